@@ -1,0 +1,3 @@
+//! The `etwhy` program.
+#![forbid(unsafe_code)]
+fn main() {}

@@ -1,0 +1,2 @@
+//! etwhy-export
+#![forbid(unsafe_code)]

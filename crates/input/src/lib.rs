@@ -1,0 +1,2 @@
+//! etwhy-input
+#![forbid(unsafe_code)]

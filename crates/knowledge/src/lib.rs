@@ -1,0 +1,2 @@
+//! etwhy-knowledge
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Maps files into memory.

@@ -1,0 +1,2 @@
+//! etwhy-symbols
+#![forbid(unsafe_code)]

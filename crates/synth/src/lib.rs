@@ -1,0 +1,2 @@
+//! etwhy-synth
+#![forbid(unsafe_code)]

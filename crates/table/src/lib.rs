@@ -1,0 +1,2 @@
+//! etwhy-table
+#![forbid(unsafe_code)]

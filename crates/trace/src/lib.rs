@@ -1,0 +1,2 @@
+//! etwhy-trace
+#![forbid(unsafe_code)]
