@@ -83,7 +83,22 @@ impl fmt::Display for Guid {
         write!(
             f,
             "{:02x}{:02x}{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}",
-            b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]
+            b[3],
+            b[2],
+            b[1],
+            b[0],
+            b[5],
+            b[4],
+            b[7],
+            b[6],
+            b[8],
+            b[9],
+            b[10],
+            b[11],
+            b[12],
+            b[13],
+            b[14],
+            b[15]
         )
     }
 }
@@ -105,7 +120,10 @@ mod tests {
         assert_eq!(guid.to_string(), text);
         assert_eq!(guid.0[..4], [0xb4, 0xbf, 0x1d, 0xce]);
         assert_eq!(guid, Guid::from_text(text));
-        assert_eq!(guid, Guid::new(0xce1dbfb4, 0x137e, 0x4da6, [0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc]));
+        assert_eq!(
+            guid,
+            Guid::new(0xce1dbfb4, 0x137e, 0x4da6, [0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc])
+        );
         assert_eq!(format!("{{{text}}}").parse::<Guid>(), Ok(guid));
         assert!("ce1dbfb4-137e-4da6-87b0-3f59aa102cbg".parse::<Guid>().is_err());
         assert!("".parse::<Guid>().is_err());

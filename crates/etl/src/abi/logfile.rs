@@ -99,7 +99,7 @@ pub const MODES: [(u32, &str); 26] = [
     (0x2000000, "system_logger"),
     (MODE_COMPRESSED, "compressed"),
     (0x8000000, "independent_session"),
-    (0x10000000, "no_per_processor_buffering"),
+    (MODE_NO_PER_PROCESSOR_BUFFERING, "no_per_processor_buffering"),
     (0x20000000, "blocking"),
     (0x80000000, "triage_dump"),
 ];
@@ -109,3 +109,5 @@ pub const MODE_COMPRESSED: u32 = 0x0400_0000;
 pub const MODE_CIRCULAR: u32 = 0x2;
 /// Sessions are appended to the file.
 pub const MODE_APPEND: u32 = 0x4;
+/// All processors share buffers.
+pub const MODE_NO_PER_PROCESSOR_BUFFERING: u32 = 0x1000_0000;

@@ -1,1 +1,21 @@
-//! read
+//! Bytes to records in time order.
+//!
+//! * [`EtlFile`] opens one file, finds its buffers ([`index`]) and reads its header ([`logfile`]).
+//! * [`Walk`] pushes the records of one or more files into a closure, in time order.
+//! * [`anomalies`] names what can be wrong without stopping.
+
+pub mod anomalies;
+mod clock;
+mod file;
+mod heap;
+mod index;
+mod logfile;
+mod source;
+mod tokens;
+mod walk;
+
+pub use clock::{Clock, ClockKind, filetime_to_text, filetime_to_unix_ns};
+pub use file::{EtlFile, OpenOptions, Segment};
+pub use index::BufferEntry;
+pub use logfile::{LogFileHeader, TimeZone};
+pub use walk::{Timeline, Walk, WalkStats};

@@ -1,0 +1,60 @@
+//! What can be wrong with a file without stopping its reading.
+
+use crate::ledger::Severity::{DataLoss, Error, Info, Warning};
+use crate::{Anomaly, Stage};
+
+macro_rules! anomalies {
+    ($($id:ident $name:literal $severity:ident $stage:ident $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub static $id: Anomaly = Anomaly {
+                name: $name,
+                severity: $severity,
+                stage: Stage::$stage,
+                meaning: $meaning,
+            };
+        )*
+        /// All anomalies of this module.
+        pub static ALL: &[&Anomaly] = &[$(&$id),*];
+    };
+}
+
+anomalies! {
+    EVENTS_LOST "events_lost" DataLoss Recording "Events that the session could not record, as its header says: counts and totals are lower bounds.";
+    BUFFERS_LOST "buffers_lost" DataLoss Recording "Buffers that the session could not write: whole stretches of events are missing.";
+    EVENTS_LOST_FLAG "buffers_with_lost_events" DataLoss Recording "Buffers marked as having lost events while they were filled.";
+    BUFFER_LOST_FLAG "buffers_after_lost_buffer" DataLoss Recording "Buffers marked as following a lost buffer.";
+    NOT_FINALISED "file_not_finalised" Warning Recording "The session was never stopped properly (power loss, or a copy of a running trace): header counts and the end rundown are missing, the buffers on disk are read all the same.";
+    BUFFERS_MISSING "buffers_missing" DataLoss Read "Sequence numbers without a buffer: buffers were lost or cut out.";
+    CIRCULAR_OVERWRITTEN "circular_overwritten" Info Recording "Buffers overwritten in a circular file before the oldest one that is left: the trace starts later than the session did.";
+    SEGMENT_OF_SERIES "segment_of_series" Info Recording "Buffers that stand in earlier files of a series of segments.";
+    FILE_TRUNCATED "file_truncated" DataLoss Read "Bytes that the last buffer should have but the file ends: what is there is read.";
+    BUFFER_HEADER_BAD "buffer_header_bad" Error Read "Buffer headers that make no sense; reading went on at the next sound one.";
+    BYTES_SKIPPED "bytes_skipped" Error Read "Bytes that belong to no readable buffer.";
+    TAIL_OF_ZEROS "tail_of_zeros" Info Read "Bytes of zeros behind the last buffer (preallocated file).";
+    BUFFER_NOT_UNPACKED "buffer_not_unpacked" Error Read "Compressed buffers that are damaged: the part that could be unpacked is read.";
+    BUFFER_END_ODD "buffer_end_odd" Warning Read "Buffers whose header gives no usable end of data: read up to the first thing that is no record.";
+    RECORD_HEADER_UNKNOWN "record_header_unknown" Error Read "Buffers in which something stands that is no known record header: the rest of such a buffer is not read.";
+    RECORD_SIZE_BAD "record_size_bad" Error Read "Records whose size is too small or runs out of their buffer: the rest of such a buffer is not read.";
+    READ_FAILED "read_failed" Error Read "Buffers that the operating system could not read.";
+    FORMAT_NEWER "format_newer_than_known" Error Read "Buffers in a form that is newer than this program knows.";
+    RECORDS_OUT_OF_ORDER "records_out_of_order" Warning Order "Records that stood behind a later one in their buffer and were sorted.";
+    BUFFERS_OVERLAP "buffers_overlap_in_time" Info Order "Buffers of one processor whose times overlap; their records were merged by time.";
+    CLOCK_JUMPS "clock_jumps_back" Warning Order "Places where the clock of a processor was set back: order and durations around them are uncertain.";
+    CLOCKS_DIFFER "clocks_differ_between_files" Warning Order "Files with different clocks: merged by wall time, which is exact to milliseconds only.";
+    MESSAGE_WITHOUT_TIME "messages_without_time" Info Order "WPP messages without a timestamp: placed after the record before them.";
+    COMPACT_CSWITCH "compact_cswitch_buffers" Warning Read "Buffers that hold context switches in compact form.";
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_unique_snake_case() {
+        let mut names: Vec<&str> = super::ALL.iter().map(|a| a.name).collect();
+        names.sort_unstable();
+        let n = names.len();
+        names.dedup();
+        assert_eq!(names.len(), n);
+        assert!(names.iter().all(|n| n.chars().all(|c| c.is_ascii_lowercase() || c == '_')));
+    }
+}

@@ -1,0 +1,301 @@
+//! One opened trace file.
+
+use super::anomalies::*;
+use super::clock::{Clock, ClockKind};
+use super::index::{BufferEntry, Index, Nominal, index};
+use super::logfile::LogFileHeader;
+use super::source::Source;
+use super::tokens::first_record;
+use crate::abi::buffer::*;
+use crate::abi::logfile::{MODE_APPEND, MODE_CIRCULAR, MODE_COMPRESSED, MODE_NO_PER_PROCESSOR_BUFFERING};
+use crate::decompress::{Format, SLACK};
+use crate::error::{Error, Result};
+use crate::{Bytes, Ledger};
+use std::path::{Path, PathBuf};
+
+/// How to open a file.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Read in pieces of this many bytes instead of mapping the file.
+    pub chunk: Option<usize>,
+}
+
+/// A session within a file: its header and clock. A file has one, unless sessions were appended.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// The session's header.
+    pub header: LogFileHeader,
+    /// The session's clock.
+    pub clock: Clock,
+}
+
+/// An opened `.etl` file: header read, buffers found, nothing decoded.
+#[derive(Debug)]
+pub struct EtlFile {
+    shown: PathBuf,
+    source: Source,
+    format: Option<Format>,
+    segments: Vec<Segment>,
+    buffers: Vec<BufferEntry>,
+    ledger: Ledger,
+    newer: Option<String>,
+}
+
+/// Bytes looked at for the session header: far more than it takes.
+const HEADER_PROBE: usize = 16 * 1024;
+
+impl EtlFile {
+    /// Opens `path`; `shown` is its name in messages.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system refuses, [`Error::NotATrace`] if the first buffer does not start with a
+    /// session header.
+    pub fn open(path: &Path, shown: &Path, options: &OpenOptions) -> Result<EtlFile> {
+        let source = Source::open(path, shown, options.chunk)?;
+        let mut scratch = Vec::new();
+        let first = source.bytes(0, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
+        let segment = session_header(first, shown)?;
+        let state = first.u32_at(STATE).unwrap_or(0);
+        let mut newer = None;
+        let mut format = None;
+        if segment.header.log_file_mode & MODE_COMPRESSED != 0 {
+            format = Format::from_number(state as u16);
+            if format.is_none() {
+                newer = Some(format!("compression format {}", state as u16));
+            }
+        }
+        if segment.header.version[2] > 2 {
+            newer = Some(format!("log format {}.{}", segment.header.version[2], segment.header.version[3]));
+        }
+        let mut ledger = Ledger::new();
+        let nominal = Nominal { size: segment.header.buffer_size, format };
+        let Index { buffers } = index(&source, &nominal, &mut ledger);
+        let mut file = EtlFile {
+            shown: shown.to_owned(),
+            source,
+            format,
+            segments: vec![segment],
+            buffers,
+            ledger,
+            newer,
+        };
+        file.read_appended_headers();
+        file.judge_header();
+        file.judge_sequence();
+        Ok(file)
+    }
+
+    /// The name for messages.
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    /// Size of the file in bytes.
+    pub fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// True for a file of no bytes (which cannot be opened, so never).
+    pub fn is_empty(&self) -> bool {
+        self.source.len() == 0
+    }
+
+    /// Header of the (first) session.
+    pub fn header(&self) -> &LogFileHeader {
+        &self.segments[0].header
+    }
+
+    /// Clock of the (first) session.
+    pub fn clock(&self) -> &Clock {
+        &self.segments[0].clock
+    }
+
+    /// The sessions: one, unless some were appended.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The buffers in the order of the file.
+    pub fn buffers(&self) -> &[BufferEntry] {
+        &self.buffers
+    }
+
+    /// Number of compressed buffers.
+    pub fn compressed_buffers(&self) -> usize {
+        self.buffers.iter().filter(|b| b.is_compressed()).count()
+    }
+
+    /// What was found while opening.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What in this file is newer than this program knows, as an error to show beside the results.
+    pub fn newer_than_known(&self) -> Option<Error> {
+        self.newer.as_ref().map(|had| Error::TooNew {
+            file: self.shown.clone(),
+            offset: 0,
+            structure: "WMI_BUFFER_HEADER",
+            had: had.clone(),
+        })
+    }
+
+    /// The raw bytes of a buffer up to the end of its data, without a copy; `None` if the buffer is
+    /// compressed or the file is not mapped.
+    pub(crate) fn mapped_buffer(&self, entry: &BufferEntry) -> Option<&[u8]> {
+        if entry.is_compressed() {
+            return None;
+        }
+        self.source.mapped(entry.offset, entry.end as usize)
+    }
+
+    /// True when records inside this buffer may be out of order by design: wall time can be set back, and
+    /// without per-processor buffers several processors write into one.
+    pub(crate) fn may_be_unsorted(&self, entry: &BufferEntry) -> bool {
+        let Some(segment) = self.segments.get(usize::from(entry.segment)) else { return true };
+        segment.clock.kind == ClockKind::SystemTime
+            || segment.header.log_file_mode & MODE_NO_PER_PROCESSOR_BUFFERING != 0
+    }
+
+    /// Reads (and unpacks) a buffer into `out`: header and data up to the end of the data.
+    pub(crate) fn load_buffer(
+        &self,
+        entry: &BufferEntry,
+        out: &mut Vec<u8>,
+        packed: &mut Vec<u8>,
+        ledger: &mut Ledger,
+    ) {
+        let place = || format!("{}: buffer at {:#x}", self.shown.display(), entry.offset);
+        if !entry.is_compressed() {
+            if self.source.read_into(entry.offset, entry.end as usize, out).is_none() {
+                ledger.note(&READ_FAILED, 1, place);
+                out.clear();
+            }
+            return;
+        }
+        let Some(bytes) = self.source.bytes(entry.offset, entry.size as usize, packed) else {
+            ledger.note(&READ_FAILED, 1, place);
+            out.clear();
+            return;
+        };
+        let Some(format) = self.format else {
+            ledger.note(&FORMAT_NEWER, 1, place);
+            out.clear();
+            return;
+        };
+        let header = bytes.get(..LEN).unwrap_or(bytes);
+        let data = bytes.get(LEN..).unwrap_or(&[]);
+        let want = (entry.end as usize).saturating_sub(LEN);
+        // Not cleared: only what `decompress` has written is kept below.
+        out.resize(LEN + want + SLACK, 0);
+        if let Some(target) = out.get_mut(..header.len()) {
+            target.copy_from_slice(header);
+        }
+        let done = out.get_mut(LEN..).map_or(0, |target| format.decompress(data, target, want));
+        if done < want {
+            ledger.note(&BUFFER_NOT_UNPACKED, 1, place);
+        }
+        out.truncate(LEN + done);
+    }
+
+    /// Headers of appended sessions; a segment without a readable one goes on with the clock before it.
+    fn read_appended_headers(&mut self) {
+        let last = self.buffers.last().map_or(0, |b| b.segment);
+        let mut scratch = Vec::new();
+        for number in 1..=last {
+            let offset = self.buffers.iter().find(|b| b.segment == number).map_or(0, |b| b.offset);
+            let bytes = self.source.bytes(offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
+            let segment = session_header(bytes, &self.shown).ok();
+            let segment = segment.or_else(|| self.segments.last().cloned());
+            self.segments.extend(segment);
+        }
+    }
+
+    fn judge_header(&mut self) {
+        for segment in &self.segments {
+            let header = &segment.header;
+            self.ledger.count(&EVENTS_LOST, u64::from(header.events_lost));
+            self.ledger.count(&BUFFERS_LOST, u64::from(header.buffers_lost));
+            if header.buffers_written == 0 || header.end_time == 0 {
+                self.ledger.count(&NOT_FINALISED, 1);
+            }
+        }
+    }
+
+    /// Gaps in the sequence numbers of each session.
+    fn judge_sequence(&mut self) {
+        for (number, segment) in self.segments.iter().enumerate() {
+            let mut seen: Vec<i64> = self
+                .buffers
+                .iter()
+                .filter(|b| usize::from(b.segment) == number && b.kind != TYPE_HEADER)
+                .map(|b| b.sequence)
+                .collect();
+            seen.sort_unstable();
+            seen.dedup();
+            let (Some(&low), Some(&high)) = (seen.first(), seen.last()) else { continue };
+            let mode = segment.header.log_file_mode;
+            let distinct = seen.len() as i64;
+            let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
+            if mode & MODE_APPEND == 0 {
+                self.ledger.count(&BUFFERS_MISSING, u64::try_from(inside).unwrap_or(0));
+            }
+            // Before the oldest one: overwritten (circular) or in an earlier file of the series.
+            let before = u64::try_from(low.saturating_sub(1)).unwrap_or(0);
+            let anomaly = if mode & MODE_CIRCULAR != 0 { &CIRCULAR_OVERWRITTEN } else { &SEGMENT_OF_SERIES };
+            self.ledger.count(anomaly, before);
+        }
+    }
+}
+
+/// Reads the session header at the start of a buffer.
+fn session_header(bytes: &[u8], shown: &Path) -> Result<Segment> {
+    let fail = |offset: usize, structure, problem, needed: String, had: String| Error::NotATrace {
+        file: shown.to_owned(),
+        offset: offset as u64,
+        structure,
+        problem,
+        needed,
+        had,
+    };
+    let Some(size) = bytes.u32_at(BUFFER_SIZE).filter(|_| bytes.len() >= LEN + 8) else {
+        return Err(fail(
+            0,
+            "WMI_BUFFER_HEADER",
+            "is cut off",
+            format!("{} bytes", LEN + 8),
+            format!("{} bytes", bytes.len()),
+        ));
+    };
+    if size < LEN as u32 || size > MAX_SIZE {
+        return Err(fail(
+            BUFFER_SIZE,
+            "WMI_BUFFER_HEADER.BufferSize",
+            "is impossible",
+            format!("{LEN} to {MAX_SIZE}"),
+            size.to_string(),
+        ));
+    }
+    let data = bytes.get(LEN..).unwrap_or(&[]);
+    let header_record = first_record(data).filter(|r| r.kind.is_system() && r.hook() == 0);
+    let Some(record) = header_record else {
+        return Err(fail(
+            LEN,
+            "first record",
+            "is no whole EventTrace/Header",
+            "SYSTEM_TRACE_HEADER with hook 0".into(),
+            data.get(..8).map_or("nothing".into(), |b| format!("bytes {b:02x?}")),
+        ));
+    };
+    let header = LogFileHeader::read(&record).ok_or_else(|| {
+        fail(
+            LEN,
+            "TRACE_LOGFILE_HEADER",
+            "is cut off",
+            "272 bytes or more".into(),
+            format!("{} bytes", record.payload().len()),
+        )
+    })?;
+    let clock = Clock::of(&header, record.ticks);
+    Ok(Segment { header, clock })
+}

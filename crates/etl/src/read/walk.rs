@@ -1,0 +1,414 @@
+//! Records of one or more files, pushed in time order.
+//!
+//! Buffers of one processor follow each other in time, buffers of different processors interleave. Rather
+//! than keep one chain per processor and repair what does not fit, every buffer is a stream of its own:
+//! buffers are sorted by their first timestamp and join the merge when it gets there. Sound files have one
+//! active buffer per processor; wrapped circular files, appended sessions, overlapping buffers and clocks
+//! that were set back need no special case.
+
+use super::anomalies::*;
+use super::clock::Clock;
+use super::file::EtlFile;
+use super::heap::{Heap, Key};
+use super::index::BufferEntry;
+use super::tokens::{Stop, Token, Tokenizer, ticks_of};
+use crate::abi::buffer::LEN;
+use crate::{Bytes, Ledger, Record};
+
+/// Records taken out of a buffer at a time: enough to amortise, few enough that their bytes are still in
+/// the cache when they are pushed.
+const BLOCK: usize = 256;
+
+/// Common time of several files.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    clocks: Vec<Vec<Clock>>,
+    /// All clocks count the same ticks, so that keys are ticks.
+    shared: bool,
+    /// Key of time zero.
+    origin: i64,
+    /// The clock of the first file.
+    first: Clock,
+}
+
+impl Timeline {
+    /// The timeline of `files`, whose zero is the earliest session start. Counts different clocks.
+    pub fn of(files: &[EtlFile], ledger: &mut Ledger) -> Timeline {
+        let clocks: Vec<Vec<Clock>> =
+            files.iter().map(|f| f.segments().iter().map(|s| s.clock).collect()).collect();
+        let first = files.first().map_or_else(
+            || Clock {
+                kind: super::ClockKind::Qpc,
+                frequency: 10_000_000,
+                anchor_ticks: 0,
+                anchor_filetime: 0,
+                boot_filetime: 0,
+            },
+            |f| *f.clock(),
+        );
+        let shared = clocks.iter().flatten().all(|c| c.same_domain(&first));
+        if !shared {
+            ledger.count(&CLOCKS_DIFFER, files.len() as u64);
+        }
+        let anchor = |c: &Clock| if shared { c.anchor_ticks } else { c.unix_ns(c.anchor_ticks) };
+        let origin = clocks.iter().flatten().map(anchor).min().unwrap_or(0);
+        Timeline { clocks, shared, origin, first }
+    }
+
+    /// Nanoseconds since the start of the trace, of an order key.
+    #[inline]
+    pub fn key_to_ns(&self, key: i64) -> i64 {
+        let span = key.saturating_sub(self.origin);
+        if self.shared { self.first.span_ns(span) } else { span }
+    }
+
+    /// Nanoseconds since the start of the trace, of ticks in a file (first session's clock).
+    #[inline]
+    pub fn ticks_to_ns(&self, file: u16, ticks: i64) -> i64 {
+        if self.shared {
+            return self.key_to_ns(ticks);
+        }
+        self.clock(file, 0).map_or(0, |c| c.unix_ns(ticks).saturating_sub(self.origin))
+    }
+
+    /// Length of a span of ticks of a file in nanoseconds.
+    #[inline]
+    pub fn span_ns(&self, file: u16, ticks: i64) -> i64 {
+        self.clock(file, 0).unwrap_or(&self.first).span_ns(ticks)
+    }
+
+    /// Wall time of the start of the trace, nanoseconds since 1970 (UTC).
+    pub fn start_unix_ns(&self) -> i64 {
+        if self.shared { self.first.unix_ns(self.origin) } else { self.origin }
+    }
+
+    fn clock(&self, file: u16, segment: u16) -> Option<&Clock> {
+        self.clocks.get(usize::from(file))?.get(usize::from(segment))
+    }
+
+    fn key(&self, file: u16, segment: u16, ticks: i64) -> i64 {
+        if self.shared { ticks } else { self.clock(file, segment).map_or(ticks, |c| c.unix_ns(ticks)) }
+    }
+}
+
+/// What a walk saw.
+#[derive(Clone, Debug, Default)]
+pub struct WalkStats {
+    /// Records pushed.
+    pub records: u64,
+    /// Buffers read.
+    pub buffers: u64,
+    /// Bytes of records, headers included.
+    pub bytes: u64,
+}
+
+/// A buffer to be read: its file, its entry, its first key and its rank among equals.
+#[derive(Clone, Copy, Debug)]
+struct Pending<'f> {
+    first: Key,
+    /// First key of the next buffer of the same processor.
+    next_first: i64,
+    /// Upper bound of the last key: first key of the buffer behind the next one, to be safe against overlap.
+    bound: i64,
+    file: u16,
+    entry: &'f BufferEntry,
+}
+
+/// A walk over the records of files.
+#[derive(Debug)]
+pub struct Walk<'f> {
+    files: &'f [EtlFile],
+    timeline: &'f Timeline,
+    pending: Vec<Pending<'f>>,
+    from: i64,
+    to: i64,
+}
+
+impl<'f> Walk<'f> {
+    /// A walk over all records of `files` in time order.
+    pub fn new(files: &'f [EtlFile], timeline: &'f Timeline) -> Walk<'f> {
+        let mut pending = Vec::with_capacity(files.iter().map(|f| f.buffers().len()).sum());
+        for (number, file) in files.iter().enumerate() {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let mut entries: Vec<&BufferEntry> = file.buffers().iter().collect();
+            // Rank: the order in which the session wrote them, which decides ties.
+            entries.sort_by_key(|b| (b.segment, b.sequence, b.offset));
+            for entry in entries {
+                let Some(ticks) = entry.first_ticks else { continue };
+                let rank = u32::try_from(pending.len()).unwrap_or(u32::MAX);
+                let first = (timeline.key(number, entry.segment, ticks), rank);
+                pending.push(Pending { first, next_first: i64::MAX, bound: i64::MAX, file: number, entry });
+            }
+        }
+        link_chains(&mut pending);
+        pending.sort_by_key(|p| p.first);
+        Walk { files, timeline, pending, from: i64::MIN, to: i64::MAX }
+    }
+
+    /// Counts the places where the clock of a processor was set back.
+    pub fn judge_clocks(&self, ledger: &mut Ledger) {
+        ledger.count(&CLOCK_JUMPS, self.pending.iter().filter(|p| p.next_first < p.first.0).count() as u64);
+    }
+
+    /// Cuts the walk into at most `n` walks over consecutive ranges of time with about equally many
+    /// bytes, to be run in parallel. Together they push what this one would, each in time order.
+    pub fn split(self, n: usize) -> Vec<Walk<'f>> {
+        let total: u64 = self.pending.iter().map(|p| u64::from(p.entry.end)).sum();
+        let mut cuts = Vec::new();
+        let mut sum = 0u64;
+        for p in &self.pending {
+            let part = sum.saturating_mul(n as u64) / total.max(1);
+            if part > cuts.len() as u64 && cuts.last().is_none_or(|&c| p.first.0 > c) {
+                cuts.push(p.first.0);
+            }
+            sum += u64::from(p.entry.end);
+        }
+        let mut walks = Vec::new();
+        let mut from = self.from;
+        for to in cuts.into_iter().chain([self.to]) {
+            let pending: Vec<Pending<'f>> =
+                self.pending.iter().filter(|p| p.first.0 < to && p.bound >= from).copied().collect();
+            walks.push(Walk { files: self.files, timeline: self.timeline, pending, from, to });
+            from = to;
+        }
+        walks
+    }
+
+    /// Pushes every record into `each`, in time order, together with its order key.
+    ///
+    /// Damage is counted in `ledger` and skipped. Where a clock was set back or a timestamp is damaged, a
+    /// record can come late; that is counted too.
+    pub fn for_each(self, ledger: &mut Ledger, mut each: impl FnMut(&Record<'_>, i64)) -> WalkStats {
+        let mut merge = Merge { walk: &self, streams: Vec::new(), free: Vec::new(), heap: Heap::default() };
+        let mut stats = WalkStats::default();
+        let mut next = 0usize;
+        loop {
+            while let Some(pending) = self.pending.get(next) {
+                if merge.heap.top().is_some_and(|(key, _)| key < pending.first) {
+                    break;
+                }
+                next += 1;
+                stats.buffers += 1;
+                merge.activate(*pending, ledger);
+            }
+            let Some((_, number)) = merge.heap.top() else { break };
+            let upcoming = self.pending.get(next).map_or((i64::MAX, u32::MAX), |p| p.first);
+            let limit = merge.heap.second().map_or(upcoming, |key| key.min(upcoming));
+            let Some(stream) = merge.streams.get_mut(number as usize) else { break };
+            match stream.emit(&self, limit, &mut stats, ledger, &mut each) {
+                Some(key) => merge.heap.replace_top(key),
+                None => {
+                    merge.heap.pop();
+                    merge.free.push(number);
+                }
+            }
+        }
+        stats
+    }
+}
+
+/// Fills in what follows each buffer on its processor; `pending` is in the order of writing.
+fn link_chains(pending: &mut [Pending<'_>]) {
+    let mut seen: std::collections::HashMap<(u16, u16, u16, u16), [i64; 2]> = Default::default();
+    for p in pending.iter_mut().rev() {
+        let chain = (p.file, p.entry.segment, p.entry.logger_id, p.entry.cpu);
+        let next = seen.entry(chain).or_insert([i64::MAX; 2]);
+        p.next_first = next[0];
+        // A clock that was set back says nothing about where this buffer ends.
+        let back = next[0] < p.first.0 || next[1] < p.first.0;
+        p.bound = if back { i64::MAX } else { next[1] };
+        *next = [p.first.0, next[0]];
+    }
+}
+
+/// State of a running merge.
+struct Merge<'w, 'f> {
+    walk: &'w Walk<'f>,
+    streams: Vec<Stream<'f>>,
+    free: Vec<u32>,
+    heap: Heap,
+}
+
+impl<'f> Merge<'_, 'f> {
+    /// Opens a buffer as a stream and puts it into the heap.
+    fn activate(&mut self, pending: Pending<'f>, ledger: &mut Ledger) {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.streams.push(Stream::default());
+            (self.streams.len() - 1) as u32
+        });
+        let Some(stream) = self.streams.get_mut(number as usize) else { return };
+        stream.open(self.walk, pending, ledger);
+        match stream.head(self.walk, ledger) {
+            Some(key) => self.heap.push(key, number),
+            None => self.free.push(number),
+        }
+    }
+}
+
+/// A buffer being read. Slots and their memory are used again for later buffers.
+#[derive(Debug, Default)]
+struct Stream<'f> {
+    pending: Option<Pending<'f>>,
+    mapped: Option<&'f [u8]>,
+    owned: Vec<u8>,
+    packed: Vec<u8>,
+    tokens: Vec<Token>,
+    next: usize,
+    tokenizer: Tokenizer,
+    done: bool,
+    block: usize,
+    last_key: i64,
+}
+
+impl<'f> Stream<'f> {
+    fn open(&mut self, walk: &Walk<'f>, pending: Pending<'f>, ledger: &mut Ledger) {
+        self.pending = Some(pending);
+        self.mapped = None;
+        self.tokens.clear();
+        self.next = 0;
+        self.done = false;
+        self.last_key = i64::MIN;
+        self.tokenizer = Tokenizer::new(LEN);
+        let Some(file) = walk.files.get(usize::from(pending.file)) else { return };
+        self.block = if file.may_be_unsorted(pending.entry) { usize::MAX } else { BLOCK };
+        self.mapped = file.mapped_buffer(pending.entry);
+        if self.mapped.is_none() {
+            file.load_buffer(pending.entry, &mut self.owned, &mut self.packed, ledger);
+        }
+    }
+
+    /// Key of the next record; `None` when the buffer is read.
+    fn head(&mut self, walk: &Walk<'f>, ledger: &mut Ledger) -> Option<Key> {
+        let rank = self.pending?.first.1;
+        if self.next >= self.tokens.len() {
+            self.refill(walk, ledger);
+        }
+        self.tokens.get(self.next).map(|token| (token.key, rank))
+    }
+
+    /// Splits the next block of records off the buffer.
+    fn refill(&mut self, walk: &Walk<'f>, ledger: &mut Ledger) {
+        self.tokens.clear();
+        self.next = 0;
+        let Some(pending) = self.pending.filter(|_| !self.done) else { return };
+        let (start, messages) = (self.last_key, self.tokenizer.without_time);
+        self.fill(walk, pending, self.block, 0, ledger);
+        let mut late = count_late(&self.tokens, start);
+        if late > 0 {
+            // Not in order: take the rest of the buffer and sort it all. `sort_by_key` is stable.
+            while !self.done {
+                let from = self.tokens.len();
+                self.fill(walk, pending, usize::MAX, from, ledger);
+            }
+            late = count_late(&self.tokens, start);
+            self.tokens.sort_by_key(|t| t.key);
+            ledger.note(&RECORDS_OUT_OF_ORDER, late, || {
+                let file = walk.files.get(usize::from(pending.file)).map(|f| f.shown().display().to_string());
+                format!("{}: buffer at {:#x}", file.unwrap_or_default(), pending.entry.offset)
+            });
+        }
+        ledger.count(&MESSAGE_WITHOUT_TIME, self.tokenizer.without_time - messages);
+        if let Some(last) = self.tokens.last() {
+            self.last_key = last.key;
+        }
+        if self.done && self.last_key > pending.next_first {
+            ledger.count(&BUFFERS_OVERLAP, 1);
+        }
+    }
+
+    fn fill(
+        &mut self,
+        walk: &Walk<'f>,
+        pending: Pending<'f>,
+        block: usize,
+        from: usize,
+        ledger: &mut Ledger,
+    ) {
+        let bytes = self.mapped.unwrap_or(&self.owned);
+        let stop = self.tokenizer.block(bytes, block, &mut self.tokens);
+        if !walk.timeline.shared {
+            for token in self.tokens.iter_mut().skip(from) {
+                token.key = walk.timeline.key(pending.file, pending.entry.segment, token.key);
+            }
+        }
+        let anomaly = match stop {
+            Stop::Block => return,
+            Stop::End => None,
+            Stop::UnknownHeader => Some(&RECORD_HEADER_UNKNOWN),
+            Stop::BadSize => Some(&RECORD_SIZE_BAD),
+        };
+        self.done = true;
+        if let Some(anomaly) = anomaly {
+            ledger.note(anomaly, 1, || {
+                let file = walk.files.get(usize::from(pending.file)).map(|f| f.shown().display().to_string());
+                format!(
+                    "{}: buffer at {:#x}, {:#x} bytes into it",
+                    file.unwrap_or_default(),
+                    pending.entry.offset,
+                    self.tokenizer.position()
+                )
+            });
+        }
+    }
+
+    /// Pushes records up to `limit`; returns the key of the next one, `None` when the buffer is read.
+    #[inline]
+    fn emit(
+        &mut self,
+        walk: &Walk<'f>,
+        limit: Key,
+        stats: &mut WalkStats,
+        ledger: &mut Ledger,
+        each: &mut impl FnMut(&Record<'_>, i64),
+    ) -> Option<Key> {
+        let pending = self.pending?;
+        let rank = pending.first.1;
+        loop {
+            let bytes = self.mapped.unwrap_or(&self.owned);
+            let shared = walk.timeline.shared;
+            let mut beyond = None;
+            for token in self.tokens.get(self.next..).unwrap_or(&[]) {
+                if (token.key, rank) > limit {
+                    beyond = Some((token.key, rank));
+                    break;
+                }
+                self.next += 1;
+                if token.key < walk.from || token.key >= walk.to {
+                    continue;
+                }
+                let Some(bytes) = bytes.sub(token.at as usize, usize::from(token.len)) else { continue };
+                let ticks = if shared { token.key } else { ticks_of(bytes, token.kind, token.key) };
+                stats.records += 1;
+                stats.bytes += u64::from(token.len);
+                let record = Record {
+                    bytes,
+                    kind: token.kind,
+                    ticks,
+                    cpu: pending.entry.cpu,
+                    logger_id: pending.entry.logger_id,
+                    file: pending.file,
+                };
+                each(&record, token.key);
+            }
+            if beyond.is_some() {
+                return beyond;
+            }
+            self.refill(walk, ledger);
+            if self.tokens.is_empty() {
+                self.pending = None;
+                return None;
+            }
+        }
+    }
+}
+
+/// Number of tokens that are earlier than one before them (or than `start`).
+fn count_late(tokens: &[Token], start: i64) -> u64 {
+    let mut high = start;
+    let mut late = 0;
+    for token in tokens {
+        late += u64::from(token.key < high);
+        high = high.max(token.key);
+    }
+    late
+}

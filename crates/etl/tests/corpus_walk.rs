@@ -1,0 +1,103 @@
+//! Every trace of the corpus, against the counts that an independent reader made.
+
+use etwhy_etl::Ledger;
+use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The corpus folder, or `None` after saying why there is none.
+fn corpus() -> Option<PathBuf> {
+    let dir = std::env::var_os("ETWHY_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from);
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    assert!(std::env::var_os("ETWHY_CORPUS_REQUIRED").is_none(), "no corpus at {}", dir.display());
+    println!("skipped: no corpus at {} (set ETWHY_CORPUS to a folder of traces)", dir.display());
+    None
+}
+
+/// (trace, counts) of all traces.
+fn traces() -> Vec<(PathBuf, Value)> {
+    let Some(corpus) = corpus() else { return Vec::new() };
+    let mut out = Vec::new();
+    for folder in std::fs::read_dir(corpus.join("etl/counts")).unwrap() {
+        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+            let counts: Value =
+                serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
+            out.push((corpus.join("etl").join(counts["file"].as_str().unwrap()), counts));
+        }
+    }
+    out.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(out.len() >= 40, "only {} traces in the corpus", out.len());
+    out
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    kinds: BTreeMap<&'static str, u64>,
+    records: u64,
+    late: u64,
+    hash: u64,
+}
+
+fn walk(file: &[EtlFile], parts: usize) -> (Seen, Ledger) {
+    let mut ledger = Ledger::new();
+    let timeline = Timeline::of(file, &mut ledger);
+    let mut seen = Seen { kinds: BTreeMap::new(), records: 0, late: 0, hash: 0 };
+    let mut last = i64::MIN;
+    for part in Walk::new(file, &timeline).split(parts) {
+        let stats = part.for_each(&mut ledger, |record, key| {
+            *seen.kinds.entry(record.kind.name()).or_default() += 1;
+            seen.late += u64::from(key < last);
+            last = last.max(key);
+            let text = record.bytes.iter().fold(key as u64, |h, b| h.wrapping_mul(31) ^ u64::from(*b));
+            seen.hash = seen.hash.wrapping_mul(0x100_0000_01b3) ^ text;
+            assert!(record.payload().len() <= record.bytes.len());
+        });
+        seen.records += stats.records;
+    }
+    (seen, ledger)
+}
+
+#[test]
+fn all_records_in_time_order() {
+    for (path, counts) in traces() {
+        let name = path.display();
+        let open = |chunk| EtlFile::open(&path, &path, &OpenOptions { chunk }).unwrap();
+        let file = open(None);
+        assert_eq!(file.buffers().len() as u64, counts["buffers"].as_u64().unwrap(), "{name}: buffers");
+        let compressed = file.compressed_buffers() as u64;
+        assert_eq!(compressed, counts["compressed_buffers"].as_u64().unwrap(), "{name}: compressed");
+        let header = &counts["header"];
+        assert_eq!(file.header().os_build as u64, header["build"].as_u64().unwrap(), "{name}");
+        assert_eq!(file.header().processors as u64, header["cpus"].as_u64().unwrap(), "{name}");
+        assert_eq!(file.header().events_lost as u64, header["lost"].as_u64().unwrap(), "{name}");
+        assert_eq!(file.header().start_time, header["start"].as_i64().unwrap(), "{name}");
+        assert_eq!(file.header().perf_freq, header["freq"].as_i64().unwrap(), "{name}");
+        assert_eq!(file.header().session_name, header["names"][0].as_str().unwrap(), "{name}");
+        assert_eq!(file.header().log_file_name, header["names"][1].as_str().unwrap(), "{name}");
+
+        let (seen, ledger) = walk(&[file], 1);
+        assert_eq!(seen.records, counts["records"].as_u64().unwrap(), "{name}: records");
+        let want: BTreeMap<&str, u64> = counts["record_headers"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(kind, n)| (kind.as_str(), n.as_u64().unwrap()))
+            .collect();
+        assert_eq!(seen.kinds, want, "{name}: record headers");
+        assert_eq!(seen.late, 0, "{name}: out of time order");
+        let damage: Vec<_> = ledger
+            .entries()
+            .filter(|e| e.anomaly.severity == etwhy_etl::Severity::Error)
+            .map(|e| (e.anomaly.name, e.count, e.first.clone()))
+            .collect();
+        assert!(damage.is_empty(), "{name}: {damage:?}");
+
+        // The same in parts, and through small reads.
+        assert_eq!(walk(&[open(None)], 3).0, seen, "{name}: in three parts");
+        assert_eq!(walk(&[open(Some(100))], 1).0, seen, "{name}: in reads of 100 bytes");
+    }
+}
