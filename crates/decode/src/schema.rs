@@ -77,6 +77,9 @@ pub struct Field {
     pub map: Option<Arc<ValueMap>>,
     /// Members, for [`InType::Struct`].
     pub members: Vec<Field>,
+    /// True when the payload may end in front of this field: newer builds append fields to a layout
+    /// without a new version number. Reading stops there without an error.
+    pub optional: bool,
 }
 
 impl Field {
@@ -90,6 +93,7 @@ impl Field {
             count: Count::One,
             map: None,
             members: Vec::new(),
+            optional: false,
         }
     }
 }

@@ -1,2 +1,27 @@
-//! etwhy-export
+//! Tables to people and programs.
+//!
+//! A [`Format`] is one file in `formats/`; [`formats`] lists them all and [`Format::by_name`] and
+//! [`Format::by_path`] find one. Every writer takes a [`Selection`](etwhy_table::Selection), streams, and
+//! says the same: the terminal's table for eyes, the others exactly.
+//!
+//! # Hostile text
+//!
+//! Names in a trace are chosen by whoever wrote the trace. [`sanitize`] makes control characters and
+//! direction marks visible; the terminal's table does so to every cell, JSON escapes them (which loses
+//! nothing), and CSV does so if [`Options::sanitize`] says that a terminal reads along. Parquet keeps bytes.
 #![forbid(unsafe_code)]
+
+mod error;
+mod format;
+mod formats;
+mod humane;
+mod sanitize;
+#[cfg(test)]
+mod test_table;
+pub mod text;
+
+pub use error::{ExportError, Result};
+pub use format::{Format, Options, write_file};
+pub use formats::all as formats;
+pub use humane::{bytes, duration_ns, thousands, utc_100ns};
+pub use sanitize::sanitize;

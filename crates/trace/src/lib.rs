@@ -1,2 +1,26 @@
-//! etwhy-trace
+//! Events to tables: one pass over the records of a trace, trackers that know who is who at each moment, and
+//! analyses that fill tables.
+//!
+//! * [`engine`] drives the pass: it resolves each event type once to the handlers that want it.
+//! * [`model`] holds the trackers, one file each: processes, threads, images, stacks, files, .NET methods.
+//! * [`catalog`] holds the analyses, one file each. To add one, add a file and run `cargo xtask gen`.
+//!
+//! # The central decision: one pass in time order, names bound late
+//!
+//! Windows reuses process ids, thread ids, stack keys and file keys within minutes, and tells many names only
+//! at the end of a trace. So ids are resolved to dense numbers (`upid`, `utid`, file, stack) at the moment of
+//! the event, when it is clear which instance is meant, and names are bound to these numbers whenever they
+//! come. Nothing is resolved by a map built in one pass and applied in another.
 #![forbid(unsafe_code)]
+
+pub mod anomalies;
+pub mod catalog;
+pub mod engine;
+pub mod event;
+mod facts;
+pub mod model;
+mod resolve;
+
+pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
+pub use event::{Context, Event, Select, What};
+pub use model::Model;

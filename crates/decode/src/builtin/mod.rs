@@ -1,0 +1,71 @@
+//! Manifests and provider names that ship with the program.
+
+mod notation;
+
+use crate::manifest::Manifests;
+use etwhy_etl::Guid;
+use foldhash::HashMap;
+use std::sync::{Arc, LazyLock};
+
+/// The files of this folder, with their names for messages.
+const FILES: [(&str, &str); 3] = [
+    ("clr.txt", include_str!("clr.txt")),
+    ("clr_private.txt", include_str!("clr_private.txt")),
+    ("windows.txt", include_str!("windows.txt")),
+];
+
+const PROVIDERS: &str = include_str!("providers.txt");
+
+/// The manifests that ship, parsed once.
+pub fn manifests() -> &'static Manifests {
+    static MANIFESTS: LazyLock<Manifests> = LazyLock::new(|| {
+        let mut manifests = Manifests::new();
+        for (_, text) in FILES {
+            for provider in notation::parse(text).0 {
+                manifests.add(provider);
+            }
+        }
+        manifests
+    });
+    &MANIFESTS
+}
+
+/// The name of a well-known provider.
+pub fn provider_name(guid: Guid) -> Option<&'static Arc<str>> {
+    static NAMES: LazyLock<HashMap<Guid, Arc<str>>> = LazyLock::new(|| {
+        let lines = PROVIDERS.lines().filter(|l| !l.starts_with('#'));
+        lines.filter_map(|line| line.split_once(' ')).filter_map(|(g, name)| Some((g.parse().ok()?, name.into()))).collect()
+    });
+    NAMES.get(&guid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_parses() {
+        for (name, text) in FILES {
+            let (providers, bad) = notation::parse(text);
+            assert!(bad.is_empty(), "{name}: {bad:#?}");
+            assert!(!providers.is_empty());
+            for provider in providers {
+                let mut keys: Vec<_> = provider.events.iter().map(|e| (e.id, e.version, e.opcode)).collect();
+                keys.sort_unstable();
+                let all = keys.len();
+                keys.dedup();
+                assert_eq!(all, keys.len(), "{name}: {} lists an event twice", provider.name);
+            }
+        }
+        for line in PROVIDERS.lines().filter(|l| !l.starts_with('#')) {
+            let (guid, name) = line.split_once(' ').unwrap();
+            assert!(guid.parse::<Guid>().is_ok() && !name.is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn files_are_small() {
+        let all: usize = FILES.iter().map(|(_, text)| text.len()).sum::<usize>() + PROVIDERS.len();
+        assert!(all < 400 * 1024, "{all} bytes");
+    }
+}

@@ -1,0 +1,43 @@
+//! Files of a folder that the user gave.
+
+use crate::anomalies::SOURCE_UNREADABLE;
+use etwhy_etl::Ledger;
+use std::path::{Path, PathBuf};
+
+/// Deepest folder that is entered: links may form circles.
+const MAX_DEPTH: usize = 8;
+
+/// Files with one of the extensions below `path` in a stable order, or `path` itself if it is a file.
+pub(crate) fn find(path: &Path, extensions: &[&str], limit: usize, ledger: &mut Ledger) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![(path.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(e) => {
+                ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", folder.display()));
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                if depth < MAX_DEPTH {
+                    folders.push((path, depth + 1));
+                }
+            } else if path
+                .extension()
+                .and_then(|e| e.to_str())
+                .is_some_and(|e| extensions.iter().any(|wanted| e.eq_ignore_ascii_case(wanted)))
+                && found.len() < limit
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,394 @@
+//! Values as text and as JSON.
+//!
+//! Times are UTC in ISO 8601 with all seven digits that Windows has. Pointers and hex types are hex in
+//! both forms. In JSON every other integer is a JSON integer, also above 2^53: readers that keep 64-bit
+//! integers (DuckDB, Python, Rust) get the exact value, which strings would hide from them.
+
+use crate::read::Decoded;
+use crate::schema::{EventSchema, Field, ValueMap};
+use crate::value::Value;
+use etwhy_etl::Bytes;
+use std::fmt::Write;
+
+/// Appends a value as one line of text. `field` gives the names of values, if it has any.
+pub fn format_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
+    let map = field.and_then(|f| f.map.as_deref());
+    if let (Some(map), Some(number)) = (map, value.as_u64())
+        && map_name(out, map, number)
+    {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                format_value(out, item, field);
+            }
+            out.push(']');
+        }
+        Value::Struct(members) => {
+            out.push('{');
+            let fields = field.map_or(&[][..], |f| &f.members);
+            for (i, (member, field)) in members.iter().zip(fields).enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                out.push_str(&field.name);
+                out.push('=');
+                format_value(out, member, Some(field));
+            }
+            out.push('}');
+        }
+        Value::Str(text) => out.push_str(text),
+        other => plain(out, other),
+    }
+}
+
+/// Appends the fields of a payload as one JSON object. Leftover bytes stand in `_rest` as hex, and
+/// `_truncated` is true when the payload ended early.
+pub fn to_json(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>) {
+    members(out, &decoded.values, &schema.fields, |out, first| {
+        let mut first = first;
+        if decoded.truncated {
+            separate(out, &mut first);
+            out.push_str("\"_truncated\":true");
+        }
+        if !decoded.rest.is_empty() {
+            separate(out, &mut first);
+            out.push_str("\"_rest\":\"");
+            hex_bytes(out, decoded.rest);
+            out.push('"');
+        }
+    });
+}
+
+fn separate(out: &mut String, first: &mut bool) {
+    if !std::mem::take(first) {
+        out.push(',');
+    }
+}
+
+fn members(out: &mut String, values: &[Value<'_>], fields: &[Field], more: impl FnOnce(&mut String, bool)) {
+    out.push('{');
+    let mut first = true;
+    for (i, (value, field)) in values.iter().zip(fields).enumerate() {
+        separate(out, &mut first);
+        // JSON objects with the same key twice lose one of the values in most readers.
+        let earlier = fields.iter().take(i).filter(|f| f.name == field.name).count();
+        if earlier == 0 {
+            json_string(out, &field.name);
+        } else {
+            json_string(out, &format!("{}_{}", field.name, earlier + 1));
+        }
+        out.push(':');
+        json_value(out, value, Some(field));
+    }
+    more(out, first);
+    out.push('}');
+}
+
+/// Appends one value as JSON.
+pub fn json_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
+    let map = field.and_then(|f| f.map.as_deref());
+    if let (Some(map), Some(number)) = (map, value.as_u64()) {
+        let mut name = String::new();
+        if map_name(&mut name, map, number) {
+            json_string(out, &name);
+            return;
+        }
+    }
+    match value {
+        Value::Bool(_)
+        | Value::I8(_)
+        | Value::U8(_)
+        | Value::I16(_)
+        | Value::U16(_)
+        | Value::I32(_)
+        | Value::U32(_)
+        | Value::I64(_)
+        | Value::U64(_)
+        | Value::Port(_) => plain(out, value),
+        Value::F32(v) if v.is_finite() => plain(out, value),
+        Value::F64(v) if v.is_finite() => plain(out, value),
+        Value::Str(text) => json_string(out, text),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                json_value(out, item, field);
+            }
+            out.push(']');
+        }
+        Value::Struct(values) => members(out, values, field.map_or(&[], |f| &f.members), |_, _| {}),
+        other => {
+            out.push('"');
+            plain(out, other);
+            out.push('"');
+        }
+    }
+}
+
+/// Appends a JSON string with its quotes; control characters are escaped.
+pub fn json_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 || c == '\u{7f}' => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Appends the name of a value, or the names of its bits; false (and nothing appended) if unknown.
+fn map_name(out: &mut String, map: &ValueMap, number: u64) -> bool {
+    let number = number as u32;
+    if let Some((_, name)) = map.entries.iter().find(|(value, _)| *value == number) {
+        out.push_str(name.trim_end());
+        return true;
+    }
+    if !map.bitmap || number == 0 {
+        return false;
+    }
+    let start = out.len();
+    let mut left = number;
+    for (mask, name) in &map.entries {
+        if *mask != 0 && left & mask == *mask {
+            if out.len() > start {
+                out.push('|');
+            }
+            out.push_str(name.trim_end());
+            left &= !mask;
+        }
+    }
+    if out.len() == start {
+        return false;
+    }
+    if left != 0 {
+        let _ = write!(out, "|{left:#x}");
+    }
+    true
+}
+
+/// Everything that has neither members nor quotes.
+fn plain(out: &mut String, value: &Value<'_>) {
+    // Writing into a String cannot fail.
+    let _ = match value {
+        Value::Bool(v) => write!(out, "{v}"),
+        Value::I8(v) => write!(out, "{v}"),
+        Value::U8(v) => write!(out, "{v}"),
+        Value::I16(v) => write!(out, "{v}"),
+        Value::U16(v) | Value::Port(v) => write!(out, "{v}"),
+        Value::I32(v) => write!(out, "{v}"),
+        Value::U32(v) => write!(out, "{v}"),
+        Value::I64(v) => write!(out, "{v}"),
+        Value::U64(v) => write!(out, "{v}"),
+        Value::F32(v) => write!(out, "{v}"),
+        Value::F64(v) => write!(out, "{v}"),
+        Value::Hex(v) | Value::Pointer(v) => write!(out, "{v:#x}"),
+        Value::Status(v) => write!(out, "0x{v:08x}"),
+        Value::Guid(guid) => write!(out, "{guid}"),
+        Value::FileTime(ticks) => {
+            file_time(out, *ticks);
+            Ok(())
+        }
+        Value::SystemTime([year, month, _, day, hour, minute, second, ms]) => {
+            write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+        }
+        Value::Sid(bytes) => {
+            sid(out, bytes);
+            Ok(())
+        }
+        Value::Bytes(bytes) => {
+            hex_bytes(out, bytes);
+            Ok(())
+        }
+        Value::IPv4([a, b, c, d]) => write!(out, "{a}.{b}.{c}.{d}"),
+        Value::IPv6(bytes) => write!(out, "{}", std::net::Ipv6Addr::from(*bytes)),
+        Value::SockAddr(bytes) => {
+            sock_addr(out, bytes);
+            Ok(())
+        }
+        Value::Str(_) | Value::Array(_) | Value::Struct(_) => Ok(()),
+    };
+}
+
+/// Appends bytes as lower-case hex digits.
+pub fn hex_bytes(out: &mut String, bytes: &[u8]) {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    out.reserve(bytes.len() * 2);
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// Appends a FILETIME as `2021-09-09T12:59:35.7900000Z`; times before 1601 as the bare number.
+pub fn file_time(out: &mut String, ticks: i64) {
+    if ticks < 0 {
+        let _ = write!(out, "{ticks}");
+        return;
+    }
+    let (seconds, fraction) = (ticks / 10_000_000, ticks % 10_000_000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil_from_days(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z");
+}
+
+/// Gregorian date of a number of days since 1601-01-01, which starts a cycle of 400 years.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    // Counting years from March puts the leap day at the end (H. Hinnant, chrono-compatible algorithms).
+    let shifted = days + 306;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    let year = year_of_era + era * 400 + 1600 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// Appends a SID as `S-1-5-21-…`; damaged ones as hex, the empty one as `-`.
+pub fn sid(out: &mut String, bytes: &[u8]) {
+    if bytes.is_empty() {
+        out.push('-');
+        return;
+    }
+    let header = bytes.first_chunk::<8>();
+    let Some(&[revision, count, a0, a1, a2, a3, a4, a5]) = header else {
+        hex_bytes(out, bytes);
+        return;
+    };
+    let authority = u64::from_be_bytes([0, 0, a0, a1, a2, a3, a4, a5]);
+    if authority >> 32 == 0 {
+        let _ = write!(out, "S-{revision}-{authority}");
+    } else {
+        let _ = write!(out, "S-{revision}-{authority:#x}");
+    }
+    for i in 0..usize::from(count) {
+        match bytes.u32_at(8 + 4 * i) {
+            Some(sub) => {
+                let _ = write!(out, "-{sub}");
+            }
+            None => break,
+        }
+    }
+}
+
+/// `AF_INET` and `AF_INET6` as address and port; other families as hex.
+fn sock_addr(out: &mut String, bytes: &[u8]) {
+    let port = bytes.u16_at(2).map(u16::swap_bytes);
+    match (bytes.u16_at(0), port) {
+        (Some(2), Some(port)) => {
+            if let Some([a, b, c, d]) = bytes.array(4) {
+                let _ = write!(out, "{a}.{b}.{c}.{d}:{port}");
+                return;
+            }
+        }
+        (Some(23), Some(port)) => {
+            if let Some(address) = bytes.array::<16>(8) {
+                let _ = write!(out, "[{}]:{port}", std::net::Ipv6Addr::from(address));
+                return;
+            }
+        }
+        _ => {}
+    }
+    hex_bytes(out, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::InType;
+    use std::sync::Arc;
+
+    fn text(value: Value<'_>) -> String {
+        let mut out = String::new();
+        format_value(&mut out, &value, None);
+        out
+    }
+
+    #[test]
+    fn times_are_iso_and_utc() {
+        assert_eq!(text(Value::FileTime(0)), "1601-01-01T00:00:00.0000000Z");
+        assert_eq!(text(Value::FileTime(132_756_659_757_900_000)), "2021-09-09T12:59:35.7900000Z");
+        assert_eq!(text(Value::FileTime(125_963_423_999_999_999)), "2000-02-29T23:59:59.9999999Z");
+        assert_eq!(text(Value::FileTime(-5)), "-5");
+        assert_eq!(text(Value::FileTime(i64::MAX)).len(), "30828-09-14T02:48:05.4775807Z".len());
+        assert_eq!(text(Value::SystemTime([2021, 9, 4, 9, 12, 59, 35, 30])), "2021-09-09T12:59:35.030Z");
+    }
+
+    #[test]
+    fn sids_and_addresses() {
+        let system = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
+        assert_eq!(text(Value::Sid(&system)), "S-1-5-18");
+        assert_eq!(text(Value::Sid(&system[..9])), "S-1-5");
+        assert_eq!(text(Value::Sid(&[1, 2])), "0102");
+        assert_eq!(text(Value::IPv4([10, 0, 0, 1])), "10.0.0.1");
+        assert_eq!(text(Value::SockAddr(&[2, 0, 0x01, 0xbb, 8, 8, 4, 4, 0, 0])), "8.8.4.4:443");
+        assert_eq!(text(Value::SockAddr(&[9, 0, 1])), "090001");
+        assert_eq!(text(Value::Status(0xC000_0022)), "0xc0000022");
+    }
+
+    fn mapped(bitmap: bool) -> Field {
+        let map = ValueMap {
+            name: "M".into(),
+            bitmap,
+            entries: vec![(1, "One ".into()), (2, "Two".into()), (4, "Four".into())],
+        };
+        Field { map: Some(Arc::new(map)), ..Field::plain("F", InType::UInt32) }
+    }
+
+    #[test]
+    fn names_of_values_and_bits() {
+        let show = |bitmap, number| {
+            let mut out = String::new();
+            format_value(&mut out, &Value::U32(number), Some(&mapped(bitmap)));
+            out
+        };
+        assert_eq!(show(false, 1), "One");
+        assert_eq!(show(false, 3), "3");
+        assert_eq!(show(true, 3), "One|Two");
+        assert_eq!(show(true, 9), "One|0x8");
+        assert_eq!(show(true, 0), "0");
+    }
+
+    #[test]
+    fn json_is_escaped_and_keys_are_unique() {
+        let schema = EventSchema {
+            fields: vec![
+                Field::plain("A", InType::UInt64),
+                Field::plain("A", InType::UnicodeString),
+                Field::plain("P", InType::Pointer),
+                Field::plain("D", InType::Double),
+            ],
+            ..crate::testing::empty_schema()
+        };
+        let values = vec![
+            Value::U64(u64::MAX),
+            Value::Str("a\"\u{1b}\\".into()),
+            Value::Pointer(16),
+            Value::F64(f64::NAN),
+        ];
+        let mut out = String::new();
+        to_json(&mut out, &schema, &Decoded { values, truncated: true, rest: &[1, 0xab] });
+        let expected = "{\"A\":18446744073709551615,\"A_2\":\"a\\\"\\u001b\\\\\",\"P\":\"0x10\",\"D\":\"NaN\",\
+                        \"_truncated\":true,\"_rest\":\"01ab\"}";
+        assert_eq!(out, expected);
+    }
+}

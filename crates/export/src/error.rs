@@ -1,0 +1,62 @@
+//! Why a table could not be written.
+
+use std::path::PathBuf;
+
+/// Why a table could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The operating system refused to write. A closed pipe comes as this, too; see
+    /// [`ExportError::is_closed_pipe`].
+    #[error("cannot write: {0}")]
+    Io(#[from] std::io::Error),
+    /// The operating system refused a file.
+    #[error("cannot write {file}: {source}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The CSV writer failed.
+    #[error("cannot write CSV: {0}")]
+    Csv(#[from] csv::Error),
+    /// The JSON writer failed.
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The Parquet writer failed.
+    #[error("cannot write Parquet: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// The rows could not be gathered.
+    #[error("cannot gather rows: {0}")]
+    Arrow(#[from] arrow_schema::ArrowError),
+    /// No format goes by this name.
+    #[error("unknown format `{name}`; known: {known}")]
+    UnknownFormat {
+        /// What was asked for.
+        name: String,
+        /// All formats.
+        known: String,
+    },
+}
+
+impl ExportError {
+    /// True if the reader of a pipe went away (`etwhy dump … | head`), which is no failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        let kind = match self {
+            ExportError::Io(e) => Some(e.kind()),
+            ExportError::Csv(e) => match e.kind() {
+                csv::ErrorKind::Io(e) => Some(e.kind()),
+                _ => None,
+            },
+            ExportError::Json(e) => e.io_error_kind(),
+            ExportError::Parquet(parquet::errors::ParquetError::External(e)) => {
+                e.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+            }
+            _ => None,
+        };
+        kind == Some(std::io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, ExportError>;

@@ -1,0 +1,83 @@
+//! What a format is, and how a file of it comes into being.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use etwhy_table::Selection;
+
+use crate::{ExportError, Result, formats};
+
+/// A way to write a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// Endings of file names, without the dot.
+    pub extensions: &'static [&'static str],
+    /// What it is good for, in a line.
+    pub about: &'static str,
+    /// True if a terminal cannot show it.
+    pub binary: bool,
+    /// Writes a selection.
+    pub write: fn(&Selection<'_>, &Options, &mut (dyn Write + Send)) -> Result<()>,
+}
+
+/// How to write. The default suits a file.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Columns of the terminal; `None` cuts nothing.
+    pub width: Option<usize>,
+    /// Whether to write colour codes.
+    pub color: bool,
+    /// Whether to make control characters visible in formats that keep them otherwise (CSV).
+    pub sanitize: bool,
+    /// Whether CSV and JSON give addresses and codes as hexadecimal text. Otherwise they are the signed
+    /// numbers that SQL and Parquet have.
+    pub hex: bool,
+    /// How many rows there were before a limit was applied, to say so below a terminal's table.
+    pub total_rows: Option<usize>,
+}
+
+impl Format {
+    /// The format that `--format` calls `name`.
+    ///
+    /// # Errors
+    /// If there is none; the error names those there are.
+    pub fn by_name(name: &str) -> Result<&'static Format> {
+        let known = || formats().map(|f| f.name).collect::<Vec<_>>().join(", ");
+        formats()
+            .find(|f| f.name.eq_ignore_ascii_case(name))
+            .ok_or_else(|| ExportError::UnknownFormat { name: name.to_owned(), known: known() })
+    }
+
+    /// The format that a file's name ends in.
+    pub fn by_path(path: &Path) -> Option<&'static Format> {
+        let extension = path.extension()?.to_str()?;
+        formats().find(|f| f.extensions.iter().any(|e| e.eq_ignore_ascii_case(extension)))
+    }
+}
+
+/// Writes a file, or leaves what was there: the data goes into a temporary file of the same folder, which
+/// takes the name when it is whole.
+///
+/// # Errors
+/// If the folder or the file cannot be written.
+pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options, path: &Path) -> Result<()> {
+    let failed = |source| ExportError::File { file: path.to_path_buf(), source };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".etwhy-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        // As any program's files; `tempfile` alone would let nobody else read it. The umask applies.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(1 << 18, file.as_file_mut());
+    (format.write)(selection, options, &mut out)?;
+    out.flush().map_err(failed)?;
+    drop(out);
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}

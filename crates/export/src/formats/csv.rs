@@ -1,0 +1,80 @@
+//! CSV (RFC 4180): a header of column names, then exact values.
+//!
+//! Times are whole numbers in their column's unit, true and false are `true` and `false`, an empty cell is
+//! an empty field (empty text cannot be told from it). Cells that spreadsheets would take for formulas
+//! (`=…`) are not changed: the file is for programs, and values must come back as they were. Open it in a
+//! spreadsheet as text if the trace came from somebody you do not trust.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use etwhy_table::{ColumnType, Selection, Value};
+
+use crate::{Format, Options, Result, sanitize};
+
+pub(super) const FORMATS: &[Format] = &[Format {
+    name: "csv",
+    extensions: &["csv"],
+    about: "comma-separated values, exact, with a header",
+    binary: false,
+    write,
+}];
+
+fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
+    let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
+    let spec = selection.spec();
+    csv.write_record(spec.columns.iter().map(|c| c.name.as_ref()))?;
+    let reader = selection.reader();
+    let mut scratch = String::new();
+    for row in selection.row_ids() {
+        for (shown, column) in spec.columns.iter().enumerate() {
+            scratch.clear();
+            // Writing into a `String` cannot fail.
+            let _ = match reader.value(row, shown) {
+                Value::Null => Ok(()),
+                Value::I64(v) if options.hex && column.unit.is_hex() => {
+                    write!(scratch, "{}", super::Hex(v, column.ty == ColumnType::I32))
+                }
+                Value::I64(v) => write!(scratch, "{v}"),
+                Value::F64(v) => write!(scratch, "{v}"),
+                Value::Bool(v) => write!(scratch, "{v}"),
+                Value::Text(text) => {
+                    if options.sanitize {
+                        csv.write_field(sanitize(text).as_bytes())?;
+                    } else {
+                        csv.write_field(text)?;
+                    }
+                    continue;
+                }
+            };
+            csv.write_field(&scratch)?;
+        }
+        csv.write_record(None::<&[u8]>)?;
+    }
+    csv.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::test_table::{sample, text};
+    use crate::{Format, Options};
+
+    #[test]
+    fn values_are_exact() {
+        let csv = Format::by_name("csv").unwrap();
+        let table = sample();
+        let out = text(csv, &table, &Options::default());
+        let mut lines = out.lines();
+        assert_eq!(lines.next(), Some("ts_ns,cpu,wait_ns,size,process,address,status,share,in_dpc,path"));
+        assert_eq!(
+            lines.next(),
+            Some("1500000000,0,1500000,4096,cmd.exe,-8796093022208,-1073741772,12.5,true,\"=a,\"\"b\"\"\"")
+        );
+        assert_eq!(lines.next(), Some("1500000001,1,,0,,0,0,,,\u{1b}[31mred"));
+        let options = Options { hex: true, sanitize: true, ..Options::default() };
+        let out = text(csv, &table, &options);
+        assert!(out.contains(",0xfffff80000000000,0xc0000034,"), "{out}");
+        assert!(out.contains("␛[31mred"), "{out}");
+    }
+}

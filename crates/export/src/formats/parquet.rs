@@ -1,0 +1,135 @@
+//! Parquet: every table as a file for DuckDB, pandas, Polars and Spark.
+//!
+//! Units, roles and documentation travel twice: as metadata of the Arrow fields (which pyarrow and Polars
+//! read), and as JSON in the file's key `etwhy.columns` for readers that know nothing of Arrow.
+
+use std::io::Write;
+
+use etwhy_table::{ColumnType, Role, Selection};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+
+use crate::{Format, Options, Result};
+
+pub(super) const FORMATS: &[Format] = &[Format {
+    name: "parquet",
+    extensions: &["parquet", "pq"],
+    about: "columnar file for DuckDB, pandas, Polars, Spark; keeps units and documentation",
+    binary: true,
+    write,
+}];
+
+/// Readers work on row groups in parallel and skip them by their statistics; DuckDB advises 100,000 to
+/// 1,000,000 rows ("Parquet Tips", row group size).
+const ROW_GROUP: usize = 1 << 20;
+
+/// zstd 3 is zstd's own default; higher levels cost time in extraction for few per cent.
+const ZSTD_LEVEL: i32 = 3;
+
+fn write(selection: &Selection<'_>, _options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
+    let schema = selection.schema();
+    let mut writer = ArrowWriter::try_new(out, schema, Some(properties(selection)?))?;
+    for batch in selection.batches() {
+        writer.write(&batch?)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+fn properties(selection: &Selection<'_>) -> Result<WriterProperties> {
+    let spec = selection.spec();
+    let mut metadata: Vec<KeyValue> = selection
+        .schema()
+        .metadata()
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    metadata.sort_by(|a, b| a.key.cmp(&b.key));
+    let column = |c: &etwhy_table::ColumnSpec| {
+        serde_json::json!({
+            "name": c.name, "type": c.ty.name(), "unit": c.unit.name(), "role": c.role.name(), "doc": c.doc,
+        })
+    };
+    let columns: Vec<serde_json::Value> = spec.columns.iter().map(column).collect();
+    metadata.push(KeyValue::new("etwhy.columns".to_owned(), serde_json::to_string(&columns)?));
+
+    let sorting = spec.sorted_by.as_deref().and_then(|name| spec.column_index(name));
+    let sorting = sorting
+        .and_then(|index| i32::try_from(index).ok())
+        .map(|column_idx| vec![SortingColumn { column_idx, descending: false, nulls_first: false }]);
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_created_by(concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_sorting_columns(sorting)
+        .set_key_value_metadata(Some(metadata));
+    for column in spec.columns.iter() {
+        // Times never repeat, and so a dictionary of them is waste; their differences are small.
+        if column.role == Role::Time && column.ty == ColumnType::I64 {
+            let path = ColumnPath::from(column.name.as_ref());
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    Ok(properties.build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_table::sample;
+    use crate::write_file;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    #[test]
+    fn files_are_whole_and_described() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sample.parquet");
+        let table = sample();
+        let format = Format::by_path(&path).unwrap();
+        for _ in 0..2 {
+            write_file(format, &Selection::all(&table), &Options::default(), &path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");
+        let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let metadata = file.metadata().file_metadata();
+        assert_eq!(metadata.num_rows(), 2);
+        let of = |key: &str| {
+            metadata
+                .key_value_metadata()
+                .unwrap()
+                .iter()
+                .find(|kv| kv.key == key)
+                .and_then(|kv| kv.value.clone())
+        };
+        assert_eq!(of("etwhy.version").as_deref(), Some("2"));
+        assert_eq!(of("etwhy.sorted_by").as_deref(), Some("ts_ns"));
+        let columns: serde_json::Value = serde_json::from_str(&of("etwhy.columns").unwrap()).unwrap();
+        assert_eq!(columns[2]["unit"], "ns");
+        assert_eq!(columns[2]["role"], "duration");
+        assert!(file.metadata().row_group(0).sorting_columns().is_some());
+    }
+
+    #[test]
+    fn a_table_without_rows_is_a_file() {
+        let table = sample();
+        let mut out = Vec::new();
+        write(&Selection::all(&table).top(0), &Options::default(), &mut out).unwrap();
+        let file = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+        assert_eq!(file.metadata().file_metadata().num_rows(), 0);
+        assert_eq!(file.metadata().file_metadata().schema_descr().num_columns(), 10);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let table = sample();
+        let format = Format::by_name("parquet").unwrap();
+        let path = std::path::Path::new("/nonexistent/x.parquet");
+        let error = write_file(format, &Selection::all(&table), &Options::default(), path).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/x.parquet"), "{error}");
+    }
+}

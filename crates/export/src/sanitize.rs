@@ -1,0 +1,43 @@
+//! Text from a trace, made safe to show.
+
+use std::borrow::Cow;
+
+/// True for characters that change what a terminal does or how the text around them reads: controls,
+/// direction marks (Unicode Technical Report 36, "Bidirectional Text Spoofing"), and invisible ones.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Replaces each unsafe character by one that can be seen: controls by their Unicode picture (`␛`), all
+/// others by `�`. Text without any is not copied.
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    // Printable ASCII, the common case, is decided without decoding.
+    if text.bytes().all(|b| matches!(b, 0x20..=0x7e)) || !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let visible = |c: char| match c {
+        // The block "Control Pictures" has the 32 ASCII controls in order.
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        c if is_unsafe(c) => '\u{fffd}',
+        c => c,
+    };
+    Cow::Owned(text.chars().map(visible).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal() {
+        assert_eq!(sanitize("\u{1b}[31mred\u{7}"), "␛[31mred␇");
+        assert_eq!(sanitize("exe.\u{202e}fdp"), "exe.�fdp");
+        assert_eq!(sanitize("a\nb\tc\r\u{7f}\u{9b}2J"), "a␊b␉c␍␡�2J");
+        assert_eq!(sanitize("zero\u{200b}width\u{feff}"), "zero�width�");
+        assert!(matches!(sanitize("Größe 日本.exe"), Cow::Borrowed("Größe 日本.exe")));
+    }
+}

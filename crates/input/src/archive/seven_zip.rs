@@ -1,0 +1,117 @@
+//! 7z archives.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+
+use etwhy_etl::Bytes;
+use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Coder, EncoderMethod, Error, Password};
+
+use crate::collect::{Collector, Package, is_named_archive, is_named_etl, is_symbol_file};
+use crate::spool::{self, Fused};
+use crate::InputError;
+
+const BUFFER: usize = 1 << 18;
+/// One thread: the parallel decoder of LZMA2 holds whole independent chunks in memory, and how large they
+/// are is up to the archive.
+const THREADS: u32 = 1;
+/// Largest dictionary that is accepted. 7-Zip's strongest preset uses 256 MiB; its dialog offers up to
+/// 3840 MiB, which no trace needs.
+const MAX_DICTIONARY: u64 = 1536 << 20;
+
+pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) -> Result<(), InputError> {
+    let mut file = BufReader::with_capacity(BUFFER, file);
+    let password = Password::empty();
+    let archive = match Archive::read(&mut file, &password) {
+        Ok(archive) => archive,
+        Err(error) => {
+            failed(collector, package, "the archive", error);
+            return Ok(());
+        }
+    };
+    // Names decide if any is a trace's; only an archive without such a name is unpacked to look inside.
+    let by_name = archive.files.iter().any(|f| is_named_etl(&f.name));
+    for (index, block) in archive.blocks.iter().enumerate() {
+        let decoder = BlockDecoder::new(THREADS, index, &archive, &password, &mut file);
+        let wanted: Vec<bool> = decoder.entries().iter().map(|e| is_wanted(e, by_name)).collect();
+        let Some(last) = wanted.iter().rposition(|w| *w) else { continue };
+        let first_wanted =
+            wanted.iter().position(|w| *w).and_then(|i| decoder.entries().get(i)).map(|e| e.name.clone());
+        let label = first_wanted.unwrap_or_default();
+        if let Some(size) = block.coders.iter().map(dictionary).max().filter(|s| *s > MAX_DICTIONARY) {
+            collector.unsupported(package, &label, format!("a dictionary of {} MiB", size >> 20));
+            continue;
+        }
+        let mut stopped = None;
+        let mut position = 0;
+        let result = decoder.for_each_entries(&mut |entry: &ArchiveEntry, source: &mut dyn Read| {
+            let at = position;
+            position += 1;
+            let mut source = Fused::new(source);
+            let mut step = Ok(());
+            if wanted.get(at) == Some(&true) {
+                step = collector.member(package, &entry.name, Some(entry.size), &mut source);
+            }
+            if step.is_ok() && at < last && !source.is_broken() {
+                step = spool::drain(&mut source, &mut collector.budget);
+            }
+            let go_on = at < last && !source.is_broken();
+            match step {
+                Ok(()) => Ok(go_on),
+                Err(error) => {
+                    stopped = Some(error);
+                    Ok(false)
+                }
+            }
+        });
+        if let Some(error) = stopped {
+            return Err(error);
+        }
+        if let Err(error) = result {
+            failed(collector, package, &label, error);
+        }
+    }
+    Ok(())
+}
+
+fn is_wanted(entry: &ArchiveEntry, by_name: bool) -> bool {
+    let name = &entry.name;
+    !entry.is_directory && (!by_name || is_named_etl(name) || is_symbol_file(name) || is_named_archive(name))
+}
+
+fn failed(collector: &mut Collector<'_>, package: &mut Package, name: &str, error: Error) {
+    match error {
+        Error::PasswordRequired | Error::MaybeBadPassword(_) => collector.encrypted(package, name),
+        Error::UnsupportedCompressionMethod(method) if method.contains("AES") => {
+            collector.encrypted(package, name)
+        }
+        Error::UnsupportedCompressionMethod(method) => collector.unsupported(package, name, method),
+        Error::Unsupported(what) => collector.unsupported(package, name, what.into_owned()),
+        Error::Io(error, _) => collector.damaged(package, name, error.to_string()),
+        Error::NextHeaderCrcMismatch | Error::BadTerminatedHeader(_) => {
+            collector.damaged(
+                package,
+                name,
+                "its list of contents (at the end) is damaged or missing".to_owned(),
+            );
+        }
+        Error::ChecksumVerificationFailed => {
+            collector.damaged(package, name, "wrong checksum".to_owned());
+        }
+        Error::Other(what) => collector.damaged(package, name, what.into_owned()),
+        other => collector.damaged(package, name, other.to_string()),
+    }
+}
+
+/// Bytes of the dictionary that a coder asks for (7-Zip's Methods.txt and lzma-specification.txt).
+fn dictionary(coder: &Coder) -> u64 {
+    let properties = coder.properties();
+    let id = coder.encoder_method_id();
+    if id == EncoderMethod::ID_LZMA {
+        return properties.u32_at(1).map_or(0, u64::from);
+    }
+    if id == EncoderMethod::ID_LZMA2 {
+        let bits = u32::from(properties.u8_at(0).unwrap_or(0));
+        return u64::from(2 | (bits & 1)).checked_shl(bits / 2 + 11).unwrap_or(u64::MAX);
+    }
+    0
+}

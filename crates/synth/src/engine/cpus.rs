@@ -1,0 +1,157 @@
+//! Who runs on each processor, and the context switches that follow.
+
+use super::{Engine, Pending};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+/// Why a thread leaves a processor: `OldThreadState`, `OldThreadWaitReason`, `OldThreadWaitMode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    pub(crate) state: u8,
+    pub(crate) reason: u8,
+    pub(crate) mode: u8,
+}
+
+impl Switch {
+    /// It waits (UserRequest, user mode).
+    pub(crate) const WAITING: Switch = Switch { state: 5, reason: 6, mode: 1 };
+    /// It was preempted and stays ready (WrPreempted).
+    pub(crate) const PREEMPTED: Switch = Switch { state: 1, reason: 32, mode: 0 };
+
+    /// `KWAIT_REASON` by its name.
+    pub(crate) fn reason(name: &str) -> Result<u8, String> {
+        const NAMES: [&str; 43] = [
+            "Executive", "FreePage", "PageIn", "PoolAllocation", "DelayExecution", "Suspended", "UserRequest",
+            "WrExecutive", "WrFreePage", "WrPageIn", "WrPoolAllocation", "WrDelayExecution", "WrSuspended",
+            "WrUserRequest", "WrEventPair", "WrQueue", "WrLpcReceive", "WrLpcReply", "WrVirtualMemory", "WrPageOut",
+            "WrRendezvous", "WrKeyedEvent", "WrTerminated", "WrProcessInSwap", "WrCpuRateControl",
+            "WrCalloutStack", "WrKernel", "WrResource", "WrPushLock", "WrMutex", "WrQuantumEnd", "WrDispatchInt",
+            "WrPreempted", "WrYieldExecution", "WrFastMutex", "WrGuardedMutex", "WrRundown", "WrAlertByThreadId",
+            "WrDeferredPreempt", "WrPhysicalFault", "WrIoRing", "WrMdlCache", "WrRcu",
+        ];
+        let found = NAMES.iter().position(|n| n.eq_ignore_ascii_case(name));
+        found.map(|i| i as u8).ok_or_else(|| format!("wait_reason = {name:?}: allowed are {}", NAMES.join(", ")))
+    }
+}
+
+/// Someone on a processor: thread, and where its samples take their stacks from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) thread: usize,
+    /// Index of the load of the sampler.
+    pub(crate) load: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    /// Placed by the sampler, for about one sampling interval.
+    load: Option<Running>,
+    /// Placed by an activity or an event; comes before the load.
+    task: Option<Running>,
+    /// Whom the context switches say to run.
+    switched_in: usize,
+    interrupts: VecDeque<Pending>,
+}
+
+/// All processors.
+pub(crate) struct Cpus {
+    list: Vec<Cpu>,
+    /// Thread to processor, for whoever runs.
+    places: HashMap<usize, u16>,
+}
+
+impl Cpus {
+    pub(crate) fn new(count: u16) -> Cpus {
+        Cpus { list: (0..count).map(|_| Cpu::default()).collect(), places: HashMap::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len().max(1)
+    }
+
+    /// Where a thread runs now.
+    pub(crate) fn where_runs(&self, thread: usize) -> Option<u16> {
+        if thread == 0 { None } else { self.places.get(&thread).copied() }
+    }
+
+    /// True when no activity or event holds the processor (a load may).
+    pub(crate) fn is_free(&self, cpu: u16) -> bool {
+        self.list.get(usize::from(cpu)).is_some_and(|c| c.task.is_none())
+    }
+
+    /// Who runs: a task before a load.
+    pub(crate) fn running(&self, cpu: u16) -> Option<Running> {
+        self.list.get(usize::from(cpu)).and_then(|c| c.task.or(c.load))
+    }
+
+    /// The load's thread, whether or not a task holds the processor now.
+    pub(crate) fn load(&self, cpu: u16) -> Option<Running> {
+        self.list.get(usize::from(cpu)).and_then(|c| c.load)
+    }
+
+    /// The queue of DPCs and ISRs.
+    pub(crate) fn interrupts(&mut self, cpu: u16) -> Option<&mut VecDeque<Pending>> {
+        self.list.get_mut(usize::from(cpu)).map(|c| &mut c.interrupts)
+    }
+}
+
+impl Engine<'_> {
+    /// Gives a processor to a task.
+    pub(crate) fn occupy(&mut self, cpu: u16, thread: usize, old: Switch) -> io::Result<()> {
+        self.take(cpu, Running { thread, load: None }, old)
+    }
+
+    /// Gives a processor to a task whose samples come from a load.
+    pub(crate) fn take(&mut self, cpu: u16, task: Running, old: Switch) -> io::Result<()> {
+        if let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) {
+            c.task = Some(task);
+        }
+        self.settle(cpu, old)
+    }
+
+    /// Ends a task; the processor falls back to its load or to idle.
+    pub(crate) fn release(&mut self, cpu: u16, thread: usize, why: Switch) -> io::Result<()> {
+        match self.cpus.list.get_mut(usize::from(cpu)) {
+            Some(c) if c.task.is_some_and(|t| t.thread == thread) => c.task = None,
+            _ => return Ok(()),
+        }
+        self.settle(cpu, why)
+    }
+
+    /// Places a load (or nothing) for the coming interval.
+    pub(crate) fn place(&mut self, cpu: u16, load: Option<Running>, why: Switch) -> io::Result<()> {
+        if let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) {
+            c.load = load;
+        }
+        self.settle(cpu, why)
+    }
+
+    /// Records a context switch when the thread that should run is not the one that does.
+    fn settle(&mut self, cpu: u16, old: Switch) -> io::Result<()> {
+        let wanted = self.cpus.running(cpu).map_or(0, |r| r.thread);
+        let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) else { return Ok(()) };
+        let before = std::mem::replace(&mut c.switched_in, wanted);
+        if before == wanted {
+            return Ok(());
+        }
+        if self.cpus.places.get(&before) == Some(&cpu) {
+            self.cpus.places.remove(&before);
+        }
+        if wanted != 0 {
+            self.cpus.places.insert(wanted, cpu);
+        }
+        if !self.switches {
+            return Ok(());
+        }
+        let threads = &self.world.processes;
+        let (new, old_thread) = (threads.thread(wanted), threads.thread(before));
+        // The idle thread is always ready to go on.
+        let old = if before == 0 { Switch { state: 2, reason: 0, mode: 0 } } else { old };
+        let pointer = self.pointer();
+        self.out.add(cpu, self.now, |r, t| {
+            r.perfinfo(pointer, 0x0524, 4, t).u32(new.tid).u32(old_thread.tid);
+            r.u8(new.priority).u8(old_thread.priority).u8(0).u8(0).u8(old.reason).u8(old.mode).u8(old.state);
+            r.u8(cpu as u8).u32(1).u32(0);
+        })
+    }
+}

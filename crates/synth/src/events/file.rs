@@ -1,0 +1,258 @@
+//! Disk, hard faults, file system operations, filter callbacks.
+
+use super::{Cx, Head, Kind, Site, events, one_of_names};
+use crate::engine::Source;
+use crate::error::Result;
+use crate::model::{DiskIo, FileIo, HardFault, Minifilter, OneOrMany};
+use crate::value::Dist;
+use crate::world::World;
+use std::io;
+
+/// Number of an I/O request's packet: an address that is reused after a while, as in reality.
+fn irp(n: u64, salt: u64) -> u64 {
+    0xFFFF_9D01_0000_0000 + salt % 0x1000 * 0x10_0000 + n % 256 * 0x400
+}
+
+/// File keys of a table's names.
+fn files(list: &Option<OneOrMany>, default: &str, w: &mut World) -> Vec<usize> {
+    let names = list.clone().map_or_else(|| vec![default.to_string()], |l| l.0);
+    names.iter().map(|n| w.files.intern(&w.facts.nt_path(n))).collect()
+}
+
+struct Disk {
+    op: u8,
+    disk: u32,
+    size: Dist,
+    offset: Option<Dist>,
+    files: Vec<usize>,
+    flags: u32,
+    init: bool,
+    salt: u64,
+}
+
+pub(crate) fn disk_io(t: &DiskIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let ops = [("read", 10), ("write", 11), ("flush", 14)];
+    let op = one_of_names("op", t.op.as_deref().unwrap_or("read"), &ops).map_err(|e| site.fail(w, e))?;
+    let kind = Disk {
+        op,
+        disk: t.disk.unwrap_or(0),
+        size: t.size.clone().unwrap_or(Dist::constant(65536.0)),
+        offset: t.offset.clone(),
+        files: files(&t.file, "C:\\data.bin", w),
+        flags: t.flags.unwrap_or(0x0006_0043),
+        init: t.init.unwrap_or(true),
+        salt: site.seed,
+    };
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(2e-3)));
+    events(site, w, duration, Box::new(kind))
+}
+
+impl Kind for Disk {
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let (op, disk, flags, tid, n) = (self.op, self.disk, self.flags, cx.tid, cx.n);
+        let irp = irp(n, self.salt);
+        if self.init {
+            // 12, 13 and 15 are the inits of 10, 11 and 14; they carry the stack.
+            let init: u16 = if op == 14 { 15 } else { u16::from(op) + 2 };
+            cx.kernel(Head::System, 0x0100 | init, 3, 0, |r| {
+                r.ptr(irp).u32(tid);
+            })?;
+            cx.stack(0)?;
+        }
+        let took = cx.ticks(cx.duration) - cx.ticks(0);
+        let after = cx.duration;
+        if op == 14 {
+            cx.kernel(Head::Perf, 0x010E, 3, after, |r| {
+                r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid);
+            })?;
+        } else {
+            let size = self.size.whole(&mut cx.draw()).clamp(512, u64::from(u32::MAX)) as u32;
+            let offset = match &self.offset {
+                Some(dist) => dist.whole(&mut cx.draw()),
+                None => cx.rng.below(1 << 28) * 4096,
+            };
+            let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
+            cx.kernel(Head::Perf, 0x0100 | u16::from(op), 3, after, |r| {
+                r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid);
+            })?;
+        }
+        if self.init { Ok(()) } else { cx.stack(after) }
+    }
+}
+
+struct Fault {
+    files: Vec<usize>,
+    size: Dist,
+    offset: Option<Dist>,
+}
+
+pub(crate) fn hard_fault(t: &HardFault, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let size = t.size.clone().unwrap_or(Dist::constant(32768.0));
+    let kind = Fault { files: files(&t.file, "C:\\pagefile.sys", w), size, offset: t.offset.clone() };
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(3e-3)));
+    events(site, w, duration, Box::new(kind))
+}
+
+impl Kind for Fault {
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let size = self.size.whole(&mut cx.draw()) as u32;
+        let offset = cx.whole(&self.offset, cx.n.wrapping_mul(65536));
+        let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
+        let (initial, tid) = (cx.ticks(0), cx.tid);
+        let address = 0x7FF6_4000_0000 + cx.rng.below(1 << 20) * 4096;
+        let after = cx.duration;
+        cx.kernel(Head::Perf, 0x0220, 2, after, |r| {
+            r.i64(initial).u64(offset).ptr(address).ptr(file).u32(tid).u32(size);
+        })?;
+        cx.stack(after)
+    }
+}
+
+struct File {
+    ops: Vec<u8>,
+    files: Vec<usize>,
+    /// Instead of listed files: a path with `{n}` in it, numbered.
+    pattern: Option<String>,
+    size: Option<Dist>,
+    offset: Option<Dist>,
+    status: Option<Dist>,
+    options: u32,
+    info_class: u32,
+    salt: u64,
+}
+
+const FILE_OPS: [(&str, u8); 14] = [
+    ("create", 64),
+    ("open", 64),
+    ("cleanup", 65),
+    ("close", 66),
+    ("read", 67),
+    ("write", 68),
+    ("set_info", 69),
+    ("delete", 70),
+    ("rename", 71),
+    ("dir_enum", 72),
+    ("flush", 73),
+    ("query_info", 74),
+    ("fs_control", 75),
+    ("dir_notify", 77),
+];
+
+pub(crate) fn file_io(t: &FileIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let names = t.op.clone().map_or_else(|| vec!["read".to_string()], |l| l.0);
+    let ops = names.iter().map(|n| one_of_names("op", n, &FILE_OPS)).collect::<std::result::Result<Vec<_>, _>>();
+    let kind = File {
+        ops: ops.map_err(|e| site.fail(w, e))?,
+        files: files(&t.file, "C:\\data.bin", w),
+        pattern: t.pattern.as_ref().map(|p| w.facts.nt_path(p)),
+        size: t.size.clone(),
+        offset: t.offset.clone(),
+        status: t.status.clone(),
+        options: t.options.unwrap_or(0x0100_0020),
+        info_class: t.info_class.unwrap_or(5),
+        salt: site.seed,
+    };
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(30e-6)));
+    events(site, w, duration, Box::new(kind))
+}
+
+impl Kind for File {
+    /// The operations of a list follow each other on the same file (open, read, cleanup, close); the
+    /// duration is that of each.
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let file = cx.turn(&self.files).copied().unwrap_or(0);
+        let numbered = self.pattern.as_ref().map(|p| p.replace("{n}", &cx.n.to_string()));
+        let path = numbered.unwrap_or_else(|| cx.engine.world.files.name(file).to_string());
+        let key = match self.pattern {
+            Some(_) => 0xFFFF_C00C_0000_0000 + cx.n % (1 << 20) * 0x140,
+            None => cx.engine.world.files.address(file),
+        };
+        let object = 0xFFFF_9D02_0000_0000 + (self.salt % 64 * 1024 + cx.n % 1024) * 0x180;
+        let (tid, count) = (cx.tid, self.ops.len() as i64);
+        let ops = self.ops.clone();
+        for (i, op) in ops.into_iter().enumerate() {
+            let after = (cx.duration + 2000) * i as i64;
+            let irp = irp(cx.n * count as u64 + i as u64, self.salt ^ 0x77);
+            let size = cx.whole(&self.size, 4096) as u32;
+            let offset = cx.whole(&self.offset, u64::from(size) * cx.n);
+            let (options, class) = (self.options, self.info_class);
+            let name = path.rsplit('\\').next().unwrap_or("*");
+            cx.kernel(Head::Perf, 0x0400 | u16::from(op), 3, after, |r| {
+                match op {
+                    64 => r.ptr(irp).ptr(object).u32(tid).u32(options).u32(0x80).u32(7).utf16z(&path),
+                    65 | 66 | 73 => r.ptr(irp).ptr(object).ptr(key).u32(tid),
+                    67 | 68 => r.u64(offset).ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(0x0006_0900),
+                    72 | 77 => {
+                        r.ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(class).u32(0).utf16z(name)
+                    }
+                    _ => r.ptr(irp).ptr(object).ptr(key).ptr(0).u32(tid).u32(class),
+                };
+            })?;
+            cx.stack(after)?;
+            let status = cx.whole(&self.status, 0) as u32;
+            let extra = if matches!(op, 67 | 68) { u64::from(size) } else { 1 };
+            cx.kernel(Head::Perf, 0x044C, 3, after + cx.duration, |r| {
+                r.ptr(irp).ptr(extra).u32(status);
+            })?;
+        }
+        Ok(())
+    }
+}
+
+struct Filter {
+    routine: usize,
+    major: u32,
+    hook: u16,
+    status: Option<u32>,
+    files: Vec<usize>,
+    salt: u64,
+}
+
+pub(crate) fn minifilter(t: &Minifilter, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let Some(routine) = t.routine.clone() else {
+        return Err(site.fail(w, "it needs routine = \"driver.sys!Callback\""));
+    };
+    let frames = crate::model::Frames(vec![if routine.contains('+') { routine } else { routine + "+0x0" }]);
+    let routine = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
+    let base = if t.status.is_some() { 100 } else { 98 };
+    let kind = Filter {
+        routine: routine.map_err(|e| site.fail(w, e))?,
+        major: t.major.unwrap_or(0),
+        hook: 0x0400 | (base + u16::from(t.post)),
+        status: t.status,
+        files: files(&t.file, "C:\\data.bin", w),
+        salt: site.seed,
+    };
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(50e-6)));
+    events(site, w, duration, Box::new(kind))
+}
+
+impl Kind for Filter {
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let stack = cx.engine.world.stacks.list.get(self.routine);
+        let routine = stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
+        let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
+        let irp = irp(cx.n, self.salt ^ 0xF1);
+        let (initial, major, hook, status) = (cx.ticks(0), self.major, self.hook, self.status);
+        // 96 and 97 announce, 98 and 99 complete with the time of the start.
+        let init = 0x0460 | (hook & 1);
+        cx.kernel(Head::Perf, init, 3, 0, |r| {
+            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
+        })?;
+        let after = cx.duration;
+        cx.kernel(Head::Perf, hook, 3, after, |r| {
+            if status.is_none() {
+                r.i64(initial);
+            }
+            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
+            if let Some(status) = status {
+                r.u32(status);
+            }
+        })?;
+        cx.stack(after)
+    }
+}

@@ -1,0 +1,228 @@
+//! Events of the tables: one source for all, one [`Kind`] per table.
+
+mod clr;
+mod file;
+mod generic;
+mod lifecycle;
+mod memory;
+mod rundown;
+mod system;
+mod user;
+
+pub(crate) use clr::{contention, exception, gc, jit};
+pub(crate) use file::{disk_io, file_io, hard_fault, minifilter};
+pub(crate) use generic::generic;
+pub(crate) use lifecycle::Lifecycle;
+pub(crate) use memory::{handle, page_fault, pool, virtual_alloc};
+pub(crate) use rundown::{rundown_end, rundown_start};
+pub(crate) use system::{mark, network, registry, syscall};
+pub(crate) use user::{manifest_event, tracelogging};
+
+use crate::engine::{Arrivals, Engine, Source, Style};
+use crate::error::{Result, ScenarioError};
+use crate::model::Common;
+use crate::rng::Rng;
+use crate::value::{Dist, Draw};
+use crate::world::{StackSet, World};
+use etwhy_etl::write::RecordBuf;
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+
+/// What a table's events are.
+pub(crate) trait Kind {
+    /// Brings one event.
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()>;
+    /// True when the thread keeps its processor for the event's duration (it does not wait).
+    fn holds(&self) -> bool {
+        false
+    }
+}
+
+/// One event in the making.
+pub(crate) struct Cx<'e, 'w> {
+    pub(crate) engine: &'e mut Engine<'w>,
+    pub(crate) rng: &'e mut Rng,
+    /// Nanoseconds.
+    pub(crate) now: i64,
+    pub(crate) cpu: u16,
+    /// Thread index.
+    pub(crate) thread: usize,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// How many events came before in this table.
+    pub(crate) n: u64,
+    /// Where in the table's window.
+    pub(crate) x: f64,
+    /// Nanoseconds.
+    pub(crate) duration: i64,
+    stack: Option<usize>,
+    style: Style,
+}
+
+/// Whether a kernel record names its thread and process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// `PERFINFO_TRACE_HEADER`: it does not.
+    Perf,
+    /// `SYSTEM_TRACE_HEADER`: it does.
+    System,
+    /// `SYSTEM_TRACE_HEADER` without times.
+    Compact,
+}
+
+impl Cx<'_, '_> {
+    /// Draws from a distribution.
+    pub(crate) fn draw(&mut self) -> Draw<'_> {
+        Draw { rng: self.rng, n: self.n, x: self.x }
+    }
+
+    /// A whole number from an optional distribution.
+    pub(crate) fn whole(&mut self, dist: &Option<Dist>, default: u64) -> u64 {
+        dist.as_ref().map_or(default, |d| d.whole(&mut self.draw()))
+    }
+
+    /// One of a list, in turn.
+    pub(crate) fn turn<'l, T>(&self, list: &'l [T]) -> Option<&'l T> {
+        list.get((self.n % list.len().max(1) as u64) as usize)
+    }
+
+    /// A kernel record, `after` nanoseconds from now.
+    pub(crate) fn kernel(
+        &mut self,
+        head: Head,
+        hook: u16,
+        version: u8,
+        after: i64,
+        build: impl FnOnce(&mut RecordBuf),
+    ) -> io::Result<()> {
+        let (pointer, pid, tid) = (self.engine.pointer(), self.pid, self.tid);
+        self.engine.add(self.cpu, self.now + after, |r, t| {
+            match head {
+                Head::Perf => r.perfinfo(pointer, hook, version, t),
+                Head::System => r.system(pointer, hook, version, t, pid, tid, (1, 1)),
+                Head::Compact => r.compact(pointer, hook, version, t, pid, tid),
+            };
+            build(r);
+        })
+    }
+
+    /// Any record of the process's own pointer size, `after` nanoseconds from now.
+    pub(crate) fn user(&mut self, after: i64, build: impl FnOnce(&mut RecordBuf, u8, i64)) -> io::Result<()> {
+        let narrow = self.engine.world.processes.thread(self.thread).narrow;
+        let pointer = if narrow { 4 } else { self.engine.pointer() };
+        self.engine.add(self.cpu, self.now + after, |r, t| build(r, pointer, t))
+    }
+
+    /// The table's stack, for the event `after` nanoseconds from now.
+    pub(crate) fn stack(&mut self, after: i64) -> io::Result<()> {
+        let Some(stack) = self.stack else { return Ok(()) };
+        let owner = crate::engine::StackOwner { ns: self.now + after, cpu: self.cpu, thread: self.thread };
+        self.engine.stack(&owner, stack, self.style, None)
+    }
+
+    /// Timestamp of a moment relative to now.
+    pub(crate) fn ticks(&self, after: i64) -> i64 {
+        self.engine.out.ticks(self.now + after)
+    }
+}
+
+/// The source of a table.
+pub(crate) struct Events {
+    arrivals: Arrivals,
+    threads: Vec<usize>,
+    cpus: Vec<u16>,
+    stacks: HashMap<usize, StackSet>,
+    style: Style,
+    duration: Dist,
+    kind: Box<dyn Kind>,
+    rng: Rng,
+}
+
+/// Where a table stands, and what it says about itself.
+pub(crate) struct Site {
+    pub(crate) common: Common,
+    pub(crate) span: Range<usize>,
+    pub(crate) seed: u64,
+}
+
+impl Site {
+    /// An error of this table.
+    pub(crate) fn fail(&self, w: &World, message: impl Into<String>) -> ScenarioError {
+        w.place.error(Some(self.span.clone()), message)
+    }
+}
+
+/// Makes the source of a table.
+pub(crate) fn events(
+    site: &Site,
+    w: &mut World,
+    duration: Option<Dist>,
+    kind: Box<dyn Kind>,
+) -> Result<Box<dyn Source>> {
+    let c = &site.common;
+    let place = w.place.clone();
+    let mut threads = w.processes.select(c.process.as_ref(), c.thread.as_ref(), &place, &site.span)?;
+    if threads.is_empty() {
+        // Nobody named: the System process.
+        threads = w.processes.list.get(1).map(|p| p.threads.clone()).unwrap_or_default();
+        threads.truncate(1);
+    }
+    let mut stacks = HashMap::new();
+    for &thread in &threads {
+        let process = w.processes.thread(thread).process;
+        if let std::collections::hash_map::Entry::Vacant(slot) = stacks.entry(process) {
+            slot.insert(w.stack_set(c, process, site.span.clone())?);
+        }
+    }
+    let mut rng = Rng::new(site.seed);
+    let arrivals = Arrivals::new(c, w.facts.duration, w.facts.stretch, &mut rng);
+    let style = c.stack_style.as_ref().map_or(Ok(w.facts.style), |t| Style::parse(Some(t)));
+    let cpus = c.cpus.clone().map_or_else(Vec::new, |l| l.0);
+    if let Some(wrong) = cpus.iter().find(|c| **c >= w.facts.cpus) {
+        return Err(site.fail(w, format!("cpu {wrong}: the machine has {}", w.facts.cpus)));
+    }
+    Ok(Box::new(Events {
+        arrivals: arrivals.map_err(|e| site.fail(w, e))?,
+        threads,
+        cpus,
+        stacks,
+        style: style.map_err(|e| site.fail(w, e))?,
+        duration: duration.unwrap_or(Dist::constant(20e-6)),
+        kind,
+        rng,
+    }))
+}
+
+impl Source for Events {
+    fn next(&self) -> Option<i64> {
+        self.arrivals.next()
+    }
+
+    fn fire(&mut self, engine: &mut Engine) -> io::Result<()> {
+        let (n, x) = self.arrivals.place();
+        self.arrivals.advance(&mut self.rng);
+        let count = self.threads.len();
+        let turns = (0..count).map(|i| (n as usize).wrapping_add(i) % count);
+        let thread = turns.filter_map(|i| self.threads.get(i)).find(|t| engine.alive(**t, engine.now));
+        // Nobody of them lives: the event does not happen.
+        let Some(&thread) = thread else { return Ok(()) };
+        let duration = self.duration.ns(&mut Draw { rng: &mut self.rng, n, x });
+        let hold = if self.kind.holds() { duration + 2000 } else { 3000 };
+        let cpu = engine.run_briefly(thread, &self.cpus, n, hold)?;
+        let t = engine.world.processes.thread(thread);
+        let (pid, tid, process) = (t.pid, t.tid, t.process);
+        let stack = self.stacks.get(&process).and_then(|s| s.pick(&mut self.rng));
+        let now = engine.now;
+        let style = self.style;
+        let mut cx = Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
+        self.kind.emit(&mut cx)
+    }
+}
+
+/// The value that goes with a name, or a message with all names.
+pub(crate) fn one_of_names<T: Copy>(what: &str, name: &str, allowed: &[(&str, T)]) -> std::result::Result<T, String> {
+    let found = allowed.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
+    let names = crate::error::one_of(allowed.iter().map(|(n, _)| *n));
+    found.ok_or_else(|| format!("{what} = {name:?}: allowed are {names}"))
+}

@@ -1,0 +1,223 @@
+//! System calls, registry, network, marks.
+
+use super::{Cx, Head, Kind, Site, events, one_of_names};
+use crate::engine::Source;
+use crate::error::Result;
+use crate::model::{Frames, Mark, Network, Registry, Syscall};
+use crate::value::Dist;
+use crate::world::World;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+struct Calls {
+    /// Stacks whose only frame is the service's start.
+    functions: Vec<usize>,
+    status: Option<Dist>,
+}
+
+pub(crate) fn syscall(t: &Syscall, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let mut functions = Vec::new();
+    let names = if t.function.0.is_empty() { vec!["NtDelayExecution".to_string()] } else { t.function.0.clone() };
+    for name in names {
+        let name = if name.contains('!') { name } else { format!("ntoskrnl.exe!{name}") };
+        let frames = Frames(vec![name + "+0x0"]);
+        let stack = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
+        functions.push(stack.map_err(|e| site.fail(w, e))?);
+    }
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(2e-6)));
+    events(site, w, duration, Box::new(Calls { functions, status: t.status.clone() }))
+}
+
+impl Kind for Calls {
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let stack = cx.turn(&self.functions).and_then(|f| cx.engine.world.stacks.list.get(*f));
+        let address = stack.and_then(|s| s.kernel.first()).copied().unwrap_or(0);
+        cx.kernel(Head::Perf, 0x0F33, 2, 0, |r| {
+            r.ptr(address);
+        })?;
+        cx.stack(0)?;
+        let status = cx.whole(&self.status, 0) as u32;
+        cx.kernel(Head::Perf, 0x0F34, 2, cx.duration, |r| {
+            r.u32(status);
+        })
+    }
+}
+
+struct Reg {
+    ops: Vec<u8>,
+    keys: Vec<usize>,
+    values: Vec<String>,
+    status: Option<Dist>,
+}
+
+const REGISTRY_OPS: [(&str, u8); 16] = [
+    ("create", 10),
+    ("open", 11),
+    ("delete", 12),
+    ("query", 13),
+    ("set_value", 14),
+    ("delete_value", 15),
+    ("query_value", 16),
+    ("enum_key", 17),
+    ("enum_value", 18),
+    ("query_multiple_value", 19),
+    ("set_information", 20),
+    ("flush", 21),
+    ("close", 27),
+    ("set_security", 28),
+    ("query_security", 29),
+    ("virtualize", 26),
+];
+
+/// `HKLM\...` and its relatives as the kernel names them.
+fn kernel_key(name: &str) -> String {
+    const ROOTS: [(&str, &str); 6] = [
+        ("HKLM\\", "\\REGISTRY\\MACHINE\\"),
+        ("HKEY_LOCAL_MACHINE\\", "\\REGISTRY\\MACHINE\\"),
+        ("HKU\\", "\\REGISTRY\\USER\\"),
+        ("HKEY_USERS\\", "\\REGISTRY\\USER\\"),
+        ("HKCU\\", "\\REGISTRY\\USER\\S-1-5-21-1004336348-1177238915-682003330-1001\\"),
+        ("HKEY_CURRENT_USER\\", "\\REGISTRY\\USER\\S-1-5-21-1004336348-1177238915-682003330-1001\\"),
+    ];
+    let root = ROOTS.iter().find_map(|(short, long)| Some(format!("{long}{}", name.strip_prefix(short)?)));
+    root.unwrap_or_else(|| name.to_string())
+}
+
+pub(crate) fn registry(t: &Registry, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let names = t.op.clone().map_or_else(|| vec!["query_value".to_string()], |l| l.0);
+    let ops = names.iter().map(|n| one_of_names("op", n, &REGISTRY_OPS)).collect::<std::result::Result<Vec<_>, _>>();
+    let keys = t.key.clone().map_or_else(|| vec!["HKLM\\SOFTWARE\\Synthetic".to_string()], |l| l.0);
+    let kind = Reg {
+        ops: ops.map_err(|e| site.fail(w, e))?,
+        keys: keys.iter().map(|k| w.keys.intern(&kernel_key(k))).collect(),
+        values: t.value.clone().map_or_else(|| vec!["Value".to_string()], |l| l.0),
+        status: t.status.clone(),
+    };
+    let duration = t.duration.clone().or_else(|| Some(Dist::constant(10e-6)));
+    events(site, w, duration, Box::new(kind))
+}
+
+impl Kind for Reg {
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let op = cx.turn(&self.ops).copied().unwrap_or(16);
+        let key = cx.turn(&self.keys).copied().unwrap_or(0);
+        let full = cx.engine.world.keys.name(key).to_string();
+        // Opens name the key relative to an open one (0: the full path); others name the value.
+        let (kcb, name) = match op {
+            10 | 11 => (0, full),
+            14 | 15 | 16 => (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default()),
+            _ => (cx.engine.world.keys.address(key), String::new()),
+        };
+        let status = cx.whole(&self.status, 0) as u32;
+        let (initial, index) = (cx.ticks(0), (cx.n % 16) as u32);
+        let after = cx.duration;
+        cx.kernel(Head::System, 0x0900 | u16::from(op), 2, after, |r| {
+            r.i64(initial).u32(status).u32(index).ptr(kcb).utf16z(&name);
+        })?;
+        cx.stack(after)
+    }
+}
+
+struct Net {
+    udp: bool,
+    ops: Vec<u8>,
+    size: Dist,
+    local: SocketAddr,
+    remotes: Vec<SocketAddr>,
+}
+
+const TCP_OPS: [(&str, u8); 8] = [
+    ("send", 10),
+    ("receive", 11),
+    ("connect", 12),
+    ("disconnect", 13),
+    ("retransmit", 14),
+    ("accept", 15),
+    ("reconnect", 16),
+    ("copy", 18),
+];
+
+pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let fail = |e: String| site.fail(w, e);
+    let protocols = [("tcp", false), ("udp", true)];
+    let udp = one_of_names("protocol", t.protocol.as_deref().unwrap_or("tcp"), &protocols).map_err(fail)?;
+    let names = t.op.clone().map_or_else(|| vec!["send".to_string()], |l| l.0);
+    let allowed = if udp { TCP_OPS.get(..2).unwrap_or(&[]) } else { &TCP_OPS };
+    let ops = names.iter().map(|n| one_of_names("op", n, allowed)).collect::<std::result::Result<Vec<_>, _>>();
+    let address = |text: &str| {
+        let parsed = text.parse::<SocketAddr>();
+        parsed.map_err(|_| fail(format!("{text:?} is no address; write 10.0.0.1:443 or [::1]:443")))
+    };
+    let remotes = t.remote.clone().map_or_else(|| vec!["93.184.216.34:443".to_string()], |l| l.0);
+    let remotes = remotes.iter().map(|r| address(r)).collect::<Result<Vec<_>>>()?;
+    let wide = remotes.iter().any(SocketAddr::is_ipv6);
+    let local = t.local.clone().unwrap_or_else(|| if wide { "[fe80::1]:50000" } else { "10.0.0.2:50000" }.into());
+    let local = address(&local)?;
+    if remotes.iter().any(|r| r.is_ipv6() != local.is_ipv6()) {
+        return Err(fail("local and remote must both be IPv4 or both IPv6".into()));
+    }
+    let kind = Net {
+        udp,
+        ops: ops.map_err(fail)?,
+        size: t.size.clone().unwrap_or(Dist::constant(1460.0)),
+        local,
+        remotes,
+    };
+    events(site, w, None, Box::new(kind))
+}
+
+impl Kind for Net {
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let op = cx.turn(&self.ops).copied().unwrap_or(10);
+        let remote = cx.turn(&self.remotes).copied().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+        let size = self.size.whole(&mut cx.draw()) as u32;
+        let (pid, local, n, udp) = (cx.pid, self.local, cx.n as u32, self.udp);
+        let millis = (cx.now / 1_000_000) as u32;
+        let group = if udp { 0x0800 } else { 0x0600 };
+        let op_code = u16::from(op) + if local.is_ipv6() { 16 } else { 0 };
+        cx.kernel(Head::Perf, group | op_code, 2, 0, |r| {
+            r.u32(pid).u32(size);
+            for address in [remote.ip(), local.ip()] {
+                match address {
+                    IpAddr::V4(ip) => r.bytes(&ip.octets()),
+                    IpAddr::V6(ip) => r.bytes(&ip.octets()),
+                };
+            }
+            // Ports are in network order.
+            r.bytes(&remote.port().to_be_bytes()).bytes(&local.port().to_be_bytes());
+            match op {
+                10 if !udp => r.u32(millis).u32(millis).u32(n),
+                12 | 15 => r.u16(1460).u16(1).u16(0).u16(1).u32(65535).u16(8).u16(8).u32(n),
+                _ => r.u32(n),
+            };
+            r.ptr(u64::from(remote.port()));
+        })?;
+        cx.stack(0)
+    }
+}
+
+struct Marks(Vec<String>);
+
+pub(crate) fn mark(t: &Mark, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    if t.text.0.is_empty() {
+        return Err(site.fail(w, "a mark needs text = \"...\""));
+    }
+    events(site, w, None, Box::new(Marks(t.text.0.clone())))
+}
+
+impl Kind for Marks {
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        let text = cx.turn(&self.0).cloned().unwrap_or_default();
+        cx.kernel(Head::Perf, 0x0F22, 0, 0, |r| {
+            r.text_z(&text).u16(0);
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! What a scenario's names stand for: images with addresses, processes, threads, stacks, files, keys.
+
+mod images;
+mod machine;
+mod names;
+mod processes;
+mod stacks;
+
+pub(crate) use images::{Images, Module};
+pub(crate) use machine::Facts;
+pub(crate) use names::Names;
+pub(crate) use processes::{Process, Processes, parse_sid};
+pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
+
+use crate::error::{Place, Result};
+use crate::model::{Common, Text};
+use std::ops::Range;
+
+/// Everything the engine asks for while it writes.
+pub(crate) struct World {
+    pub(crate) facts: Facts,
+    pub(crate) images: Images,
+    pub(crate) processes: Processes,
+    pub(crate) stacks: Stacks,
+    pub(crate) files: Names,
+    pub(crate) keys: Names,
+    pub(crate) place: Place,
+}
+
+impl World {
+    /// Builds everything but addresses: those come with [`World::settle`], when all frames are known.
+    pub(crate) fn build(text: &Text, place: &Place, stretch: f64) -> Result<World> {
+        let machine = text.machine.clone();
+        let span = machine.as_ref().map(toml::Spanned::span);
+        let machine = machine.map(toml::Spanned::into_inner).unwrap_or_default();
+        let facts = Facts::new(&machine, stretch).map_err(|e| place.error(span, e))?;
+        let mut images = Images::new(facts.pointer_size);
+        for image in &text.image {
+            images.declare(image.get_ref()).map_err(|e| place.error(Some(image.span()), e))?;
+        }
+        let processes = Processes::build(text, &facts, &mut images, place)?;
+        let volume = facts.volumes.first().map_or("\\Device\\HarddiskVolume3\\", |v| v.0.as_str());
+        let files = Names::new(volume, 0xFFFF_C008_0000_0000, 0x140);
+        let keys = Names::new("\\REGISTRY\\MACHINE\\", 0xFFFF_E101_0000_0000, 0xA8);
+        Ok(World { facts, images, processes, stacks: Stacks::default(), files, keys, place: place.clone() })
+    }
+
+    /// Assigns addresses to all images and functions, then to all stacks.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.images.layout().map_err(|e| self.place.error(None, e))?;
+        self.stacks.settle(&self.images);
+        Ok(())
+    }
+
+    /// The stacks of a table for one process.
+    pub(crate) fn stack_set(&mut self, common: &Common, process: usize, span: Range<usize>) -> Result<StackSet> {
+        let (images, processes) = (&mut self.images, &mut self.processes);
+        let set = self.stacks.set(common, process, images, processes);
+        set.map_err(|e| self.place.error(Some(span), e))
+    }
+}

@@ -1,0 +1,202 @@
+//! Builds a declared table row by row, in chunks that can leave memory.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use crate::column::ColumnChunk;
+use crate::{ColumnType, Memory, Result, Table, TableError, TableSpec, Texts, arrow_schema};
+
+/// Rows of a full chunk. 65,536 rows of 8-byte cells are 512 KiB per column: large enough that the work
+/// per chunk does not count, small enough that a chunk under construction does not either.
+pub const CHUNK_ROWS: usize = 1 << 16;
+
+/// A chunk also ends when its long texts reach this many bytes, which keeps `i32` offsets valid.
+pub(crate) const CHUNK_TEXT_BYTES: usize = 64 << 20;
+
+/// Row numbers are `u32`.
+const MAX_ROWS: u64 = u32::MAX as u64;
+
+/// A row of a declared table; [`define_table!`](crate::define_table) implements it.
+pub trait Row: Sized {
+    /// One growing column per field.
+    type Columns: Send;
+    /// The table's declaration.
+    fn spec() -> &'static TableSpec;
+    /// Empty columns.
+    fn columns() -> Self::Columns;
+    /// Appends the row.
+    fn append(self, columns: &mut Self::Columns);
+    /// Bytes of long text since the last chunk.
+    fn text_bytes(columns: &Self::Columns) -> usize;
+    /// Takes the rows since the last chunk.
+    fn finish_chunk(columns: &mut Self::Columns) -> Vec<ColumnChunk>;
+}
+
+/// Takes rows of type `R` and makes a [`Table`] of them.
+pub struct TableBuilder<R: Row> {
+    columns: R::Columns,
+    open_rows: usize,
+    chunks: Chunks,
+    row: PhantomData<fn(R)>,
+}
+
+impl<R: Row> std::fmt::Debug for TableBuilder<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TableBuilder({}, {} rows)", self.chunks.spec.name, self.rows())
+    }
+}
+
+impl<R: Row> TableBuilder<R> {
+    /// An empty table whose finished chunks count against `memory`.
+    pub fn new(memory: &Memory) -> TableBuilder<R> {
+        let chunks = Chunks::new(Arc::new(R::spec().clone()), memory);
+        TableBuilder { columns: R::columns(), open_rows: 0, chunks, row: PhantomData }
+    }
+
+    /// Appends a row. Rows beyond 4,294,967,295 are counted, not kept; see [`TableBuilder::dropped`].
+    #[inline]
+    pub fn push(&mut self, row: R) {
+        row.append(&mut self.columns);
+        self.open_rows += 1;
+        if self.open_rows >= CHUNK_ROWS || R::text_bytes(&self.columns) >= CHUNK_TEXT_BYTES {
+            self.close_chunk();
+        }
+    }
+
+    #[cold]
+    fn close_chunk(&mut self) {
+        if self.open_rows > 0 {
+            self.open_rows = 0;
+            self.chunks.add(R::finish_chunk(&mut self.columns));
+        }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.chunks.rows + self.open_rows as u64
+    }
+
+    /// Rows that were not kept because the table was full.
+    pub fn dropped(&self) -> u64 {
+        self.chunks.dropped
+    }
+
+    /// Replaces every cell of an `i32` column by what `remap` makes of it.
+    ///
+    /// For ids that are provisional during the pass, such as stacks that are merged at its end.
+    ///
+    /// # Errors
+    /// If there is no such column or it is not `i32`. A null in a column that is declared without
+    /// becomes an error of [`TableBuilder::finish`].
+    pub fn remap_i32(
+        &mut self,
+        column: &str,
+        mut remap: impl FnMut(Option<i32>) -> Option<i32>,
+    ) -> Result<()> {
+        self.close_chunk();
+        self.chunks.remap_i32(column, &mut remap)
+    }
+
+    /// The finished table. `texts` is the frozen pool that the row's [`Sym`](crate::Sym)s came from.
+    ///
+    /// # Errors
+    /// If a `Sym` came from another pool, or a remapped column holds a null that is not allowed.
+    pub fn finish(mut self, texts: &Texts) -> Result<Table> {
+        self.close_chunk();
+        self.chunks.finish(texts)
+    }
+}
+
+/// The finished chunks of a table, in memory or spilled.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    spec: Arc<TableSpec>,
+    memory: Memory,
+    chunks: Vec<Chunk>,
+    /// Chunks before this one have been spilled.
+    spilled: usize,
+    rows: u64,
+    dropped: u64,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    columns: Vec<ColumnChunk>,
+    rows: usize,
+}
+
+impl Chunks {
+    pub(crate) fn new(spec: Arc<TableSpec>, memory: &Memory) -> Chunks {
+        Chunks { spec, memory: memory.clone(), chunks: Vec::new(), spilled: 0, rows: 0, dropped: 0 }
+    }
+
+    pub(crate) fn add(&mut self, columns: Vec<ColumnChunk>) {
+        let rows = columns.first().map_or(0, |c| c.rows);
+        if self.rows + rows as u64 > MAX_ROWS {
+            self.dropped = self.dropped.saturating_add(rows as u64);
+            return;
+        }
+        self.rows += rows as u64;
+        let bytes: usize = columns.iter().map(ColumnChunk::bytes).sum();
+        self.chunks.push(Chunk { columns, rows });
+        if self.memory.hold(bytes) {
+            self.spill();
+        }
+    }
+
+    /// Moves every chunk of this table that is still in memory into a file. If the disk refuses they
+    /// stay, and [`Memory`] remembers why.
+    fn spill(&mut self) {
+        let Some(chunks) = self.chunks.get_mut(self.spilled..) else { return };
+        let mut columns: Vec<&mut ColumnChunk> = chunks.iter_mut().flat_map(|c| &mut c.columns).collect();
+        if self.memory.spill(&mut columns) {
+            self.spilled = self.chunks.len();
+        }
+    }
+
+    fn remap_i32(&mut self, column: &str, remap: &mut dyn FnMut(Option<i32>) -> Option<i32>) -> Result<()> {
+        let table = self.spec.name.to_string();
+        let Some(index) = self.spec.column_index(column) else {
+            return Err(TableError::NoColumn { table, column: column.to_owned() });
+        };
+        let had = self.spec.columns.get(index).map_or(ColumnType::Bool, |c| c.ty);
+        if had != ColumnType::I32 {
+            let column = column.to_owned();
+            return Err(TableError::WrongType { table, column, needed: "i32", had: had.name() });
+        }
+        for (at, chunk) in self.chunks.iter_mut().enumerate() {
+            let Some(cells) = chunk.columns.get_mut(index) else { continue };
+            // Taken out so that the numbers can change in place.
+            let old = std::mem::replace(cells, ColumnChunk::empty());
+            if let Some(new) = old.remap_i32(remap) {
+                *cells = new;
+            }
+            if at < self.spilled {
+                self.memory.hold(cells.bytes());
+                self.memory.spill(&mut [cells]);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self, texts: &Texts) -> Result<Table> {
+        let schema = arrow_schema(&self.spec);
+        let batch = |chunk: Chunk| -> std::result::Result<RecordBatch, ArrowError> {
+            let arrays = chunk.columns.into_iter().map(|c| c.into_array(texts));
+            let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(chunk.rows));
+            RecordBatch::try_new_with_options(
+                schema.clone(),
+                arrays.collect::<std::result::Result<_, _>>()?,
+                &options,
+            )
+        };
+        let batches = self.chunks.into_iter().map(batch).collect::<std::result::Result<Vec<_>, _>>();
+        match batches {
+            Ok(batches) => Ok(Table::new(self.spec, schema, batches, texts.clone())),
+            Err(source) => Err(TableError::Arrow { table: self.spec.name.to_string(), source }),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What can go wrong with a table. Input cannot cause these; a wrong declaration or request can.
+
+/// Why a table could not be built or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The table has no such column.
+    #[error("table `{table}` has no column `{column}`")]
+    NoColumn {
+        /// The table.
+        table: String,
+        /// The column asked for.
+        column: String,
+    },
+    /// The operation does not fit the type of the column.
+    #[error("column `{table}.{column}` is {had}, not {needed}")]
+    WrongType {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The type that the operation needs.
+        needed: &'static str,
+        /// The type of the column.
+        had: &'static str,
+    },
+    /// A row has another number of cells than the table has columns.
+    #[error("table `{table}` has {needed} columns, the row has {had} cells")]
+    WrongWidth {
+        /// The table.
+        table: String,
+        /// Number of columns.
+        needed: usize,
+        /// Number of cells.
+        had: usize,
+    },
+    /// Arrow refused what the builder made, e.g. a null in a column that is declared without.
+    #[error("table `{table}`: {source}")]
+    Arrow {
+        /// The table.
+        table: String,
+        /// Arrow's reason.
+        source: arrow_schema::ArrowError,
+    },
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, TableError>;

@@ -1,0 +1,171 @@
+//! The memory budget that the tables of one analysis share, and the files that take what exceeds it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow_buffer::Buffer;
+use etwhy_map::Mapped;
+
+use crate::column::ColumnChunk;
+
+/// Arrow recommends 64-byte alignment (its "Columnar Format", "Buffer Alignment and Padding"); maps
+/// begin at a page, so an aligned offset in the file is an aligned address.
+const ALIGNMENT: usize = 64;
+
+/// A budget for the finished chunks of all tables of an analysis. Cloning shares it.
+///
+/// When a builder closes a chunk and the sum is above the budget, that builder moves its chunks into an
+/// unlinked temporary file and reads them through a map from then on. The operating system may drop
+/// mapped pages at any time, so they are not counted.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    budget: u64,
+    folder: PathBuf,
+    held: AtomicU64,
+    peak: AtomicU64,
+    spilled: AtomicU64,
+    broken: AtomicBool,
+    failure: Mutex<Option<io::Error>>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Inner {
+            budget: u64::MAX,
+            folder: std::env::temp_dir(),
+            held: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            spilled: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+}
+
+impl Memory {
+    /// No budget: everything stays in memory.
+    pub fn unlimited() -> Memory {
+        Memory::default()
+    }
+
+    /// A budget in bytes; what exceeds it goes into files in `folder`, or in the system's folder for
+    /// temporary files.
+    pub fn with_budget(bytes: u64, folder: Option<PathBuf>) -> Memory {
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        Memory(Arc::new(Inner { budget: bytes, folder, ..Inner::default() }))
+    }
+
+    /// The most bytes that finished chunks held at one time.
+    pub fn peak(&self) -> u64 {
+        self.0.peak.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that finished chunks hold in memory now.
+    pub fn held(&self) -> u64 {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// Bytes written to files.
+    pub fn spilled(&self) -> u64 {
+        self.0.spilled.load(Ordering::Relaxed)
+    }
+
+    /// Why a file could not be written, if that happened. After that everything stays in memory.
+    pub fn failure(&self) -> Option<String> {
+        self.0.failure.lock().ok()?.as_ref().map(|e| format!("{}: {e}", self.0.folder.display()))
+    }
+
+    /// Counts `bytes` more; true if the caller should spill.
+    pub(crate) fn hold(&self, bytes: usize) -> bool {
+        let held = self.0.held.fetch_add(bytes as u64, Ordering::Relaxed).saturating_add(bytes as u64);
+        self.0.peak.fetch_max(held, Ordering::Relaxed);
+        held > self.0.budget && !self.0.broken.load(Ordering::Relaxed)
+    }
+
+    /// Moves columns, which are counted as held, into one file. False if that failed.
+    pub(crate) fn spill(&self, columns: &mut [&mut ColumnChunk]) -> bool {
+        match self.write_and_map(columns) {
+            Ok(bytes) => {
+                self.0.held.fetch_sub(bytes, Ordering::Relaxed);
+                self.0.spilled.fetch_add(bytes, Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                self.0.broken.store(true, Ordering::Relaxed);
+                if let Ok(mut failure) = self.0.failure.lock() {
+                    failure.get_or_insert(error);
+                }
+                false
+            }
+        }
+    }
+
+    fn write_and_map(&self, columns: &mut [&mut ColumnChunk]) -> io::Result<u64> {
+        let file = tempfile::tempfile_in(&self.0.folder)?;
+        let mut places = Vec::new();
+        let mut out = BufWriter::with_capacity(1 << 20, &file);
+        let mut at = 0usize;
+        for buffer in columns.iter().flat_map(|c| c.buffers()) {
+            let padding = at.next_multiple_of(ALIGNMENT) - at;
+            out.write_all(&[0; ALIGNMENT][..padding])?;
+            at += padding;
+            out.write_all(buffer.as_slice())?;
+            places.push(at..at + buffer.len());
+            at += buffer.len();
+        }
+        out.flush()?;
+        drop(out);
+        let map = SpillFile::map(file)?;
+        if map.map.len() != at {
+            return Err(io::Error::other("a temporary file changed its size"));
+        }
+        let map = bytes::Bytes::from_owner(map);
+        let mut places = places.into_iter();
+        let mut bytes = 0;
+        for column in columns {
+            let mut next = || {
+                // An empty slice of `Bytes` has no aligned address; an empty `Buffer` has.
+                let place = places.next()?;
+                Some(if place.is_empty() { Buffer::default() } else { Buffer::from(map.slice(place)) })
+            };
+            if let Some(mapped) = column.with_buffers(&mut next) {
+                bytes += column.bytes() as u64;
+                **column = mapped;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// A map of an unlinked file.
+struct SpillFile {
+    map: Mapped,
+    /// Windows deletes such a file with its last handle. Elsewhere a map needs no handle, and a large
+    /// analysis must not run out of them.
+    #[cfg(windows)]
+    _file: File,
+}
+
+impl SpillFile {
+    #[cfg(windows)]
+    fn map(file: File) -> io::Result<SpillFile> {
+        Ok(SpillFile { map: Mapped::of(&file)?, _file: file })
+    }
+
+    #[cfg(not(windows))]
+    fn map(file: File) -> io::Result<SpillFile> {
+        Ok(SpillFile { map: Mapped::of(&file)? })
+    }
+}
+
+impl AsRef<[u8]> for SpillFile {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
+}

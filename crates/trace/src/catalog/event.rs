@@ -1,0 +1,124 @@
+//! Events: every event of the trace with its decoded fields.
+//!
+//! Large: made only when it is asked for. Kernel events that have a table of their own are here too, so that
+//! every record of a trace can be looked at.
+
+use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select, What};
+use etwhy_decode::format::{hex_bytes, to_json};
+use etwhy_decode::message::render_message;
+use etwhy_decode::read::read;
+use etwhy_table::{Sym, TableBuilder, define_table};
+
+define_table! {
+    /// All events with their fields as JSON.
+    ///
+    /// An event that nothing describes has its payload as `{"raw": "hex"}`. Bytes behind the last known field
+    /// are shown as `"_rest"`; `"_truncated"` says that the payload ended early.
+    pub table EVENT: EventRow = "event" {
+        sorted_by: "ts_ns", version: 1, evidence: Verified("PerfView baselines, field by field"),
+        /// When.
+        ts_ns: i64 [Ns, Time],
+        /// Processor.
+        cpu: i32 [None, Cpu],
+        /// Process, as the header says.
+        upid: Option<i32> [None, Process],
+        /// Thread, as the header says.
+        utid: Option<i32> [None, Thread],
+        /// Provider.
+        provider: Sym [None, Name],
+        /// Event.
+        name: Sym [None, Name],
+        /// Kind of event (table `event_type`).
+        event_type_id: i32 [None, Id],
+        /// Level.
+        level: i32 [None, Other],
+        /// Activity, if the event has one.
+        activity: Option<Sym> [None, Guid],
+        /// Fields as a JSON object.
+        fields: Box<str> [None, Message],
+        /// The event's message with its fields filled in, if its source has one.
+        message: Option<Box<str>> [None, Message],
+        /// Stack (table `stack`), if one was recorded.
+        stack_id: Option<i32> [None, Stack],
+    }
+}
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&EVENT],
+    selects: &[Select::new(What::Any, 0)],
+    stacks: true,
+    on_demand: true,
+    new: |memory| Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new() }),
+};
+
+struct Events {
+    rows: TableBuilder<EventRow>,
+    /// Provider and name of each event type.
+    names: Vec<Option<(Sym, Sym)>>,
+}
+
+impl Analysis for Events {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let record = event.record;
+        // Stack records are not events of their own: they belong to the event that they name.
+        let index = event.type_index as usize;
+        if self.names.len() <= index {
+            self.names.resize(index + 1, None);
+        }
+        let unnamed = cx.sym("");
+        let (provider, name) = match (self.names.get(index).copied().flatten(), event.schema) {
+            (Some(names), _) => names,
+            (None, Some(schema)) => {
+                let names = (cx.sym(&schema.provider), cx.sym(&schema.name));
+                if let Some(slot) = self.names.get_mut(index) {
+                    *slot = Some(names);
+                }
+                names
+            }
+            (None, None) => (unnamed, unnamed),
+        };
+        let mut fields = String::new();
+        let mut message = None;
+        match event.schema {
+            Some(schema) => {
+                let decoded = read(schema, record.payload(), record.pointer_size());
+                to_json(&mut fields, schema, &decoded);
+                if !schema.message.is_empty() {
+                    let mut text = String::new();
+                    render_message(&mut text, schema, &decoded.values);
+                    message = Some(text.into_boxed_str());
+                }
+            }
+            None => {
+                fields.push_str("{\"raw\":\"");
+                hex_bytes(&mut fields, record.payload());
+                fields.push_str("\"}");
+            }
+        }
+        let utid = cx.utid(event);
+        let upid = cx.upid(event);
+        let stack = cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
+        let activity = record.activity_id().map(|a| cx.sym(&a.to_string()));
+        self.rows.push(EventRow {
+            ts_ns: event.ns,
+            cpu: i32::from(record.cpu),
+            upid: upid.map(|u| u as i32),
+            utid: utid.map(|u| u as i32),
+            provider,
+            name,
+            event_type_id: event.type_index as i32,
+            level: i32::from(record.level()),
+            activity,
+            fields: fields.into_boxed_str(),
+            message,
+            stack_id: Some(stack),
+        });
+    }
+
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        end.stacks_of(&mut self.rows, "stack_id")?;
+        Ok(vec![self.rows.into()])
+    }
+}

@@ -1,0 +1,115 @@
+//! Network: TCP and UDP sends, receives, connects, disconnects and retransmissions.
+
+use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select, What};
+use etwhy_decode::format::format_value;
+use etwhy_table::{Sym, TableBuilder, define_table};
+
+define_table! {
+    /// TCP and UDP events, one row each.
+    pub table NETWORK: NetworkRow = "network" {
+        sorted_by: "ts_ns", version: 1, evidence: Verified("PerfView baselines; IPv4 TCP rests on documentation"),
+        /// When.
+        ts_ns: i64 [Ns, Time],
+        /// tcp or udp.
+        protocol: Sym [None, Kind],
+        /// send, receive, connect, disconnect, retransmit, accept, reconnect, copy or fail.
+        op: Sym [None, Kind],
+        /// Process.
+        upid: Option<i32> [None, Process],
+        /// Bytes.
+        size_bytes: i64 [Bytes, Bytes],
+        /// Local address and port.
+        local: Option<Sym> [None, Name],
+        /// Remote address and port.
+        remote: Option<Sym> [None, Name],
+        /// Remote port.
+        remote_port: Option<i32> [None, Other],
+        /// IP version, 4 or 6.
+        ip: i32 [None, Kind],
+        /// Connection id.
+        connection: i64 [Address, Address],
+        /// Processor.
+        cpu: i32 [None, Cpu],
+    }
+}
+
+const OPS: [(u8, &str); 9] = [
+    (10, "send"),
+    (11, "receive"),
+    (12, "connect"),
+    (13, "disconnect"),
+    (14, "retransmit"),
+    (15, "accept"),
+    (16, "reconnect"),
+    (17, "fail"),
+    (18, "copy"),
+];
+const UDP: u8 = 0x80;
+
+macro_rules! selects {
+    ($($op:literal)*) => {
+        &[
+            $(Select::new(What::Kernel(6, $op), $op), Select::new(What::Kernel(6, $op + 16), $op + 16),)*
+            Select::new(What::Kernel(8, 10), UDP | 10),
+            Select::new(What::Kernel(8, 11), UDP | 11),
+            Select::new(What::Kernel(8, 17), UDP | 17),
+            Select::new(What::Kernel(8, 26), UDP | 26),
+            Select::new(What::Kernel(8, 27), UDP | 27),
+        ]
+    };
+}
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&NETWORK],
+    selects: selects!(10 11 12 13 14 15 16 17 18),
+    stacks: false,
+    on_demand: false,
+    new: |memory| Box::new(Network { rows: TableBuilder::new(memory) }),
+};
+
+struct Network {
+    rows: TableBuilder<NetworkRow>,
+}
+
+impl Analysis for Network {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let fields = event.fields();
+        let op = event.tag & !UDP;
+        let (v6, op) = if op >= 26 { (true, op - 16) } else { (false, op) };
+        let name = OPS.iter().find(|(number, _)| *number == op).map_or("other", |(_, name)| name);
+        let endpoint = |address: &str, port: &str| {
+            let mut text = String::new();
+            let address = fields.get(address)?;
+            if v6 {
+                text.push('[');
+            }
+            format_value(&mut text, address, None);
+            text.push_str(if v6 { "]:" } else { ":" });
+            format_value(&mut text, fields.get(port)?, None);
+            Some(text)
+        };
+        // Windows names the sender's side: daddr and dport are the remote end in sends, and in receives too.
+        let (local, remote) = (endpoint("saddr", "sport"), endpoint("daddr", "dport"));
+        let pid = fields.u32("PID").or(event.pid());
+        let upid = pid.filter(|&p| p != u32::MAX).map(|pid| cx.model.processes.at(pid, event.ns));
+        self.rows.push(NetworkRow {
+            ts_ns: event.ns,
+            protocol: cx.sym(if event.tag & UDP != 0 { "udp" } else { "tcp" }),
+            op: cx.sym(name),
+            upid: upid.map(|u| u as i32),
+            size_bytes: fields.u64("size") as i64,
+            local: local.map(|t| cx.sym(&t)),
+            remote: remote.map(|t| cx.sym(&t)),
+            remote_port: fields.u32("dport").map(|p| p as i32),
+            ip: if v6 { 6 } else { 4 },
+            connection: fields.u64("connid") as i64,
+            cpu: i32::from(event.record.cpu),
+        });
+    }
+
+    fn finish(self: Box<Self>, _: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        Ok(vec![self.rows.into()])
+    }
+}

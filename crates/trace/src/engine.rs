@@ -1,0 +1,402 @@
+//! The pass: records in time order, through the trackers, to the analyses, into tables.
+
+use crate::anomalies::EVENT_TYPES_UNDECODED;
+use crate::catalog;
+use crate::event::{Context, Event, Select, What};
+use crate::model::{Model, TRACKERS};
+use crate::resolve::{Resolved, Symbols};
+use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
+use etwhy_decode::schema::{DecodedBy, EventSchema};
+use etwhy_decode::{Decoder, EventKey, EventTypes};
+use etwhy_etl::read::{EtlFile, Timeline, Walk, WalkStats};
+use etwhy_etl::{Ledger, Record};
+use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableSpec, Texts};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Declaration of an analysis: one file of the catalogue holds it and its code.
+pub struct AnalysisSpec {
+    /// Tables that it fills.
+    pub tables: &'static [&'static TableSpec],
+    /// Events that it wants.
+    pub selects: &'static [Select],
+    /// It takes stack tickets.
+    pub stacks: bool,
+    /// Only run when one of its tables is asked for by name (large, or seldom wanted).
+    pub on_demand: bool,
+    /// Makes it.
+    pub new: fn(&Memory) -> Box<dyn Analysis>,
+}
+
+/// State of an analysis during the pass.
+pub trait Analysis {
+    /// One event that it asked for.
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>);
+
+    /// The end of the pass: fills in what was not known before and hands over its tables.
+    ///
+    /// # Errors
+    /// Those of the table builder (a spill file that cannot be written).
+    fn finish(self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>>;
+}
+
+/// A table with all its rows, waiting for the text pool to be complete.
+pub struct Filled(Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>);
+
+impl<R: Row + 'static> From<TableBuilder<R>> for Filled {
+    fn from(builder: TableBuilder<R>) -> Filled {
+        Filled(Box::new(move |texts| builder.finish(texts)))
+    }
+}
+
+/// What analyses see at the end of the pass.
+pub struct Finish<'a> {
+    /// The trackers, complete.
+    pub model: &'a Model,
+    /// Text pool.
+    pub strings: &'a mut Strings,
+    /// Times.
+    pub timeline: &'a Timeline,
+    /// Anomalies.
+    pub ledger: &'a mut Ledger,
+    /// The files.
+    pub files: &'a [EtlFile],
+    /// Event types with their counts.
+    pub types: &'a EventTypes,
+    /// Schemas.
+    pub decoder: &'a Decoder,
+    /// Stacks, frames and functions.
+    pub resolved: &'a Resolved,
+    /// What the walk saw.
+    pub stats: &'a WalkStats,
+    /// First and last event, ns; equal when there is none.
+    pub span_ns: (i64, i64),
+}
+
+impl Finish<'_> {
+    /// Exchanges the tickets in a stack column for stack numbers.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn stacks_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
+        rows.remap_i32(column, |ticket| self.resolved.stack_of_ticket(ticket?))
+    }
+}
+
+impl Finish<'_> {
+    /// Exchanges the thread numbers in a process column for the processes of these threads, which may have
+    /// been named only after the event.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn processes_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
+        let threads = &self.model.threads;
+        rows.remap_i32(column, |utid| threads.get(u32::try_from(utid?).ok()?)?.upid.map(|u| u as i32))
+    }
+}
+
+/// How far a pass has come.
+pub trait Progress {
+    /// `done` of `total` bytes of records are read.
+    fn bytes(&mut self, done: u64, total: u64);
+}
+
+impl Progress for () {
+    fn bytes(&mut self, _: u64, _: u64) {}
+}
+
+/// What to do and how.
+pub struct Options {
+    /// Names of the tables wanted; `None` for all that are not on demand.
+    pub tables: Option<BTreeSet<String>>,
+    /// Where columns go.
+    pub memory: Memory,
+    /// Folders of symbol files.
+    pub symbols: Vec<PathBuf>,
+    /// Schemas that the user gave.
+    pub decoder: Decoder,
+}
+
+/// What a pass gives.
+pub struct Output {
+    /// The tables.
+    pub db: Database,
+    /// All anomalies, also as table `ledger`.
+    pub ledger: Ledger,
+    /// What the walk saw.
+    pub stats: WalkStats,
+}
+
+/// A handler of an event type: where the event goes, and which fields it gets quickly.
+struct Binding {
+    tracker: bool,
+    handler: u16,
+    tag: u8,
+    /// Slots for 4- and 8-byte pointers.
+    slots: [Vec<Option<Slot>>; 2],
+}
+
+/// What is known of an event type.
+#[derive(Default)]
+struct TypeState {
+    resolved: bool,
+    schema: Option<Arc<EventSchema>>,
+    bindings: Vec<Binding>,
+    schemas_seen: u64,
+}
+
+/// Runs the analyses whose tables are wanted over `files`.
+///
+/// # Errors
+/// Only those of the table builder; damage of the trace is counted in the ledger.
+pub fn analyse(
+    files: &[EtlFile],
+    mut options: Options,
+    progress: &mut dyn Progress,
+    mut ledger: Ledger,
+) -> etwhy_table::Result<Output> {
+    for file in files {
+        ledger.merge(file.ledger());
+    }
+    let timeline = Timeline::of(files, &mut ledger);
+    let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
+        .iter()
+        .copied()
+        .filter(|spec| match &options.tables {
+            Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
+            None => !spec.on_demand,
+        })
+        .collect();
+    let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
+    if needs_schemas_first {
+        let decoder = &mut options.decoder;
+        Walk::new(files, &timeline).for_each(&mut Ledger::new(), |record, _| {
+            if Decoder::wants(record) {
+                decoder.observe(record, &mut ledger);
+            }
+        });
+    }
+    let mut pass = Pass {
+        analyses: chosen.iter().map(|spec| (spec.new)(&options.memory)).collect(),
+        stacks: chosen.iter().any(|spec| spec.stacks),
+        chosen,
+        model: Model::default(),
+        strings: Strings::new(),
+        timeline: &timeline,
+        ledger,
+        types: EventTypes::new(),
+        states: Vec::new(),
+        decoder: options.decoder,
+        schemas_seen: 0,
+        observe: !needs_schemas_first,
+        span: (i64::MAX, i64::MIN),
+    };
+    let walk = Walk::new(files, &timeline);
+    walk.judge_clocks(&mut pass.ledger);
+    let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
+    let (mut done, mut shown) = (0u64, 0u64);
+    let mut walk_ledger = Ledger::new();
+    let stats = walk.for_each(&mut walk_ledger, |record, key| {
+        done += record.bytes.len() as u64;
+        if done - shown > 16 << 20 {
+            shown = done;
+            progress.bytes(done, total);
+        }
+        pass.record(record, key);
+    });
+    pass.ledger.merge(&walk_ledger);
+    pass.finish(files, stats, &options.symbols)
+}
+
+struct Pass<'p> {
+    analyses: Vec<Box<dyn Analysis>>,
+    stacks: bool,
+    chosen: Vec<&'static AnalysisSpec>,
+    model: Model,
+    strings: Strings,
+    timeline: &'p Timeline,
+    ledger: Ledger,
+    types: EventTypes,
+    states: Vec<TypeState>,
+    decoder: Decoder,
+    schemas_seen: u64,
+    observe: bool,
+    span: (i64, i64),
+}
+
+impl Pass<'_> {
+    #[inline]
+    fn record(&mut self, record: &Record<'_>, key: i64) {
+        let ns = self.timeline.key_to_ns(key);
+        self.span = (self.span.0.min(ns), self.span.1.max(ns));
+        if self.observe && Decoder::wants(record) {
+            self.decoder.observe(record, &mut self.ledger);
+            self.schemas_seen += 1;
+        }
+        let type_index = self.types.index(record);
+        if self.states.len() <= type_index as usize {
+            self.states.resize_with(type_index as usize + 1, TypeState::default);
+        }
+        let Some(state) = self.states.get_mut(type_index as usize) else { return };
+        if !state.resolved
+            || (state.schema.is_none() && !state.bindings.is_empty() && state.schemas_seen != self.schemas_seen)
+        {
+            let Some(ty) = self.types.get(type_index) else { return };
+            let seen = self.schemas_seen;
+            resolve_type(state, record, &self.chosen, self.stacks, &mut self.decoder, seen, &ty.key);
+        }
+        let width = usize::from(record.pointer_size() == 8);
+        for binding in &state.bindings {
+            let event = Event {
+                record,
+                ns,
+                tag: binding.tag,
+                type_index,
+                schema: state.schema.as_deref(),
+                slots: binding.slots.get(width).map_or(&[], Vec::as_slice),
+            };
+            let mut cx = Context {
+                model: &mut self.model,
+                strings: &mut self.strings,
+                timeline: self.timeline,
+                ledger: &mut self.ledger,
+            };
+            let handler = usize::from(binding.handler);
+            if binding.tracker {
+                if let Some(tracker) = TRACKERS.get(handler) {
+                    (tracker.event)(&event, &mut cx);
+                }
+            } else if let Some(analysis) = self.analyses.get_mut(handler) {
+                analysis.event(&event, &mut cx);
+            }
+        }
+    }
+
+    fn finish(mut self, files: &[EtlFile], stats: WalkStats, symbols: &[PathBuf]) -> etwhy_table::Result<Output> {
+        let finished = if self.stacks {
+            self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.ledger)
+        } else {
+            Default::default()
+        };
+        let mut symbols = Symbols::new(symbols);
+        let resolved = Resolved::new(&self.model, finished, &mut symbols, &mut self.strings, &mut self.ledger);
+        let undecoded = (0..self.types.len() as u32)
+            .filter(|&t| self.types.describe(t, &self.decoder).is_some_and(|i| i.decoded_by == DecodedBy::None))
+            .count();
+        self.ledger.count(&EVENT_TYPES_UNDECODED, undecoded as u64);
+        let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
+        let mut filled = Vec::new();
+        // The ledger's own table comes last, when everything is counted.
+        let mut order: Vec<(&AnalysisSpec, Box<dyn Analysis>)> =
+            self.chosen.iter().copied().zip(self.analyses).collect();
+        order.sort_by_key(|(spec, _)| spec.tables.iter().any(|t| t.name == "ledger"));
+        for (_, analysis) in order {
+            let mut end = Finish {
+                model: &self.model,
+                strings: &mut self.strings,
+                timeline: self.timeline,
+                ledger: &mut self.ledger,
+                files,
+                types: &self.types,
+                decoder: &self.decoder,
+                resolved: &resolved,
+                stats: &stats,
+                span_ns,
+            };
+            filled.extend(analysis.finish(&mut end)?);
+        }
+        let texts = self
+            .strings
+            .freeze()
+            .map_err(|source| etwhy_table::TableError::Arrow { table: "texts".into(), source })?;
+        let mut db = Database::new();
+        for Filled(finish) in filled {
+            db.insert(finish(&texts)?);
+        }
+        Ok(Output { db, ledger: self.ledger, stats })
+    }
+}
+
+fn resolve_type(
+    state: &mut TypeState,
+    record: &Record<'_>,
+    chosen: &[&'static AnalysisSpec],
+    stacks: bool,
+    decoder: &mut Decoder,
+    schemas_seen: u64,
+    key: &EventKey,
+) {
+    let first = !state.resolved;
+    state.resolved = true;
+    state.schemas_seen = schemas_seen;
+    state.schema = decoder.schema(record);
+    if !first {
+        return;
+    }
+    let identity = Identity::of(record, key);
+    let slots = state.schema.as_deref().map(|s| [Slots::of(s, 4), Slots::of(s, 8)]);
+    let mut bind = |tracker: bool, handler: usize, selects: &[Select]| {
+        for select in selects.iter().filter(|s| identity.matches(s.what)) {
+            let find = |slots: &Slots| {
+                let field = |names: &&str| names.split('|').find_map(|name| slots.slot(name));
+                select.fields.iter().map(field).collect::<Vec<_>>()
+            };
+            state.bindings.push(Binding {
+                tracker,
+                handler: handler as u16,
+                tag: select.tag,
+                slots: slots.as_ref().map_or([Vec::new(), Vec::new()], |s| [find(&s[0]), find(&s[1])]),
+            });
+        }
+    };
+    for (number, tracker) in TRACKERS.iter().enumerate() {
+        if stacks || !tracker.for_stacks {
+            bind(true, number, tracker.selects);
+        }
+    }
+    for (number, spec) in chosen.iter().enumerate() {
+        bind(false, number, spec.selects);
+    }
+}
+
+/// What an event is, for matching wishes.
+struct Identity<'k> {
+    kernel: Option<(u8, u8)>,
+    key: &'k EventKey,
+    user: bool,
+}
+
+impl<'k> Identity<'k> {
+    fn of(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
+        let kernel = if record.kind.is_system() {
+            Some((record.group(), record.opcode()))
+        } else if record.kind.is_classic() {
+            let group = record.guid().and_then(|guid| KernelLayouts::builtin().group_of(&guid));
+            group.map(|group| (group, record.opcode()))
+        } else {
+            None
+        };
+        // The kernel logs image loads under the group of processes; everybody else under that of images.
+        let kernel = if kernel == Some((3, 10)) { Some((0x14, 10)) } else { kernel };
+        Identity { kernel, key, user: record.kind.is_event() }
+    }
+
+    fn matches(&self, what: What) -> bool {
+        match what {
+            What::Kernel(group, opcode) => self.kernel == Some((group, opcode)),
+            What::Classic(guid, opcode) => {
+                matches!(self.key, EventKey::Classic { guid: g, opcode: o, .. } if *g == guid && *o == opcode)
+            }
+            What::Manifest(guid, id) => {
+                matches!(self.key, EventKey::Event { provider, id: i, .. } if *provider == guid && *i == id)
+            }
+            What::Provider(guid) => match self.key {
+                EventKey::Event { provider, .. } | EventKey::TraceLogging { provider, .. } => *provider == guid,
+                _ => false,
+            },
+            What::AnyUser => self.user,
+            What::Any => true,
+        }
+    }
+}

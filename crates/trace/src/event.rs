@@ -1,0 +1,189 @@
+//! What handlers see of an event, and how they say which events they want.
+
+use crate::model::Model;
+use etwhy_decode::kernel::Slot;
+use etwhy_decode::read::{Decoded, read};
+use etwhy_decode::schema::EventSchema;
+use etwhy_decode::Value;
+use etwhy_etl::read::Timeline;
+use etwhy_etl::{Guid, Ledger, Record};
+use etwhy_table::{Strings, Sym};
+
+/// Which events a handler wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Kernel events of a group and type. Classic events of the group's class GUID are the same events.
+    Kernel(u8, u8),
+    /// Classic events of a class GUID and opcode.
+    Classic(Guid, u8),
+    /// Events of a provider by id.
+    Manifest(Guid, u16),
+    /// All events of a provider.
+    Provider(Guid),
+    /// Every event with an `EVENT_HEADER`, that is of manifest and TraceLogging providers.
+    AnyUser,
+    /// Every event.
+    Any,
+}
+
+/// A wish: which events, under which number the handler wants to know them, and which fields of fixed place
+/// it reads often. A field name may hold alternatives (`ImageBase|BaseAddress`) where versions differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Select {
+    /// Which events.
+    pub what: What,
+    /// The handler's own number for them.
+    pub tag: u8,
+    /// Fields for [`Event::u64`], by index.
+    pub fields: &'static [&'static str],
+}
+
+impl Select {
+    /// A wish without fast fields.
+    pub const fn new(what: What, tag: u8) -> Select {
+        Select { what, tag, fields: &[] }
+    }
+
+    /// A wish with fast fields.
+    pub const fn with(what: What, tag: u8, fields: &'static [&'static str]) -> Select {
+        Select { what, tag, fields }
+    }
+}
+
+/// An event on its way through the handlers.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    /// The record.
+    pub record: &'a Record<'a>,
+    /// Nanoseconds since the start of the trace.
+    pub ns: i64,
+    /// The handler's number for this kind of event.
+    pub tag: u8,
+    /// Dense number of the event type.
+    pub type_index: u32,
+    /// The event's schema, if anybody described it.
+    pub schema: Option<&'a EventSchema>,
+    pub(crate) slots: &'a [Option<Slot>],
+}
+
+impl<'a> Event<'a> {
+    /// The fast field of that index, zero-extended; `None` if the payload is too short.
+    #[inline]
+    pub fn u64(&self, field: usize) -> Option<u64> {
+        self.slots.get(field)?.as_ref()?.u64(self.record.payload())
+    }
+
+    /// The fast field of that index, sign-extended.
+    #[inline]
+    pub fn i64(&self, field: usize) -> Option<i64> {
+        self.slots.get(field)?.as_ref()?.i64(self.record.payload())
+    }
+
+    /// All fields by name.
+    pub fn fields(&self) -> Fields<'a> {
+        let decoded = self.schema.map(|s| read(s, self.record.payload(), self.record.pointer_size()));
+        Fields { schema: self.schema, decoded }
+    }
+
+    /// Thread and process that the header names; `None` if it names none (or nobody).
+    #[inline]
+    pub fn tid_pid(&self) -> Option<(u32, u32)> {
+        self.record.tid_pid().filter(|(tid, pid)| *tid != u32::MAX && *pid != u32::MAX)
+    }
+
+    /// Process that the header names; a header may name a process and no thread.
+    #[inline]
+    pub fn pid(&self) -> Option<u32> {
+        self.record.tid_pid().map(|(_, pid)| pid).filter(|pid| *pid != u32::MAX)
+    }
+}
+
+/// Decoded fields of one event.
+pub struct Fields<'a> {
+    schema: Option<&'a EventSchema>,
+    decoded: Option<Decoded<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The value of a field; the first of several `|`-separated names that exists.
+    pub fn get(&self, names: &str) -> Option<&Value<'a>> {
+        let (schema, decoded) = (self.schema?, self.decoded.as_ref()?);
+        names.split('|').find_map(|name| decoded.get(schema, name))
+    }
+
+    /// An unsigned number, 0 if it is missing.
+    pub fn u64(&self, names: &str) -> u64 {
+        self.get(names).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// A 32-bit number, `None` if it is missing.
+    pub fn u32(&self, names: &str) -> Option<u32> {
+        self.get(names).and_then(Value::as_u64).map(|v| v as u32)
+    }
+
+    /// A signed number, `None` if it is missing.
+    pub fn i64(&self, names: &str) -> Option<i64> {
+        self.get(names).and_then(Value::as_i64)
+    }
+
+    /// A text, empty if it is missing.
+    pub fn text(&self, names: &str) -> &str {
+        self.get(names).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// A text that is not empty.
+    pub fn non_empty(&self, names: &str) -> Option<&str> {
+        Some(self.text(names)).filter(|t| !t.is_empty())
+    }
+
+    /// A GUID.
+    pub fn guid(&self, name: &str) -> Option<Guid> {
+        self.get(name).and_then(Value::as_guid)
+    }
+}
+
+/// What handlers work with besides the event.
+pub struct Context<'c> {
+    /// Who is who right now.
+    pub model: &'c mut Model,
+    /// The text pool of all tables.
+    pub strings: &'c mut Strings,
+    /// Times.
+    pub timeline: &'c Timeline,
+    /// Where anomalies are counted.
+    pub ledger: &'c mut Ledger,
+}
+
+impl Context<'_> {
+    /// Interns a text.
+    pub fn sym(&mut self, text: &str) -> Sym {
+        self.strings.intern(text)
+    }
+
+    /// Interns a text unless it is empty.
+    pub fn sym_or_none(&mut self, text: &str) -> Option<Sym> {
+        if text.is_empty() { None } else { Some(self.strings.intern(text)) }
+    }
+
+    /// The thread instance that the event's header names.
+    pub fn utid(&mut self, event: &Event<'_>) -> Option<u32> {
+        let (tid, pid) = event.tid_pid()?;
+        Some(self.model.thread(tid, Some(pid), event.ns))
+    }
+
+    /// The process instance that the event's header names.
+    pub fn upid(&mut self, event: &Event<'_>) -> Option<u32> {
+        let pid = event.pid()?;
+        Some(self.model.processes.at(pid, event.ns))
+    }
+
+    /// Asks for the stack of the event: the ticket goes into a stack column and is exchanged for the
+    /// stack's number at the end of the pass. `tid` is the thread that the stack record will name, `utid`
+    /// its instance.
+    #[inline]
+    pub fn stack_ticket(&mut self, event: &Event<'_>, tid: Option<u32>, utid: Option<u32>) -> i32 {
+        let upid = utid.and_then(|u| self.model.upid_of(u));
+        let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
+        self.model.stacks.ticket(event.record, tid, utid, epoch, event.ns)
+    }
+}

@@ -1,0 +1,349 @@
+//! Images: what is loaded where and when, and which build it is.
+
+use crate::event::{Context, Event, Fields, Select, What};
+use etwhy_etl::abi::guids::IMAGE_ID;
+use etwhy_etl::Guid;
+use etwhy_table::Sym;
+use foldhash::HashMap;
+
+const LOAD: u8 = 10;
+const UNLOAD: u8 = 2;
+const DC_START: u8 = 3;
+const DC_END: u8 = 4;
+const HYPERCALL_PAGE: u8 = 34;
+const KERNEL_PROCESS_LOAD: u8 = 105;
+const KERNEL_PROCESS_UNLOAD: u8 = 106;
+const ID_INFO: u8 = 200;
+const ID_RSDS: u8 = 236;
+const ID_IL_RSDS: u8 = 237;
+const ID_FILE_VERSION: u8 = 240;
+
+/// `Microsoft-Windows-Kernel-Process`.
+const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::new(What::Kernel(0x14, LOAD), LOAD),
+    Select::new(What::Kernel(0x14, UNLOAD), UNLOAD),
+    Select::new(What::Kernel(0x14, DC_START), DC_START),
+    Select::new(What::Kernel(0x14, DC_END), DC_END),
+    Select::new(What::Kernel(0x14, HYPERCALL_PAGE), HYPERCALL_PAGE),
+    Select::new(What::Manifest(KERNEL_PROCESS, 5), KERNEL_PROCESS_LOAD),
+    Select::new(What::Manifest(KERNEL_PROCESS, 6), KERNEL_PROCESS_UNLOAD),
+    Select::new(What::Classic(IMAGE_ID, 0), ID_INFO),
+    Select::new(What::Classic(IMAGE_ID, 36), ID_RSDS),
+    Select::new(What::Classic(IMAGE_ID, 37), ID_IL_RSDS),
+    Select::new(What::Classic(IMAGE_ID, 64), ID_FILE_VERSION),
+];
+
+/// Addresses from here on are the kernel's on 64-bit systems (canonical high half).
+const KERNEL_64: u64 = 0xFFFF_0000_0000_0000;
+/// Likewise on 32-bit systems.
+const KERNEL_32: u64 = 0x8000_0000;
+
+/// True when `address` lies in the kernel, as a record with that pointer size sees it.
+#[inline]
+pub fn is_kernel(address: u64, pointer_size: usize) -> bool {
+    if pointer_size == 4 { (KERNEL_32..1 << 32).contains(&address) } else { address >= KERNEL_64 }
+}
+
+/// PDB identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PdbId {
+    /// PDB name or path as recorded. Never used as a path.
+    pub name: Sym,
+    /// Its GUID.
+    pub guid: Guid,
+    /// Its age.
+    pub age: u32,
+}
+
+/// Version resource.
+#[derive(Clone, Copy, Debug)]
+pub struct FileVersion {
+    /// Original file name.
+    pub original_name: Option<Sym>,
+    /// File description.
+    pub description: Option<Sym>,
+    /// File version.
+    pub file_version: Option<Sym>,
+    /// Product.
+    pub product: Option<Sym>,
+    /// Company.
+    pub company: Option<Sym>,
+}
+
+/// One image in one process (or in the kernel).
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Process instance; `None` for the kernel.
+    pub upid: Option<u32>,
+    /// First address.
+    pub base: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Path as recorded (device path).
+    pub path: Option<Sym>,
+    /// `TimeDateStamp` of the PE header.
+    pub time_date_stamp: u32,
+    /// `CheckSum` of the PE header.
+    pub checksum: u32,
+    /// Native PDB.
+    pub pdb: Option<PdbId>,
+    /// PDB of the managed code inside (NGEN, ReadyToRun).
+    pub il_pdb: Option<PdbId>,
+    /// Original file name from the version resource.
+    pub original_name: Option<Sym>,
+    /// Epoch of its process's address space when it was loaded.
+    pub epoch: u32,
+    /// Loaded at, ns; `None`: before the trace.
+    pub load_ns: Option<i64>,
+    /// Unloaded at, ns; `None`: still loaded at the end.
+    pub unload_ns: Option<i64>,
+}
+
+impl Image {
+    /// True when the address lies inside.
+    pub fn contains(&self, address: u64) -> bool {
+        address.checked_sub(self.base).is_some_and(|offset| offset < self.size)
+    }
+}
+
+/// Identity records wait for their image, or the image for them: both orders occur.
+#[derive(Clone, Copy, Debug, Default)]
+struct Identity {
+    ticks: i64,
+    time_date_stamp: u32,
+    original_name: Option<Sym>,
+    pdb: Option<PdbId>,
+    il_pdb: Option<PdbId>,
+}
+
+/// All images; the image number is the index.
+#[derive(Debug, Default)]
+pub struct Images {
+    all: Vec<Image>,
+    /// Image numbers by process; the kernel's under `None`.
+    by_process: HashMap<Option<u32>, Vec<u32>>,
+    /// Number of the image at (process, base).
+    at_base: HashMap<(Option<u32>, u64), u32>,
+    /// Identities by (process id of the record, base).
+    identities: HashMap<(u32, u64), Identity>,
+    /// Version resources by (size, time stamp).
+    versions: HashMap<(u32, u32), Vec<FileVersion>>,
+    /// Rises when addresses of a process get a new meaning.
+    epochs: HashMap<Option<u32>, u32>,
+}
+
+/// Where the version resource of a machine's files may differ under one (size, stamp): more is damage.
+const MAX_VERSIONS_PER_KEY: usize = 16;
+
+impl Images {
+    /// All images in the order of their numbers.
+    pub fn all(&self) -> &[Image] {
+        &self.all
+    }
+
+    /// Numbers of the images of a process (`None`: of the kernel).
+    pub fn of(&self, upid: Option<u32>) -> &[u32] {
+        self.by_process.get(&upid).map_or(&[], Vec::as_slice)
+    }
+
+    /// How often addresses of the process got a new meaning so far. Stacks of different epochs are kept
+    /// apart, because the same address may belong to another image.
+    #[inline]
+    pub fn epoch(&self, upid: Option<u32>) -> u32 {
+        self.epochs.get(&upid).copied().unwrap_or(0)
+    }
+
+    /// The version resource of an image.
+    pub fn version(&self, image: &Image) -> Option<&FileVersion> {
+        let found = self.versions.get(&(image.size as u32, image.time_date_stamp))?;
+        found.iter().find(|v| v.original_name == image.original_name).or_else(|| found.first())
+    }
+
+    fn add(&mut self, mut image: Image) {
+        let number = self.all.len() as u32;
+        let (upid, base, end) = (image.upid, image.base, image.base.saturating_add(image.size));
+        let list = self.by_process.entry(upid).or_default();
+        // Where something else was before, addresses change their meaning.
+        let reused = list
+            .iter()
+            .filter_map(|&n| self.all.get(n as usize))
+            .any(|old| old.base < end && base < old.base.saturating_add(old.size));
+        if reused {
+            *self.epochs.entry(upid).or_default() += 1;
+        }
+        list.push(number);
+        image.epoch = self.epoch(upid);
+        self.at_base.insert((upid, base), number);
+        self.all.push(image);
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let fields = event.fields();
+    match event.tag {
+        ID_INFO | ID_RSDS | ID_IL_RSDS => identity(event, &fields, cx),
+        ID_FILE_VERSION => file_version(&fields, cx),
+        HYPERCALL_PAGE => {
+            // The page through which the kernel calls the hypervisor belongs to no file.
+            let base = fields.u64("HypercallPageVa");
+            let path = cx.sym_or_none("[hypercall page]");
+            load(None, base, 4096, path, 0, 0, LOAD, event.ns, cx);
+        }
+        tag => image(tag, event, &fields, cx),
+    }
+}
+
+fn image(tag: u8, event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
+    let base = fields.u64("ImageBase|BaseAddress");
+    let size = fields.u64("ImageSize|ModuleSize");
+    let Some(pid) = fields.u32("ProcessId|ProcessID").or_else(|| event.pid()) else {
+        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        return;
+    };
+    let upid = if is_kernel(base, event.record.pointer_size()) {
+        None
+    } else {
+        Some(cx.model.processes.at(pid, event.ns))
+    };
+    let path = cx.sym_or_none(fields.text("FileName|ImageFileName|ImageName"));
+    let stamp = fields.u64("TimeDateStamp|TimeDateStamp") as u32;
+    let checksum = fields.u64("ImageChecksum|ImageCheckSum") as u32;
+    load(upid, base, size, path, stamp, checksum, tag, event.ns, cx);
+    // An identity at the same time and place is this image's.
+    let found = cx.model.images.identities.get(&(pid, base)).filter(|i| i.ticks == event.record.ticks).copied();
+    if let (Some(identity), Some(&number)) = (found, cx.model.images.at_base.get(&(upid, base))) {
+        identify(cx, number, &identity);
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // the fields of one event, used once
+fn load(
+    upid: Option<u32>,
+    base: u64,
+    size: u64,
+    path: Option<Sym>,
+    time_date_stamp: u32,
+    checksum: u32,
+    tag: u8,
+    ns: i64,
+    cx: &mut Context<'_>,
+) {
+    if base == 0 || size == 0 {
+        return;
+    }
+    let images = &mut cx.model.images;
+    let known = images.at_base.get(&(upid, base)).copied();
+    let known = known.filter(|&n| {
+        images.all.get(n as usize).is_some_and(|i| i.unload_ns.is_none() && i.size == size && i.path == path)
+    });
+    let unload = matches!(tag, UNLOAD | KERNEL_PROCESS_UNLOAD);
+    match known {
+        Some(number) => {
+            if let (true, Some(image)) = (unload, images.all.get_mut(number as usize)) {
+                image.unload_ns = Some(ns);
+            }
+        }
+        None => {
+            // Unload and rundown at the end without a load: it was there since before the trace.
+            let loaded = matches!(tag, LOAD | KERNEL_PROCESS_LOAD);
+            images.add(Image {
+                upid,
+                base,
+                size,
+                path,
+                time_date_stamp,
+                checksum,
+                pdb: None,
+                il_pdb: None,
+                original_name: None,
+                epoch: 0,
+                load_ns: loaded.then_some(ns),
+                unload_ns: unload.then_some(ns),
+            });
+        }
+    }
+}
+
+/// Identity records are repeated for every process; a bound keeps damage from filling memory.
+const MAX_IDENTITIES: usize = 4_000_000;
+
+fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
+    let base = fields.u64("ImageBase");
+    let Some(pid) = fields.u32("ProcessId") else { return };
+    let text = cx.sym_or_none(fields.text("OriginalFileName|PdbFileName"));
+    let ticks = event.record.ticks;
+    if cx.model.images.identities.len() >= MAX_IDENTITIES {
+        return;
+    }
+    let entry = cx.model.images.identities.entry((pid, base)).or_default();
+    if entry.ticks != ticks {
+        *entry = Identity { ticks, ..Identity::default() };
+    }
+    let pdb = || {
+        Some(PdbId { name: text?, guid: fields.guid("GuidSig")?, age: fields.u32("Age")? })
+    };
+    match event.tag {
+        ID_INFO => {
+            entry.time_date_stamp = fields.u64("TimeDateStamp") as u32;
+            entry.original_name = text;
+        }
+        ID_RSDS => entry.pdb = pdb(),
+        _ => entry.il_pdb = pdb(),
+    }
+    let identity = *entry;
+    // The image may have come first.
+    let upid = if is_kernel(base, event.record.pointer_size()) {
+        None
+    } else {
+        cx.model.processes.current(pid)
+    };
+    if let Some(&number) = cx.model.images.at_base.get(&(upid, base)) {
+        let same_time = cx.model.images.all.get(number as usize).is_some_and(|i| {
+            i.load_ns == Some(event.ns) || i.unload_ns == Some(event.ns) || i.pdb.is_none()
+        });
+        if same_time {
+            identify(cx, number, &identity);
+        }
+    }
+}
+
+fn identify(cx: &mut Context<'_>, number: u32, identity: &Identity) {
+    let Some(image) = cx.model.images.all.get_mut(number as usize) else { return };
+    if identity.time_date_stamp != 0 {
+        image.time_date_stamp = identity.time_date_stamp;
+    }
+    image.original_name = identity.original_name.or(image.original_name);
+    image.pdb = identity.pdb.or(image.pdb);
+    image.il_pdb = identity.il_pdb.or(image.il_pdb);
+}
+
+fn file_version(fields: &Fields<'_>, cx: &mut Context<'_>) {
+    let (Some(size), Some(stamp)) = (fields.u32("ImageSize"), fields.u32("TimeDateStamp")) else { return };
+    let version = FileVersion {
+        original_name: cx.sym_or_none(fields.text("OrigFileName")),
+        description: cx.sym_or_none(fields.text("FileDescription")),
+        file_version: cx.sym_or_none(fields.text("FileVersion")),
+        product: cx.sym_or_none(fields.text("ProductName")),
+        company: cx.sym_or_none(fields.text("CompanyName")),
+    };
+    let list = cx.model.images.versions.entry((size, stamp)).or_default();
+    if list.len() < MAX_VERSIONS_PER_KEY && !list.iter().any(|v| v.original_name == version.original_name) {
+        list.push(version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_addresses() {
+        assert!(is_kernel(0xFFFF_F800_0000_0000, 8));
+        assert!(!is_kernel(0x7FF6_1234_0000, 8));
+        assert!(!is_kernel(0x8000_0000, 8));
+        assert!(is_kernel(0x8000_0000, 4));
+        assert!(!is_kernel(0x7FFF_FFFF, 4));
+    }
+}

@@ -1,0 +1,233 @@
+//! Process instances: `Process` events, and every event that names a process id.
+
+use crate::event::{Context, Event, Select, What};
+use etwhy_etl::Guid;
+use etwhy_table::Sym;
+use foldhash::HashMap;
+
+const START: u8 = 1;
+const END: u8 = 2;
+const DC_START: u8 = 3;
+const DC_END: u8 = 4;
+const DEFUNCT: u8 = 39;
+const MANIFEST_START: u8 = 101;
+const MANIFEST_STOP: u8 = 102;
+
+/// `Microsoft-Windows-Kernel-Process`.
+const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::new(What::Kernel(3, START), START),
+    Select::new(What::Kernel(3, END), END),
+    Select::new(What::Kernel(3, DC_START), DC_START),
+    Select::new(What::Kernel(3, DC_END), DC_END),
+    Select::new(What::Kernel(3, DEFUNCT), DEFUNCT),
+    Select::new(What::Manifest(KERNEL_PROCESS, 1), MANIFEST_START),
+    Select::new(What::Manifest(KERNEL_PROCESS, 2), MANIFEST_STOP),
+];
+
+/// One process instance.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Parent's process id, as recorded.
+    pub parent_pid: Option<u32>,
+    /// Parent's instance.
+    pub parent_upid: Option<u32>,
+    /// Image name without path.
+    pub name: Option<Sym>,
+    /// Command line.
+    pub command_line: Option<Sym>,
+    /// User SID as text.
+    pub user_sid: Option<Sym>,
+    /// Store package.
+    pub package: Option<Sym>,
+    /// Terminal session.
+    pub session_id: Option<i32>,
+    /// Exit status, once ended.
+    pub exit_status: Option<i32>,
+    /// Address of its kernel object: unique while it lives.
+    pub unique_key: u64,
+    /// `ProcessFlags` of version 4 and later (bit 1: WOW64).
+    pub flags: u32,
+    /// First event that named it, ns.
+    pub first_ns: i64,
+    /// Last event that named it, ns.
+    pub last_ns: i64,
+    /// Start, if it happened in the trace.
+    pub start_ns: Option<i64>,
+    /// End, if it happened in the trace.
+    pub end_ns: Option<i64>,
+    /// Seen in a rundown or started: its facts are known.
+    pub described: bool,
+}
+
+/// All process instances; `upid` is the index.
+#[derive(Debug, Default)]
+pub struct Processes {
+    all: Vec<Process>,
+    by_pid: HashMap<u32, u32>,
+}
+
+impl Processes {
+    /// The instance with process id `pid` at `ns`, made if it is new.
+    #[inline]
+    pub fn at(&mut self, pid: u32, ns: i64) -> u32 {
+        if let Some(&upid) = self.by_pid.get(&pid) {
+            if let Some(process) = self.all.get_mut(upid as usize) {
+                process.last_ns = process.last_ns.max(ns);
+            }
+            return upid;
+        }
+        self.add(pid, ns)
+    }
+
+    #[cold]
+    fn add(&mut self, pid: u32, ns: i64) -> u32 {
+        let upid = self.all.len() as u32;
+        self.all.push(Process { pid, first_ns: ns, last_ns: ns, ..Process::default() });
+        self.by_pid.insert(pid, upid);
+        upid
+    }
+
+    /// The instance for a start or rundown of `pid`: what was seen under this id before belongs to it
+    /// only if nothing says that it was another process.
+    fn described(&mut self, pid: u32, key: u64, start: bool, ns: i64) -> u32 {
+        let upid = self.at(pid, ns);
+        let Some(process) = self.all.get(upid as usize) else { return upid };
+        // Events may name a process shortly before its Start is logged; longer than that, it is a
+        // predecessor whose end was not recorded.
+        const LEAD_NS: i64 = 50_000_000;
+        let other = if start {
+            process.start_ns.is_some() || process.described || process.first_ns < ns.saturating_sub(LEAD_NS)
+        } else {
+            process.end_ns.is_some() || (process.described && process.unique_key != key)
+        };
+        if other { self.add(pid, ns) } else { upid }
+    }
+
+    /// A process by its number.
+    pub fn get(&self, upid: u32) -> Option<&Process> {
+        self.all.get(upid as usize)
+    }
+
+    /// All, in the order of their numbers.
+    pub fn all(&self) -> &[Process] {
+        &self.all
+    }
+
+    /// The living instance of a process id, if it was ever named.
+    pub fn current(&self, pid: u32) -> Option<u32> {
+        self.by_pid.get(&pid).copied()
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let fields = event.fields();
+    let ns = event.ns;
+    match event.tag {
+        MANIFEST_START | MANIFEST_STOP => {
+            let Some(pid) = fields.u32("ProcessID") else { return };
+            let start = event.tag == MANIFEST_START;
+            let upid =
+                if start { cx.model.processes.described(pid, 0, true, ns) } else { cx.model.processes.at(pid, ns) };
+            let path = fields.text("ImageName");
+            let name = cx.sym_or_none(path.rsplit('\\').next().unwrap_or(path));
+            let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };
+            process.name = process.name.or(name);
+            if start {
+                process.described = true;
+                process.start_ns = process.start_ns.or(Some(ns));
+                process.parent_pid = process.parent_pid.or(fields.u32("ParentProcessID"));
+                process.session_id = process.session_id.or(fields.u32("SessionID").map(|s| s as i32));
+            } else {
+                process.end_ns = Some(ns);
+                process.exit_status = fields.u32("ExitCode|ExitStatus").map(|s| s as i32);
+            }
+        }
+        DEFUNCT => {}
+        tag => kernel(tag, &fields, ns, cx),
+    }
+}
+
+fn kernel(tag: u8, fields: &crate::event::Fields<'_>, ns: i64, cx: &mut Context<'_>) {
+    let Some(pid) = fields.u32("ProcessId") else {
+        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        return;
+    };
+    let key = fields.u64("UniqueProcessKey|PageDirectoryBase");
+    let upid = match tag {
+        START => cx.model.processes.described(pid, key, true, ns),
+        DC_START | DC_END => cx.model.processes.described(pid, key, false, ns),
+        _ => cx.model.processes.at(pid, ns),
+    };
+    let parent_pid = fields.u32("ParentId");
+    let parent_upid = match parent_pid {
+        Some(parent) if tag == START => Some(cx.model.processes.at(parent, ns)),
+        Some(parent) => cx.model.processes.current(parent),
+        None => None,
+    };
+    let name = cx.sym_or_none(fields.text("ImageFileName"));
+    let command_line = cx.sym_or_none(fields.text("CommandLine"));
+    let package = cx.sym_or_none(fields.text("PackageFullName"));
+    let sid = match fields.get("UserSID") {
+        Some(etwhy_decode::Value::Sid(sid)) => {
+            let mut text = String::new();
+            etwhy_decode::format::sid(&mut text, sid);
+            text
+        }
+        _ => String::new(),
+    };
+    let user_sid = cx.sym_or_none(&sid);
+    let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };
+    process.described = true;
+    process.name = name.or(process.name);
+    process.command_line = command_line.or(process.command_line);
+    process.user_sid = user_sid.or(process.user_sid);
+    process.package = package.or(process.package);
+    process.parent_pid = parent_pid.or(process.parent_pid);
+    process.parent_upid = process.parent_upid.or(parent_upid.filter(|&p| p != upid));
+    process.session_id = fields.u32("SessionId").map(|s| s as i32).or(process.session_id);
+    process.flags |= fields.u64("Flags") as u32;
+    if key != 0 {
+        process.unique_key = key;
+    }
+    match tag {
+        START => process.start_ns = Some(ns),
+        END => {
+            process.end_ns = Some(ns);
+            process.exit_status = fields.u32("ExitStatus").map(|s| s as i32);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reused_pid_is_another_process() {
+        let mut all = Processes::default();
+        let first = all.at(40, 0);
+        assert_eq!(all.at(40, 10), first);
+        let second = all.described(40, 1, true, 1_000_000_000);
+        assert_ne!(first, second);
+        assert_eq!(all.at(40, 1_000_000_001), second);
+    }
+
+    #[test]
+    fn events_shortly_before_the_start_belong_to_the_process() {
+        let mut all = Processes::default();
+        let early = all.at(7, 1_000_000_000);
+        assert_eq!(all.described(7, 1, true, 1_010_000_000), early);
+    }
+
+    #[test]
+    fn a_rundown_names_what_was_seen_before() {
+        let mut all = Processes::default();
+        let early = all.at(7, 0);
+        assert_eq!(all.described(7, 99, false, 90_000_000_000), early);
+    }
+}

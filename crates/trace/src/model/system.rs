@@ -1,0 +1,145 @@
+//! Machine facts: `SystemConfig` events and what merging adds to them.
+
+use crate::event::{Context, Event, Fields, Select, What};
+use etwhy_decode::Value;
+use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
+use foldhash::HashMap;
+use std::collections::BTreeSet;
+
+const CPU: u8 = 10;
+const PHY_DISK: u8 = 11;
+const NIC: u8 = 13;
+const SERVICES: u8 = 15;
+const NUMA: u8 = 24;
+const PLATFORM: u8 = 25;
+const GROUPS: u8 = 26;
+const PROCESSORS: u8 = 35;
+const EXTENSION: u8 = 5;
+const BUILD_INFO: u8 = 66;
+const SAMPLE_INTERVAL: u8 = 73;
+const SAMPLE_INTERVAL_SET: u8 = 72;
+const BUILD_INFO_EX: u8 = 132;
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::new(What::Kernel(0x0B, CPU), CPU),
+    Select::new(What::Kernel(0x0B, PHY_DISK), PHY_DISK),
+    Select::new(What::Kernel(0x0B, NIC), NIC),
+    Select::new(What::Kernel(0x0B, SERVICES), SERVICES),
+    Select::new(What::Kernel(0x0B, NUMA), NUMA),
+    Select::new(What::Kernel(0x0B, PLATFORM), PLATFORM),
+    Select::new(What::Kernel(0x0B, GROUPS), GROUPS),
+    Select::new(What::Kernel(0x0B, PROCESSORS), PROCESSORS),
+    Select::new(What::Kernel(0, EXTENSION), EXTENSION),
+    Select::new(What::Kernel(0, 32), EXTENSION),
+    Select::new(What::Kernel(0, BUILD_INFO), BUILD_INFO),
+    Select::new(What::Kernel(0x0F, SAMPLE_INTERVAL), SAMPLE_INTERVAL),
+    Select::new(What::Kernel(0x0F, 74), SAMPLE_INTERVAL),
+    Select::new(What::Kernel(0x0F, SAMPLE_INTERVAL_SET), SAMPLE_INTERVAL_SET),
+    Select::new(What::Classic(SYSTEM_CONFIG_EX, 32), BUILD_INFO_EX),
+];
+
+/// What the trace says of the machine.
+#[derive(Debug, Default)]
+pub struct SystemFacts {
+    /// Computer name.
+    pub computer_name: Option<String>,
+    /// Memory in MB.
+    pub memory_mb: Option<u32>,
+    /// Nominal speed.
+    pub mhz: Option<u32>,
+    /// Number of NUMA nodes.
+    pub numa_nodes: Option<u32>,
+    /// Number of processor groups.
+    pub groups: Option<u32>,
+    /// Processor model.
+    pub processor: Option<String>,
+    /// Manufacturer and model of the machine.
+    pub platform: Option<String>,
+    /// Product name ("Windows 11 Enterprise").
+    pub product: Option<String>,
+    /// Build lab string.
+    pub build_lab: Option<String>,
+    /// Network cards.
+    pub nics: BTreeSet<String>,
+    /// Disks.
+    pub disks: BTreeSet<String>,
+    /// Kernel event groups that were enabled (all extension records or-ed).
+    pub group_masks: [u32; 8],
+    /// An extension record was seen, so that `group_masks` means something.
+    pub group_masks_known: bool,
+    /// Name of the service behind (pid, tag).
+    pub services: HashMap<(u32, u32), String>,
+    /// Interval of the profiling timer in ns: (from, interval).
+    pub sample_interval: Option<i64>,
+    /// First interval ever said, for samples before it.
+    pub first_sample_interval: Option<i64>,
+}
+
+/// Facts per machine are few; what is above this is damage or malice.
+const MAX_FACTS: usize = 65_536;
+
+fn fact(fields: &Fields<'_>, name: &str) -> Option<String> {
+    fields.non_empty(name).map(|t| t.trim().to_owned()).filter(|t| !t.is_empty())
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let fields = event.fields();
+    let facts = &mut cx.model.system;
+    match event.tag {
+        CPU => {
+            facts.computer_name = fact(&fields, "ComputerName").or(facts.computer_name.take());
+            facts.memory_mb = fields.u32("MemSize").filter(|&m| m > 0).or(facts.memory_mb);
+            facts.mhz = fields.u32("MHz").filter(|&m| m > 0).or(facts.mhz);
+        }
+        PHY_DISK if facts.disks.len() < MAX_FACTS => {
+            let number = fields.u32("DiskNumber").unwrap_or(0);
+            facts.disks.insert(format!("{number}: {}", fields.text("Manufacturer").trim()));
+        }
+        NIC if facts.nics.len() < MAX_FACTS => {
+            facts.nics.extend(fact(&fields, "NICDescription|NICName"));
+        }
+        SERVICES if facts.services.len() < MAX_FACTS => {
+            if let (Some(pid), Some(tag), Some(name)) =
+                (fields.u32("ProcessId"), fields.u32("SubProcessTag"), fact(&fields, "ServiceName"))
+            {
+                facts.services.insert((pid, tag), name);
+            }
+        }
+        NUMA => facts.numa_nodes = fields.u32("NodeCount").or(facts.numa_nodes),
+        GROUPS => facts.groups = fields.u32("GroupCount").or(facts.groups),
+        PLATFORM => {
+            let text = format!(
+                "{} {}",
+                fields.text("SystemManufacturer").trim(),
+                fields.text("SystemProductName").trim()
+            );
+            facts.platform = Some(text.trim().to_owned()).filter(|t| !t.is_empty());
+        }
+        PROCESSORS => facts.processor = fact(&fields, "ProcessorName").or(facts.processor.take()),
+        EXTENSION => {
+            facts.group_masks_known = true;
+            const NAMES: [&str; 8] = [
+                "GroupMask1", "GroupMask2", "GroupMask3", "GroupMask4", "GroupMask5", "GroupMask6", "GroupMask7",
+                "GroupMask8",
+            ];
+            for (mask, name) in facts.group_masks.iter_mut().zip(NAMES) {
+                *mask |= fields.u32(name).unwrap_or(0);
+            }
+        }
+        BUILD_INFO => facts.build_lab = fact(&fields, "BuildString").or(facts.build_lab.take()),
+        BUILD_INFO_EX => {
+            facts.build_lab = fact(&fields, "BuildLab").or(facts.build_lab.take());
+            facts.product = fact(&fields, "ProductName").or(facts.product.take());
+        }
+        SAMPLE_INTERVAL | SAMPLE_INTERVAL_SET => {
+            // Source 0 is the profiling timer, whose interval is in units of 100 ns; others are counters.
+            let timer = fields.get("Source").and_then(Value::as_u64) == Some(0);
+            if let Some(interval) = fields.u32("NewInterval").filter(|&i| timer && i > 0) {
+                let ns = i64::from(interval) * 100;
+                facts.sample_interval = Some(ns);
+                facts.first_sample_interval.get_or_insert(ns);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,209 @@
+//! Thread instances: `Thread` events, and every event that names a thread id.
+
+use super::process::Processes;
+use crate::event::{Context, Event, Select, What};
+use etwhy_etl::Guid;
+use etwhy_table::Sym;
+use foldhash::HashMap;
+
+const START: u8 = 1;
+const END: u8 = 2;
+const DC_START: u8 = 3;
+const DC_END: u8 = 4;
+const SET_NAME: u8 = 72;
+const MANIFEST_START: u8 = 103;
+const MANIFEST_STOP: u8 = 104;
+
+/// `Microsoft-Windows-Kernel-Process`.
+const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::new(What::Kernel(5, START), START),
+    Select::new(What::Kernel(5, END), END),
+    Select::new(What::Kernel(5, DC_START), DC_START),
+    Select::new(What::Kernel(5, DC_END), DC_END),
+    Select::new(What::Kernel(5, SET_NAME), SET_NAME),
+    Select::new(What::Manifest(KERNEL_PROCESS, 3), MANIFEST_START),
+    Select::new(What::Manifest(KERNEL_PROCESS, 4), MANIFEST_STOP),
+];
+
+/// One thread instance.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Thread id. 0 stands for the idle threads of all processors.
+    pub tid: u32,
+    /// Its process, once anybody named it.
+    pub upid: Option<u32>,
+    /// Description set by `SetThreadDescription`.
+    pub name: Option<Sym>,
+    /// Start address given by the program.
+    pub start_address: u64,
+    /// Tag of the service that it works for (`SubProcessTag`).
+    pub service_tag: u32,
+    /// Base priority, where recorded.
+    pub base_priority: Option<i32>,
+    /// First event that named it, ns.
+    pub first_ns: i64,
+    /// Last event that named it, ns.
+    pub last_ns: i64,
+    /// Start, if it happened in the trace.
+    pub start_ns: Option<i64>,
+    /// End, if it happened in the trace.
+    pub end_ns: Option<i64>,
+    /// Started or seen in a rundown.
+    pub described: bool,
+}
+
+/// All thread instances; `utid` is the index.
+#[derive(Debug, Default)]
+pub struct Threads {
+    all: Vec<Thread>,
+    by_tid: HashMap<u32, u32>,
+}
+
+impl Threads {
+    /// The instance with thread id `tid` at `ns`, made if it is new. `pid` binds it to its process.
+    #[inline]
+    pub fn at(&mut self, tid: u32, pid: Option<u32>, ns: i64, processes: &mut Processes) -> u32 {
+        if let Some(&utid) = self.by_tid.get(&tid)
+            && let Some(thread) = self.all.get_mut(utid as usize)
+        {
+            thread.last_ns = thread.last_ns.max(ns);
+            match (pid, thread.upid) {
+                (None, Some(_)) => return utid,
+                (None, None) => return utid,
+                (Some(pid), None) => {
+                    thread.upid = Some(processes.at(pid, ns));
+                    return utid;
+                }
+                (Some(pid), Some(upid)) => {
+                    // A thread that is known to be another process's cannot be this one, unless its
+                    // process is known from a rundown: header ids of some events lie, rundowns do not.
+                    if thread.described || processes.get(upid).is_some_and(|p| p.pid == pid) {
+                        return utid;
+                    }
+                }
+            }
+        }
+        self.add(tid, pid.map(|pid| processes.at(pid, ns)), ns)
+    }
+
+    #[cold]
+    fn add(&mut self, tid: u32, upid: Option<u32>, ns: i64) -> u32 {
+        let utid = self.all.len() as u32;
+        // The idle threads have id 0 on every processor and belong to process 0.
+        self.all.push(Thread { tid, upid, first_ns: ns, last_ns: ns, ..Thread::default() });
+        self.by_tid.insert(tid, utid);
+        utid
+    }
+
+    /// The instance for a start or a rundown.
+    fn described(&mut self, tid: u32, pid: u32, start: bool, ns: i64, processes: &mut Processes) -> u32 {
+        let upid = processes.at(pid, ns);
+        if tid != 0
+            && let Some(&utid) = self.by_tid.get(&tid)
+            && let Some(thread) = self.all.get(utid as usize)
+        {
+            let other_process = thread.upid.is_some_and(|u| u != upid);
+            let other = if start {
+                const LEAD_NS: i64 = 50_000_000;
+                thread.described || thread.first_ns < ns.saturating_sub(LEAD_NS) || other_process
+            } else {
+                thread.end_ns.is_some() || (thread.described && other_process)
+            };
+            if other {
+                return self.add(tid, Some(upid), ns);
+            }
+            if let Some(thread) = self.all.get_mut(utid as usize) {
+                thread.upid = Some(upid);
+                thread.last_ns = thread.last_ns.max(ns);
+            }
+            return utid;
+        }
+        self.at(tid, Some(pid), ns, processes)
+    }
+
+    /// A thread by its number.
+    #[inline]
+    pub fn get(&self, utid: u32) -> Option<&Thread> {
+        self.all.get(utid as usize)
+    }
+
+    /// All, in the order of their numbers.
+    pub fn all(&self) -> &[Thread] {
+        &self.all
+    }
+
+    /// The living instance of a thread id, if it was ever named.
+    pub fn current(&self, tid: u32) -> Option<u32> {
+        self.by_tid.get(&tid).copied()
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let fields = event.fields();
+    let ns = event.ns;
+    let (Some(pid), Some(tid)) = (fields.u32("ProcessId|ProcessID"), fields.u32("TThreadId|ThreadId|ThreadID"))
+    else {
+        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        return;
+    };
+    let model = &mut *cx.model;
+    let utid = match event.tag {
+        START | MANIFEST_START => model.threads.described(tid, pid, true, ns, &mut model.processes),
+        DC_START | DC_END => model.threads.described(tid, pid, false, ns, &mut model.processes),
+        // End: the thread lived until now under this process, whatever was believed before.
+        _ => {
+            let utid = model.threads.at(tid, Some(pid), ns, &mut model.processes);
+            if model.threads.get(utid).is_some_and(|t| t.end_ns.is_some()) {
+                model.threads.add(tid, Some(model.processes.at(pid, ns)), ns)
+            } else {
+                utid
+            }
+        }
+    };
+    let name = cx.sym_or_none(fields.text("ThreadName"));
+    let Some(thread) = cx.model.threads.all.get_mut(utid as usize) else { return };
+    thread.name = name.or(thread.name);
+    match event.tag {
+        START | MANIFEST_START => thread.start_ns = thread.start_ns.or(Some(ns)),
+        END | MANIFEST_STOP => thread.end_ns = Some(ns),
+        _ => {}
+    }
+    if event.tag != SET_NAME {
+        thread.described = true;
+        let start = fields.u64("Win32StartAddr|StartAddr");
+        if start != 0 {
+            thread.start_address = start;
+        }
+        let tag = fields.u64("SubProcessTag") as u32;
+        if tag != 0 {
+            thread.service_tag = tag;
+        }
+        thread.base_priority = fields.i64("BasePriority").map(|p| p as i32).or(thread.base_priority);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_names_bind_to_earlier_events() {
+        let (mut threads, mut processes) = (Threads::default(), Processes::default());
+        let utid = threads.at(12, None, 5, &mut processes);
+        assert_eq!(threads.get(utid).and_then(|t| t.upid), None);
+        let same = threads.described(12, 3, false, 900, &mut processes);
+        assert_eq!(utid, same);
+        assert_eq!(threads.get(utid).and_then(|t| t.upid), processes.current(3));
+    }
+
+    #[test]
+    fn a_reused_tid_is_another_thread() {
+        let (mut threads, mut processes) = (Threads::default(), Processes::default());
+        let first = threads.described(12, 3, true, 0, &mut processes);
+        let second = threads.described(12, 4, true, 1_000, &mut processes);
+        assert_ne!(first, second);
+        assert_eq!(threads.at(12, None, 2_000, &mut processes), second);
+    }
+}

@@ -1,0 +1,97 @@
+//! Drive letters of device paths, from the volume mapping that merging adds.
+
+use crate::event::{Context, Event, Select, What};
+use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
+
+const SYSTEM_PATHS: u8 = 33;
+const MAPPING: u8 = 35;
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::new(What::Classic(SYSTEM_CONFIG_EX, SYSTEM_PATHS), SYSTEM_PATHS),
+    Select::new(What::Classic(SYSTEM_CONFIG_EX, MAPPING), MAPPING),
+];
+
+/// What device paths are called on the machine.
+#[derive(Debug, Default)]
+pub struct Volumes {
+    /// (device path in lower case, drive path), longest first, both ending in a backslash.
+    map: Vec<(String, String)>,
+    windows: Option<String>,
+}
+
+/// A trace does not have more volumes than this; anything above is damage or malice.
+const MAX_VOLUMES: usize = 4096;
+
+impl Volumes {
+    /// Makes `device` known as `drive`.
+    pub fn add(&mut self, device: &str, drive: &str) {
+        if device.is_empty() || self.map.len() >= MAX_VOLUMES {
+            return;
+        }
+        let device = device.to_lowercase();
+        if self.map.iter().any(|(known, _)| *known == device) {
+            return;
+        }
+        let at = self.map.partition_point(|(known, _)| known.len() >= device.len());
+        self.map.insert(at, (device, drive.to_owned()));
+    }
+
+    /// The path as a user of the machine would write it. Unknown devices keep their path.
+    pub fn drive_path(&self, path: &str) -> String {
+        let lower = path.to_lowercase();
+        for (device, drive) in &self.map {
+            if lower.len() == path.len() && lower.starts_with(device.as_str())
+                && let Some(rest) = path.get(device.len()..)
+            {
+                return format!("{drive}{rest}");
+            }
+        }
+        if let Some(rest) = path.strip_prefix("\\??\\") {
+            return rest.to_owned();
+        }
+        if let (Some(windows), true) = (&self.windows, lower.starts_with("\\systemroot\\"))
+            && let Some(rest) = path.get("\\systemroot\\".len()..)
+        {
+            return format!("{windows}{rest}");
+        }
+        if let Some(rest) = path.strip_prefix("\\Device\\Mup\\") {
+            return format!("\\\\{rest}");
+        }
+        path.to_owned()
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let fields = event.fields();
+    match event.tag {
+        MAPPING => cx.model.volumes.add(fields.text("NtPath"), fields.text("DosPath")),
+        _ => {
+            let mut windows = fields.text("SystemWindowsDirectory").to_owned();
+            if !windows.is_empty() {
+                if !windows.ends_with('\\') {
+                    windows.push('\\');
+                }
+                cx.model.volumes.windows = Some(windows);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_device_wins_whatever_the_case() {
+        let mut volumes = Volumes::default();
+        volumes.add("\\Device\\HarddiskVolume1\\", "C:\\");
+        volumes.add("\\Device\\HarddiskVolume10\\", "D:\\");
+        volumes.add("\\SystemRoot\\", "C:\\Windows\\");
+        assert_eq!(volumes.drive_path("\\device\\harddiskvolume1\\x"), "C:\\x");
+        assert_eq!(volumes.drive_path("\\Device\\HarddiskVolume10\\x"), "D:\\x");
+        assert_eq!(volumes.drive_path("\\SystemRoot\\system32\\a.sys"), "C:\\Windows\\system32\\a.sys");
+        assert_eq!(volumes.drive_path("\\Device\\HarddiskVolume3\\x"), "\\Device\\HarddiskVolume3\\x");
+        assert_eq!(volumes.drive_path("\\??\\C:\\x"), "C:\\x");
+        assert_eq!(volumes.drive_path("\\Device\\Mup\\server\\share\\x"), "\\\\server\\share\\x");
+    }
+}

@@ -1,0 +1,437 @@
+//! Addresses to frames, once per distinct address and image, at the end of the pass.
+
+use crate::anomalies::{FRAMES_WITHOUT_IMAGE, SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
+use crate::model::Model;
+use crate::model::image::{Image, is_kernel};
+use crate::model::stack::{DistinctStack, FinishedStacks};
+use etwhy_etl::Ledger;
+use etwhy_symbols::{ModuleKey, ModuleSymbols, SymbolError, SymbolStore};
+use etwhy_table::{Strings, Sym};
+use foldhash::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What kind of code a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// Kernel or driver code.
+    Kernel,
+    /// Code of an image in a process.
+    User,
+    /// .NET code, compiled ahead or just in time.
+    Managed,
+    /// No image and no method is known there.
+    Unknown,
+}
+
+impl FrameKind {
+    /// The word shown in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            FrameKind::Kernel => "kernel",
+            FrameKind::User => "user",
+            FrameKind::Managed => "managed",
+            FrameKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// A distinct place in code.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// An address at which it was seen.
+    pub address: u64,
+    /// Image number, of one process that has it.
+    pub image: Option<u32>,
+    /// Offset from the image's base.
+    pub rva: Option<u64>,
+    /// Module name without path, or `[unknown]`, `[.NET]`.
+    pub module: Sym,
+    /// Function, if symbols or the .NET runtime named it.
+    pub function: Option<Sym>,
+    /// Source file.
+    pub file: Option<Sym>,
+    /// Source line.
+    pub line: Option<i32>,
+    /// Kind of code.
+    pub kind: FrameKind,
+    /// `module!function`, or `module!+0xrva`, or the address.
+    pub label: Sym,
+    /// Where the function name came from: `breakpad`, `clr`, or `none`.
+    pub source: &'static str,
+    /// The image is that of another process with the same library there.
+    pub guessed: bool,
+}
+
+/// Symbol files, opened when they are first needed.
+pub struct Symbols {
+    store: Option<SymbolStore>,
+    loaded: HashMap<(Sym, [u8; 16], u32), Option<Arc<ModuleSymbols>>>,
+}
+
+impl Symbols {
+    /// Symbols from `folders` (none: no function names but those of .NET).
+    pub fn new(folders: &[PathBuf]) -> Symbols {
+        let store = (!folders.is_empty()).then(|| SymbolStore::new(folders.to_vec()));
+        Symbols { store, loaded: HashMap::default() }
+    }
+
+    fn of(&mut self, image: &Image, strings: &Strings, ledger: &mut Ledger) -> Option<Arc<ModuleSymbols>> {
+        let (store, pdb) = (self.store.as_ref()?, image.pdb?);
+        let entry = self.loaded.entry((pdb.name, pdb.guid.0, pdb.age));
+        entry
+            .or_insert_with(|| {
+                let key = ModuleKey {
+                    pdb_name: strings.get(pdb.name).to_owned(),
+                    guid: pdb.guid.0,
+                    age: pdb.age,
+                };
+                match store.load(&key) {
+                    Ok(module) => module,
+                    Err(error) => {
+                        let anomaly = match error {
+                            SymbolError::Mismatch { .. } => &SYMBOLS_MISMATCHED,
+                            _ => &SYMBOLS_UNREADABLE,
+                        };
+                        ledger.note(anomaly, 1, || error.to_string());
+                        None
+                    }
+                }
+            })
+            .clone()
+    }
+}
+
+/// Frames and stacks, resolved.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Distinct frames; the frame number is the index.
+    pub frames: Vec<Frame>,
+    /// Distinct stacks; the stack number is the index.
+    pub stacks: Vec<DistinctStack>,
+    of_ticket: Vec<i32>,
+    /// Where each stack's frames start in `stack_frames`, one more for the end.
+    starts: Vec<u64>,
+    stack_frames: Vec<u32>,
+}
+
+/// Images of one address space, sorted for search.
+struct Space {
+    /// (base, end, image), by base; images may overlap in time.
+    images: Vec<(u64, u64, u32)>,
+    /// Largest end of all images up to here: how far back an overlap can reach.
+    reach: Vec<u64>,
+}
+
+impl Space {
+    fn new(model: &Model, upid: Option<u32>) -> Space {
+        let all = model.images.all();
+        let mut images: Vec<(u64, u64, u32)> = model
+            .images
+            .of(upid)
+            .iter()
+            .filter_map(|&n| all.get(n as usize).map(|i| (i.base, i.base.saturating_add(i.size), n)))
+            .collect();
+        images.sort_unstable();
+        let mut high = 0;
+        let reach = images
+            .iter()
+            .map(|i| {
+                high = high.max(i.1);
+                high
+            })
+            .collect();
+        Space { images, reach }
+    }
+
+    /// The image at `address` in that epoch: the last one loaded by then, or else the first one later.
+    fn find(&self, address: u64, epoch: u32, all: &[Image]) -> Option<u32> {
+        let mut at = self.images.partition_point(|i| i.0 <= address);
+        let mut best: Option<(bool, i64, u32)> = None;
+        while at > 0 {
+            at -= 1;
+            if self.reach.get(at).is_some_and(|&reach| reach <= address) {
+                break;
+            }
+            let Some(&(_, end, number)) = self.images.get(at) else { break };
+            if address >= end {
+                continue;
+            }
+            let Some(image) = all.get(number as usize) else { continue };
+            let by_then = image.epoch <= epoch;
+            let rank = if by_then { i64::from(image.epoch) } else { -i64::from(image.epoch) };
+            let candidate = (by_then, rank, number);
+            if best.is_none_or(|b| candidate > b) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|b| b.2)
+    }
+}
+
+/// Builder of frames.
+struct Frames<'a> {
+    model: &'a Model,
+    symbols: &'a mut Symbols,
+    strings: &'a mut Strings,
+    ledger: &'a mut Ledger,
+    frames: Vec<Frame>,
+    /// Frames by image file and rva, or by process and address.
+    known: HashMap<(u32, u64, bool), u32>,
+    spaces: HashMap<Option<u32>, Space>,
+    /// Methods by process, sorted by start address: (start, end, method).
+    methods: HashMap<u32, Vec<(u64, u64, u32)>>,
+    /// Dense number of each image's file.
+    file_of_image: Vec<u32>,
+    unknown: Sym,
+    without_image: u64,
+    /// Looked-up addresses: (process or kernel, epoch, address) to frame.
+    cache: HashMap<(u32, u32, u64), u32>,
+    /// Address space of all system-wide libraries, for processes without any image.
+    shared: Option<Space>,
+}
+
+impl Resolved {
+    pub(crate) fn new(
+        model: &Model,
+        finished: FinishedStacks,
+        symbols: &mut Symbols,
+        strings: &mut Strings,
+        ledger: &mut Ledger,
+    ) -> Resolved {
+        let mut frames = Frames::new(model, symbols, strings, ledger);
+        let mut starts = Vec::with_capacity(finished.stacks.len() + 1);
+        let mut stack_frames = Vec::new();
+        starts.push(0u64);
+        for stack in &finished.stacks {
+            let parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
+            for (position, &address) in parts.into_iter().flatten().enumerate() {
+                stack_frames.push(frames.frame(stack, address, position > 0));
+            }
+            starts.push(stack_frames.len() as u64);
+        }
+        frames.ledger.count(&FRAMES_WITHOUT_IMAGE, frames.without_image);
+        Resolved {
+            frames: frames.frames,
+            stacks: finished.stacks,
+            of_ticket: finished.of_ticket,
+            starts,
+            stack_frames,
+        }
+    }
+
+    /// The stack of a ticket.
+    #[inline]
+    pub fn stack_of_ticket(&self, ticket: i32) -> Option<i32> {
+        let stack = usize::try_from(ticket).ok().and_then(|t| self.of_ticket.get(t)).copied()?;
+        (stack >= 0).then_some(stack)
+    }
+
+    /// Frames of a stack, innermost first.
+    pub fn frames_of(&self, stack: u32) -> &[u32] {
+        let from = self.starts.get(stack as usize).copied().unwrap_or(0) as usize;
+        let to = self.starts.get(stack as usize + 1).copied().unwrap_or(0) as usize;
+        self.stack_frames.get(from..to).unwrap_or(&[])
+    }
+
+    /// Number of kernel frames at the inner end of a stack.
+    pub fn kernel_depth(&self, model: &Model, stack: u32) -> usize {
+        self.stacks.get(stack as usize).map_or(0, |s| model.stacks.frames_of(s.kernel).len())
+    }
+}
+
+impl<'a> Frames<'a> {
+    fn new(
+        model: &'a Model,
+        symbols: &'a mut Symbols,
+        strings: &'a mut Strings,
+        ledger: &'a mut Ledger,
+    ) -> Frames<'a> {
+        let mut files: HashMap<(Option<Sym>, u64, u32), u32> = HashMap::default();
+        let file_of_image = model
+            .images
+            .all()
+            .iter()
+            .map(|image| {
+                let next = files.len() as u32;
+                *files.entry((image.path, image.size, image.time_date_stamp)).or_insert(next)
+            })
+            .collect();
+        let mut methods: HashMap<u32, Vec<(u64, u64, u32)>> = HashMap::default();
+        for (number, method) in model.clr.all().iter().enumerate() {
+            let end = method.start.saturating_add(u64::from(method.size));
+            methods.entry(method.upid).or_default().push((method.start, end, number as u32));
+        }
+        for list in methods.values_mut() {
+            list.sort_unstable();
+        }
+        let unknown = strings.intern("[unknown]");
+        Frames {
+            model,
+            symbols,
+            strings,
+            ledger,
+            frames: Vec::new(),
+            known: HashMap::default(),
+            spaces: HashMap::default(),
+            methods,
+            file_of_image,
+            unknown,
+            without_image: 0,
+            cache: HashMap::default(),
+            shared: None,
+        }
+    }
+
+    /// The frame of an address of a stack. `is_return`: a return address, so the call is one byte before.
+    fn frame(&mut self, stack: &DistinctStack, address: u64, is_return: bool) -> u32 {
+        let kernel = is_kernel(address, 8);
+        // Address 0x80000000 and up is the kernel only in processes of 32-bit systems, whose kernel images
+        // stand there; look for a process image first.
+        let owner = if kernel { u32::MAX } else { stack.upid.unwrap_or(u32::MAX - 1) };
+        let epoch = if kernel { u32::MAX } else { stack.epoch };
+        let key = (owner, epoch ^ (u32::from(is_return) << 31), address);
+        if let Some(&frame) = self.cache.get(&key) {
+            return frame;
+        }
+        let frame = self.resolve(stack, address, is_return, kernel);
+        self.cache.insert(key, frame);
+        frame
+    }
+
+    fn resolve(&mut self, stack: &DistinctStack, address: u64, is_return: bool, kernel: bool) -> u32 {
+        let at = if is_return { address.saturating_sub(1) } else { address };
+        let upid = stack.upid;
+        let method = upid.filter(|_| !kernel).and_then(|upid| self.method(upid, at));
+        let (image, guessed) = self.image(upid, stack.epoch, at, kernel);
+        let file = image.and_then(|n| self.file_of_image.get(n as usize)).copied();
+        let all = self.model.images.all();
+        let found = image.and_then(|n| all.get(n as usize));
+        let identity = match (file, found) {
+            (Some(file), Some(image)) => (file, address.wrapping_sub(image.base), true),
+            _ => (upid.unwrap_or(u32::MAX), address, false),
+        };
+        if let Some(&frame) = self.known.get(&identity) {
+            return frame;
+        }
+        let rva = found.map(|i| address.wrapping_sub(i.base));
+        let module_text = found.and_then(|i| i.path).map(|p| base_name(self.strings.get(p)).to_owned());
+        let mut frame = Frame {
+            address,
+            image,
+            rva,
+            module: module_text.as_deref().map_or(self.unknown, |m| self.strings.intern(m)),
+            function: None,
+            file: None,
+            line: None,
+            kind: match (kernel || found.is_some_and(|i| i.upid.is_none()), found) {
+                (true, Some(_)) => FrameKind::Kernel,
+                (_, None) => FrameKind::Unknown,
+                _ => FrameKind::User,
+            },
+            label: self.unknown,
+            source: "none",
+            guessed,
+        };
+        if let Some(method) = method {
+            self.name_method(&mut frame, method);
+        } else if let Some(image) = found {
+            self.name_native(&mut frame, image, at);
+        } else {
+            self.without_image += 1;
+        }
+        let module = self.strings.get(frame.module);
+        let label = match (frame.function, frame.rva) {
+            (Some(function), _) => format!("{module}!{}", self.strings.get(function)),
+            (None, Some(rva)) => format!("{module}!+{rva:#x}"),
+            (None, None) => format!("{module}!{address:#x}"),
+        };
+        frame.label = self.strings.intern(&label);
+        let number = self.frames.len() as u32;
+        self.frames.push(frame);
+        self.known.insert(identity, number);
+        number
+    }
+
+    fn method(&self, upid: u32, address: u64) -> Option<u32> {
+        let list = self.methods.get(&upid)?;
+        let at = list.partition_point(|m| m.0 <= address);
+        list.get(at.checked_sub(1)?).filter(|m| address < m.1).map(|m| m.2)
+    }
+
+    fn image(&mut self, upid: Option<u32>, epoch: u32, address: u64, kernel: bool) -> (Option<u32>, bool) {
+        let model = self.model;
+        let all = model.images.all();
+        if !kernel && let Some(upid) = upid {
+            let space = self.spaces.entry(Some(upid)).or_insert_with(|| Space::new(model, Some(upid)));
+            if let Some(found) = space.find(address, epoch, all) {
+                return (Some(found), false);
+            }
+        }
+        let space = self.spaces.entry(None).or_insert_with(|| Space::new(model, None));
+        if let Some(found) = space.find(address, u32::MAX, all) {
+            return (Some(found), false);
+        }
+        // System libraries stand at the same place in all processes of a boot. A process of which no image
+        // is known at all borrows them from others.
+        if !kernel && upid.is_none_or(|u| model.images.of(Some(u)).is_empty()) {
+            let shared = self.shared.get_or_insert_with(|| shared_space(model));
+            return (shared.find(address, u32::MAX, all), true);
+        }
+        (None, false)
+    }
+
+    fn name_method(&mut self, frame: &mut Frame, method: u32) {
+        let Some(method) = self.model.clr.all().get(method as usize) else { return };
+        let get = |sym: Option<Sym>| sym.map_or("", |s| self.strings.get(s));
+        let (namespace, name) = (get(method.namespace), get(method.name));
+        let function = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") };
+        if function.is_empty() {
+            return;
+        }
+        frame.function = Some(self.strings.intern(&function));
+        frame.kind = FrameKind::Managed;
+        frame.source = "clr";
+        if frame.image.is_none() {
+            frame.module = self.strings.intern("[.NET]");
+        }
+    }
+
+    fn name_native(&mut self, frame: &mut Frame, image: &Image, address: u64) {
+        let Some(symbols) = self.symbols.of(image, self.strings, self.ledger) else { return };
+        let Ok(rva) = u32::try_from(address.wrapping_sub(image.base)) else { return };
+        let Some(symbol) = symbols.lookup(rva) else { return };
+        frame.function = Some(self.strings.intern(symbol.function));
+        frame.file = symbol.file.map(|f| self.strings.intern(f));
+        frame.line = symbol.line.and_then(|l| i32::try_from(l).ok());
+        frame.source = "breakpad";
+    }
+}
+
+/// Images that stand at the same place in two or more processes.
+fn shared_space(model: &Model) -> Space {
+    let mut seen: HashMap<(u64, u64, Option<Sym>), (u32, u32)> = HashMap::default();
+    for (number, image) in model.images.all().iter().enumerate().filter(|(_, i)| i.upid.is_some()) {
+        seen.entry((image.base, image.size, image.path)).or_insert((number as u32, 0)).1 += 1;
+    }
+    let mut images: Vec<(u64, u64, u32)> = seen
+        .into_iter()
+        .filter(|(_, (_, n))| *n >= 2)
+        .map(|((base, size, _), (number, _))| (base, base.saturating_add(size), number))
+        .collect();
+    images.sort_unstable();
+    let mut high = 0;
+    let reach = images
+        .iter()
+        .map(|i| {
+            high = high.max(i.1);
+            high
+        })
+        .collect();
+    Space { images, reach }
+}
+
+/// File name of a Windows path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit(['\\', '/']).next().unwrap_or(path)
+}
