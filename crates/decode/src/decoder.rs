@@ -1,6 +1,6 @@
 //! All sources of meaning behind one door.
 
-use crate::anomalies::METADATA_BROKEN;
+use crate::anomalies::{MANIFEST_TOO_LARGE, METADATA_BROKEN};
 use crate::builtin;
 use crate::event_key::EventKey;
 use crate::event_types::EventTypes;
@@ -18,8 +18,10 @@ use foldhash::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most event descriptions that are kept from a trace.
+/// Most event descriptions, and most maps, that are kept from a trace.
 const MAX_METADATA: usize = 200_000;
+/// Most fields and map entries that are kept from a trace, for each source.
+const MAX_FIELDS: usize = 2_000_000;
 
 /// Where to look for meaning besides the trace itself.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,10 @@ pub struct DecoderOptions {
 /// trace, classic classes, the user's manifests, the manifests that ship; TMF files for WPP.
 pub struct Decoder {
     info: HashMap<Identity, EventInfo>,
+    /// Descriptions of MOF classes by class, opcode and version.
+    classes: HashMap<(Guid, u8, u8), Identity>,
+    info_fields: usize,
+    map_entries: usize,
     providers: HashMap<Guid, Arc<str>>,
     maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
     chunks: ChunkCollector,
@@ -45,7 +51,17 @@ pub struct Decoder {
     tmf: TmfSet,
     /// Own numbering of event types, to find schemas again.
     types: EventTypes,
-    cache: Vec<Option<Option<Arc<EventSchema>>>>,
+    cache: Vec<Slot>,
+    /// Grows whenever a source learns something.
+    generation: u32,
+}
+
+/// A schema that was looked up.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The generation it was looked up in; 0 for never, `u32::MAX` when nothing learnt can change it.
+    generation: u32,
+    schema: Option<Arc<EventSchema>>,
 }
 
 impl Decoder {
@@ -61,6 +77,9 @@ impl Decoder {
         }
         Decoder {
             info: HashMap::default(),
+            classes: HashMap::default(),
+            info_fields: 0,
+            map_entries: 0,
             providers: HashMap::default(),
             maps: HashMap::default(),
             chunks: ChunkCollector::default(),
@@ -69,6 +88,7 @@ impl Decoder {
             tmf,
             types: EventTypes::new(),
             cache: Vec::new(),
+            generation: 1,
         }
     }
 
@@ -90,8 +110,12 @@ impl Decoder {
         }
         if is_chunk(record) {
             if let Some(provider) = self.chunks.add(record, ledger) {
+                if self.embedded.field_total() > MAX_FIELDS {
+                    ledger.note(&MANIFEST_TOO_LARGE, 1, || "all manifests of the trace together".to_owned());
+                    return;
+                }
                 self.embedded.add(provider);
-                self.cache.clear();
+                self.generation += 1;
             }
             return;
         }
@@ -109,18 +133,25 @@ impl Decoder {
         if !info.schema.provider.is_empty() {
             self.providers.entry(info.identity.guid).or_insert_with(|| Arc::clone(&info.schema.provider));
         }
-        if self.info.len() < MAX_METADATA && !self.info.contains_key(&info.identity) {
-            self.info.insert(info.identity, info);
-            self.cache.clear();
+        let room = self.info.len() < MAX_METADATA && self.info_fields < MAX_FIELDS;
+        if room && !self.info.contains_key(&info.identity) {
+            let of = info.identity;
+            if of.classic {
+                self.classes.insert((of.guid, of.opcode, of.version), of);
+            }
+            self.info_fields += info.schema.fields.len() + info.maps.len();
+            self.info.insert(of, info);
+            self.generation += 1;
         }
         Some(())
     }
 
     fn learn_map(&mut self, payload: &[u8]) -> Option<()> {
         let (provider, map) = metadata::map_info(payload)?;
-        if self.maps.len() < MAX_METADATA {
+        if self.maps.len() < MAX_METADATA && self.map_entries < MAX_FIELDS {
+            self.map_entries += map.entries.len();
             self.maps.insert((provider, Arc::clone(&map.name)), Arc::new(map));
-            self.cache.clear();
+            self.generation += 1;
         }
         Some(())
     }
@@ -129,20 +160,28 @@ impl Decoder {
     #[inline]
     pub fn schema(&mut self, record: &Record<'_>) -> Option<Arc<EventSchema>> {
         let index = self.types.find(record) as usize;
-        if let Some(Some(known)) = self.cache.get(index) {
-            return known.clone();
+        if let Some(slot) = self.cache.get(index)
+            && (slot.generation == self.generation || slot.generation == u32::MAX)
+        {
+            return slot.schema.clone();
         }
         self.remember(index)
     }
 
     #[cold]
     fn remember(&mut self, index: usize) -> Option<Arc<EventSchema>> {
-        let schema = self.types.all().get(index).and_then(|ty| self.schema_of(&ty.key));
+        let ty = self.types.all().get(index)?;
+        let schema = self.schema_of(&ty.key);
+        let fixed = matches!(
+            ty.key,
+            EventKey::Kernel { .. } | EventKey::TraceLogging { .. } | EventKey::Wpp { .. } | EventKey::Other
+        );
+        let generation = if fixed { u32::MAX } else { self.generation };
         if self.cache.len() <= index {
-            self.cache.resize(index + 1, None);
+            self.cache.resize(index + 1, Slot::default());
         }
-        if let Some(place) = self.cache.get_mut(index) {
-            *place = Some(schema.clone());
+        if let Some(slot) = self.cache.get_mut(index) {
+            *slot = Slot { generation, schema: schema.clone() };
         }
         schema
     }
@@ -181,14 +220,8 @@ impl Decoder {
             return Some(Arc::clone(schema));
         }
         let version = u8::try_from(version).ok()?;
-        let mut found = self.info.values().filter(|info| {
-            let of = info.identity;
-            of.classic && of.guid == guid && of.opcode == opcode && of.version == version
-        });
-        found.next().map(|info| {
-            let schema = EventSchema { decoded_by: DecodedBy::Mof, ..self.finished(info) };
-            Arc::new(schema)
-        })
+        let info = self.info.get(self.classes.get(&(guid, opcode, version))?)?;
+        Some(Arc::new(EventSchema { decoded_by: DecodedBy::Mof, ..self.finished(info) }))
     }
 
     fn event(
@@ -205,8 +238,16 @@ impl Decoder {
         if id == MANIFEST_EVENT_ID && opcode == 0xFE {
             return Some(Arc::new(self.fixed(provider, "ManifestData", manifest_fields())));
         }
+        let shipped = builtin::manifests().schema(provider, id, version, opcode);
         if let Some(info) = self.info.get(&Identity { guid: provider, id, version, opcode, classic: false }) {
-            return Some(Arc::new(self.finished(info)));
+            let mut schema = self.finished(info);
+            // One name for one event, whether the trace was merged or not.
+            if let Some(shipped) = shipped {
+                schema.name = Arc::clone(&shipped.name);
+                schema.task = Arc::clone(&shipped.task);
+                schema.opcode = Arc::clone(&shipped.opcode);
+            }
+            return Some(Arc::new(schema));
         }
         if let Some(schema) = self.embedded.schema(provider, id, version, opcode) {
             return Some(Arc::clone(schema));
@@ -218,7 +259,7 @@ impl Decoder {
             return Some(schema);
         }
         let given = self.user.schema(provider, id, version, opcode);
-        given.or_else(|| builtin::manifests().schema(provider, id, version, opcode)).cloned()
+        given.or(shipped).cloned()
     }
 
     /// Metadata with the maps that are known by now.
@@ -286,4 +327,101 @@ fn manifest_fields() -> Vec<Field> {
         Field::plain("ChunkNumber", InType::UInt16),
         data,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{classic, event, message};
+    use etwhy_etl::HeaderKind;
+
+    const P: Guid = Guid::from_text("11111111-2222-3333-4444-555555555555");
+
+    fn record(bytes: &[u8], kind: HeaderKind) -> Record<'_> {
+        Record { bytes, kind, ticks: 0, cpu: 0, logger_id: 0, file: 0 }
+    }
+
+    fn chunk(xml: &str) -> Vec<u8> {
+        let mut payload = vec![1, 1, 0, 0x5B, 1, 0, 0, 0];
+        payload.extend(xml.as_bytes());
+        event(P, MANIFEST_EVENT_ID, 0, 0xFE, &[], &payload)
+    }
+
+    #[test]
+    fn a_manifest_that_comes_late_still_serves() {
+        let mut ledger = Ledger::new();
+        let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
+        let bytes = event(P, 7, 0, 0, &[], &[5, 0, 0, 0]);
+        let seven = record(&bytes, HeaderKind::Event64);
+        assert!(decoder.schema(&seven).is_none());
+        let bytes = chunk(
+            r#"<provider name="Late" guid="{11111111-2222-3333-4444-555555555555}"><events>
+               <event value="7" template="t" task="Work"/></events><tasks><task name="Work" value="1"/></tasks>
+               <templates><template tid="t"><data name="n" inType="win:Int32"/></template></templates></provider>"#,
+        );
+        let manifest = record(&bytes, HeaderKind::Event64);
+        assert!(Decoder::wants(&manifest) && !Decoder::wants(&seven));
+        decoder.observe(&manifest, &mut ledger);
+        let (schema, decoded) = decoder.decode(&seven).unwrap();
+        assert_eq!((&*schema.provider, &*schema.name), ("Late", "Work"));
+        assert_eq!(decoded.values, [crate::Value::I32(5)]);
+        assert_eq!(&*decoder.schema(&manifest).unwrap().name, "ManifestData");
+        assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn damaged_metadata_is_counted() {
+        let mut ledger = Ledger::new();
+        let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
+        for opcode in [32, 33] {
+            let bytes = classic(EVENT_METADATA, opcode, 0, b"short");
+            decoder.observe(&record(&bytes, HeaderKind::Full64), &mut ledger);
+        }
+        assert_eq!(ledger.get(&METADATA_BROKEN), 2);
+    }
+
+    #[test]
+    fn undecodable_events_are_described_by_their_numbers() {
+        let mut ledger = Ledger::new();
+        let decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
+        let mut types = EventTypes::new();
+        let mut describe = |bytes: &[u8], kind| {
+            let index = types.index(&record(bytes, kind));
+            let info = types.describe(index, &decoder).unwrap();
+            (info.provider.to_string(), info.name.to_string(), info.decoded_by)
+        };
+        let guid = P.to_string();
+        let none = DecodedBy::None;
+        assert_eq!(
+            describe(&event(P, 7, 0, 0, &[], b""), HeaderKind::Event64),
+            (guid.clone(), "EventID(7)".into(), none)
+        );
+        assert_eq!(
+            describe(&event(P, 0, 0, 2, &[], b""), HeaderKind::Event64),
+            (guid.clone(), "Task(0)/Stop".into(), none)
+        );
+        assert_eq!(
+            describe(&message(P, 10, b""), HeaderKind::Message),
+            (guid.clone(), "Message(10)".into(), none)
+        );
+        assert_eq!(describe(&classic(P, 9, 1, b""), HeaderKind::Full64), (guid, "Opcode(9)".into(), none));
+        let named = Guid::from_text("b675ec37-bdb6-4648-bc92-f3fdc74d3ca2");
+        let (provider, name, by) = describe(&event(named, 18, 0, 24, &[], b""), HeaderKind::Event64);
+        assert_eq!((&*provider, &*name, by), ("Microsoft-Windows-Kernel-EventTracing", "StackTrace", none));
+        let item = b"\x0c\0\0Tick\0n\0\x08\0\0";
+        let (provider, name, by) =
+            describe(&event(P, 0, 0, 0, &[(12, b"\x06\0Pro\0"), (11, item)], b""), HeaderKind::Event64);
+        assert_eq!((&*provider, &*name, by), ("Pro", "Tick", DecodedBy::TraceLogging));
+    }
+
+    #[test]
+    fn string_events() {
+        let mut ledger = Ledger::new();
+        let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
+        let mut bytes = event(P, 0, 0, 0, &[], b"h\0i\0");
+        bytes[4] = 4;
+        let (schema, decoded) = decoder.decode(&record(&bytes, HeaderKind::Event64)).unwrap();
+        assert_eq!(&*schema.name, "EventWriteString");
+        assert_eq!(decoded.values, [crate::Value::Str("hi".into())]);
+    }
 }

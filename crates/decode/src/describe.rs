@@ -108,7 +108,8 @@ impl Raw {
             EventKey::Kernel { group, ty, version } => {
                 let kernel = KernelLayouts::builtin();
                 let known = kernel.event_name(group, ty).map(str::to_owned);
-                let group_name = kernel.group_name(group).map_or_else(|| format!("Group(0x{group:02x})"), str::to_owned);
+                let group_name =
+                    kernel.group_name(group).map_or_else(|| format!("Group(0x{group:02x})"), str::to_owned);
                 Raw {
                     provider: "Windows Kernel".into(),
                     guid: kernel.group_guid(group),
@@ -144,9 +145,13 @@ impl Raw {
                     ..nothing
                 }
             }
-            EventKey::Wpp { guid, number } => {
-                Raw { provider: name_of(guid), guid: Some(guid), name: format!("Message({number})"), id: number, ..nothing }
-            }
+            EventKey::Wpp { guid, number } => Raw {
+                provider: name_of(guid),
+                guid: Some(guid),
+                name: format!("Message({number})"),
+                id: number,
+                ..nothing
+            },
             EventKey::WppComponent { component, number } => Raw {
                 provider: component.map_or_else(|| "WPP".into(), |c| format!("WPP component {c:#x}").into()),
                 name: format!("Message({number})"),

@@ -2,9 +2,10 @@
 
 use etwhy_etl::abi::ext::{EVENT_SCHEMA_TL, PROV_TRAITS};
 use etwhy_etl::abi::header::{
-    EVENT_FLAG_EXTENDED_INFO, EVENT_FLAG_STRING_ONLY, MESSAGE_FLAG_GUID,
+    EVENT_FLAG_EXTENDED_INFO, EVENT_FLAG_STRING_ONLY, EVENT_FLAGS, EVENT_ID, EVENT_LEN, EVENT_OPCODE,
+    FULL_GUID, MESSAGE_FLAG_GUID,
 };
-use etwhy_etl::{Guid, HeaderKind, Record};
+use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
 use std::sync::Arc;
 
 /// Identity of an event type.
@@ -115,13 +116,29 @@ pub(crate) fn trace_logging<'a>(record: &Record<'a>) -> Option<TraceLoggingItems
     Some(TraceLoggingItems { provider: record.guid()?, opcode: record.opcode(), item: item?, traits })
 }
 
+/// The key of a whole `EVENT_HEADER`: the usual case, read in three pieces.
+#[inline]
+fn packed_event(head: &[u8; EVENT_LEN]) -> Packed {
+    let descriptor = head.u64_at(EVENT_ID).unwrap_or(0);
+    let opcode = descriptor >> (8 * (EVENT_OPCODE - EVENT_ID)) & 0xFF;
+    let flags = head.u16_at(EVENT_FLAGS).unwrap_or(0);
+    let string = if flags & EVENT_FLAG_STRING_ONLY != 0 { STRING_ONLY } else { 0 };
+    (
+        head.guid_at(FULL_GUID).unwrap_or_default().0,
+        MARK_EVENT | descriptor & 0xFF_FFFF | opcode << 24 | string,
+    )
+}
 
 /// The fixed-size key of a record that is neither a kernel record nor self-describing.
 #[inline]
 pub(crate) fn packed(record: &Record<'_>) -> Packed {
     if record.kind.is_event() {
+        if let Some(head) = record.bytes.first_chunk::<EVENT_LEN>() {
+            return packed_event(head);
+        }
         let string = if record.event_flags() & EVENT_FLAG_STRING_ONLY != 0 { STRING_ONLY } else { 0 };
-        let rest = u64::from(record.id()) | u64::from(record.version()) << 16 | u64::from(record.opcode()) << 24;
+        let rest =
+            u64::from(record.id()) | u64::from(record.version()) << 16 | u64::from(record.opcode()) << 24;
         (record.guid().unwrap_or_default().0, MARK_EVENT | rest | string)
     } else if record.kind.is_classic() {
         let rest = u64::from(record.version()) | u64::from(record.opcode()) << 16;

@@ -15,6 +15,8 @@ const MAX_TYPES: usize = 1 << 20;
 const MAX_ITEM_BYTES: usize = 256 * 1024 * 1024;
 /// Versions of a hook that have a place in the table; higher ones are searched for.
 const VERSIONS: usize = 8;
+/// Places for keys that were found lately, so that few records need the hash table.
+const RECENT: usize = 256;
 /// "Not seen yet".
 const NONE: u32 = u32::MAX;
 
@@ -46,7 +48,7 @@ pub struct EventTypes {
     versions: Vec<[u32; VERSIONS]>,
     high_versions: HashMap<(u16, u8), u32, Hasher>,
     packed: HashMap<Packed, u32, Hasher>,
-    last: (Packed, u32),
+    recent: Vec<(Packed, u32)>,
     items: HashTable<u32>,
     item_bytes: usize,
     other: Option<u32>,
@@ -68,7 +70,7 @@ impl EventTypes {
             versions: Vec::new(),
             high_versions: HashMap::with_hasher(Hasher::default()),
             packed: HashMap::with_hasher(Hasher::default()),
-            last: (([0; 16], 0), NONE),
+            recent: vec![(([0; 16], 0), NONE); RECENT],
             items: HashTable::new(),
             item_bytes: 0,
             other: None,
@@ -104,9 +106,15 @@ impl EventTypes {
             return self.find_item(record, &items);
         }
         let key = packed(record);
-        if self.last.0 == key && self.last.1 != NONE {
-            return self.last.1;
+        let place = place_of(&key);
+        match self.recent.get(place) {
+            Some((known, index)) if *known == key && *index != NONE => *index,
+            _ => self.find_packed(key, place, record),
         }
+    }
+
+    #[cold]
+    fn find_packed(&mut self, key: Packed, place: usize, record: &Record<'_>) -> u32 {
         let index = match self.packed.get(&key) {
             Some(&index) => index,
             None => {
@@ -117,7 +125,9 @@ impl EventTypes {
                 index
             }
         };
-        self.last = (key, index);
+        if let Some(place) = self.recent.get_mut(place) {
+            *place = (key, index);
+        }
         index
     }
 
@@ -139,7 +149,8 @@ impl EventTypes {
                 *slot = self.versions.len() as u32;
                 self.versions.push([NONE; VERSIONS]);
             }
-            if let Some(place) = self.versions.get_mut(*slot as usize).and_then(|v| v.get_mut(usize::from(version)))
+            if let Some(place) =
+                self.versions.get_mut(*slot as usize).and_then(|v| v.get_mut(usize::from(version)))
             {
                 *place = index;
             }
@@ -247,6 +258,14 @@ impl EventTypes {
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
+}
+
+/// Place of a key among the recent ones: id, version and opcode spread by a multiplication.
+#[inline]
+fn place_of((guid, rest): &Packed) -> usize {
+    let low = u64::from_le_bytes([guid[0], guid[1], guid[2], guid[3], guid[4], guid[5], guid[6], guid[7]]);
+    // 2^64 divided by the golden ratio.
+    ((low ^ rest).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize
 }
 
 fn item_hash(hasher: &Hasher, provider: Guid, opcode: u8, item: &[u8]) -> u64 {

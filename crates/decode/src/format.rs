@@ -227,7 +227,8 @@ fn plain(out: &mut String, value: &Value<'_>) {
 
 /// Appends bytes as lower-case hex digits.
 pub fn hex_bytes(out: &mut String, bytes: &[u8]) {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.reserve(bytes.len() * 2);
     for byte in bytes {
         out.push(DIGITS[usize::from(byte >> 4)]);

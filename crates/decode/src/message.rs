@@ -18,13 +18,7 @@ pub fn render_message(out: &mut String, schema: &EventSchema, values: &[Value<'_
 }
 
 /// Renders a template whose first field has the number `first`.
-fn render(
-    out: &mut String,
-    template: &str,
-    first: usize,
-    schema: &EventSchema,
-    values: &[Value<'_>],
-) {
+fn render(out: &mut String, template: &str, first: usize, schema: &EventSchema, values: &[Value<'_>]) {
     let start = out.len();
     let mut rest = template;
     while let Some(at) = rest.find('%') {

@@ -54,13 +54,20 @@ pub struct EventInfo {
     pub maps: Vec<(Vec<usize>, String)>,
 }
 
+/// Longest text that is taken, in UTF-16 units: many offsets may point to one long string.
+const MAX_TEXT: usize = 512;
+
 /// Text of the nul-ended UTF-16 string at an offset of `data`; empty for offset 0 or damage.
 fn text(data: &[u8], offset: u32) -> String {
+    text_up_to(data, offset, MAX_TEXT)
+}
+
+fn text_up_to(data: &[u8], offset: u32, limit: usize) -> String {
     let Some(bytes) = usize::try_from(offset).ok().filter(|o| *o != 0).and_then(|o| data.get(o..)) else {
         return String::new();
     };
     let units = bytes.as_chunks::<2>().0;
-    let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
+    let end = units.iter().take(limit).position(|unit| *unit == [0, 0]).unwrap_or(units.len().min(limit));
     // Strings of the metadata often end in a blank.
     utf16(bytes.get(..end * 2).unwrap_or(&[])).trim_end().to_owned()
 }
@@ -87,7 +94,8 @@ pub fn event_info(data: &[u8]) -> Option<EventInfo> {
     }
 
     let task = text_at(data, 68);
-    let mut opcode_name = text_at(data, 72);
+    let opcode_text = text_at(data, 72);
+    let mut opcode_name = opcode_text.trim_start_matches("win:").to_owned();
     if opcode_name.is_empty() {
         opcode_name = standard_opcode(opcode).to_owned();
     }
@@ -101,7 +109,7 @@ pub fn event_info(data: &[u8]) -> Option<EventInfo> {
         name: event_name(&task, &opcode_name, &symbol, id),
         task: task.into(),
         opcode: opcode_name.into(),
-        message: text_at(data, 76).into(),
+        message: text_up_to(data, data.u32_at(76).unwrap_or(0), usize::MAX).into(),
         decoded_by: DecodedBy::Metadata,
         verified: true,
         fields: clr_stack(guid, fields),
@@ -263,10 +271,13 @@ mod tests {
         put32(&mut data, 68, task);
         put32(&mut data, 100, 3);
         put32(&mut data, 104, 2);
-        for (i, (name, flags, first, second, count)) in
-            [("Count", 0, 6u16, 0u16, 1u16), ("Items", FLAG_STRUCT | FLAG_PARAM_COUNT, 2, 1, 0), ("Key", 0, 8, 0, 1)]
-                .into_iter()
-                .enumerate()
+        for (i, (name, flags, first, second, count)) in [
+            ("Count", 0, 6u16, 0u16, 1u16),
+            ("Items", FLAG_STRUCT | FLAG_PARAM_COUNT, 2, 1, 0),
+            ("Key", 0, 8, 0, 1),
+        ]
+        .into_iter()
+        .enumerate()
         {
             let offset = add_text(&mut data, name);
             let at = INFO_LEN + i * PROPERTY_LEN;

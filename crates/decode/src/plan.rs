@@ -129,7 +129,8 @@ impl FieldPlan {
             Place::Walk { from, offset } => (from, offset[flavour]),
         };
         let target = self.schema.fields.get(usize::from(wanted.field))?;
-        let refers_back = matches!(target.length, Length::Field(_)) || matches!(target.count, Count::Field(_));
+        let refers_back =
+            matches!(target.length, Length::Field(_)) || matches!(target.count, Count::Field(_));
         // A target whose count was read before `from` needs the walk from the start.
         let (from, offset) = if self.referred.is_empty() || (from == wanted.field && !refers_back) {
             (from, offset)

@@ -57,7 +57,9 @@ impl TmfSet {
                 component = name;
                 continue;
             }
-            let Some(head) = line.strip_prefix("#typev").or_else(|| line.strip_prefix("#type")) else { continue };
+            let Some(head) = line.strip_prefix("#typev").or_else(|| line.strip_prefix("#type")) else {
+                continue;
+            };
             let mut arguments = Vec::new();
             if lines.next_if(|l| *l == "{").is_some() {
                 for argument in lines.by_ref() {
@@ -157,7 +159,8 @@ fn remark_value<'a>(remark: &'a str, key: &str) -> &'a str {
     let Some(at) = remark.find(key) else { return "" };
     let value = remark.get(at + key.len()..).unwrap_or("");
     // FUNC may hold spaces and templates' brackets, and stands last.
-    let end = if key == "FUNC=" { value.len() } else { value.find(char::is_whitespace).unwrap_or(value.len()) };
+    let end =
+        if key == "FUNC=" { value.len() } else { value.find(char::is_whitespace).unwrap_or(value.len()) };
     value.get(..end).unwrap_or("").trim()
 }
 
@@ -312,8 +315,11 @@ x, ItemFromTheFuture -- 10
         let mut wanted = 0;
         for file in std::fs::read_dir(corpus.join("tmf")).unwrap() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-            let mut numbers: Vec<&str> =
-                text.lines().filter(|l| l.starts_with("#typev")).filter_map(|l| l.split(' ').nth(2)).collect();
+            let mut numbers: Vec<&str> = text
+                .lines()
+                .filter(|l| l.starts_with("#typev"))
+                .filter_map(|l| l.split(' ').nth(2))
+                .collect();
             // Each of these files holds the messages twice.
             numbers.sort_unstable();
             numbers.dedup();

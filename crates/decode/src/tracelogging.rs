@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn damage_never_panics() {
-        let whole = item(b"\0E\0a\0\x98\x02b\0\x01c\0\x01p\0\xc8\x05h\0\x86\x84\x81\x01r\0\x2e\x03\0z\0\x6e\x02\0??");
+        let whole =
+            item(b"\0E\0a\0\x98\x02b\0\x01c\0\x01p\0\xc8\x05h\0\x86\x84\x81\x01r\0\x2e\x03\0z\0\x6e\x02\0??");
         for cut in 0..whole.len() {
             schema(Guid::ZERO, &whole[..cut], None, 0);
         }

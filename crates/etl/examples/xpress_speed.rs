@@ -20,7 +20,10 @@ fn main() {
         let mut total = 0;
         for _ in 0..21 {
             let start = Instant::now();
-            total = parts.iter().map(|(p, want)| xpress(p, out.get_mut(..want + SLACK).unwrap_or(&mut []), *want)).sum();
+            total = parts
+                .iter()
+                .map(|(p, want)| xpress(p, out.get_mut(..want + SLACK).unwrap_or(&mut []), *want))
+                .sum();
             best = best.min(start.elapsed().as_secs_f64());
         }
         println!("{path}: {total} bytes, {:.2} ms, {:.2} GB/s", best * 1e3, total as f64 / best / 1e9);

@@ -1,3 +1,68 @@
-//! The `etwhy` program.
+//! The `etwhy` program: faces on what the other crates compute. One file per command in `commands/`.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod commands;
+mod exit;
+mod open;
+mod progress;
+mod report;
+
+use exit::Exit;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = match command_line().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::WrongUse.into() } else { Exit::Done.into() };
+        }
+    };
+    let Some((name, arguments)) = matches.subcommand() else { return Exit::WrongUse.into() };
+    let Some(command) = commands::ALL.iter().find(|c| c.name == name) else { return Exit::WrongUse.into() };
+    match (command.run)(arguments) {
+        Ok(exit) => exit.into(),
+        Err(error) if exit::is_closed_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            let _ = std::io::stdout().flush();
+            let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+            exit::of_error(&error).into()
+        }
+    }
+}
+
+/// The whole command line, put together from the commands.
+fn command_line() -> clap::Command {
+    let mut line = clap::Command::new("etwhy")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Why was this Windows machine slow, who did it, what did it cost, and what should I do?")
+        .long_about(
+            "etwhy reads Windows event traces (.etl) on any system and says where the time went.\n\n\
+             Start with `etwhy why TRACE.etl`, or `etwhy why --demo` without a trace.",
+        )
+        .after_help(
+            "Exit codes: 0 done, 1 done in part (the ledger says what is missing), 2 wrong use, 3 not a trace, \
+             4 newer than known.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    for command in commands::ALL {
+        line = line.subcommand((command.build)(
+            clap::Command::new(command.name)
+                .about(command.about)
+                .long_about(command.long_about)
+                .after_help(command.examples),
+        ));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn command_line_is_sound() {
+        super::command_line().debug_assert();
+    }
+}

@@ -1,2 +1,22 @@
-//! etwhy-knowledge
+//! Facts as data: drivers, processes, vendors, stack tags, status codes.
+//!
+//! The tables in `data/` are compiled in and read on first use. Nothing here knows of traces. Every fact
+//! says how sure it is and where it comes from; `data/README.md` lists sources and licences.
 #![forbid(unsafe_code)]
+
+mod classify;
+mod codes;
+mod confidence;
+mod drivers;
+mod hosts;
+mod processes;
+mod stack_tags;
+mod table;
+
+pub use classify::{Basis, Classification, category_of};
+pub use codes::{ntstatus_name, win32_error_name};
+pub use confidence::Confidence;
+pub use drivers::{DriverFact, DriverKind, driver, drivers};
+pub use hosts::{HOSTS_NEVER_CULPRITS, is_host};
+pub use processes::{ProcessFact, process, processes};
+pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};

@@ -96,7 +96,12 @@ impl Output {
 
     /// Adds a record at a moment, now or later. Records of the past are moved to now: a processor's
     /// records stay in order.
-    pub(crate) fn add(&mut self, cpu: u16, ns: i64, build: impl FnOnce(&mut RecordBuf, i64)) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        cpu: u16,
+        ns: i64,
+        build: impl FnOnce(&mut RecordBuf, i64),
+    ) -> io::Result<()> {
         let ns = ns.max(self.now);
         let ticks = self.setup.ticks_at(ns);
         build(&mut self.record, ticks);

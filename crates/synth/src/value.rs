@@ -51,7 +51,9 @@ const UNITS: [(&str, f64); 22] = [
 pub(crate) fn parse_number(text: &str) -> Result<f64, String> {
     let text = text.trim().replace('_', "");
     if let Some(hex) = text.strip_prefix("0x") {
-        return u64::from_str_radix(hex, 16).map(|n| n as f64).map_err(|_| format!("{text:?} is no hexadecimal number"));
+        return u64::from_str_radix(hex, 16)
+            .map(|n| n as f64)
+            .map_err(|_| format!("{text:?} is no hexadecimal number"));
     }
     if let Ok(plain) = text.parse::<f64>() {
         return Ok(plain);
@@ -62,7 +64,10 @@ pub(crate) fn parse_number(text: &str) -> Result<f64, String> {
         }
     }
     let units: Vec<&str> = UNITS.iter().map(|(u, _)| *u).collect();
-    Err(format!("{text:?} is no number; write a number, or a number with one of the units {}", units.join(" ")))
+    Err(format!(
+        "{text:?} is no number; write a number, or a number with one of the units {}",
+        units.join(" ")
+    ))
 }
 
 fn number(value: &Value) -> Result<f64, String> {
@@ -70,7 +75,7 @@ fn number(value: &Value) -> Result<f64, String> {
         Value::Integer(n) => Ok(*n as f64),
         Value::Float(n) if n.is_finite() => Ok(*n),
         Value::String(text) => parse_number(text),
-        other => Err(format!("expected a number, found {other}")),
+        other => Err(format!("expected a number, found a value of type {}", other.type_str())),
     }
 }
 
@@ -177,7 +182,11 @@ impl Dist {
                         "power" => power = number(value)?,
                         "min" => dist.min = number(value)?,
                         "max" => dist.max = number(value)?,
-                        _ => return Err(format!("unknown distribution `{other}`; allowed: {SHAPES}, and min, max")),
+                        _ => {
+                            return Err(format!(
+                                "unknown distribution `{other}`; allowed: {SHAPES}, and min, max"
+                            ));
+                        }
                     }
                     continue;
                 }
@@ -214,7 +223,9 @@ impl Dist {
         let n = draw.n as f64;
         let value = match &self.shape {
             Shape::Constant(value) => *value,
-            Shape::Cycle(list) => list.get((draw.n % list.len().max(1) as u64) as usize).copied().unwrap_or(0.0),
+            Shape::Cycle(list) => {
+                list.get((draw.n % list.len().max(1) as u64) as usize).copied().unwrap_or(0.0)
+            }
             Shape::Choose(values, weights) => values.get(pick(weights, draw.rng)).copied().unwrap_or(0.0),
             Shape::Uniform(a, b) => a + (b - a) * draw.rng.unit(),
             Shape::Normal(mean, sd) => mean + sd * draw.rng.normal(),
@@ -264,7 +275,7 @@ impl<'de> Deserialize<'de> for Dist {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dist, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let mut dist = Dist::from_value(&value).map_err(D::Error::custom)?;
-        dist.percent_sign = value.to_string().contains('%');
+        dist.percent_sign = format!("{value:?}").contains('%');
         Ok(dist)
     }
 }
@@ -280,14 +291,20 @@ mod tests {
 
     fn mean(text: &str) -> f64 {
         let (d, mut rng) = (dist(text).unwrap(), Rng::new(1));
-        (0..20_000).map(|n| d.draw(&mut Draw { rng: &mut rng, n, x: n as f64 / 20_000.0 })).sum::<f64>() / 20_000.0
+        (0..20_000).map(|n| d.draw(&mut Draw { rng: &mut rng, n, x: n as f64 / 20_000.0 })).sum::<f64>()
+            / 20_000.0
     }
 
     #[test]
     fn numbers_carry_units() {
-        for (text, value) in
-            [("250ms", 0.25), ("2min", 120.0), ("64KB", 65536.0), ("0x10", 16.0), ("5%", 0.05), ("1.5 s", 1.5)]
-        {
+        for (text, value) in [
+            ("250ms", 0.25),
+            ("2min", 120.0),
+            ("64KB", 65536.0),
+            ("0x10", 16.0),
+            ("5%", 0.05),
+            ("1.5 s", 1.5),
+        ] {
             assert!((parse_number(text).unwrap() - value).abs() < 1e-9, "{text}");
         }
         assert!(parse_number("5 apples").unwrap_err().contains("units"));
@@ -307,7 +324,11 @@ mod tests {
             ("v = { uniform = [0, 10], max = 0 }", 0.0),
             ("v = 7", 7.0),
         ] {
-            assert!((mean(text) - expected).abs() < 0.03 * expected.max(1e-9) + 1e-9, "{text}: {}", mean(text));
+            assert!(
+                (mean(text) - expected).abs() < 0.03 * expected.max(1e-9) + 1e-9,
+                "{text}: {}",
+                mean(text)
+            );
         }
     }
 

@@ -81,13 +81,15 @@ fn remapped(memory: &Memory) -> Table {
     define_table! {
         /// Stacks.
         pub table IDS: IdRow = "ids" {
-            version: 1,
+            title: "Stack ids",
+            version: 1, evidence: Documented,
             /// Id.
             id: Option<i32> [None, Stack],
             /// Number.
             n: i64 [None, Other],
         }
     }
+    assert_eq!((IDS.title.as_ref(), IDS.sorted_by.as_ref()), ("Stack ids", None));
     let mut builder = TableBuilder::<IdRow>::new(memory);
     for n in 0..(2 * CHUNK_ROWS as i64 + 3) {
         builder.push(IdRow { id: (n % 3 != 0).then_some(n as i32), n });

@@ -57,7 +57,7 @@ pub(crate) fn sorted(table: &Table, rows: &[u32], keys: &[SortKey], limit: Optio
 /// key and place together, which is several times faster than to look keys up while comparing.
 fn by_runs(cells: &[Vec<CellKey>], rows: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0u32..).take(rows).collect();
-    let mut runs = vec![0..rows];
+    let mut runs = Vec::from_iter(std::iter::once(0..rows));
     let mut pairs: Vec<(CellKey, u32)> = Vec::new();
     for (level, column) in cells.iter().enumerate() {
         let is_last = level + 1 == cells.len();

@@ -78,8 +78,5 @@ pub static SYMBOLS_UNREADABLE: Anomaly = Anomaly {
     meaning: "Symbol files that could not be read.",
 };
 /// Compact context switches.
-pub static ROWS_DROPPED: Anomaly = analysis(
-    "rows_dropped",
-    DataLoss,
-    "Rows beyond what a table can number (2^31): not kept.",
-);
+pub static ROWS_DROPPED: Anomaly =
+    analysis("rows_dropped", DataLoss, "Rows beyond what a table can number (2^31): not kept.");

@@ -240,7 +240,9 @@ impl Pass<'_> {
         }
         let Some(state) = self.states.get_mut(type_index as usize) else { return };
         if !state.resolved
-            || (state.schema.is_none() && !state.bindings.is_empty() && state.schemas_seen != self.schemas_seen)
+            || (state.schema.is_none()
+                && !state.bindings.is_empty()
+                && state.schemas_seen != self.schemas_seen)
         {
             let Some(ty) = self.types.get(type_index) else { return };
             let seen = self.schemas_seen;
@@ -273,16 +275,24 @@ impl Pass<'_> {
         }
     }
 
-    fn finish(mut self, files: &[EtlFile], stats: WalkStats, symbols: &[PathBuf]) -> etwhy_table::Result<Output> {
+    fn finish(
+        mut self,
+        files: &[EtlFile],
+        stats: WalkStats,
+        symbols: &[PathBuf],
+    ) -> etwhy_table::Result<Output> {
         let finished = if self.stacks {
             self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.ledger)
         } else {
             Default::default()
         };
         let mut symbols = Symbols::new(symbols);
-        let resolved = Resolved::new(&self.model, finished, &mut symbols, &mut self.strings, &mut self.ledger);
+        let resolved =
+            Resolved::new(&self.model, finished, &mut symbols, &mut self.strings, &mut self.ledger);
         let undecoded = (0..self.types.len() as u32)
-            .filter(|&t| self.types.describe(t, &self.decoder).is_some_and(|i| i.decoded_by == DecodedBy::None))
+            .filter(|&t| {
+                self.types.describe(t, &self.decoder).is_some_and(|i| i.decoded_by == DecodedBy::None)
+            })
             .count();
         self.ledger.count(&EVENT_TYPES_UNDECODED, undecoded as u64);
         let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
@@ -392,7 +402,9 @@ impl<'k> Identity<'k> {
                 matches!(self.key, EventKey::Event { provider, id: i, .. } if *provider == guid && *i == id)
             }
             What::Provider(guid) => match self.key {
-                EventKey::Event { provider, .. } | EventKey::TraceLogging { provider, .. } => *provider == guid,
+                EventKey::Event { provider, .. } | EventKey::TraceLogging { provider, .. } => {
+                    *provider == guid
+                }
                 _ => false,
             },
             What::AnyUser => self.user,

@@ -1,10 +1,10 @@
 //! What handlers see of an event, and how they say which events they want.
 
 use crate::model::Model;
+use etwhy_decode::Value;
 use etwhy_decode::kernel::Slot;
 use etwhy_decode::read::{Decoded, read};
 use etwhy_decode::schema::EventSchema;
-use etwhy_decode::Value;
 use etwhy_etl::read::Timeline;
 use etwhy_etl::{Guid, Ledger, Record};
 use etwhy_table::{Strings, Sym};
@@ -182,8 +182,21 @@ impl Context<'_> {
     /// its instance.
     #[inline]
     pub fn stack_ticket(&mut self, event: &Event<'_>, tid: Option<u32>, utid: Option<u32>) -> i32 {
+        self.stack_ticket_at(event, tid, utid, 0)
+    }
+
+    /// As [`Context::stack_ticket`], for an event whose instruction pointer is known: it makes a stack of
+    /// one frame where no stack was recorded.
+    #[inline]
+    pub fn stack_ticket_at(
+        &mut self,
+        event: &Event<'_>,
+        tid: Option<u32>,
+        utid: Option<u32>,
+        ip: u64,
+    ) -> i32 {
         let upid = utid.and_then(|u| self.model.upid_of(u));
         let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
-        self.model.stacks.ticket(event.record, tid, utid, epoch, event.ns)
+        self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns)
     }
 }

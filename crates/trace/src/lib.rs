@@ -17,7 +17,6 @@ pub mod anomalies;
 pub mod catalog;
 pub mod engine;
 pub mod event;
-mod facts;
 pub mod model;
 mod resolve;
 

@@ -81,11 +81,8 @@ impl Symbols {
         let entry = self.loaded.entry((pdb.name, pdb.guid.0, pdb.age));
         entry
             .or_insert_with(|| {
-                let key = ModuleKey {
-                    pdb_name: strings.get(pdb.name).to_owned(),
-                    guid: pdb.guid.0,
-                    age: pdb.age,
-                };
+                let key =
+                    ModuleKey { pdb_name: strings.get(pdb.name).to_owned(), guid: pdb.guid.0, age: pdb.age };
                 match store.load(&key) {
                     Ok(module) => module,
                     Err(error) => {
@@ -236,7 +233,12 @@ impl Resolved {
 
     /// Number of kernel frames at the inner end of a stack.
     pub fn kernel_depth(&self, model: &Model, stack: u32) -> usize {
-        self.stacks.get(stack as usize).map_or(0, |s| model.stacks.frames_of(s.kernel).len())
+        let Some(stack) = self.stacks.get(stack as usize) else { return 0 };
+        if stack.leaf_only {
+            let ip = model.stacks.frames_of(stack.user).first();
+            return usize::from(ip.is_some_and(|&ip| is_kernel(ip, 8)));
+        }
+        model.stacks.frames_of(stack.kernel).len()
     }
 }
 

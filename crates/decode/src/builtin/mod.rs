@@ -34,7 +34,10 @@ pub fn manifests() -> &'static Manifests {
 pub fn provider_name(guid: Guid) -> Option<&'static Arc<str>> {
     static NAMES: LazyLock<HashMap<Guid, Arc<str>>> = LazyLock::new(|| {
         let lines = PROVIDERS.lines().filter(|l| !l.starts_with('#'));
-        lines.filter_map(|line| line.split_once(' ')).filter_map(|(g, name)| Some((g.parse().ok()?, name.into()))).collect()
+        lines
+            .filter_map(|line| line.split_once(' '))
+            .filter_map(|(g, name)| Some((g.parse().ok()?, name.into())))
+            .collect()
     });
     NAMES.get(&guid)
 }

@@ -6,7 +6,9 @@
 //! set <Name> | <fields>              fields that several events share, used as &Name
 //! <id> v<version,…> <Task/Opcode> | <fields>     <Task/Opcode>#<n> when the opcode number n tells it apart
 //! ```
+//! `seen <id.version> …` behind a provider's events marks layouts that were compared with real traces.
 //! A line that starts with white space continues the one before, `#` at the start of a line is a remark.
+//! A line without `|` and one with `-` behind it is an event without fields, `?` says that only its name is known.
 //! Fields are separated by `;`: `type Name`, `type[n] Name`, `type[Field] Name`, `type[] Name` (to the end),
 //! `type Name:Map`, `{ fields }[Field] Name`. Types: u8…u64 i8…i64 x32 x64 (hex) f32 f64 bool (32 bits) p z
 //! guid filetime sid wsz sz pid tid ip4 port ntstatus hresult bytes[n] bytes[Field].
@@ -65,7 +67,11 @@ impl File {
                 let map = ValueMap {
                     name: name.into(),
                     bitmap: word == "bits",
-                    entries: entries.split_whitespace().map(entry).collect::<Option<_>>().ok_or("not value=name")?,
+                    entries: entries
+                        .split_whitespace()
+                        .map(entry)
+                        .collect::<Option<_>>()
+                        .ok_or("not value=name")?,
                 };
                 self.maps.insert(name.to_owned(), Arc::new(map));
             }
@@ -74,7 +80,22 @@ impl File {
                 let fields = self.fields(fields)?;
                 self.sets.insert(name.trim().to_owned(), fields);
             }
+            "seen" => self.seen(rest)?,
             _ => self.event(word, rest)?,
+        }
+        Ok(())
+    }
+
+    fn seen(&mut self, list: &str) -> Result<(), String> {
+        let provider = self.providers.last_mut().ok_or("in front of the first provider")?;
+        for word in list.split_whitespace() {
+            let (id, version) = word.split_once('.').ok_or("not id.version")?;
+            let event = provider
+                .events
+                .iter_mut()
+                .find(|e| id.parse() == Ok(e.id) && version.parse() == Ok(e.version))
+                .ok_or_else(|| format!("no event {word}"))?;
+            Arc::make_mut(&mut event.schema).verified = true;
         }
         Ok(())
     }
@@ -89,7 +110,8 @@ impl File {
             None => (name.trim(), 0u8),
         };
         let (task, opcode) = name.split_once('/').unwrap_or((name, ""));
-        let fields = self.fields(fields)?;
+        let unknown = fields.trim() == "?";
+        let fields = if unknown { Vec::new() } else { self.fields(fields)? };
         let provider = self.providers.last_mut().ok_or("event in front of the first provider")?;
         let schema = Arc::new(EventSchema {
             guid: provider.guid,
@@ -98,7 +120,7 @@ impl File {
             task: task.into(),
             opcode: opcode.into(),
             message: "".into(),
-            decoded_by: DecodedBy::Manifest,
+            decoded_by: if unknown { DecodedBy::None } else { DecodedBy::Manifest },
             verified: false,
             fields,
         });
@@ -251,7 +273,9 @@ mod tests {
     #[test]
     fn bad_lines_are_skipped() {
         let head = "provider 11111111-2222-3333-4444-555555555555 A\n";
-        for line in ["x", "1 T", "1 vx T", "1 v1 T | u99 a", "1 v1 T | u8 a:No", "1 v1 T | u8[no] a", "map M x"] {
+        for line in
+            ["x", "1 T", "1 vx T", "1 v1 T | u99 a", "1 v1 T | u8 a:No", "1 v1 T | u8[no] a", "map M x"]
+        {
             let (providers, bad) = parse(&format!("{head}{line}"));
             assert_eq!((bad.len(), providers[0].events.len()), (1, 0), "{line}");
         }

@@ -154,7 +154,8 @@ mod tests {
     fn copies_of_several_threads_do_not_mix() {
         let (mut collector, mut ledger) = (ChunkCollector::default(), Ledger::new());
         let (a, b) = XML.split_at(40);
-        let mut feed = |tid, number, data| collector.piece(GUID, 1, tid, &chunk(2, number, data), &mut ledger);
+        let mut feed =
+            |tid, number, data| collector.piece(GUID, 1, tid, &chunk(2, number, data), &mut ledger);
         assert!(feed(1, 0, a).is_none());
         assert!(feed(2, 0, a).is_none());
         let found = feed(2, 1, b).unwrap();

@@ -49,6 +49,7 @@ pub struct ManifestEvent {
 pub struct Manifests {
     names: HashMap<Guid, Arc<str>>,
     events: HashMap<(Guid, u16), Vec<ManifestEvent>>,
+    fields: usize,
 }
 
 impl Manifests {
@@ -97,6 +98,7 @@ impl Manifests {
     pub fn add(&mut self, provider: ProviderManifest) {
         self.names.insert(provider.guid, provider.name);
         for event in provider.events {
+            self.fields += xml::field_count(&event.schema.fields);
             let known = self.events.entry((provider.guid, event.id)).or_default();
             match known.iter_mut().find(|k| k.version == event.version && k.opcode == event.opcode) {
                 Some(same) => *same = event,
@@ -128,6 +130,11 @@ impl Manifests {
         self.events.values().map(Vec::len).sum()
     }
 
+    /// Number of fields that were added, replaced ones included: a measure of the memory taken.
+    pub fn field_total(&self) -> usize {
+        self.fields
+    }
+
     /// True when there is no event.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
@@ -136,6 +143,7 @@ impl Manifests {
     /// Moves everything of `other` here.
     pub fn extend(&mut self, other: Manifests) {
         self.names.extend(other.names);
+        self.fields += other.fields;
         for (key, events) in other.events {
             self.events.entry(key).or_default().extend(events);
         }
@@ -167,7 +175,8 @@ mod tests {
         let xml = r#"<instrumentation><events><provider name="P" guid="{00000001-0000-0000-0000-000000000000}">
             <events><event value="1" version="0" symbol="One"/><event value="1" version="3" symbol="Three"/></events>
             </provider></events></instrumentation>"#;
-        let wide: Vec<u8> = [0xFEFFu16].into_iter().chain(xml.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        let wide: Vec<u8> =
+            [0xFEFFu16].into_iter().chain(xml.encode_utf16()).flat_map(u16::to_le_bytes).collect();
         std::fs::write(dir.join("sub/p.man"), wide).unwrap();
         std::fs::write(dir.join("broken.xml"), "<a><b></a>").unwrap();
         std::fs::write(dir.join("note.txt"), "<no manifest").unwrap();

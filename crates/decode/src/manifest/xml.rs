@@ -18,6 +18,10 @@ use std::sync::Arc;
 const MAX_NODES: u32 = 4_000_000;
 /// Most fields of one template.
 const MAX_FIELDS: usize = 4096;
+/// Most fields of all events of a document: every event has its own copy of its template's.
+const MAX_ALL_FIELDS: usize = 500_000;
+/// Longest name of a task or an opcode, for the same reason.
+const MAX_NAME: usize = 200;
 
 /// Why a manifest could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,12 +48,12 @@ pub fn parse(text: &str) -> Result<Vec<ProviderManifest>, ManifestError> {
 }
 
 /// The string table; the first of several languages wins.
-fn strings<'d>(document: &'d Document<'_>) -> HashMap<&'d str, &'d str> {
+fn strings<'d>(document: &'d Document<'_>) -> HashMap<&'d str, Arc<str>> {
     let mut strings = HashMap::default();
     for table in document.descendants().filter(|n| is(*n, "stringTable")) {
         for node in children(table, "string") {
             if let (Some(id), Some(value)) = (node.attribute("id"), node.attribute("value")) {
-                strings.entry(id).or_insert(value);
+                strings.entry(id).or_insert_with(|| value.trim_end().into());
             }
         }
     }
@@ -73,6 +77,11 @@ fn listed<'a, 'i: 'a>(
     children(node, list).flat_map(move |n| children(n, item))
 }
 
+/// Fields with the members of structs.
+pub(super) fn field_count(fields: &[Field]) -> usize {
+    fields.iter().map(|f| 1 + field_count(&f.members)).sum()
+}
+
 struct Named {
     value: u64,
     shown: String,
@@ -81,7 +90,7 @@ struct Named {
 struct Provider<'d> {
     guid: Guid,
     name: Arc<str>,
-    strings: &'d HashMap<&'d str, &'d str>,
+    strings: &'d HashMap<&'d str, Arc<str>>,
     tasks: HashMap<String, Named>,
     opcodes: HashMap<String, Named>,
     maps: HashMap<String, Arc<ValueMap>>,
@@ -89,7 +98,7 @@ struct Provider<'d> {
 }
 
 impl<'d> Provider<'d> {
-    fn new(node: Node<'_, '_>, guid: Guid, strings: &'d HashMap<&'d str, &'d str>) -> Provider<'d> {
+    fn new(node: Node<'_, '_>, guid: Guid, strings: &'d HashMap<&'d str, Arc<str>>) -> Provider<'d> {
         let mut provider = Provider {
             guid,
             name: node.attribute("name").unwrap_or_default().into(),
@@ -129,19 +138,18 @@ impl<'d> Provider<'d> {
         let name = node.attribute("name")?;
         let value = number(node.attribute("value")?)?;
         let message = node.attribute("message").map(|m| self.string(m)).unwrap_or_default();
-        let shown = if message.is_empty() || message.len() > 100 || message.starts_with("$(") {
-            name.rsplit(':').next().unwrap_or(name).to_owned()
+        let shown = if message.is_empty() || message.len() > MAX_NAME || message.starts_with("$(") {
+            name.rsplit(':').next().unwrap_or(name).chars().take(MAX_NAME).collect()
         } else {
-            message
+            message.to_string()
         };
         Some((name.to_owned(), Named { value, shown }))
     }
 
     /// Looks up `$(string.ID)`; other text stays.
-    fn string(&self, text: &str) -> String {
+    fn string(&self, text: &str) -> Arc<str> {
         let id = text.strip_prefix("$(string.").and_then(|t| t.strip_suffix(')'));
-        let found = id.map_or(Some(text), |id| self.strings.get(id).copied());
-        found.unwrap_or(text).trim_end().to_owned()
+        id.and_then(|id| self.strings.get(id)).cloned().unwrap_or_else(|| text.trim_end().into())
     }
 
     fn read_maps(&mut self, node: Node<'_, '_>) {
@@ -151,7 +159,7 @@ impl<'d> Provider<'d> {
                 let entries = children(map, "map")
                     .filter_map(|entry| {
                         let value = number(entry.attribute("value")?)? as u32;
-                        Some((value, Arc::from(self.string(entry.attribute("message").unwrap_or_default()))))
+                        Some((value, self.string(entry.attribute("message").unwrap_or_default())))
                     })
                     .collect();
                 let bitmap = is(map, "bitMap");
@@ -205,7 +213,13 @@ impl<'d> Provider<'d> {
     }
 
     fn build(self, node: Node<'_, '_>) -> ProviderManifest {
-        let events = listed(node, "events", "event").filter_map(|event| self.event(event)).collect();
+        let mut left = MAX_ALL_FIELDS;
+        let mut events = Vec::new();
+        for event in listed(node, "events", "event").filter_map(|event| self.event(event)) {
+            let Some(rest) = left.checked_sub(field_count(&event.schema.fields)) else { break };
+            left = rest;
+            events.push(event);
+        }
         ProviderManifest { guid: self.guid, name: self.name, events }
     }
 
@@ -233,7 +247,7 @@ impl<'d> Provider<'d> {
             name: event_name(task, opcode_name, symbol, id),
             task: task.into(),
             opcode: opcode_name.into(),
-            message: node.attribute("message").map(|m| self.string(m)).unwrap_or_default().into(),
+            message: node.attribute("message").map(|m| self.string(m)).unwrap_or_default(),
             decoded_by: DecodedBy::Manifest,
             verified: false,
             fields: fields.unwrap_or_default(),
@@ -307,6 +321,18 @@ mod tests {
         let mut message = String::new();
         crate::message::render_message(&mut message, schema, &decoded.values);
         assert_eq!(message, "Mode fast");
+    }
+
+    #[test]
+    fn copies_of_a_large_template_are_bounded() {
+        let mut xml = String::from(
+            "<provider name='P' guid='{11111111-2222-3333-4444-555555555555}'><templates><template tid='t'>",
+        );
+        xml.push_str(&"<data name='a' inType='win:UInt8'/>".repeat(4000));
+        xml.push_str("</template></templates><events>");
+        xml.push_str(&"<event value='1' template='t'/>".repeat(1000));
+        xml.push_str("</events></provider>");
+        assert_eq!(parse(&xml).unwrap()[0].events.len(), MAX_ALL_FIELDS / 4000);
     }
 
     #[test]

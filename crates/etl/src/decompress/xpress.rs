@@ -85,8 +85,12 @@ fn fast(input: &[u8], out: &mut [u8], want: usize, state: &mut State) {
             let Some(target) = out.get_mut(at..).and_then(|s| s.first_chunk_mut::<16>()) else { break };
             *target = first;
             if len > 16 {
-                let Some(second) = out.get(from + 16..).and_then(|s| s.first_chunk::<16>()).copied() else { break };
-                let Some(target) = out.get_mut(at + 16..).and_then(|s| s.first_chunk_mut::<16>()) else { break };
+                let Some(second) = out.get(from + 16..).and_then(|s| s.first_chunk::<16>()).copied() else {
+                    break;
+                };
+                let Some(target) = out.get_mut(at + 16..).and_then(|s| s.first_chunk_mut::<16>()) else {
+                    break;
+                };
                 *target = second;
             }
         } else {
@@ -116,7 +120,9 @@ fn careful(input: &[u8], out: &mut [u8], want: usize, state: &mut State) {
         let run = flags.leading_zeros().min(left) as usize;
         if run > 0 {
             let n = run.min(input.len().saturating_sub(pos)).min(want - at);
-            let (Some(source), Some(target)) = (input.get(pos..pos + n), out.get_mut(at..at + n)) else { break };
+            let (Some(source), Some(target)) = (input.get(pos..pos + n), out.get_mut(at..at + n)) else {
+                break;
+            };
             target.copy_from_slice(source);
             pos += n;
             at += n;

@@ -6,9 +6,9 @@ use std::io::{BufReader, Read};
 use etwhy_etl::Bytes;
 use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Coder, EncoderMethod, Error, Password};
 
+use crate::InputError;
 use crate::collect::{Collector, Package, is_named_archive, is_named_etl, is_symbol_file};
 use crate::spool::{self, Fused};
-use crate::InputError;
 
 const BUFFER: usize = 1 << 18;
 /// One thread: the parallel decoder of LZMA2 holds whole independent chunks in memory, and how large they
@@ -32,27 +32,31 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
     let by_name = archive.files.iter().any(|f| is_named_etl(&f.name));
     for (index, block) in archive.blocks.iter().enumerate() {
         let decoder = BlockDecoder::new(THREADS, index, &archive, &password, &mut file);
-        let wanted: Vec<bool> = decoder.entries().iter().map(|e| is_wanted(e, by_name)).collect();
-        let Some(last) = wanted.iter().rposition(|w| *w) else { continue };
-        let first_wanted =
-            wanted.iter().position(|w| *w).and_then(|i| decoder.entries().get(i)).map(|e| e.name.clone());
-        let label = first_wanted.unwrap_or_default();
+        // The names of the wanted members, at their places in the block.
+        let block_names: Vec<Option<String>> =
+            decoder.entries().iter().map(|e| is_wanted(e, by_name).then(|| e.name.clone())).collect();
+        let Some(last) = block_names.iter().rposition(Option::is_some) else { continue };
+        let label = block_names.iter().flatten().next().cloned().unwrap_or_default();
         if let Some(size) = block.coders.iter().map(dictionary).max().filter(|s| *s > MAX_DICTIONARY) {
             collector.unsupported(package, &label, format!("a dictionary of {} MiB", size >> 20));
             continue;
         }
         let mut stopped = None;
         let mut position = 0;
+        let mut broken_at = None;
         let result = decoder.for_each_entries(&mut |entry: &ArchiveEntry, source: &mut dyn Read| {
             let at = position;
             position += 1;
             let mut source = Fused::new(source);
             let mut step = Ok(());
-            if wanted.get(at) == Some(&true) {
+            if block_names.get(at).is_some_and(Option::is_some) {
                 step = collector.member(package, &entry.name, Some(entry.size), &mut source);
             }
             if step.is_ok() && at < last && !source.is_broken() {
                 step = spool::drain(&mut source, &mut collector.budget);
+            }
+            if source.is_broken() {
+                broken_at = Some(at);
             }
             let go_on = at < last && !source.is_broken();
             match step {
@@ -65,6 +69,10 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
         });
         if let Some(error) = stopped {
             return Err(error);
+        }
+        let lost = broken_at.map_or(&[][..], |at| block_names.get(at.saturating_add(1)..).unwrap_or(&[]));
+        for name in lost.iter().flatten() {
+            collector.damaged(package, name, "it stands behind damage in the same block".to_owned());
         }
         if let Err(error) = result {
             failed(collector, package, &label, error);

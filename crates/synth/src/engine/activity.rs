@@ -15,8 +15,8 @@ use std::io;
 enum State {
     /// Waits until it is readied at `due`.
     Waiting,
-    /// Ready since, wants a processor.
-    Ready(i64),
+    /// Ready, wants a processor.
+    Ready,
     /// Runs there until `due`.
     Running(u16),
 }
@@ -136,7 +136,7 @@ impl Actor {
         let pointer = engine.pointer();
         // Without a named readier a timer's DPC does it.
         let (cpu, flags) = match self.readied_by {
-            Some(by) => (engine.run_briefly(by, &[], self.n, 3000)?, 0),
+            Some(by) => (engine.run_briefly(by, &[], self.n, 3000, self.ready_stack)?, 0),
             None => (self.last_cpu.unwrap_or(0), 1),
         };
         if engine.switches {
@@ -145,7 +145,7 @@ impl Actor {
             })?;
             engine.stack_now(cpu, self.readied_by.unwrap_or(0), self.ready_stack, self.style)?;
         }
-        self.state = State::Ready(self.due);
+        self.state = State::Ready;
         self.due += self.draw(|a| &a.ready);
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Actor {
             self.due += RETRY;
             return Ok(());
         };
-        let task = Running { thread: self.thread, load: Some(self.load) };
+        let task = Running { thread: self.thread, load: Some(self.load), stack: None };
         engine.take(cpu, task, Switch::PREEMPTED)?;
         if engine.switches
             && let Some(stack) = self.wait_stack
@@ -193,7 +193,7 @@ impl Source for Actor {
         }
         match self.state {
             State::Waiting => self.get_ready(engine),
-            State::Ready(_) => self.get_processor(engine),
+            State::Ready => self.get_processor(engine),
             State::Running(cpu) => {
                 engine.release(cpu, self.thread, self.switch)?;
                 self.n += 1;

@@ -22,6 +22,9 @@ enum Pace {
 pub(crate) struct Arrivals {
     pace: Pace,
     random: bool,
+    /// Evenly spaced to the nanosecond; otherwise each event is somewhere in its slot, so that nothing beats
+    /// with the sampling interrupt.
+    exact: bool,
     from: i64,
     /// Length of the window without the off phases.
     active: i64,
@@ -43,9 +46,11 @@ impl Arrivals {
         }
         let burst = burst(c)?;
         let random = match c.arrival.as_deref().unwrap_or("constant") {
-            "constant" | "burst" => false,
+            "constant" | "burst" | "exact" => false,
             "poisson" | "random" => true,
-            other => return Err(format!("arrival = {other:?}: allowed are constant, poisson and burst")),
+            other => {
+                return Err(format!("arrival = {other:?}: allowed are constant, exact, poisson and burst"));
+            }
         };
         if c.arrival.as_deref() == Some("burst") && burst.is_none() {
             return Err("arrival = \"burst\" needs burst = { on = \"50ms\", off = \"150ms\" }".into());
@@ -67,7 +72,8 @@ impl Arrivals {
             Pace::Count(c.count.map_or(1, |n| (n as f64 * stretch).round() as u64))
         };
         let active = burst.map_or(to - from, |(on, off)| active_time(to - from, on, off));
-        let mut arrivals = Arrivals { pace, random, from, active, burst, at: 0.0, n: 0, due: None };
+        let exact = c.arrival.as_deref() == Some("exact");
+        let mut arrivals = Arrivals { pace, random, exact, from, active, burst, at: 0.0, n: 0, due: None };
         arrivals.step(rng, true);
         Ok(arrivals)
     }
@@ -89,6 +95,7 @@ impl Arrivals {
 
     fn step(&mut self, rng: &mut Rng, first: bool) {
         let active = self.active as f64;
+        let mut slot = 0.0;
         let gap = match &self.pace {
             Pace::Listed(list) => {
                 self.due = list.get(self.n as usize).copied();
@@ -104,10 +111,9 @@ impl Arrivals {
                 // Random: the smallest of `left` uniform moments in what is left of the window.
                 if self.random {
                     (active - self.at) * (1.0 - (1.0 - rng.unit()).powf(1.0 / left as f64))
-                } else if first {
-                    active / *count as f64 / 2.0
                 } else {
-                    active / *count as f64
+                    slot = active / *count as f64;
+                    if first { 0.0 } else { slot }
                 }
             }
             Pace::Rate(dist) => {
@@ -116,15 +122,15 @@ impl Arrivals {
                 if rate <= 0.0 {
                     // A pause: look again a hundredth of the window later.
                     self.at += active / 100.0 + 1.0;
-                    self.due = (self.at < active).then(|| self.wall());
+                    self.due = (self.at < active).then(|| self.wall(0.0));
                     if self.due.is_some() {
                         return self.step(rng, first);
                     }
                     return;
                 }
                 let gap = 1e9 / rate * if self.random { rng.exponential() } else { 1.0 };
-                // Tables of equal rate do not beat in step.
-                if first { gap * rng.unit() } else { gap }
+                slot = if self.random { 0.0 } else { gap };
+                if first && !self.random { 0.0 } else { gap }
             }
             Pace::Every(dist) => {
                 let x = (self.at / active.max(1.0)).clamp(0.0, 1.0);
@@ -134,12 +140,13 @@ impl Arrivals {
             }
         };
         self.at += gap.max(if first { 0.0 } else { 1.0 });
-        self.due = (self.at < active || active == 0.0 && first).then(|| self.wall());
+        let inside = slot * if self.exact { 0.5 } else { rng.unit() };
+        self.due = (self.at < active || active == 0.0 && first).then(|| self.wall(inside));
     }
 
-    /// The moment of a position in active time.
-    fn wall(&self) -> i64 {
-        let at = self.at as i64;
+    /// The moment of a position in active time, so far into its slot.
+    fn wall(&self, inside: f64) -> i64 {
+        let at = (self.at + inside).min(self.active as f64 - 1.0).max(0.0) as i64;
         match self.burst {
             None => self.from + at,
             Some((on, off)) => self.from + at / on * (on + off) + at % on,
@@ -180,13 +187,13 @@ mod tests {
     #[test]
     fn counts_are_exact_and_rates_are_near() {
         let window = Common { from: Some(Time(2.0)), to: Some(Time(4.0)), ..Common::default() };
-        let even = all(&Common { count: Some(100), ..window.clone() });
+        let even = all(&Common { count: Some(100), arrival: Some("exact".into()), ..window.clone() });
         assert_eq!((even.len(), even[0]), (100, 2_010_000_000));
         let random = all(&Common { count: Some(500), arrival: Some("poisson".into()), ..window.clone() });
         assert_eq!(random.len(), 500);
         assert!(random.iter().all(|t| (2_000_000_000..4_000_000_000).contains(t)));
         let rate = all(&Common { rate: Some(Dist::constant(1000.0)), ..window.clone() });
-        assert!((1999..=2001).contains(&rate.len()));
+        assert!((1999..=2001).contains(&rate.len()), "{}", rate.len());
         assert_eq!(all(&window).len(), 1);
     }
 

@@ -21,16 +21,54 @@ impl Switch {
     /// `KWAIT_REASON` by its name.
     pub(crate) fn reason(name: &str) -> Result<u8, String> {
         const NAMES: [&str; 43] = [
-            "Executive", "FreePage", "PageIn", "PoolAllocation", "DelayExecution", "Suspended", "UserRequest",
-            "WrExecutive", "WrFreePage", "WrPageIn", "WrPoolAllocation", "WrDelayExecution", "WrSuspended",
-            "WrUserRequest", "WrEventPair", "WrQueue", "WrLpcReceive", "WrLpcReply", "WrVirtualMemory", "WrPageOut",
-            "WrRendezvous", "WrKeyedEvent", "WrTerminated", "WrProcessInSwap", "WrCpuRateControl",
-            "WrCalloutStack", "WrKernel", "WrResource", "WrPushLock", "WrMutex", "WrQuantumEnd", "WrDispatchInt",
-            "WrPreempted", "WrYieldExecution", "WrFastMutex", "WrGuardedMutex", "WrRundown", "WrAlertByThreadId",
-            "WrDeferredPreempt", "WrPhysicalFault", "WrIoRing", "WrMdlCache", "WrRcu",
+            "Executive",
+            "FreePage",
+            "PageIn",
+            "PoolAllocation",
+            "DelayExecution",
+            "Suspended",
+            "UserRequest",
+            "WrExecutive",
+            "WrFreePage",
+            "WrPageIn",
+            "WrPoolAllocation",
+            "WrDelayExecution",
+            "WrSuspended",
+            "WrUserRequest",
+            "WrEventPair",
+            "WrQueue",
+            "WrLpcReceive",
+            "WrLpcReply",
+            "WrVirtualMemory",
+            "WrPageOut",
+            "WrRendezvous",
+            "WrKeyedEvent",
+            "WrTerminated",
+            "WrProcessInSwap",
+            "WrCpuRateControl",
+            "WrCalloutStack",
+            "WrKernel",
+            "WrResource",
+            "WrPushLock",
+            "WrMutex",
+            "WrQuantumEnd",
+            "WrDispatchInt",
+            "WrPreempted",
+            "WrYieldExecution",
+            "WrFastMutex",
+            "WrGuardedMutex",
+            "WrRundown",
+            "WrAlertByThreadId",
+            "WrDeferredPreempt",
+            "WrPhysicalFault",
+            "WrIoRing",
+            "WrMdlCache",
+            "WrRcu",
         ];
         let found = NAMES.iter().position(|n| n.eq_ignore_ascii_case(name));
-        found.map(|i| i as u8).ok_or_else(|| format!("wait_reason = {name:?}: allowed are {}", NAMES.join(", ")))
+        found
+            .map(|i| i as u8)
+            .ok_or_else(|| format!("wait_reason = {name:?}: allowed are {}", NAMES.join(", ")))
     }
 }
 
@@ -40,6 +78,8 @@ pub(crate) struct Running {
     pub(crate) thread: usize,
     /// Index of the load of the sampler.
     pub(crate) load: Option<usize>,
+    /// The stack of the event that it runs for, if it has one.
+    pub(crate) stack: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -97,11 +137,6 @@ impl Cpus {
 
 impl Engine<'_> {
     /// Gives a processor to a task.
-    pub(crate) fn occupy(&mut self, cpu: u16, thread: usize, old: Switch) -> io::Result<()> {
-        self.take(cpu, Running { thread, load: None }, old)
-    }
-
-    /// Gives a processor to a task whose samples come from a load.
     pub(crate) fn take(&mut self, cpu: u16, task: Running, old: Switch) -> io::Result<()> {
         if let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) {
             c.task = Some(task);

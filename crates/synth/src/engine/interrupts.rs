@@ -40,7 +40,12 @@ struct Interrupts {
 }
 
 /// Makes the source of a table.
-pub(crate) fn interrupts(table: &toml::Spanned<Interrupt>, isr: bool, w: &mut World, seed: u64) -> Result<Box<dyn Source>> {
+pub(crate) fn interrupts(
+    table: &toml::Spanned<Interrupt>,
+    isr: bool,
+    w: &mut World,
+    seed: u64,
+) -> Result<Box<dyn Source>> {
     let (i, span) = (table.get_ref(), table.span());
     let mut c = i.common();
     let place = w.place.clone();
@@ -52,9 +57,10 @@ pub(crate) fn interrupts(table: &toml::Spanned<Interrupt>, isr: bool, w: &mut Wo
     };
     let kind = i.kind.as_deref().unwrap_or(if isr { "isr" } else { "dpc" });
     let hook = kinds.iter().find(|k| k.0 == kind).map(|k| k.1);
-    let hook =
-        hook.ok_or_else(|| fail(format!("kind = {kind:?}: allowed are {}", one_of(kinds.iter().map(|k| k.0)))))?;
-    let innermost = c.stack.as_ref().or(c.stacks.first().map(|s| &s.frames)).and_then(|f| f.0.last().cloned());
+    let hook = hook
+        .ok_or_else(|| fail(format!("kind = {kind:?}: allowed are {}", one_of(kinds.iter().map(|k| k.0)))))?;
+    let innermost =
+        c.stack.as_ref().or(c.stacks.first().map(|s| &s.frames)).and_then(|f| f.0.last().cloned());
     let routine = i.routine.clone().or(innermost);
     let routine = routine.ok_or_else(|| fail("it needs routine = \"driver.sys!Function\"".into()))?;
     if c.stack.is_none() && c.stacks.is_empty() {
@@ -65,10 +71,16 @@ pub(crate) fn interrupts(table: &toml::Spanned<Interrupt>, isr: bool, w: &mut Wo
         };
         c.stack = Some(Frames(outer.iter().map(|f| f.to_string()).chain([routine.clone()]).collect()));
     }
+    // Devices know nothing of the sampling interrupt: evenly spaced DPCs would beat with it.
+    c.arrival = c.arrival.or(Some("poisson".into()));
     let mut rng = Rng::new(seed);
     let stacks = w.stack_set(&c, 1, span.clone())?;
     // The event names the routine's start, not a call site in it.
-    let start = Frames(vec![if routine.contains('+') || routine.starts_with("0x") { routine } else { routine + "+0x0" }]);
+    let start = Frames(vec![if routine.contains('+') || routine.starts_with("0x") {
+        routine
+    } else {
+        routine + "+0x0"
+    }]);
     let (images, processes) = (&mut w.images, &mut w.processes);
     let routine = w.stacks.intern(&start, 1, images, processes).map_err(fail)?;
     let cpus = c.cpus.clone().map_or_else(|| (0..w.facts.cpus).collect(), |l| l.0);
@@ -100,7 +112,7 @@ impl Source for Interrupts {
     fn fire(&mut self, engine: &mut Engine) -> io::Result<()> {
         let (n, x) = self.arrivals.place();
         self.arrivals.advance(&mut self.rng);
-        let cpu = self.cpus.get((n % self.cpus.len().max(1) as u64) as usize).copied().unwrap_or(0);
+        let cpu = self.cpus.get(self.rng.below(self.cpus.len() as u64) as usize).copied().unwrap_or(0);
         let duration = self.duration.ns(&mut Draw { rng: &mut self.rng, n, x });
         let (now, style) = (engine.now, self.style);
         let stack = self.stacks.pick(&mut self.rng);
@@ -119,7 +131,8 @@ impl Source for Interrupts {
         let routine = routine.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
         let pointer = engine.pointer();
         let initial = engine.out.ticks(start);
-        let (hook, isr, vector, claimed, message) = (self.hook, self.isr, self.vector, self.claimed, self.message);
+        let (hook, isr, vector, claimed, message) =
+            (self.hook, self.isr, self.vector, self.claimed, self.message);
         engine.truth.interrupt(isr, duration);
         engine.add(cpu, end, |r, t| {
             r.perfinfo(pointer, hook, 2, t).i64(initial).ptr(routine);
@@ -155,7 +168,13 @@ impl Engine<'_> {
     }
 
     /// A stack for the event that just happened on a processor.
-    pub(crate) fn stack_now(&mut self, cpu: u16, thread: usize, stack: Option<usize>, style: Style) -> io::Result<()> {
+    pub(crate) fn stack_now(
+        &mut self,
+        cpu: u16,
+        thread: usize,
+        stack: Option<usize>,
+        style: Style,
+    ) -> io::Result<()> {
         match stack {
             Some(stack) => self.stack(&Owner { ns: self.now, cpu, thread }, stack, style, None),
             None => Ok(()),

@@ -9,9 +9,9 @@ mod stack;
 
 pub(crate) use activity::activity;
 pub(crate) use arrivals::Arrivals;
-pub(crate) use cpus::{Cpus, Switch};
+pub(crate) use cpus::{Cpus, Running, Switch};
 pub(crate) use interrupts::{Pending, interrupts};
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
 
 use crate::output::Output;
@@ -104,7 +104,12 @@ impl<'w> Engine<'w> {
     }
 
     /// Adds a record.
-    pub(crate) fn add(&mut self, cpu: u16, ns: i64, build: impl FnOnce(&mut RecordBuf, i64)) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        cpu: u16,
+        ns: i64,
+        build: impl FnOnce(&mut RecordBuf, i64),
+    ) -> io::Result<()> {
         self.out.add(cpu, ns, build)
     }
 
@@ -115,7 +120,14 @@ impl<'w> Engine<'w> {
 
     /// The processor where a thread's event happens, and makes the thread run there for `hold` when context
     /// switches are recorded: events without ids are attributed by them.
-    pub(crate) fn run_briefly(&mut self, thread: usize, allowed: &[u16], n: u64, hold: i64) -> io::Result<u16> {
+    pub(crate) fn run_briefly(
+        &mut self,
+        thread: usize,
+        allowed: &[u16],
+        n: u64,
+        hold: i64,
+        stack: Option<usize>,
+    ) -> io::Result<u16> {
         if let Some(cpu) = self.cpus.where_runs(thread) {
             return Ok(cpu);
         }
@@ -130,7 +142,7 @@ impl<'w> Engine<'w> {
         let tries = if allowed.is_empty() { count } else { allowed.len() as u64 };
         let free = (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
         let Some(cpu) = free.into_iter().find(|&cpu| self.cpus.is_free(cpu)) else { return Ok(home(n)) };
-        self.occupy(cpu, thread, Switch::PREEMPTED)?;
+        self.take(cpu, Running { thread, load: None, stack }, Switch::PREEMPTED)?;
         self.ends.push(Reverse((self.now + hold.max(1000), cpu, thread)));
         Ok(cpu)
     }

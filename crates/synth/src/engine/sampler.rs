@@ -61,18 +61,26 @@ pub(crate) struct Sampler {
     step: u16,
     rng: Rng,
     taken: Vec<Option<Running>>,
+    /// The first load of each thread: what it does when an event makes it run.
+    by_thread: HashMap<usize, usize>,
     idle_ip: u64,
 }
 
 impl Load {
     /// A load for the threads of an activity, which brings its own times.
-    pub(crate) fn of_activity(c: &Common, threads: &[usize], w: &mut World, span: Range<usize>) -> Result<Load> {
+    pub(crate) fn of_activity(
+        c: &Common,
+        threads: &[usize],
+        w: &mut World,
+        span: Range<usize>,
+    ) -> Result<Load> {
         let mut load = Load::common(c, threads.to_vec(), w, span)?;
         load.want = Want::Nothing;
         Ok(load)
     }
 
     fn common(c: &Common, threads: Vec<usize>, w: &mut World, span: Range<usize>) -> Result<Load> {
+        let c = &w.processes.within_life(c, &threads, w.facts.stretch);
         let mut stacks = HashMap::new();
         for &thread in &threads {
             let process = w.processes.thread(thread).process;
@@ -92,7 +100,11 @@ impl Load {
             None => (0..w.facts.cpus).collect(),
         };
         if let Some(wrong) = cpus.iter().find(|c| **c >= w.facts.cpus) {
-            return Err(fail(format!("cpu {wrong}: the machine has {} (0 to {})", w.facts.cpus, w.facts.cpus - 1)));
+            return Err(fail(format!(
+                "cpu {wrong}: the machine has {} (0 to {})",
+                w.facts.cpus,
+                w.facts.cpus - 1
+            )));
         }
         Ok(Load {
             threads,
@@ -128,7 +140,13 @@ impl Load {
         }
         let mut load = Load::common(&c, threads, w, span.clone())?;
         let interval = w.facts.interval as f64 / 1e9;
-        let wants = [s.busy.is_some(), s.cpu_percent.is_some(), s.cpu_time.is_some(), c.rate.is_some(), c.count.is_some()];
+        let wants = [
+            s.busy.is_some(),
+            s.cpu_percent.is_some(),
+            s.cpu_time.is_some(),
+            c.rate.is_some(),
+            c.count.is_some(),
+        ];
         if wants.iter().filter(|w| **w).count() > 1 {
             return Err(fail("give only one of busy, cpu_percent, cpu_time, rate or count"));
         }
@@ -180,7 +198,11 @@ impl Load {
 impl Sampler {
     pub(crate) fn new(loads: Vec<Load>, w: &World, idle_ip: u64) -> Sampler {
         let (interval, cpus) = (w.facts.interval, w.facts.cpus);
+        let threads =
+            |(at, load): (usize, &Load)| load.threads.iter().map(move |t| (*t, at)).collect::<Vec<_>>();
+        let by_thread = loads.iter().enumerate().rev().flat_map(threads).collect();
         Sampler {
+            by_thread,
             loads,
             interval,
             stagger: (interval / 4 / i64::from(cpus)).max(1),
@@ -213,7 +235,9 @@ impl Sampler {
                 tries -= 1;
                 let thread = load.threads.get(load.next_thread % load.threads.len()).copied().unwrap_or(0);
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
-                if !engine.alive(thread, ns) || engine.cpus.where_runs(thread).is_some_and(|c| engine.is_task(c, thread)) {
+                if !engine.alive(thread, ns)
+                    || engine.cpus.where_runs(thread).is_some_and(|c| engine.is_task(c, thread))
+                {
                     continue;
                 }
                 if thread != 0 && self.taken.iter().flatten().any(|r| r.thread == thread) {
@@ -224,9 +248,11 @@ impl Sampler {
                 let n = load.cpus.len();
                 let rotated = (0..n).filter_map(|k| load.cpus.get((start + k) % n)).copied();
                 let free = |c: &u16| self.taken.get(usize::from(*c)).is_some_and(Option::is_none);
-                let Some(cpu) = home.filter(free).or_else(|| rotated.into_iter().find(|c| free(c))) else { break };
+                let Some(cpu) = home.filter(free).or_else(|| rotated.into_iter().find(|c| free(c))) else {
+                    break;
+                };
                 if let Some(slot) = self.taken.get_mut(usize::from(cpu)) {
-                    *slot = Some(Running { thread, load: Some(at) });
+                    *slot = Some(Running { thread, load: Some(at), stack: None });
                 }
                 load.homes.insert(thread, cpu);
                 load.credit -= 1.0;
@@ -244,7 +270,9 @@ impl Sampler {
                 let stays = |t: usize| self.taken.iter().flatten().any(|r| r.thread == t);
                 let why = match old {
                     Some(o) if stays(o.thread) => Switch::PREEMPTED,
-                    Some(Running { load: Some(l), .. }) => self.loads.get(l).map_or(Switch::WAITING, |l| l.switch),
+                    Some(Running { load: Some(l), .. }) => {
+                        self.loads.get(l).map_or(Switch::WAITING, |l| l.switch)
+                    }
                     _ => Switch::WAITING,
                 };
                 if pass == 0 {
@@ -266,14 +294,15 @@ impl Sampler {
         let interrupt = engine.interrupt_at(cpu, now);
         let (thread, mut flags, style, stack) = match (running, &interrupt) {
             (Some(r), None) => {
-                let load = r.load.and_then(|l| self.loads.get(l));
+                let of_thread = self.by_thread.get(&r.thread).copied();
+                let load = r.load.or(of_thread).and_then(|l| self.loads.get(l));
                 let process = engine.world.processes.thread(r.thread).process;
                 let set = load.and_then(|l| l.stacks.get(&process));
-                let stack = set.and_then(|s| s.pick(&mut self.rng));
+                let stack = r.stack.or_else(|| set.and_then(|s| s.pick(&mut self.rng)));
                 let flags = load.map_or(0, |l| l.flags);
                 let priority = load.and_then(|l| l.priority);
                 let priority = priority.unwrap_or(engine.world.processes.thread(r.thread).priority);
-                let style = load.map_or(Style::None, |l| l.style);
+                let style = load.map_or(engine.world.facts.style, |l| l.style);
                 (r.thread, flags | priority << 3, style, stack)
             }
             (r, Some(i)) => (r.map_or(0, |r| r.thread), 0, i.style, i.stack),

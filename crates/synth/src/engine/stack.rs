@@ -51,7 +51,13 @@ pub(crate) struct Owner {
 
 impl Engine<'_> {
     /// Adds the records of a stack. `ip` replaces the innermost frame.
-    pub(crate) fn stack(&mut self, owner: &Owner, stack: usize, style: Style, ip: Option<u64>) -> io::Result<()> {
+    pub(crate) fn stack(
+        &mut self,
+        owner: &Owner,
+        stack: usize,
+        style: Style,
+        ip: Option<u64>,
+    ) -> io::Result<()> {
         let world = self.world;
         let Some(stack_ref) = world.stacks.list.get(stack) else { return Ok(()) };
         let (kernel, user) = (stack_ref.kernel.as_slice(), stack_ref.user.as_slice());

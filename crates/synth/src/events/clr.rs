@@ -109,7 +109,8 @@ struct Throw {
 }
 
 pub(crate) fn exception(t: &Exception, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
-    let kinds = if t.kind.0.is_empty() { vec!["System.InvalidOperationException".into()] } else { t.kind.0.clone() };
+    let kinds =
+        if t.kind.0.is_empty() { vec!["System.InvalidOperationException".into()] } else { t.kind.0.clone() };
     let messages = t.message.clone().map_or_else(|| vec!["Operation is not valid.".to_string()], |m| m.0);
     let kind = Throw { kinds, messages, hresult: t.hresult.unwrap_or(0x8013_1509) };
     events(site, w, None, Box::new(kind))
@@ -153,8 +154,12 @@ struct Compile {
 }
 
 pub(crate) fn jit(t: &Jit, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
-    let threads =
-        w.processes.select(site.common.process.as_ref(), site.common.thread.as_ref(), &w.place.clone(), &site.span)?;
+    let threads = w.processes.select(
+        site.common.process.as_ref(),
+        site.common.thread.as_ref(),
+        &w.place.clone(),
+        &site.span,
+    )?;
     let Some(process) = threads.first().map(|t| w.processes.thread(*t).process) else {
         return Err(site.fail(w, "it needs a process"));
     };
@@ -182,7 +187,8 @@ impl Kind for Compile {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         use crate::world::Stack;
         let stack: Option<&Stack> = cx.turn(&self.methods).and_then(|m| cx.engine.world.stacks.list.get(*m));
-        let Some(crate::world::Frame::Function(module, function, _)) = stack.and_then(|s| s.frames.first()).copied()
+        let Some(crate::world::Frame::Function(module, function, _)) =
+            stack.and_then(|s| s.frames.first()).copied()
         else {
             return Ok(());
         };

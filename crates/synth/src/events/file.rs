@@ -140,7 +140,8 @@ const FILE_OPS: [(&str, u8); 14] = [
 
 pub(crate) fn file_io(t: &FileIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let names = t.op.clone().map_or_else(|| vec!["read".to_string()], |l| l.0);
-    let ops = names.iter().map(|n| one_of_names("op", n, &FILE_OPS)).collect::<std::result::Result<Vec<_>, _>>();
+    let ops =
+        names.iter().map(|n| one_of_names("op", n, &FILE_OPS)).collect::<std::result::Result<Vec<_>, _>>();
     let kind = File {
         ops: ops.map_err(|e| site.fail(w, e))?,
         files: files(&t.file, "C:\\data.bin", w),
@@ -181,7 +182,9 @@ impl Kind for File {
                 match op {
                     64 => r.ptr(irp).ptr(object).u32(tid).u32(options).u32(0x80).u32(7).utf16z(&path),
                     65 | 66 | 73 => r.ptr(irp).ptr(object).ptr(key).u32(tid),
-                    67 | 68 => r.u64(offset).ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(0x0006_0900),
+                    67 | 68 => {
+                        r.u64(offset).ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(0x0006_0900)
+                    }
                     72 | 77 => {
                         r.ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(class).u32(0).utf16z(name)
                     }

@@ -5,7 +5,8 @@ use super::{Cx, Head, Kind, Site, events, one_of_names};
 use crate::engine::Source;
 use crate::error::Result;
 use crate::model::{Frames, Generic, OneOrMany};
-use crate::value::{Dist, parse_number};
+use crate::rng::Rng;
+use crate::value::{Dist, Draw, parse_number};
 use crate::world::World;
 use etwhy_decode::kernel::{KernelLayouts, KernelValue, encode};
 use etwhy_decode::schema::{EventSchema, InType};
@@ -38,24 +39,30 @@ struct Any {
 pub(crate) fn generic(t: &Generic, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let layouts = KernelLayouts::builtin();
     let (group, op) = match (&t.r#type, t.group, t.op) {
-        (Some(name), ..) => layouts.find(name).ok_or_else(|| {
+        (Some(name), ..) => find(layouts, name).ok_or_else(|| {
             let group = name.split('/').next().unwrap_or("").to_lowercase();
-            let near: Vec<&str> =
-                layouts.all().map(|s| s.name.as_ref()).filter(|n| n.to_lowercase().starts_with(&group)).take(40).collect();
-            let hint = if near.is_empty() { String::new() } else { format!("; known here: {}", near.join(", ")) };
+            let mut near: Vec<&str> = layouts.all().map(|s| s.name.as_ref()).collect();
+            near.retain(|n| n.to_lowercase().starts_with(&group));
+            near.sort_unstable();
+            near.dedup();
+            near.truncate(60);
+            let hint =
+                if near.is_empty() { String::new() } else { format!("; known here: {}", near.join(", ")) };
             site.fail(w, format!("unknown kernel event {name:?}{hint}; or give group, op and payload"))
         })?,
         (None, Some(group), Some(op)) => (group, op),
         _ => return Err(site.fail(w, "it needs type = \"Group/Name\", or group and op")),
     };
-    let newest = || (0..=8).rev().find(|v| layouts.schema(group, op, *v).is_some_and(|_| exact(layouts, group, op, *v)));
-    let version = t.version.unwrap_or_else(|| newest().unwrap_or(2) as u8);
+    // The highest version with a layout of its own; where there is but one layout, what records usually say.
+    let newest = (1..=8u8).rev().find(|v| own_layout(layouts, group, op, (*v).into()));
+    let version = t.version.or(newest).unwrap_or(if group == 0x04 { 3 } else { 2 });
     let schema = layouts.schema(group, op, version.into()).cloned();
     let raw = t.payload.as_deref().map(hex).transpose().map_err(|e| site.fail(w, e))?;
     let mut fields = Vec::new();
     if raw.is_none() {
         let Some(schema) = &schema else {
-            return Err(site.fail(w, format!("no layout for group {group} op {op} v{version}; give payload = \"hex\"")));
+            return Err(site
+                .fail(w, format!("no layout for group {group} op {op} v{version}; give payload = \"hex\"")));
         };
         for (name, value) in &t.fields {
             let Some(field) = schema.fields.iter().find(|f| f.name.as_ref() == name) else {
@@ -72,24 +79,81 @@ pub(crate) fn generic(t: &Generic, site: &Site, w: &mut World) -> Result<Box<dyn
         None => usual_head(group, op),
     };
     let hook = u16::from(group) << 8 | u16::from(op);
-    let kind = Any { schema: schema.filter(|_| raw.is_none()), raw: raw.unwrap_or_default(), fields, hook, version, head };
+    if let Some(schema) = schema.as_ref().filter(|_| raw.is_none()) {
+        trial(schema, &fields, w.facts.pointer_size).map_err(|e| site.fail(w, e))?;
+    }
+    let kind = Any {
+        schema: schema.filter(|_| raw.is_none()),
+        raw: raw.unwrap_or_default(),
+        fields,
+        hook,
+        version,
+        head,
+    };
     events(site, w, None, Box::new(kind))
 }
 
-/// True when a version has a layout of its own: a higher one gets the nearest below.
-fn exact(layouts: &KernelLayouts, group: u8, op: u8, version: u16) -> bool {
-    let this = layouts.schema(group, op, version);
-    let below = version.checked_sub(1).and_then(|v| layouts.schema(group, op, v));
-    match (this, below) {
-        (Some(a), Some(b)) => !Arc::ptr_eq(a, b),
-        (this, _) => this.is_some(),
+/// Lays the first event out, to find values that do not fit their fields while the line is known.
+fn trial(schema: &EventSchema, fields: &[(String, Content)], pointer: u8) -> std::result::Result<(), String> {
+    let mut rng = Rng::new(1);
+    let mut values: Vec<(&str, KernelValue)> = Vec::new();
+    for (name, content) in fields {
+        let value = match content {
+            Content::Number(dist) => number(dist.draw(&mut Draw { rng: &mut rng, n: 0, x: 0.0 })),
+            Content::Fixed(value) => value.clone(),
+            Content::Ticks(_) | Content::Tid | Content::Pid | Content::Frame(_) => KernelValue::U64(0),
+        };
+        values.push((name, narrow(schema, name, value, pointer)));
     }
+    encode(schema, pointer.into(), &values).map(|_| ())
+}
+
+fn number(drawn: f64) -> KernelValue {
+    let whole = drawn.round();
+    if whole < 0.0 { KernelValue::I64(whole as i64) } else { KernelValue::U64(whole as u64) }
+}
+
+/// Addresses of a 32-bit machine have 32 bits.
+fn narrow(schema: &EventSchema, name: &str, value: KernelValue, pointer: u8) -> KernelValue {
+    let address = || schema.fields.iter().any(|f| &*f.name == name && f.in_type == InType::Pointer);
+    match value {
+        KernelValue::U64(wide) if pointer == 4 && address() => KernelValue::U64(wide & 0xFFFF_FFFF),
+        other => other,
+    }
+}
+
+/// Group and type of `Group/Name` or `Name`, whatever the case.
+fn find(layouts: &KernelLayouts, name: &str) -> Option<(u8, u8)> {
+    if let Some(found) = layouts.find(name) {
+        return Some(found);
+    }
+    let same = |group: u8, ty: u8| {
+        let full = layouts.event_name(group, ty).is_some_and(|n| n.eq_ignore_ascii_case(name));
+        let parts = || {
+            let (a, b) = name.split_once('/')?;
+            let named = layouts.group_name(group)?.eq_ignore_ascii_case(a);
+            Some(named && layouts.type_name(group, ty)?.eq_ignore_ascii_case(b))
+        };
+        full || parts() == Some(true)
+    };
+    (0..=0x40).flat_map(|group| (0..=u8::MAX).map(move |ty| (group, ty))).find(|(g, t)| same(*g, *t))
+}
+
+/// True when a version has another layout than the one below it.
+fn own_layout(layouts: &KernelLayouts, group: u8, op: u8, version: u16) -> bool {
+    let this = layouts.schema(group, op, version);
+    let below = layouts.schema(group, op, version - 1);
+    matches!((this, below), (Some(a), Some(b)) if !Arc::ptr_eq(a, b))
 }
 
 /// The header that records of a type have in real traces, as far as known.
 fn usual_head(group: u8, op: u8) -> Head {
     match (group, op) {
-        (0x00 | 0x0B | 0x11, _) | (0x05, 1..=4 | 69 | 72) | (0x01, 12 | 13 | 15) | (0x09, _) | (0x03, 1 | 2) => Head::System,
+        (0x00 | 0x0B | 0x11, _)
+        | (0x05, 1..=4 | 69 | 72)
+        | (0x01, 12 | 13 | 15)
+        | (0x09, _)
+        | (0x03, 1 | 2) => Head::System,
         _ => Head::Perf,
     }
 }
@@ -156,7 +220,8 @@ fn reference_to((kind, name): (&str, &str), site: &Site, w: &mut World) -> Resul
             number(found.first().map_or(0, |t| w.processes.thread(*t).tid.into()))
         }
         "process" | "pid" => {
-            let found = w.processes.select(Some(&OneOrMany(vec![name.to_string()])), None, &place, &site.span)?;
+            let found =
+                w.processes.select(Some(&OneOrMany(vec![name.to_string()])), None, &place, &site.span)?;
             number(found.first().map_or(0, |t| w.processes.thread(*t).pid.into()))
         }
         "frame" => {
@@ -173,9 +238,9 @@ fn reference_to((kind, name): (&str, &str), site: &Site, w: &mut World) -> Resul
             let at = w.keys.intern(name);
             number(w.keys.address(at))
         }
-        "ticks" => parse_number(name)
-            .map(|n| Some(Content::Ticks(Dist::constant(n))))
-            .map_err(|e| site.fail(w, e)),
+        "ticks" => {
+            parse_number(name).map(|n| Some(Content::Ticks(Dist::constant(n)))).map_err(|e| site.fail(w, e))
+        }
         "text" => Ok(Some(Content::Fixed(KernelValue::Text(name.to_string())))),
         _ => Ok(None),
     }
@@ -186,11 +251,10 @@ impl Kind for Any {
         let mut values: Vec<(&str, KernelValue)> = Vec::new();
         for (name, content) in &self.fields {
             let value = match content {
-                Content::Number(dist) => {
-                    let number = dist.draw(&mut cx.draw()).round();
-                    if number < 0.0 { KernelValue::I64(number as i64) } else { KernelValue::U64(number as u64) }
+                Content::Number(dist) => number(dist.draw(&mut cx.draw())),
+                Content::Fixed(KernelValue::Text(text)) => {
+                    KernelValue::Text(text.replace("{n}", &cx.n.to_string()))
                 }
-                Content::Fixed(KernelValue::Text(text)) => KernelValue::Text(text.replace("{n}", &cx.n.to_string())),
                 Content::Fixed(value) => value.clone(),
                 Content::Ticks(dist) => {
                     let ns = (dist.draw(&mut cx.draw()) * 1e9) as i64;
@@ -200,8 +264,14 @@ impl Kind for Any {
                 Content::Pid => KernelValue::U64(cx.pid.into()),
                 Content::Frame(stack) => {
                     let stack = cx.engine.world.stacks.list.get(*stack);
-                    KernelValue::U64(stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0))
+                    KernelValue::U64(
+                        stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0),
+                    )
                 }
+            };
+            let value = match &self.schema {
+                Some(schema) => narrow(schema, name, value, cx.engine.pointer()),
+                None => value,
             };
             values.push((name, value));
         }

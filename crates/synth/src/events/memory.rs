@@ -36,7 +36,8 @@ pub(crate) fn page_fault(t: &PageFault, site: &Site, w: &mut World) -> Result<Bo
         ("hard", 14),
         ("access_violation", 15),
     ];
-    let op = one_of_names("op", t.op.as_deref().unwrap_or("demand_zero"), &ops).map_err(|e| site.fail(w, e))?;
+    let op =
+        one_of_names("op", t.op.as_deref().unwrap_or("demand_zero"), &ops).map_err(|e| site.fail(w, e))?;
     events(site, w, None, Box::new(Soft { op, address: t.address.clone() }))
 }
 

@@ -176,6 +176,7 @@ pub(crate) fn events(
         }
     }
     let mut rng = Rng::new(site.seed);
+    let c = &w.processes.within_life(c, &threads, w.facts.stretch);
     let arrivals = Arrivals::new(c, w.facts.duration, w.facts.stretch, &mut rng);
     let style = c.stack_style.as_ref().map_or(Ok(w.facts.style), |t| Style::parse(Some(t)));
     let cpus = c.cpus.clone().map_or_else(Vec::new, |l| l.0);
@@ -209,19 +210,24 @@ impl Source for Events {
         let Some(&thread) = thread else { return Ok(()) };
         let duration = self.duration.ns(&mut Draw { rng: &mut self.rng, n, x });
         let hold = if self.kind.holds() { duration + 2000 } else { 3000 };
-        let cpu = engine.run_briefly(thread, &self.cpus, n, hold)?;
         let t = engine.world.processes.thread(thread);
         let (pid, tid, process) = (t.pid, t.tid, t.process);
         let stack = self.stacks.get(&process).and_then(|s| s.pick(&mut self.rng));
+        let cpu = engine.run_briefly(thread, &self.cpus, n, hold, stack)?;
         let now = engine.now;
         let style = self.style;
-        let mut cx = Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
+        let mut cx =
+            Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
         self.kind.emit(&mut cx)
     }
 }
 
 /// The value that goes with a name, or a message with all names.
-pub(crate) fn one_of_names<T: Copy>(what: &str, name: &str, allowed: &[(&str, T)]) -> std::result::Result<T, String> {
+pub(crate) fn one_of_names<T: Copy>(
+    what: &str,
+    name: &str,
+    allowed: &[(&str, T)],
+) -> std::result::Result<T, String> {
     let found = allowed.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
     let names = crate::error::one_of(allowed.iter().map(|(n, _)| *n));
     found.ok_or_else(|| format!("{what} = {name:?}: allowed are {names}"))

@@ -17,7 +17,8 @@ struct Calls {
 
 pub(crate) fn syscall(t: &Syscall, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let mut functions = Vec::new();
-    let names = if t.function.0.is_empty() { vec!["NtDelayExecution".to_string()] } else { t.function.0.clone() };
+    let names =
+        if t.function.0.is_empty() { vec!["NtDelayExecution".to_string()] } else { t.function.0.clone() };
     for name in names {
         let name = if name.contains('!') { name } else { format!("ntoskrnl.exe!{name}") };
         let frames = Frames(vec![name + "+0x0"]);
@@ -89,7 +90,10 @@ fn kernel_key(name: &str) -> String {
 
 pub(crate) fn registry(t: &Registry, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let names = t.op.clone().map_or_else(|| vec!["query_value".to_string()], |l| l.0);
-    let ops = names.iter().map(|n| one_of_names("op", n, &REGISTRY_OPS)).collect::<std::result::Result<Vec<_>, _>>();
+    let ops = names
+        .iter()
+        .map(|n| one_of_names("op", n, &REGISTRY_OPS))
+        .collect::<std::result::Result<Vec<_>, _>>();
     let keys = t.key.clone().map_or_else(|| vec!["HKLM\\SOFTWARE\\Synthetic".to_string()], |l| l.0);
     let kind = Reg {
         ops: ops.map_err(|e| site.fail(w, e))?,
@@ -113,7 +117,9 @@ impl Kind for Reg {
         // Opens name the key relative to an open one (0: the full path); others name the value.
         let (kcb, name) = match op {
             10 | 11 => (0, full),
-            14 | 15 | 16 => (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default()),
+            14 | 15 | 16 => {
+                (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default())
+            }
             _ => (cx.engine.world.keys.address(key), String::new()),
         };
         let status = cx.whole(&self.status, 0) as u32;
@@ -151,7 +157,8 @@ pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn
     let udp = one_of_names("protocol", t.protocol.as_deref().unwrap_or("tcp"), &protocols).map_err(fail)?;
     let names = t.op.clone().map_or_else(|| vec!["send".to_string()], |l| l.0);
     let allowed = if udp { TCP_OPS.get(..2).unwrap_or(&[]) } else { &TCP_OPS };
-    let ops = names.iter().map(|n| one_of_names("op", n, allowed)).collect::<std::result::Result<Vec<_>, _>>();
+    let ops =
+        names.iter().map(|n| one_of_names("op", n, allowed)).collect::<std::result::Result<Vec<_>, _>>();
     let address = |text: &str| {
         let parsed = text.parse::<SocketAddr>();
         parsed.map_err(|_| fail(format!("{text:?} is no address; write 10.0.0.1:443 or [::1]:443")))
@@ -159,7 +166,8 @@ pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn
     let remotes = t.remote.clone().map_or_else(|| vec!["93.184.216.34:443".to_string()], |l| l.0);
     let remotes = remotes.iter().map(|r| address(r)).collect::<Result<Vec<_>>>()?;
     let wide = remotes.iter().any(SocketAddr::is_ipv6);
-    let local = t.local.clone().unwrap_or_else(|| if wide { "[fe80::1]:50000" } else { "10.0.0.2:50000" }.into());
+    let local =
+        t.local.clone().unwrap_or_else(|| if wide { "[fe80::1]:50000" } else { "10.0.0.2:50000" }.into());
     let local = address(&local)?;
     if remotes.iter().any(|r| r.is_ipv6() != local.is_ipv6()) {
         return Err(fail("local and remote must both be IPv4 or both IPv6".into()));

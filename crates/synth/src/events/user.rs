@@ -31,7 +31,9 @@ impl Data {
     fn put(&self, out: &mut Vec<u8>, draw: &mut Draw) {
         match self {
             Data::Utf16(text) => {
-                text.replace("{n}", &draw.n.to_string()).encode_utf16().for_each(|u| out.extend(u.to_le_bytes()));
+                text.replace("{n}", &draw.n.to_string())
+                    .encode_utf16()
+                    .for_each(|u| out.extend(u.to_le_bytes()));
                 out.extend([0, 0]);
             }
             Data::Utf8(text) => {
@@ -83,7 +85,8 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
     };
     let inner = table.get("value").cloned().unwrap_or(Value::Integer(0));
     let number = || Dist::from_value(&inner);
-    let text = || inner.as_str().map(String::from).ok_or_else(|| "this type needs value = \"text\"".to_string());
+    let text =
+        || inner.as_str().map(String::from).ok_or_else(|| "this type needs value = \"text\"".to_string());
     Ok(match kind.as_str().unwrap_or("") {
         "utf16" | "string" => Data::Utf16(text()?),
         "utf8" | "ansi" => Data::Utf8(text()?),
@@ -94,11 +97,11 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
         "u64" | "i64" | "pointer" | "filetime" => Data::Whole(8, number()?),
         "f32" => Data::F32(number()?),
         "f64" => Data::F64(number()?),
-        "guid" => Data::Bytes(text()?.parse::<Guid>().map_err(|()| "value is no GUID".to_string())?.0.to_vec()),
-        "hex" => Data::Bytes(hex(&text()?)?),
-        "sid" => {
-            Data::Bytes(crate::world::parse_sid(&text()?).ok_or_else(|| "value is no SID".to_string())?)
+        "guid" => {
+            Data::Bytes(text()?.parse::<Guid>().map_err(|()| "value is no GUID".to_string())?.0.to_vec())
         }
+        "hex" => Data::Bytes(hex(&text()?)?),
+        "sid" => Data::Bytes(crate::world::parse_sid(&text()?).ok_or_else(|| "value is no SID".to_string())?),
         other => {
             return Err(format!(
                 "type = {other:?}: allowed are utf16, utf8, bool, u8 to u64, i8 to i64, f32, f64, pointer, \
@@ -110,8 +113,12 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
 
 /// Bytes of hexadecimal digits; blanks do not count.
 pub(super) fn hex(text: &str) -> std::result::Result<Vec<u8>, String> {
-    let digits: Vec<u32> =
-        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>().ok_or_else(|| format!("{text:?} has other characters than hexadecimal digits"))?;
+    let digits: Vec<u32> = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()
+        .ok_or_else(|| format!("{text:?} has other characters than hexadecimal digits"))?;
     Ok(digits.chunks(2).map(|p| p.iter().fold(0, |sum, d| sum * 16 + *d as u8)).collect())
 }
 
@@ -126,7 +133,7 @@ fn guid(text: &Option<String>, name: &str) -> std::result::Result<Guid, String> 
         Some(text) => text.parse().map_err(|()| format!("{text:?} is no GUID")),
         None => {
             let mut bytes = [0; 16];
-            let [a, b] = [hash_text(name), hash_text(&format!("{name}.")) ].map(u64::to_le_bytes);
+            let [a, b] = [hash_text(name), hash_text(&format!("{name}."))].map(u64::to_le_bytes);
             bytes.iter_mut().zip(a.into_iter().chain(b)).for_each(|(to, from)| *to = from);
             Ok(Guid(bytes))
         }

@@ -15,7 +15,10 @@ impl<'de> Deserialize<'de> for OneOrMany {
         match Value::deserialize(d)? {
             Value::String(one) => Ok(OneOrMany(vec![one])),
             Value::Integer(n) => Ok(OneOrMany(vec![n.to_string()])),
-            other => other.try_into().map(OneOrMany).map_err(|_| D::Error::custom("expected a text or a list of texts")),
+            other => other
+                .try_into()
+                .map(OneOrMany)
+                .map_err(|_| D::Error::custom("expected a text or a list of texts")),
         }
     }
 }
@@ -55,19 +58,32 @@ pub(crate) struct Cpus(pub(crate) Vec<u16>);
 
 impl<'de> Deserialize<'de> for Cpus {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Cpus, D::Error> {
-        let OneOrMany(parts) = match Value::deserialize(d)? {
-            Value::Array(items) => OneOrMany(items.iter().map(|v| v.to_string().replace('"', "")).collect()),
-            other => other.try_into().map_err(|e: toml::de::Error| D::Error::custom(e.message()))?,
+        let parts: Vec<String> = match Value::deserialize(d)? {
+            Value::Array(items) => items.iter().map(number_text).collect(),
+            other => vec![number_text(&other)],
         };
         let mut cpus = Vec::new();
         for part in parts.iter().flat_map(|p| p.split(',')).map(str::trim) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             match (low.trim().parse::<u16>(), high.trim().parse::<u16>()) {
                 (Ok(low), Ok(high)) if low <= high && high < 2048 => cpus.extend(low..=high),
-                _ => return Err(D::Error::custom(format!("{part:?} is no processor; write 3, [0, 2] or \"0-3,8\""))),
+                _ => {
+                    return Err(D::Error::custom(format!(
+                        "{part:?} is no processor; write 3, [0, 2] or \"0-3,8\""
+                    )));
+                }
             }
         }
         Ok(Cpus(cpus))
+    }
+}
+
+/// A number or a text as text.
+fn number_text(value: &Value) -> String {
+    match value {
+        Value::Integer(n) => n.to_string(),
+        Value::String(text) => text.clone(),
+        other => other.type_str().to_string(),
     }
 }
 
@@ -97,6 +113,13 @@ pub(crate) fn moments<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<Time
         Value::Array(items) => items.into_iter().map(one).collect::<Result<_, _>>().map(Some),
         single => one(single).map(|t| Some(vec![t])),
     }
+}
+
+/// `[[files]]`: file names that exist without any operation.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Files {
+    pub(crate) names: Vec<String>,
 }
 
 macro_rules! event_tables {
@@ -146,7 +169,7 @@ event_tables! {
     ThreadActivity {
         run: Option<Dist>, wait: Option<Dist>, ready: Option<Dist>, wait_reason: Option<String>,
         readied_by: Option<String>, ready_stack: Option<Frames>, wait_stack: Option<Frames>, priority: Option<u8>,
-        wait_mode: Option<String>, preempted: Option<Dist>,
+        wait_mode: Option<String>,
     }
     /// DPCs and ISRs.
     Interrupt {
@@ -171,8 +194,6 @@ event_tables! {
         op: Option<OneOrMany>, file: Option<OneOrMany>, size: Option<Dist>, offset: Option<Dist>, duration: Option<Dist>,
         status: Option<Dist>, options: Option<u32>, pattern: Option<String>, info_class: Option<u32>,
     }
-    /// File names that exist without any operation.
-    Files { names: Vec<String>, op: Option<String> }
     /// Callbacks of file system filters.
     Minifilter { routine: Option<String>, major: Option<u32>, post: bool, duration: Option<Dist>, file: Option<OneOrMany>, status: Option<u32> }
     /// Registry operations.
@@ -185,7 +206,7 @@ event_tables! {
     /// Kernel pool.
     Pool { tag: Option<String>, size: Option<Dist>, paged: bool, free_after: Option<Dist>, leak: Option<f64> }
     /// Handles.
-    Handle { object_type: Option<String>, name: Option<String>, close_after: Option<Dist>, leak: Option<f64> }
+    Handle { object_type: Option<String>, close_after: Option<Dist>, leak: Option<f64> }
     /// Marks.
     Mark { text: OneOrMany }
     /// Garbage collections.

@@ -98,7 +98,10 @@ where
         Value::Table(table) => {
             table.try_into::<U>().map(Into::into).map_err(|e| D::Error::custom(e.message().trim()))
         }
-        other => Err(D::Error::custom(format!("expected {what} in quotes or as a table, found {other}"))),
+        other => Err(D::Error::custom(format!(
+            "expected {what} in quotes or as a table, found {}",
+            other.type_str()
+        ))),
     }
 }
 
@@ -165,12 +168,17 @@ impl<'de> Deserialize<'de> for Threads {
             Value::Table(table) => {
                 table.try_into::<Thread>().map_err(|e| D::Error::custom(e.message().trim().to_string()))
             }
-            other => Err(D::Error::custom(format!("expected a thread's name or table, found {other}"))),
+            other => Err(D::Error::custom(format!(
+                "expected a thread's name or table, found {}",
+                other.type_str()
+            ))),
         };
         match Value::deserialize(d)? {
-            Value::Integer(n) if (0..=100_000).contains(&n) => {
-                Ok(Threads(vec![Thread { name: "thread".into(), count: Some(n as u32), ..Thread::default() }]))
-            }
+            Value::Integer(n) if (0..=100_000).contains(&n) => Ok(Threads(vec![Thread {
+                name: "thread".into(),
+                count: Some(n as u32),
+                ..Thread::default()
+            }])),
             Value::Array(items) => items.into_iter().map(one).collect::<Result<_, _>>().map(Threads),
             single => one(single).map(|t| Threads(vec![t])),
         }

@@ -133,6 +133,18 @@ impl Images {
         at
     }
 
+    /// Start of `module!function`, if both are known.
+    pub(crate) fn address_of(&self, frame: &str, narrow: bool) -> Option<u64> {
+        let (module, function) = frame.split_once('!')?;
+        let at = self
+            .index
+            .get(&(module.to_lowercase(), narrow))
+            .or_else(|| self.index.get(&(module.to_lowercase(), false)))?;
+        let module = self.modules.get(*at)?;
+        let function = module.functions.get(*module.index.get(function)?)?;
+        Some(module.base + u64::from(function.rva))
+    }
+
     /// Gives every function an RVA and every image a base. Nothing overlaps.
     pub(crate) fn layout(&mut self) -> Result<(), String> {
         let wide = self.pointer_size == 8;
@@ -171,7 +183,8 @@ impl Module {
         let [a, b] = [seed, hash_text(&format!("{lower}{seed}"))].map(u64::to_le_bytes);
         let mut guid = [0; 16];
         guid.iter_mut().zip(a.into_iter().chain(b)).for_each(|(to, from)| *to = from);
-        let microsoft = kernel && !lower.ends_with(".sys") || matches!(stem, "ntdll" | "kernel32" | "kernelbase");
+        let microsoft =
+            kernel && !lower.ends_with(".sys") || matches!(stem, "ntdll" | "kernel32" | "kernelbase");
         Module {
             path: default_path(name, &lower, kernel, narrow),
             name: name.into(),
@@ -223,7 +236,10 @@ impl Module {
         let needed = next.next_multiple_of(0x1000) + 0x1000;
         self.size = self.declared_size.unwrap_or(needed.max(0x1_0000));
         if self.size < next {
-            return Err(format!("image {}: size {} is too small, its functions need {next}", self.name, self.size));
+            return Err(format!(
+                "image {}: size {} is too small, its functions need {next}",
+                self.name, self.size
+            ));
         }
         Ok(())
     }
@@ -237,9 +253,27 @@ impl Module {
 /// Where an image lies when nobody says.
 fn default_path(name: &str, lower: &str, kernel: bool, narrow: bool) -> String {
     const SYSTEM: [&str; 22] = [
-        "ntdll.dll", "kernel32.dll", "kernelbase.dll", "user32.dll", "win32u.dll", "ucrtbase.dll", "ws2_32.dll",
-        "advapi32.dll", "sechost.dll", "rpcrt4.dll", "combase.dll", "mswsock.dll", "gdi32.dll", "wevtsvc.dll",
-        "svchost.exe", "services.exe", "lsass.exe", "csrss.exe", "conhost.exe", "wevtapi.dll", "msvcrt.dll",
+        "ntdll.dll",
+        "kernel32.dll",
+        "kernelbase.dll",
+        "user32.dll",
+        "win32u.dll",
+        "ucrtbase.dll",
+        "ws2_32.dll",
+        "advapi32.dll",
+        "sechost.dll",
+        "rpcrt4.dll",
+        "combase.dll",
+        "mswsock.dll",
+        "gdi32.dll",
+        "wevtsvc.dll",
+        "svchost.exe",
+        "services.exe",
+        "lsass.exe",
+        "csrss.exe",
+        "conhost.exe",
+        "wevtapi.dll",
+        "msvcrt.dll",
         "clr.dll",
     ];
     match (kernel, narrow) {

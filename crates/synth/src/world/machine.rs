@@ -62,9 +62,10 @@ impl Facts {
         }
         let volume = || vec![("\\Device\\HarddiskVolume3\\".to_string(), "C:\\".to_string())];
         let slash = |t: String| if t.is_empty() || t.ends_with('\\') { t } else { t + "\\" };
-        let volumes = m.volumes.clone().map_or_else(volume, |v| {
-            v.into_iter().map(|(nt, dos)| (slash(nt), slash(dos))).collect()
-        });
+        let volumes = m
+            .volumes
+            .clone()
+            .map_or_else(volume, |v| v.into_iter().map(|(nt, dos)| (slash(nt), slash(dos))).collect());
         let name = m.name.clone().unwrap_or_else(|| "SYNTH-PC".into());
         let merged = m.merged.unwrap_or(true);
         let build = m.build.unwrap_or(19045);
@@ -115,7 +116,14 @@ impl Facts {
     }
 }
 
-fn setup(m: &Machine, name: String, cpus: u16, pointer: u8, build: u32, merged: bool) -> Result<TraceSetup, String> {
+fn setup(
+    m: &Machine,
+    name: String,
+    cpus: u16,
+    pointer: u8,
+    build: u32,
+    merged: bool,
+) -> Result<TraceSetup, String> {
     let clock = match m.clock.as_deref().unwrap_or("qpc") {
         "qpc" => Clock::Qpc,
         "system" => Clock::SystemTime,

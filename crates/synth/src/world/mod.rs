@@ -40,8 +40,13 @@ impl World {
         }
         let processes = Processes::build(text, &facts, &mut images, place)?;
         let volume = facts.volumes.first().map_or("\\Device\\HarddiskVolume3\\", |v| v.0.as_str());
-        let files = Names::new(volume, 0xFFFF_C008_0000_0000, 0x140);
-        let keys = Names::new("\\REGISTRY\\MACHINE\\", 0xFFFF_E101_0000_0000, 0xA8);
+        let narrow = facts.pointer_size == 4;
+        let files = Names::new(volume, if narrow { 0x8800_0000 } else { 0xFFFF_C008_0000_0000 }, 0x140);
+        let keys = Names::new(
+            "\\REGISTRY\\MACHINE\\",
+            if narrow { 0x9800_0000 } else { 0xFFFF_E101_0000_0000 },
+            0xA8,
+        );
         Ok(World { facts, images, processes, stacks: Stacks::default(), files, keys, place: place.clone() })
     }
 
@@ -53,7 +58,12 @@ impl World {
     }
 
     /// The stacks of a table for one process.
-    pub(crate) fn stack_set(&mut self, common: &Common, process: usize, span: Range<usize>) -> Result<StackSet> {
+    pub(crate) fn stack_set(
+        &mut self,
+        common: &Common,
+        process: usize,
+        span: Range<usize>,
+    ) -> Result<StackSet> {
         let (images, processes) = (&mut self.images, &mut self.processes);
         let set = self.stacks.set(common, process, images, processes);
         set.map_err(|e| self.place.error(Some(span), e))

@@ -2,8 +2,9 @@
 
 use super::{Facts, Images};
 use crate::error::{Place, Result, one_of};
-use crate::model::{self, OneOrMany, Text};
+use crate::model::{self, Common, OneOrMany, Text};
 use crate::rng::mix;
+use crate::value::Time;
 use std::ops::Range;
 
 /// One process.
@@ -103,7 +104,12 @@ impl Processes {
         });
     }
 
-    fn add(&mut self, p: &model::Process, facts: &Facts, images: &mut Images) -> std::result::Result<(), String> {
+    fn add(
+        &mut self,
+        p: &model::Process,
+        facts: &Facts,
+        images: &mut Images,
+    ) -> std::result::Result<(), String> {
         if p.name.is_empty() {
             return Err("a process needs a name, e.g. name = \"app.exe\"".into());
         }
@@ -120,12 +126,14 @@ impl Processes {
         }
         let system = p.session == Some(0) || !p.services.is_empty();
         let sid = match p.sid.as_deref() {
-            Some(text) => parse_sid(text).ok_or(format!("sid = {text:?} is no SID; write it like {SYSTEM_SID}"))?,
+            Some(text) => {
+                parse_sid(text).ok_or(format!("sid = {text:?} is no SID; write it like {SYSTEM_SID}"))?
+            }
             None => parse_sid(if system { SYSTEM_SID } else { USER_SID }).unwrap_or_default(),
         };
         for copy in 0..p.count.unwrap_or(1) {
             let shift = f64::from(copy) * p.every.map_or(0.0, |t| t.0);
-            let when = |t: crate::value::Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
+            let when = |t: Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
             let at = self.list.len();
             let pid = match (p.pid, copy) {
                 (Some(pid), n) => pid + 4 * n,
@@ -174,7 +182,12 @@ impl Processes {
             });
             self.add_threads(at, p, facts, shift);
             if self.list.get(at).is_some_and(|p| p.threads.is_empty()) {
-                self.add_thread(at, &model::Thread { name: "main".into(), ..model::Thread::default() }, facts, shift);
+                self.add_thread(
+                    at,
+                    &model::Thread { name: "main".into(), ..model::Thread::default() },
+                    facts,
+                    shift,
+                );
             }
         }
         Ok(())
@@ -200,7 +213,7 @@ impl Processes {
 
     fn add_thread(&mut self, process: usize, t: &model::Thread, facts: &Facts, shift: f64) {
         let Some(owner) = self.list.get(process) else { return };
-        let when = |t: crate::value::Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
+        let when = |t: Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
         let tid = t.tid.unwrap_or_else(|| {
             self.next_tid += 4;
             self.next_tid
@@ -296,7 +309,8 @@ impl Processes {
                 owners.iter().flat_map(|&at| threads_of(at)).copied().collect()
             };
             let tid = wanted.parse::<u32>().ok();
-            let matches = |t: &Thread| t.name.eq_ignore_ascii_case(wanted) || wanted == "*" || Some(t.tid) == tid;
+            let matches =
+                |t: &Thread| t.name.eq_ignore_ascii_case(wanted) || wanted == "*" || Some(t.tid) == tid;
             let found: Vec<usize> =
                 pool.iter().copied().filter(|&i| self.threads.get(i).is_some_and(matches)).collect();
             if found.is_empty() {
@@ -304,11 +318,23 @@ impl Processes {
                     pool.iter().filter_map(|&i| self.threads.get(i)).map(|t| t.name.as_str()).collect();
                 names.dedup();
                 names.truncate(30);
-                return Err(fail(format!("unknown thread {name:?}; write process/thread; known here: {}", one_of(names))));
+                return Err(fail(format!(
+                    "unknown thread {name:?}; write process/thread; known here: {}",
+                    one_of(names)
+                )));
             }
             list.extend(found);
         }
         Ok(list)
+    }
+
+    /// A table without a window of its own has that of its threads' lives.
+    pub(crate) fn within_life(&self, c: &Common, threads: &[usize], stretch: f64) -> Common {
+        let life = || threads.iter().map(|t| self.thread(*t));
+        let seconds = |ns: i64| Time(ns as f64 / 1e9 / stretch);
+        let start = life().map(|t| t.start).min().flatten().map(seconds);
+        let end = if life().any(|t| t.end.is_none()) { None } else { life().filter_map(|t| t.end).max() };
+        Common { from: c.from.or(start), to: c.to.or(end.map(seconds)), ..c.clone() }
     }
 
     pub(crate) fn thread(&self, at: usize) -> &Thread {
@@ -331,7 +357,8 @@ impl Processes {
 impl Process {
     /// Kernel address that stands for the process (`UniqueProcessKey`).
     pub(crate) fn key(&self) -> u64 {
-        0xFFFF_9D00_0000_0000 | mix(u64::from(self.pid) << 32 | self.start.unwrap_or(0) as u64 & 0xFFFF) & 0xFF_FFFF_FFC0
+        0xFFFF_9D00_0000_0000
+            | mix(u64::from(self.pid) << 32 | self.start.unwrap_or(0) as u64 & 0xFFFF) & 0xFF_FFFF_FFC0
     }
 }
 

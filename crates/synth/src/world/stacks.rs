@@ -102,8 +102,11 @@ impl Stacks {
         if frames.0.len() > 190 {
             return Err(format!("{} frames; Windows records at most 192", frames.0.len()));
         }
-        let frames =
-            frames.0.iter().map(|text| frame(text, process, images, processes)).collect::<Result<Vec<_>, _>>()?;
+        let frames = frames
+            .0
+            .iter()
+            .map(|text| frame(text, process, images, processes))
+            .collect::<Result<Vec<_>, _>>()?;
         if let Some(&at) = self.index.get(&frames) {
             return Ok(at);
         }
@@ -121,7 +124,11 @@ impl Stacks {
             for (depth, frame) in stack.frames.iter().enumerate() {
                 let (address, kernel, leaf) = place(*frame, outer, images);
                 outer = mix(outer ^ address);
-                if kernel { stack.kernel.push(address) } else { stack.user.push(address) }
+                if kernel {
+                    stack.kernel.push(address)
+                } else {
+                    stack.user.push(address)
+                }
                 if depth + 1 == stack.frames.len() {
                     stack.leaf = leaf;
                 }
@@ -141,7 +148,9 @@ impl Stacks {
 /// return address: it depends on the frames around it.
 fn place(frame: Frame, outer: u64, images: &Images) -> (u64, bool, Option<(u64, u32)>) {
     match frame {
-        Frame::Address(address) => (address, is_kernel(address, 8) || address >> 32 == 0 && address >= 0x8000_0000, None),
+        Frame::Address(address) => {
+            (address, is_kernel(address, 8) || address >> 32 == 0 && address >= 0x8000_0000, None)
+        }
         Frame::Module(module, rva) => {
             images.modules.get(module).map_or((0, false, None), |m| (m.base + u64::from(rva), m.kernel, None))
         }
@@ -158,11 +167,18 @@ fn place(frame: Frame, outer: u64, images: &Images) -> (u64, bool, Option<(u64, 
 }
 
 /// Reads `module!function`, `module!function+0x10`, `module+0x1234`, `0xfffff800...`, `jit!Name.Space.Method`.
-fn frame(text: &str, process: usize, images: &mut Images, processes: &mut Processes) -> Result<Frame, String> {
+fn frame(
+    text: &str,
+    process: usize,
+    images: &mut Images,
+    processes: &mut Processes,
+) -> Result<Frame, String> {
     let text = text.trim();
     if text.starts_with("0x") {
         let digits = text.trim_start_matches("0x").replace(['_', '`'], "");
-        return u64::from_str_radix(&digits, 16).map(Frame::Address).map_err(|_| format!("{text:?} is no address"));
+        return u64::from_str_radix(&digits, 16)
+            .map(Frame::Address)
+            .map_err(|_| format!("{text:?} is no address"));
     }
     let (path, offset) = match text.rsplit_once("+0x") {
         Some((path, offset)) => (path, Some(parse_number(&format!("0x{offset}"))? as u32)),

@@ -145,15 +145,23 @@ impl Analysis for Collections {
             }),
             END => {
                 let number = fields.u64("Count") as i64;
-                if let Some(gc) = runtime.open.iter_mut().rev().find(|g| g.number == number && g.end.is_none()) {
+                if let Some(gc) =
+                    runtime.open.iter_mut().rev().find(|g| g.number == number && g.end.is_none())
+                {
                     gc.end = Some(ns);
                 }
             }
             HEAP_STATS => {
-                let sum = ["GenerationSize0", "GenerationSize1", "GenerationSize2", "GenerationSize3", "GenerationSize4"]
-                    .iter()
-                    .map(|name| fields.u64(name) as i64)
-                    .fold(0i64, i64::saturating_add);
+                let sum = [
+                    "GenerationSize0",
+                    "GenerationSize1",
+                    "GenerationSize2",
+                    "GenerationSize3",
+                    "GenerationSize4",
+                ]
+                .iter()
+                .map(|name| fields.u64(name) as i64)
+                .fold(0i64, i64::saturating_add);
                 if let Some(gc) = runtime.open.iter_mut().rev().find(|g| g.heap.is_none()) {
                     gc.heap = Some(sum);
                 }
@@ -174,8 +182,11 @@ impl Analysis for Collections {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let mut left: Vec<(u32, Open)> =
-            self.runtimes.drain().flat_map(|((upid, _), r)| r.open.into_iter().map(move |g| (upid, g))).collect();
+        let mut left: Vec<(u32, Open)> = self
+            .runtimes
+            .drain()
+            .flat_map(|((upid, _), r)| r.open.into_iter().map(move |g| (upid, g)))
+            .collect();
         left.sort_unstable_by_key(|(upid, gc)| (gc.start, *upid));
         for (upid, gc) in left {
             Collections::push(&mut self.rows, upid, &gc, end.strings);

@@ -51,7 +51,13 @@ const READ: u8 = 10;
 const WRITE: u8 = 11;
 const FLUSH: u8 = 14;
 const FIELDS: &[&str] = &[
-    "DiskNumber", "IrpFlags", "TransferSize", "ByteOffset", "FileObject", "Irp", "HighResResponseTime",
+    "DiskNumber",
+    "IrpFlags",
+    "TransferSize",
+    "ByteOffset",
+    "FileObject",
+    "Irp",
+    "HighResResponseTime",
     "IssuingThreadId",
 ];
 

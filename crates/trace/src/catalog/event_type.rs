@@ -60,7 +60,8 @@ impl Analysis for EventTypes {
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         for index in 0..end.types.len() as u32 {
             let Some(info) = end.types.describe(index, end.decoder) else { continue };
-            let text = |strings: &mut etwhy_table::Strings, t: &str| (!t.is_empty()).then(|| strings.intern(t));
+            let text =
+                |strings: &mut etwhy_table::Strings, t: &str| (!t.is_empty()).then(|| strings.intern(t));
             self.rows.push(EventTypeRow {
                 event_type_id: index as i32,
                 provider: end.strings.intern(&info.provider),

@@ -78,11 +78,11 @@ impl Analysis for Images {
             let path = end.model.volumes.drive_path(&raw);
             let name = base_name(&path).to_owned();
             let version = end.model.images.version(image).copied();
-            let facts = crate::facts::driver(&name).filter(|_| image.upid.is_none());
-            let process = crate::facts::process(&name).filter(|_| image.upid.is_some());
-            let vendor = facts.map(|f| f.vendor).or(process.map(|p| p.vendor)).filter(|v| !v.is_empty());
-            let category = facts.map(|f| f.category).or(process.map(|p| p.category)).filter(|c| !c.is_empty());
             let company = version.and_then(|v| v.company);
+            let company_text = company.map_or("", |c| end.strings.get(c));
+            let fact = etwhy_knowledge::category_of(&name, company_text);
+            let vendor = fact.map(|f| f.vendor).filter(|v| !v.is_empty());
+            let category = fact.map(|f| f.category).filter(|c| !c.is_empty());
             self.rows.push(ImageRow {
                 image_id: number as i32,
                 upid: image.upid.map(|u| u as i32),

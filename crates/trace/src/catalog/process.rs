@@ -81,7 +81,7 @@ impl Analysis for Processes {
                 _ => None,
             });
             unnamed += u64::from(name.is_none());
-            let known = name.and_then(|n| crate::facts::process(end.strings.get(n)));
+            let known = name.and_then(|n| etwhy_knowledge::category_of(end.strings.get(n), ""));
             let mut services: Vec<&str> = end
                 .model
                 .system

@@ -12,6 +12,7 @@
 use crate::anomalies::{PAYLOAD_TOO_SHORT, SAMPLE_INTERVAL_ASSUMED};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use crate::model::stack::NO_STACK;
 use etwhy_table::{TableBuilder, define_table};
 
 define_table! {
@@ -46,7 +47,11 @@ define_table! {
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&SAMPLE],
-    selects: &[Select::with(What::Kernel(0x0F, 46), 0, &["InstructionPointer", "ThreadId", "Count", "Flags"])],
+    selects: &[Select::with(
+        What::Kernel(0x0F, 46),
+        0,
+        &["InstructionPointer", "ThreadId", "Count", "Flags"],
+    )],
     stacks: true,
     on_demand: false,
     new: |memory| Box::new(Samples { rows: TableBuilder::new(memory), assumed: 0 }),
@@ -75,7 +80,8 @@ impl Analysis for Samples {
         });
         // Thread 0 is the idle thread of any processor.
         let utid = cx.model.thread(tid, (tid == 0).then_some(0), event.ns);
-        let stack = cx.stack_ticket(event, Some(tid), Some(utid));
+        // What the idle thread does is nobody's cost: no stacks for it.
+        let stack = if tid == 0 { NO_STACK } else { cx.stack_ticket_at(event, Some(tid), Some(utid), ip) };
         self.rows.push(SampleRow {
             ts_ns: event.ns,
             cpu: i32::from(event.record.cpu),

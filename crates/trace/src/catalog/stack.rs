@@ -16,6 +16,8 @@ define_table! {
         depth: i32 [Count, Count],
         /// Frames of the kernel, at the inner end.
         kernel_depth: i32 [Count, Count],
+        /// No stack was recorded: its only frame is the instruction pointer of the event.
+        leaf_only: bool [None, Flag],
         /// Innermost frame (table `frame`).
         leaf_frame_id: Option<i32> [None, Frame],
         /// Outermost frame (table `frame`).
@@ -109,6 +111,7 @@ impl Analysis for Stacks {
                 upid: stack.upid.map(|u| u as i32),
                 depth: frames.len() as i32,
                 kernel_depth: resolved.kernel_depth(end.model, number as u32) as i32,
+                leaf_only: stack.leaf_only,
                 leaf_frame_id: frames.first().map(|&f| f as i32),
                 root_frame_id: frames.last().map(|&f| f as i32),
                 leaf: label(frames.first()),
@@ -125,8 +128,9 @@ impl Analysis for Stacks {
         for (number, frame) in resolved.frames.iter().enumerate() {
             let module = end.strings.get(frame.module).to_owned();
             let function = frame.function.map_or(String::new(), |f| end.strings.get(f).to_owned());
-            let category = crate::facts::driver(&module).map(|d| d.category).filter(|c| !c.is_empty());
-            let tag = crate::facts::stack_tag(&module, &function);
+            let category = etwhy_knowledge::category_of(&module, company_of(end, frame.image));
+            let category = category.map(|c| c.category).filter(|c| !c.is_empty());
+            let tag = etwhy_knowledge::stack_tag(&module, &function).map(|t| t.category);
             self.frames.push(FrameRow {
                 frame_id: number as i32,
                 address: frame.address as i64,
@@ -146,4 +150,11 @@ impl Analysis for Stacks {
         }
         Ok(vec![self.stacks.into(), self.frames.into(), self.stack_frames.into()])
     }
+}
+
+/// Company of an image's version resource; empty if unknown.
+fn company_of<'f>(end: &'f Finish<'_>, image: Option<u32>) -> &'f str {
+    let image = image.and_then(|n| end.model.images.all().get(n as usize));
+    let company = image.and_then(|i| end.model.images.version(i)).and_then(|v| v.company);
+    company.map_or("", |c| end.strings.get(c))
 }

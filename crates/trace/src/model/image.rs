@@ -1,8 +1,8 @@
 //! Images: what is loaded where and when, and which build it is.
 
 use crate::event::{Context, Event, Fields, Select, What};
-use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_etl::Guid;
+use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 
@@ -212,7 +212,8 @@ fn image(tag: u8, event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) 
     let checksum = fields.u64("ImageChecksum|ImageCheckSum") as u32;
     load(upid, base, size, path, stamp, checksum, tag, event.ns, cx);
     // An identity at the same time and place is this image's.
-    let found = cx.model.images.identities.get(&(pid, base)).filter(|i| i.ticks == event.record.ticks).copied();
+    let found =
+        cx.model.images.identities.get(&(pid, base)).filter(|i| i.ticks == event.record.ticks).copied();
     if let (Some(identity), Some(&number)) = (found, cx.model.images.at_base.get(&(upid, base))) {
         identify(cx, number, &identity);
     }
@@ -281,9 +282,7 @@ fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
     if entry.ticks != ticks {
         *entry = Identity { ticks, ..Identity::default() };
     }
-    let pdb = || {
-        Some(PdbId { name: text?, guid: fields.guid("GuidSig")?, age: fields.u32("Age")? })
-    };
+    let pdb = || Some(PdbId { name: text?, guid: fields.guid("GuidSig")?, age: fields.u32("Age")? });
     match event.tag {
         ID_INFO => {
             entry.time_date_stamp = fields.u64("TimeDateStamp") as u32;
@@ -294,15 +293,13 @@ fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
     }
     let identity = *entry;
     // The image may have come first.
-    let upid = if is_kernel(base, event.record.pointer_size()) {
-        None
-    } else {
-        cx.model.processes.current(pid)
-    };
+    let upid =
+        if is_kernel(base, event.record.pointer_size()) { None } else { cx.model.processes.current(pid) };
     if let Some(&number) = cx.model.images.at_base.get(&(upid, base)) {
-        let same_time = cx.model.images.all.get(number as usize).is_some_and(|i| {
-            i.load_ns == Some(event.ns) || i.unload_ns == Some(event.ns) || i.pdb.is_none()
-        });
+        let same_time =
+            cx.model.images.all.get(number as usize).is_some_and(|i| {
+                i.load_ns == Some(event.ns) || i.unload_ns == Some(event.ns) || i.pdb.is_none()
+            });
         if same_time {
             identify(cx, number, &identity);
         }

@@ -130,8 +130,11 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         MANIFEST_START | MANIFEST_STOP => {
             let Some(pid) = fields.u32("ProcessID") else { return };
             let start = event.tag == MANIFEST_START;
-            let upid =
-                if start { cx.model.processes.described(pid, 0, true, ns) } else { cx.model.processes.at(pid, ns) };
+            let upid = if start {
+                cx.model.processes.described(pid, 0, true, ns)
+            } else {
+                cx.model.processes.at(pid, ns)
+            };
             let path = fields.text("ImageName");
             let name = cx.sym_or_none(path.rsplit('\\').next().unwrap_or(path));
             let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };

@@ -65,6 +65,8 @@ struct Open {
     epoch: Option<u32>,
     kernel: u32,
     user: u32,
+    /// Instruction pointer, for a stack of one frame if no half comes; 0 if unknown.
+    ip: u64,
     /// Another ticket with the same time and thread.
     twin: Option<u32>,
 }
@@ -76,6 +78,7 @@ struct Provisional {
     epoch: u32,
     kernel: u32,
     user: u32,
+    leaf_only: bool,
 }
 
 /// Stacks of the trace.
@@ -109,12 +112,14 @@ const ANY_TID: u32 = u32::MAX;
 impl Stacks {
     /// A ticket for the stack of `record`. `tid`: the thread that the stack record will name; for context
     /// switches that is the new thread. `utid` is its instance, `epoch` that of its process.
+    /// `ip` makes a stack of one frame where none was recorded.
     pub(crate) fn ticket(
         &mut self,
         record: &Record<'_>,
         tid: Option<u32>,
         utid: Option<u32>,
         epoch: Option<u32>,
+        ip: u64,
         ns: i64,
     ) -> i32 {
         let ticket = self.tickets.len() as u32;
@@ -124,7 +129,7 @@ impl Stacks {
         self.tickets.push(NO_PART);
         let tid = tid.unwrap_or(ANY_TID);
         let utid = utid.unwrap_or(NO_PART);
-        let mut open = Open { ticket, utid, epoch, kernel: NO_PART, user: NO_PART, twin: None };
+        let mut open = Open { ticket, utid, epoch, kernel: NO_PART, user: NO_PART, ip, twin: None };
         let key = (record.ticks, tid);
         for item in record.ext_items() {
             self.item(&item, record, key, &mut open);
@@ -278,13 +283,18 @@ impl Stacks {
             }
             self.queue.pop_front();
             let Some(open) = self.open.remove(&(ticks, tid)) else { continue };
+            let mut open = open;
+            let leaf_only = open.kernel == NO_PART && open.user == NO_PART;
+            if leaf_only && open.ip != 0 {
+                open.user = self.part(&[open.ip]);
+            }
             if open.kernel == NO_PART && open.user == NO_PART {
                 continue;
             }
             let upid = threads.get(open.utid).and_then(|t| t.upid);
             let epoch = open.epoch.unwrap_or_else(|| upid.map_or(0, |u| images.epoch(Some(u))));
             let upid = upid.unwrap_or(NO_PART);
-            let stack = Provisional { upid, epoch, kernel: open.kernel, user: open.user };
+            let stack = Provisional { upid, epoch, kernel: open.kernel, user: open.user, leaf_only };
             let next = self.provisional.len() as u32;
             let number = *self.known.entry(stack).or_insert(next);
             if number == next {
@@ -299,7 +309,12 @@ impl Stacks {
     }
 
     /// Ends the pass: closes all tickets and merges stacks that turned out to be equal.
-    pub(crate) fn finish(&mut self, threads: &Threads, images: &Images, ledger: &mut Ledger) -> FinishedStacks {
+    pub(crate) fn finish(
+        &mut self,
+        threads: &Threads,
+        images: &Images,
+        ledger: &mut Ledger,
+    ) -> FinishedStacks {
         self.close(i64::MAX, threads, images);
         self.open = HashMap::default();
         self.queue = VecDeque::new();
@@ -328,6 +343,7 @@ impl Stacks {
                         epoch: stack.epoch,
                         kernel: stack.kernel,
                         user: stack.user,
+                        leaf_only: stack.leaf_only,
                     });
                     (stacks.len() - 1) as u32
                 }))
@@ -361,6 +377,8 @@ pub struct DistinctStack {
     pub upid: Option<u32>,
     /// Epoch of the process's address space, see [`super::image::Images::epoch`].
     pub epoch: u32,
+    /// No stack was recorded: the only frame is the instruction pointer.
+    pub leaf_only: bool,
     pub(crate) kernel: u32,
     pub(crate) user: u32,
 }

@@ -119,7 +119,13 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         EXTENSION => {
             facts.group_masks_known = true;
             const NAMES: [&str; 8] = [
-                "GroupMask1", "GroupMask2", "GroupMask3", "GroupMask4", "GroupMask5", "GroupMask6", "GroupMask7",
+                "GroupMask1",
+                "GroupMask2",
+                "GroupMask3",
+                "GroupMask4",
+                "GroupMask5",
+                "GroupMask6",
+                "GroupMask7",
                 "GroupMask8",
             ];
             for (mask, name) in facts.group_masks.iter_mut().zip(NAMES) {

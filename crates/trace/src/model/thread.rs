@@ -143,7 +143,8 @@ impl Threads {
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let fields = event.fields();
     let ns = event.ns;
-    let (Some(pid), Some(tid)) = (fields.u32("ProcessId|ProcessID"), fields.u32("TThreadId|ThreadId|ThreadID"))
+    let (Some(pid), Some(tid)) =
+        (fields.u32("ProcessId|ProcessID"), fields.u32("TThreadId|ThreadId|ThreadID"))
     else {
         cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;

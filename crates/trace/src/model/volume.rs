@@ -40,7 +40,8 @@ impl Volumes {
     pub fn drive_path(&self, path: &str) -> String {
         let lower = path.to_lowercase();
         for (device, drive) in &self.map {
-            if lower.len() == path.len() && lower.starts_with(device.as_str())
+            if lower.len() == path.len()
+                && lower.starts_with(device.as_str())
                 && let Some(rest) = path.get(device.len()..)
             {
                 return format!("{drive}{rest}");

@@ -1,0 +1,420 @@
+//! `etwhy dump`: rows of a table, filtered, sorted, cut.
+
+use super::Command;
+use crate::exit::Exit;
+use crate::open::{Analysed, TraceArgs};
+use crate::report::terminal::{color, out, width};
+use anyhow::{Context as _, bail};
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_export::Format;
+use etwhy_table::{
+    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Memory, Pattern, Predicate, Role, Selection,
+    SortKey, Table, TableSpec, Unit, Value,
+};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "dump",
+    about: "Rows of a table: filter, sort, top-N, as table, CSV, JSON or Parquet",
+    long_about: "Prints rows of a table of the trace. `etwhy dump --list` names the tables, `etwhy dump TABLE --help-table` \
+                 explains its columns.\n\n\
+                 Filters: `;` separates, `!` excludes, `*` and `?` are wildcards, case does not matter. Numbers take \
+                 =, !=, <, <=, >, >= and ranges (1..5), with units (10ms, 4KiB); a time or size column can be asked \
+                 in any unit (dur_us, dur_ms, size_mb).",
+    examples: "Examples:\n  etwhy dump process trace.etl --columns name,pid,command_line\n  \
+               etwhy dump sample trace.etl --process 'chrome;!4711' --from 2s --to 3s --top 100\n  \
+               etwhy dump disk_io trace.etl --where 'dur_us>100' --sort -dur_ms --top 20\n  \
+               etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
+               etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
+               etwhy dump sample trace.etl --format parquet -o samples.parquet",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Table to print
+    #[arg(value_name = "TABLE", required_unless_present = "list")]
+    table: Option<String>,
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Only rows of these processes, by name or id: 'chrome;!4711'
+    #[arg(long, value_name = "FILTER")]
+    process: Option<String>,
+    /// Only rows at or after this time since the start (e.g. 1.5s, 200ms)
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only rows before this time
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// Conditions that all must hold: 'col=pattern', 'cpu_ms>=100', 'dur_us>100'
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+    /// Sort by these columns, `-` in front for largest first
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', allow_hyphen_values = true)]
+    sort: Vec<String>,
+    /// At most this many rows
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// At most N rows for each value of a column, e.g. process=3 (3 if no number is given)
+    #[arg(long, value_name = "COLUMN[=N]")]
+    top_per: Option<String>,
+    /// Columns to print: 'ts_s,process,*' or '!stack_id'
+    #[arg(long, value_name = "LIST")]
+    columns: Option<String>,
+    /// Count times from the first mark whose text matches
+    #[arg(long, value_name = "MARK")]
+    zero: Option<String>,
+    /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Addresses and codes as hex in CSV and JSON
+    #[arg(long)]
+    hex: bool,
+    /// Name the tables
+    #[arg(long)]
+    list: bool,
+    /// Explain the table's columns
+    #[arg(long)]
+    help_table: bool,
+}
+
+fn specs() -> impl Iterator<Item = &'static TableSpec> {
+    etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied())
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let mut out = out();
+    if args.list {
+        let mut all: Vec<_> = specs().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        for spec in all {
+            writeln!(out, "{:<16} {}", spec.name, spec.title)?;
+        }
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let name = args.table.clone().unwrap_or_default();
+    let Some(spec) = specs().find(|s| s.name.eq_ignore_ascii_case(&name)) else {
+        let known: Vec<&str> = specs().map(|s| s.name.as_ref()).collect();
+        bail!("there is no table `{name}`; there are: {}", known.join(", "));
+    };
+    if args.help_table {
+        writeln!(out, "{}", spec.manual())?;
+        for column in spec.columns.iter() {
+            writeln!(out, "  {:<22} {:<10} {}", column.name, column.unit.name(), column.doc)?;
+        }
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let format = chosen_format(&args)?;
+    let mut tables: BTreeSet<String> =
+        ["process", "thread", "ledger"].iter().map(|t| (*t).to_owned()).collect();
+    tables.insert(spec.name.to_string());
+    for column in spec.columns.iter() {
+        match column.role {
+            Role::Stack | Role::Frame => tables.insert("stack".to_owned()),
+            Role::Id if column.name == "file_id" => tables.insert("file".to_owned()),
+            _ => false,
+        };
+    }
+    if args.zero.is_some() {
+        tables.insert("mark".to_owned());
+    }
+    let analysed = args.trace.open()?.analyse(Some(tables))?;
+    write(&args, &analysed, spec, format, &mut out)?;
+    out.flush()?;
+    for line in ledger_hints(&analysed) {
+        eprintln!("etwhy: {line}");
+    }
+    Ok(analysed.exit)
+}
+
+/// What went wrong, in a line each: results on standard output stay clean.
+fn ledger_hints(analysed: &Analysed) -> Vec<String> {
+    let worst = |severity: &str| severity == "error" || severity == "data_loss";
+    crate::report::quality::anomalies(&analysed.output.db)
+        .into_iter()
+        .filter(|(severity, ..)| worst(severity))
+        .map(|(_, count, name, meaning)| format!("{count} x {name}: {meaning}"))
+        .collect()
+}
+
+fn chosen_format(args: &Args) -> anyhow::Result<&'static Format> {
+    let format = match (&args.format, &args.output) {
+        (Some(name), _) => Format::by_name(name)?,
+        (None, Some(path)) => Format::by_path(path).unwrap_or(Format::by_name("csv")?),
+        (None, None) => Format::by_name("table")?,
+    };
+    if format.binary && args.output.is_none() && std::io::stdout().is_terminal() {
+        bail!("{} is no text for a terminal; write it to a file with -o", format.name);
+    }
+    Ok(format)
+}
+
+fn write(
+    args: &Args,
+    analysed: &Analysed,
+    spec: &'static TableSpec,
+    format: &'static Format,
+    out: &mut (impl Write + Send),
+) -> anyhow::Result<()> {
+    let db = &analysed.output.db;
+    let table = db.get(&spec.name).context("the pass made no such table")?;
+    let zero = zero(args, db)?;
+    let named = with_names(db, table, args, zero)?;
+    let spec = named.spec().clone();
+    let mut predicates = Vec::new();
+    for condition in &args.conditions {
+        predicates.push(Predicate::parse(condition, &spec)?);
+    }
+    let mut selection = Selection::all(&named).filter(&predicates);
+    let keys = args.sort.iter().map(|k| SortKey::parse(k, &spec)).collect::<Result<Vec<_>, _>>()?;
+    let per = args.top_per.as_deref().map(|text| top_per(text, &spec)).transpose()?;
+    let matching = selection.len();
+    let limit = if per.is_none() { args.top } else { None };
+    if !keys.is_empty() {
+        selection = selection.sort(&keys, limit);
+    }
+    if let Some((column, n)) = &per {
+        selection = selection.top_per(column, *n);
+    }
+    if let Some(n) = args.top {
+        selection = selection.top(n);
+    }
+    if let Some(list) = &args.columns {
+        selection = selection.columns(list)?;
+    }
+    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    let options = etwhy_export::Options {
+        width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+        color: args.output.is_none() && color(),
+        sanitize: to_terminal,
+        hex: args.hex,
+        total_rows: Some(matching),
+    };
+    match &args.output {
+        Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
+        None => (format.write)(&selection, &options, out)?,
+    }
+    Ok(())
+}
+
+fn top_per(text: &str, spec: &TableSpec) -> anyhow::Result<(ColumnRef, usize)> {
+    let (column, n) = match text.split_once('=') {
+        Some((column, n)) => (column, n.parse().with_context(|| format!("`{n}` in --top-per is no number"))?),
+        None => (text, 3),
+    };
+    Ok((ColumnRef::find(column, spec)?, n))
+}
+
+/// The time of the mark that `--zero` names.
+fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
+    let Some(wanted) = &args.zero else { return Ok(0) };
+    let marks = db.get("mark").context("the pass made no table `mark`")?;
+    let pattern = Pattern::parse(wanted);
+    let found =
+        (0..marks.rows() as u32).find(|&row| marks.text(row, "text").is_some_and(|t| pattern.matches(t)));
+    let Some(row) = found else {
+        let known: BTreeSet<&str> =
+            (0..marks.rows() as u32).filter_map(|r| marks.text(r, "text")).take(20).collect();
+        bail!("no mark matches `{wanted}`; marks of this trace: {}", Vec::from_iter(known).join(", "));
+    };
+    Ok(marks.i64(row, "ts_ns").unwrap_or(0))
+}
+
+/// A moment such as `1.5s` or `200ms`, seconds without a unit.
+fn moment(text: &str) -> anyhow::Result<i64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    let number: f64 =
+        digits.trim().parse().with_context(|| format!("`{text}` is no time; try 1.5s or 200ms"))?;
+    let factor = match text.get(digits.len()..).unwrap_or("") {
+        "" | "s" => 1e9,
+        "ms" => 1e6,
+        "us" | "µs" => 1e3,
+        "ns" => 1.0,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        unit => bail!("unknown unit `{unit}` in `{text}`; known: ns us ms s m h"),
+    };
+    Ok((number * factor) as i64)
+}
+
+/// What a name column is made from.
+enum Name {
+    Process(usize),
+    Thread(usize),
+    File(usize),
+    Stack(usize),
+}
+
+/// The rows in range and of the wanted processes, with names beside the numbers: `process`, `tid`, `file`, `leaf`.
+fn with_names(db: &Database, table: &Table, args: &Args, zero: i64) -> anyhow::Result<Table> {
+    let spec = table.spec();
+    let own = |name: &str| spec.column_index(name).is_some();
+    let text = |name: &'static str, role, doc: &'static str| ColumnSpec {
+        name: name.into(),
+        ty: ColumnType::Text,
+        unit: Unit::None,
+        role,
+        doc: doc.into(),
+        nullable: true,
+    };
+    let mut added = Vec::new();
+    let mut columns = Vec::new();
+    for (number, column) in spec.columns.iter().enumerate() {
+        columns.push(column.clone());
+        let name = match column.role {
+            Role::Process if spec.name != "process" && !own("process") => Name::Process(number),
+            Role::Thread if spec.name != "thread" && !own("tid") => Name::Thread(number),
+            Role::Stack if spec.name != "stack" && spec.name != "stack_frame" => Name::Stack(number),
+            Role::Id if column.name == "file_id" && spec.name != "file" => Name::File(number),
+            _ => continue,
+        };
+        columns.push(match name {
+            Name::Process(_) => text("process", Role::Name, "Name and id of the process."),
+            Name::Thread(_) => ColumnSpec { ty: ColumnType::I32, ..text("tid", Role::Tid, "Thread id.") },
+            Name::File(_) => text("path", Role::Path, "Path of the file."),
+            Name::Stack(_) => text("leaf", Role::Name, "Innermost frame of the stack."),
+        });
+        added.push(name);
+    }
+    let time =
+        spec.columns.iter().position(|c| c.role == Role::Time && Some(&c.name) == spec.sorted_by.as_ref());
+    let time = time.or_else(|| spec.columns.iter().position(|c| c.role == Role::Time));
+    let from = args.from.as_deref().map(moment).transpose()?.map(|t| t.saturating_add(zero));
+    let to = args.to.as_deref().map(moment).transpose()?.map(|t| t.saturating_add(zero));
+    if (from.is_some() || to.is_some()) && time.is_none() {
+        bail!("table `{}` has no time, so --from and --to say nothing", spec.name);
+    }
+    let names = etwhy_query::operators::process_names(db);
+    let process_column = spec.columns.iter().position(|c| c.role == Role::Process);
+    let wanted = args.process.as_deref().map(|filter| wanted_processes(&names, filter));
+    if wanted.is_some() && process_column.is_none() {
+        bail!("table `{}` has no process column, so --process says nothing", spec.name);
+    }
+    let shown: Vec<String> = names.iter().map(|(name, pid)| format!("{name} ({pid})")).collect();
+    let times: Vec<bool> = spec.columns.iter().map(|c| c.role == Role::Time).collect();
+    let mut builder =
+        AdHocBuilder::new(TableSpec { columns: columns.into(), ..spec.clone() }, &Memory::unlimited());
+    let lookup = Lookup { shown, threads: db.get("thread"), files: db.get("file"), stacks: db.get("stack") };
+    let mut cells: Vec<Value<'_>> = Vec::new();
+    for row in 0..table.rows() as u32 {
+        let number = |column: usize| match table.cell(row, column) {
+            Value::I64(n) => Some(n),
+            _ => None,
+        };
+        if let Some(time) = time {
+            let at = number(time);
+            if from.is_some_and(|f| at.is_none_or(|a| a < f)) || to.is_some_and(|t| at.is_none_or(|a| a >= t))
+            {
+                continue;
+            }
+        }
+        if let (Some(wanted), Some(column)) = (&wanted, process_column) {
+            let hit =
+                number(column).and_then(|p| usize::try_from(p).ok()).and_then(|p| wanted.get(p).copied());
+            if hit != Some(true) {
+                continue;
+            }
+        }
+        cells.clear();
+        let mut next = added.iter().peekable();
+        for column in 0..spec.columns.len() {
+            let cell = table.cell(row, column);
+            cells.push(match cell {
+                Value::I64(n) if times.get(column) == Some(&true) => Value::I64(n.saturating_sub(zero)),
+                cell => cell,
+            });
+            if let Some(name) = next.next_if(|n| n.column() == column) {
+                cells.push(lookup.cell(name, number(column)));
+            }
+        }
+        builder.push(&cells)?;
+    }
+    Ok(builder.finish()?)
+}
+
+impl Name {
+    fn column(&self) -> usize {
+        match self {
+            Name::Process(c) | Name::Thread(c) | Name::File(c) | Name::Stack(c) => *c,
+        }
+    }
+}
+
+struct Lookup<'d> {
+    shown: Vec<String>,
+    threads: Option<&'d Table>,
+    files: Option<&'d Table>,
+    stacks: Option<&'d Table>,
+}
+
+impl Lookup<'_> {
+    fn cell(&self, name: &Name, id: Option<i64>) -> Value<'_> {
+        let Some(id) = id.and_then(|id| u32::try_from(id).ok()) else { return Value::Null };
+        match name {
+            Name::Process(_) => self.shown.get(id as usize).map_or(Value::Null, |t| Value::Text(t)),
+            Name::Thread(_) => self.threads.and_then(|t| t.i64(id, "tid")).map_or(Value::Null, Value::I64),
+            Name::File(_) => self.files.and_then(|t| t.text(id, "path")).map_or(Value::Null, Value::Text),
+            Name::Stack(_) => self.stacks.and_then(|t| t.text(id, "leaf")).map_or(Value::Null, Value::Text),
+        }
+    }
+}
+
+/// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
+/// and with its id in brackets.
+fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
+    let items: Vec<(bool, Pattern, Option<i64>)> = filter
+        .split(';')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+        .map(|item| {
+            let (exclude, item) = item.strip_prefix('!').map_or((false, item), |rest| (true, rest));
+            (exclude, Pattern::parse(item), item.parse().ok())
+        })
+        .collect();
+    let any_positive = items.iter().any(|(exclude, ..)| !exclude);
+    names
+        .iter()
+        .map(|(name, pid)| {
+            let bare = name.strip_suffix(".exe").unwrap_or(name);
+            let forms = [name.clone(), bare.to_owned(), format!("{name}({pid})"), format!("{name} ({pid})")];
+            let hit = |(_, pattern, id): &&(bool, Pattern, Option<i64>)| {
+                *id == Some(*pid) || forms.iter().any(|form| pattern.matches(form))
+            };
+            let excluded = items.iter().filter(|i| i.0).any(|i| hit(&i));
+            let included = !any_positive || items.iter().filter(|i| !i.0).any(|i| hit(&i));
+            included && !excluded
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("1.5s").ok(), Some(1_500_000_000));
+        assert_eq!(moment("200ms").ok(), Some(200_000_000));
+        assert_eq!(moment("2").ok(), Some(2_000_000_000));
+        assert!(moment("soon").is_err());
+    }
+
+    #[test]
+    fn process_filters() {
+        let names = [("chrome.exe", 10), ("chrome.exe", 11), ("cmd.exe", 12)].map(|(n, p)| (n.to_owned(), p));
+        assert_eq!(wanted_processes(&names, "chrome"), [true, true, false]);
+        assert_eq!(wanted_processes(&names, "chrome;!11"), [true, false, false]);
+        assert_eq!(wanted_processes(&names, "12"), [false, false, true]);
+        assert_eq!(wanted_processes(&names, "!c*(1?)"), [false, false, false]);
+        assert_eq!(wanted_processes(&names, "CHROME.EXE(10)"), [true, false, false]);
+    }
+}

@@ -1,0 +1,195 @@
+//! `etwhy info`: what a trace holds.
+
+use super::Command;
+use crate::exit::Exit;
+use crate::open::TraceArgs;
+use crate::report::terminal::{out, width};
+use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_export::{bytes, duration_ns, sanitize, text, thousands};
+use etwhy_table::{Database, Table, Value};
+use serde_json::json;
+use std::io::Write;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "info",
+    about: "What a trace holds: machine, session, losses, counts per kind of event",
+    long_about: "Reads the trace once and prints the machine, the recording session, what was lost, and how many \
+                 events of each kind it holds and who can read them.",
+    examples: "Examples:\n  etwhy info trace.etl\n  etwhy info trace.etl --json | jq .records\n  \
+               etwhy info --by provider trace.etl",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Show at most this many kinds of events (0: all)
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    top: usize,
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let opened = args.trace.open()?;
+    let names = ["trace", "event_type", "ledger", "logger"];
+    let analysed = opened.analyse(Some(names.iter().map(|n| (*n).to_owned()).collect()))?;
+    let db = &analysed.output.db;
+    let mut out = out();
+    if args.json {
+        json_report(&mut out, &analysed)?;
+    } else {
+        human_report(&mut out, db, &analysed.output.stats, args.top)?;
+    }
+    out.flush()?;
+    Ok(analysed.exit)
+}
+
+/// A cell as JSON.
+fn json_value(value: Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::I64(n) => n.into(),
+        Value::F64(n) => n.into(),
+        Value::Bool(b) => b.into(),
+        Value::Text(t) => t.into(),
+    }
+}
+
+/// A table as a list of JSON objects.
+fn json_rows(table: Option<&Table>) -> Vec<serde_json::Value> {
+    let Some(table) = table else { return Vec::new() };
+    (0..table.rows() as u32)
+        .map(|row| {
+            let columns = table.spec().columns.iter().enumerate();
+            let fields = columns.map(|(n, column)| (column.name.to_string(), json_value(table.cell(row, n))));
+            serde_json::Value::Object(fields.collect())
+        })
+        .collect()
+}
+
+fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow::Result<()> {
+    let db = &analysed.output.db;
+    let files = json_rows(db.get("trace"));
+    let sum = |key: &str| files.iter().filter_map(|f| f.get(key)?.as_i64()).sum::<i64>();
+    let report = json!({
+        "records": analysed.output.stats.records,
+        "record_bytes": analysed.output.stats.bytes,
+        "buffers": sum("buffers"),
+        "compressed_buffers": sum("compressed_buffers"),
+        "events_lost": sum("events_lost"),
+        "buffers_lost": sum("buffers_lost"),
+        "duration_ns": files.first().and_then(|f| f.get("duration_ns")),
+        "files": files,
+        "event_types": json_rows(db.get("event_type")),
+        "loggers": json_rows(db.get("logger")),
+        "ledger": json_rows(db.get("ledger")),
+    });
+    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn human_report(
+    out: &mut impl Write,
+    db: &Database,
+    stats: &etwhy_etl::read::WalkStats,
+    top: usize,
+) -> anyhow::Result<()> {
+    let trace = db.get("trace").context("the pass made no table `trace`")?;
+    for row in 0..trace.rows() as u32 {
+        file_lines(out, trace, row)?;
+    }
+    writeln!(
+        out,
+        "Records      {} in {} of records",
+        thousands(stats.records.into()),
+        bytes(stats.bytes as i64)
+    )?;
+    crate::report::quality::ledger_lines(out, db, width())?;
+    writeln!(out)?;
+    types(out, db, top)
+}
+
+fn file_lines(out: &mut impl Write, trace: &Table, row: u32) -> anyhow::Result<()> {
+    let text = |column: &str| {
+        trace.text(row, column).map(|t| sanitize(&t.replace('\n', "; ")).into_owned()).unwrap_or_default()
+    };
+    let number = |column: &str| trace.i64(row, column).unwrap_or(0);
+    let flag = |column: &str| trace.value(row, column) == Value::Bool(true);
+    let mut line = |name: &str, value: String| -> anyhow::Result<()> {
+        if !value.trim().is_empty() {
+            for (n, part) in text::wrap(&value, width().saturating_sub(13).max(20)).into_iter().enumerate() {
+                writeln!(out, "{:<12} {part}", if n == 0 { name } else { "" })?;
+            }
+        }
+        Ok(())
+    };
+    line("File", format!("{} ({})", text("file"), bytes(number("size_bytes"))))?;
+    line("Windows", format!("{} {} {}", text("os"), text("product"), text("build_lab")))?;
+    line("Computer", [text("computer"), text("platform")].join("  "))?;
+    let memory = trace.i64(row, "memory_bytes").map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
+    line(
+        "Processors",
+        format!(
+            "{}{}, {} MHz{memory}",
+            number("cpus"),
+            prefixed(" x ", &text("processor")),
+            number("cpu_mhz")
+        ),
+    )?;
+    line("Disks", text("disks"))?;
+    line("Network", text("nics"))?;
+    line("Session", format!("{}  {}", text("session"), text("log_file")))?;
+    let bias = number("time_zone_bias_min");
+    let zone = format!("UTC{:+03}:{:02}", -bias / 60, bias.abs() % 60);
+    line("Start", format!("{} UTC (machine at {zone})", text("start_utc")))?;
+    line("Duration", duration_ns(number("duration_ns")))?;
+    line("Clock", format!("{}, {} Hz", text("clock"), thousands(number("clock_hz").into())))?;
+    line("Mode", text("log_mode"))?;
+    let state = match (flag("merged"), flag("finalised")) {
+        (true, _) => "merged",
+        (_, true) => "raw",
+        _ => "raw, never finalised",
+    };
+    line(
+        "Buffers",
+        format!(
+            "{} of {} ({} compressed), {state}, {} session(s)",
+            thousands(number("buffers").into()),
+            bytes(number("buffer_size_bytes")),
+            thousands(number("compressed_buffers").into()),
+            number("sessions")
+        ),
+    )?;
+    line(
+        "Lost",
+        format!("{} events, {} buffers", thousands(number("events_lost").into()), number("buffers_lost")),
+    )?;
+    line("Keywords", text("kernel_keywords"))
+}
+
+fn prefixed(prefix: &str, value: &str) -> String {
+    if value.is_empty() { String::new() } else { format!("{prefix}{value}") }
+}
+
+fn types(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
+    let table = db.get("event_type").context("the pass made no table `event_type`")?;
+    let spec = table.spec();
+    let key = etwhy_table::SortKey::parse("-count", spec)?;
+    let limit = if top == 0 { table.rows() } else { top };
+    let selection = etwhy_table::Selection::all(table)
+        .sort(&[key], Some(limit))
+        .columns("count,bytes,provider,name,id,version,decoded_by")?;
+    let format = etwhy_export::Format::by_name("table")?;
+    let options = crate::report::terminal::options(Some(table.rows()));
+    let mut buffer = Vec::new();
+    (format.write)(&selection, &options, &mut buffer)?;
+    out.write_all(&buffer)?;
+    Ok(())
+}

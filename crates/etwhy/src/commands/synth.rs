@@ -1,0 +1,74 @@
+//! `etwhy synth`: a scenario as a trace.
+
+use super::Command;
+use crate::exit::Exit;
+use crate::progress::Bar;
+use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
+use std::path::PathBuf;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "synth",
+    about: "Write a scenario (a text file) as an .etl trace with known truth",
+    long_about: "Writes a trace from a scenario: a TOML file with a machine, processes, images and events. Beside the \
+                 trace stand its symbols (symbols/name.pdb/GUIDAGE/name.sym) and the truth (name.truth.json). \
+                 docs/scenarios.md explains the format.",
+    examples: "Examples:\n  etwhy synth scenario.toml -o trace.etl\n  etwhy synth scenario.toml -o big.etl --size 1GB\n  \
+               etwhy synth --demo -o demo.etl\n  etwhy synth --demo --print",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO", required_unless_present = "demo")]
+    scenario: Option<PathBuf>,
+    /// Use the built-in demonstration scenario
+    #[arg(long)]
+    demo: bool,
+    /// Trace to write (default: the scenario's name with .etl)
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Repeat the scenario's load until the trace has about this size
+    #[arg(long, value_name = "SIZE", value_parser = crate::open::size)]
+    size: Option<u64>,
+    /// Print the scenario's text instead of writing a trace
+    #[arg(long)]
+    print: bool,
+    /// Show no progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let (text, name) = match &args.scenario {
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+            (text, path.display().to_string())
+        }
+        None => (etwhy_synth::DEMO.to_owned(), "demo.toml".to_owned()),
+    };
+    if args.print {
+        print!("{text}");
+        return Ok(Exit::Done);
+    }
+    let mut scenario = etwhy_synth::Scenario::parse(&text, &name)?;
+    if let Some(bytes) = args.size {
+        scenario.scale_to_bytes(bytes)?;
+    }
+    let output = args.output.unwrap_or_else(|| PathBuf::from(&name).with_extension("etl"));
+    let bar = Bar::new("writing", args.quiet);
+    let report =
+        etwhy_synth::write(&scenario, &output, &mut |done| bar.set(done, args.size.unwrap_or(done)))?;
+    drop(bar);
+    println!(
+        "{}: {} records, {}",
+        output.display(),
+        report.records,
+        etwhy_export::bytes(report.bytes as i64)
+    );
+    Ok(Exit::Done)
+}

@@ -1,0 +1,74 @@
+//! `etwhy why`: the verdict.
+
+use super::Command;
+use crate::exit::Exit;
+use crate::open::TraceArgs;
+use crate::report::terminal::out;
+use crate::report::why::{self, Verdict};
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_query::cpu::{Scope, Top};
+use std::io::Write;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "why",
+    about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be told",
+    long_about: "Reads the trace once and prints first how good it is, then which processes, modules, functions and \
+                 stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
+                 recording would.",
+    examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  \
+               etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Rows per list
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// Frames per stack (0: all)
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    frames: usize,
+}
+
+/// Tables that the verdict reads.
+const TABLES: [&str; 16] = [
+    "trace",
+    "event_type",
+    "ledger",
+    "logger",
+    "process",
+    "thread",
+    "image",
+    "sample",
+    "stack",
+    "disk_io",
+    "file",
+    "clr_gc",
+    "clr_exception",
+    "clr_jit",
+    "clr_contention",
+    "mark",
+];
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let opened = args.trace.open()?;
+    let analysed = opened.analyse(Some(TABLES.iter().map(|t| (*t).to_owned()).collect()))?;
+    let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
+    let verdict = Verdict::of(&analysed.output, &Scope::default(), top);
+    let mut out = out();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &verdict).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        why::print(&mut out, &verdict, args.frames)?;
+    }
+    out.flush()?;
+    Ok(analysed.exit)
+}

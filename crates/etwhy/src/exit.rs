@@ -1,0 +1,66 @@
+//! Exit codes.
+
+use etwhy_etl::{Ledger, Severity, Stage};
+use std::process::ExitCode;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    Done = 0,
+    /// Done in part: the ledger says what is missing.
+    InPart = 1,
+    /// The command line or the input made no sense.
+    WrongUse = 2,
+    /// The input is no trace.
+    NotATrace = 3,
+    /// The input is newer than this program.
+    TooNew = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// The exit code of a run that ended with this ledger. What the recording session lost is a fact of the
+/// trace, not a failure of the run.
+pub fn of_ledger(ledger: &Ledger) -> Exit {
+    let missing = ledger.entries().any(|entry| match entry.anomaly.severity {
+        Severity::Error => true,
+        Severity::DataLoss => matches!(entry.anomaly.stage, Stage::Input | Stage::Read),
+        _ => false,
+    });
+    if missing { Exit::InPart } else { Exit::Done }
+}
+
+/// The exit code of an error.
+pub fn of_error(error: &anyhow::Error) -> Exit {
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<etwhy_etl::Error>() {
+            return match error {
+                etwhy_etl::Error::NotATrace { .. } => Exit::NotATrace,
+                etwhy_etl::Error::TooNew { .. } => Exit::TooNew,
+                etwhy_etl::Error::Io { .. } => Exit::WrongUse,
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {
+            use etwhy_input::InputError::{Damaged, NoTraceInArchive, NoTraceInFolder, NotATrace};
+            let no_trace = matches!(
+                error,
+                NotATrace { .. } | NoTraceInFolder { .. } | NoTraceInArchive { .. } | Damaged { .. }
+            );
+            return if no_trace { Exit::NotATrace } else { Exit::WrongUse };
+        }
+    }
+    Exit::WrongUse
+}
+
+/// True when the reader of our output went away: that is success.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+            || cause.downcast_ref::<etwhy_export::ExportError>().is_some_and(|e| e.is_closed_pipe())
+    })
+}

@@ -1,0 +1,226 @@
+//! What all commands that read traces share: their arguments, opening, the pass.
+
+use crate::exit::{self, Exit};
+use crate::progress::Bar;
+use anyhow::Context as _;
+use etwhy_decode::{Decoder, DecoderOptions};
+use etwhy_etl::Ledger;
+use etwhy_etl::read::{EtlFile, OpenOptions};
+use etwhy_input::{InputFile, InputOptions};
+use etwhy_table::Memory;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Which traces, and how to read them.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TraceArgs {
+    /// Traces: .etl files, .zip, .7z, .gz, .zst or .diagsession with traces inside, folders of segments, or
+    /// - for standard input. Several are read as one
+    #[arg(value_name = "TRACE", required_unless_present = "demo")]
+    pub traces: Vec<PathBuf>,
+    /// Use the demonstration trace that is built into the program
+    #[arg(long)]
+    pub demo: bool,
+    /// Folders of symbol files in store layout (name.pdb/GUIDAGE/name.sym); a folder `symbols` beside the
+    /// trace is used by itself
+    #[arg(long, value_name = "DIR")]
+    pub symbols: Vec<PathBuf>,
+    /// Folders or files of provider manifests (.man, .xml)
+    #[arg(long, value_name = "DIR")]
+    pub manifests: Vec<PathBuf>,
+    /// Folders or files of WPP message formats (.tmf)
+    #[arg(long, value_name = "DIR")]
+    pub tmf: Vec<PathBuf>,
+    /// Keep at most this much of the tables in memory, the rest in temporary files (e.g. 2GB)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Threads to use (default: all processors)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub temp_dir: Option<PathBuf>,
+    /// Most bytes that archives may unpack to
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_unpacked: Option<u64>,
+    /// Most times that an archive may grow by unpacking
+    #[arg(long, value_name = "N")]
+    pub max_unpack_ratio: Option<u64>,
+    /// Look for traces in folders inside folders too
+    #[arg(long)]
+    pub recursive: bool,
+    /// Read files in pieces of this size instead of mapping them (for files that change while they are read)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub chunk: Option<u64>,
+    /// Show no progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// A number of bytes with an optional unit, as `filter` understands it.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..).unwrap_or("").to_ascii_lowercase();
+    let number: f64 = digits.trim().parse().map_err(|_| format!("`{text}` is no size; try 512MB or 2GiB"))?;
+    let factor: f64 = match unit.as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" | "t" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("unknown unit `{unit}` in `{text}`; known: B KB MB GB TB KiB MiB GiB")),
+    };
+    if !(number >= 0.0 && number * factor < 1e18) {
+        return Err(format!("`{text}` is out of range"));
+    }
+    Ok((number * factor) as u64)
+}
+
+/// Opened traces.
+pub struct Opened {
+    /// The files.
+    pub files: Vec<EtlFile>,
+    /// What was found on the way.
+    pub ledger: Ledger,
+    /// Folders of symbols, the user's first.
+    pub symbols: Vec<PathBuf>,
+    /// Keeps unpacked files alive.
+    _inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    _demo: Option<tempfile::TempDir>,
+    memory: Memory,
+    decoder: Decoder,
+    quiet: bool,
+}
+
+impl TraceArgs {
+    /// Opens all traces. Files that are no traces are reported on standard error as long as one is.
+    ///
+    /// # Errors
+    /// If no trace can be opened.
+    pub fn open(&self) -> anyhow::Result<Opened> {
+        let mut ledger = Ledger::new();
+        let mut paths = self.traces.clone();
+        let demo = if self.demo { Some(write_demo()?) } else { None };
+        if let Some(folder) = &demo {
+            paths = vec![folder.path().join("demo.etl")];
+        }
+        let mut options = InputOptions {
+            temp_dir: self.temp_dir.clone(),
+            recursive: self.recursive,
+            ..InputOptions::default()
+        };
+        options.max_unpacked_bytes = self.max_unpacked.unwrap_or(options.max_unpacked_bytes);
+        options.max_ratio = self.max_unpack_ratio.unwrap_or(options.max_ratio);
+        let bar = Bar::new("unpacking", self.quiet);
+        let mut progress =
+            |p: etwhy_input::Progress<'_>| bar.set(p.unpacked, p.claimed.unwrap_or(p.unpacked));
+        let inputs = etwhy_input::open(&paths, &options, &mut progress, &mut ledger)?;
+        drop(bar);
+        let open = OpenOptions { chunk: self.chunk.and_then(|c| usize::try_from(c).ok()) };
+        let mut files = Vec::new();
+        let mut refused = Vec::new();
+        for input in &inputs {
+            match EtlFile::open(&input.path, &input.shown, &open) {
+                Ok(file) => files.push(file),
+                Err(error) => refused.push(error),
+            }
+        }
+        if files.is_empty() {
+            let first = refused.into_iter().next();
+            return Err(
+                first.map_or_else(|| anyhow::anyhow!("there is no trace in what was given"), Into::into)
+            );
+        }
+        for error in refused {
+            eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+        }
+        let mut symbols = self.symbols.clone();
+        for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
+            if !symbols.contains(&dir) {
+                symbols.push(dir);
+            }
+        }
+        let decoder = Decoder::new(
+            &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
+            &mut ledger,
+        );
+        let memory = match self.memory {
+            Some(bytes) => Memory::with_budget(bytes, self.temp_dir.clone()),
+            None => Memory::unlimited(),
+        };
+        Ok(Opened {
+            files,
+            ledger,
+            symbols,
+            _inputs: inputs,
+            _demo: demo,
+            memory,
+            decoder,
+            quiet: self.quiet,
+        })
+    }
+}
+
+/// The demonstration scenario as a trace in a temporary folder.
+fn write_demo() -> anyhow::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder for the demonstration trace")?;
+    let scenario = etwhy_synth::Scenario::parse(etwhy_synth::DEMO, "demo")?;
+    etwhy_synth::write(&scenario, &folder.path().join("demo.etl"), &mut |_| {})?;
+    Ok(folder)
+}
+
+/// The result of a pass and how the run ends.
+pub struct Analysed {
+    /// Tables and ledger.
+    pub output: etwhy_trace::Output,
+    /// Exit code, unless something else goes wrong.
+    pub exit: Exit,
+    /// Keeps the files alive.
+    _opened: Vec<InputFile>,
+    _demo: Option<tempfile::TempDir>,
+}
+
+impl Opened {
+    /// Runs the analyses for `tables` (`None`: all that are not on demand).
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn analyse(self, tables: Option<BTreeSet<String>>) -> anyhow::Result<Analysed> {
+        let mut bar = Bar::new("reading", self.quiet);
+        let options = etwhy_trace::Options {
+            tables,
+            memory: self.memory.clone(),
+            symbols: self.symbols,
+            decoder: self.decoder,
+        };
+        let output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
+        drop(bar);
+        if let Some(failure) = self.memory.failure() {
+            eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+        }
+        let mut exit = exit::of_ledger(&output.ledger);
+        for error in self.files.iter().filter_map(EtlFile::newer_than_known) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&error.to_string()));
+            exit = Exit::TooNew;
+        }
+        Ok(Analysed { output, exit, _opened: self._inputs, _demo: self._demo })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("512MB"), Ok(512_000_000));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("100"), Ok(100));
+        assert!(size("many").is_err());
+        assert!(size("5 parsecs").is_err());
+    }
+}

@@ -1,0 +1,6 @@
+//! Reports in words.
+
+pub mod missing;
+pub mod quality;
+pub mod terminal;
+pub mod why;

@@ -1,0 +1,10 @@
+//! Questions over tables.
+//!
+//! An operator takes a [`Database`](etwhy_table::Database) and computes what SQL is slow at: CPU time folded
+//! along stacks, pauses, sums by key. Operators read tables and nothing else, so they work on an extract as
+//! they do on a trace.
+#![forbid(unsafe_code)]
+
+pub mod operators;
+
+pub use operators::{clr, cpu, disk};

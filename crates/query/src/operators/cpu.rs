@@ -1,0 +1,405 @@
+//! CPU time by process, module, function and stack, from samples.
+//!
+//! Exclusive time is that of the innermost frame; inclusive time counts a function once per sample however
+//! often it stands on the stack. Samples without a stack count for the place of their instruction pointer.
+//! Idle time is kept apart and is nobody's.
+
+use super::{for_each_batch, process_names};
+use etwhy_table::Database;
+use foldhash::HashMap;
+use serde::Serialize;
+
+/// Restricts an analysis to a part of the trace.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// First moment, ns.
+    pub from_ns: Option<i64>,
+    /// End, ns.
+    pub to_ns: Option<i64>,
+    /// Only these processes (`upid`), if given.
+    pub processes: Option<Vec<i64>>,
+}
+
+/// CPU time of something that can stand on a stack.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Cost {
+    /// Its name: module, `module!function`.
+    pub name: String,
+    /// Nanoseconds with it on the stack.
+    pub inclusive_ns: i64,
+    /// Nanoseconds in itself.
+    pub exclusive_ns: i64,
+    /// Its module's category in the knowledge base, if known.
+    pub category: Option<String>,
+}
+
+/// CPU time of a process.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProcessCost {
+    /// Instance (table `process`).
+    pub upid: i64,
+    /// Process id.
+    pub pid: i64,
+    /// Image name.
+    pub name: String,
+    /// Nanoseconds.
+    pub cpu_ns: i64,
+    /// Samples.
+    pub samples: i64,
+    /// Of these in the kernel.
+    pub kernel_ns: i64,
+    /// Modules, by exclusive time.
+    pub modules: Vec<Cost>,
+    /// Functions, by exclusive time.
+    pub functions: Vec<Cost>,
+}
+
+/// CPU time of a stack.
+#[derive(Clone, Debug, Serialize)]
+pub struct StackCost {
+    /// Stack (table `stack`).
+    pub stack_id: i64,
+    /// Image name of its process.
+    pub process: String,
+    /// Process id.
+    pub pid: i64,
+    /// Nanoseconds.
+    pub cpu_ns: i64,
+    /// Frames, innermost first.
+    pub frames: Vec<String>,
+}
+
+/// Where the CPU went.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Cpu {
+    /// Samples, idle ones included.
+    pub samples: i64,
+    /// CPU time of all processes.
+    pub busy_ns: i64,
+    /// Time of the idle threads.
+    pub idle_ns: i64,
+    /// Processors that samples came from.
+    pub cpus: i64,
+    /// Busy time of samples that have a stack.
+    pub with_stack_ns: i64,
+    /// Busy time whose innermost frame has a function name.
+    pub named_ns: i64,
+    /// Busy time in DPCs.
+    pub dpc_ns: i64,
+    /// Busy time in ISRs.
+    pub isr_ns: i64,
+    /// Processes by time.
+    pub processes: Vec<ProcessCost>,
+    /// Modules of all processes, by exclusive time.
+    pub modules: Vec<Cost>,
+    /// Functions of all processes, by exclusive time.
+    pub functions: Vec<Cost>,
+    /// Functions of all processes, by inclusive time.
+    pub inclusive: Vec<Cost>,
+    /// Stacks by time.
+    pub stacks: Vec<StackCost>,
+}
+
+/// How many rows of each list to keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Top {
+    /// Processes.
+    pub processes: usize,
+    /// Modules and functions per process.
+    pub per_process: usize,
+    /// Modules, functions and stacks of all.
+    pub overall: usize,
+}
+
+/// What is known of frames: dense numbers of their modules and functions.
+#[derive(Default)]
+struct Frames {
+    module: Vec<u32>,
+    function: Vec<u32>,
+    named: Vec<bool>,
+    modules: Vec<(String, Option<String>)>,
+    functions: Vec<(String, Option<String>)>,
+}
+
+impl Frames {
+    fn read(db: &Database) -> Frames {
+        let mut out = Frames::default();
+        let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
+        for_each_batch(db, "frame", ["module", "label", "function", "category"], |rows, columns| {
+            let [module, label, function, category] = columns;
+            for row in 0..rows {
+                let category = category.text(row).map(str::to_owned);
+                let module = module.text(row).unwrap_or("[unknown]");
+                let label = label.text(row).unwrap_or(module);
+                let number = |map: &mut HashMap<String, u32>, list: &mut Vec<_>, name: &str| {
+                    *map.entry(name.to_owned()).or_insert_with(|| {
+                        list.push((name.to_owned(), category.clone()));
+                        (list.len() - 1) as u32
+                    })
+                };
+                out.module.push(number(&mut modules, &mut out.modules, module));
+                // Without a name every address would be its own function; the module stands for them.
+                let named = function.text(row).is_some();
+                let text = if named { label.to_owned() } else { format!("{module}!?") };
+                out.function.push(number(&mut functions, &mut out.functions, &text));
+                out.named.push(named);
+            }
+        });
+        out
+    }
+}
+
+/// Sums of inclusive and exclusive time by number, with each number counted once per stack.
+#[derive(Default)]
+struct Sums {
+    inclusive: Vec<i64>,
+    exclusive: Vec<i64>,
+    last: Vec<u32>,
+}
+
+impl Sums {
+    fn new(n: usize) -> Sums {
+        Sums { inclusive: vec![0; n], exclusive: vec![0; n], last: vec![u32::MAX; n] }
+    }
+
+    fn add(&mut self, number: u32, stack: u32, leaf: bool, weight: i64) {
+        let at = number as usize;
+        let (Some(inclusive), Some(exclusive), Some(last)) =
+            (self.inclusive.get_mut(at), self.exclusive.get_mut(at), self.last.get_mut(at))
+        else {
+            return;
+        };
+        if *last != stack {
+            *last = stack;
+            *inclusive += weight;
+        }
+        if leaf {
+            *exclusive += weight;
+        }
+    }
+
+    /// The `n` largest by `key`.
+    fn top(&self, names: &[(String, Option<String>)], n: usize, by_inclusive: bool) -> Vec<Cost> {
+        let key = |i: usize| {
+            let sums = if by_inclusive { &self.inclusive } else { &self.exclusive };
+            sums.get(i).copied().unwrap_or(0)
+        };
+        let mut order: Vec<usize> = (0..names.len()).filter(|&i| key(i) > 0).collect();
+        order.sort_by(|&a, &b| key(b).cmp(&key(a)).then_with(|| names.get(a).cmp(&names.get(b))));
+        order
+            .into_iter()
+            .take(n)
+            .filter_map(|i| {
+                let (name, category) = names.get(i)?;
+                Some(Cost {
+                    name: name.clone(),
+                    inclusive_ns: self.inclusive.get(i).copied().unwrap_or(0),
+                    exclusive_ns: self.exclusive.get(i).copied().unwrap_or(0),
+                    category: category.clone(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Time per process before it is broken down.
+#[derive(Clone, Copy, Default)]
+struct Flat {
+    cpu_ns: i64,
+    samples: i64,
+    kernel_ns: i64,
+}
+
+/// Computes where the CPU went.
+pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
+    let names = process_names(db);
+    let idle: Vec<bool> = names.iter().map(|(_, pid)| *pid == 0).collect();
+    let mut out = Cpu::default();
+    // (process, stack) -> time, in the order of the samples.
+    let mut by_stack: HashMap<(i64, i64), i64> = HashMap::default();
+    let mut flat: HashMap<i64, Flat> = HashMap::default();
+    let mut cpus = std::collections::BTreeSet::new();
+    let columns = ["ts_ns", "cpu", "upid", "ip", "stack_id", "weight_ns", "in_dpc", "in_isr"];
+    for_each_batch(db, "sample", columns, |rows, [ts, cpu, upid, ip, stack, weight, dpc, isr]| {
+        for row in 0..rows {
+            let at = ts.i64(row).unwrap_or(0);
+            if scope.from_ns.is_some_and(|from| at < from) || scope.to_ns.is_some_and(|to| at >= to) {
+                continue;
+            }
+            let process = upid.i64(row).unwrap_or(-1);
+            let weight = weight.i64(row).unwrap_or(0);
+            out.samples += 1;
+            cpus.insert(cpu.i64(row).unwrap_or(0));
+            if usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false) {
+                out.idle_ns += weight;
+                continue;
+            }
+            if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
+                continue;
+            }
+            out.busy_ns += weight;
+            if dpc.bool(row) == Some(true) {
+                out.dpc_ns += weight;
+            }
+            if isr.bool(row) == Some(true) {
+                out.isr_ns += weight;
+            }
+            let entry = flat.entry(process).or_default();
+            entry.cpu_ns += weight;
+            entry.samples += 1;
+            // Addresses of the kernel are negative as i64 (canonical high half).
+            if ip.i64(row).unwrap_or(0) < 0 {
+                entry.kernel_ns += weight;
+            }
+            *by_stack.entry((process, stack.i64(row).unwrap_or(-1))).or_default() += weight;
+        }
+    });
+    out.cpus = cpus.len() as i64;
+    fold_stacks(db, &names, &by_stack, &flat, top, &mut out);
+    out
+}
+
+/// Where each stack's rows are in `stack_frame`, and the frames.
+struct StackFrames {
+    starts: Vec<u32>,
+    frames: Vec<u32>,
+    leaf_only: Vec<bool>,
+}
+
+impl StackFrames {
+    fn read(db: &Database) -> StackFrames {
+        let mut out = StackFrames { starts: vec![0], frames: Vec::new(), leaf_only: Vec::new() };
+        let mut total = 0u32;
+        for_each_batch(db, "stack", ["depth", "leaf_only"], |rows, [depth, leaf]| {
+            for row in 0..rows {
+                total = total.saturating_add(depth.i64(row).and_then(|d| u32::try_from(d).ok()).unwrap_or(0));
+                out.starts.push(total);
+                out.leaf_only.push(leaf.bool(row).unwrap_or(false));
+            }
+        });
+        out.frames.reserve(total as usize);
+        for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
+            for row in 0..rows {
+                out.frames.push(frame.i64(row).and_then(|f| u32::try_from(f).ok()).unwrap_or(u32::MAX));
+            }
+        });
+        out
+    }
+
+    fn of(&self, stack: i64) -> &[u32] {
+        let Ok(stack) = usize::try_from(stack) else { return &[] };
+        let (Some(&from), Some(&to)) = (self.starts.get(stack), self.starts.get(stack + 1)) else {
+            return &[];
+        };
+        self.frames.get(from as usize..to as usize).unwrap_or(&[])
+    }
+
+    fn is_leaf_only(&self, stack: i64) -> bool {
+        usize::try_from(stack).ok().and_then(|s| self.leaf_only.get(s)).copied().unwrap_or(true)
+    }
+}
+
+fn fold_stacks(
+    db: &Database,
+    names: &[(String, i64)],
+    by_stack: &HashMap<(i64, i64), i64>,
+    flat: &HashMap<i64, Flat>,
+    top: Top,
+    out: &mut Cpu,
+) {
+    let frames = Frames::read(db);
+    let stacks = StackFrames::read(db);
+    let mut order: Vec<(i64, i64, i64)> = by_stack.iter().map(|(&(p, s), &w)| (p, s, w)).collect();
+    order.sort_unstable();
+    let mut modules = Sums::new(frames.modules.len());
+    let mut functions = Sums::new(frames.functions.len());
+    let mut ranked: Vec<(i64, Flat)> = flat.iter().map(|(&p, &f)| (p, f)).collect();
+    ranked.sort_by(|a, b| b.1.cpu_ns.cmp(&a.1.cpu_ns).then(a.0.cmp(&b.0)));
+    let shown: Vec<i64> = ranked.iter().take(top.processes).map(|r| r.0).collect();
+    let mut details: HashMap<i64, (Vec<Cost>, Vec<Cost>)> = HashMap::default();
+    let mut start = 0;
+    while let Some(&(process, _, _)) = order.get(start) {
+        let len = order.get(start..).unwrap_or(&[]).iter().take_while(|o| o.0 == process).count();
+        let own = order.get(start..start + len).unwrap_or(&[]);
+        let wanted = shown.contains(&process);
+        let mut local = wanted.then(|| (Sums::new(frames.modules.len()), Sums::new(frames.functions.len())));
+        for (number, &(_, stack, weight)) in own.iter().enumerate() {
+            let unique = (start + number) as u32;
+            let list = stacks.of(stack);
+            if !list.is_empty() && !stacks.is_leaf_only(stack) {
+                out.with_stack_ns += weight;
+            }
+            for (position, &frame) in list.iter().enumerate() {
+                let (Some(&module), Some(&function)) =
+                    (frames.module.get(frame as usize), frames.function.get(frame as usize))
+                else {
+                    continue;
+                };
+                let leaf = position == 0;
+                if leaf && frames.named.get(frame as usize) == Some(&true) {
+                    out.named_ns += weight;
+                }
+                modules.add(module, unique, leaf, weight);
+                functions.add(function, unique, leaf, weight);
+                if let Some((m, f)) = &mut local {
+                    m.add(module, unique, leaf, weight);
+                    f.add(function, unique, leaf, weight);
+                }
+            }
+        }
+        if let Some((m, f)) = local {
+            let lists = (
+                m.top(&frames.modules, top.per_process, false),
+                f.top(&frames.functions, top.per_process, false),
+            );
+            details.insert(process, lists);
+        }
+        start += len.max(1);
+    }
+    let name = |process: i64| {
+        let known = usize::try_from(process).ok().and_then(|p| names.get(p));
+        known.cloned().unwrap_or(("[unknown]".to_owned(), -1))
+    };
+    out.processes = ranked
+        .iter()
+        .take(top.processes)
+        .map(|&(process, f)| {
+            let (modules, functions) = details.remove(&process).unwrap_or_default();
+            let (name, pid) = name(process);
+            ProcessCost {
+                upid: process,
+                pid,
+                name,
+                cpu_ns: f.cpu_ns,
+                samples: f.samples,
+                kernel_ns: f.kernel_ns,
+                modules,
+                functions,
+            }
+        })
+        .collect();
+    out.modules = modules.top(&frames.modules, top.overall, false);
+    out.functions = functions.top(&frames.functions, top.overall, false);
+    out.inclusive = functions.top(&frames.functions, top.overall, true);
+    let labels = labels(db);
+    order.retain(|o| o.1 >= 0 && !stacks.is_leaf_only(o.1));
+    order.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
+    out.stacks = order
+        .iter()
+        .take(top.overall)
+        .map(|&(process, stack, weight)| {
+            let (name, pid) = name(process);
+            let label = |f: &u32| labels.get(*f as usize).cloned().unwrap_or_default();
+            let frames = stacks.of(stack).iter().map(label).collect();
+            StackCost { stack_id: stack, process: name, pid, cpu_ns: weight, frames }
+        })
+        .collect();
+}
+
+fn labels(db: &Database) -> Vec<String> {
+    let mut out = Vec::new();
+    for_each_batch(db, "frame", ["label"], |rows, [label]| {
+        out.extend((0..rows).map(|row| label.text(row).unwrap_or("").to_owned()));
+    });
+    out
+}

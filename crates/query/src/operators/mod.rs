@@ -1,0 +1,41 @@
+//! Operators, one file each.
+
+pub mod clr;
+pub mod cpu;
+pub mod disk;
+
+use etwhy_table::{ColumnView, Database, Table};
+
+/// Views of the columns `names` of a table, batch by batch, handed to `each` with the number of rows.
+/// Nothing happens if the table or a column is missing.
+pub(crate) fn for_each_batch<const N: usize>(
+    db: &Database,
+    table: &str,
+    names: [&str; N],
+    mut each: impl FnMut(usize, [ColumnView<'_>; N]),
+) {
+    let Some(table) = db.get(table) else { return };
+    let Some(columns) = column_numbers(table, names) else { return };
+    for (batch, rows) in table.batches().iter().map(|b| b.num_rows()).enumerate() {
+        each(rows, columns.map(|column| table.view(batch, column)));
+    }
+}
+
+fn column_numbers<const N: usize>(table: &Table, names: [&str; N]) -> Option<[usize; N]> {
+    let mut numbers = [0; N];
+    for (number, name) in numbers.iter_mut().zip(names) {
+        *number = table.spec().column_index(name)?;
+    }
+    Some(numbers)
+}
+
+/// Name and process id of each process, by `upid`.
+pub fn process_names(db: &Database) -> Vec<(String, i64)> {
+    let mut names = Vec::new();
+    for_each_batch(db, "process", ["name", "pid"], |rows, [name, pid]| {
+        for row in 0..rows {
+            names.push((name.text(row).unwrap_or("[unknown]").to_owned(), pid.i64(row).unwrap_or(-1)));
+        }
+    });
+    names
+}

@@ -1,0 +1,296 @@
+//! From text to trace: the crate's public face.
+
+use crate::engine::{Engine, Sampler, Source, activity, interrupts};
+use crate::error::{Place, Result, ScenarioError};
+use crate::events::{self, Lifecycle, Site, rundown_end, rundown_start};
+use crate::model::{Common, Frames, Text, parse};
+use crate::output::{Output, Sink};
+use crate::rng::mix;
+use crate::symbols::write_symbols;
+use crate::world::World;
+use etwhy_etl::write::{TraceSetup, Written};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The scenario that ships with the program.
+pub const DEMO: &str = include_str!("demo.toml");
+
+/// A scenario, read and checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    text: Text,
+    place: Place,
+    stretch: f64,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Size of the trace in bytes.
+    pub bytes: u64,
+    /// Records in it.
+    pub records: u64,
+    /// Buffers in it.
+    pub buffers: u64,
+    /// The trace's length in seconds.
+    pub duration_s: f64,
+    /// Records by type, named as in the truth file.
+    pub events: BTreeMap<String, u64>,
+    /// Folder of the symbol files.
+    pub symbols: PathBuf,
+    /// Number of symbol files.
+    pub symbol_files: usize,
+    /// The truth file.
+    pub truth: PathBuf,
+}
+
+impl Scenario {
+    /// Reads a scenario. `name` stands in error messages and in the truth file.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Text`] with line, column and what is allowed there.
+    pub fn parse(text: &str, name: &str) -> Result<Scenario> {
+        let place = Place { name: name.into(), text: text.into() };
+        let scenario = Scenario { text: parse(&place)?, place, stretch: 1.0 };
+        // Building everything finds the mistakes that no grammar finds.
+        scenario.build()?;
+        Ok(scenario)
+    }
+
+    /// Length of the trace in seconds.
+    pub fn duration_s(&self) -> f64 {
+        self.text.machine.as_ref().and_then(|m| m.get_ref().duration).map_or(10.0, |t| t.0) * self.stretch
+    }
+
+    /// Stretches all times (and counts) by a factor; rates and shares stay as they are.
+    pub fn stretch(&mut self, factor: f64) {
+        self.stretch *= factor;
+    }
+
+    /// Stretches the scenario so that its trace gets about this large. The trace is simulated once (or
+    /// twice) without a file to find out by how much.
+    ///
+    /// # Errors
+    /// As [`write()`].
+    pub fn scale_to_bytes(&mut self, bytes: u64) -> Result<()> {
+        for _ in 0..3 {
+            let mut trial = self.clone();
+            // A trial need not be longer than what tells its rate.
+            let size = trial.size_of_trial()?;
+            let factor = bytes as f64 / size.max(1) as f64;
+            if (0.98..=1.02).contains(&factor) {
+                break;
+            }
+            self.stretch(factor);
+            if bytes > 200 << 20 && size > 20 << 20 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn size_of_trial(&mut self) -> Result<u64> {
+        let nothing = Nothing::default();
+        let (written, ..) =
+            self.run(Box::new(nothing), &mut |_| ()).map_err(|e| self.io(e, Path::new("trial")))?;
+        Ok(written.bytes)
+    }
+
+    fn io(&self, source: io::Error, file: &Path) -> ScenarioError {
+        if source.kind() == io::ErrorKind::InvalidInput || source.kind() == io::ErrorKind::Other {
+            return self.place.error(None, source.to_string());
+        }
+        ScenarioError::Io { file: file.into(), source }
+    }
+
+    /// Resolves all names and makes all sources.
+    fn build(&self) -> Result<(World, Vec<Box<dyn Source>>, bool)> {
+        let mut w = World::build(&self.text, &self.place, self.stretch)?;
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        let mut loads = Vec::new();
+        let mut number = w.facts.seed;
+        let mut seed = || {
+            number = mix(number);
+            number
+        };
+        let t = &self.text;
+        for table in &t.samples {
+            loads.push(crate::engine::Load::new(table, &mut w)?);
+        }
+        for table in &t.thread_activity {
+            sources.extend(activity(table, &mut w, &mut loads, seed())?);
+        }
+        for (list, isr) in [(&t.dpc, false), (&t.isr, true)] {
+            for table in list {
+                sources.push(interrupts(table, isr, &mut w, seed())?);
+            }
+        }
+        macro_rules! tables {
+            ($($field:ident),*) => { $(
+                for table in &t.$field {
+                    let common: Common = table.get_ref().common();
+                    let site = Site { common, span: table.span(), seed: seed() };
+                    sources.push(events::$field(table.get_ref(), &site, &mut w)?);
+                }
+            )* };
+        }
+        tables!(
+            syscall,
+            disk_io,
+            hard_fault,
+            page_fault,
+            virtual_alloc,
+            file_io,
+            minifilter,
+            registry,
+            network,
+            pool
+        );
+        tables!(handle, mark, gc, exception, contention, jit, tracelogging, manifest_event);
+        for table in &t.event {
+            let site = Site { common: table.get_ref().common(), span: table.span(), seed: seed() };
+            sources.push(events::generic(table.get_ref(), &site, &mut w)?);
+        }
+        for table in &t.files {
+            for name in &table.get_ref().names {
+                let path = w.facts.nt_path(name);
+                w.files.intern(&path);
+            }
+        }
+        let idle = Frames(vec!["ntoskrnl.exe!PpmIdleExecuteTransition+0x57".into()]);
+        let idle = w.stacks.intern(&idle, 1, &mut w.images, &mut w.processes);
+        let idle = idle.map_err(|e| self.place.error(None, e))?;
+        w.settle()?;
+        let idle_ip = w.stacks.list.get(idle).and_then(|s| s.kernel.first()).copied().unwrap_or(0);
+        let switches = w.facts.context_switches.unwrap_or(!t.thread_activity.is_empty());
+        if w.facts.samples || switches {
+            sources.push(Box::new(Sampler::new(loads, &w, idle_ip)));
+        }
+        sources.push(Box::new(Lifecycle::new(&w)));
+        Ok((w, sources, switches))
+    }
+
+    /// The group masks of the session: the kernel flags that go with what is in the scenario.
+    fn masks(&self, w: &World, switches: bool) -> [u32; 8] {
+        let t = &self.text;
+        let mut masks = [0u32; 8];
+        let mut low = 0x1 | 0x2 | 0x4;
+        for (present, flag) in [
+            (w.facts.samples, 0x0100_0000),
+            (switches, 0x10 | 0x800),
+            (!t.dpc.is_empty(), 0x20),
+            (!t.isr.is_empty(), 0x40),
+            (!t.syscall.is_empty(), 0x80),
+            (!t.disk_io.is_empty(), 0x100 | 0x200 | 0x400),
+            (!t.page_fault.is_empty(), 0x1000),
+            (!t.hard_fault.is_empty(), 0x2000),
+            (!t.virtual_alloc.is_empty(), 0x4000),
+            (!t.network.is_empty(), 0x10000),
+            (!t.registry.is_empty(), 0x20000),
+            (!t.file_io.is_empty(), 0x0200_0000 | 0x0400_0000),
+        ] {
+            if present {
+                low |= flag;
+            }
+        }
+        masks[0] = low;
+        masks[1] = if t.pool.is_empty() { 0 } else { 0x40 };
+        masks[4] = if t.handle.is_empty() { 0 } else { 0x40 };
+        masks
+    }
+
+    fn run(
+        &self,
+        sink: Box<dyn Sink>,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<(Written, String, Finished)> {
+        let (world, mut sources, switches) = self.build().map_err(io::Error::other)?;
+        let setup: TraceSetup = world.facts.setup.clone();
+        let end = world.facts.duration;
+        let masks = self.masks(&world, switches);
+        let mut engine = Engine::new(&world, Output::new(sink, setup)?, switches);
+        engine.truth.uses_handles = !self.text.handle.is_empty();
+        rundown_start(&mut engine, &masks)?;
+        engine.run(&mut sources, end, progress)?;
+        // What is still on its way (late stacks, completions) comes before the rundown.
+        engine.now = engine.now.max(engine.out.last_due());
+        engine.out.advance(engine.now)?;
+        let cpus = world.facts.cpus;
+        let mut rng = engine.rng.clone();
+        engine.out.lose(cpus, &mut rng);
+        rundown_end(&mut engine, &masks)?;
+        let Engine { out, truth, .. } = engine;
+        let (written, counts) = out.finish()?;
+        let counts = counts.named();
+        let json = truth.json(&world, &counts, &self.place.name);
+        Ok((written, json, Finished { counts, world }))
+    }
+}
+
+/// What is left when the trace is written.
+struct Finished {
+    counts: BTreeMap<String, u64>,
+    world: World,
+}
+
+/// Writes a scenario: the trace at `out`, `<out without extension>.truth.json` and a `symbols` folder beside
+/// it. `progress` is called now and then with the bytes of records so far.
+///
+/// # Errors
+/// [`ScenarioError::Io`] when a file cannot be written, [`ScenarioError::Text`] when an event of the
+/// scenario cannot be laid out.
+pub fn write(scenario: &Scenario, out: &Path, progress: &mut dyn FnMut(u64)) -> Result<Report> {
+    let at = |file: &Path| {
+        let file = file.to_path_buf();
+        move |source| ScenarioError::Io { file, source }
+    };
+    let file = File::create(out).map_err(at(out))?;
+    let sink: Box<dyn Sink> = Box::new(BufWriter::with_capacity(1 << 20, file));
+    let (written, truth, finished) = scenario.run(sink, progress).map_err(|e| scenario.io(e, out))?;
+    let truth_file = out.with_extension("truth.json");
+    std::fs::write(&truth_file, truth).map_err(at(&truth_file))?;
+    let symbols = out.parent().unwrap_or(Path::new(".")).join("symbols");
+    let symbol_files = write_symbols(&finished.world.images, &symbols).map_err(at(&symbols))?;
+    Ok(Report {
+        bytes: written.bytes,
+        records: written.records,
+        buffers: written.buffers,
+        duration_s: finished.world.facts.duration as f64 / 1e9,
+        events: finished.counts,
+        symbols,
+        symbol_files,
+        truth: truth_file,
+    })
+}
+
+/// A file that only has a size.
+#[derive(Default)]
+struct Nothing {
+    at: u64,
+    end: u64,
+}
+
+impl Write for Nothing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.at += bytes.len() as u64;
+        self.end = self.end.max(self.at);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Nothing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = match to {
+            SeekFrom::Start(n) => n,
+            SeekFrom::End(n) => self.end.saturating_add_signed(n),
+            SeekFrom::Current(n) => self.at.saturating_add_signed(n),
+        };
+        Ok(self.at)
+    }
+}
