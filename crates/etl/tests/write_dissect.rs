@@ -2,6 +2,9 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has it (`pip install dissect.etl`).
 
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use etwhy_etl::Guid;
 use etwhy_etl::abi::ext;
 use etwhy_etl::write::*;

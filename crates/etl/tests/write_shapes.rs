@@ -1,5 +1,8 @@
 //! The shapes of real files that the writer can make, checked on the bytes of the buffer headers.
 
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use etwhy_etl::abi::{buffer, logfile};
 use etwhy_etl::write::*;
 use etwhy_etl::{Bytes, Result};

@@ -106,7 +106,7 @@ impl Scenario {
     }
 
     /// Resolves all names and makes all sources.
-    fn build(&self) -> Result<(World, Vec<Box<dyn Source>>, bool)> {
+    fn build(&self) -> Result<Built> {
         let mut w = World::build(&self.text, &self.place, self.stretch)?;
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         let mut loads = Vec::new();
@@ -169,7 +169,7 @@ impl Scenario {
             sources.push(Box::new(Sampler::new(loads, &w, idle_ip)));
         }
         sources.push(Box::new(Lifecycle::new(&w)));
-        Ok((w, sources, switches))
+        Ok(Built { world: w, sources, switches })
     }
 
     /// The group masks of the session: the kernel flags that go with what is in the scenario.
@@ -206,7 +206,7 @@ impl Scenario {
         sink: Box<dyn Sink>,
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<(Written, String, Finished)> {
-        let (world, mut sources, switches) = self.build().map_err(io::Error::other)?;
+        let Built { world, mut sources, switches } = self.build().map_err(io::Error::other)?;
         let setup: TraceSetup = world.facts.setup.clone();
         let end = world.facts.duration;
         let masks = self.masks(&world, switches);
@@ -227,6 +227,14 @@ impl Scenario {
         let json = truth.json(&world, &counts, &self.place.name);
         Ok((written, json, Finished { counts, world }))
     }
+}
+
+/// A scenario with all names resolved.
+struct Built {
+    world: World,
+    sources: Vec<Box<dyn Source>>,
+    /// Whether context switches are recorded.
+    switches: bool,
 }
 
 /// What is left when the trace is written.

@@ -90,6 +90,31 @@ fn numbers(value: &Value, what: &str, wanted: &[usize]) -> Result<Vec<f64>, Stri
     Err(format!("{what} takes {wanted:?} numbers, found {}", list.len()))
 }
 
+/// A whole number of 64 bits, exactly: an integer or hexadecimal digits in quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact(pub(crate) u64);
+
+impl Exact {
+    pub(crate) fn from_value(value: &Value) -> Option<Exact> {
+        match value {
+            Value::Integer(n) => Some(Exact(*n as u64)),
+            Value::String(text) => {
+                let digits = text.trim().strip_prefix("0x")?.replace(['_', '`'], "");
+                u64::from_str_radix(&digits, 16).ok().map(Exact)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Exact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Exact, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Exact::from_value(&value)
+            .ok_or_else(|| D::Error::custom("expected a whole number, e.g. 16 or \"0x8000000000000010\""))
+    }
+}
+
 /// What a number is drawn from.
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {

@@ -1,5 +1,8 @@
 //! The scenarios of the repository are written, read by an independent reader, and compared with their truth.
 
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use etwhy_synth::{DEMO, Scenario, write};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use crate::engine::Source;
 use crate::error::Result;
 use crate::model::{Frames, Generic, OneOrMany};
 use crate::rng::Rng;
-use crate::value::{Dist, Draw, parse_number};
+use crate::value::{Dist, Draw, Exact, parse_number};
 use crate::world::World;
 use etwhy_decode::kernel::{KernelLayouts, KernelValue, encode};
 use etwhy_decode::schema::{EventSchema, InType};
@@ -164,6 +164,11 @@ fn content(value: &Value, in_type: InType, site: &Site, w: &mut World) -> Result
         in_type,
         InType::UnicodeString | InType::AnsiString | InType::NonNullTerminatedString | InType::UnicodeChar
     );
+    match (value, Exact::from_value(value)) {
+        (Value::Integer(n), _) if *n < 0 => return Ok(Content::Fixed(KernelValue::I64(*n))),
+        (_, Some(Exact(number))) if !wants_text => return Ok(Content::Fixed(KernelValue::U64(number))),
+        _ => (),
+    }
     let text = match value {
         Value::String(text) => text,
         Value::Boolean(b) => return Ok(Content::Fixed(KernelValue::U64(u64::from(*b)))),

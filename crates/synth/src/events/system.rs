@@ -117,7 +117,7 @@ impl Kind for Reg {
         // Opens name the key relative to an open one (0: the full path); others name the value.
         let (kcb, name) = match op {
             10 | 11 => (0, full),
-            14 | 15 | 16 => {
+            14..=16 => {
                 (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default())
             }
             _ => (cx.engine.world.keys.address(key), String::new()),

@@ -5,7 +5,7 @@ use crate::engine::Source;
 use crate::error::Result;
 use crate::model::{ManifestEvent, TraceLogging};
 use crate::rng::hash_text;
-use crate::value::{Dist, Draw};
+use crate::value::{Dist, Draw, Exact};
 use crate::world::World;
 use etwhy_etl::Guid;
 use etwhy_etl::abi::ext;
@@ -22,6 +22,8 @@ enum Data {
     Bool(u32),
     /// Width in bytes and the number.
     Whole(usize, Dist),
+    /// Width in bytes and the number, with all its bits.
+    Exact(usize, u64),
     F64(Dist),
     F32(Dist),
     Bytes(Vec<u8>),
@@ -45,6 +47,7 @@ impl Data {
                 let value = dist.draw(draw).round() as i64;
                 out.extend(value.to_le_bytes().iter().take(*width));
             }
+            Data::Exact(width, value) => out.extend(value.to_le_bytes().iter().take(*width)),
             Data::F64(dist) => out.extend(dist.draw(draw).to_le_bytes()),
             Data::F32(dist) => out.extend((dist.draw(draw) as f32).to_le_bytes()),
             Data::Bytes(bytes) => out.extend(bytes),
@@ -57,10 +60,10 @@ impl Data {
             Data::Utf16(_) => (1, 0),
             Data::Utf8(_) => (2, 35),
             Data::Bool(_) => (13, 0),
-            Data::Whole(1, _) => (4, 0),
-            Data::Whole(2, _) => (6, 0),
-            Data::Whole(4, _) => (8, 0),
-            Data::Whole(..) => (10, 0),
+            Data::Whole(1, _) | Data::Exact(1, _) => (4, 0),
+            Data::Whole(2, _) | Data::Exact(2, _) => (6, 0),
+            Data::Whole(4, _) | Data::Exact(4, _) => (8, 0),
+            Data::Whole(..) | Data::Exact(..) => (10, 0),
             Data::F32(_) => (11, 0),
             Data::F64(_) => (12, 0),
             Data::Bytes(bytes) if bytes.len() == 16 => (15, 0),
@@ -77,7 +80,7 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
             Value::String(text) => Ok(Data::Utf16(text.clone())),
             Value::Boolean(b) => Ok(Data::Bool(u32::from(*b))),
             Value::Float(_) => Dist::from_value(value).map(Data::F64),
-            _ => Dist::from_value(value).map(|d| Data::Whole(8, d)),
+            _ => whole(8, value),
         };
     };
     let Some(kind) = table.get("type") else {
@@ -85,16 +88,17 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
     };
     let inner = table.get("value").cloned().unwrap_or(Value::Integer(0));
     let number = || Dist::from_value(&inner);
+    let whole = |width| whole(width, &inner);
     let text =
         || inner.as_str().map(String::from).ok_or_else(|| "this type needs value = \"text\"".to_string());
     Ok(match kind.as_str().unwrap_or("") {
         "utf16" | "string" => Data::Utf16(text()?),
         "utf8" | "ansi" => Data::Utf8(text()?),
         "bool" => Data::Bool(u32::from(inner.as_bool().unwrap_or(false))),
-        "u8" | "i8" => Data::Whole(1, number()?),
-        "u16" | "i16" => Data::Whole(2, number()?),
-        "u32" | "i32" | "pid" | "tid" => Data::Whole(4, number()?),
-        "u64" | "i64" | "pointer" | "filetime" => Data::Whole(8, number()?),
+        "u8" | "i8" => whole(1)?,
+        "u16" | "i16" => whole(2)?,
+        "u32" | "i32" | "pid" | "tid" => whole(4)?,
+        "u64" | "i64" | "pointer" | "filetime" => whole(8)?,
         "f32" => Data::F32(number()?),
         "f64" => Data::F64(number()?),
         "guid" => {
@@ -109,6 +113,14 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
             ));
         }
     })
+}
+
+/// A whole number: exact where the text has one, else drawn.
+fn whole(width: usize, value: &Value) -> std::result::Result<Data, String> {
+    match Exact::from_value(value) {
+        Some(Exact(number)) => Ok(Data::Exact(width, number)),
+        None => Dist::from_value(value).map(|d| Data::Whole(width, d)),
+    }
 }
 
 /// Bytes of hexadecimal digits; blanks do not count.
@@ -140,8 +152,8 @@ fn guid(text: &Option<String>, name: &str) -> std::result::Result<Guid, String> 
     }
 }
 
-fn keyword(dist: &Option<Dist>) -> u64 {
-    dist.as_ref().and_then(Dist::as_constant).map_or(0, |k| k as u64)
+fn keyword(given: &Option<Exact>) -> u64 {
+    given.map_or(0, |k| k.0)
 }
 
 pub(crate) fn tracelogging(t: &TraceLogging, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {

@@ -1,6 +1,6 @@
 //! The tables that bring events. All of them share the fields of [`Common`].
 
-use crate::value::{Dist, Time};
+use crate::value::{Dist, Exact, Time};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -225,11 +225,11 @@ event_tables! {
     /// A TraceLogging event.
     TraceLogging {
         provider: String, guid: Option<String>, name: String, fields: BTreeMap<String, Value>, level: Option<u8>,
-        keyword: Option<Dist>, opcode: Option<u8>, activity: Option<String>,
+        keyword: Option<Exact>, opcode: Option<u8>, activity: Option<String>,
     }
     /// An event of a manifest provider, its payload given field by field.
     ManifestEvent {
         provider: String, id: u16, version: u8, channel: u8, level: Option<u8>, opcode: u8, task: u16,
-        keyword: Option<Dist>, activity: Option<String>, related_activity: Option<String>, fields: Vec<Value>, payload: Option<String>,
+        keyword: Option<Exact>, activity: Option<String>, related_activity: Option<String>, fields: Vec<Value>, payload: Option<String>,
     }
 }

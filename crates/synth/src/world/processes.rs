@@ -56,6 +56,8 @@ pub(crate) struct Processes {
     next_tid: u32,
 }
 
+/// Largest number of copies of a process or thread.
+const MOST: u32 = 100_000;
 /// LocalSystem, S-1-5-18.
 const SYSTEM_SID: &str = "S-1-5-18";
 /// An ordinary user.
@@ -131,12 +133,15 @@ impl Processes {
             }
             None => parse_sid(if system { SYSTEM_SID } else { USER_SID }).unwrap_or_default(),
         };
+        if p.count.unwrap_or(1) > MOST {
+            return Err(format!("count = {}: allowed are up to {MOST}", p.count.unwrap_or(1)));
+        }
         for copy in 0..p.count.unwrap_or(1) {
             let shift = f64::from(copy) * p.every.map_or(0.0, |t| t.0);
             let when = |t: Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
             let at = self.list.len();
             let pid = match (p.pid, copy) {
-                (Some(pid), n) => pid + 4 * n,
+                (Some(pid), n) => pid.wrapping_add(4 * n),
                 (None, _) => self.free_pid(),
             };
             if self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none()) {
@@ -205,7 +210,7 @@ impl Processes {
 
     fn add_threads(&mut self, process: usize, p: &model::Process, facts: &Facts, shift: f64) {
         for thread in &p.threads.0 {
-            for _ in 0..thread.count.unwrap_or(1) {
+            for _ in 0..thread.count.unwrap_or(1).min(MOST) {
                 self.add_thread(process, thread, facts, shift);
             }
         }
