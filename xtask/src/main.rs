@@ -1,3 +1,59 @@
-//! Project chores: generated catalogues and reference docs.
+//! Chores of the repository: `cargo xtask` lists them.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod catalogues;
+mod files;
+mod generated;
+mod layers;
+mod new;
+mod repo;
+
+use anyhow::{Result, bail};
+use repo::Repo;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <TASK>
+
+Tasks:
+  gen                   Write the generated catalogues and docs/reference
+  gen --check           Fail if one of them is stale
+  new analysis <name>   Write the skeleton of an analysis with one table
+  new command <name>    Write the skeleton of a command
+  new format <name>     Write the skeleton of an export format
+  layers                Check that crates depend on each other only as ARCHITECTURE.md says
+  files                 Check lengths of files, links and paths in documents
+  check                 gen --check, layers and files";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<()> {
+    let repo = Repo::here()?;
+    match arguments {
+        ["gen"] => generated::write(&repo),
+        ["gen", "--check"] => generated::check(&repo),
+        ["new", kind, name] => new::write(&repo, kind, name),
+        ["layers"] => layers::check(&repo),
+        ["files"] => files::check(&repo),
+        ["check"] => {
+            generated::check(&repo)?;
+            layers::check(&repo)?;
+            files::check(&repo)
+        }
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => bail!("`{}` is no task\n\n{USAGE}", other.join(" ")),
+    }
+}

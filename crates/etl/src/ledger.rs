@@ -77,6 +77,31 @@ pub struct Anomaly {
     pub meaning: &'static str,
 }
 
+/// Declares the anomalies of a module, one a line, and `ALL`, which names them all for the reference.
+///
+/// ```
+/// etwhy_etl::define_anomalies! {
+///     CLOCK_STOOD "clock_stood_still" Warning Order "Events with the same time as the one before.";
+/// }
+/// assert_eq!(ALL[0].name, CLOCK_STOOD.name);
+/// ```
+#[macro_export]
+macro_rules! define_anomalies {
+    ($($id:ident $name:literal $severity:ident $stage:ident $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub static $id: $crate::Anomaly = $crate::Anomaly {
+                name: $name,
+                severity: $crate::Severity::$severity,
+                stage: $crate::Stage::$stage,
+                meaning: $meaning,
+            };
+        )*
+        /// All anomalies of this module.
+        pub static ALL: &[&$crate::Anomaly] = &[$(&$id),*];
+    };
+}
+
 /// One line of the ledger.
 #[derive(Clone, Debug)]
 pub struct Entry {

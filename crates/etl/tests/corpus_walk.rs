@@ -1,7 +1,7 @@
 //! Every trace of the corpus, against the counts that an independent reader made.
 
-use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
+use etwhy_etl::{Ledger, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,31 +34,45 @@ fn traces() -> Vec<(PathBuf, Value)> {
     out
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     kinds: BTreeMap<&'static str, u64>,
     records: u64,
     late: u64,
     hash: u64,
+    last: i64,
+}
+
+impl Seen {
+    fn see(&mut self, record: &Record<'_>, key: i64) {
+        *self.kinds.entry(record.kind.name()).or_default() += 1;
+        self.late += u64::from(key < self.last);
+        self.last = self.last.max(key);
+        let text = record.bytes.iter().fold(key as u64, |h, b| h.wrapping_mul(31) ^ u64::from(*b));
+        self.hash = self.hash.wrapping_mul(0x100_0000_01b3) ^ text;
+        assert!(record.payload().len() <= record.bytes.len());
+    }
 }
 
 fn walk(file: &[EtlFile], parts: usize) -> (Seen, Ledger) {
     let mut ledger = Ledger::new();
     let timeline = Timeline::of(file, &mut ledger);
-    let mut seen = Seen { kinds: BTreeMap::new(), records: 0, late: 0, hash: 0 };
-    let mut last = i64::MIN;
+    let mut seen = Seen { last: i64::MIN, ..Seen::default() };
     for part in Walk::new(file, &timeline).split(parts) {
-        let stats = part.for_each(&mut ledger, |record, key| {
-            *seen.kinds.entry(record.kind.name()).or_default() += 1;
-            seen.late += u64::from(key < last);
-            last = last.max(key);
-            let text = record.bytes.iter().fold(key as u64, |h, b| h.wrapping_mul(31) ^ u64::from(*b));
-            seen.hash = seen.hash.wrapping_mul(0x100_0000_01b3) ^ text;
-            assert!(record.payload().len() <= record.bytes.len());
-        });
+        let stats = part.for_each(&mut ledger, |record, key| seen.see(record, key));
         seen.records += stats.records;
     }
     (seen, ledger)
+}
+
+fn walk_threaded(file: &[EtlFile], threads: usize) -> Seen {
+    let mut ledger = Ledger::new();
+    let timeline = Timeline::of(file, &mut ledger);
+    let mut seen = Seen { last: i64::MIN, ..Seen::default() };
+    let walk = Walk::new(file, &timeline);
+    let stats = walk.for_each_threaded(threads, &mut ledger, |r, key| seen.see(r, key));
+    seen.records = stats.records;
+    seen
 }
 
 #[test]
@@ -98,6 +112,7 @@ fn all_records_in_time_order() {
 
         // The same in parts, and through small reads.
         assert_eq!(walk(&[open(None)], 3).0, seen, "{name}: in three parts");
+        assert_eq!(walk_threaded(&[open(None)], 3), seen, "{name}: with helpers");
         assert_eq!(walk(&[open(Some(100))], 1).0, seen, "{name}: in reads of 100 bytes");
     }
 }

@@ -1,6 +1,7 @@
 //! The `etwhy` program: faces on what the other crates compute. One file per command in `commands/`.
 #![forbid(unsafe_code)]
 
+mod command;
 mod commands;
 mod exit;
 mod open;
@@ -49,12 +50,13 @@ fn command_line() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true);
     for command in commands::ALL {
-        line = line.subcommand((command.build)(
-            clap::Command::new(command.name)
+        // The texts come last: arguments that several commands share would put theirs in their place.
+        line = line.subcommand(
+            (command.build)(clap::Command::new(command.name))
                 .about(command.about)
                 .long_about(command.long_about)
                 .after_help(command.examples),
-        ));
+        );
     }
     line
 }

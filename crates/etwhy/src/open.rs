@@ -93,6 +93,7 @@ pub struct Opened {
     _demo: Option<tempfile::TempDir>,
     memory: Memory,
     decoder: Decoder,
+    threads: usize,
     quiet: bool,
 }
 
@@ -152,6 +153,8 @@ impl TraceArgs {
             Some(bytes) => Memory::with_budget(bytes, self.temp_dir.clone()),
             None => Memory::unlimited(),
         };
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or(all).max(1);
         Ok(Opened {
             files,
             ledger,
@@ -160,6 +163,7 @@ impl TraceArgs {
             _demo: demo,
             memory,
             decoder,
+            threads,
             quiet: self.quiet,
         })
     }
@@ -193,6 +197,7 @@ impl Opened {
         let mut bar = Bar::new("reading", self.quiet);
         let options = etwhy_trace::Options {
             tables,
+            threads: self.threads,
             memory: self.memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,

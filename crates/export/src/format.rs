@@ -5,7 +5,7 @@ use std::path::Path;
 
 use etwhy_table::Selection;
 
-use crate::{ExportError, Result, formats};
+use crate::{ExportError, Result};
 
 /// A way to write a table.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,11 @@ pub struct Options {
     pub hex: bool,
     /// How many rows there were before a limit was applied, to say so below a terminal's table.
     pub total_rows: Option<usize>,
+}
+
+/// All formats.
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    crate::formats::ALL.iter().flat_map(|formats| formats.iter())
 }
 
 impl Format {
@@ -80,4 +85,27 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
     drop(out);
     file.persist(path).map_err(|e| failed(e.error))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = formats().map(|f| f.name).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn formats_are_found() {
+        assert_eq!(Format::by_name("CSV").unwrap().name, "csv");
+        assert_eq!(Format::by_path("a/b.Parquet".as_ref()).unwrap().name, "parquet");
+        assert!(Format::by_path("a/b".as_ref()).is_none());
+        let error = Format::by_name("xls").unwrap_err().to_string();
+        assert_eq!(error, "unknown format `xls`; known: csv, json, jsonl, parquet, table");
+    }
 }

@@ -14,6 +14,7 @@
 mod error;
 mod format;
 mod formats;
+mod hex;
 mod humane;
 mod sanitize;
 #[cfg(test)]
@@ -21,7 +22,6 @@ mod test_table;
 pub mod text;
 
 pub use error::{ExportError, Result};
-pub use format::{Format, Options, write_file};
-pub use formats::all as formats;
+pub use format::{Format, Options, formats, write_file};
 pub use humane::{bytes, duration_ns, thousands, utc_100ns};
 pub use sanitize::sanitize;

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// The scenario that ships with the program.
 pub const DEMO: &str = include_str!("demo.toml");
 
+/// Size of the second trial of [`Scenario::scale_to_bytes`]: long enough to tell a rate.
+const TRIAL_BYTES: f64 = 40e6;
+
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -69,29 +72,30 @@ impl Scenario {
         self.stretch *= factor;
     }
 
-    /// Stretches the scenario so that its trace gets about this large. The trace is simulated once (or
-    /// twice) without a file to find out by how much.
+    /// Stretches the scenario so that its trace gets about this large. Two short traces are simulated
+    /// without a file to find out by how much.
     ///
     /// # Errors
     /// As [`write()`].
     pub fn scale_to_bytes(&mut self, bytes: u64) -> Result<()> {
-        for _ in 0..3 {
-            let mut trial = self.clone();
-            // A trial need not be longer than what tells its rate.
-            let size = trial.size_of_trial()?;
-            let factor = bytes as f64 / size.max(1) as f64;
-            if (0.98..=1.02).contains(&factor) {
-                break;
-            }
-            self.stretch(factor);
-            if bytes > 200 << 20 && size > 20 << 20 {
-                break;
-            }
+        let size_at = |stretch: f64| {
+            let trial = Scenario { stretch, ..self.clone() };
+            trial.size_of_trial().map(|n| n as f64)
+        };
+        // Rundown and header do not grow with the length: two trials tell the fixed part from the rate.
+        let (target, first) = (bytes as f64, self.stretch);
+        let small = size_at(first)?;
+        let second = first * (target.min(TRIAL_BYTES) / small.max(1.0)).clamp(2.0, 100.0);
+        let large = size_at(second)?;
+        let rate = (large - small) / (second - first);
+        if rate > 0.0 {
+            let shortest = 1e-3 / self.duration_s() * first;
+            self.stretch = ((target - (small - rate * first)) / rate).max(shortest);
         }
         Ok(())
     }
 
-    fn size_of_trial(&mut self) -> Result<u64> {
+    fn size_of_trial(&self) -> Result<u64> {
         let nothing = Nothing::default();
         let (written, ..) =
             self.run(Box::new(nothing), &mut |_| ()).map_err(|e| self.io(e, Path::new("trial")))?;

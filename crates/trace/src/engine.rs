@@ -110,6 +110,8 @@ impl Progress for () {
 pub struct Options {
     /// Names of the tables wanted; `None` for all that are not on demand.
     pub tables: Option<BTreeSet<String>>,
+    /// Threads to use, at least 1. Results do not depend on it.
+    pub threads: usize,
     /// Where columns go.
     pub memory: Memory,
     /// Folders of symbol files.
@@ -171,7 +173,7 @@ pub fn analyse(
     let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
     if needs_schemas_first {
         let decoder = &mut options.decoder;
-        Walk::new(files, &timeline).for_each(&mut Ledger::new(), |record, _| {
+        Walk::new(files, &timeline).for_each_threaded(options.threads, &mut Ledger::new(), |record, _| {
             if Decoder::wants(record) {
                 decoder.observe(record, &mut ledger);
             }
@@ -197,7 +199,7 @@ pub fn analyse(
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
     let (mut done, mut shown) = (0u64, 0u64);
     let mut walk_ledger = Ledger::new();
-    let stats = walk.for_each(&mut walk_ledger, |record, key| {
+    let stats = walk.for_each_threaded(options.threads, &mut walk_ledger, |record, key| {
         done += record.bytes.len() as u64;
         if done - shown > 16 << 20 {
             shown = done;

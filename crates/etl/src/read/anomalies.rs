@@ -1,25 +1,6 @@
 //! What can be wrong with a file without stopping its reading.
 
-use crate::ledger::Severity::{DataLoss, Error, Info, Warning};
-use crate::{Anomaly, Stage};
-
-macro_rules! anomalies {
-    ($($id:ident $name:literal $severity:ident $stage:ident $meaning:literal;)*) => {
-        $(
-            #[doc = $meaning]
-            pub static $id: Anomaly = Anomaly {
-                name: $name,
-                severity: $severity,
-                stage: Stage::$stage,
-                meaning: $meaning,
-            };
-        )*
-        /// All anomalies of this module.
-        pub static ALL: &[&Anomaly] = &[$(&$id),*];
-    };
-}
-
-anomalies! {
+crate::define_anomalies! {
     EVENTS_LOST "events_lost" DataLoss Recording "Events that the session could not record, as its header says: counts and totals are lower bounds.";
     BUFFERS_LOST "buffers_lost" DataLoss Recording "Buffers that the session could not write: whole stretches of events are missing.";
     EVENTS_LOST_FLAG "buffers_with_lost_events" DataLoss Recording "Buffers marked as having lost events while they were filled.";

@@ -4,6 +4,7 @@
 //! * [`Walk`] pushes the records of one or more files into a closure, in time order.
 //! * [`anomalies`] names what can be wrong without stopping.
 
+mod ahead;
 pub mod anomalies;
 mod clock;
 mod file;

@@ -6,6 +6,7 @@
 //! active buffer per processor; wrapped circular files, appended sessions, overlapping buffers and clocks
 //! that were set back need no special case.
 
+use super::ahead::Ahead;
 use super::anomalies::*;
 use super::clock::Clock;
 use super::file::EtlFile;
@@ -179,7 +180,38 @@ impl<'f> Walk<'f> {
     /// Damage is counted in `ledger` and skipped. Where a clock was set back or a timestamp is damaged, a
     /// record can come late; that is counted too.
     pub fn for_each(self, ledger: &mut Ledger, mut each: impl FnMut(&Record<'_>, i64)) -> WalkStats {
-        let mut merge = Merge { walk: &self, streams: Vec::new(), free: Vec::new(), heap: Heap::default() };
+        self.run(None, ledger, &mut each)
+    }
+
+    /// As [`Walk::for_each`], with up to `threads` threads: all but one of them load and unpack buffers
+    /// ahead. What is pushed, and in which order, does not depend on their number.
+    pub fn for_each_threaded(
+        self,
+        threads: usize,
+        ledger: &mut Ledger,
+        mut each: impl FnMut(&Record<'_>, i64),
+    ) -> WalkStats {
+        /// More helpers than this only wait for the merge.
+        const MOST_HELPERS: usize = 4;
+        let helpers = threads.saturating_sub(1).min(MOST_HELPERS);
+        if helpers == 0 || self.pending.len() < 4 {
+            return self.run(None, ledger, &mut each);
+        }
+        let buffers: Vec<(u16, &BufferEntry)> = self.pending.iter().map(|p| (p.file, p.entry)).collect();
+        std::thread::scope(|scope| {
+            let ahead = Ahead::start(scope, self.files, &buffers, helpers);
+            self.run(Some(ahead), ledger, &mut each)
+        })
+    }
+
+    fn run(
+        &self,
+        ahead: Option<Ahead>,
+        ledger: &mut Ledger,
+        each: &mut impl FnMut(&Record<'_>, i64),
+    ) -> WalkStats {
+        let mut merge =
+            Merge { walk: self, streams: Vec::new(), free: Vec::new(), heap: Heap::default(), ahead };
         let mut stats = WalkStats::default();
         let mut next = 0usize;
         loop {
@@ -195,7 +227,7 @@ impl<'f> Walk<'f> {
             let upcoming = self.pending.get(next).map_or((i64::MAX, u32::MAX), |p| p.first);
             let limit = merge.heap.second().map_or(upcoming, |key| key.min(upcoming));
             let Some(stream) = merge.streams.get_mut(number as usize) else { break };
-            match stream.emit(&self, limit, &mut stats, ledger, &mut each) {
+            match stream.emit(self, limit, &mut stats, ledger, each) {
                 Some(key) => merge.heap.replace_top(key),
                 None => {
                     merge.heap.pop();
@@ -227,6 +259,7 @@ struct Merge<'w, 'f> {
     streams: Vec<Stream<'f>>,
     free: Vec<u32>,
     heap: Heap,
+    ahead: Option<Ahead>,
 }
 
 impl<'f> Merge<'_, 'f> {
@@ -237,7 +270,7 @@ impl<'f> Merge<'_, 'f> {
             (self.streams.len() - 1) as u32
         });
         let Some(stream) = self.streams.get_mut(number as usize) else { return };
-        stream.open(self.walk, pending, ledger);
+        stream.open(self.walk, pending, self.ahead.as_mut(), ledger);
         match stream.head(self.walk, ledger) {
             Some(key) => self.heap.push(key, number),
             None => self.free.push(number),
@@ -261,7 +294,13 @@ struct Stream<'f> {
 }
 
 impl<'f> Stream<'f> {
-    fn open(&mut self, walk: &Walk<'f>, pending: Pending<'f>, ledger: &mut Ledger) {
+    fn open(
+        &mut self,
+        walk: &Walk<'f>,
+        pending: Pending<'f>,
+        ahead: Option<&mut Ahead>,
+        ledger: &mut Ledger,
+    ) {
         self.pending = Some(pending);
         self.mapped = None;
         self.tokens.clear();
@@ -272,7 +311,10 @@ impl<'f> Stream<'f> {
         let Some(file) = walk.files.get(usize::from(pending.file)) else { return };
         self.block = if file.may_be_unsorted(pending.entry) { usize::MAX } else { BLOCK };
         self.mapped = file.mapped_buffer(pending.entry);
-        if self.mapped.is_none() {
+        let loaded = ahead.and_then(|a| a.take(std::mem::take(&mut self.owned), ledger));
+        if let Some(owned) = loaded {
+            self.owned = owned;
+        } else if self.mapped.is_none() {
             file.load_buffer(pending.entry, &mut self.owned, &mut self.packed, ledger);
         }
     }

@@ -1,6 +1,6 @@
 //! `etwhy dump`: rows of a table, filtered, sorted, cut.
 
-use super::Command;
+use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::report::terminal::{color, out, width};
@@ -30,7 +30,10 @@ pub static COMMAND: Command = Command {
                etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
                etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
                etwhy dump sample trace.etl --format parquet -o samples.parquet",
-    build: |command| Args::augment_args(command),
+    build: |command| {
+        let without_trace = ["list", "help_table"];
+        Args::augment_args(command).mut_arg("traces", |arg| arg.required_unless_present_any(without_trace))
+    },
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 

@@ -1,6 +1,6 @@
 //! `etwhy info`: what a trace holds.
 
-use super::Command;
+use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::terminal::{out, width};

@@ -5,23 +5,7 @@ mod info;
 mod synth;
 mod why;
 
-use crate::exit::Exit;
-
-/// A command: what it is called, what it says of itself, its arguments, what it does.
-pub struct Command {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// One line.
-    pub about: &'static str,
-    /// A paragraph.
-    pub long_about: &'static str,
-    /// Examples, shown below the help.
-    pub examples: &'static str,
-    /// Adds its arguments.
-    pub build: fn(clap::Command) -> clap::Command,
-    /// Does it.
-    pub run: fn(&clap::ArgMatches) -> anyhow::Result<Exit>,
-}
+use crate::command::Command;
 
 /// All commands, by file name.
 pub static ALL: &[&Command] = &[&dump::COMMAND, &info::COMMAND, &synth::COMMAND, &why::COMMAND];

@@ -1,6 +1,6 @@
 //! `etwhy synth`: a scenario as a trace.
 
-use super::Command;
+use crate::command::Command;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use anyhow::Context as _;

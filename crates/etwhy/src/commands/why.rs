@@ -1,6 +1,6 @@
 //! `etwhy why`: the verdict.
 
-use super::Command;
+use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::terminal::out;

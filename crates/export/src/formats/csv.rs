@@ -33,7 +33,7 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
             let _ = match reader.value(row, shown) {
                 Value::Null => Ok(()),
                 Value::I64(v) if options.hex && column.unit.is_hex() => {
-                    write!(scratch, "{}", super::Hex(v, column.ty == ColumnType::I32))
+                    write!(scratch, "{}", crate::hex::Hex(v, column.ty == ColumnType::I32))
                 }
                 Value::I64(v) => write!(scratch, "{v}"),
                 Value::F64(v) => write!(scratch, "{v}"),

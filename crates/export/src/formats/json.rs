@@ -67,7 +67,7 @@ fn write_rows(
             match reader.value(row, shown) {
                 Value::Null => line.extend_from_slice(b"null"),
                 Value::I64(v) if options.hex && column.unit.is_hex() => {
-                    write!(line, "\"{}\"", super::Hex(v, column.ty == ColumnType::I32))?;
+                    write!(line, "\"{}\"", crate::hex::Hex(v, column.ty == ColumnType::I32))?;
                 }
                 Value::I64(v) => write!(line, "{v}")?,
                 Value::F64(v) => serde_json::to_writer(&mut line, &v)?,

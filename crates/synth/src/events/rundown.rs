@@ -3,7 +3,7 @@
 use super::clr::{RUNDOWN, method};
 use super::lifecycle::{image, process, thread};
 use super::memory::OBJECT_TYPES;
-use crate::engine::{Engine, Style, stack_key};
+use crate::engine::{Engine, stack_key};
 use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
 use etwhy_etl::write::{ClassicHead, EventHead, RecordBuf};
 use std::io;
@@ -13,10 +13,10 @@ pub(crate) type Masks = [u32; 8];
 
 /// All records of the start of the session, at time 0 on processor 0.
 pub(crate) fn rundown_start(engine: &mut Engine, masks: &Masks) -> io::Result<()> {
-    extension(engine, 5, masks, 0)?;
+    extension(engine, 5, masks)?;
     configuration(engine)?;
     if engine.world.facts.samples {
-        interval(engine, 73, 0)?;
+        interval(engine, 73)?;
     }
     if engine.world.facts.rundown_start {
         everybody(engine, true)?;
@@ -27,7 +27,7 @@ pub(crate) fn rundown_start(engine: &mut Engine, masks: &Masks) -> io::Result<()
 /// All records of the end.
 pub(crate) fn rundown_end(engine: &mut Engine, masks: &Masks) -> io::Result<()> {
     if engine.world.facts.samples {
-        interval(engine, 74, engine.now)?;
+        interval(engine, 74)?;
     }
     if engine.world.facts.rundown_end {
         everybody(engine, false)?;
@@ -38,7 +38,7 @@ pub(crate) fn rundown_end(engine: &mut Engine, masks: &Masks) -> io::Result<()> 
     if engine.world.facts.merged {
         merged(engine)?;
     }
-    extension(engine, 32, masks, engine.now)?;
+    extension(engine, 32, masks)?;
     let pointer = engine.pointer();
     engine.add(0, engine.now, |r, t| {
         r.perfinfo(pointer, 0x0008, 2, t);
@@ -53,7 +53,7 @@ fn system(engine: &mut Engine, hook: u16, version: u8, build: impl FnOnce(&mut R
     })
 }
 
-fn extension(engine: &mut Engine, op: u16, masks: &Masks, _ns: i64) -> io::Result<()> {
+fn extension(engine: &mut Engine, op: u16, masks: &Masks) -> io::Result<()> {
     system(engine, op, 2, |r| {
         masks.iter().for_each(|m| {
             r.u32(*m);
@@ -62,7 +62,7 @@ fn extension(engine: &mut Engine, op: u16, masks: &Masks, _ns: i64) -> io::Resul
     })
 }
 
-fn interval(engine: &mut Engine, op: u16, _ns: i64) -> io::Result<()> {
+fn interval(engine: &mut Engine, op: u16) -> io::Result<()> {
     let units = (engine.world.facts.interval / 100) as u32;
     system(engine, 0x0F00 | op, 3, |r| {
         r.u32(0).u32(units).u32(10_000).utf16z("Timer");
@@ -91,7 +91,7 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
         for node in 0..u32::from(f.numa_nodes) {
             let first = node * per_node;
             let (group, inside) = (first / per_group, first % per_group);
-            r.u64(mask(inside, per_node.min(cpus.saturating_sub(first)))).u16(group as u16).zeros(6);
+            r.ptr(mask(inside, per_node.min(cpus.saturating_sub(first)))).u16(group as u16).zeros(6);
         }
     })?;
     system(engine, 0x0B1A, 2, |r| {
@@ -237,7 +237,6 @@ fn stacks(engine: &mut Engine) -> io::Result<()> {
             })?;
         }
     }
-    let _ = Style::Keys;
     Ok(())
 }
 

@@ -225,7 +225,7 @@ impl Kind for Marks {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         let text = cx.turn(&self.0).cloned().unwrap_or_default();
         cx.kernel(Head::Perf, 0x0F22, 0, 0, |r| {
-            r.text_z(&text).u16(0);
+            r.text_z(&text);
         })
     }
 }

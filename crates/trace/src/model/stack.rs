@@ -247,10 +247,25 @@ impl Stacks {
         }
     }
 
-    /// Gives the halves to the ticket of the event at `ticks`.
-    fn attach(&mut self, ticks: i64, tid: u32, utid: u32, kernel: u32, user: u32) {
-        let found = if self.open.contains_key(&(ticks, tid)) { (ticks, tid) } else { (ticks, ANY_TID) };
-        let Some(open) = self.open.get_mut(&found) else {
+    /// Gives the halves to the ticket of the event at `ticks`. A stack that is complete is closed at once:
+    /// most user halves come within microseconds, and what is closed needs no place in the window.
+    fn attach(
+        &mut self,
+        ticks: i64,
+        tid: u32,
+        utid: u32,
+        halves: (u32, u32),
+        threads: &Threads,
+        images: &Images,
+    ) {
+        let (kernel, user) = halves;
+        let mut key = (ticks, tid);
+        let mut found = self.open.get_mut(&key);
+        if found.is_none() {
+            key = (ticks, ANY_TID);
+            found = self.open.get_mut(&key);
+        }
+        let Some(open) = found else {
             // Nobody asked for this event's stack, or it came too late.
             if self.queue.front().is_some_and(|&(_, first, _)| ticks < first) {
                 self.late += 1;
@@ -265,6 +280,13 @@ impl Stacks {
         }
         if user != NO_PART && open.user == NO_PART {
             open.user = user;
+        }
+        // The kernel half comes first; a sample taken in user mode has none.
+        let user_mode = open.ip != 0 && !is_kernel(open.ip, 8);
+        if open.user != NO_PART && (open.kernel != NO_PART || user_mode) && open.twin.is_none() {
+            let open = *open;
+            self.open.remove(&key);
+            self.close_one(open, threads, images);
         }
     }
 
@@ -283,27 +305,31 @@ impl Stacks {
             }
             self.queue.pop_front();
             let Some(open) = self.open.remove(&(ticks, tid)) else { continue };
-            let mut open = open;
-            let leaf_only = open.kernel == NO_PART && open.user == NO_PART;
-            if leaf_only && open.ip != 0 {
-                open.user = self.part(&[open.ip]);
-            }
-            if open.kernel == NO_PART && open.user == NO_PART {
-                continue;
-            }
-            let upid = threads.get(open.utid).and_then(|t| t.upid);
-            let epoch = open.epoch.unwrap_or_else(|| upid.map_or(0, |u| images.epoch(Some(u))));
-            let upid = upid.unwrap_or(NO_PART);
-            let stack = Provisional { upid, epoch, kernel: open.kernel, user: open.user, leaf_only };
-            let next = self.provisional.len() as u32;
-            let number = *self.known.entry(stack).or_insert(next);
-            if number == next {
-                self.provisional.push(stack);
-            }
-            for ticket in [Some(open.ticket), open.twin].into_iter().flatten() {
-                if let Some(slot) = self.tickets.get_mut(ticket as usize) {
-                    *slot = number;
-                }
+            self.close_one(open, threads, images);
+        }
+    }
+
+    /// Makes a provisional stack of a ticket's halves.
+    fn close_one(&mut self, mut open: Open, threads: &Threads, images: &Images) {
+        let leaf_only = open.kernel == NO_PART && open.user == NO_PART;
+        if leaf_only && open.ip != 0 {
+            open.user = self.part(&[open.ip]);
+        }
+        if open.kernel == NO_PART && open.user == NO_PART {
+            return;
+        }
+        let upid = threads.get(open.utid).and_then(|t| t.upid);
+        let epoch = open.epoch.unwrap_or_else(|| upid.map_or(0, |u| images.epoch(Some(u))));
+        let upid = upid.unwrap_or(NO_PART);
+        let stack = Provisional { upid, epoch, kernel: open.kernel, user: open.user, leaf_only };
+        let next = self.provisional.len() as u32;
+        let number = *self.known.entry(stack).or_insert(next);
+        if number == next {
+            self.provisional.push(stack);
+        }
+        for ticket in [Some(open.ticket), open.twin].into_iter().flatten() {
+            if let Some(slot) = self.tickets.get_mut(ticket as usize) {
+                *slot = number;
             }
         }
     }
@@ -431,7 +457,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         KEY_KERNEL => (event.u64(3).map_or(NO_PART, |key| cx.model.stacks.key(key)), NO_PART),
         _ => (NO_PART, event.u64(3).map_or(NO_PART, |key| cx.model.stacks.key(key))),
     };
-    cx.model.stacks.attach(ticks, tid, utid, kernel, user);
     let model = &mut *cx.model;
+    model.stacks.attach(ticks, tid, utid, (kernel, user), &model.threads, &model.images);
     model.stacks.close(event.ns.saturating_sub(WINDOW_NS), &model.threads, &model.images);
 }

@@ -93,7 +93,7 @@ impl Column {
             (Value::Text(text), _) => sanitize(text).into_owned(),
             (Value::Bool(true), _) => "yes".to_owned(),
             (Value::Bool(false), _) => "no".to_owned(),
-            (Value::I64(v), Look::Hex { narrow }) => crate::formats::Hex(v, narrow).to_string(),
+            (Value::I64(v), Look::Hex { narrow }) => crate::hex::Hex(v, narrow).to_string(),
             (Value::I64(v), Look::Date) => utc_100ns(v),
             (Value::I64(v), Look::Thousands) => thousands(i128::from(v)),
             // An exact zero looks different from what is too small for the decimals.

@@ -1,0 +1,63 @@
+//! The whole program as a user runs it: time and peak anonymous memory of `etwhy why`.
+
+use crate::short;
+use crate::walk::one_walk;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Prints speed and memory of `etwhy why FILE`.
+pub fn why(file: &Path) -> anyhow::Result<()> {
+    let program = program()?;
+    let size = std::fs::metadata(file)?.len();
+    let runs = if size > 200_000_000 { 2 } else { 5 };
+    let (mut time, mut peak) = (f64::MAX, 0u64);
+    for _ in 0..runs {
+        let start = Instant::now();
+        let mut child = Command::new(&program)
+            .arg("why")
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        loop {
+            peak = peak.max(anonymous(child.id()));
+            if child.try_wait()?.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        time = time.min(start.elapsed().as_secs_f64());
+    }
+    let records = one_walk(file, 1)?;
+    println!(
+        "  {:<32} {:>6.0} MB/s, {:>5.2} M events/s; peak RssAnon {:.0} MB = {:.0} % of the file ({:.0} MB, {records} events, {:.2} s)",
+        short(file),
+        size as f64 / time / 1e6,
+        records as f64 / time / 1e6,
+        peak as f64 / 1e6,
+        peak as f64 * 100.0 / size as f64,
+        size as f64 / 1e6,
+        time
+    );
+    Ok(())
+}
+
+/// Anonymous memory of a process in bytes (Linux; elsewhere 0).
+fn anonymous(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("RssAnon:"));
+    let kb: u64 = line.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    kb * 1024
+}
+
+/// The program beside this one, built if it is not there.
+fn program() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let program = own.with_file_name(format!("etwhy{}", std::env::consts::EXE_SUFFIX));
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let status = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "etwhy"]).status()?;
+    anyhow::ensure!(status.success(), "cannot build etwhy");
+    anyhow::ensure!(program.is_file(), "no program at {}", program.display());
+    Ok(program)
+}

@@ -1,0 +1,212 @@
+//! What must survive: a trace cut short keeps the records of its whole buffers, a trace damaged in one buffer
+//! those of all others, and the ledger says that something is missing.
+//!
+//! What each buffer holds is not asked of the reader's own bookkeeping: a buffer is read in a file of its own,
+//! together with buffer 0, which says how the file is packed.
+
+use crate::etl_mutate::buffers;
+use crate::mutate::{EXTREMES, put};
+use crate::rng::Rng;
+use crate::scratch;
+use crate::seeds::{Seed, traces};
+use crate::targets::open_trace;
+use etwhy_etl::Ledger;
+use etwhy_etl::abi::buffer;
+use etwhy_etl::read::{EtlFile, Timeline, Walk};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Records by a number that stands for their bytes, and how often they occur.
+type Records = HashMap<u64, i64>;
+
+/// What a walk gave.
+struct Walked {
+    records: Records,
+    count: u64,
+    bytes: u64,
+    ledger: Vec<(&'static str, u64)>,
+}
+
+/// What an undamaged trace holds.
+struct Expected {
+    /// Offset, size and records of each buffer.
+    buffers: Vec<(usize, usize, Records)>,
+    whole: Walked,
+}
+
+fn walk(data: &[u8]) -> Option<Walked> {
+    let path = scratch::file("damage.etl", data)?;
+    let files = [open_trace(&path, (data.len() % 2 == 0).then_some(500))?];
+    let mut ledger = Ledger::new();
+    let timeline = Timeline::of(&files, &mut ledger);
+    let mut records = Records::new();
+    let stats = Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| {
+        let mut hasher = DefaultHasher::new();
+        record.bytes.hash(&mut hasher);
+        *records.entry(hasher.finish()).or_default() += 1;
+    });
+    files.iter().for_each(|f| ledger.merge(EtlFile::ledger(f)));
+    let ledger = ledger.entries().map(|e| (e.anomaly.name, e.count)).collect();
+    Some(Walked { records, count: stats.records, bytes: stats.bytes, ledger })
+}
+
+fn without(mut records: Records, less: &Records) -> Records {
+    for (record, n) in less {
+        *records.entry(*record).or_default() -= n;
+    }
+    records.retain(|_, n| *n > 0);
+    records
+}
+
+/// The records of every buffer; `None` if the parts do not add up to the whole (the trace is damaged already).
+fn expected(data: &[u8]) -> Option<Expected> {
+    let places = buffers(data);
+    let whole = walk(data)?;
+    let (_, header_size) = *places.first()?;
+    let header = data.get(..header_size)?;
+    let header_records = walk(header)?.records;
+    let mut list = Vec::new();
+    let mut sum = 0;
+    for (number, &(at, size)) in places.iter().enumerate() {
+        let records = if number == 0 {
+            header_records.clone()
+        } else {
+            let two = [header, data.get(at..at + size)?].concat();
+            without(walk(&two)?.records, &header_records)
+        };
+        sum += records.values().sum::<i64>();
+        list.push((at, size, records));
+    }
+    let end = places.last().map_or(0, |(at, size)| at + size);
+    (sum == whole.count as i64 && end == data.len()).then_some(Expected { buffers: list, whole })
+}
+
+thread_local! {
+    /// Of the trace that was looked at last: campaigns damage the same ones over and over.
+    static KNOWN: RefCell<HashMap<u64, Option<Rc<Expected>>>> = RefCell::new(HashMap::new());
+}
+
+fn known(data: &[u8]) -> Option<Rc<Expected>> {
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    KNOWN.with(|known| {
+        known.borrow_mut().entry(hasher.finish()).or_insert_with(|| expected(data).map(Rc::new)).clone()
+    })
+}
+
+/// Traces that can be judged. They are kept small: every buffer is read apart.
+pub fn seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
+    traces(corpus, limit.min(256 * 1024))
+}
+
+/// Chooses the damage: eight bytes in front of the trace.
+pub fn choose(rng: &mut Rng, data: &mut Vec<u8>, _: &[u8]) {
+    let number = rng.next().to_le_bytes();
+    data.splice(0..0, number);
+}
+
+/// The damage that a number stands for: the buffer that is hit (`None`: cut at the end of the bytes), and
+/// whether the size of what is lost can be known.
+fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize>, bool) {
+    let mut rng = Rng::new(number);
+    let hit = 1 + rng.below(expected.buffers.len().saturating_sub(1));
+    let (at, size) = expected.buffers.get(hit).map_or((0, 0), |b| (b.0, b.1));
+    match rng.below(6) {
+        0 => {
+            let end = rng.below(data.len());
+            data.truncate(end);
+            return (None, true);
+        }
+        1 => {
+            data.truncate(at);
+            return (None, true);
+        }
+        2 => {
+            for _ in 0..=rng.below(16) {
+                if let Some(byte) = data.get_mut(at + rng.below(size)) {
+                    *byte ^= 1 << rng.below(8);
+                }
+            }
+            return (Some(hit), false);
+        }
+        3 | 4 => {
+            for _ in 0..=rng.below(3) {
+                let field = [buffer::BUFFER_SIZE, buffer::SAVED_OFFSET, buffer::OFFSET, buffer::BUFFER_FLAG];
+                let field = field.get(rng.below(4)).copied().unwrap_or(0);
+                let value = if rng.below(2) == 0 {
+                    rng.pick(&EXTREMES).copied().unwrap_or(0)
+                } else {
+                    rng.below(2 * size + 2) as u64
+                };
+                put(data, at + field, if field == buffer::BUFFER_FLAG { 2 } else { 4 }, value);
+            }
+        }
+        _ => {
+            let fill = [0u8, 0xFF, 0x5A].get(rng.below(3)).copied().unwrap_or(0);
+            let from = if rng.below(2) == 0 { 0 } else { rng.below(size) & !511 };
+            if let Some(range) = data.get_mut(at + from..at + size) {
+                range.fill(fill);
+            }
+        }
+    }
+    (Some(hit), true)
+}
+
+/// Damages the trace behind the first eight bytes as they say, and checks what is left of it.
+pub fn check(data: &[u8]) {
+    let Some((number, original)) = data.split_first_chunk::<8>() else { return };
+    let Some(expected) = known(original) else { return };
+    if expected.buffers.len() < 2 {
+        return;
+    }
+    let mut damaged = original.to_vec();
+    let (hit, sure) = damage(u64::from_le_bytes(*number), &mut damaged, &expected);
+    let Some(walked) = walk(&damaged) else {
+        let first = expected.buffers.first().map_or(0, |b| b.1);
+        assert!(damaged.len() < first, "a trace whose first buffer is whole is refused");
+        return;
+    };
+    for (number, (at, size, records)) in expected.buffers.iter().enumerate() {
+        if hit == Some(number) || at + size > damaged.len() {
+            continue;
+        }
+        let lost = records.iter().filter(|(record, _)| !walked.records.contains_key(record)).count();
+        assert!(
+            lost == 0,
+            "{lost} of {} records of buffer {number} at {at:#x} are lost; hit: buffer {hit:?} of {}, {:#x} bytes left; ledger {:?}",
+            records.len(),
+            expected.buffers.len(),
+            damaged.len(),
+            walked.ledger
+        );
+    }
+    let fewer = walked.count < expected.whole.count;
+    // A size that swallows its neighbours looks like a larger record: nobody can tell.
+    let shrunk = walked.bytes + 128 < expected.whole.bytes;
+    if fewer && (sure || shrunk) {
+        assert!(
+            walked.ledger != expected.whole.ledger,
+            "{} of {} records are missing and the ledger says nothing; hit: buffer {hit:?} of {}, {:#x} bytes left",
+            expected.whole.count - walked.count,
+            expected.whole.count,
+            expected.buffers.len(),
+            damaged.len()
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_traces_can_be_judged() {
+        for seed in crate::seeds::written() {
+            let expected = expected(&seed.data).expect(&seed.name);
+            assert!(expected.buffers.len() > 2, "{}", seed.name);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Event by event and field by field against what PerfView makes of the same traces.
+//!
+//! Every line of the baselines must be found and every field on it must be equal, by itself or by a line of
+//! `perfview/*.txt` that states how and why PerfView shows it differently. Lines that are no longer needed fail
+//! the test too.
+
+#[path = "perfview/baseline.rs"]
+mod baseline;
+#[path = "perfview/judge.rs"]
+mod judge;
+#[path = "perfview/rules.rs"]
+mod rules;
+mod support;
+#[path = "perfview/tables.rs"]
+mod tables;
+#[path = "perfview/value.rs"]
+mod value;
+
+use baseline::{Baseline, Line};
+use judge::{Verdict, judge};
+use rules::{Rule, like};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use support::{corpus, number, pass, rows, table, text, walk};
+use tables::Tables;
+use value::{Plain, flatten, json_agrees, same};
+
+/// Baselines and their traces.
+const TRACES: &[(&str, &str)] = &[
+    ("gcevents", "gcevents.PerfViewData.etl"),
+    ("net.4.5.2.x64", "net.4.5.2.x64.etl"),
+    ("net.4.5.x86", "net.4.5.x86_PerfViewData.etl"),
+    ("primitive-types", "primitive-types.etl"),
+];
+
+/// One of our events at a time that the baseline mentions.
+struct Event {
+    /// Place among all events of the trace.
+    index: u32,
+    name: String,
+    fields: Vec<(String, Plain)>,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    cpu: u16,
+    data_len: usize,
+    ns: i64,
+    taken: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    events: u64,
+    fields: u64,
+    heads: u64,
+    json: u64,
+    by_rule: u64,
+    /// What differs and how often, with an example.
+    wrong: BTreeMap<String, (u64, String)>,
+    used: BTreeSet<usize>,
+    tolerated: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn differ(&mut self, what: String, example: String) {
+        self.wrong.entry(what).or_insert_with(|| (0, example)).0 += 1;
+    }
+}
+
+fn baseline_of(corpus: &Path, name: &str, trace: &str) -> (Baseline, PathBuf) {
+    let text = std::fs::read_to_string(corpus.join(format!("oracles/{name}.baseline.txt"))).unwrap();
+    (baseline::parse(&text), corpus.join("microsoft+perfview").join(trace))
+}
+
+/// Our names of one of PerfView's events.
+fn our_names<'n>(names: &'n [(String, String)], perfview: &'n str) -> Vec<&'n str> {
+    let list: Vec<&str> = names.iter().filter(|n| n.0 == perfview).map(|n| n.1.as_str()).collect();
+    if list.is_empty() { vec![perfview] } else { list }
+}
+
+/// Milliseconds with three digits, rounded half away from zero as .NET does.
+fn ms_text(ns: i64) -> String {
+    let us = (ns + 500) / 1000;
+    format!("{}.{:03}", us / 1000, us % 1000)
+}
+
+/// Our events at the baseline's times, the volumes of the trace, and the number of all events.
+fn events_of(path: &Path, baseline: &Baseline) -> (HashMap<String, Vec<Event>>, HashMap<String, String>, u32) {
+    let wanted: HashSet<&str> = baseline.events.iter().map(|e| e.ms.as_str()).collect();
+    let mut by_time: HashMap<String, Vec<Event>> = HashMap::new();
+    let mut volumes = HashMap::new();
+    let mut index = 0;
+    walk(path, |record, ns, decoded, _| {
+        let ms = ms_text(ns);
+        index += 1;
+        if !wanted.contains(ms.as_str()) {
+            return;
+        }
+        let name = decoded.map_or(String::new(), |(s, _)| format!("{}/{}", s.provider, s.name));
+        let fields = decoded.map_or(Vec::new(), |(s, d)| flatten(&s.fields, &d.values));
+        if name.ends_with("SysConfigEx/VolumeMapping")
+            && let [(_, Plain::Text(nt)), (_, Plain::Text(dos))] = &fields[..]
+            && nt.len() > 4
+        {
+            volumes.insert(nt.clone(), dos.clone());
+        }
+        let ids = record.tid_pid();
+        by_time.entry(ms).or_default().push(Event {
+            index: index - 1,
+            name,
+            fields,
+            pid: ids.map(|i| i.1),
+            tid: ids.map(|i| i.0),
+            cpu: record.cpu,
+            data_len: record.payload().len(),
+            ns,
+            taken: false,
+        });
+    });
+    (by_time, volumes, index)
+}
+
+#[test]
+fn events_and_fields_are_those_of_perfview() {
+    let Some(corpus) = corpus() else { return };
+    let (names, rules) = (rules::names(), rules::rules());
+    let mut tally = Tally::default();
+    for (name, trace) in TRACES {
+        let (baseline, path) = baseline_of(&corpus, name, trace);
+        let (mut by_time, volumes, total) = events_of(&path, &baseline);
+        let tables = Tables::new(pass(&path, &format!("event trace process thread image file {}", tables::BY_TIME)));
+        let judged = Judged { trace, rules: &rules, tables: &tables, volumes: &volumes };
+        assert_eq!(table(&tables.output, "event").rows(), total as usize, "{trace}: rows of `event`");
+        for line in &baseline.events {
+            let ours = our_names(&names, &line.event);
+            let here = by_time.get_mut(&line.ms).map_or(&mut [][..], Vec::as_mut_slice);
+            let there: Vec<String> = here.iter().map(|e| e.name.clone()).collect();
+            let Some(event) = here.iter_mut().find(|e| !e.taken && ours.contains(&e.name.as_str())) else {
+                tally.differ(
+                    format!("event {}", line.event),
+                    format!("{trace} line {} at {} ms: {there:?}", line.number, line.ms),
+                );
+                continue;
+            };
+            event.taken = true;
+            tally.events += 1;
+            judged.head(line, event, &mut tally);
+            for (field, theirs) in &line.fields {
+                let ours = event.fields.iter().find(|(n, _)| n == field).map(|(_, v)| v);
+                tally.fields += 1;
+                if !ours.is_some_and(|v| same(theirs, v)) {
+                    judged.field(line, field, theirs, event, &mut tally);
+                }
+            }
+            judged.json(line, event, &mut tally);
+        }
+    }
+    for (what, (n, example)) in &tally.wrong {
+        println!("WRONG {n:5} {what}: {example}");
+    }
+    for (line, n) in &tally.tolerated {
+        println!("tolerated {n:4} {line}");
+    }
+    let idle: Vec<&str> =
+        (0..rules.len()).filter(|i| !tally.used.contains(i)).map(|i| rules[i].line.as_str()).collect();
+    println!(
+        "{} events, {} fields ({} by {} rules, {} tolerated), {} header values, {} JSON values",
+        tally.events,
+        tally.fields,
+        tally.by_rule,
+        tally.used.len(),
+        tally.tolerated.values().sum::<u64>(),
+        tally.heads,
+        tally.json
+    );
+    assert!(tally.wrong.is_empty(), "{} kinds of differences", tally.wrong.len());
+    assert!(idle.is_empty(), "rules that no field needs: {idle:#?}");
+}
+
+struct Judged<'j> {
+    trace: &'j str,
+    rules: &'j [Rule],
+    tables: &'j Tables,
+    volumes: &'j HashMap<String, String>,
+}
+
+impl Judged<'_> {
+    /// Ids, process name, processor and length.
+    fn head(&self, line: &Line, event: &Event, tally: &mut Tally) {
+        let id = |v: Option<u32>| Plain::Number(v.map_or(-1, |v| i128::from(v as i32)), 32);
+        for (field, theirs, ours) in [
+            ("PID", &line.head[0], id(event.pid)),
+            ("TID", &line.head[1], id(event.tid)),
+            ("ProceNum", &line.head[3], Plain::Number(i128::from(event.cpu), 32)),
+            ("DataLen", &line.head[4], Plain::Number(event.data_len as i128, 32)),
+        ] {
+            tally.heads += 1;
+            if !same(theirs, &ours) {
+                self.field(line, field, theirs, event, tally);
+            }
+        }
+        // The name of the process that PerfView names, as we know it.
+        let pid: i64 = line.head[0].parse().unwrap();
+        let name = &line.head[2];
+        tally.heads += 1;
+        let unknown = format!("Process({pid})");
+        let known = self.tables.names_of(pid, event.ns).into_iter().any(|ours| match ours {
+            "[unknown]" => *name == unknown,
+            ours => ours.strip_suffix(".exe").unwrap_or(ours) == name,
+        });
+        if !known && !(pid == -1 && name.is_empty()) {
+            self.field(line, "PName", name, event, tally);
+        }
+    }
+
+    /// A value that is not equal by itself: some rule must explain it.
+    fn field(&self, line: &Line, field: &str, theirs: &str, event: &Event, tally: &mut Tally) {
+        for (i, rule) in self.rules.iter().enumerate() {
+            if !like(&rule.event, &line.event) || !like(&rule.field, field) {
+                continue;
+            }
+            match judge(rule, field, theirs, event, self.tables, self.volumes) {
+                Verdict::Different => continue,
+                Verdict::Tolerated => *tally.tolerated.entry(rule.line.clone()).or_default() += 1,
+                Verdict::Equal => tally.by_rule += 1,
+            }
+            tally.used.insert(i);
+            return;
+        }
+        let ours = event.fields.iter().find(|(n, _)| n == field).map(|(_, v)| v);
+        let names: Vec<&str> = event.fields.iter().map(|f| f.0.as_str()).collect();
+        let head = (event.pid.map(|v| v as i32), event.tid.map(|v| v as i32));
+        let shown = ours.map_or_else(|| format!("none of {head:?} {names:?}"), |v| format!("{v:?}"));
+        tally.differ(
+            format!("{} {field}", line.event),
+            format!("{} line {}: {theirs:?} != {shown}", self.trace, line.number),
+        );
+    }
+
+    /// The row of the table `event` shows what was decoded.
+    fn json(&self, line: &Line, event: &Event, tally: &mut Tally) {
+        let events = table(&self.tables.output, "event");
+        assert_eq!(number(events, event.index, "ts_ns"), Some(event.ns), "{}", line.event);
+        assert_eq!(number(events, event.index, "cpu"), Some(i64::from(event.cpu)), "{}", line.event);
+        let name = format!("{}/{}", text(events, event.index, "provider"), text(events, event.index, "name"));
+        assert_eq!(name.trim_matches('/'), event.name, "{}", line.event);
+        let shown: serde_json::Value = serde_json::from_str(text(events, event.index, "fields")).unwrap();
+        for (field, plain) in event.fields.iter().filter(|(name, _)| !name.contains('.')) {
+            tally.json += 1;
+            if !json_agrees(&shown[field], plain) {
+                tally.differ(format!("JSON of {} {field}", line.event), format!("{} != {plain:?}", shown[field]));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Who may know whom: crates depend on each other in one direction.
+
+use crate::repo::Repo;
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+/// What each crate of `crates/` may depend on. Those that are not listed (tools such as `fuzz` and `bench`)
+/// may know everything, and nothing may know them.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("map", &[]),
+    ("symbols", &[]),
+    ("knowledge", &[]),
+    ("etl", &["map"]),
+    ("table", &["map"]),
+    ("decode", &["etl"]),
+    ("input", &["etl", "symbols"]),
+    ("export", &["table"]),
+    ("query", &["table"]),
+    ("synth", &["etl", "decode"]),
+    ("trace", &["etl", "decode", "symbols", "table", "knowledge"]),
+    (
+        "etwhy",
+        &["etl", "input", "decode", "table", "export", "symbols", "knowledge", "trace", "query", "synth"],
+    ),
+];
+
+/// Fails if a crate knows another that it should not. Dependencies of tests are free.
+///
+/// # Errors
+/// The forbidden dependencies.
+pub fn check(repo: &Repo) -> Result<()> {
+    let text = repo.cargo(&["metadata", "--no-deps", "--format-version", "1"])?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
+    let wrong = violations(&edges(&metadata));
+    if !wrong.is_empty() {
+        bail!("dependencies against the flow (xtask/src/layers.rs has the table):\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
+}
+
+/// (crate, crate that it depends on) within the workspace, by folder name.
+fn edges(metadata: &Value) -> Vec<(String, String)> {
+    let list =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut edges = Vec::new();
+    for package in list(metadata, "packages") {
+        let Some(from) =
+            text(&package, "manifest_path").and_then(|path| folder_of(path.trim_end_matches("Cargo.toml")))
+        else {
+            continue;
+        };
+        for dependency in list(&package, "dependencies") {
+            // A normal dependency has no kind.
+            if text(&dependency, "kind").is_some_and(|kind| kind == "dev") {
+                continue;
+            }
+            if let Some(to) = text(&dependency, "path").and_then(|path| folder_of(&path)) {
+                edges.push((from.clone(), to));
+            }
+        }
+    }
+    edges
+}
+
+/// The last component of a folder's path.
+fn folder_of(path: &str) -> Option<String> {
+    path.split(['/', '\\']).rfind(|part| !part.is_empty()).map(str::to_owned)
+}
+
+fn violations(edges: &[(String, String)]) -> Vec<String> {
+    let allowed = |name: &str| ALLOWED.iter().find(|(crate_name, _)| *crate_name == name);
+    edges
+        .iter()
+        .filter(|(from, to)| match allowed(from) {
+            Some((_, may)) => !may.contains(&to.as_str()),
+            None => allowed(to).is_none(),
+        })
+        .map(|(from, to)| format!("{from} -> {to}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_itself_has_one_direction() {
+        for (at, (name, may)) in ALLOWED.iter().enumerate() {
+            for other in *may {
+                let place = ALLOWED.iter().position(|(name, _)| name == other);
+                assert!(place.is_some_and(|place| place < at), "{name} -> {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_dependency_is_named() {
+        let metadata = serde_json::json!({ "packages": [
+            { "manifest_path": "/r/crates/etl/Cargo.toml", "dependencies": [
+                { "path": "/r/crates/map", "kind": null },
+                { "path": "/r/crates/trace", "kind": null },
+                { "path": "/r/crates/synth", "kind": "dev" },
+                { "kind": null },
+            ] },
+            { "manifest_path": "C:\\r\\crates\\fuzz\\Cargo.toml", "dependencies": [
+                { "path": "C:\\r\\crates\\etl", "kind": null },
+            ] },
+            { "manifest_path": "/r/crates/query/Cargo.toml", "dependencies": [
+                { "path": "/r/crates/fuzz", "kind": null },
+            ] },
+        ] });
+        assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "query -> fuzz"]);
+    }
+}
