@@ -12,5 +12,6 @@ etwhy_etl::define_anomalies! {
     FRAMES_WITHOUT_IMAGE "frames_without_image" Info Analysis "Distinct stack addresses that lie in no known image and no known .NET method (generated code, or rundown missing).";
     SYMBOLS_MISMATCHED "symbols_mismatched" Warning Symbols "Symbol files found under an image's name but of another build: not used.";
     SYMBOLS_UNREADABLE "symbols_unreadable" Warning Symbols "Symbol files that could not be read.";
-    ROWS_DROPPED "rows_dropped" DataLoss Analysis "Rows beyond what a table can number (2^31): not kept.";
+    LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
+    DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
 }

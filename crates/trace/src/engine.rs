@@ -144,6 +144,8 @@ struct Binding {
 struct TypeState {
     resolved: bool,
     schema: Option<Arc<EventSchema>>,
+    /// Provider and name as in the table `event_type`.
+    names: Option<(Arc<str>, Arc<str>)>,
     bindings: Vec<Binding>,
     schemas_seen: u64,
 }
@@ -249,6 +251,7 @@ impl Pass<'_> {
             let Some(ty) = self.types.get(type_index) else { return };
             let seen = self.schemas_seen;
             resolve_type(state, record, &self.chosen, self.stacks, &mut self.decoder, seen, &ty.key);
+            state.names = self.types.describe(type_index, &self.decoder).map(|i| (i.provider, i.name));
         }
         let width = usize::from(record.pointer_size() == 8);
         for binding in &state.bindings {
@@ -258,6 +261,7 @@ impl Pass<'_> {
                 tag: binding.tag,
                 type_index,
                 schema: state.schema.as_deref(),
+                names: state.names.as_ref().map_or(("", ""), |(provider, name)| (provider, name)),
                 slots: binding.slots.get(width).map_or(&[], Vec::as_slice),
             };
             let mut cx = Context {

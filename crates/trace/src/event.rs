@@ -63,6 +63,8 @@ pub struct Event<'a> {
     pub type_index: u32,
     /// The event's schema, if anybody described it.
     pub schema: Option<&'a EventSchema>,
+    /// Provider and name, as in the table `event_type`.
+    pub names: (&'a str, &'a str),
     pub(crate) slots: &'a [Option<Slot>],
 }
 

@@ -84,7 +84,10 @@ fn ms_text(ns: i64) -> String {
 }
 
 /// Our events at the baseline's times, the volumes of the trace, and the number of all events.
-fn events_of(path: &Path, baseline: &Baseline) -> (HashMap<String, Vec<Event>>, HashMap<String, String>, u32) {
+fn events_of(
+    path: &Path,
+    baseline: &Baseline,
+) -> (HashMap<String, Vec<Event>>, HashMap<String, String>, u32) {
     let wanted: HashSet<&str> = baseline.events.iter().map(|e| e.ms.as_str()).collect();
     let mut by_time: HashMap<String, Vec<Event>> = HashMap::new();
     let mut volumes = HashMap::new();
@@ -127,7 +130,8 @@ fn events_and_fields_are_those_of_perfview() {
     for (name, trace) in TRACES {
         let (baseline, path) = baseline_of(&corpus, name, trace);
         let (mut by_time, volumes, total) = events_of(&path, &baseline);
-        let tables = Tables::new(pass(&path, &format!("event trace process thread image file {}", tables::BY_TIME)));
+        let tables =
+            Tables::new(pass(&path, &format!("event trace process thread image file {}", tables::BY_TIME)));
         let judged = Judged { trace, rules: &rules, tables: &tables, volumes: &volumes };
         assert_eq!(table(&tables.output, "event").rows(), total as usize, "{trace}: rows of `event`");
         for line in &baseline.events {
@@ -247,7 +251,10 @@ impl Judged<'_> {
         for (field, plain) in event.fields.iter().filter(|(name, _)| !name.contains('.')) {
             tally.json += 1;
             if !json_agrees(&shown[field], plain) {
-                tally.differ(format!("JSON of {} {field}", line.event), format!("{} != {plain:?}", shown[field]));
+                tally.differ(
+                    format!("JSON of {} {field}", line.event),
+                    format!("{} != {plain:?}", shown[field]),
+                );
             }
         }
     }

@@ -191,6 +191,9 @@ fn write(
     if let Some(n) = args.top {
         selection = selection.top(n);
     }
+    if args.columns.is_none() && format.name == "table" {
+        selection = for_eyes(selection);
+    }
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
@@ -207,6 +210,27 @@ fn write(
         None => (format.write)(&selection, &options, out)?,
     }
     Ok(())
+}
+
+/// For people: without numbers that have a name beside them, and without columns that are empty in all rows shown.
+fn for_eyes(selection: Selection<'_>) -> Selection<'_> {
+    let table = selection.table();
+    let rows: Vec<u32> = selection.row_ids().take(1000).collect();
+    let shown = selection.shown().to_vec();
+    let named = |name: &str| table.spec().column_index(name).is_some();
+    let keep = |column: &ColumnRef| {
+        let Some(spec) = table.spec().columns.get(column.index) else { return true };
+        let has_name = match spec.role {
+            Role::Process => named("process"),
+            Role::Thread => named("tid"),
+            Role::Stack => named("leaf"),
+            Role::Id => spec.name == "file_id" && named("path"),
+            _ => false,
+        };
+        let empty = |row: &u32| matches!(table.cell(*row, column.index), Value::Null | Value::Text(""));
+        !has_name && (rows.is_empty() || !rows.iter().all(empty))
+    };
+    selection.with_shown(shown.into_iter().filter(keep).collect())
 }
 
 fn top_per(text: &str, spec: &TableSpec) -> anyhow::Result<(ColumnRef, usize)> {

@@ -183,6 +183,7 @@ const ENOUGH: usize = 20;
 
 fn one_target(
     options: &Options,
+    target: &'static Target,
     until: Option<Instant>,
     per_seed: Option<u64>,
 ) -> std::io::Result<usize> {

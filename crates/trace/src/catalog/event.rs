@@ -5,6 +5,7 @@
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use crate::extended;
 use etwhy_decode::format::{hex_bytes, to_json};
 use etwhy_decode::message::render_message;
 use etwhy_decode::read::read;
@@ -35,8 +36,12 @@ define_table! {
         level: i32 [None, Other],
         /// Activity, if the event has one.
         activity: Option<Sym> [None, Guid],
+        /// Activity that it comes from, if the event says.
+        related_activity: Option<Sym> [None, Guid],
         /// Fields as a JSON object.
         fields: Box<str> [None, Message],
+        /// Other extended items (SID, session, process start key, counters, container, ...) as a JSON object.
+        extended: Option<Box<str>> [None, Message],
         /// The event's message with its fields filled in, if its source has one.
         message: Option<Box<str>> [None, Message],
         /// Stack (table `stack`), if one was recorded.
@@ -67,18 +72,13 @@ impl Analysis for Events {
         if self.names.len() <= index {
             self.names.resize(index + 1, None);
         }
-        let unnamed = cx.sym("");
-        let (provider, name) = match (self.names.get(index).copied().flatten(), event.schema) {
-            (Some(names), _) => names,
-            (None, Some(schema)) => {
-                let names = (cx.sym(&schema.provider), cx.sym(&schema.name));
-                if let Some(slot) = self.names.get_mut(index) {
-                    *slot = Some(names);
-                }
-                names
-            }
-            (None, None) => (unnamed, unnamed),
-        };
+        // A schema that comes late can rename an event type, so the names are kept with their texts.
+        let known = self.names.get(index).copied().flatten();
+        let current = known.filter(|&(p, n)| (cx.strings.get(p), cx.strings.get(n)) == event.names);
+        let (provider, name) = current.unwrap_or_else(|| (cx.sym(event.names.0), cx.sym(event.names.1)));
+        if let Some(slot) = self.names.get_mut(index) {
+            *slot = Some((provider, name));
+        }
         let mut fields = String::new();
         let mut message = None;
         match event.schema {
@@ -101,6 +101,7 @@ impl Analysis for Events {
         let upid = cx.upid(event);
         let stack = cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
         let activity = record.activity_id().map(|a| cx.sym(&a.to_string()));
+        let related_activity = extended::related_activity(record).map(|a| cx.sym(&a.to_string()));
         self.rows.push(EventRow {
             ts_ns: event.ns,
             cpu: i32::from(record.cpu),
@@ -111,7 +112,9 @@ impl Analysis for Events {
             event_type_id: event.type_index as i32,
             level: i32::from(record.level()),
             activity,
+            related_activity,
             fields: fields.into_boxed_str(),
+            extended: extended::items(record).map(String::into_boxed_str),
             message,
             stack_id: Some(stack),
         });

@@ -75,7 +75,12 @@ impl Analysis for Processes {
             let path = main_image(end, upid as u32, process.name);
             let file = path.map(|p| crate::resolve::base_name(end.strings.get(p)).to_owned());
             let file = file.map(|f| end.strings.intern(&f));
-            let name = process.name.or(file).or_else(|| match process.pid {
+            // The kernel cuts image names at 14 or 15 characters; the image itself has the whole name.
+            let whole = process.name.zip(file).filter(|(name, file)| {
+                let (name, file) = (end.strings.get(*name), end.strings.get(*file));
+                name.len() >= 14 && file.to_lowercase().starts_with(&name.to_lowercase())
+            });
+            let name = whole.map(|(_, file)| file).or(process.name).or(file).or_else(|| match process.pid {
                 0 => Some(end.strings.intern("Idle")),
                 4 => Some(end.strings.intern("System")),
                 _ => None,
@@ -128,7 +133,8 @@ fn main_image(end: &mut Finish<'_>, upid: u32, name: Option<Sym>) -> Option<Sym>
     let name = name.map(|n| end.strings.get(n).to_lowercase());
     let is_named = |path: &Sym| {
         let file = crate::resolve::base_name(end.strings.get(*path)).to_lowercase();
-        name.as_ref().is_some_and(|name| file == *name)
+        name.as_ref()
+            .is_some_and(|name| file == *name || (name.len() >= 14 && file.starts_with(name.as_str())))
     };
     let is_exe = |path: &Sym| end.strings.get(*path).to_lowercase().ends_with(".exe");
     let path = paths().find(is_named).or_else(|| if name.is_none() { paths().find(is_exe) } else { None })?;

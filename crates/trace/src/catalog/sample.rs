@@ -9,7 +9,7 @@
 //! Sampling sees only code that runs with interrupts enabled. Work shorter than the interval shows up by luck.
 //! Where DPCs run for long, samples hit the thread that they interrupted: `in_dpc` and `in_isr` tell.
 
-use crate::anomalies::{PAYLOAD_TOO_SHORT, SAMPLE_INTERVAL_ASSUMED};
+use crate::anomalies::{PAYLOAD_TOO_SHORT, SAMPLE_INTERVAL_ASSUMED, SAMPLES_WITHOUT_STACK};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
@@ -97,7 +97,14 @@ impl Analysis for Samples {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        end.stacks_of(&mut self.rows, "stack_id")?;
+        let mut without = 0;
+        self.rows.remap_i32("stack_id", |ticket| {
+            let stack = end.resolved.stack_of_ticket(ticket?);
+            let whole = stack.and_then(|s| end.resolved.stacks.get(s as usize)).is_some_and(|s| !s.leaf_only);
+            without += u64::from(!whole && ticket != Some(NO_STACK));
+            stack
+        })?;
+        end.ledger.count(&SAMPLES_WITHOUT_STACK, without);
         end.processes_of(&mut self.rows, "upid")?;
         if end.model.system.first_sample_interval.is_none() {
             end.ledger.count(&SAMPLE_INTERVAL_ASSUMED, self.assumed);

@@ -1,8 +1,9 @@
 //! Machine facts: `SystemConfig` events and what merging adds to them.
 
+use crate::anomalies::{DROPPED_BUFFERS, LOST_IN_BAND};
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_decode::Value;
-use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
+use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
 use std::collections::BTreeSet;
 
@@ -19,6 +20,9 @@ const BUILD_INFO: u8 = 66;
 const SAMPLE_INTERVAL: u8 = 73;
 const SAMPLE_INTERVAL_SET: u8 = 72;
 const BUILD_INFO_EX: u8 = 132;
+const LOST_EVENT: u8 = 133;
+const LOST_BUFFER: u8 = 134;
+const DROPPED_TIMES: u8 = 135;
 
 pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(0x0B, CPU), CPU),
@@ -36,6 +40,10 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(0x0F, 74), SAMPLE_INTERVAL),
     Select::new(What::Kernel(0x0F, SAMPLE_INTERVAL_SET), SAMPLE_INTERVAL_SET),
     Select::new(What::Classic(SYSTEM_CONFIG_EX, 32), BUILD_INFO_EX),
+    Select::new(What::Classic(RT_LOST_EVENT, 32), LOST_EVENT),
+    Select::new(What::Classic(RT_LOST_EVENT, 33), LOST_BUFFER),
+    Select::new(What::Classic(RT_LOST_EVENT, 34), LOST_BUFFER),
+    Select::new(What::Kernel(0, 82), DROPPED_TIMES),
 ];
 
 /// What the trace says of the machine.
@@ -86,6 +94,10 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let fields = event.fields();
     let facts = &mut cx.model.system;
     match event.tag {
+        LOST_EVENT | LOST_BUFFER => cx.ledger.count(&LOST_IN_BAND, 1),
+        DROPPED_TIMES => {
+            cx.ledger.count(&DROPPED_BUFFERS, u64::from(fields.u32("TimeStampCount").unwrap_or(0)))
+        }
         CPU => {
             facts.computer_name = fact(&fields, "ComputerName").or(facts.computer_name.take());
             facts.memory_mb = fields.u32("MemSize").filter(|&m| m > 0).or(facts.memory_mb);

@@ -1,9 +1,9 @@
 //! Applies the rules of `fields.txt` to one field.
 
+use super::Event;
 use super::rules::Rule;
 use super::tables::Tables;
 use super::value::{Plain, cut, same, separated, time};
-use super::Event;
 use std::collections::HashMap;
 
 /// The verdict of one rule.

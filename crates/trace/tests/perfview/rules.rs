@@ -48,8 +48,12 @@ pub fn rules() -> Vec<Rule> {
 }
 
 pub fn counts() -> Vec<CountRule> {
-    let of = |([trace, event, perfview, ours, _], line): ([String; 5], String)| {
-        CountRule { trace, event, perfview, ours, line }
+    let of = |([trace, event, perfview, ours, _], line): ([String; 5], String)| CountRule {
+        trace,
+        event,
+        perfview,
+        ours,
+        line,
     };
     lines("counts.txt").into_iter().map(of).collect()
 }
