@@ -50,6 +50,9 @@ fn is_stale(repo: &Repo, file: &Generated) -> bool {
 const EXAMPLE: &[&str] = &["run", "--quiet", "--package", "xtask", "--example", "reference", "--"];
 const PROGRAM: &[&str] = &["run", "--quiet", "--package", "etwhy", "--"];
 
+/// What `etwhy why --demo` prints; the README shows parts of it.
+pub const DEMO: &str = "docs/reference/demo.txt";
+
 /// The documents below `docs/reference`.
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     let document = |name: &str| repo.cargo(&[EXAMPLE, &[name]].concat());
@@ -57,6 +60,7 @@ fn reference(repo: &Repo) -> Result<Vec<Generated>> {
         Generated { path: "docs/reference/tables.md", text: document("tables")? },
         Generated { path: "docs/reference/anomalies.md", text: document("anomalies")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo)? },
+        Generated { path: DEMO, text: repo.cargo(&[PROGRAM, &["why", "--demo"]].concat())? },
     ])
 }
 

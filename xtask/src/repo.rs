@@ -11,12 +11,14 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The repository that this program was built from.
+    /// The repository whose `cargo` runs this program. Not the one that it was built from: clones may share a
+    /// target folder, and then that is another one.
     ///
     /// # Errors
-    /// If it is not where it was.
+    /// If it is not there.
     pub fn here() -> Result<Repo> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let package = std::env::var_os("CARGO_MANIFEST_DIR").context("run it as `cargo xtask`")?;
+        let root = Path::new(&package).join("..");
         let root = root.canonicalize().with_context(|| format!("{}: cannot find it", root.display()))?;
         Ok(Repo { root })
     }

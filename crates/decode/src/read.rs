@@ -346,11 +346,13 @@ impl<'a> Cursor<'a> {
 
     /// `TOKEN_USER` (pointer, u32 padded to pointer size) and a SID; 4 bytes of zero stand for none.
     fn wbem_sid(&mut self) -> Option<Value<'a>> {
-        if self.data.u32_at(self.at)? == 0 {
-            self.take(4)?;
+        let token = 2 * self.pointer_size;
+        let len = wbem_sid_len(self.data.get(self.at..)?, self.pointer_size)?;
+        if len < token {
+            self.take(len)?;
             return Some(Value::Sid(&[]));
         }
-        self.take(2 * self.pointer_size)?;
+        self.take(token)?;
         self.sid().map(Value::Sid)
     }
 

@@ -27,11 +27,22 @@ fn main() -> ExitCode {
         Err(error) if exit::is_closed_pipe(&error) => Exit::Done.into(),
         Err(error) => {
             let _ = std::io::stdout().flush();
-            let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&message(&error)));
             exit::of_error(&error).into()
         }
     }
+}
+
+/// The error and its causes, each said once: some errors name their cause themselves.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// The whole command line, put together from the commands.
@@ -66,5 +77,13 @@ mod tests {
     #[test]
     fn command_line_is_sound() {
         super::command_line().debug_assert();
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("no such file").context("x.etl: cannot open: no such file");
+        assert_eq!(super::message(&error), "x.etl: cannot open: no such file");
+        let error = anyhow::anyhow!("no such file").context("cannot open x.etl");
+        assert_eq!(super::message(&error), "cannot open x.etl: no such file");
     }
 }

@@ -9,7 +9,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_table::Memory;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which traces, and how to read them.
 #[derive(clap::Args, Clone, Debug)]
@@ -125,7 +125,9 @@ impl TraceArgs {
         let mut files = Vec::new();
         let mut refused = Vec::new();
         for input in &inputs {
-            match EtlFile::open(&input.path, &input.shown, &open) {
+            // The temporary path of the demonstration trace says nothing to anybody.
+            let shown = if self.demo { Path::new("demo.etl") } else { &input.shown };
+            match EtlFile::open(&input.path, shown, &open) {
                 Ok(file) => files.push(file),
                 Err(error) => refused.push(error),
             }

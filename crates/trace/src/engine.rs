@@ -42,7 +42,10 @@ pub trait Analysis {
 }
 
 /// A table with all its rows, waiting for the text pool to be complete.
-pub struct Filled(Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>);
+pub struct Filled(Finisher);
+
+/// Makes the table when the texts are known.
+type Finisher = Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>;
 
 impl<R: Row + 'static> From<TableBuilder<R>> for Filled {
     fn from(builder: TableBuilder<R>) -> Filled {

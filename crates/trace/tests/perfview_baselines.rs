@@ -180,6 +180,62 @@ fn events_and_fields_are_those_of_perfview() {
     assert!(idle.is_empty(), "rules that no field needs: {idle:#?}");
 }
 
+#[test]
+fn counts_are_those_of_perfview() {
+    let Some(corpus) = corpus() else { return };
+    let (names, rules) = (rules::names(), rules::counts());
+    let (mut compared, mut used) = (0, BTreeSet::new());
+    for (name, trace) in TRACES {
+        let (baseline, path) = baseline_of(&corpus, name, trace);
+        let output = pass(&path, "event_type sample thread event");
+        let types = table(&output, "event_type");
+        let mut ours: BTreeMap<String, i64> = BTreeMap::new();
+        for row in rows(types) {
+            let event = format!("{}/{}", text(types, row, "provider"), text(types, row, "name"));
+            let shown = names.iter().find(|n| n.1 == event).map_or(event.as_str(), |n| n.0.as_str());
+            *ours.entry(shown.to_owned()).or_default() += number(types, row, "count").unwrap();
+        }
+        let theirs: BTreeMap<&str, i64> =
+            baseline.counts.iter().map(|(event, n)| (event.as_str(), i64::try_from(*n).unwrap())).collect();
+        let all: BTreeSet<&str> = ours.keys().map(String::as_str).chain(theirs.keys().copied()).collect();
+        for event in all {
+            let show = |n: Option<i64>| n.map_or("-".to_owned(), |n| n.to_string());
+            let (ours, theirs) = (show(ours.get(event).copied()), show(theirs.get(event).copied()));
+            compared += 1;
+            if ours == theirs {
+                continue;
+            }
+            let rule = rules.iter().position(|r| {
+                like(&r.trace, name)
+                    && like(&r.event, event)
+                    && r.perfview == theirs
+                    && (r.ours == "*" || r.ours == ours)
+            });
+            used.insert(rule.unwrap_or_else(|| panic!("{name}: {event}: PerfView {theirs}, we {ours}")));
+        }
+        // What PerfView counts as samples and as methods, from our tables.
+        let (samples, threads) = (table(&output, "sample"), table(&output, "thread"));
+        let idle_thread = rows(threads).find(|t| number(threads, *t, "tid") == Some(0)).map(i64::from);
+        let idle = |row: u32| {
+            let flag = |column| number(samples, row, column) == Some(1);
+            number(samples, row, "utid") == idle_thread && !flag("in_dpc") && !flag("in_isr")
+        };
+        let busy = rows(samples).filter(|row| !idle(*row)).count() as i64;
+        if let Some(&n) = theirs.get("Windows Kernel/PerfInfo/Sample") {
+            assert_eq!(busy, n, "{name}: samples that are not idle");
+        }
+        let events = table(&output, "event");
+        let loads = rows(events).filter(|row| text(events, *row, "name") == "Method/LoadVerbose");
+        let jitted = loads.filter(|row| text(events, *row, "fields").contains("Jitted")).count() as i64;
+        if let Some(&n) = theirs.get("Microsoft-Windows-DotNETRuntime/Method/LoadVerbose") {
+            assert_eq!(jitted, n, "{name}: methods compiled");
+        }
+    }
+    let idle: Vec<&str> = (0..rules.len()).filter(|i| !used.contains(i)).map(|i| rules[i].line.as_str()).collect();
+    println!("{compared} counts compared, {} rules used", used.len());
+    assert!(idle.is_empty(), "rules that no count needs: {idle:#?}");
+}
+
 struct Judged<'j> {
     trace: &'j str,
     rules: &'j [Rule],

@@ -200,11 +200,14 @@ impl EtlFile {
 
     /// Headers of appended sessions; a segment without a readable one goes on with the clock before it.
     fn read_appended_headers(&mut self) {
-        let last = self.buffers.last().map_or(0, |b| b.segment);
         let mut scratch = Vec::new();
-        for number in 1..=last {
-            let offset = self.buffers.iter().find(|b| b.segment == number).map_or(0, |b| b.offset);
-            let bytes = self.source.bytes(offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
+        let mut known = 0;
+        for entry in &self.buffers {
+            if entry.segment == known {
+                continue;
+            }
+            known = entry.segment;
+            let bytes = self.source.bytes(entry.offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
             let segment = session_header(bytes, &self.shown).ok();
             let segment = segment.or_else(|| self.segments.last().cloned());
             self.segments.extend(segment);
@@ -224,21 +227,27 @@ impl EtlFile {
 
     /// Gaps in the sequence numbers of each session.
     fn judge_sequence(&mut self) {
-        for (number, segment) in self.segments.iter().enumerate() {
-            let mut seen: Vec<i64> = self
-                .buffers
-                .iter()
-                .filter(|b| usize::from(b.segment) == number && b.kind != TYPE_HEADER)
-                .map(|b| b.sequence)
-                .collect();
+        let mut sequences: Vec<Vec<i64>> = vec![Vec::new(); self.segments.len()];
+        for buffer in self.buffers.iter().filter(|b| b.kind != TYPE_HEADER) {
+            if let Some(seen) = sequences.get_mut(usize::from(buffer.segment)) {
+                seen.push(buffer.sequence);
+            }
+        }
+        // A copy that ends between two buffers shows no gap. Every finished file that was seen holds as many
+        // buffers as its header says; wrapped ones hold fewer than were written.
+        let said = u64::from(self.header().buffers_written);
+        let short = said.saturating_sub(self.buffers.len() as u64);
+        for (segment, mut seen) in self.segments.iter().zip(sequences) {
             seen.sort_unstable();
             seen.dedup();
-            let (Some(&low), Some(&high)) = (seen.first(), seen.last()) else { continue };
             let mode = segment.header.log_file_mode;
+            let (low, high) = (seen.first().copied().unwrap_or(1), seen.last().copied().unwrap_or(0));
             let distinct = seen.len() as i64;
             let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
             if mode & MODE_APPEND == 0 {
-                self.ledger.count(&BUFFERS_MISSING, u64::try_from(inside).unwrap_or(0));
+                let inside = u64::try_from(inside).unwrap_or(0);
+                let short = if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 { short } else { 0 };
+                self.ledger.count(&BUFFERS_MISSING, inside.max(short));
             }
             // Before the oldest one: overwritten (circular) or in an earlier file of the series.
             let before = u64::try_from(low.saturating_sub(1)).unwrap_or(0);

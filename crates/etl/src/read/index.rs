@@ -1,6 +1,7 @@
 //! Finds the buffers of a file, also where headers are damaged.
 
 use super::anomalies::*;
+use super::resync::{resync, size_of};
 use super::source::Source;
 use super::tokens::first_ticks;
 use crate::abi::buffer::*;
@@ -32,6 +33,8 @@ pub struct BufferEntry {
     pub flush_ticks: i64,
     /// Timestamp of the first record; `None` if the buffer holds no record.
     pub first_ticks: Option<i64>,
+    /// `end` is what the header says, not a guess.
+    pub(crate) end_known: bool,
 }
 
 impl BufferEntry {
@@ -42,16 +45,16 @@ impl BufferEntry {
 }
 
 /// The fields of a buffer header that reading needs.
-struct Header {
-    size: u32,
-    saved: u32,
-    end: u32,
-    flags: u16,
+pub(crate) struct Header {
+    pub(crate) size: u32,
+    pub(crate) saved: u32,
+    pub(crate) end: u32,
+    pub(crate) flags: u16,
     kind: u16,
 }
 
 impl Header {
-    fn read(bytes: &[u8]) -> Option<Header> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Header> {
         Some(Header {
             size: bytes.u32_at(BUFFER_SIZE)?,
             saved: bytes.u32_at(SAVED_OFFSET)?,
@@ -62,7 +65,7 @@ impl Header {
     }
 
     /// Sound enough to walk on from.
-    fn plausible(&self) -> bool {
+    pub(crate) fn plausible(&self) -> bool {
         let len = LEN as u32;
         self.size >= len && self.size <= MAX_SIZE && self.flags < 0x100 && self.kind <= TYPE_DBG_INFO && {
             let limit = if self.flags & FLAG_COMPRESSED != 0 { MAX_SIZE } else { self.size };
@@ -95,6 +98,13 @@ pub(crate) struct Nominal {
     pub(crate) format: Option<Format>,
 }
 
+impl Nominal {
+    /// The size of buffers, as far as it makes sense.
+    pub(crate) fn step(&self) -> u32 {
+        self.size.clamp(LEN as u32, MAX_SIZE)
+    }
+}
+
 /// Hops over all buffers of the file.
 pub(crate) fn index(source: &Source, nominal: &Nominal, ledger: &mut Ledger) -> Index {
     let total = source.len();
@@ -123,7 +133,7 @@ pub(crate) fn index(source: &Source, nominal: &Nominal, ledger: &mut Ledger) -> 
             pos = next;
             continue;
         };
-        let size = repaired_size(source, pos, &header, nominal, total, ledger);
+        let size = size_of(source, pos, &header, nominal, ledger);
         let left = total - pos;
         if u64::from(size) > left {
             ledger.note(&FILE_TRUNCATED, u64::from(size) - left, || format!("buffer at {pos:#x}"));
@@ -147,7 +157,8 @@ fn entry(
     let on_disk = size.min(u32::try_from(left).unwrap_or(u32::MAX));
     let compressed = header.flags & FLAG_COMPRESSED != 0;
     let limit = if compressed { MAX_SIZE } else { on_disk };
-    let end = header.data_end(if compressed { MAX_SIZE } else { size }).unwrap_or_else(|| {
+    let said = header.data_end(if compressed { MAX_SIZE } else { size });
+    let end = said.unwrap_or_else(|| {
         ledger.note(&BUFFER_END_ODD, 1, || format!("buffer at {pos:#x}"));
         limit
     });
@@ -187,108 +198,19 @@ fn entry(
         sequence: bytes.i64_at(SEQUENCE_NUMBER).unwrap_or(0),
         flush_ticks: bytes.i64_at(TIME_STAMP).unwrap_or(0),
         first_ticks: first,
+        end_known: said.is_some(),
     }
 }
 
-fn plausible_at(source: &Source, pos: u64) -> bool {
-    if pos == source.len() {
-        return true;
-    }
-    let mut scratch = Vec::new();
-    let Some(bytes) = source.bytes(pos, LEN + 8, &mut scratch) else { return false };
-    let record = bytes.u32_at(LEN).map_or(0xC0, |m| m >> 24);
-    // Behind the header stands a record, padding, nothing, or compressed bytes.
-    Header::read(bytes).is_some_and(|h| {
-        let sound = h.plausible() && (h.end != 0 || h.saved != 0);
-        sound
-            && (h.flags & FLAG_COMPRESSED != 0 || h.end == LEN as u32 || matches!(record, 0xC0 | 0x90 | 0xFF))
-    })
-}
-
-/// Size of a buffer on disk. A raw file has buffers of one size: where the field says otherwise and what
-/// would follow is no buffer, but at the nominal size there is one, the field is damaged.
-fn repaired_size(
-    source: &Source,
-    pos: u64,
-    header: &Header,
-    nominal: &Nominal,
-    total: u64,
-    ledger: &mut Ledger,
-) -> u32 {
-    let raw = header.flags & FLAG_COMPRESSED == 0;
-    let sane = nominal.size >= LEN as u32 && nominal.size <= MAX_SIZE;
-    if !raw || !sane || header.size == nominal.size || pos == 0 {
-        return header.size;
-    }
-    let next = pos + u64::from(header.size);
-    let other = pos + u64::from(nominal.size);
-    let zeros_follow = next < total && is_zero(source, next);
-    if next <= total && (plausible_at(source, next) || zeros_follow) {
-        return header.size;
-    }
-    if other <= total && plausible_at(source, other) {
-        ledger.note(&BUFFER_HEADER_BAD, 1, || format!("size of buffer at {pos:#x}"));
-        return nominal.size;
-    }
-    header.size
-}
-
-fn is_zero(source: &Source, pos: u64) -> bool {
-    let mut scratch = Vec::new();
-    source.bytes(pos, LEN, &mut scratch).is_some_and(|b| b.iter().all(|&b| b == 0))
-}
-
-/// Finds the next sound buffer behind a bad header. `None`: there is none, the file is read.
-fn resync(source: &Source, pos: u64, nominal: &Nominal, ledger: &mut Ledger) -> Option<u64> {
-    let total = source.len();
-    let step = u64::from(nominal.size.clamp(LEN as u32, MAX_SIZE));
-    let zeros = is_zero(source, pos);
-    if !zeros {
-        ledger.note(&BUFFER_HEADER_BAD, 1, || format!("at {pos:#x}"));
-    }
-    // Raw files: buffers stand at multiples of their size.
-    let mut at = pos + step;
-    while at < total {
-        if plausible_at(source, at) {
-            ledger.note(&BYTES_SKIPPED, at - pos, || format!("at {pos:#x}"));
-            return Some(at);
-        }
-        at += step;
-    }
-    // Compressed files: anywhere. Two sound headers in a row are taken as proof.
-    if nominal.format.is_some() && !zeros {
-        let mut window = Vec::new();
-        let limit = total.min(pos + 4 * step);
-        let mut at = pos + 1;
-        while at + (LEN as u64) < limit {
-            let bytes = source.bytes(at, LEN, &mut window)?;
-            let hit = Header::read(bytes).filter(|h| {
-                h.plausible()
-                    && h.flags & FLAG_COMPRESSED != 0
-                    && h.saved == h.end
-                    && u64::from(h.end) <= step
-            });
-            if let Some(header) = hit
-                && at + u64::from(header.size) <= total
-                && plausible_at(source, at + u64::from(header.size))
-            {
-                ledger.note(&BYTES_SKIPPED, at - pos, || format!("at {pos:#x}"));
-                return Some(at);
-            }
-            at += 1;
-        }
-    }
-    let anomaly = if zeros { &TAIL_OF_ZEROS } else { &BYTES_SKIPPED };
-    ledger.note(anomaly, total - pos, || format!("at {pos:#x}"));
-    None
-}
+/// Most sessions in one file; what is appended to it later counts as part of the last one.
+const MAX_SEGMENTS: u16 = 1024;
 
 /// A header buffer behind the first starts an appended session.
 fn number_segments(buffers: &mut [BufferEntry]) {
     let mut segment = 0u16;
     for (i, buffer) in buffers.iter_mut().enumerate() {
         if i > 0 && buffer.kind == TYPE_HEADER && buffer.sequence == 0 {
-            segment = segment.saturating_add(1);
+            segment = (segment + 1).min(MAX_SEGMENTS - 1);
         }
         buffer.segment = segment;
     }

@@ -116,9 +116,13 @@ impl LogFileHeader {
     }
 }
 
+/// Longest name that is kept, in UTF-16 units: both names are limited to 1024 characters (`StartTrace`).
+const MAX_NAME: usize = 1024;
+
 /// A nul-ended UTF-16 string (or up to the end) and the bytes it takes, its end mark included.
 fn utf16z(bytes: &[u8]) -> (String, usize) {
     let units: Vec<u16> =
         bytes.chunks_exact(2).map(|b| b.u16_at(0).unwrap_or(0)).take_while(|&u| u != 0).collect();
-    (String::from_utf16_lossy(&units), (units.len() + 1) * 2)
+    let kept = units.get(..MAX_NAME).unwrap_or(&units);
+    (String::from_utf16_lossy(kept), (units.len() + 1) * 2)
 }

@@ -11,6 +11,7 @@ mod file;
 mod heap;
 mod index;
 mod logfile;
+mod resync;
 mod source;
 mod tokens;
 mod walk;

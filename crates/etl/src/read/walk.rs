@@ -111,6 +111,8 @@ struct Pending<'f> {
     next_first: i64,
     /// Upper bound of the last key: first key of the buffer behind the next one, to be safe against overlap.
     bound: i64,
+    /// End of the ranges of time in which this buffer is looked at; see [`Walk::split`].
+    covered: i64,
     file: u16,
     entry: &'f BufferEntry,
 }
@@ -121,6 +123,8 @@ pub struct Walk<'f> {
     files: &'f [EtlFile],
     timeline: &'f Timeline,
     pending: Vec<Pending<'f>>,
+    /// Buffers that should hold data and do not begin with a record: looked at only to say what is wrong.
+    unreadable: Vec<(u16, &'f BufferEntry)>,
     from: i64,
     to: i64,
 }
@@ -129,21 +133,53 @@ impl<'f> Walk<'f> {
     /// A walk over all records of `files` in time order.
     pub fn new(files: &'f [EtlFile], timeline: &'f Timeline) -> Walk<'f> {
         let mut pending = Vec::with_capacity(files.iter().map(|f| f.buffers().len()).sum());
+        let mut unreadable = Vec::new();
         for (number, file) in files.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
             let mut entries: Vec<&BufferEntry> = file.buffers().iter().collect();
             // Rank: the order in which the session wrote them, which decides ties.
             entries.sort_by_key(|b| (b.segment, b.sequence, b.offset));
             for entry in entries {
-                let Some(ticks) = entry.first_ticks else { continue };
+                let Some(ticks) = entry.first_ticks else {
+                    if entry.end as usize > LEN {
+                        unreadable.push((number, entry));
+                    }
+                    continue;
+                };
                 let rank = u32::try_from(pending.len()).unwrap_or(u32::MAX);
                 let first = (timeline.key(number, entry.segment, ticks), rank);
-                pending.push(Pending { first, next_first: i64::MAX, bound: i64::MAX, file: number, entry });
+                pending.push(Pending {
+                    first,
+                    next_first: i64::MAX,
+                    bound: i64::MAX,
+                    covered: i64::MAX,
+                    file: number,
+                    entry,
+                });
             }
         }
         link_chains(&mut pending);
         pending.sort_by_key(|p| p.first);
-        Walk { files, timeline, pending, from: i64::MIN, to: i64::MAX }
+        Walk { files, timeline, pending, unreadable, from: i64::MIN, to: i64::MAX }
+    }
+
+    /// Whether a record outside of this walk's range is pushed here all the same: no other range looks for it
+    /// in its buffer, and the buffer begins here.
+    #[cold]
+    fn adopts(&self, pending: &Pending<'_>, key: i64) -> bool {
+        let begins_here = pending.first.0 >= self.from && (pending.first.0 < self.to || self.to == i64::MAX);
+        begins_here && (key < self.from || key >= pending.covered)
+    }
+
+    /// Counts what is wrong with buffers that do not begin with a record.
+    fn judge_unreadable(&self, ledger: &mut Ledger) {
+        let mut stream = Stream::default();
+        for &(file, entry) in &self.unreadable {
+            let first = (i64::MAX, 0);
+            let (next_first, bound, covered) = (i64::MAX, i64::MAX, i64::MAX);
+            stream.open(self, Pending { first, next_first, bound, covered, file, entry }, None, ledger);
+            stream.head(self, ledger);
+        }
     }
 
     /// Counts the places where the clock of a processor was set back.
@@ -152,7 +188,8 @@ impl<'f> Walk<'f> {
     }
 
     /// Cuts the walk into at most `n` walks over consecutive ranges of time with about equally many
-    /// bytes, to be run in parallel. Together they push what this one would, each in time order.
+    /// bytes, to be run in parallel. Together they push what this one would, each in time order. (Records
+    /// whose time lies outside of everything that their buffer may hold are pushed with its first record.)
     pub fn split(self, n: usize) -> Vec<Walk<'f>> {
         let total: u64 = self.pending.iter().map(|p| u64::from(p.entry.end)).sum();
         let mut cuts = Vec::new();
@@ -166,10 +203,20 @@ impl<'f> Walk<'f> {
         }
         let mut walks = Vec::new();
         let mut from = self.from;
+        let mut unreadable = self.unreadable;
+        let mut all = self.pending;
+        for p in &mut all {
+            let later = cuts.iter().position(|&cut| cut > p.bound && cut > p.first.0);
+            p.covered = later.and_then(|i| cuts.get(i)).copied().unwrap_or(self.to);
+        }
         for to in cuts.into_iter().chain([self.to]) {
-            let pending: Vec<Pending<'f>> =
-                self.pending.iter().filter(|p| p.first.0 < to && p.bound >= from).copied().collect();
-            walks.push(Walk { files: self.files, timeline: self.timeline, pending, from, to });
+            let pending: Vec<Pending<'f>> = all
+                .iter()
+                .filter(|p| (p.first.0 < to || to == i64::MAX) && p.covered > from)
+                .copied()
+                .collect();
+            let unreadable = std::mem::take(&mut unreadable);
+            walks.push(Walk { files: self.files, timeline: self.timeline, pending, unreadable, from, to });
             from = to;
         }
         walks
@@ -212,6 +259,7 @@ impl<'f> Walk<'f> {
     ) -> WalkStats {
         let mut merge =
             Merge { walk: self, streams: Vec::new(), free: Vec::new(), heap: Heap::default(), ahead };
+        self.judge_unreadable(ledger);
         let mut stats = WalkStats::default();
         let mut next = 0usize;
         loop {
@@ -375,6 +423,9 @@ impl<'f> Stream<'f> {
         }
         let anomaly = match stop {
             Stop::Block => return,
+            Stop::End if ends_early(bytes, self.tokenizer.position(), pending.entry) => {
+                Some(&RECORD_HEADER_UNKNOWN)
+            }
             Stop::End => None,
             Stop::UnknownHeader => Some(&RECORD_HEADER_UNKNOWN),
             Stop::BadSize => Some(&RECORD_SIZE_BAD),
@@ -415,7 +466,7 @@ impl<'f> Stream<'f> {
                     break;
                 }
                 self.next += 1;
-                if token.key < walk.from || token.key >= walk.to {
+                if (token.key < walk.from || token.key >= walk.to) && !walk.adopts(&pending, token.key) {
                     continue;
                 }
                 let Some(bytes) = bytes.sub(token.at as usize, usize::from(token.len)) else { continue };
@@ -442,6 +493,17 @@ impl<'f> Stream<'f> {
             }
         }
     }
+}
+
+/// True if padding begins at `at` where the buffer's header says that there is data: zeroed sectors, or a
+/// damaged record. Where the header does not say, padding up to the end is as it should be.
+#[cold]
+fn ends_early(bytes: &[u8], at: usize, entry: &BufferEntry) -> bool {
+    let rest = bytes.get(at..).unwrap_or(&[]);
+    if rest.len() < 8 {
+        return false;
+    }
+    entry.end_known || rest.iter().any(|byte| rest.first() != Some(byte))
 }
 
 /// Number of tokens that are earlier than one before them (or than `start`).

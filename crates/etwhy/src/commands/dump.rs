@@ -48,10 +48,10 @@ struct Args {
     #[arg(long, value_name = "FILTER")]
     process: Option<String>,
     /// Only rows at or after this time since the start (e.g. 1.5s, 200ms)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
     /// Only rows before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
     /// Conditions that all must hold: 'col=pattern', 'cpu_ms>=100', 'dur_us>100'
     #[arg(long = "where", value_name = "CONDITION")]

@@ -17,8 +17,7 @@ pub static COMMAND: Command = Command {
     about: "What a trace holds: machine, session, losses, counts per kind of event",
     long_about: "Reads the trace once and prints the machine, the recording session, what was lost, and how many \
                  events of each kind it holds and who can read them.",
-    examples: "Examples:\n  etwhy info trace.etl\n  etwhy info trace.etl --json | jq .records\n  \
-               etwhy info --by provider trace.etl",
+    examples: "Examples:\n  etwhy info trace.etl\n  etwhy info trace.etl --json | jq .records",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };

@@ -3,6 +3,7 @@
 use super::Options;
 use crate::targets::{ALL, Target, by_name};
 use crate::watch;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -221,7 +222,15 @@ fn one_target(
         began.elapsed().as_secs_f64(),
         found.len()
     );
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for (index, what) in &found {
+        // Findings that differ in numbers only are most likely one: some of them will do.
+        let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(100).collect();
+        let seen = kinds.entry(kind).or_default();
+        *seen += 1;
+        if *seen > 3 {
+            continue;
+        }
         std::fs::create_dir_all(&options.findings)?;
         let file = options.findings.join(format!("{}-{}-{index}.bin", target.name, options.seed));
         std::fs::write(&file, target.mutant(&seeds, options.seed, *index))?;

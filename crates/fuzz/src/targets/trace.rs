@@ -36,7 +36,8 @@ pub fn walk(data: &[u8]) {
         let mut ledger = Ledger::new();
         let timeline = Timeline::of(&files, &mut ledger);
         let mut records = Vec::new();
-        let stats = Walk::new(&files, &timeline).for_each(&mut ledger, |r, key| records.push(digest(r, key)));
+        let mut plain = Ledger::new();
+        let stats = Walk::new(&files, &timeline).for_each(&mut plain, |r, key| records.push(digest(r, key)));
         assert_eq!(stats.records, records.len() as u64);
         let lines = |l: &Ledger| l.entries().map(|e| (e.anomaly.name, e.count)).collect::<Vec<_>>();
         let mut parts = 0;
@@ -44,6 +45,14 @@ pub fn walk(data: &[u8]) {
             parts += part.for_each(&mut Ledger::new(), |_, _| {}).records;
         }
         assert_eq!(parts, stats.records, "walks over ranges of time lose or repeat records");
+        let (mut threaded, mut at) = (Ledger::new(), 0);
+        Walk::new(&files, &timeline).for_each_threaded(3, &mut threaded, |r, key| {
+            assert_eq!(records.get(at), Some(&digest(r, key)), "results depend on the number of threads");
+            at += 1;
+        });
+        assert_eq!(at, records.len());
+        assert_eq!(lines(&threaded), lines(&plain), "the ledger depends on the number of threads");
+        ledger.merge(&plain);
         all.push((records, lines(&ledger), lines(files.first().map_or(&ledger, EtlFile::ledger))));
     }
     assert!(all.first() == all.get(1), "results depend on how the file is read");

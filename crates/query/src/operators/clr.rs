@@ -1,6 +1,6 @@
 //! .NET by process: garbage collection, exceptions, compilation, contention.
 
-use super::{for_each_batch, process_names};
+use super::{add, for_each_batch, process_names};
 use etwhy_table::Database;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub fn clr(db: &Database) -> Vec<ClrProcess> {
                     *n += 1;
                 }
                 let pause = pause.i64(row).unwrap_or(0);
-                p.gc_pause_ns += pause;
+                add(&mut p.gc_pause_ns, pause);
                 p.gc_longest_pause_ns = p.gc_longest_pause_ns.max(pause);
                 p.gc_peak_heap_bytes = p.gc_peak_heap_bytes.max(heap.i64(row).unwrap_or(0));
                 p.gc_induced += i64::from(reason.text(row).is_some_and(|r| r.starts_with("induced")));
@@ -76,7 +76,7 @@ pub fn clr(db: &Database) -> Vec<ClrProcess> {
             let Some(upid) = upid.i64(row) else { continue };
             let p = all.entry(upid).or_default();
             p.jit_methods += 1;
-            p.jit_ns += dur.i64(row).unwrap_or(0);
+            add(&mut p.jit_ns, dur.i64(row).unwrap_or(0));
         }
     });
     for_each_batch(db, "clr_contention", ["upid", "dur_ns"], |rows, [upid, dur]| {
@@ -84,7 +84,7 @@ pub fn clr(db: &Database) -> Vec<ClrProcess> {
             let Some(upid) = upid.i64(row) else { continue };
             let p = all.entry(upid).or_default();
             p.contentions += 1;
-            p.contention_ns += dur.i64(row).unwrap_or(0);
+            add(&mut p.contention_ns, dur.i64(row).unwrap_or(0));
         }
     });
     let names = process_names(db);

@@ -4,7 +4,7 @@
 //! often it stands on the stack. Samples without a stack count for the place of their instruction pointer.
 //! Idle time is kept apart and is nobody's.
 
-use super::{for_each_batch, process_names};
+use super::{add, for_each_batch, process_names};
 use etwhy_table::Database;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -171,10 +171,10 @@ impl Sums {
         };
         if *last != stack {
             *last = stack;
-            *inclusive += weight;
+            add(inclusive, weight);
         }
         if leaf {
-            *exclusive += weight;
+            add(exclusive, weight);
         }
     }
 
@@ -231,27 +231,27 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
             out.samples += 1;
             cpus.insert(cpu.i64(row).unwrap_or(0));
             if usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false) {
-                out.idle_ns += weight;
+                add(&mut out.idle_ns, weight);
                 continue;
             }
             if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
                 continue;
             }
-            out.busy_ns += weight;
+            add(&mut out.busy_ns, weight);
             if dpc.bool(row) == Some(true) {
-                out.dpc_ns += weight;
+                add(&mut out.dpc_ns, weight);
             }
             if isr.bool(row) == Some(true) {
-                out.isr_ns += weight;
+                add(&mut out.isr_ns, weight);
             }
             let entry = flat.entry(process).or_default();
-            entry.cpu_ns += weight;
+            add(&mut entry.cpu_ns, weight);
             entry.samples += 1;
             // Addresses of the kernel are negative as i64 (canonical high half).
             if ip.i64(row).unwrap_or(0) < 0 {
-                entry.kernel_ns += weight;
+                add(&mut entry.kernel_ns, weight);
             }
-            *by_stack.entry((process, stack.i64(row).unwrap_or(-1))).or_default() += weight;
+            add(by_stack.entry((process, stack.i64(row).unwrap_or(-1))).or_default(), weight);
         }
     });
     out.cpus = cpus.len() as i64;
@@ -327,7 +327,7 @@ fn fold_stacks(
             let unique = (start + number) as u32;
             let list = stacks.of(stack);
             if !list.is_empty() && !stacks.is_leaf_only(stack) {
-                out.with_stack_ns += weight;
+                add(&mut out.with_stack_ns, weight);
             }
             for (position, &frame) in list.iter().enumerate() {
                 let (Some(&module), Some(&function)) =
@@ -337,7 +337,7 @@ fn fold_stacks(
                 };
                 let leaf = position == 0;
                 if leaf && frames.named.get(frame as usize) == Some(&true) {
-                    out.named_ns += weight;
+                    add(&mut out.named_ns, weight);
                 }
                 modules.add(module, unique, leaf, weight);
                 functions.add(function, unique, leaf, weight);

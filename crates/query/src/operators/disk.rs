@@ -1,6 +1,6 @@
 //! Disk transfers by file and process.
 
-use super::{for_each_batch, process_names};
+use super::{add, for_each_batch, process_names};
 use etwhy_table::Database;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -55,9 +55,9 @@ pub fn disk(db: &Database, top: usize) -> Disk {
             for cost in keys.into_iter().flatten() {
                 cost.reads += i64::from(read);
                 cost.writes += i64::from(write);
-                cost.read_bytes += if read { size } else { 0 };
-                cost.write_bytes += if write { size } else { 0 };
-                cost.service_ns += service;
+                add(&mut cost.read_bytes, if read { size } else { 0 });
+                add(&mut cost.write_bytes, if write { size } else { 0 });
+                add(&mut cost.service_ns, service);
                 cost.longest_ns = cost.longest_ns.max(dur);
             }
         }
@@ -76,11 +76,11 @@ pub fn disk(db: &Database, top: usize) -> Disk {
     for (id, cost) in by_file {
         let name = paths.get(&id).cloned().unwrap_or_else(|| "[no name recorded]".to_owned());
         let sum = merged.entry(name).or_default();
-        sum.reads += cost.reads;
-        sum.writes += cost.writes;
-        sum.read_bytes += cost.read_bytes;
-        sum.write_bytes += cost.write_bytes;
-        sum.service_ns += cost.service_ns;
+        add(&mut sum.reads, cost.reads);
+        add(&mut sum.writes, cost.writes);
+        add(&mut sum.read_bytes, cost.read_bytes);
+        add(&mut sum.write_bytes, cost.write_bytes);
+        add(&mut sum.service_ns, cost.service_ns);
         sum.longest_ns = sum.longest_ns.max(cost.longest_ns);
     }
     let processes = by_process.into_iter().map(|(upid, cost)| {

@@ -21,6 +21,11 @@ pub(crate) fn for_each_batch<const N: usize>(
     }
 }
 
+/// Adds to a sum. Durations of damaged traces may be anything, and so sums stop at the largest number.
+pub(crate) fn add(sum: &mut i64, n: i64) {
+    *sum = sum.saturating_add(n);
+}
+
 fn column_numbers<const N: usize>(table: &Table, names: [&str; N]) -> Option<[usize; N]> {
     let mut numbers = [0; N];
     for (number, name) in numbers.iter_mut().zip(names) {

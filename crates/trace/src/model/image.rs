@@ -3,7 +3,7 @@
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_etl::Guid;
 use etwhy_etl::abi::guids::IMAGE_ID;
-use etwhy_table::Sym;
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
 const LOAD: u8 = 10;
@@ -95,7 +95,7 @@ pub struct Image {
     pub original_name: Option<Sym>,
     /// Epoch of its process's address space when it was loaded.
     pub epoch: u32,
-    /// Loaded at, ns; `None`: before the trace.
+    /// Loaded at, ns; `None`: before the trace. Where the load was not recorded: not before that.
     pub load_ns: Option<i64>,
     /// Unloaded at, ns; `None`: still loaded at the end.
     pub unload_ns: Option<i64>,
@@ -159,6 +159,22 @@ impl Images {
     pub fn version(&self, image: &Image) -> Option<&FileVersion> {
         let found = self.versions.get(&(image.size as u32, image.time_date_stamp))?;
         found.iter().find(|v| v.original_name == image.original_name).or_else(|| found.first())
+    }
+
+    /// Makes room for an image: what is still loaded there must have gone. Returns when the last of the images
+    /// that were there went.
+    fn clear(&mut self, upid: Option<u32>, base: u64, size: u64, ns: i64) -> Option<i64> {
+        let end = base.saturating_add(size);
+        let mut since = None;
+        for &number in self.by_process.get(&upid).map_or(&[][..], Vec::as_slice) {
+            if let Some(old) = self.all.get_mut(number as usize)
+                && old.base < end
+                && base < old.base.saturating_add(old.size)
+            {
+                since = since.max(Some(*old.unload_ns.get_or_insert(ns)));
+            }
+        }
+        since
     }
 
     fn add(&mut self, mut image: Image) {
@@ -237,34 +253,56 @@ fn load(
     let images = &mut cx.model.images;
     let known = images.at_base.get(&(upid, base)).copied();
     let known = known.filter(|&n| {
-        images.all.get(n as usize).is_some_and(|i| i.unload_ns.is_none() && i.size == size && i.path == path)
+        let strings = &*cx.strings;
+        images.all.get(n as usize).is_some_and(|i| i.size == size && same_file(strings, i.path, path))
     });
+    let alive = |i: &Image| i.unload_ns.is_none();
     let unload = matches!(tag, UNLOAD | KERNEL_PROCESS_UNLOAD);
-    match known {
-        Some(number) => {
-            if let (true, Some(image)) = (unload, images.all.get_mut(number as usize)) {
-                image.unload_ns = Some(ns);
-            }
+    let known = known.and_then(|n| images.all.get_mut(n as usize)).filter(|i| unload || alive(i));
+    if let Some(image) = known {
+        // Views that the kernel makes while it starts a process are unloaded again and again without a load:
+        // then the last unload counts.
+        if unload {
+            image.unload_ns = Some(ns);
         }
-        None => {
-            // Unload and rundown at the end without a load: it was there since before the trace.
-            let loaded = matches!(tag, LOAD | KERNEL_PROCESS_LOAD);
-            images.add(Image {
-                upid,
-                base,
-                size,
-                path,
-                time_date_stamp,
-                checksum,
-                pdb: None,
-                il_pdb: None,
-                original_name: None,
-                epoch: 0,
-                load_ns: loaded.then_some(ns),
-                unload_ns: unload.then_some(ns),
-            });
+        // The name may have been told without its device first.
+        if path.map(|p| cx.strings.get(p).len()) > image.path.map(|p| cx.strings.get(p).len()) {
+            image.path = path;
         }
+        return;
     }
+    // Unload and rundown at the end without a load: it was there since before the trace, or since something
+    // else went from its place.
+    let loaded = matches!(tag, LOAD | KERNEL_PROCESS_LOAD);
+    let since = images.clear(upid, base, size, ns);
+    images.add(Image {
+        upid,
+        base,
+        size,
+        path,
+        time_date_stamp,
+        checksum,
+        pdb: None,
+        il_pdb: None,
+        original_name: None,
+        epoch: 0,
+        load_ns: if loaded { Some(ns) } else { since },
+        unload_ns: unload.then_some(ns),
+    });
+}
+
+/// True for the same path, or for one path with and one without the device in front.
+fn same_file(strings: &Strings, a: Option<Sym>, b: Option<Sym>) -> bool {
+    if a == b {
+        return true;
+    }
+    let (Some(a), Some(b)) = (a, b) else { return false };
+    let (a, b) = (strings.get(a), strings.get(b));
+    let (long, short) = if a.len() > b.len() { (a, b) } else { (b, a) };
+    short.starts_with('\\')
+        && long.len().checked_sub(short.len()).and_then(|at| long.get(at..)).is_some_and(|end| {
+            end.eq_ignore_ascii_case(short)
+        })
 }
 
 /// Identity records are repeated for every process; a bound keeps damage from filling memory.

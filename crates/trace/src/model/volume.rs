@@ -58,7 +58,32 @@ impl Volumes {
         if let Some(rest) = path.strip_prefix("\\Device\\Mup\\") {
             return format!("\\\\{rest}");
         }
+        if let Some(drive) = self.drive_of(&lower) {
+            return format!("{drive}{path}");
+        }
         path.to_owned()
+    }
+
+    /// The drive of a path without any device, as some image events of Windows 7 and 8 have it
+    /// (`\Windows\System32\a.dll`), in lower case: the system's if it lies in the Windows folder, or the only
+    /// disk's.
+    fn drive_of(&self, path: &str) -> Option<&str> {
+        if !path.starts_with('\\') || path.starts_with("\\\\") || path.starts_with("\\??\\") {
+            return None;
+        }
+        let letter = |drive: &'_ str| drive.get(1..2) == Some(":");
+        let windows = self.windows.as_deref().filter(|windows| letter(windows));
+        let under = |folder: &str| folder.get(2..).is_some_and(|f| path.starts_with(&f.to_lowercase()));
+        if let Some(windows) = windows.filter(|windows| under(windows)) {
+            return windows.get(..2);
+        }
+        if path.starts_with("\\device\\") || path.starts_with("\\systemroot\\") {
+            return None;
+        }
+        let mut disks =
+            self.map.iter().filter(|(device, drive)| device.contains("\\harddiskvolume") && letter(drive));
+        let (_, drive) = disks.next()?;
+        if disks.next().is_some() { None } else { drive.get(..2) }
     }
 }
 
@@ -94,5 +119,20 @@ mod tests {
         assert_eq!(volumes.drive_path("\\Device\\HarddiskVolume3\\x"), "\\Device\\HarddiskVolume3\\x");
         assert_eq!(volumes.drive_path("\\??\\C:\\x"), "C:\\x");
         assert_eq!(volumes.drive_path("\\Device\\Mup\\server\\share\\x"), "\\\\server\\share\\x");
+    }
+
+    #[test]
+    fn paths_without_a_device_lie_on_the_only_disk_or_in_the_windows_folder() {
+        let mut volumes = Volumes::default();
+        assert_eq!(volumes.drive_path("\\temp\\x"), "\\temp\\x");
+        volumes.add("\\Device\\HarddiskVolume2\\", "D:\\");
+        volumes.windows = Some("D:\\Windows\\".to_owned());
+        assert_eq!(volumes.drive_path("\\temp\\x"), "D:\\temp\\x");
+        volumes.add("\\Device\\HarddiskVolume3\\", "E:\\");
+        assert_eq!(volumes.drive_path("\\temp\\x"), "\\temp\\x");
+        assert_eq!(volumes.drive_path("\\windows\\x"), "D:\\windows\\x");
+        assert_eq!(volumes.drive_path("\\\\server\\x"), "\\\\server\\x");
+        assert_eq!(volumes.drive_path("\\Device\\Foo\\x"), "\\Device\\Foo\\x");
+        assert_eq!(volumes.drive_path("[hypercall page]"), "[hypercall page]");
     }
 }

@@ -25,9 +25,9 @@ const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
 /// * `values <number>=<name> ...`, `bits <number>=<name> ...`: .NET enumerations
 /// * `text <text>`: that (cut) text for the field's value
 /// * `unix`: seconds since 1970 as a time
-/// * `part <shift> <mask>`: some of the bits; `part2 ... values ...` then named
+/// * `part <shift> <mask>`: some of the bits; with `values ...` or `bits ...` behind it, named
 /// * `bytes <field> ...`: a number with these bytes, lowest first; `words` the same with 32 bits
-/// * `sum <field> ...`, `length` (half of the digits of bytes in hex)
+/// * `sum <field> ...`; `data_len`: the payload's length; `char`: a character's number
 /// * `basename`: behind the last separator
 /// * `drive`: a path with device names instead of drive letters
 /// * `table <table> <column>`, `image <column>`, `trace <column>`: from our tables; `ms` behind it: ns as ms
@@ -90,8 +90,9 @@ pub fn judge(
             let sum = names.iter().filter_map(|n| get(n)).filter_map(Plain::number).sum();
             same(theirs, &Plain::Number(sum, 64))
         }
-        ["length"] => {
-            matches!(ours, Some(Plain::Text(hex)) if same(theirs, &Plain::Number(hex.len() as i128 / 2, 64)))
+        ["data_len"] => same(theirs, &Plain::Number(event.data_len as i128, 64)),
+        ["char"] => {
+            matches!(ours, Some(Plain::Text(c)) if c.chars().next().map(|c| (c as u32).to_string()) == Some(theirs.to_owned()))
         }
         ["basename"] => {
             matches!(ours, Some(Plain::Text(path)) if cut(path.rsplit('\\').next().unwrap_or("")) == theirs)
@@ -135,9 +136,19 @@ fn named(names: &[&str], number: i128, bits: bool) -> String {
         return cut(name);
     }
     if bits {
-        let set: Vec<&(i128, &str)> = list.iter().filter(|(v, _)| *v != 0 && number & v == *v).collect();
-        if set.iter().fold(0, |all, (v, _)| all | v) == number {
-            return cut(&set.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", "));
+        // The larger value first, as .NET does: 3=ReadWrite goes before 1=Read; shown in rising order.
+        let mut rest = number;
+        let mut set = Vec::new();
+        let mut descending = list;
+        descending.sort();
+        for (value, name) in descending.into_iter().rev().filter(|(value, _)| *value != 0) {
+            if rest & value == value {
+                rest &= !value;
+                set.insert(0, name);
+            }
+        }
+        if rest == 0 {
+            return cut(&set.join(", "));
         }
     }
     number.to_string()
