@@ -49,14 +49,18 @@ fn fast(input: &[u8], out: &mut [u8], want: usize, state: &mut State) {
             used = 4;
         }
         let run = flags.leading_zeros().min(left) as usize;
-        // Up to 32 literals at once; those behind the run are overwritten by what follows.
-        let (Some(source), Some(target)) = (
-            window.get(used..).and_then(|s| s.first_chunk::<32>()),
-            out.get_mut(at..).and_then(|s| s.first_chunk_mut::<32>()),
-        ) else {
+        // 16 literals at once, and 16 more for long runs; those behind the run are overwritten by what follows.
+        let (Some(source), Some(target)) =
+            (window.get(used..).and_then(|s| s.first_chunk::<32>()), out.get_mut(at..at + 32))
+        else {
             break;
         };
-        *target = *source;
+        if let (Some(target), Some(source)) = (target.first_chunk_mut::<16>(), source.first_chunk::<16>()) {
+            *target = *source;
+        }
+        if run > 16 {
+            target.copy_from_slice(source);
+        }
         at += run;
         used += run;
         left -= run as u32;

@@ -121,10 +121,7 @@ fn next_compressed(source: &Source, from: u64, to: u64, nominal: &Nominal) -> Op
             }
             let pos = start + at as u64;
             let head = bytes.get(at..).and_then(Header::read).filter(|h| {
-                h.plausible()
-                    && h.flags & FLAG_COMPRESSED != 0
-                    && h.saved == h.end
-                    && h.end <= nominal.step()
+                h.plausible() && h.flags & FLAG_COMPRESSED != 0 && h.saved == h.end && h.end <= nominal.step()
             });
             if head.is_some_and(|h| plausible_at(source, pos + u64::from(h.size))) {
                 return Some(pos);
