@@ -8,7 +8,7 @@ const MAX_LINES: usize = 600;
 /// Folders that paths in ARCHITECTURE.md may start with.
 const TOP: &[&str] = &["crates/", "docs/", "scenarios/", "scripts/", "tests/", "xtask/", ".ci/", ".cargo/"];
 
-/// Fails if a source file is too long, README.md shows output that is none, a document links to nothing, ARCHITECTURE.md names a path that does
+/// Fails if a source file is too long, a document links to nothing, ARCHITECTURE.md names a path that does
 /// not exist or leaves out a crate, or a crate lacks its README.md.
 ///
 /// # Errors
@@ -32,10 +32,6 @@ pub fn check(repo: &Repo) -> Result<()> {
             }
         }
     }
-    wrong.extend(
-        lines_not_in(&picture(&repo.read("README.md")?), &repo.read(crate::generated::DEMO)?)
-            .map(|line| format!("README.md: `why --demo` does not print this line (any more): {line}")),
-    );
     let architecture = repo.read("ARCHITECTURE.md")?;
     for path in paths(&architecture) {
         if !repo.path(&path).exists() {
@@ -55,25 +51,6 @@ pub fn check(repo: &Repo) -> Result<()> {
         bail!("\n  {}", wrong.join("\n  "));
     }
     Ok(())
-}
-
-/// The first fenced block of plain text, without the lines that stand for what is left out.
-fn picture(readme: &str) -> String {
-    let block = readme.split("\n```").find_map(|block| block.strip_prefix("text\n")).unwrap_or_default();
-    block.lines().filter(|line| line.trim() != "…").map(|line| format!("{line}\n")).collect()
-}
-
-/// The lines of `part` that do not occur in `whole` behind the line before them.
-fn lines_not_in<'a>(part: &'a str, whole: &'a str) -> impl Iterator<Item = &'a str> {
-    let mut rest = whole.lines();
-    part.lines().filter(move |line| {
-        let mut ahead = rest.clone();
-        let found = ahead.any(|other| other == *line);
-        if found {
-            rest = ahead;
-        }
-        !found
-    })
 }
 
 fn is_source(file: &str) -> bool {
@@ -122,14 +99,6 @@ mod tests {
                     ```sh\nx](none.md) `crates/none`\n```\nand [c](docs/d.md)";
         assert_eq!(links(text), ["GUIDE.md", "docs/d.md"]);
         assert_eq!(paths(text), ["crates/etl"]);
-    }
-
-    #[test]
-    fn the_picture_is_part_of_the_output() {
-        let readme = "# x\n```sh\nrun\n```\n\n```text\na\n…\nc\nb\n```\n";
-        assert_eq!(picture(readme), "a\nc\nb\n");
-        assert_eq!(lines_not_in("a\nc\nb\n", "a\nb\nc\nd\n").collect::<Vec<_>>(), ["b"]);
-        assert_eq!(lines_not_in("a\nc\n", "a\nb\nc\nd\n").count(), 0);
     }
 
     #[test]

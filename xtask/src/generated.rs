@@ -1,6 +1,7 @@
 //! Files that are made from others: where they come from, and whether they are fresh.
 
 use crate::catalogues;
+use crate::picture;
 use crate::repo::Repo;
 use anyhow::{Result, bail};
 
@@ -50,17 +51,16 @@ fn is_stale(repo: &Repo, file: &Generated) -> bool {
 const EXAMPLE: &[&str] = &["run", "--quiet", "--package", "xtask", "--example", "reference", "--"];
 const PROGRAM: &[&str] = &["run", "--quiet", "--package", "etwhy", "--"];
 
-/// What `etwhy why --demo` prints; the README shows parts of it.
-pub const DEMO: &str = "docs/reference/demo.txt";
-
-/// The documents below `docs/reference`.
+/// The documents below `docs/reference`, and what the program prints in README.md.
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     let document = |name: &str| repo.cargo(&[EXAMPLE, &[name]].concat());
+    let demo = repo.cargo(&[PROGRAM, &["why", "--demo"]].concat())?;
     Ok(vec![
+        Generated { path: "README.md", text: picture::renewed(&repo.read("README.md")?, &demo)? },
         Generated { path: "docs/reference/tables.md", text: document("tables")? },
         Generated { path: "docs/reference/anomalies.md", text: document("anomalies")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo)? },
-        Generated { path: DEMO, text: repo.cargo(&[PROGRAM, &["why", "--demo"]].concat())? },
+        Generated { path: "docs/reference/demo.txt", text: demo },
     ])
 }
 

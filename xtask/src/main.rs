@@ -6,6 +6,7 @@ mod files;
 mod generated;
 mod layers;
 mod new;
+mod picture;
 mod repo;
 
 use anyhow::{Result, bail};

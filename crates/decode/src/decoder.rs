@@ -5,7 +5,7 @@ use crate::builtin;
 use crate::event_key::EventKey;
 use crate::event_types::EventTypes;
 use crate::kernel::KernelLayouts;
-use crate::manifest::{ChunkCollector, Manifests, is_chunk};
+use crate::manifest::{ChunkCollector, Manifests, field_count, is_chunk};
 use crate::metadata::{self, EventInfo, Identity};
 use crate::read::{Decoded, read};
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, ValueMap};
@@ -43,6 +43,8 @@ pub struct Decoder {
     classes: HashMap<(Guid, u8, u8), Identity>,
     info_fields: usize,
     map_entries: usize,
+    /// Fields of the TraceLogging events that were described.
+    item_fields: usize,
     providers: HashMap<Guid, Arc<str>>,
     maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
     chunks: ChunkCollector,
@@ -80,6 +82,7 @@ impl Decoder {
             classes: HashMap::default(),
             info_fields: 0,
             map_entries: 0,
+            item_fields: 0,
             providers: HashMap::default(),
             maps: HashMap::default(),
             chunks: ChunkCollector::default(),
@@ -159,18 +162,23 @@ impl Decoder {
     /// The schema of a record; `None` when nothing describes it.
     #[inline]
     pub fn schema(&mut self, record: &Record<'_>) -> Option<Arc<EventSchema>> {
+        self.schema_ref(record).cloned()
+    }
+
+    /// As [`Decoder::schema`], for a look at one record: counting users of an `Arc` costs more than the search.
+    #[inline]
+    pub fn schema_ref(&mut self, record: &Record<'_>) -> Option<&Arc<EventSchema>> {
         let index = self.types.find(record) as usize;
-        if let Some(slot) = self.cache.get(index)
-            && (slot.generation == self.generation || slot.generation == u32::MAX)
-        {
-            return slot.schema.clone();
+        let known = self.cache.get(index).map_or(0, |slot| slot.generation);
+        if known != self.generation && known != u32::MAX {
+            self.remember(index);
         }
-        self.remember(index)
+        self.cache.get(index)?.schema.as_ref()
     }
 
     #[cold]
-    fn remember(&mut self, index: usize) -> Option<Arc<EventSchema>> {
-        let ty = self.types.all().get(index)?;
+    fn remember(&mut self, index: usize) {
+        let Some(ty) = self.types.all().get(index) else { return };
         let schema = self.schema_of(&ty.key);
         let fixed = matches!(
             ty.key,
@@ -181,9 +189,8 @@ impl Decoder {
             self.cache.resize(index + 1, Slot::default());
         }
         if let Some(slot) = self.cache.get_mut(index) {
-            *slot = Slot { generation, schema: schema.clone() };
+            *slot = Slot { generation, schema };
         }
-        schema
     }
 
     /// Schema and values of a record in one step.

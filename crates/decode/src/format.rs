@@ -8,10 +8,21 @@ use crate::read::Decoded;
 use crate::schema::{EventSchema, Field, ValueMap};
 use crate::value::Value;
 use etwhy_etl::Bytes;
+use foldhash::HashMap;
 use std::fmt::Write;
 
-/// Appends a value as one line of text. `field` gives the names of values, if it has any.
+/// Longest text that is made of one event, about. A payload has 64 KiB at most, but its fields and the values
+/// in it may have long names, which a hostile trace has repeated for every byte.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Appends a value as one line of text. `field` gives the names of values, if it has any. Text of more than a
+/// megabyte is cut short.
 pub fn format_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
+    let limit = out.len().saturating_add(MAX_TEXT);
+    text_value(out, value, field, limit);
+}
+
+fn text_value(out: &mut String, value: &Value<'_>, field: Option<&Field>, limit: usize) {
     let map = field.and_then(|f| f.map.as_deref());
     if let (Some(map), Some(number)) = (map, value.as_u64())
         && map_name(out, map, number)
@@ -20,14 +31,12 @@ pub fn format_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) 
     }
     match value {
         Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                format_value(out, item, field);
-            }
-            out.push(']');
+            let field = field_of_items(field, items.len());
+            text_list(out, items.iter(), limit, |out, item| text_value(out, item, field, limit));
+        }
+        Value::Numbers(items) => {
+            let field = field_of_items(field, items.len());
+            text_list(out, items.iter(), limit, |out, item| text_value(out, &item, field, limit));
         }
         Value::Struct(members) => {
             out.push('{');
@@ -36,22 +45,31 @@ pub fn format_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) 
                 if i > 0 {
                     out.push_str(", ");
                 }
+                if out.len() > limit {
+                    out.push_str("...");
+                    break;
+                }
                 out.push_str(&field.name);
                 out.push('=');
-                format_value(out, member, Some(field));
+                text_value(out, member, Some(field), limit);
             }
             out.push('}');
         }
-        Value::Str(text) => out.push_str(text),
+        Value::Str(text) => out.push_str(&text.to_str()),
         other => plain(out, other),
     }
 }
 
 /// Appends the fields of a payload as one JSON object. Leftover bytes stand in `_rest` as hex, and
-/// `_truncated` is true when the payload ended early.
+/// `_truncated` is true when the payload ended early, `_cut` when there would be more than a megabyte of text.
 pub fn to_json(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>) {
-    members(out, &decoded.values, &schema.fields, |out, first| {
+    let limit = out.len().saturating_add(MAX_TEXT);
+    members(out, &decoded.values, &schema.fields, limit, |out, first| {
         let mut first = first;
+        if out.len() > limit {
+            separate(out, &mut first);
+            out.push_str("\"_cut\":true");
+        }
         if decoded.truncated {
             separate(out, &mut first);
             out.push_str("\"_truncated\":true");
@@ -71,27 +89,51 @@ fn separate(out: &mut String, first: &mut bool) {
     }
 }
 
-fn members(out: &mut String, values: &[Value<'_>], fields: &[Field], more: impl FnOnce(&mut String, bool)) {
+/// Fields up to which it is quicker to look through all of them than to remember their names.
+const FEW: usize = 32;
+
+fn members(
+    out: &mut String,
+    values: &[Value<'_>],
+    fields: &[Field],
+    limit: usize,
+    more: impl FnOnce(&mut String, bool),
+) {
     out.push('{');
     let mut first = true;
+    let mut names: HashMap<&str, usize> = HashMap::default();
     for (i, (value, field)) in values.iter().zip(fields).enumerate() {
+        if out.len() > limit {
+            break;
+        }
         separate(out, &mut first);
         // JSON objects with the same key twice lose one of the values in most readers.
-        let earlier = fields.iter().take(i).filter(|f| f.name == field.name).count();
+        let earlier = if fields.len() <= FEW {
+            fields.iter().take(i).filter(|f| f.name == field.name).count()
+        } else {
+            let known = names.entry(&field.name).or_default();
+            *known += 1;
+            *known - 1
+        };
         if earlier == 0 {
             json_string(out, &field.name);
         } else {
             json_string(out, &format!("{}_{}", field.name, earlier + 1));
         }
         out.push(':');
-        json_value(out, value, Some(field));
+        value_as_json(out, value, Some(field), limit);
     }
     more(out, first);
     out.push('}');
 }
 
-/// Appends one value as JSON.
+/// Appends one value as JSON. Arrays and structs of more than a megabyte of text are cut short.
 pub fn json_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
+    let limit = out.len().saturating_add(MAX_TEXT);
+    value_as_json(out, value, field, limit);
+}
+
+fn value_as_json(out: &mut String, value: &Value<'_>, field: Option<&Field>, limit: usize) {
     let map = field.and_then(|f| f.map.as_deref());
     if let (Some(map), Some(number)) = (map, value.as_u64()) {
         let mut name = String::new();
@@ -113,24 +155,69 @@ pub fn json_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
         | Value::Port(_) => plain(out, value),
         Value::F32(v) if v.is_finite() => plain(out, value),
         Value::F64(v) if v.is_finite() => plain(out, value),
-        Value::Str(text) => json_string(out, text),
+        Value::Str(text) => json_string(out, &text.to_str()),
         Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                json_value(out, item, field);
-            }
-            out.push(']');
+            let field = field_of_items(field, items.len());
+            json_list(out, items.iter(), limit, |out, item| value_as_json(out, item, field, limit));
         }
-        Value::Struct(values) => members(out, values, field.map_or(&[], |f| &f.members), |_, _| {}),
+        Value::Numbers(items) => {
+            let field = field_of_items(field, items.len());
+            json_list(out, items.iter(), limit, |out, item| value_as_json(out, &item, field, limit));
+        }
+        Value::Struct(values) => members(out, values, field.map_or(&[], |f| &f.members), limit, |_, _| {}),
         other => {
             out.push('"');
             plain(out, other);
             out.push('"');
         }
     }
+}
+
+fn text_list<T>(
+    out: &mut String,
+    items: impl Iterator<Item = T>,
+    limit: usize,
+    mut show: impl FnMut(&mut String, T),
+) {
+    out.push('[');
+    for (i, item) in items.enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        if out.len() > limit {
+            out.push_str("...");
+            break;
+        }
+        show(out, item);
+    }
+    out.push(']');
+}
+
+fn json_list<T>(
+    out: &mut String,
+    items: impl Iterator<Item = T>,
+    limit: usize,
+    mut show: impl FnMut(&mut String, T),
+) {
+    out.push('[');
+    for (i, item) in items.enumerate() {
+        if out.len() > limit {
+            break;
+        }
+        if i > 0 {
+            out.push(',');
+        }
+        show(out, item);
+    }
+    out.push(']');
+}
+
+/// The field that names the values of an array. Names are searched for one by one: a long array with a long
+/// list of names goes without.
+fn field_of_items(field: Option<&Field>, items: usize) -> Option<&Field> {
+    const MAX_COMPARED: usize = 1 << 22;
+    let names = |f: &Field| f.map.as_ref().map_or(0, |m| m.entries.len());
+    field.filter(|f| names(f).saturating_mul(items) <= MAX_COMPARED)
 }
 
 /// Appends a JSON string with its quotes; control characters are escaped.
@@ -221,7 +308,7 @@ fn plain(out: &mut String, value: &Value<'_>) {
             sock_addr(out, bytes);
             Ok(())
         }
-        Value::Str(_) | Value::Array(_) | Value::Struct(_) => Ok(()),
+        Value::Str(_) | Value::Numbers(_) | Value::Array(_) | Value::Struct(_) => Ok(()),
     };
 }
 

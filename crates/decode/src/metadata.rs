@@ -6,7 +6,7 @@
 use crate::names::{event_name, standard_opcode, tdh_in_type};
 use crate::read::MAX_DEPTH;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
-use crate::value::utf16;
+use crate::text::utf16;
 use etwhy_etl::{Bytes, Guid};
 use std::sync::Arc;
 
@@ -72,6 +72,17 @@ fn text_up_to(data: &[u8], offset: u32, limit: usize) -> String {
     utf16(bytes.get(..end * 2).unwrap_or(&[])).trim_end().to_owned()
 }
 
+/// As [`text`], empty once `left` bytes are used up: many short references to one long text must not multiply
+/// it.
+fn bounded_text(data: &[u8], offset: u32, left: &mut usize) -> String {
+    if *left == 0 {
+        return String::new();
+    }
+    let text = text(data, offset);
+    *left = left.saturating_sub(text.len());
+    text
+}
+
 fn text_at(data: &[u8], field: usize) -> String {
     text(data, data.u32_at(field).unwrap_or(0))
 }
@@ -101,7 +112,7 @@ pub fn event_info(data: &[u8]) -> Option<EventInfo> {
     }
     // The word at 92 is the event's name for manifests of new systems, an attribute name before.
     let symbol = if source == 3 { text_at(data, 92) } else { String::new() };
-    let mut properties = Properties { data, total, maps: Vec::new() };
+    let mut properties = Properties { data, total, left: total, text_left: 2 * data.len(), maps: Vec::new() };
     let fields = properties.level(0, top, &mut Vec::new());
     let schema = EventSchema {
         guid,
@@ -121,10 +132,18 @@ pub fn event_info(data: &[u8]) -> Option<EventInfo> {
 struct Properties<'a> {
     data: &'a [u8],
     total: usize,
+    /// Properties that may still be taken.
+    left: usize,
+    /// Bytes that names may still take. Honest names do not overlap.
+    text_left: usize,
     maps: Vec<(Vec<usize>, String)>,
 }
 
 impl Properties<'_> {
+    fn name(&mut self, offset: u32) -> String {
+        bounded_text(self.data, offset, &mut self.text_left)
+    }
+
     /// Fields from property `start` on, `count` of them. `path` leads to the struct they belong to.
     fn level(&mut self, start: usize, count: usize, path: &mut Vec<usize>) -> Vec<Field> {
         let mut fields = Vec::new();
@@ -143,8 +162,10 @@ impl Properties<'_> {
     fn property(&mut self, index: usize, level_start: usize, path: &mut Vec<usize>) -> Option<Field> {
         let at = INFO_LEN + index * PROPERTY_LEN;
         let property = self.data.sub(at, PROPERTY_LEN)?;
+        // A property belongs to one struct. Structs that share members would multiply them at each level.
+        self.left = self.left.checked_sub(1)?;
         let flags = property.u32_at(0)?;
-        let name = text(self.data, property.u32_at(4)?);
+        let name = self.name(property.u32_at(4)?);
         let (first, second) = (property.u16_at(8)?, property.u16_at(10)?);
         let map_offset = property.u32_at(12)?;
         let (count, length) = (property.u16_at(16)?, property.u16_at(18)?);
@@ -180,7 +201,7 @@ impl Properties<'_> {
             Length::Natural
         };
         if map_offset != 0 && self.maps.len() < MAX_PROPERTIES {
-            let map = text(self.data, map_offset);
+            let map = self.name(map_offset);
             if !map.is_empty() {
                 self.maps.push((path.clone(), map));
             }
@@ -224,10 +245,11 @@ pub fn map_info(data: &[u8]) -> Option<(Guid, ValueMap)> {
     let flags = map.u32_at(4)?;
     let count = usize::try_from(map.u32_at(8)?).ok()?.min(map.len() / 8);
     let mut entries = Vec::with_capacity(count);
+    let mut text_left = 2 * map.len();
     for i in 0..count {
         let at = 16 + 8 * i;
         let (Some(offset), Some(value)) = (map.u32_at(at), map.u32_at(at + 4)) else { break };
-        entries.push((value, Arc::from(text(map, offset))));
+        entries.push((value, Arc::from(bounded_text(map, offset, &mut text_left))));
     }
     // 2: bit map of a manifest; 0x40: WBEM bit map flag (EVENTMAP_INFO_FLAG_WBEM_BITMAP is 0x10).
     let bitmap = flags & (0x02 | 0x10) != 0;
@@ -330,5 +352,23 @@ mod tests {
         data[at + 8] = 1;
         let info = event_info(&data).unwrap();
         assert_eq!(info.schema.fields.len(), 1, "the field list ends at the damage");
+    }
+
+    #[test]
+    fn structs_that_share_their_members_do_not_multiply_them() {
+        const N: usize = 1000;
+        let mut data = sample();
+        data.truncate(INFO_LEN);
+        data.resize(INFO_LEN + N * PROPERTY_LEN, 0);
+        put32(&mut data, 100, N as u32);
+        put32(&mut data, 104, N as u32);
+        for i in 0..N {
+            // Each holds everything behind it.
+            let at = INFO_LEN + i * PROPERTY_LEN;
+            put32(&mut data, at, FLAG_STRUCT);
+            put32(&mut data, at + 8, (i as u32 + 1) | ((N - i - 1) as u32) << 16);
+        }
+        let info = event_info(&data).unwrap();
+        assert!(crate::manifest::field_count(&info.schema.fields) <= N);
     }
 }

@@ -4,7 +4,8 @@
 //! field is one read at a known offset; else the reader walks from the last known offset, without
 //! building the values in between.
 
-use crate::read::{Cursor, fixed_len};
+use crate::read::Cursor;
+use crate::scalar::{fixed_len, out};
 use crate::schema::{Count, EventSchema, Field, InType, Length};
 use crate::value::Value;
 use etwhy_etl::{Bytes, Guid};
@@ -109,7 +110,7 @@ impl FieldPlan {
     /// A string.
     pub fn text<'a>(&self, index: usize, payload: &'a [u8], pointer_size: usize) -> Option<Cow<'a, str>> {
         match self.value(index, payload, pointer_size)? {
-            Value::Str(text) => Some(text),
+            Value::Str(text) => Some(text.to_str()),
             _ => None,
         }
     }
@@ -200,7 +201,7 @@ fn widths(field: &Field) -> Option<[u32; 2]> {
 /// Widths of a single unsigned number; 0 for everything that needs the general reader.
 fn plain_widths(field: &Field) -> [u8; 2] {
     use InType::*;
-    let special = field.out_type == crate::read::out::PORT || field.out_type == crate::read::out::STRING;
+    let special = field.out_type == out::PORT || field.out_type == out::STRING;
     if field.count != Count::One || special {
         return [0; 2];
     }
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(plan.u64(0, &payload, 8), Some(9));
         assert_eq!(plan.text(1, &payload, 8).as_deref(), Some("c:\\x"));
         assert_eq!(plan.text(2, &payload, 8).as_deref(), Some("ab"));
-        assert_eq!(plan.value(3, &payload, 8), Some(Value::Array(vec![Value::U32(1), Value::U32(2)])));
+        assert_eq!(plan.value(3, &payload, 8).unwrap().elements(), Some(vec![Value::U32(1), Value::U32(2)]));
         assert_eq!(plan.u64(4, &payload, 8), Some(2));
         for cut in 0..payload.len() {
             for i in 0..5 {

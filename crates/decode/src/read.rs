@@ -4,10 +4,13 @@
 //! the end, a payload that ends early gives what could be read, and what is left over is reported. The
 //! work is bounded by the payload's size and by [`MAX_VALUES`], never by a count in the data.
 
+use crate::kernel::wbem_sid_len;
+use crate::numbers::Numbers;
+use crate::scalar::{Sink, character, fixed, fixed_len, give_meaning, is_short_bool, number, out};
 use crate::schema::{Count, EventSchema, Field, InType, Length};
-use crate::value::{Value, text8, utf16};
+use crate::text::{Text, nul8, nul16};
+use crate::value::Value;
 use etwhy_etl::Bytes;
-use std::borrow::Cow;
 
 /// Deepest nesting of structs that is read.
 pub const MAX_DEPTH: usize = 16;
@@ -26,11 +29,34 @@ pub struct Decoded<'a> {
     pub rest: &'a [u8],
 }
 
-/// Reads all fields of a payload.
+/// Reads all fields of a payload. `pointer_size` is 4 or 8, as the record says.
 pub fn read<'a>(schema: &EventSchema, payload: &'a [u8], pointer_size: usize) -> Decoded<'a> {
-    let mut cursor = Cursor::new(payload, pointer_size);
-    let (values, complete) = cursor.level(&schema.fields, 0);
-    Decoded { values, truncated: !complete, rest: payload.get(cursor.at..).unwrap_or(&[]) }
+    Reader::default().read(schema, payload, pointer_size)
+}
+
+/// Reads payload after payload into the same memory.
+#[derive(Debug, Default)]
+pub struct Reader {
+    spare: Vec<Value<'static>>,
+}
+
+impl Reader {
+    /// Reads all fields of a payload, see [`read`](fn@read).
+    pub fn read<'a>(&mut self, schema: &EventSchema, payload: &'a [u8], pointer_size: usize) -> Decoded<'a> {
+        let mut cursor = Cursor::new(payload, pointer_size);
+        let mut values: Vec<Value<'a>> = std::mem::take(&mut self.spare);
+        let complete = cursor.level(&schema.fields, &mut values, 0);
+        Decoded { values, truncated: !complete, rest: payload.get(cursor.at..).unwrap_or(&[]) }
+    }
+
+    /// Takes the memory of values that are needed no more.
+    #[inline]
+    pub fn reuse(&mut self, decoded: Decoded<'_>) {
+        let mut values = decoded.values;
+        values.clear();
+        // Collecting what a `Vec`'s own iterator gives keeps its allocation; the lifetime becomes another.
+        self.spare = values.into_iter().filter_map(|_| None).collect();
+    }
 }
 
 impl<'a> Decoded<'a> {
@@ -41,36 +67,22 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// Bytes that a single value of this type always takes; `None` if that depends on the data.
-#[inline]
-pub(crate) fn fixed_len(in_type: InType, pointer_size: usize) -> Option<usize> {
-    use InType::*;
-    Some(match in_type {
-        Int8 | UInt8 | AnsiChar => 1,
-        Int16 | UInt16 | UnicodeChar | Port => 2,
-        Int32 | UInt32 | Float | Boolean | HexInt32 | IPv4 => 4,
-        Int64 | UInt64 | Double | HexInt64 | FileTime => 8,
-        Guid | SystemTime | IPv6 => 16,
-        Pointer | SizeT => pointer_size,
-        _ => return None,
-    })
+/// Puts a value in its place, and gives its width.
+struct Fill<'v, 'a>(&'v mut Value<'a>);
+
+impl<'a> Sink<'a> for Fill<'_, 'a> {
+    type Out = usize;
+    #[inline(always)]
+    fn put(self, value: Value<'a>, width: usize) -> usize {
+        put(self.0, value);
+        width
+    }
 }
 
-/// Out-types (`TDH_OUTTYPE_*`) that change the meaning of the bits.
-pub(crate) mod out {
-    pub const STRING: u16 = 1;
-    pub const DATETIME: u16 = 2;
-    pub const BOOLEAN: u16 = 13;
-    pub const HEX: std::ops::RangeInclusive<u16> = 16..=19;
-    pub const PORT: u16 = 22;
-    pub const IPV4: u16 = 23;
-    pub const IPV6: u16 = 24;
-    pub const SOCKADDR: u16 = 25;
-    pub const WIN32ERROR: u16 = 30;
-    pub const NTSTATUS: u16 = 31;
-    pub const HRESULT: u16 = 32;
-    pub const CODE_POINTER: u16 = 37;
-    pub const DATETIME_UTC: u16 = 38;
+/// Replaces a value that owns no memory. Looking whether it does would take longer than the rest.
+#[inline(always)]
+fn put<'a>(place: &mut Value<'a>, value: Value<'a>) {
+    std::mem::forget(std::mem::replace(place, value));
 }
 
 /// A place in a payload.
@@ -84,7 +96,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub fn new(data: &'a [u8], pointer_size: usize) -> Cursor<'a> {
-        Cursor { data, at: 0, pointer_size, budget: MAX_VALUES }
+        Cursor { data, at: 0, pointer_size: if pointer_size == 4 { 4 } else { 8 }, budget: MAX_VALUES }
     }
 
     pub fn left(&self) -> usize {
@@ -98,23 +110,82 @@ impl<'a> Cursor<'a> {
         Some(bytes)
     }
 
-    /// All fields of one struct level; false when the data ended early.
-    fn level(&mut self, fields: &[Field], depth: usize) -> (Vec<Value<'a>>, bool) {
-        let mut values: Vec<Value<'a>> = Vec::with_capacity(fields.len().min(self.left() + 1));
+    /// All fields of one struct level, put into `values`, which is empty; false when the data ended early.
+    fn level(&mut self, fields: &[Field], values: &mut Vec<Value<'a>>, depth: usize) -> bool {
+        // Values are written over placeholders: pushing one by one would move each through the stack.
+        values.resize_with(fields.len().min(self.left() + 1), || Value::Bool(false));
+        let mut filled = 0;
+        let complete = self.fill(fields, values, &mut filled, depth);
+        values.truncate(filled);
+        complete
+    }
+
+    fn fill(
+        &mut self,
+        fields: &[Field],
+        values: &mut Vec<Value<'a>>,
+        filled: &mut usize,
+        depth: usize,
+    ) -> bool {
         for field in fields {
-            if self.left() == 0 && field.optional {
-                return (values, true);
+            if let Some(place) = values.get_mut(*filled)
+                && self.simple(field, place).is_some()
+            {
+                *filled += 1;
+                continue;
             }
-            let refers = |i: u16| values.get(usize::from(i)).and_then(Value::as_u64);
-            let (value, complete) = self.field(field, &refers, depth);
+            if self.left() == 0 && field.optional {
+                return true;
+            }
+            let known = values.get(..*filled).unwrap_or(&[]);
+            let refers = |i: u16| known.get(usize::from(i)).and_then(Value::as_u64);
+            let Some(count) = self.count(field, &refers) else { return false };
+            let Some(length) = resolve_length(field, &refers) else { return false };
+            let (value, complete) = self.sized(field, count, length, depth);
             if let Some(value) = value {
-                values.push(value);
+                match values.get_mut(*filled) {
+                    Some(place) => put(place, value),
+                    None => values.push(value),
+                }
+                *filled += 1;
             }
             if !complete {
-                return (values, false);
+                return false;
             }
         }
-        (values, true)
+        true
+    }
+
+    /// The usual fields without detours: single numbers, and strings that end with a nul. `None`, with nothing
+    /// taken, for all others and when the data ended.
+    #[inline(always)]
+    fn simple(&mut self, field: &Field, place: &mut Value<'a>) -> Option<()> {
+        if field.count != Count::One
+            || matches!(field.length, Length::Field(_))
+            || field.out_type == out::STRING
+            || self.budget == 0
+        {
+            return None;
+        }
+        let rest = self.data.get(self.at..)?;
+        match fixed(field.in_type, rest, self.pointer_size, is_short_bool(field), Fill(place)) {
+            Some(width) => {
+                self.at += width;
+                give_meaning(place, field.out_type);
+            }
+            None => put(place, Value::Str(self.nul_ended(field)?)),
+        }
+        self.budget -= 1;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn nul_ended(&mut self, field: &Field) -> Option<Text<'a>> {
+        match (field.in_type, field.length) {
+            (InType::UnicodeString, Length::Natural) => self.up_to_nul16().map(Text::utf16),
+            (InType::AnsiString, Length::Natural) => self.up_to_nul8().map(Text::ansi),
+            _ => None,
+        }
     }
 
     /// One field, be it an array or not. `refers` gives the value of an earlier field of its level.
@@ -126,6 +197,17 @@ impl<'a> Cursor<'a> {
     ) -> (Option<Value<'a>>, bool) {
         let Some(count) = self.count(field, refers) else { return (None, false) };
         let Some(length) = resolve_length(field, refers) else { return (None, false) };
+        self.sized(field, count, length, depth)
+    }
+
+    /// One field whose count and length are known.
+    fn sized(
+        &mut self,
+        field: &Field,
+        count: Option<usize>,
+        length: Option<usize>,
+        depth: usize,
+    ) -> (Option<Value<'a>>, bool) {
         match count {
             None => match self.one(field, length, depth) {
                 (Some(value), complete) => (Some(value), complete),
@@ -159,6 +241,9 @@ impl<'a> Cursor<'a> {
         if let Some(value) = self.characters(field, count) {
             return value;
         }
+        if let Some((numbers, complete)) = self.numbers(field, count, length) {
+            return (Some(Value::Numbers(numbers)), complete);
+        }
         let to_the_end = field.count == Count::Rest;
         let mut values = Vec::new();
         let mut complete = true;
@@ -183,16 +268,33 @@ impl<'a> Cursor<'a> {
         (Some(Value::Array(values)), complete)
     }
 
+    /// An array of numbers stays where it is. `None` for all others; characters are strings.
+    #[inline]
+    fn numbers(&mut self, field: &Field, count: usize, length: Option<usize>) -> Option<(Numbers<'a>, bool)> {
+        if char_width(field).is_some() {
+            return None;
+        }
+        let width = self.width(field, length)?;
+        let got = count.min(self.left().checked_div(width)?).min(self.budget);
+        let bytes = self.take(got.checked_mul(width)?)?;
+        self.budget -= got;
+        let numbers = Numbers::new(bytes, field.in_type, field.out_type, u8::try_from(width).ok()?);
+        Some((numbers, got == count || field.count == Count::Rest))
+    }
+
+    /// Bytes of one element, if they do not depend on the data. Sources give lengths of pointers for their own
+    /// machine; the record's size counts.
+    fn width(&self, field: &Field, length: Option<usize>) -> Option<usize> {
+        match (field.in_type, length) {
+            // A boolean is 4 bytes unless its source says 1.
+            (InType::Boolean, Some(1)) => Some(1),
+            (kind, _) => fixed_len(kind, self.pointer_size),
+        }
+    }
+
     /// An array of characters is a string.
     fn characters(&mut self, field: &Field, count: usize) -> Option<(Option<Value<'a>>, bool)> {
-        let text = field.out_type == out::STRING;
-        let width = match field.in_type {
-            InType::UnicodeChar => 2,
-            InType::UInt16 if text => 2,
-            InType::AnsiChar => 1,
-            InType::UInt8 | InType::Int8 if text => 1,
-            _ => return None,
-        };
+        let width = char_width(field)?;
         let wanted = count.saturating_mul(width);
         let got = wanted.min(self.left() / width * width);
         let bytes = self.take(got)?;
@@ -210,7 +312,8 @@ impl<'a> Cursor<'a> {
             if depth >= MAX_DEPTH {
                 return (None, false);
             }
-            let (values, complete) = self.level(&field.members, depth + 1);
+            let mut values = Vec::new();
+            let complete = self.level(&field.members, &mut values, depth + 1);
             return (Some(Value::Struct(values)), complete);
         }
         match self.scalar(field, length) {
@@ -220,19 +323,12 @@ impl<'a> Cursor<'a> {
     }
 
     fn scalar(&mut self, field: &Field, length: Option<usize>) -> Option<Value<'a>> {
-        let fixed = match (field.in_type, length) {
-            // A boolean is 4 bytes unless its source says 1.
-            (InType::Boolean, Some(1)) => Some(1),
-            // Sources give lengths of pointers for their own machine; the record's size counts.
-            (kind, _) => fixed_len(kind, self.pointer_size),
-        };
-        match fixed {
-            Some(len) => {
-                let bytes = self.take(len)?;
-                number(field, bytes)
-            }
-            None => self.variable(field, length),
+        let Some(width) = self.width(field, length) else { return self.variable(field, length) };
+        let bytes = self.take(width)?;
+        if let Some(value) = character(field, bytes) {
+            return Some(value);
         }
+        number(field.in_type, field.out_type, bytes, self.pointer_size, width == 1)
     }
 
     /// Types whose length depends on the data.
@@ -241,18 +337,18 @@ impl<'a> Cursor<'a> {
         Some(match field.in_type {
             UnicodeString => match length {
                 Some(chars) => self.sized_text(chars.checked_mul(2)?, 2, field)?,
-                None => Value::Str(Cow::Owned(utf16(self.up_to_nul16()?))),
+                None => Value::Str(Text::utf16(self.up_to_nul16()?)),
             },
             AnsiString => match length {
                 Some(bytes) => self.sized_text(bytes, 1, field)?,
-                None => Value::Str(text8(self.up_to_nul8()?)),
+                None => Value::Str(Text::ansi(self.up_to_nul8()?)),
             },
             NonNullTerminatedString => wide_up_to_nul(self.all()),
             NonNullTerminatedAnsiString => narrow_up_to_nul(self.all()),
-            CountedString => Value::Str(Cow::Owned(utf16(self.counted16(false)?))),
-            ReversedCountedString => Value::Str(Cow::Owned(utf16(self.counted16(true)?))),
-            CountedAnsiString => Value::Str(text8(self.counted16(false)?)),
-            ReversedCountedAnsiString => Value::Str(text8(self.counted16(true)?)),
+            CountedString => Value::Str(Text::utf16(self.counted16(false)?)),
+            ReversedCountedString => Value::Str(Text::utf16(self.counted16(true)?)),
+            CountedAnsiString => Value::Str(Text::ansi(self.counted16(false)?)),
+            ReversedCountedAnsiString => Value::Str(Text::ansi(self.counted16(true)?)),
             CountedBinary => binary(field, self.counted16(false)?),
             HexDump => {
                 let len = self.take(4)?.u32_at(0)?;
@@ -291,13 +387,14 @@ impl<'a> Cursor<'a> {
         Some(match (width, counted) {
             (2, false) => wide_up_to_nul(bytes),
             (2, true) => {
-                let text = utf16(bytes);
-                Value::Str(Cow::Owned(text.trim_end_matches('\0').to_owned()))
+                let units = bytes.as_chunks::<2>().0;
+                let end = units.iter().rposition(|unit| *unit != [0, 0]).map_or(0, |i| i + 1);
+                Value::Str(Text::utf16(bytes.get(..end * 2).unwrap_or(bytes)))
             }
             (_, false) => narrow_up_to_nul(bytes),
             (_, true) => {
                 let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |i| i + 1);
-                Value::Str(text8(bytes.get(..end).unwrap_or(bytes)))
+                Value::Str(Text::ansi(bytes.get(..end).unwrap_or(bytes)))
             }
         })
     }
@@ -308,7 +405,7 @@ impl<'a> Cursor<'a> {
         if rest.is_empty() {
             return None;
         }
-        match rest.as_chunks::<2>().0.iter().position(|unit| *unit == [0, 0]) {
+        match nul16(rest) {
             Some(units) => {
                 self.at += units * 2 + 2;
                 rest.get(..units * 2)
@@ -322,7 +419,7 @@ impl<'a> Cursor<'a> {
         if rest.is_empty() {
             return None;
         }
-        match rest.iter().position(|b| *b == 0) {
+        match nul8(rest) {
             Some(len) => {
                 self.at += len + 1;
                 rest.get(..len)
@@ -374,6 +471,19 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Bytes of a character, for fields of which an array is a string.
+#[inline]
+fn char_width(field: &Field) -> Option<usize> {
+    let text = field.out_type == out::STRING;
+    match field.in_type {
+        InType::UnicodeChar => Some(2),
+        InType::UInt16 if text => Some(2),
+        InType::AnsiChar => Some(1),
+        InType::UInt8 | InType::Int8 if text => Some(1),
+        _ => None,
+    }
+}
+
 fn resolve_length(field: &Field, refers: &dyn Fn(u16) -> Option<u64>) -> Option<Option<usize>> {
     Some(match field.length {
         Length::Natural => None,
@@ -383,14 +493,13 @@ fn resolve_length(field: &Field, refers: &dyn Fn(u16) -> Option<u64>) -> Option<
 }
 
 fn wide_up_to_nul(bytes: &[u8]) -> Value<'_> {
-    let units = bytes.as_chunks::<2>().0;
-    let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
-    Value::Str(Cow::Owned(utf16(bytes.get(..end * 2).unwrap_or(bytes))))
+    let end = nul16(bytes).map_or(bytes.len(), |units| units * 2);
+    Value::Str(Text::utf16(bytes.get(..end).unwrap_or(bytes)))
 }
 
 fn narrow_up_to_nul(bytes: &[u8]) -> Value<'_> {
-    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    Value::Str(text8(bytes.get(..end).unwrap_or(bytes)))
+    let end = nul8(bytes).unwrap_or(bytes.len());
+    Value::Str(Text::ansi(bytes.get(..end).unwrap_or(bytes)))
 }
 
 fn binary<'a>(field: &Field, bytes: &'a [u8]) -> Value<'a> {
@@ -398,76 +507,5 @@ fn binary<'a>(field: &Field, bytes: &'a [u8]) -> Value<'a> {
         out::IPV6 => bytes.array(0).map_or(Value::Bytes(bytes), Value::IPv6),
         out::SOCKADDR => Value::SockAddr(bytes),
         _ => Value::Bytes(bytes),
-    }
-}
-
-/// A value of fixed width, with the out-type's meaning applied.
-#[inline]
-fn number<'a>(field: &Field, bytes: &'a [u8]) -> Option<Value<'a>> {
-    use InType::*;
-    let plain = match field.in_type {
-        Int8 => Value::I8(bytes.u8_at(0)? as i8),
-        UInt8 => Value::U8(bytes.u8_at(0)?),
-        Int16 => Value::I16(bytes.u16_at(0)? as i16),
-        UInt16 => Value::U16(bytes.u16_at(0)?),
-        Int32 => Value::I32(bytes.u32_at(0)? as i32),
-        UInt32 => Value::U32(bytes.u32_at(0)?),
-        Int64 => Value::I64(bytes.i64_at(0)?),
-        UInt64 => Value::U64(bytes.u64_at(0)?),
-        Float => Value::F32(f32::from_bits(bytes.u32_at(0)?)),
-        Double => Value::F64(f64::from_bits(bytes.u64_at(0)?)),
-        Boolean => Value::Bool(bytes.iter().any(|b| *b != 0)),
-        HexInt32 => Value::Hex(u64::from(bytes.u32_at(0)?)),
-        HexInt64 => Value::Hex(bytes.u64_at(0)?),
-        Guid => Value::Guid(bytes.guid_at(0)?),
-        FileTime => Value::FileTime(bytes.i64_at(0)?),
-        SystemTime => {
-            let mut parts = [0u16; 8];
-            for (i, part) in parts.iter_mut().enumerate() {
-                *part = bytes.u16_at(2 * i)?;
-            }
-            Value::SystemTime(parts)
-        }
-        Pointer => Value::Pointer(bytes.ptr_at(0, bytes.len())?),
-        SizeT => Value::U64(bytes.ptr_at(0, bytes.len())?),
-        UnicodeChar => Value::Str(Cow::Owned(utf16(bytes))),
-        AnsiChar => Value::Str(Cow::Owned(char::from(bytes.u8_at(0)?).to_string())),
-        Port => Value::Port(bytes.u16_at(0)?.swap_bytes()),
-        IPv4 => Value::IPv4(bytes.array(0)?),
-        IPv6 => Value::IPv6(bytes.array(0)?),
-        _ => return None,
-    };
-    if field.out_type == 0 { Some(plain) } else { Some(shown_as(plain, field.out_type)) }
-}
-
-fn shown_as(plain: Value<'_>, out_type: u16) -> Value<'_> {
-    match (&plain, out_type) {
-        (Value::U16(v), out::PORT) => Value::Port(v.swap_bytes()),
-        (Value::U32(v), out::IPV4) => Value::IPv4(v.to_le_bytes()),
-        (Value::I32(v), out::IPV4) => Value::IPv4(v.to_le_bytes()),
-        (Value::Hex(v), out::IPV4) => Value::IPv4((*v as u32).to_le_bytes()),
-        (Value::U16(v), out::STRING) => Value::Str(Cow::Owned(utf16(&v.to_le_bytes()))),
-        (Value::U8(v), out::STRING) => Value::Str(Cow::Owned(char::from(*v).to_string())),
-        (Value::I8(v), out::STRING) => Value::Str(Cow::Owned(char::from(*v as u8).to_string())),
-        (Value::U64(v), out::DATETIME | out::DATETIME_UTC) => Value::FileTime(*v as i64),
-        (Value::I64(v), out::DATETIME | out::DATETIME_UTC) => Value::FileTime(*v),
-        (Value::U8(v), out::BOOLEAN) => Value::Bool(*v != 0),
-        (Value::I8(v), out::BOOLEAN) => Value::Bool(*v != 0),
-        (Value::U32(v), out::BOOLEAN) => Value::Bool(*v != 0),
-        (Value::I32(v), out::BOOLEAN) => Value::Bool(*v != 0),
-        (Value::U32(v), out::NTSTATUS | out::HRESULT) => Value::Status(*v),
-        (Value::I32(v), out::NTSTATUS | out::HRESULT) => Value::Status(*v as u32),
-        (Value::Hex(v), out::NTSTATUS | out::HRESULT) => Value::Status(*v as u32),
-        (Value::Hex(v), out::WIN32ERROR) => Value::U32(*v as u32),
-        (Value::U64(v) | Value::Hex(v), out::CODE_POINTER) => Value::Pointer(*v),
-        (Value::U8(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v)),
-        (Value::I8(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v as u8)),
-        (Value::U16(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v)),
-        (Value::I16(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v as u16)),
-        (Value::U32(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v)),
-        (Value::I32(v), o) if out::HEX.contains(&o) => Value::Hex(u64::from(*v as u32)),
-        (Value::U64(v), o) if out::HEX.contains(&o) => Value::Hex(*v),
-        (Value::I64(v), o) if out::HEX.contains(&o) => Value::Hex(*v as u64),
-        _ => plain,
     }
 }

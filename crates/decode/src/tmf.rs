@@ -3,7 +3,7 @@
 //! A message becomes an ordinary [`EventSchema`]: its arguments are fields, its format is the template.
 
 use crate::anomalies::{SOURCE_UNREADABLE, TMF_BROKEN};
-use crate::read::out;
+use crate::scalar::out;
 use crate::schema::{DecodedBy, EventSchema, Field, InType, Length, ValueMap};
 use etwhy_etl::{Guid, Ledger};
 use foldhash::HashMap;

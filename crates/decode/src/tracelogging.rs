@@ -2,9 +2,9 @@
 
 use crate::names::standard_opcode;
 use crate::read::MAX_DEPTH;
-use crate::read::out;
+use crate::scalar::out;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length};
-use crate::value::text8;
+use crate::text::text8;
 use etwhy_etl::{Bytes, Guid};
 
 const IN_CHAIN: u8 = 0x80;
@@ -219,7 +219,7 @@ mod tests {
         let payload = b"x\0\0\0y\0\0\0\x02\0\x05\0\0\0\x06\0\0\0\xff\x0f\x03\0abc";
         let decoded = crate::read::read(&schema, payload, 8);
         assert_eq!(decoded.values[0], Value::Struct(vec![Value::Str("x".into()), Value::Str("y".into())]));
-        assert_eq!(decoded.values[1], Value::Array(vec![Value::U32(5), Value::U32(6)]));
+        assert_eq!(decoded.values[1].elements(), Some(vec![Value::U32(5), Value::U32(6)]));
         assert_eq!(decoded.values[2], Value::Hex(0xfff));
         assert_eq!(decoded.values[3], Value::Bytes(b"abc"));
         assert!(!decoded.truncated && decoded.rest.is_empty());

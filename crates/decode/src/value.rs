@@ -1,7 +1,8 @@
 //! Values as they come out of payloads. Borrowed from the payload wherever that is possible.
 
+use crate::numbers::Numbers;
+use crate::text::Text;
 use etwhy_etl::Guid;
-use std::borrow::Cow;
 
 /// One value of a field.
 ///
@@ -36,7 +37,7 @@ pub enum Value<'a> {
     /// Pointer, shown in hex.
     Pointer(u64),
     /// Text, without the nul that ended it.
-    Str(Cow<'a, str>),
+    Str(Text<'a>),
     /// GUID.
     Guid(Guid),
     /// 100 ns since 1601, UTC.
@@ -57,7 +58,9 @@ pub enum Value<'a> {
     SockAddr(&'a [u8]),
     /// Status code (`NTSTATUS`, `HRESULT`), shown in hex.
     Status(u32),
-    /// Elements of an array.
+    /// Elements of an array of a type of fixed width.
+    Numbers(Numbers<'a>),
+    /// Elements of any other array.
     Array(Vec<Value<'a>>),
     /// Members of a struct, in the order of [`crate::schema::Field::members`]; fewer when truncated.
     Struct(Vec<Value<'a>>),
@@ -88,11 +91,20 @@ impl<'a> Value<'a> {
         self.as_u64().map(|v| v as i64)
     }
 
-    /// The text of a string.
+    /// The text of a string; [`Text::to_str`] makes a `str` of it.
     #[inline]
-    pub fn as_str(&self) -> Option<&str> {
+    pub fn as_text(&self) -> Option<Text<'a>> {
         match self {
-            Value::Str(text) => Some(text),
+            Value::Str(text) => Some(*text),
+            _ => None,
+        }
+    }
+
+    /// A copy of the elements of an array; `None` for everything else.
+    pub fn elements(&self) -> Option<Vec<Value<'a>>> {
+        match self {
+            Value::Numbers(numbers) => Some(numbers.iter().collect()),
+            Value::Array(items) => Some(items.clone()),
             _ => None,
         }
     }
@@ -116,23 +128,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// UTF-16LE bytes as text; an odd last byte is ignored, lone surrogates become U+FFFD.
-pub(crate) fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
-    let mut text = String::with_capacity(bytes.len() / 2);
-    text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
-    text
-}
-
-/// 8-bit text: UTF-8 if it is valid, else each byte is one Latin-1 character. The code page of the
-/// writer is not recorded, and modern writers use UTF-8.
-pub(crate) fn text8(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(bytes.iter().map(|b| char::from(*b)).collect()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,12 +138,5 @@ mod tests {
         assert_eq!(Value::I32(-2).as_u64(), Some(u64::MAX - 1));
         assert_eq!(Value::Str("7".into()).as_u64(), None);
         assert_eq!(Value::Bool(true).as_u64(), Some(1));
-    }
-
-    #[test]
-    fn text_is_decoded_leniently() {
-        assert_eq!(utf16(&[0x41, 0, 0x00, 0xD8, 0x42, 0, 0x43]), "A\u{FFFD}B");
-        assert_eq!(text8(b"gr\xfcn"), "grün");
-        assert_eq!(text8("grün".as_bytes()), "grün");
     }
 }

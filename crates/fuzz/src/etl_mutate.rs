@@ -118,11 +118,8 @@ fn record(rng: &mut Rng, data: &mut [u8], place: (usize, usize)) {
             for _ in 0..=rng.below(8) {
                 let offset = rng.below((at + len).saturating_sub(payload));
                 let width = [1, 2, 4, 8].get(rng.below(4)).copied().unwrap_or(1);
-                let value = if rng.below(2) == 0 {
-                    rng.pick(&EXTREMES).copied().unwrap_or(0)
-                } else {
-                    rng.next()
-                };
+                let value =
+                    if rng.below(2) == 0 { rng.pick(&EXTREMES).copied().unwrap_or(0) } else { rng.next() };
                 if offset + width <= (at + len).saturating_sub(payload) {
                     put(data, payload + offset, width, value);
                 }

@@ -167,13 +167,16 @@ pub fn analyse(
         ledger.merge(file.ledger());
     }
     let timeline = Timeline::of(files, &mut ledger);
+    let named = |spec: &AnalysisSpec| match &options.tables {
+        Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
+        None => !spec.on_demand,
+    };
+    // Stacks are those of the events that other analyses look at.
+    let all_stacks = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
     let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
         .iter()
         .copied()
-        .filter(|spec| match &options.tables {
-            Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
-            None => !spec.on_demand,
-        })
+        .filter(|spec| named(spec) || (all_stacks && spec.stacks && !spec.on_demand))
         .collect();
     let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
     if needs_schemas_first {

@@ -8,6 +8,7 @@ use etwhy_decode::schema::EventSchema;
 use etwhy_etl::read::Timeline;
 use etwhy_etl::{Guid, Ledger, Record};
 use etwhy_table::{Strings, Sym};
+use std::borrow::Cow;
 
 /// Which events a handler wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,12 +130,12 @@ impl<'a> Fields<'a> {
     }
 
     /// A text, empty if it is missing.
-    pub fn text(&self, names: &str) -> &str {
-        self.get(names).and_then(Value::as_str).unwrap_or("")
+    pub fn text(&self, names: &str) -> Cow<'a, str> {
+        self.get(names).and_then(Value::as_text).map_or(Cow::Borrowed(""), |text| text.to_str())
     }
 
     /// A text that is not empty.
-    pub fn non_empty(&self, names: &str) -> Option<&str> {
+    pub fn non_empty(&self, names: &str) -> Option<Cow<'a, str>> {
         Some(self.text(names)).filter(|t| !t.is_empty())
     }
 
@@ -158,12 +159,13 @@ pub struct Context<'c> {
 
 impl Context<'_> {
     /// Interns a text.
-    pub fn sym(&mut self, text: &str) -> Sym {
-        self.strings.intern(text)
+    pub fn sym(&mut self, text: impl AsRef<str>) -> Sym {
+        self.strings.intern(text.as_ref())
     }
 
     /// Interns a text unless it is empty.
-    pub fn sym_or_none(&mut self, text: &str) -> Option<Sym> {
+    pub fn sym_or_none(&mut self, text: impl AsRef<str>) -> Option<Sym> {
+        let text = text.as_ref();
         if text.is_empty() { None } else { Some(self.strings.intern(text)) }
     }
 

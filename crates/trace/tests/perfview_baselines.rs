@@ -3,6 +3,7 @@
 //! Every line of the baselines must be found and every field on it must be equal, by itself or by a line of
 //! `perfview/*.txt` that states how and why PerfView shows it differently. Lines that are no longer needed fail
 //! the test too.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests count as production code
 
 #[path = "perfview/baseline.rs"]
 mod baseline;
@@ -180,6 +181,34 @@ fn events_and_fields_are_those_of_perfview() {
     assert!(idle.is_empty(), "rules that no field needs: {idle:#?}");
 }
 
+/// Tables with one row for each of some events, and these events.
+const TABLE_COUNTS: &[(&str, &[&str])] = &[
+    (
+        "disk_io",
+        &["Windows Kernel/DiskIO/Read", "Windows Kernel/DiskIO/Write", "Windows Kernel/DiskIO/FlushBuffers"],
+    ),
+    ("hard_fault", &["Windows Kernel/Memory/HardFault"]),
+    (
+        "network",
+        &[
+            "Windows Kernel/TcpIp/AcceptIPV6",
+            "Windows Kernel/TcpIp/DisconnectIPV6",
+            "Windows Kernel/TcpIp/RecvIPV6",
+            "Windows Kernel/TcpIp/SendIPV6",
+            "Windows Kernel/TcpIp/TCPCopyIPV6",
+            "Windows Kernel/UdpIp/Recv",
+            "Windows Kernel/UdpIp/RecvIPV6",
+            "Windows Kernel/UdpIp/Send",
+            "Windows Kernel/UdpIp/SendIPV6",
+        ],
+    ),
+    // The runtime of .NET 4.5.2 writes each start twice.
+    ("clr_gc", &["Microsoft-Windows-DotNETRuntime/GC/Stop"]),
+    ("clr_exception", &["Microsoft-Windows-DotNETRuntime/Exception/Start"]),
+    ("clr_jit", &["Microsoft-Windows-DotNETRuntime/Method/JittingStarted"]),
+];
+const COUNTED_TABLES: &str = "disk_io hard_fault network clr_gc clr_exception clr_jit";
+
 #[test]
 fn counts_are_those_of_perfview() {
     let Some(corpus) = corpus() else { return };
@@ -187,7 +216,7 @@ fn counts_are_those_of_perfview() {
     let (mut compared, mut used) = (0, BTreeSet::new());
     for (name, trace) in TRACES {
         let (baseline, path) = baseline_of(&corpus, name, trace);
-        let output = pass(&path, "event_type sample thread event");
+        let output = pass(&path, &format!("event_type sample thread event {COUNTED_TABLES}"));
         let types = table(&output, "event_type");
         let mut ours: BTreeMap<String, i64> = BTreeMap::new();
         for row in rows(types) {
@@ -224,6 +253,12 @@ fn counts_are_those_of_perfview() {
         if let Some(&n) = theirs.get("Windows Kernel/PerfInfo/Sample") {
             assert_eq!(busy, n, "{name}: samples that are not idle");
         }
+        for (rows, events) in TABLE_COUNTS {
+            let sum: i64 = events.iter().filter_map(|event| theirs.get(event)).sum();
+            assert_eq!(table(&output, rows).rows() as i64, sum, "{name}: rows of {rows}");
+        }
+        let collections = table(&output, "clr_gc");
+        assert!(rows(collections).all(|r| number(collections, r, "dur_ns").is_some()), "{name}");
         let events = table(&output, "event");
         let loads = rows(events).filter(|row| text(events, *row, "name") == "Method/LoadVerbose");
         let jitted = loads.filter(|row| text(events, *row, "fields").contains("Jitted")).count() as i64;
@@ -231,7 +266,8 @@ fn counts_are_those_of_perfview() {
             assert_eq!(jitted, n, "{name}: methods compiled");
         }
     }
-    let idle: Vec<&str> = (0..rules.len()).filter(|i| !used.contains(i)).map(|i| rules[i].line.as_str()).collect();
+    let idle: Vec<&str> =
+        (0..rules.len()).filter(|i| !used.contains(i)).map(|i| rules[i].line.as_str()).collect();
     println!("{compared} counts compared, {} rules used", used.len());
     assert!(idle.is_empty(), "rules that no count needs: {idle:#?}");
 }
@@ -267,7 +303,8 @@ impl Judged<'_> {
             "[unknown]" => *name == unknown,
             ours => ours.strip_suffix(".exe").unwrap_or(ours) == name,
         });
-        if !known && !(pid == -1 && name.is_empty()) {
+        let nobody = pid == -1 && name.is_empty();
+        if !known && !nobody {
             self.field(line, "PName", name, event, tally);
         }
     }

@@ -15,7 +15,7 @@
 
 use crate::manifest::{ManifestEvent, ProviderManifest};
 use crate::names::event_name;
-use crate::read::out;
+use crate::scalar::out;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
 use foldhash::HashMap;
 use std::sync::Arc;

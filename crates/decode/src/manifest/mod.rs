@@ -5,11 +5,12 @@ mod types;
 mod xml;
 
 pub use chunks::{ChunkCollector, is_chunk};
+pub(crate) use xml::field_count;
 pub use xml::{ManifestError, parse};
 
 use crate::anomalies::{MANIFEST_BROKEN, MANIFEST_TOO_LARGE, SOURCE_UNREADABLE};
 use crate::schema::EventSchema;
-use crate::value::utf16;
+use crate::text::utf16;
 use etwhy_etl::{Guid, Ledger};
 use foldhash::HashMap;
 use std::path::Path;
@@ -158,9 +159,9 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
             let swapped: Vec<u8> = rest.as_chunks::<2>().0.iter().flat_map(|[a, b]| [*b, *a]).collect();
             utf16(&swapped)
         }
-        [0xEF, 0xBB, 0xBF, rest @ ..] => crate::value::text8(rest).into_owned(),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => crate::text::text8(rest).into_owned(),
         [b'<', 0, ..] => utf16(bytes),
-        _ => crate::value::text8(bytes).into_owned(),
+        _ => crate::text::text8(bytes).into_owned(),
     }
 }
 

@@ -78,7 +78,7 @@ fn listed<'a, 'i: 'a>(
 }
 
 /// Fields with the members of structs.
-pub(super) fn field_count(fields: &[Field]) -> usize {
+pub(crate) fn field_count(fields: &[Field]) -> usize {
     fields.iter().map(|f| 1 + field_count(&f.members)).sum()
 }
 

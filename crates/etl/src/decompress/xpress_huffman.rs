@@ -122,3 +122,43 @@ fn block(
     }
     Some(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All 512 codes are 9 bits long, so the stream can be written by hand; `dissect.util` unpacks it to the
+    /// same text.
+    const PACKED: &str = "1a3aa20c1903e884392003c8b8793141d3e6d0093277c8341834824e74eaa157855e2b3aafd0bd42f40ad02b42\
+        af159d57e85ea142850000080804068102e08048801628060c818300e148881426850ae182c88036680e1c838701e288082446891\
+        2e6847418053a000000000000";
+
+    fn unpack(input: &[u8], want: usize) -> Vec<u8> {
+        let mut out = vec![0; want + super::super::SLACK];
+        let n = decompress(input, &mut out, want);
+        out.truncate(n);
+        out
+    }
+
+    #[test]
+    fn literals_and_matches() {
+        let mut packed = vec![0x99; TABLE];
+        packed.extend(
+            (0..PACKED.len() / 2).map(|i| u8::from_str_radix(&PACKED[2 * i..2 * i + 2], 16).unwrap()),
+        );
+        let mut want = b"the cat sat on the mat; the cat sat on the hat. ".repeat(6);
+        want.extend(0..40);
+        want.extend([b'a'; 40]);
+        assert_eq!(unpack(&packed, want.len()), want);
+        for cut in 0..packed.len() {
+            let part = unpack(&packed[..cut], want.len());
+            assert!(part.len() <= want.len());
+        }
+    }
+
+    #[test]
+    fn damaged_tables_stop() {
+        assert!(unpack(&[0; TABLE + 8], 100).is_empty());
+        assert!(unpack(&[0xFF; TABLE + 8], 100).is_empty());
+    }
+}

@@ -21,6 +21,7 @@ crate::define_anomalies! {
     FORMAT_NEWER "format_newer_than_known" Error Read "Buffers in a form that is newer than this program knows.";
     RECORDS_OUT_OF_ORDER "records_out_of_order" Warning Order "Records that stood behind a later one in their buffer and were sorted.";
     BUFFERS_OVERLAP "buffers_overlap_in_time" Info Order "Buffers of one processor whose times overlap; their records were merged by time.";
+    TOO_MANY_OVERLAP "too_many_buffers_overlap" Warning Order "Buffers that were read out of order, because too many of them reach over the same time to be held in memory together.";
     CLOCK_JUMPS "clock_jumps_back" Warning Order "Places where the clock of a processor was set back: order and durations around them are uncertain.";
     CLOCKS_DIFFER "clocks_differ_between_files" Warning Order "Files with different clocks: merged by wall time, which is exact to milliseconds only.";
     MESSAGE_WITHOUT_TIME "messages_without_time" Info Order "WPP messages without a timestamp: placed after the record before them.";

@@ -99,7 +99,7 @@ pub fn filetime_to_unix_ns(filetime: i64) -> i64 {
     filetime.saturating_sub(EPOCH).saturating_mul(100)
 }
 
-/// A FILETIME as `2020-07-29 07:07:00.6236167` (UTC).
+/// A FILETIME as `2020-07-29 00:07:00.6236167` (UTC).
 pub fn filetime_to_text(filetime: i64) -> String {
     let ticks = i128::from(filetime) - i128::from(EPOCH);
     let seconds = ticks.div_euclid(10_000_000);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn wall_time_as_text() {
-        assert_eq!(filetime_to_text(132404548206236167), "2020-07-29 07:07:00.6236167");
+        assert_eq!(filetime_to_text(132404548206236167), "2020-07-29 00:07:00.6236167");
         assert_eq!(filetime_to_text(EPOCH), "1970-01-01 00:00:00.0000000");
         assert_eq!(filetime_to_text(0), "1601-01-01 00:00:00.0000000");
     }

@@ -44,6 +44,10 @@ pub struct EtlFile {
 /// Bytes looked at for the session header: far more than it takes.
 const HEADER_PROBE: usize = 16 * 1024;
 
+/// How many times larger than on disk a buffer may be, above the size that any buffer may have.
+const MAX_RATIO: usize = 2048;
+const MIN_UNPACKED: usize = 64 * 1024;
+
 impl EtlFile {
     /// Opens `path`; `shown` is its name in messages.
     ///
@@ -68,7 +72,7 @@ impl EtlFile {
             newer = Some(format!("log format {}.{}", segment.header.version[2], segment.header.version[3]));
         }
         let mut ledger = Ledger::new();
-        let nominal = Nominal { size: segment.header.buffer_size, format };
+        let nominal = Nominal { shown, size: segment.header.buffer_size, format };
         let Index { buffers } = index(&source, &nominal, &mut ledger);
         let mut file = EtlFile {
             shown: shown.to_owned(),
@@ -185,14 +189,18 @@ impl EtlFile {
         };
         let header = bytes.get(..LEN).unwrap_or(bytes);
         let data = bytes.get(LEN..).unwrap_or(&[]);
-        let want = (entry.end as usize).saturating_sub(LEN);
+        // What a header claims is believed within reason: a long run of zeros packs to nearly nothing, but
+        // events hold more than zeros.
+        let most = MIN_UNPACKED.saturating_add(data.len().saturating_mul(MAX_RATIO));
+        let claimed = (entry.end as usize).saturating_sub(LEN);
+        let want = claimed.min(most);
         // Not cleared: only what `decompress` has written is kept below.
         out.resize(LEN + want + SLACK, 0);
         if let Some(target) = out.get_mut(..header.len()) {
             target.copy_from_slice(header);
         }
         let done = out.get_mut(LEN..).map_or(0, |target| format.decompress(data, target, want));
-        if done < want {
+        if done < claimed {
             ledger.note(&BUFFER_NOT_UNPACKED, 1, place);
         }
         out.truncate(LEN + done);

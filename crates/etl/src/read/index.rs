@@ -7,6 +7,7 @@ use super::tokens::first_ticks;
 use crate::abi::buffer::*;
 use crate::decompress::{Format, SLACK};
 use crate::{Bytes, Ledger};
+use std::path::Path;
 
 /// Where a buffer stands and what its header says.
 #[derive(Clone, Debug)]
@@ -91,14 +92,21 @@ pub(crate) struct Index {
 }
 
 /// What indexing must know of the session.
-pub(crate) struct Nominal {
+pub(crate) struct Nominal<'f> {
+    /// The file's name for messages.
+    pub(crate) shown: &'f Path,
     /// Buffer size that the session's header names.
     pub(crate) size: u32,
     /// Compression of the buffers behind the first; `None` if unknown.
     pub(crate) format: Option<Format>,
 }
 
-impl Nominal {
+impl Nominal<'_> {
+    /// A place in the file for the ledger.
+    pub(crate) fn place(&self, what: &str, pos: u64) -> String {
+        format!("{}: {what} at {pos:#x}", self.shown.display())
+    }
+
     /// The size of buffers, as far as it makes sense.
     pub(crate) fn step(&self) -> u32 {
         self.size.clamp(LEN as u32, MAX_SIZE)
@@ -106,14 +114,14 @@ impl Nominal {
 }
 
 /// Hops over all buffers of the file.
-pub(crate) fn index(source: &Source, nominal: &Nominal, ledger: &mut Ledger) -> Index {
+pub(crate) fn index(source: &Source, nominal: &Nominal<'_>, ledger: &mut Ledger) -> Index {
     let total = source.len();
     let mut buffers: Vec<BufferEntry> = Vec::new();
     let mut probe = Vec::with_capacity(PROBE);
     let mut pos = 0u64;
     while pos < total {
         let Some(bytes) = source.bytes(pos, PROBE, &mut probe) else {
-            ledger.note(&READ_FAILED, 1, || format!("at {pos:#x}"));
+            ledger.note(&READ_FAILED, 1, || nominal.place("bytes", pos));
             break;
         };
         let header = Header::read(bytes);
@@ -123,7 +131,7 @@ pub(crate) fn index(source: &Source, nominal: &Nominal, ledger: &mut Ledger) -> 
                 ledger.count(&TAIL_OF_ZEROS, total - pos);
             } else {
                 ledger.note(&FILE_TRUNCATED, (LEN as u64).saturating_sub(total - pos), || {
-                    format!("at {pos:#x}")
+                    nominal.place("bytes", pos)
                 });
             }
             break;
@@ -136,7 +144,7 @@ pub(crate) fn index(source: &Source, nominal: &Nominal, ledger: &mut Ledger) -> 
         let size = size_of(source, pos, &header, nominal, ledger);
         let left = total - pos;
         if u64::from(size) > left {
-            ledger.note(&FILE_TRUNCATED, u64::from(size) - left, || format!("buffer at {pos:#x}"));
+            ledger.note(&FILE_TRUNCATED, u64::from(size) - left, || nominal.place("buffer", pos));
         }
         buffers.push(entry(bytes, &header, pos, size, left, nominal, ledger));
         pos += u64::from(size);
@@ -151,7 +159,7 @@ fn entry(
     pos: u64,
     size: u32,
     left: u64,
-    nominal: &Nominal,
+    nominal: &Nominal<'_>,
     ledger: &mut Ledger,
 ) -> BufferEntry {
     let on_disk = size.min(u32::try_from(left).unwrap_or(u32::MAX));
@@ -159,20 +167,20 @@ fn entry(
     let limit = if compressed { MAX_SIZE } else { on_disk };
     let said = header.data_end(if compressed { MAX_SIZE } else { size });
     let end = said.unwrap_or_else(|| {
-        ledger.note(&BUFFER_END_ODD, 1, || format!("buffer at {pos:#x}"));
+        ledger.note(&BUFFER_END_ODD, 1, || nominal.place("buffer", pos));
         limit
     });
     let end = end.min(limit);
     let cpu = bytes.u16_at(PROCESSOR_INDEX).unwrap_or(0);
     let cpu = if header.flags & FLAG_PROCESSOR_INDEX != 0 { cpu & PROCESSOR_INDEX_MASK } else { cpu & 0xFF };
     if header.flags & FLAG_EVENTS_LOST != 0 {
-        ledger.note(&EVENTS_LOST_FLAG, 1, || format!("buffer at {pos:#x}"));
+        ledger.note(&EVENTS_LOST_FLAG, 1, || nominal.place("buffer", pos));
     }
     if header.flags & FLAG_BUFFER_LOST != 0 {
-        ledger.note(&BUFFER_LOST_FLAG, 1, || format!("buffer at {pos:#x}"));
+        ledger.note(&BUFFER_LOST_FLAG, 1, || nominal.place("buffer", pos));
     }
     if header.kind == TYPE_CTX_SWAP {
-        ledger.note(&COMPACT_CSWITCH, 1, || format!("buffer at {pos:#x}"));
+        ledger.note(&COMPACT_CSWITCH, 1, || nominal.place("buffer", pos));
     }
     let data = bytes.get(LEN..).unwrap_or(&[]);
     let first = if end <= LEN as u32 {

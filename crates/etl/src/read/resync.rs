@@ -38,7 +38,7 @@ pub(crate) fn size_of(
     source: &Source,
     pos: u64,
     header: &Header,
-    nominal: &Nominal,
+    nominal: &Nominal<'_>,
     ledger: &mut Ledger,
 ) -> u32 {
     let said = header.size;
@@ -69,7 +69,7 @@ pub(crate) fn size_of(
     };
     match repaired {
         Some(size) => {
-            ledger.note(&BUFFER_HEADER_BAD, 1, || format!("size of buffer at {pos:#x}"));
+            ledger.note(&BUFFER_HEADER_BAD, 1, || nominal.place("size of buffer", pos));
             size
         }
         None => said,
@@ -77,7 +77,7 @@ pub(crate) fn size_of(
 }
 
 /// Finds the next sound buffer behind a bad header. `None`: there is none, the file is read.
-pub(crate) fn resync(source: &Source, pos: u64, nominal: &Nominal, ledger: &mut Ledger) -> Option<u64> {
+pub(crate) fn resync(source: &Source, pos: u64, nominal: &Nominal<'_>, ledger: &mut Ledger) -> Option<u64> {
     let total = source.len();
     let zeros = is_zero(source, pos);
     let found = if nominal.format.is_some() {
@@ -92,16 +92,16 @@ pub(crate) fn resync(source: &Source, pos: u64, nominal: &Nominal, ledger: &mut 
         Some(at).filter(|&at| at < total)
     };
     if !zeros || found.is_some() {
-        ledger.note(&BUFFER_HEADER_BAD, 1, || format!("at {pos:#x}"));
+        ledger.note(&BUFFER_HEADER_BAD, 1, || nominal.place("bytes", pos));
     }
     let anomaly = if zeros && found.is_none() { &TAIL_OF_ZEROS } else { &BYTES_SKIPPED };
-    ledger.note(anomaly, found.unwrap_or(total) - pos, || format!("at {pos:#x}"));
+    ledger.note(anomaly, found.unwrap_or(total) - pos, || nominal.place("bytes", pos));
     found
 }
 
 /// The first place in a range at which a compressed buffer stands. Two sound headers in a row are taken as
 /// proof.
-fn next_compressed(source: &Source, from: u64, to: u64, nominal: &Nominal) -> Option<u64> {
+fn next_compressed(source: &Source, from: u64, to: u64, nominal: &Nominal<'_>) -> Option<u64> {
     let mut window = Vec::new();
     let mut start = from;
     while start + (LEN as u64) < to {

@@ -182,6 +182,14 @@ impl<'f> Walk<'f> {
         }
     }
 
+    /// Bytes of buffers that may be open at the same time. Buffers of sound files overlap as far as processors
+    /// work side by side, and raw ones never reach this; small compressed buffers that unpack to megabytes and
+    /// all last for the whole trace are made to fill the memory.
+    fn most_held(&self) -> u64 {
+        let bytes: u64 = self.files.iter().map(EtlFile::len).sum();
+        bytes.saturating_mul(4).saturating_add(64 << 20).min(2 << 30).max(bytes)
+    }
+
     /// Counts the places where the clock of a processor was set back.
     pub fn judge_clocks(&self, ledger: &mut Ledger) {
         ledger.count(&CLOCK_JUMPS, self.pending.iter().filter(|p| p.next_first < p.first.0).count() as u64);
@@ -257,14 +265,21 @@ impl<'f> Walk<'f> {
         ledger: &mut Ledger,
         each: &mut impl FnMut(&Record<'_>, i64),
     ) -> WalkStats {
-        let mut merge =
-            Merge { walk: self, streams: Vec::new(), free: Vec::new(), heap: Heap::default(), ahead };
+        let mut merge = Merge {
+            walk: self,
+            streams: Vec::new(),
+            free: Vec::new(),
+            heap: Heap::default(),
+            held: 0,
+            ahead,
+        };
         self.judge_unreadable(ledger);
+        let most = self.most_held();
         let mut stats = WalkStats::default();
         let mut next = 0usize;
         loop {
             while let Some(pending) = self.pending.get(next) {
-                if merge.heap.top().is_some_and(|(key, _)| key < pending.first) {
+                if merge.heap.top().is_some_and(|(key, _)| key < pending.first || merge.held > most) {
                     break;
                 }
                 next += 1;
@@ -274,12 +289,18 @@ impl<'f> Walk<'f> {
             let Some((_, number)) = merge.heap.top() else { break };
             let upcoming = self.pending.get(next).map_or((i64::MAX, u32::MAX), |p| p.first);
             let limit = merge.heap.second().map_or(upcoming, |key| key.min(upcoming));
+            let limit = if merge.held > most {
+                ledger.count(&TOO_MANY_OVERLAP, 1);
+                (i64::MAX, u32::MAX)
+            } else {
+                limit
+            };
             let Some(stream) = merge.streams.get_mut(number as usize) else { break };
             match stream.emit(self, limit, &mut stats, ledger, each) {
                 Some(key) => merge.heap.replace_top(key),
                 None => {
                     merge.heap.pop();
-                    merge.free.push(number);
+                    merge.release(number);
                 }
             }
         }
@@ -307,6 +328,8 @@ struct Merge<'w, 'f> {
     streams: Vec<Stream<'f>>,
     free: Vec<u32>,
     heap: Heap,
+    /// Bytes of the buffers that are open, unpacked.
+    held: u64,
     ahead: Option<Ahead>,
 }
 
@@ -319,10 +342,24 @@ impl<'f> Merge<'_, 'f> {
         });
         let Some(stream) = self.streams.get_mut(number as usize) else { return };
         stream.open(self.walk, pending, self.ahead.as_mut(), ledger);
+        self.held += stream.size as u64;
         match stream.head(self.walk, ledger) {
             Some(key) => self.heap.push(key, number),
-            None => self.free.push(number),
+            None => self.release(number),
         }
+    }
+
+    /// Gives back a slot whose buffer is read.
+    fn release(&mut self, number: u32) {
+        /// Larger buffers are rare; their memory is not kept for later.
+        const KEPT: usize = 4 << 20;
+        if let Some(stream) = self.streams.get_mut(number as usize) {
+            self.held = self.held.saturating_sub(stream.size as u64);
+            if stream.owned.capacity() > KEPT {
+                stream.owned = Vec::new();
+            }
+        }
+        self.free.push(number);
     }
 }
 
@@ -333,6 +370,8 @@ struct Stream<'f> {
     mapped: Option<&'f [u8]>,
     owned: Vec<u8>,
     packed: Vec<u8>,
+    /// Bytes of the buffer.
+    size: usize,
     tokens: Vec<Token>,
     next: usize,
     tokenizer: Tokenizer,
@@ -365,6 +404,7 @@ impl<'f> Stream<'f> {
         } else if self.mapped.is_none() {
             file.load_buffer(pending.entry, &mut self.owned, &mut self.packed, ledger);
         }
+        self.size = self.mapped.unwrap_or(&self.owned).len();
     }
 
     /// Key of the next record; `None` when the buffer is read.

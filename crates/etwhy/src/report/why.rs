@@ -142,9 +142,8 @@ fn sentence(cpu: &Cpu, quality: &Quality) -> String {
     };
     let Some(first) = cpu.processes.first() else { return load };
     let mut text = format!(
-        "{load} {} ({}) used most of it: {:.0} %",
-        first.name,
-        first.pid,
+        "{load} {} used most of it: {:.0} %",
+        process_name(&first.name, first.pid),
         percent(first.cpu_ns, cpu.busy_ns)
     );
     if let Some(module) = first.modules.first() {
@@ -159,6 +158,11 @@ fn sentence(cpu: &Cpu, quality: &Quality) -> String {
     }
     text.push('.');
     text
+}
+
+/// Name and id of a process; what is no process has no id.
+fn process_name(name: &str, pid: i64) -> String {
+    if pid < 0 { name.to_owned() } else { format!("{name} ({pid})") }
 }
 
 /// Prints the verdict. `frames`: how many frames of a stack, 0 for all.
@@ -235,7 +239,7 @@ fn print_cpu(out: &mut impl Write, cpu: &Cpu, frames: usize, width: usize) -> io
     let bar_width = if wide { 20 } else { 8 };
     heading(out, &format!("CPU by process ({} busy, {} idle)", ms(cpu.busy_ns), ms(cpu.idle_ns)))?;
     for process in &cpu.processes {
-        let name = format!("{} ({})", process.name, process.pid);
+        let name = process_name(&process.name, process.pid);
         let kernel = format!("{:.0} % kernel", percent(process.kernel_ns, process.cpu_ns));
         let room = width.saturating_sub(24 + bar_width + 14);
         writeln!(
@@ -248,7 +252,10 @@ fn print_cpu(out: &mut impl Write, cpu: &Cpu, frames: usize, width: usize) -> io
     for process in cpu.processes.iter().take(3).filter(|p| !p.modules.is_empty()) {
         heading(
             out,
-            &format!("{} ({}) by module, then by function (exclusive, inclusive)", process.name, process.pid),
+            &format!(
+                "{} by module, then by function (exclusive, inclusive)",
+                process_name(&process.name, process.pid)
+            ),
         )?;
         costs(out, &process.modules, process.cpu_ns, width)?;
         writeln!(out)?;
@@ -265,7 +272,8 @@ fn print_cpu(out: &mut impl Write, cpu: &Cpu, frames: usize, width: usize) -> io
     }
     for stack in cpu.stacks.iter().take(5) {
         let share = percent(stack.cpu_ns, cpu.busy_ns);
-        writeln!(out, "{} {share:.1} %  {} ({})", ms(stack.cpu_ns), sanitize(&stack.process), stack.pid)?;
+        let process = process_name(&stack.process, stack.pid);
+        writeln!(out, "{} {share:.1} %  {}", ms(stack.cpu_ns), sanitize(&process))?;
         let shown = if frames == 0 { stack.frames.len() } else { frames };
         for frame in stack.frames.iter().take(shown) {
             writeln!(out, "    {}", truncate_middle(&sanitize(frame), width.saturating_sub(4)))?;

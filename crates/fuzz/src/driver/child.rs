@@ -12,7 +12,9 @@ use std::sync::Mutex;
 static LAST: Mutex<String> = Mutex::new(String::new());
 
 pub fn run(options: &Options) -> ExitCode {
-    let Some(target) = options.target.first().and_then(|name| by_name(name)) else { return ExitCode::from(2) };
+    let Some(target) = options.target.first().and_then(|name| by_name(name)) else {
+        return ExitCode::from(2);
+    };
     std::panic::set_hook(Box::new(|info| {
         if let Ok(mut last) = LAST.lock() {
             *last = info.to_string().replace('\n', " ");

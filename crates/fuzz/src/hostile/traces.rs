@@ -200,7 +200,10 @@ fn tracelogging(items: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<Vec<u
     let mut writer = writer(128 * 1024)?;
     let mut record = RecordBuf::new();
     for (i, (item, payload)) in items.enumerate() {
-        record.event(8, START + i as i64, &user_event(1, CHANNEL_TRACELOGGING)).ext(11, &item).bytes(&payload);
+        record
+            .event(8, START + i as i64, &user_event(1, CHANNEL_TRACELOGGING))
+            .ext(11, &item)
+            .bytes(&payload);
         writer.write(0, &mut record)?;
     }
     finish(writer)
@@ -310,7 +313,8 @@ fn one_stack_many_processes() -> Result<Vec<u8>> {
             writer.write(0, &mut record)?;
         }
     }
-    for (key, base) in [(0xFFFF_8000_0000_0001u64, 0xFFFF_F800_0000_0000u64), (0xFFFF_8000_0000_0002, 0x1000)] {
+    for (key, base) in [(0xFFFF_8000_0000_0001u64, 0xFFFF_F800_0000_0000u64), (0xFFFF_8000_0000_0002, 0x1000)]
+    {
         record.perfinfo(8, 0x1824, 2, START + i64::from(N)).u64(key);
         for frame in 0..1000u64 {
             record.u64(base + frame * 16);
@@ -347,7 +351,8 @@ fn clock() -> Result<Vec<u8>> {
     let clocks = [etwhy_etl::write::Clock::Qpc, etwhy_etl::write::Clock::SystemTime];
     for clock in clocks {
         for frequency in [1, 3, 10_000_000, i64::MAX] {
-            let setup = TraceSetup { clock, perf_freq: frequency, buffer_size: 4096, ..TraceSetup::default() };
+            let setup =
+                TraceSetup { clock, perf_freq: frequency, buffer_size: 4096, ..TraceSetup::default() };
             let mut writer = TraceWriter::new(Cursor::new(Vec::new()), setup)?;
             let mut record = RecordBuf::new();
             for ticks in [i64::MIN, -1, 0, 1, START, i64::MAX - 1, i64::MAX] {

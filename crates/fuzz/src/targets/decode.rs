@@ -93,10 +93,7 @@ pub fn tracelogging_seeds(_: &Path, _: usize) -> Vec<Seed> {
     nested.extend(b"x\0\x08y\0\x81\x05z\0\x0eb\0\x2f\x03\x00");
     let size = (nested.len() as u16).to_le_bytes();
     nested[..2].copy_from_slice(&size);
-    vec![
-        Seed { name: "flat".into(), data: with(&item) },
-        Seed { name: "nested".into(), data: with(&nested) },
-    ]
+    vec![Seed { name: "flat".into(), data: with(&item) }, Seed { name: "nested".into(), data: with(&nested) }]
 }
 
 /// Manifest XML.

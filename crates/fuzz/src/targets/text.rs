@@ -78,7 +78,11 @@ fn table() -> Table {
         column("address", ColumnType::I64, Unit::Address),
         column("pid", ColumnType::I32, Unit::None),
     ];
-    let spec = TableSpec { name: "mutant".into(), columns: columns.into(), ..etwhy_trace::catalog::mark::MARK.clone() };
+    let spec = TableSpec {
+        name: "mutant".into(),
+        columns: columns.into(),
+        ..etwhy_trace::catalog::mark::MARK.clone()
+    };
     let mut builder = AdHocBuilder::new(spec, &Memory::unlimited());
     for i in 0..40i64 {
         let row = [
@@ -132,13 +136,20 @@ pub fn archive(data: &[u8]) {
 
 /// Archives are made by hand: stored members need no compressor.
 pub fn archive_seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
-    let trace = seeds::written().into_iter().next().map(|s| seeds::cut(s.data, 32 * 1024)).unwrap_or_default();
+    let trace =
+        seeds::written().into_iter().next().map(|s| seeds::cut(s.data, 32 * 1024)).unwrap_or_default();
     let mut seeds = vec![
-        Seed { name: "zip".into(), data: crate::hostile::stored_zip(&[("a.etl", &trace), ("b/c.txt", b"x")]) },
+        Seed {
+            name: "zip".into(),
+            data: crate::hostile::stored_zip(&[("a.etl", &trace), ("b/c.txt", b"x")]),
+        },
         Seed { name: "gzip".into(), data: crate::hostile::stored_gzip(&trace) },
         Seed { name: "zstd".into(), data: crate::hostile::stored_zstd(&trace) },
         Seed { name: "etl".into(), data: trace },
-        Seed { name: "7z".into(), data: b"7z\xBC\xAF\x27\x1C\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec() },
+        Seed {
+            name: "7z".into(),
+            data: b"7z\xBC\xAF\x27\x1C\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(),
+        },
         Seed { name: "png".into(), data: b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR".to_vec() },
     ];
     for path in seeds::files(corpus, &[".evtx"]).into_iter().take(1) {

@@ -140,7 +140,8 @@ pub fn packed(_: &Path, _: usize) -> Vec<Seed> {
         Seed { name: name.into(), data }
     };
     let body = compress_xpress(&text);
-    let mut lznt1 = vec![0x05, 0xB0, 0x08, b'a', b'b', b'c', 0x05, 0x20, b'd', 0x03, 0x30, b'x', b'y', b'z', 0x0F];
+    let mut lznt1 =
+        vec![0x05, 0xB0, 0x08, b'a', b'b', b'c', 0x05, 0x20, b'd', 0x03, 0x30, b'x', b'y', b'z', 0x0F];
     lznt1.extend([0, 0]);
     // All 512 symbols with codes of 9 bits.
     let mut huffman = vec![0x99u8; 256];

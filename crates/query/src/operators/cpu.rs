@@ -2,12 +2,16 @@
 //!
 //! Exclusive time is that of the innermost frame; inclusive time counts a function once per sample however
 //! often it stands on the stack. Samples without a stack count for the place of their instruction pointer.
-//! Idle time is kept apart and is nobody's.
+//! Idle time is kept apart and is nobody's. Time in DPCs and ISRs is not the interrupted thread's either: it
+//! stands under a process of its own, [`DPC_ISR`].
 
 use super::{add, for_each_batch, process_names};
 use etwhy_table::Database;
 use foldhash::HashMap;
 use serde::Serialize;
+
+/// Name under which DPC and ISR time stands, and its `upid`.
+pub const DPC_ISR: (&str, i64) = ("[DPC and ISR]", -2);
 
 /// Restricts an analysis to a part of the trace.
 #[derive(Clone, Debug, Default)]
@@ -230,18 +234,22 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
             let weight = weight.i64(row).unwrap_or(0);
             out.samples += 1;
             cpus.insert(cpu.i64(row).unwrap_or(0));
-            if usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false) {
+            let (in_dpc, in_isr) = (dpc.bool(row) == Some(true), isr.bool(row) == Some(true));
+            let interrupt = in_dpc || in_isr;
+            let is_idle = usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false);
+            if is_idle && !interrupt {
                 add(&mut out.idle_ns, weight);
                 continue;
             }
             if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
                 continue;
             }
+            let process = if interrupt { DPC_ISR.1 } else { process };
             add(&mut out.busy_ns, weight);
-            if dpc.bool(row) == Some(true) {
+            if in_dpc {
                 add(&mut out.dpc_ns, weight);
             }
-            if isr.bool(row) == Some(true) {
+            if in_isr {
                 add(&mut out.isr_ns, weight);
             }
             let entry = flat.entry(process).or_default();
@@ -357,6 +365,9 @@ fn fold_stacks(
         start += len.max(1);
     }
     let name = |process: i64| {
+        if process == DPC_ISR.1 {
+            return (DPC_ISR.0.to_owned(), -1);
+        }
         let known = usize::try_from(process).ok().and_then(|p| names.get(p));
         known.cloned().unwrap_or(("[unknown]".to_owned(), -1))
     };

@@ -133,16 +133,23 @@ impl Analysis for Collections {
         let ns = event.ns;
         match event.tag {
             SUSPEND_BEGIN => runtime.suspended = Some(ns),
-            START => runtime.open.push(Open {
-                start: ns,
-                number: fields.u64("Count") as i64,
-                generation: fields.u64("Depth") as i32,
-                reason: fields.u64("Reason"),
-                kind: fields.u64("Type"),
-                pause: 0,
-                end: None,
-                heap: None,
-            }),
+            START => {
+                let number = fields.u64("Count") as i64;
+                // .NET Framework 4.5.2 writes each start twice, as versions 1 and 2 of the event.
+                if runtime.open.iter().any(|g| g.number == number && g.end.is_none()) {
+                    return;
+                }
+                runtime.open.push(Open {
+                    start: ns,
+                    number,
+                    generation: fields.u64("Depth") as i32,
+                    reason: fields.u64("Reason"),
+                    kind: fields.u64("Type"),
+                    pause: 0,
+                    end: None,
+                    heap: None,
+                });
+            }
             END => {
                 let number = fields.u64("Count") as i64;
                 if let Some(gc) =

@@ -80,8 +80,13 @@ impl Analysis for Samples {
         });
         // Thread 0 is the idle thread of any processor.
         let utid = cx.model.thread(tid, (tid == 0).then_some(0), event.ns);
-        // What the idle thread does is nobody's cost: no stacks for it.
-        let stack = if tid == 0 { NO_STACK } else { cx.stack_ticket_at(event, Some(tid), Some(utid), ip) };
+        // What the idle thread does is nobody's cost: no stacks for it, unless a DPC or ISR interrupted it.
+        let interrupt = flags & 3 != 0;
+        let stack = if tid == 0 && !interrupt {
+            NO_STACK
+        } else {
+            cx.stack_ticket_at(event, Some(tid), Some(utid), ip)
+        };
         self.rows.push(SampleRow {
             ts_ns: event.ns,
             cpu: i32::from(event.record.cpu),

@@ -5,6 +5,7 @@ use etwhy_etl::Guid;
 use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
+use std::collections::BTreeMap;
 
 const LOAD: u8 = 10;
 const UNLOAD: u8 = 2;
@@ -132,6 +133,8 @@ pub struct Images {
     versions: HashMap<(u32, u32), Vec<FileVersion>>,
     /// Rises when addresses of a process get a new meaning.
     epochs: HashMap<Option<u32>, u32>,
+    /// Ranges in which images of a process were so far: start to end, disjoint.
+    taken: HashMap<Option<u32>, BTreeMap<u64, u64>>,
 }
 
 /// Where the version resource of a machine's files may differ under one (size, stamp): more is damage.
@@ -181,19 +184,32 @@ impl Images {
         let number = self.all.len() as u32;
         let (upid, base, end) = (image.upid, image.base, image.base.saturating_add(image.size));
         let list = self.by_process.entry(upid).or_default();
+        list.push(number);
         // Where something else was before, addresses change their meaning.
-        let reused = list
-            .iter()
-            .filter_map(|&n| self.all.get(n as usize))
-            .any(|old| old.base < end && base < old.base.saturating_add(old.size));
-        if reused {
+        if take(self.taken.entry(upid).or_default(), base, end) {
             *self.epochs.entry(upid).or_default() += 1;
         }
-        list.push(number);
         image.epoch = self.epoch(upid);
         self.at_base.insert((upid, base), number);
         self.all.push(image);
     }
+}
+
+/// Adds a range to disjoint ranges; true if some of it was taken before.
+fn take(taken: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) -> bool {
+    let mut before = false;
+    // Ranges that begin before the end of the new one, from behind; the first that ends before its start is
+    // the last to be looked at.
+    while let Some((&from, &to)) = taken.range(..end).next_back() {
+        if to <= start {
+            break;
+        }
+        taken.remove(&from);
+        (start, end) = (start.min(from), end.max(to));
+        before = true;
+    }
+    taken.insert(start, end);
+    before
 }
 
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
@@ -300,9 +316,11 @@ fn same_file(strings: &Strings, a: Option<Sym>, b: Option<Sym>) -> bool {
     let (a, b) = (strings.get(a), strings.get(b));
     let (long, short) = if a.len() > b.len() { (a, b) } else { (b, a) };
     short.starts_with('\\')
-        && long.len().checked_sub(short.len()).and_then(|at| long.get(at..)).is_some_and(|end| {
-            end.eq_ignore_ascii_case(short)
-        })
+        && long
+            .len()
+            .checked_sub(short.len())
+            .and_then(|at| long.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(short))
 }
 
 /// Identity records are repeated for every process; a bound keeps damage from filling memory.
@@ -372,6 +390,17 @@ fn file_version(fields: &Fields<'_>, cx: &mut Context<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_that_overlap_are_found_and_merged() {
+        let mut taken = BTreeMap::new();
+        assert!(!take(&mut taken, 100, 200));
+        assert!(!take(&mut taken, 200, 300));
+        assert!(!take(&mut taken, 10, 20));
+        assert!(take(&mut taken, 150, 160));
+        assert!(take(&mut taken, 0, 250));
+        assert_eq!(taken.into_iter().collect::<Vec<_>>(), [(0, 300)]);
+    }
 
     #[test]
     fn kernel_addresses() {

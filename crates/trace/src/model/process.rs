@@ -61,7 +61,13 @@ pub struct Process {
     pub end_ns: Option<i64>,
     /// Seen in a rundown or started: its facts are known.
     pub described: bool,
+    /// Who told of its start: the kernel logger (bit 0), Microsoft-Windows-Kernel-Process (bit 1).
+    started_by: u8,
 }
+
+/// Bits of `started_by`.
+const BY_KERNEL: u8 = 1;
+const BY_MANIFEST: u8 = 2;
 
 /// All process instances; `upid` is the index.
 #[derive(Debug, Default)]
@@ -93,18 +99,31 @@ impl Processes {
 
     /// The instance for a start or rundown of `pid`: what was seen under this id before belongs to it
     /// only if nothing says that it was another process.
-    fn described(&mut self, pid: u32, key: u64, start: bool, ns: i64) -> u32 {
-        let upid = self.at(pid, ns);
+    fn described(&mut self, pid: u32, key: u64, started_by: Option<u8>, ns: i64) -> u32 {
+        let mut upid = self.at(pid, ns);
         let Some(process) = self.all.get(upid as usize) else { return upid };
         // Events may name a process shortly before its Start is logged; longer than that, it is a
         // predecessor whose end was not recorded.
         const LEAD_NS: i64 = 50_000_000;
-        let other = if start {
-            process.start_ns.is_some() || process.described || process.first_ns < ns.saturating_sub(LEAD_NS)
-        } else {
-            process.end_ns.is_some() || (process.described && process.unique_key != key)
+        let recent = process.first_ns >= ns.saturating_sub(LEAD_NS);
+        let other = match started_by {
+            // Two providers tell of the same start.
+            Some(by) if process.started_by != 0 => {
+                process.started_by & by != 0 || process.end_ns.is_some() || !recent
+            }
+            Some(_) => process.start_ns.is_some() || process.described || !recent,
+            None => {
+                let known = process.described && process.unique_key != 0;
+                process.end_ns.is_some() || (known && process.unique_key != key)
+            }
         };
-        if other { self.add(pid, ns) } else { upid }
+        if other {
+            upid = self.add(pid, ns);
+        }
+        if let (Some(by), Some(process)) = (started_by, self.all.get_mut(upid as usize)) {
+            process.started_by |= by;
+        }
+        upid
     }
 
     /// A process by its number.
@@ -131,12 +150,12 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             let Some(pid) = fields.u32("ProcessID") else { return };
             let start = event.tag == MANIFEST_START;
             let upid = if start {
-                cx.model.processes.described(pid, 0, true, ns)
+                cx.model.processes.described(pid, 0, Some(BY_MANIFEST), ns)
             } else {
                 cx.model.processes.at(pid, ns)
             };
             let path = fields.text("ImageName");
-            let name = cx.sym_or_none(path.rsplit('\\').next().unwrap_or(path));
+            let name = cx.sym_or_none(path.rsplit('\\').next().unwrap_or(&path));
             let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };
             process.name = process.name.or(name);
             if start {
@@ -145,8 +164,9 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
                 process.parent_pid = process.parent_pid.or(fields.u32("ParentProcessID"));
                 process.session_id = process.session_id.or(fields.u32("SessionID").map(|s| s as i32));
             } else {
-                process.end_ns = Some(ns);
-                process.exit_status = fields.u32("ExitCode|ExitStatus").map(|s| s as i32);
+                process.end_ns = process.end_ns.or(Some(ns));
+                process.exit_status =
+                    process.exit_status.or(fields.u32("ExitCode|ExitStatus").map(|s| s as i32));
             }
         }
         DEFUNCT => {}
@@ -161,8 +181,8 @@ fn kernel(tag: u8, fields: &crate::event::Fields<'_>, ns: i64, cx: &mut Context<
     };
     let key = fields.u64("UniqueProcessKey|PageDirectoryBase");
     let upid = match tag {
-        START => cx.model.processes.described(pid, key, true, ns),
-        DC_START | DC_END => cx.model.processes.described(pid, key, false, ns),
+        START => cx.model.processes.described(pid, key, Some(BY_KERNEL), ns),
+        DC_START | DC_END => cx.model.processes.described(pid, key, None, ns),
         _ => cx.model.processes.at(pid, ns),
     };
     let parent_pid = fields.u32("ParentId");
@@ -215,7 +235,7 @@ mod tests {
         let mut all = Processes::default();
         let first = all.at(40, 0);
         assert_eq!(all.at(40, 10), first);
-        let second = all.described(40, 1, true, 1_000_000_000);
+        let second = all.described(40, 1, Some(BY_KERNEL), 1_000_000_000);
         assert_ne!(first, second);
         assert_eq!(all.at(40, 1_000_000_001), second);
     }
@@ -224,13 +244,23 @@ mod tests {
     fn events_shortly_before_the_start_belong_to_the_process() {
         let mut all = Processes::default();
         let early = all.at(7, 1_000_000_000);
-        assert_eq!(all.described(7, 1, true, 1_010_000_000), early);
+        assert_eq!(all.described(7, 1, Some(BY_KERNEL), 1_010_000_000), early);
     }
 
     #[test]
     fn a_rundown_names_what_was_seen_before() {
         let mut all = Processes::default();
         let early = all.at(7, 0);
-        assert_eq!(all.described(7, 99, false, 90_000_000_000), early);
+        assert_eq!(all.described(7, 99, None, 90_000_000_000), early);
+    }
+
+    #[test]
+    fn two_providers_tell_of_one_start() {
+        let mut all = Processes::default();
+        let first = all.described(7, 0, Some(BY_MANIFEST), 1_000);
+        assert_eq!(all.described(7, 5, Some(BY_KERNEL), 2_000), first);
+        let again = all.described(7, 6, Some(BY_KERNEL), 3_000);
+        assert_ne!(again, first);
+        assert_eq!(all.described(7, 0, Some(BY_MANIFEST), 4_000), again);
     }
 }

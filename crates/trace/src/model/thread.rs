@@ -52,7 +52,17 @@ pub struct Thread {
     pub end_ns: Option<i64>,
     /// Started or seen in a rundown.
     pub described: bool,
+    /// Who told of its start, as with processes.
+    started_by: u8,
 }
+
+/// Bits of `started_by`.
+const BY_KERNEL: u8 = 1;
+const BY_MANIFEST: u8 = 2;
+
+/// Events may name a thread shortly before its start is logged, and two providers tell of one end shortly
+/// after each other; longer than that, it is another thread with the same id.
+const LEAD_NS: i64 = 50_000_000;
 
 /// All thread instances; `utid` is the index.
 #[derive(Debug, Default)]
@@ -98,29 +108,42 @@ impl Threads {
     }
 
     /// The instance for a start or a rundown.
-    fn described(&mut self, tid: u32, pid: u32, start: bool, ns: i64, processes: &mut Processes) -> u32 {
+    fn described(
+        &mut self,
+        tid: u32,
+        pid: u32,
+        started_by: Option<u8>,
+        ns: i64,
+        processes: &mut Processes,
+    ) -> u32 {
         let upid = processes.at(pid, ns);
         if tid != 0
             && let Some(&utid) = self.by_tid.get(&tid)
             && let Some(thread) = self.all.get(utid as usize)
         {
             let other_process = thread.upid.is_some_and(|u| u != upid);
-            let other = if start {
-                const LEAD_NS: i64 = 50_000_000;
-                thread.described || thread.first_ns < ns.saturating_sub(LEAD_NS) || other_process
-            } else {
-                thread.end_ns.is_some() || (thread.described && other_process)
+            let recent = thread.first_ns >= ns.saturating_sub(LEAD_NS);
+            let other = match started_by {
+                // Two providers tell of the same start.
+                Some(by) if thread.started_by != 0 => {
+                    thread.started_by & by != 0 || thread.end_ns.is_some() || !recent || other_process
+                }
+                Some(_) => thread.described || !recent || other_process,
+                None => thread.end_ns.is_some() || (thread.described && other_process),
             };
-            if other {
-                return self.add(tid, Some(upid), ns);
-            }
+            let utid = if other { self.add(tid, Some(upid), ns) } else { utid };
             if let Some(thread) = self.all.get_mut(utid as usize) {
                 thread.upid = Some(upid);
                 thread.last_ns = thread.last_ns.max(ns);
+                thread.started_by |= started_by.unwrap_or(0);
             }
             return utid;
         }
-        self.at(tid, Some(pid), ns, processes)
+        let utid = self.at(tid, Some(pid), ns, processes);
+        if let Some(thread) = self.all.get_mut(utid as usize) {
+            thread.started_by |= started_by.unwrap_or(0);
+        }
+        utid
     }
 
     /// A thread by its number.
@@ -151,12 +174,14 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     };
     let model = &mut *cx.model;
     let utid = match event.tag {
-        START | MANIFEST_START => model.threads.described(tid, pid, true, ns, &mut model.processes),
-        DC_START | DC_END => model.threads.described(tid, pid, false, ns, &mut model.processes),
+        START => model.threads.described(tid, pid, Some(BY_KERNEL), ns, &mut model.processes),
+        MANIFEST_START => model.threads.described(tid, pid, Some(BY_MANIFEST), ns, &mut model.processes),
+        DC_START | DC_END => model.threads.described(tid, pid, None, ns, &mut model.processes),
         // End: the thread lived until now under this process, whatever was believed before.
         _ => {
             let utid = model.threads.at(tid, Some(pid), ns, &mut model.processes);
-            if model.threads.get(utid).is_some_and(|t| t.end_ns.is_some()) {
+            let ended = model.threads.get(utid).and_then(|t| t.end_ns);
+            if ended.is_some_and(|end| end < ns.saturating_sub(LEAD_NS)) {
                 model.threads.add(tid, Some(model.processes.at(pid, ns)), ns)
             } else {
                 utid
@@ -168,7 +193,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     thread.name = name.or(thread.name);
     match event.tag {
         START | MANIFEST_START => thread.start_ns = thread.start_ns.or(Some(ns)),
-        END | MANIFEST_STOP => thread.end_ns = Some(ns),
+        END | MANIFEST_STOP => thread.end_ns = thread.end_ns.or(Some(ns)),
         _ => {}
     }
     if event.tag != SET_NAME {
@@ -194,7 +219,7 @@ mod tests {
         let (mut threads, mut processes) = (Threads::default(), Processes::default());
         let utid = threads.at(12, None, 5, &mut processes);
         assert_eq!(threads.get(utid).and_then(|t| t.upid), None);
-        let same = threads.described(12, 3, false, 900, &mut processes);
+        let same = threads.described(12, 3, None, 900, &mut processes);
         assert_eq!(utid, same);
         assert_eq!(threads.get(utid).and_then(|t| t.upid), processes.current(3));
     }
@@ -202,9 +227,17 @@ mod tests {
     #[test]
     fn a_reused_tid_is_another_thread() {
         let (mut threads, mut processes) = (Threads::default(), Processes::default());
-        let first = threads.described(12, 3, true, 0, &mut processes);
-        let second = threads.described(12, 4, true, 1_000, &mut processes);
+        let first = threads.described(12, 3, Some(BY_KERNEL), 0, &mut processes);
+        let second = threads.described(12, 4, Some(BY_KERNEL), 1_000, &mut processes);
         assert_ne!(first, second);
         assert_eq!(threads.at(12, None, 2_000, &mut processes), second);
+    }
+
+    #[test]
+    fn two_providers_tell_of_one_start() {
+        let (mut threads, mut processes) = (Threads::default(), Processes::default());
+        let first = threads.described(12, 3, Some(BY_MANIFEST), 0, &mut processes);
+        assert_eq!(threads.described(12, 3, Some(BY_KERNEL), 900, &mut processes), first);
+        assert_ne!(threads.described(12, 3, Some(BY_KERNEL), 1_800, &mut processes), first);
     }
 }

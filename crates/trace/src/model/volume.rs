@@ -90,9 +90,9 @@ impl Volumes {
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let fields = event.fields();
     match event.tag {
-        MAPPING => cx.model.volumes.add(fields.text("NtPath"), fields.text("DosPath")),
+        MAPPING => cx.model.volumes.add(&fields.text("NtPath"), &fields.text("DosPath")),
         _ => {
-            let mut windows = fields.text("SystemWindowsDirectory").to_owned();
+            let mut windows = fields.text("SystemWindowsDirectory").into_owned();
             if !windows.is_empty() {
                 if !windows.ends_with('\\') {
                     windows.push('\\');

@@ -1,0 +1,72 @@
+//! What `dump` writes as Parquet, read by DuckDB, is what it writes as JSON lines.
+//!
+//! `ETWHY_PYTHON` names an interpreter that has DuckDB (`scripts/test` makes one).
+
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const TABLES: [&str; 6] = ["process", "sample", "stack_frame", "disk_io", "clr_gc", "event"];
+
+/// Rows of a query, or `None` when there is no interpreter to ask.
+fn duckdb(file: &Path, query: &str) -> Option<Vec<Vec<Value>>> {
+    let Some(python) = std::env::var_os("ETWHY_PYTHON") else {
+        assert_ne!(std::env::var("ETWHY_CORPUS_REQUIRED").as_deref(), Ok("1"), "ETWHY_PYTHON is not set");
+        println!("skipped: ETWHY_PYTHON is not set");
+        return None;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/query_parquet.py");
+    let output = Command::new(python).arg(script).arg(file).arg(query).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+fn dump(table: &str, file: &Path) {
+    let mut etwhy = Command::new(env!("CARGO_BIN_EXE_etwhy"));
+    let status = etwhy.args(["dump", table, "--demo", "-o"]).arg(file).status().unwrap();
+    assert!(status.success(), "{table}");
+}
+
+#[test]
+fn parquet_says_what_json_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for table in TABLES {
+        let parquet = folder.path().join(format!("{table}.parquet"));
+        let lines = folder.path().join(format!("{table}.jsonl"));
+        dump(table, &parquet);
+        dump(table, &lines);
+        let text = std::fs::read_to_string(&lines).unwrap();
+        let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(rows.len() > 3, "{table}: {} rows", rows.len());
+        let columns: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
+        let cells = |column: &str| -> Vec<Value> {
+            rows.iter().map(|row| row[column].clone()).filter(|cell| !cell.is_null()).collect()
+        };
+        let measures: Vec<String> = columns.iter().map(|c| measure(c, &cells(c)).0).collect();
+        let expected: Vec<Value> = columns.iter().map(|c| measure(c, &cells(c)).1).collect();
+        let Some(answer) = duckdb(&parquet, &format!("select {} from $file", measures.join(", "))) else {
+            return;
+        };
+        for ((column, expected), found) in columns.iter().zip(expected).zip(&answer[0]) {
+            assert_eq!(*found, expected, "{table}.{column}");
+        }
+    }
+}
+
+/// What is asked of a column, and what the answer must be: how many cells hold something, and the sum of numbers or characters.
+fn measure(column: &str, cells: &[Value]) -> (String, Value) {
+    let sum: i128 = cells.iter().filter_map(Value::as_i64).map(i128::from).sum();
+    let characters: usize = cells.iter().filter_map(Value::as_str).map(|text| text.chars().count()).sum();
+    let (sql, total) = if cells.iter().any(Value::is_i64) {
+        (format!("sum(\"{column}\"::hugeint)"), sum.to_string())
+    } else if cells.iter().any(Value::is_string) {
+        (format!("sum(length(\"{column}\"))"), characters.to_string())
+    } else {
+        ("0".to_owned(), "0".to_owned())
+    };
+    (format!("count(\"{column}\") || ' ' || {sql}"), Value::from(format!("{} {total}", cells.len())))
+}

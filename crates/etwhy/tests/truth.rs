@@ -1,0 +1,94 @@
+//! Every scenario that ships, written as a trace and judged: the verdict must say what the scenario's truth says.
+//!
+//! The truth counts what the writer put into the trace. That the trace itself is a correct one is shown elsewhere, by an
+//! independent reader.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn run(arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy")).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}\n{errors}", output.status);
+    output.stdout
+}
+
+fn scenarios() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path())
+        .filter(|f| f.extension().is_some_and(|e| e == "toml"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 5);
+    files
+}
+
+/// (exclusive, inclusive) in nanoseconds by name.
+fn costs(list: &Value) -> BTreeMap<String, (i64, i64)> {
+    let ns = |cost: &Value, key: &str| cost[key].as_i64().unwrap();
+    let costs = list.as_array().unwrap().iter();
+    costs
+        .map(|c| (c["name"].as_str().unwrap().to_owned(), (ns(c, "exclusive_ns"), ns(c, "inclusive_ns"))))
+        .collect()
+}
+
+/// True when the writer left a symbol file for the module, or the runtime names its methods.
+fn has_symbols(folder: &Path, module: &str) -> bool {
+    let stem = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
+    module == "[.NET]" || folder.join("symbols").join(format!("{stem}.pdb")).is_dir()
+}
+
+#[test]
+fn verdicts_say_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    for scenario in scenarios() {
+        let name = scenario.file_stem().unwrap().to_str().unwrap();
+        let trace = folder.path().join(format!("{name}.etl"));
+        run(&["synth", scenario.to_str().unwrap(), "-o", trace.to_str().unwrap(), "--quiet"]);
+        let truth = std::fs::read(folder.path().join(format!("{name}.truth.json"))).unwrap();
+        let truth: Value = serde_json::from_slice(&truth).unwrap();
+        let verdict = run(&["why", trace.to_str().unwrap(), "--json", "--top", "100000"]);
+        let verdict: Value = serde_json::from_slice(&verdict).unwrap();
+        let cpu = &verdict["cpu"];
+        let ms = |value: &Value| value.as_i64().unwrap() * 1_000_000;
+
+        assert_eq!(cpu["busy_ns"].as_i64(), Some(ms(&truth["cpu"]["busy_ms"])), "{name}: busy");
+        assert_eq!(cpu["idle_ns"].as_i64(), Some(ms(&truth["cpu"]["idle_ms"])), "{name}: idle");
+        assert_eq!(cpu["dpc_ns"].as_i64(), Some(ms(&truth["cpu"]["dpc_ms"])), "{name}: DPCs");
+        for (process, time) in truth["cpu_by_process_ms"].as_object().unwrap() {
+            let found = cpu["processes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|p| format!("{} ({})", p["name"].as_str().unwrap(), p["pid"]) == *process)
+                .unwrap_or_else(|| panic!("{name}: no process {process}"));
+            assert_eq!(found["cpu_ns"].as_i64(), Some(ms(time)), "{name}: {process}");
+        }
+        for (key, list) in [("cpu_by_module_ms", "modules"), ("cpu_by_function_ms", "functions")] {
+            let mut ours = costs(&cpu[list]);
+            if list == "functions" {
+                // By exclusive time only those that have any; the rest is in the other list.
+                ours.extend(costs(&cpu["inclusive"]));
+            }
+            let truths = truth[key].as_object().unwrap();
+            assert!(!truths.is_empty(), "{name}: {key}");
+            for (what, time) in truths {
+                let want = (ms(&time["exclusive"]), ms(&time["inclusive"]));
+                // A module without exclusive time does not appear in the list by exclusive time.
+                if want.0 == 0 && list == "modules" {
+                    continue;
+                }
+                // Some modules of a scenario have no symbols on purpose: nobody can name their functions.
+                let module = what.split('!').next().unwrap();
+                if list == "functions" && !has_symbols(folder.path(), module) {
+                    continue;
+                }
+                assert_eq!(ours.get(what), Some(&want), "{name}: {what}");
+            }
+        }
+    }
+}
