@@ -2,7 +2,7 @@
 
 use crate::walk::one_walk;
 use crate::{best, short};
-use etwhy_decode::read::read;
+use etwhy_decode::read::Reader;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
@@ -66,14 +66,16 @@ fn decode_all(file: &Path) -> anyhow::Result<u64> {
     let mut ledger = Ledger::new();
     let timeline = Timeline::of(&files, &mut ledger);
     let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
+    let mut reader = Reader::default();
     let mut decoded = 0;
     Walk::new(&files, &timeline).for_each(&mut Ledger::new(), |record, _| {
         if Decoder::wants(record) {
             decoder.observe(record, &mut ledger);
         }
-        if let Some(schema) = decoder.schema(record) {
-            let values = read(&schema, record.payload(), record.pointer_size());
-            decoded += u64::from(!std::hint::black_box(values).values.is_empty());
+        if let Some(schema) = decoder.schema_ref(record) {
+            let values = reader.read(schema, record.payload(), record.pointer_size());
+            decoded += u64::from(!std::hint::black_box(&values).values.is_empty());
+            reader.reuse(values);
         }
     });
     Ok(decoded)

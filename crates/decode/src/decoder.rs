@@ -179,7 +179,15 @@ impl Decoder {
     #[cold]
     fn remember(&mut self, index: usize) {
         let Some(ty) = self.types.all().get(index) else { return };
-        let schema = self.schema_of(&ty.key);
+        let mut schema = self.schema_of(&ty.key);
+        if matches!(ty.key, EventKey::TraceLogging { .. }) {
+            // Each description is small, but a hostile trace has many.
+            let fields = schema.as_ref().map_or(0, |s| field_count(&s.fields));
+            self.item_fields = self.item_fields.saturating_add(fields);
+            if self.item_fields > MAX_FIELDS {
+                schema = None;
+            }
+        }
         let fixed = matches!(
             ty.key,
             EventKey::Kernel { .. } | EventKey::TraceLogging { .. } | EventKey::Wpp { .. } | EventKey::Other

@@ -55,7 +55,7 @@ impl Reader {
         let mut values = decoded.values;
         values.clear();
         // Collecting what a `Vec`'s own iterator gives keeps its allocation; the lifetime becomes another.
-        self.spare = values.into_iter().filter_map(|_| None).collect();
+        self.spare = values.into_iter().map_while(|_| None).collect();
     }
 }
 
@@ -141,6 +141,16 @@ impl<'a> Cursor<'a> {
             let refers = |i: u16| known.get(usize::from(i)).and_then(Value::as_u64);
             let Some(count) = self.count(field, &refers) else { return false };
             let Some(length) = resolve_length(field, &refers) else { return false };
+            if let (Some(count), Some(place)) = (count, values.get_mut(*filled))
+                && let Some((numbers, complete)) = self.numbers(field, count, length)
+            {
+                put(place, Value::Numbers(numbers));
+                *filled += 1;
+                if complete {
+                    continue;
+                }
+                return false;
+            }
             let (value, complete) = self.sized(field, count, length, depth);
             if let Some(value) = value {
                 match values.get_mut(*filled) {

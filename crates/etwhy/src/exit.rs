@@ -1,6 +1,7 @@
 //! Exit codes.
 
-use etwhy_etl::{Ledger, Severity, Stage};
+use etwhy_etl::{Anomaly, Ledger, Severity, Stage};
+use etwhy_export::thousands;
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -27,12 +28,35 @@ impl From<Exit> for ExitCode {
 /// The exit code of a run that ended with this ledger. What the recording session lost is a fact of the
 /// trace, not a failure of the run.
 pub fn of_ledger(ledger: &Ledger) -> Exit {
-    let missing = ledger.entries().any(|entry| match entry.anomaly.severity {
+    if ledger.entries().any(|e| is_missing(e.anomaly)) { Exit::InPart } else { Exit::Done }
+}
+
+/// True for anomalies that mean that something in the input could not be used.
+pub fn is_missing(anomaly: &Anomaly) -> bool {
+    match anomaly.severity {
         Severity::Error => true,
-        Severity::DataLoss => matches!(entry.anomaly.stage, Stage::Input | Stage::Read),
+        Severity::DataLoss => matches!(anomaly.stage, Stage::Input | Stage::Read),
         _ => false,
-    });
-    if missing { Exit::InPart } else { Exit::Done }
+    }
+}
+
+/// What to say when a run was done in part: what is missing, where it begins, what to do. `None` if nothing is.
+pub fn in_part(ledger: &Ledger) -> Option<String> {
+    let missing: Vec<_> = ledger.entries().filter(|e| is_missing(e.anomaly)).collect();
+    let kinds: Vec<String> = missing
+        .iter()
+        .map(|e| match e.first.as_str() {
+            "" => format!("{} x {}", thousands(e.count.into()), e.anomaly.name),
+            first => format!("{} x {} ({first})", thousands(e.count.into()), e.anomaly.name),
+        })
+        .collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "done in part, not everything could be read: {}. `etwhy dump ledger` on it says what that means; if \
+             this is a copy, copy it again",
+            kinds.join(", ")
+        )
+    })
 }
 
 /// The exit code of an error.

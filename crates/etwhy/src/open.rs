@@ -210,6 +210,9 @@ impl Opened {
             eprintln!("etwhy: columns could not be moved out of memory: {failure}");
         }
         let mut exit = exit::of_ledger(&output.ledger);
+        if let Some(text) = exit::in_part(&output.ledger) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+        }
         for error in self.files.iter().filter_map(EtlFile::newer_than_known) {
             eprintln!("etwhy: {}", etwhy_export::sanitize(&error.to_string()));
             exit = Exit::TooNew;

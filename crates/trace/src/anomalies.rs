@@ -5,6 +5,7 @@ etwhy_etl::define_anomalies! {
     EVENT_TYPES_UNDECODED "event_types_undecoded" Info Decode "Kinds of events that nothing describes: counted and dumped raw. A folder of manifests (--manifests) or .tmf files (--tmf) may help.";
     STACK_KEYS_UNDEFINED "stack_keys_undefined" DataLoss Analysis "Stack references whose stack was never written (the trace ended before its rundown): these stacks are unknown.";
     STACKS_LATE "stacks_too_late" DataLoss Analysis "User halves of stacks that came more than ten seconds after their event: these stacks lack their user half.";
+    STACKS_BEYOND_LIMIT "stacks_beyond_limit" DataLoss Analysis "Distinct stacks beyond what a trace of this size can honestly hold: they are kept without their frames.";
     SAMPLES_WITHOUT_STACK "samples_without_stack" Info Analysis "CPU samples (idle ones not counted) without a stack: they count for processes and modules, not in stacks.";
     SAMPLE_INTERVAL_ASSUMED "sample_interval_assumed" Warning Analysis "The trace does not say how often it sampled; 1 ms was assumed, which scales all CPU times.";
     THREADS_WITHOUT_PROCESS "threads_without_process" Warning Analysis "Threads whose process nobody named (no start, no rundown): shown under the process [unknown].";

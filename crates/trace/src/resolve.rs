@@ -1,6 +1,6 @@
 //! Addresses to frames, once per distinct address and image, at the end of the pass.
 
-use crate::anomalies::{FRAMES_WITHOUT_IMAGE, SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
+use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT, SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
 use crate::model::Model;
 use crate::model::image::{Image, is_kernel};
 use crate::model::stack::{DistinctStack, FinishedStacks};
@@ -144,8 +144,9 @@ impl Space {
     /// The image at `address` in that epoch: the last one loaded by then, or else the first one later.
     fn find(&self, address: u64, epoch: u32, all: &[Image]) -> Option<u32> {
         let mut at = self.images.partition_point(|i| i.0 <= address);
+        let last = at.saturating_sub(MAX_CANDIDATES);
         let mut best: Option<(bool, i64, u32)> = None;
-        while at > 0 {
+        while at > last {
             at -= 1;
             if self.reach.get(at).is_some_and(|&reach| reach <= address) {
                 break;
@@ -165,6 +166,16 @@ impl Space {
         best.map(|b| b.2)
     }
 }
+
+/// Bytes of records for each frame of a distinct stack that is kept, and frames that any trace may have. Real
+/// traces have some hundred bytes for each; a hostile one refers to one long stack from as many processes as
+/// it likes, and each of them makes it another stack.
+const BYTES_PER_FRAME: u64 = 4;
+const MIN_FRAMES: usize = 500_000;
+
+/// Images that are looked at for one address. Hundreds at one place are a process that loads and unloads; more
+/// are damage or malice.
+const MAX_CANDIDATES: usize = 1024;
 
 /// Builder of frames.
 struct Frames<'a> {
@@ -195,13 +206,24 @@ impl Resolved {
         symbols: &mut Symbols,
         strings: &mut Strings,
         ledger: &mut Ledger,
+        bytes: u64,
     ) -> Resolved {
+        let most = usize::try_from(bytes / BYTES_PER_FRAME).unwrap_or(usize::MAX).saturating_add(MIN_FRAMES);
+        let mut left = most;
         let mut frames = Frames::new(model, symbols, strings, ledger);
         let mut starts = Vec::with_capacity(finished.stacks.len() + 1);
         let mut stack_frames = Vec::new();
         starts.push(0u64);
         for stack in &finished.stacks {
-            let parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
+            let mut parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
+            let depth = parts.iter().map(|p| p.len()).sum();
+            match left.checked_sub(depth) {
+                Some(rest) => left = rest,
+                None => {
+                    frames.ledger.note(&STACKS_BEYOND_LIMIT, 1, || format!("after {most} frames"));
+                    parts = [&[], &[]];
+                }
+            }
             for (position, &address) in parts.into_iter().flatten().enumerate() {
                 stack_frames.push(frames.frame(stack, address, position > 0));
             }
@@ -233,12 +255,13 @@ impl Resolved {
 
     /// Number of kernel frames at the inner end of a stack.
     pub fn kernel_depth(&self, model: &Model, stack: u32) -> usize {
+        let depth = self.frames_of(stack).len();
         let Some(stack) = self.stacks.get(stack as usize) else { return 0 };
         if stack.leaf_only {
             let ip = model.stacks.frames_of(stack.user).first();
             return usize::from(ip.is_some_and(|&ip| is_kernel(ip, 8)));
         }
-        model.stacks.frames_of(stack.kernel).len()
+        model.stacks.frames_of(stack.kernel).len().min(depth)
     }
 }
 

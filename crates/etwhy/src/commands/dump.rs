@@ -11,6 +11,7 @@ use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Memory, Pattern, Predicate, Role, Selection,
     SortKey, Table, TableSpec, Unit, Value,
 };
+use etwhy_etl::Severity;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -139,13 +140,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
-/// What went wrong, in a line each: results on standard output stay clean.
+/// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
+/// said already.
 fn ledger_hints(analysed: &Analysed) -> Vec<String> {
-    let worst = |severity: &str| severity == "error" || severity == "data_loss";
-    crate::report::quality::anomalies(&analysed.output.db)
-        .into_iter()
-        .filter(|(severity, ..)| worst(severity))
-        .map(|(_, count, name, meaning)| format!("{count} x {name}: {meaning}"))
+    let entries = analysed.output.ledger.entries();
+    entries
+        .filter(|e| e.anomaly.severity == Severity::DataLoss && !crate::exit::is_missing(e.anomaly))
+        .map(|e| format!("{} x {}: {}", e.count, e.anomaly.name, e.anomaly.meaning))
         .collect()
 }
 

@@ -19,14 +19,19 @@ pub fn ledger_lines(out: &mut impl Write, db: &Database, width: usize) -> std::i
     Ok(())
 }
 
-/// (severity, count, name, meaning) of the ledger, worst first.
+/// (severity, count, name, meaning) of the ledger, worst first. The meaning ends with the place of the first one,
+/// where it is known.
 pub fn anomalies(db: &Database) -> Vec<(String, i64, String, String)> {
     let Some(table) = db.get("ledger") else { return Vec::new() };
     let text = |row, column| table.text(row, column).unwrap_or("").to_owned();
     let mut rows: Vec<(String, i64, String, String)> = (0..table.rows() as u32)
         .map(|row| {
             let count = table.i64(row, "count").unwrap_or(0);
-            (text(row, "severity"), count, text(row, "name"), text(row, "meaning"))
+            let (mut meaning, first) = (text(row, "meaning"), text(row, "first"));
+            if !first.is_empty() {
+                meaning = format!("{meaning} First: {first}.");
+            }
+            (text(row, "severity"), count, text(row, "name"), meaning)
         })
         .collect();
     let rank = |severity: &str| match severity {

@@ -65,6 +65,17 @@ pub static ALL: &[Bomb] = &[
         make: one_stack_many_processes,
     },
     Bomb { name: "identities", about: "every record of another process and thread", make: identities },
+    Bomb {
+        name: "reused-images",
+        about: "one place at which images are loaded and unloaded over and over, each with a sample",
+        make: reused_images,
+    },
+    Bomb { name: "sessions", about: "a file of tens of thousands of appended sessions", make: sessions },
+    Bomb {
+        name: "names",
+        about: "volumes and files whose paths are all different and all alike",
+        make: names,
+    },
     Bomb { name: "types", about: "every record of another event type", make: types },
     Bomb { name: "clock", about: "times from the first to the last that a clock can show", make: clock },
 ];
@@ -328,7 +339,11 @@ fn identities() -> Result<Vec<u8>> {
     let mut writer = writer(64 * 1024)?;
     let mut record = RecordBuf::new();
     for i in 0..100_000u32 {
-        record.compact(8, 0x0920, 2, START + i64::from(i), 4 * i, 4 * i + 1);
+        let ticks = START + i64::from(i);
+        // A sample of another thread, at another place, and an end of another process.
+        record.perfinfo(8, 0x0F2E, 2, ticks).u64(u64::from(i) * 16).u32(4 * i + 1).u16(1).u16(0);
+        writer.write(0, &mut record)?;
+        record.compact(8, 0x0302, 2, ticks, 4 * i, 4 * i + 1).u64(i.into()).u32(4 * i).u32(8 * i);
         writer.write(0, &mut record)?;
     }
     finish(writer)
@@ -341,6 +356,46 @@ fn types() -> Result<Vec<u8>> {
         let mut head = user_event(i as u16, 0);
         head.version = (i >> 16) as u8;
         record.event(8, START + i64::from(i), &head).u32(i);
+        writer.write(0, &mut record)?;
+    }
+    finish(writer)
+}
+
+fn reused_images() -> Result<Vec<u8>> {
+    let mut writer = writer(64 * 1024)?;
+    let mut record = RecordBuf::new();
+    for i in 0..40_000i64 {
+        image(&mut record, START + 2 * i, 100, 0x1_0000_0000, 0x1000 + (i as u64 % 3) * 0x1000);
+        writer.write(0, &mut record)?;
+        let ticks = START + 2 * i + 1;
+        record.perfinfo(8, 0x0F2E, 2, ticks).u64(0x1_0000_0010).u32(8).u16(1).u16(0);
+        writer.write(0, &mut record)?;
+        record.perfinfo(8, 0x1820, 2, ticks).i64(ticks).u32(100).u32(8).u64(0x1_0000_0010).u64(0x1_0000_0020);
+        writer.write(0, &mut record)?;
+    }
+    finish(writer)
+}
+
+fn sessions() -> Result<Vec<u8>> {
+    let setup = TraceSetup { buffer_size: 1024, session_name: "n".repeat(150), ..TraceSetup::default() };
+    let one = finish(TraceWriter::new(Cursor::new(Vec::new()), setup)?)?;
+    let header = one.get(..1024).unwrap_or(&one);
+    Ok(header.repeat(20_000))
+}
+
+fn names() -> Result<Vec<u8>> {
+    let mut writer = writer(64 * 1024)?;
+    let mut record = RecordBuf::new();
+    let guid = etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
+    let volume = ClassicHead { guid, opcode: 35, level: 0, version: 0, tid: 8, pid: 4 };
+    let path = "\\Device\\HarddiskVolume".to_owned() + &"a".repeat(60);
+    for i in 0..5000i64 {
+        record.full(8, START + i, &volume).utf16z(&format!("{path}{i}\\")).utf16z("C:\\");
+        writer.write(0, &mut record)?;
+    }
+    for i in 0..20_000u64 {
+        record.system(8, 0x0424, 2, START + 5000 + i as i64, 4, 8, (0, 0));
+        record.u64(0x1000 + i).utf16z(&format!("{path}x{i}"));
         writer.write(0, &mut record)?;
     }
     finish(writer)

@@ -8,7 +8,7 @@ use crate::event::{Context, Event, Select, What};
 use crate::extended;
 use etwhy_decode::format::{hex_bytes, to_json};
 use etwhy_decode::message::render_message;
-use etwhy_decode::read::read;
+use etwhy_decode::read::Reader;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -55,13 +55,14 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     selects: &[Select::new(What::Any, 0)],
     stacks: true,
     on_demand: true,
-    new: |memory| Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new() }),
+    new: |memory| Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), reader: Reader::default() }),
 };
 
 struct Events {
     rows: TableBuilder<EventRow>,
     /// Provider and name of each event type.
     names: Vec<Option<(Sym, Sym)>>,
+    reader: Reader,
 }
 
 impl Analysis for Events {
@@ -83,13 +84,14 @@ impl Analysis for Events {
         let mut message = None;
         match event.schema {
             Some(schema) => {
-                let decoded = read(schema, record.payload(), record.pointer_size());
+                let decoded = self.reader.read(schema, record.payload(), record.pointer_size());
                 to_json(&mut fields, schema, &decoded);
                 if !schema.message.is_empty() {
                     let mut text = String::new();
                     render_message(&mut text, schema, &decoded.values);
                     message = Some(text.into_boxed_str());
                 }
+                self.reader.reuse(decoded);
             }
             None => {
                 fields.push_str("{\"raw\":\"");

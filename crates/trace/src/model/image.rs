@@ -137,6 +137,10 @@ pub struct Images {
     taken: HashMap<Option<u32>, BTreeMap<u64, u64>>,
 }
 
+/// Images of a process that are looked at when its addresses are used again, the last ones first. Without a limit a
+/// hostile trace makes every load look at all loads before it.
+const MAX_LOOKED_AT: usize = 4096;
+
 /// Where the version resource of a machine's files may differ under one (size, stamp): more is damage.
 const MAX_VERSIONS_PER_KEY: usize = 16;
 
@@ -169,7 +173,10 @@ impl Images {
     fn clear(&mut self, upid: Option<u32>, base: u64, size: u64, ns: i64) -> Option<i64> {
         let end = base.saturating_add(size);
         let mut since = None;
-        for &number in self.by_process.get(&upid).map_or(&[][..], Vec::as_slice) {
+        if !self.taken.get(&upid).is_some_and(|taken| is_taken(taken, base, end)) {
+            return None;
+        }
+        for &number in self.by_process.get(&upid).into_iter().flatten().rev().take(MAX_LOOKED_AT) {
             if let Some(old) = self.all.get_mut(number as usize)
                 && old.base < end
                 && base < old.base.saturating_add(old.size)
@@ -193,6 +200,11 @@ impl Images {
         self.at_base.insert((upid, base), number);
         self.all.push(image);
     }
+}
+
+/// True if something of the range lies in one of the disjoint ranges.
+fn is_taken(taken: &BTreeMap<u64, u64>, start: u64, end: u64) -> bool {
+    taken.range(..end).next_back().is_some_and(|(_, &to)| to > start)
 }
 
 /// Adds a range to disjoint ranges; true if some of it was taken before.
@@ -397,6 +409,8 @@ mod tests {
         assert!(!take(&mut taken, 100, 200));
         assert!(!take(&mut taken, 200, 300));
         assert!(!take(&mut taken, 10, 20));
+        assert!(is_taken(&taken, 0, 11) && is_taken(&taken, 299, 400) && is_taken(&taken, 150, 151));
+        assert!(!is_taken(&taken, 0, 10) && !is_taken(&taken, 20, 100) && !is_taken(&taken, 300, 400));
         assert!(take(&mut taken, 150, 160));
         assert!(take(&mut taken, 0, 250));
         assert_eq!(taken.into_iter().collect::<Vec<_>>(), [(0, 300)]);

@@ -66,6 +66,11 @@ fn add(out: &mut Vec<(String, Plain)>, name: String, field: &Field, value: &Valu
                 add(out, format!("{name}.{i}"), field, item);
             }
         }
+        Value::Numbers(items) => {
+            for (i, item) in items.iter().enumerate() {
+                add(out, format!("{name}.{i}"), field, &item);
+            }
+        }
         Value::Struct(members) => {
             for (member, value) in field.members.iter().zip(members) {
                 add(out, format!("{name}.{}", member.name), member, value);
