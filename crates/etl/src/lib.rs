@@ -2,7 +2,7 @@
 //!
 //! * [`abi`] holds definitions only, under Microsoft's and the field's names, each with its source.
 //! * [`read`] turns bytes into [`Record`]s in time order. Payloads are never looked at here.
-//! * [`write`] turns records into a file that other readers accept.
+//! * [`write`](mod@write) turns records into a file that other readers accept.
 //! * [`Ledger`] counts everything that went wrong without stopping.
 //!
 //! # The central decision: internal iteration over borrowed records

@@ -299,8 +299,14 @@ impl Pass<'_> {
             Default::default()
         };
         let mut symbols = Symbols::new(symbols);
-        let resolved =
-            Resolved::new(&self.model, finished, &mut symbols, &mut self.strings, &mut self.ledger, stats.bytes);
+        let resolved = Resolved::new(
+            &self.model,
+            finished,
+            &mut symbols,
+            &mut self.strings,
+            &mut self.ledger,
+            stats.bytes,
+        );
         let undecoded = (0..self.types.len() as u32)
             .filter(|&t| {
                 self.types.describe(t, &self.decoder).is_some_and(|i| i.decoded_by == DecodedBy::None)

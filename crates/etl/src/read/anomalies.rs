@@ -7,6 +7,7 @@ crate::define_anomalies! {
     BUFFER_LOST_FLAG "buffers_after_lost_buffer" DataLoss Recording "Buffers marked as following a lost buffer.";
     NOT_FINALISED "file_not_finalised" Warning Recording "The session was never stopped properly (power loss, or a copy of a running trace): header counts and the end rundown are missing, the buffers on disk are read all the same.";
     BUFFERS_MISSING "buffers_missing" DataLoss Read "Sequence numbers without a buffer: buffers were lost or cut out.";
+    FEWER_BUFFERS "fewer_buffers_than_written" DataLoss Read "Buffers that the file should hold more, as its header says: the file is a part of the trace.";
     CIRCULAR_OVERWRITTEN "circular_overwritten" Info Recording "Buffers overwritten in a circular file before the oldest one that is left: the trace starts later than the session did.";
     SEGMENT_OF_SERIES "segment_of_series" Info Recording "Buffers that stand in earlier files of a series of segments.";
     FILE_TRUNCATED "file_truncated" DataLoss Read "Bytes that the last buffer should have but the file ends: what is there is read.";

@@ -72,7 +72,8 @@ impl EtlFile {
             newer = Some(format!("log format {}.{}", segment.header.version[2], segment.header.version[3]));
         }
         let mut ledger = Ledger::new();
-        let nominal = Nominal { shown, size: segment.header.buffer_size, format };
+        let packed = segment.header.log_file_mode & MODE_COMPRESSED != 0;
+        let nominal = Nominal { shown, size: segment.header.buffer_size, packed, format };
         let Index { buffers } = index(&source, &nominal, &mut ledger);
         let mut file = EtlFile {
             shown: shown.to_owned(),
@@ -253,9 +254,10 @@ impl EtlFile {
             let distinct = seen.len() as i64;
             let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
             if mode & MODE_APPEND == 0 {
-                let inside = u64::try_from(inside).unwrap_or(0);
-                let short = if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 { short } else { 0 };
-                self.ledger.count(&BUFFERS_MISSING, inside.max(short));
+                self.ledger.count(&BUFFERS_MISSING, u64::try_from(inside).unwrap_or(0));
+                if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 {
+                    self.ledger.note(&FEWER_BUFFERS, short, || format!("{}: its end", self.shown.display()));
+                }
             }
             // Before the oldest one: overwritten (circular) or in an earlier file of the series.
             let before = u64::try_from(low.saturating_sub(1)).unwrap_or(0);

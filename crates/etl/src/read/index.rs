@@ -97,6 +97,8 @@ pub(crate) struct Nominal<'f> {
     pub(crate) shown: &'f Path,
     /// Buffer size that the session's header names.
     pub(crate) size: u32,
+    /// The session's header says that the buffers behind the first are compressed.
+    pub(crate) packed: bool,
     /// Compression of the buffers behind the first; `None` if unknown.
     pub(crate) format: Option<Format>,
 }

@@ -1,6 +1,6 @@
 //! Bytes to records in time order.
 //!
-//! * [`EtlFile`] opens one file, finds its buffers ([`index`]) and reads its header ([`logfile`]).
+//! * [`EtlFile`] opens one file, finds its buffers (`index`) and reads its header (`logfile`).
 //! * [`Walk`] pushes the records of one or more files into a closure, in time order.
 //! * [`anomalies`] names what can be wrong without stopping.
 

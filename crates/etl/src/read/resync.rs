@@ -44,23 +44,21 @@ pub(crate) fn size_of(
     let said = header.size;
     let next = pos + u64::from(said);
     let total = source.len();
-    let compressed = header.flags & FLAG_COMPRESSED != 0;
-    let repaired = if nominal.format.is_none() && !compressed {
+    let repaired = if !nominal.packed {
         let sane = nominal.size >= LEN as u32 && nominal.size <= MAX_SIZE;
         if !sane || said == nominal.size {
             return said;
         }
         // Buffers of a raw file have one size. A smaller one that leads on is believed; a larger one would
         // jump over sound buffers.
-        let leads_on = next <= total && (plausible_at(source, next) || is_zero(source, next));
-        if leads_on && said < nominal.size {
+        if said < nominal.size && next <= total && plausible_at(source, next) {
             return said;
         }
         let other = pos + u64::from(nominal.size);
         (other <= total && plausible_at(source, other)).then_some(nominal.size)
     } else {
         // Compressed buffers have any size: the next sound one tells, if the header's word leads nowhere.
-        if next >= total || plausible_at(source, next) || pos == 0 {
+        if pos == 0 || (next <= total && plausible_at(source, next)) {
             return said;
         }
         let far = pos.saturating_add(4 * u64::from(nominal.step()));
@@ -80,12 +78,12 @@ pub(crate) fn size_of(
 pub(crate) fn resync(source: &Source, pos: u64, nominal: &Nominal<'_>, ledger: &mut Ledger) -> Option<u64> {
     let total = source.len();
     let zeros = is_zero(source, pos);
-    let found = if nominal.format.is_some() {
+    let found = if nominal.packed {
         next_compressed(source, pos + 1, total, nominal)
     } else {
         // Buffers of raw files stand at multiples of their size.
         let step = u64::from(nominal.step());
-        let mut at = pos + step;
+        let mut at = (pos / step + 1) * step;
         while at < total && !plausible_at(source, at) {
             at += step;
         }

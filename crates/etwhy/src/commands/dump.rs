@@ -6,12 +6,12 @@ use crate::open::{Analysed, TraceArgs};
 use crate::report::terminal::{color, out, width};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Memory, Pattern, Predicate, Role, Selection,
     SortKey, Table, TableSpec, Unit, Value,
 };
-use etwhy_etl::Severity;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

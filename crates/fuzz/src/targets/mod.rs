@@ -70,7 +70,7 @@ pub static ALL: &[Target] = &[
         run: trace::record,
         seeds: trace::single_records,
         mutate: mutate::several,
-        short: 100,
+        short: 60,
     },
     Target {
         name: "metadata",
@@ -78,7 +78,7 @@ pub static ALL: &[Target] = &[
         run: decode::metadata,
         seeds: decode::metadata_seeds,
         mutate: mutate::several,
-        short: 2000,
+        short: 5000,
     },
     Target {
         name: "tracelogging",
@@ -86,7 +86,7 @@ pub static ALL: &[Target] = &[
         run: decode::tracelogging,
         seeds: decode::tracelogging_seeds,
         mutate: mutate::several,
-        short: 3000,
+        short: 5000,
     },
     Target {
         name: "manifest",
@@ -94,7 +94,7 @@ pub static ALL: &[Target] = &[
         run: decode::manifest,
         seeds: decode::manifest_seeds,
         mutate: mutate::several,
-        short: 2000,
+        short: 4000,
     },
     Target {
         name: "chunks",
@@ -102,7 +102,7 @@ pub static ALL: &[Target] = &[
         run: decode::chunks,
         seeds: decode::manifest_seeds,
         mutate: mutate::several,
-        short: 500,
+        short: 4000,
     },
     Target {
         name: "tmf",
@@ -118,7 +118,7 @@ pub static ALL: &[Target] = &[
         run: decode::kernel,
         seeds: decode::kernel_seeds,
         mutate: mutate::several,
-        short: 3000,
+        short: 20,
     },
     Target {
         name: "breakpad",
@@ -126,7 +126,7 @@ pub static ALL: &[Target] = &[
         run: text::breakpad,
         seeds: text::breakpad_seeds,
         mutate: mutate::several,
-        short: 1000,
+        short: 20000,
     },
     Target {
         name: "scenario",
@@ -134,7 +134,7 @@ pub static ALL: &[Target] = &[
         run: text::scenario,
         seeds: text::scenario_seeds,
         mutate: mutate::several,
-        short: 300,
+        short: 1500,
     },
     Target {
         name: "filter",
@@ -142,7 +142,7 @@ pub static ALL: &[Target] = &[
         run: text::filter,
         seeds: text::filter_seeds,
         mutate: mutate::several,
-        short: 500,
+        short: 1000,
     },
     Target {
         name: "archive",
@@ -150,7 +150,7 @@ pub static ALL: &[Target] = &[
         run: text::archive,
         seeds: text::archive_seeds,
         mutate: mutate::several,
-        short: 300,
+        short: 1000,
     },
 ];
 

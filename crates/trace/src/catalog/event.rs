@@ -55,7 +55,9 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     selects: &[Select::new(What::Any, 0)],
     stacks: true,
     on_demand: true,
-    new: |memory| Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), reader: Reader::default() }),
+    new: |memory| {
+        Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), reader: Reader::default() })
+    },
 };
 
 struct Events {
@@ -102,8 +104,8 @@ impl Analysis for Events {
         let utid = cx.utid(event);
         let upid = cx.upid(event);
         let stack = cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
-        let activity = record.activity_id().map(|a| cx.sym(&a.to_string()));
-        let related_activity = extended::related_activity(record).map(|a| cx.sym(&a.to_string()));
+        let activity = record.activity_id().map(|a| cx.sym(a.to_string()));
+        let related_activity = extended::related_activity(record).map(|a| cx.sym(a.to_string()));
         self.rows.push(EventRow {
             ts_ns: event.ns,
             cpu: i32::from(record.cpu),
