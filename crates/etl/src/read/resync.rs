@@ -14,7 +14,7 @@ const WINDOW: usize = 1 << 20;
 
 /// True if a buffer may begin at `pos`: its header is sound, and behind it stands a record, padding, nothing,
 /// or compressed bytes. The end of the file will do.
-pub(crate) fn plausible_at(source: &Source, pos: u64) -> bool {
+fn plausible_at(source: &Source, pos: u64, nominal: &Nominal<'_>) -> bool {
     if pos == source.len() {
         return true;
     }
@@ -23,8 +23,13 @@ pub(crate) fn plausible_at(source: &Source, pos: u64) -> bool {
     let record = bytes.u32_at(LEN).map_or(0xC0, |m| m >> 24);
     Header::read(bytes).is_some_and(|h| {
         let sound = h.plausible() && (h.end != 0 || h.saved != 0);
+        let compressed = h.flags & FLAG_COMPRESSED != 0;
         sound
-            && (h.flags & FLAG_COMPRESSED != 0 || h.end == LEN as u32 || matches!(record, 0xC0 | 0x90 | 0xFF))
+            && if compressed {
+                nominal.packed
+            } else {
+                h.end == LEN as u32 || matches!(record, 0xC0 | 0x90 | 0xFF)
+            }
     })
 }
 
@@ -49,16 +54,12 @@ pub(crate) fn size_of(
         if !sane || said == nominal.size {
             return said;
         }
-        // Buffers of a raw file have one size. A smaller one that leads on is believed; a larger one would
-        // jump over sound buffers.
-        if said < nominal.size && next <= total && plausible_at(source, next) {
-            return said;
-        }
+        // Buffers of a raw file have one size.
         let other = pos + u64::from(nominal.size);
-        (other <= total && plausible_at(source, other)).then_some(nominal.size)
+        (other <= total && plausible_at(source, other, nominal)).then_some(nominal.size)
     } else {
         // Compressed buffers have any size: the next sound one tells, if the header's word leads nowhere.
-        if pos == 0 || (next <= total && plausible_at(source, next)) {
+        if pos == 0 || (next <= total && plausible_at(source, next, nominal)) {
             return said;
         }
         let far = pos.saturating_add(4 * u64::from(nominal.step()));
@@ -84,7 +85,7 @@ pub(crate) fn resync(source: &Source, pos: u64, nominal: &Nominal<'_>, ledger: &
         // Buffers of raw files stand at multiples of their size.
         let step = u64::from(nominal.step());
         let mut at = (pos / step + 1) * step;
-        while at < total && !plausible_at(source, at) {
+        while at < total && !plausible_at(source, at, nominal) {
             at += step;
         }
         Some(at).filter(|&at| at < total)
@@ -121,7 +122,7 @@ fn next_compressed(source: &Source, from: u64, to: u64, nominal: &Nominal<'_>) -
             let head = bytes.get(at..).and_then(Header::read).filter(|h| {
                 h.plausible() && h.flags & FLAG_COMPRESSED != 0 && h.saved == h.end && h.end <= nominal.step()
             });
-            if head.is_some_and(|h| plausible_at(source, pos + u64::from(h.size))) {
+            if head.is_some_and(|h| plausible_at(source, pos + u64::from(h.size), nominal)) {
                 return Some(pos);
             }
             at += 1;

@@ -215,7 +215,7 @@ fn print_quality(out: &mut impl Write, quality: &Quality, width: usize) -> io::R
 }
 
 fn heading(out: &mut impl Write, title: &str) -> io::Result<()> {
-    writeln!(out, "\n{title}")
+    writeln!(out, "\n{}", sanitize(title))
 }
 
 /// `1,234.5 ms` with a share and a bar.
