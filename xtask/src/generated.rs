@@ -4,6 +4,7 @@ use crate::catalogues;
 use crate::picture;
 use crate::repo::Repo;
 use anyhow::{Result, bail};
+use std::path::Path;
 
 /// A file that is made.
 pub struct Generated {
@@ -48,26 +49,30 @@ fn is_stale(repo: &Repo, file: &Generated) -> bool {
     repo.read(file.path).map_or(true, |text| text.replace("\r\n", "\n") != file.text)
 }
 
-const EXAMPLE: &[&str] = &["run", "--quiet", "--package", "xtask", "--example", "reference", "--"];
-const PROGRAM: &[&str] = &["run", "--quiet", "--package", "etwhy", "--"];
+/// Builds the program and the example that knows the project. For the whole workspace, so that dependencies have
+/// the same features as in `cargo test --workspace` and are not built twice.
+const BUILD: &[&str] = &["build", "--quiet", "--workspace", "--bin", "etwhy", "--example", "reference"];
 
 /// The documents below `docs/reference`, and what the program prints in README.md.
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
-    let document = |name: &str| repo.cargo(&[EXAMPLE, &[name]].concat());
-    let demo = repo.cargo(&[PROGRAM, &["why", "--demo"]].concat())?;
+    repo.cargo(BUILD)?;
+    let built = repo.target()?.join("debug");
+    let program = built.join("etwhy");
+    let document = |name: &str| repo.run(&built.join("examples/reference"), &[name]);
+    let demo = repo.run(&program, &["why", "--demo"])?;
     Ok(vec![
         Generated { path: "README.md", text: picture::renewed(&repo.read("README.md")?, &demo)? },
         Generated { path: "docs/reference/tables.md", text: document("tables")? },
         Generated { path: "docs/reference/anomalies.md", text: document("anomalies")? },
-        Generated { path: "docs/reference/cli.md", text: command_line(repo)? },
+        Generated { path: "docs/reference/cli.md", text: command_line(repo, &program)? },
         Generated { path: "docs/reference/demo.txt", text: demo },
     ])
 }
 
 /// The help of the program and of each of its commands, as users see it.
-fn command_line(repo: &Repo) -> Result<String> {
+fn command_line(repo: &Repo, program: &Path) -> Result<String> {
     let help = |arguments: &[&str]| -> Result<String> {
-        let text = repo.cargo(&[PROGRAM, arguments].concat())?;
+        let text = repo.run(program, arguments)?;
         let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
         Ok(format!("```text\n{}\n```\n", lines.join("\n")))
     };

@@ -1,7 +1,7 @@
 //! Who may know whom: crates depend on each other in one direction.
 
 use crate::repo::Repo;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 /// What each crate of `crates/` may depend on. Those that are not listed (tools such as `fuzz` and `bench`)
@@ -29,9 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// # Errors
 /// The forbidden dependencies.
 pub fn check(repo: &Repo) -> Result<()> {
-    let text = repo.cargo(&["metadata", "--no-deps", "--format-version", "1"])?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
-    let wrong = violations(&edges(&metadata));
+    let wrong = violations(&edges(&repo.metadata()?));
     if !wrong.is_empty() {
         bail!("dependencies against the flow (xtask/src/layers.rs has the table):\n  {}", wrong.join("\n  "));
     }

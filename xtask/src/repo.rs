@@ -1,6 +1,7 @@
 //! The repository's folder and what is done with it.
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -93,24 +94,52 @@ impl Repo {
         entries.map(|entry| Ok(entry?.path())).collect()
     }
 
-    /// What `cargo` prints, run in the repository.
+    /// The folder that builds go to.
+    ///
+    /// # Errors
+    /// If `cargo metadata` does not say.
+    pub fn target(&self) -> Result<PathBuf> {
+        let metadata = self.metadata()?;
+        let folder = metadata.get("target_directory").and_then(Value::as_str);
+        Ok(folder.context("cargo metadata names no target folder")?.into())
+    }
+
+    /// What cargo knows of the workspace.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn metadata(&self) -> Result<Value> {
+        let text = self.cargo(&["metadata", "--no-deps", "--format-version", "1"])?;
+        serde_json::from_str(&text).context("cargo metadata printed no JSON")
+    }
+
+    /// What `cargo` prints.
+    ///
+    /// # Errors
+    /// As [`Repo::run`].
+    pub fn cargo(&self, arguments: &[&str]) -> Result<String> {
+        self.run(Path::new(&std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), arguments)
+    }
+
+    /// What a program prints, run in the repository.
     ///
     /// # Errors
     /// If it fails; its messages go to standard error.
-    pub fn cargo(&self, arguments: &[&str]) -> Result<String> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
+    pub fn run(&self, program: &Path, arguments: &[&str]) -> Result<String> {
+        let output = Command::new(program)
             .args(arguments)
             .current_dir(&self.root)
-            // Help is wrapped to this width whoever asks.
+            // Texts are wrapped to this width whoever asks.
             .env("COLUMNS", "100")
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
-            .context("cannot run cargo")?;
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        let line = format!("{} {}", program.display(), arguments.join(" "));
         if !output.status.success() {
-            bail!("`cargo {}` failed", arguments.join(" "));
+            bail!("`{line}` failed");
         }
-        String::from_utf8(output.stdout).context("cargo printed something that is no text")
+        String::from_utf8(output.stdout)
+            .with_context(|| format!("`{line}` printed something that is no text"))
     }
 }

@@ -457,6 +457,36 @@ mod tests {
     }
 
     #[test]
+    fn repeated_names_are_numbered_however_many_fields_there_are() {
+        for count in [3, 200] {
+            let fields = vec![Field::plain("A", InType::UInt8); count];
+            let schema = EventSchema { fields, ..crate::testing::empty_schema() };
+            let payload = vec![1; count];
+            let decoded = crate::read::read(&schema, &payload, 8);
+            let mut out = String::new();
+            to_json(&mut out, &schema, &decoded);
+            assert!(out.starts_with(r#"{"A":1,"A_2":1,"A_3":1"#), "{out}");
+            assert!(out.contains(&format!("\"A_{count}\":1}}")), "{out}");
+        }
+    }
+
+    #[test]
+    fn text_of_an_event_is_bounded() {
+        let mut items = Field::plain("Items", InType::Struct);
+        items.members = vec![Field::plain(&"n".repeat(5000), InType::UInt8)];
+        items.count = crate::schema::Count::Rest;
+        let schema = EventSchema { fields: vec![items], ..crate::testing::empty_schema() };
+        let payload = vec![7; 60_000];
+        let decoded = crate::read::read(&schema, &payload, 8);
+        let mut out = String::new();
+        to_json(&mut out, &schema, &decoded);
+        assert!(out.len() < MAX_TEXT + 20_000 && out.ends_with(r#"],"_cut":true}"#), "{}", out.len());
+        out.clear();
+        format_value(&mut out, &decoded.values[0], schema.fields.first());
+        assert!(out.len() < MAX_TEXT + 20_000 && out.ends_with("...]"), "{}", out.len());
+    }
+
+    #[test]
     fn json_is_escaped_and_keys_are_unique() {
         let schema = EventSchema {
             fields: vec![

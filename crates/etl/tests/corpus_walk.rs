@@ -1,4 +1,5 @@
 //! Every trace of the corpus, against the counts that an independent reader made.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::{Ledger, Record};

@@ -1,5 +1,6 @@
 //! Input that is no trace, damaged, or newer than known: one clear message, the right exit code, and everything that could be
 //! read on standard output.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

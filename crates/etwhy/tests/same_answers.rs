@@ -2,7 +2,9 @@
 //! ways and compared with its expected output; `BLESS=1` writes that anew.
 //!
 //! A case is a folder with `command` (one line of arguments; `CORPUS` stands for the folder of real traces, `DEMO` for the
-//! demonstration trace) and `expected.txt`.
+//! demonstration trace, `SCENARIO` for that of `scenarios/event_log.toml`; `COLUMNS=n` may stand in front) and
+//! `expected.txt`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,10 +21,13 @@ fn corpus() -> Option<PathBuf> {
     None
 }
 
-fn run(arguments: &[String]) -> String {
+/// Runs the program in `folder`, so that outputs do not depend on where things are.
+fn run(folder: &Path, arguments: &[String]) -> String {
+    let wide = arguments.first().and_then(|a| a.strip_prefix("COLUMNS="));
     let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(arguments)
-        .env("COLUMNS", "100")
+        .args(arguments.get(usize::from(wide.is_some())..).unwrap_or_default())
+        .current_dir(folder)
+        .env("COLUMNS", wide.unwrap_or("100"))
         .env("NO_COLOR", "1")
         .output()
         .unwrap();
@@ -31,13 +36,22 @@ fn run(arguments: &[String]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 #[test]
 fn golden_cases_in_every_way() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let corpus = corpus();
     let folder = tempfile::tempdir().unwrap();
-    let demo = folder.path().join("demo.etl").to_str().unwrap().to_owned();
-    run(&["synth".into(), "--demo".into(), "-o".into(), demo.clone(), "--quiet".into()]);
+    // In folders of their own: each has symbols beside it.
+    std::fs::create_dir(folder.path().join("scenario")).unwrap();
+    run(folder.path(), &words("synth --demo -o demo.etl --quiet"));
+    let story = root.join("scenarios/event_log.toml").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let mut synth = words("synth STORY -o scenario/event_log.etl --quiet");
+    synth[1] = story;
+    run(folder.path(), &synth);
     let mut cases: Vec<PathBuf> = std::fs::read_dir(root.join("tests/golden"))
         .unwrap()
         .map(|c| c.unwrap().path())
@@ -47,23 +61,17 @@ fn golden_cases_in_every_way() {
     assert!(cases.len() >= 8, "{} cases", cases.len());
     for case in cases {
         let command = std::fs::read_to_string(case.join("command")).unwrap();
-        if command.contains("CORPUS") && corpus.is_none() {
-            continue;
-        }
-        let place = corpus.as_ref().map_or(String::new(), |c| c.to_str().unwrap().to_owned());
-        let arguments: Vec<String> =
-            command.split_whitespace().map(|a| a.replace("CORPUS", &place).replace("DEMO", &demo)).collect();
-        // Where the traces are differs from machine to machine.
-        let clean = |text: String| {
-            let text = text.replace(&place, "CORPUS").replace(folder.path().to_str().unwrap(), "FOLDER");
-            let lines: Vec<&str> =
-                text.lines().filter(|l| !l.contains("CORPUS") && !l.contains("FOLDER")).collect();
-            lines.join("\n") + "\n"
+        let place = match &corpus {
+            _ if !command.contains("CORPUS/") => folder.path(),
+            Some(corpus) => corpus,
+            None => continue,
         };
+        let command = command.replace("CORPUS/", "").replace("DEMO", "demo.etl");
+        let arguments = words(&command.replace("SCENARIO", "scenario/event_log.etl"));
         let with = |more: &[&str]| {
             let mut all = arguments.clone();
             all.extend(more.iter().map(|m| (*m).to_owned()));
-            clean(run(&all))
+            run(place, &all)
         };
         let expected = case.join("expected.txt");
         let first = with(&["--threads", "1"]);
@@ -71,10 +79,11 @@ fn golden_cases_in_every_way() {
             std::fs::write(&expected, &first).unwrap();
         }
         let wanted = std::fs::read_to_string(&expected).unwrap();
-        let ways: [&[&str]; 4] = [
+        let ways: [&[&str]; 5] = [
             &["--threads", "1"],
             &["--threads", "4"],
-            &["--threads", "3", "--chunk", "100"],
+            &["--chunk", "100"],
+            &["--threads", "3", "--chunk", "4096"],
             &["--memory", "1MB"],
         ];
         for way in ways {

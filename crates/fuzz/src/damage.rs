@@ -39,7 +39,7 @@ struct Expected {
 
 fn walk(data: &[u8]) -> Option<Walked> {
     let path = scratch::file("damage.etl", data)?;
-    let files = [open_trace(&path, (data.len() % 2 == 0).then_some(500))?];
+    let files = [open_trace(&path, data.len().is_multiple_of(2).then_some(500))?];
     let mut ledger = Ledger::new();
     let timeline = Timeline::of(&files, &mut ledger);
     let mut records = Records::new();

@@ -3,5 +3,5 @@
 mod archives;
 mod traces;
 
-pub use archives::{stored_gzip, stored_zip, stored_zstd};
+pub use archives::{seven_zip, seven_zip_contents, stored_gzip, stored_zip, stored_zstd};
 pub use traces::{ALL, Bomb};

@@ -1,4 +1,5 @@
 //! Traces made to do harm: each is analysed in a process of its own, whose time and memory are watched.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use etwhy_fuzz::hostile;
 use std::process::Command;

@@ -73,9 +73,41 @@ pub fn stored_zstd(data: &[u8]) -> Vec<u8> {
     out
 }
 
+/// A 7z archive of packed bytes and a list of contents (`7zFormat.txt` of the LZMA SDK), whose checksums are
+/// right whatever the list says.
+pub fn seven_zip(packed: &[u8], contents: &[u8]) -> Vec<u8> {
+    let mut start = (packed.len() as u64).to_le_bytes().to_vec();
+    start.extend((contents.len() as u64).to_le_bytes());
+    start.extend(crc32(contents).to_le_bytes());
+    let mut out = b"7z\xBC\xAF\x27\x1C\x00\x04".to_vec();
+    out.extend(crc32(&start).to_le_bytes());
+    out.extend(start);
+    out.extend(packed);
+    out.extend(contents);
+    out
+}
+
+/// The list of contents of a 7z archive with one stored member of `size` bytes (below 128), `a.etl`.
+pub fn seven_zip_contents(size: u8) -> Vec<u8> {
+    // Header; streams: one pack of that size; one folder with the coder "copy" and that size; files: one, named.
+    let mut out =
+        vec![1, 4, 6, 0, 1, 9, size, 0, 7, 11, 1, 0, 1, 1, 0, 12, size, 0, 8, 0, 0, 5, 1, 17, 13, 0];
+    out.extend("a.etl\0".encode_utf16().flat_map(u16::to_le_bytes));
+    out.extend([0, 0]);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_member_of_a_7z_archive() {
+        let path = crate::scratch::file("a.7z", &seven_zip(&[7; 100], &seven_zip_contents(100))).unwrap();
+        let options = etwhy_input::InputOptions::default();
+        let files = etwhy_input::open(&[path], &options, &mut |_| {}, &mut etwhy_etl::Ledger::new()).unwrap();
+        assert_eq!(std::fs::read(&files[0].path).unwrap(), [7; 100]);
+    }
 
     #[test]
     fn others_can_read_them() {

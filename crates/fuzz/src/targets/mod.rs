@@ -152,6 +152,14 @@ pub static ALL: &[Target] = &[
         mutate: mutate::several,
         short: 1000,
     },
+    Target {
+        name: "seven-zip",
+        about: "lists of contents of 7z archives, with right checksums",
+        run: text::seven_zip,
+        seeds: text::seven_zip_seeds,
+        mutate: mutate::several,
+        short: 3000,
+    },
 ];
 
 /// The target of that name.

@@ -134,6 +134,28 @@ pub fn archive(data: &[u8]) {
     }
 }
 
+/// A list of contents of a 7z archive: the checksums in front of it are made right.
+pub fn seven_zip(data: &[u8]) {
+    archive(&crate::hostile::seven_zip(&[7; 100], data));
+}
+
+/// One stored member, and the coders and properties that real archives have.
+pub fn seven_zip_seeds(_: &Path, _: usize) -> Vec<Seed> {
+    let stored = crate::hostile::seven_zip_contents(100);
+    // LZMA (03 01 01 with 5 bytes of properties) in place of "copy" (00).
+    let mut lzma = stored.clone();
+    lzma.splice(13..15, [0x23, 3, 1, 1, 5, 0x5D, 0, 0, 1, 0]);
+    // LZMA2 with a dictionary of any size.
+    let mut lzma2 = stored.clone();
+    lzma2.splice(13..15, [0x21, 0x21, 1, 24]);
+    // A packed list of contents.
+    let mut packed = stored.get(1..21).unwrap_or(&[]).to_vec();
+    packed.splice(0..1, [23]);
+    [("stored", stored), ("lzma", lzma), ("lzma2", lzma2), ("packed contents", packed)]
+        .map(|(name, data)| Seed { name: name.into(), data })
+        .into()
+}
+
 /// Archives are made by hand: stored members need no compressor.
 pub fn archive_seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
     let trace =

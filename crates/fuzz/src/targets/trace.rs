@@ -62,7 +62,7 @@ pub fn walk(data: &[u8]) {
 pub fn analyse(data: &[u8]) {
     let Some(path) = scratch::file("analyse.etl", data) else { return };
     // Every third way of reading: whether a file is mapped must not matter.
-    analyse_file(&path, (data.len() % 3 == 0).then_some(1000));
+    analyse_file(&path, data.len().is_multiple_of(3).then_some(1000));
 }
 
 /// As [`analyse`], for a file.

@@ -103,6 +103,8 @@ pub struct Stacks {
     /// Provisional stack of each ticket, `NO_PART` if it has none.
     tickets: Vec<u32>,
     late: u64,
+    /// Time of the latest ticket that was closed because it had waited long enough, in ticks.
+    closed_until: Option<i64>,
     scratch: Vec<u64>,
 }
 
@@ -266,8 +268,8 @@ impl Stacks {
             found = self.open.get_mut(&key);
         }
         let Some(open) = found else {
-            // Nobody asked for this event's stack, or it came too late.
-            if self.queue.front().is_some_and(|&(_, first, _)| ticks < first) {
+            // Nobody asked for this event's stack, or it came after tickets of its time were closed.
+            if self.closed_until.is_some_and(|closed| ticks <= closed) {
                 self.late += 1;
             }
             return;
@@ -304,6 +306,7 @@ impl Stacks {
                 break;
             }
             self.queue.pop_front();
+            self.closed_until = self.closed_until.max(Some(ticks));
             let Some(open) = self.open.remove(&(ticks, tid)) else { continue };
             self.close_one(open, threads, images);
         }
