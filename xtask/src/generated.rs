@@ -4,6 +4,7 @@ use crate::catalogues;
 use crate::picture;
 use crate::repo::Repo;
 use anyhow::{Result, bail};
+use std::env::consts::EXE_SUFFIX;
 use std::path::Path;
 
 /// A file that is made.
@@ -57,8 +58,8 @@ const BUILD: &[&str] = &["build", "--quiet", "--workspace", "--bin", "etwhy", "-
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     repo.cargo(BUILD)?;
     let built = repo.target()?.join("debug");
-    let program = built.join("etwhy");
-    let document = |name: &str| repo.run(&built.join("examples/reference"), &[name]);
+    let program = built.join(format!("etwhy{EXE_SUFFIX}"));
+    let document = |name: &str| repo.run(&built.join(format!("examples/reference{EXE_SUFFIX}")), &[name]);
     let demo = repo.run(&program, &["why", "--demo"])?;
     Ok(vec![
         Generated { path: "README.md", text: picture::renewed(&repo.read("README.md")?, &demo)? },
