@@ -1,6 +1,7 @@
 //! Manifests: XML that describes the events of providers, from the trace itself or from files.
 
 mod chunks;
+mod complexity;
 mod types;
 mod xml;
 

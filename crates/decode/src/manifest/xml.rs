@@ -3,6 +3,7 @@
 //! The elements are found by their local names wherever they stand, because wrappers differ:
 //! `instrumentationManifest/instrumentation/events`, `assembly/instrumentation/events`, or bare.
 
+use super::complexity::too_complex;
 use super::types::{in_type, number, out_type, standard_opcode};
 use super::{ManifestEvent, ProviderManifest};
 use crate::metadata::clr_stack;
@@ -29,6 +30,9 @@ pub enum ManifestError {
     /// No well-formed XML.
     #[error("not readable as XML: {0}")]
     Xml(#[from] roxmltree::Error),
+    /// XML that would take long to read and is no manifest.
+    #[error("no manifest: its XML has too many attributes, namespaces or levels")]
+    TooComplex,
     /// XML without any provider.
     #[error("no <provider> with a guid in it")]
     NoProvider,
@@ -36,6 +40,9 @@ pub enum ManifestError {
 
 /// Reads all providers of a manifest.
 pub fn parse(text: &str) -> Result<Vec<ProviderManifest>, ManifestError> {
+    if too_complex(text) {
+        return Err(ManifestError::TooComplex);
+    }
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)?;
     let strings = strings(&document);
