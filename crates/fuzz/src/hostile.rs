@@ -1,7 +1,22 @@
 //! Input that is not damaged but made to do harm: few bytes that ask for much work or memory.
 
 mod archives;
+mod documents;
 mod traces;
 
 pub use archives::{seven_zip, seven_zip_contents, stored_gzip, stored_zip, stored_zstd};
-pub use traces::{ALL, Bomb};
+pub use documents::MANIFESTS;
+pub use traces::TRACES;
+
+/// Hostile input.
+pub struct Bomb {
+    /// Its name.
+    pub name: &'static str,
+    /// What it tries.
+    pub about: &'static str,
+    /// Makes it.
+    ///
+    /// # Errors
+    /// None but those of a bug here: everything is written to memory.
+    pub make: fn() -> std::io::Result<Vec<u8>>,
+}

@@ -1,4 +1,4 @@
-//! Traces made to do harm: each is analysed in a process of its own, whose time and memory are watched.
+//! Traces and manifests made to do harm: each is read in a process of its own, whose time and memory are watched.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use etwhy_fuzz::hostile;
@@ -8,16 +8,17 @@ use std::process::Command;
 const SMALL: usize = 4 << 20;
 
 #[test]
-fn hostile_traces_cost_little() {
+fn hostile_input_costs_little() {
     let folder = tempfile::tempdir().unwrap();
     let mut bad = Vec::new();
-    for bomb in hostile::ALL {
+    let traces = hostile::TRACES.iter().map(|bomb| ("analyse", bomb));
+    for (target, bomb) in traces.chain(hostile::MANIFESTS.iter().map(|bomb| ("manifest", bomb))) {
         let data = (bomb.make)().unwrap();
         let path = folder.path().join(format!("{}.etl", bomb.name));
         std::fs::write(&path, &data).unwrap();
         let size = data.len().max(SMALL);
         let output = Command::new(env!("CARGO_BIN_EXE_etwhy-fuzz"))
-            .args(["--target", "analyse", "--patience", "20", "--size", &size.to_string(), "--file"])
+            .args(["--target", target, "--patience", "20", "--size", &size.to_string(), "--file"])
             .arg(&path)
             .output()
             .unwrap();

@@ -13,6 +13,8 @@ etwhy_etl::define_anomalies! {
     FRAMES_WITHOUT_IMAGE "frames_without_image" Info Analysis "Distinct stack addresses that lie in no known image and no known .NET method (generated code, or rundown missing).";
     SYMBOLS_MISMATCHED "symbols_mismatched" Warning Symbols "Symbol files found under an image's name but of another build: not used.";
     SYMBOLS_UNREADABLE "symbols_unreadable" Warning Symbols "Symbol files that could not be read.";
+    SWITCHES_MISSED "context_switches_missed" DataLoss Analysis "Context switches whose old thread is not the one that was switched in before on that processor: switches in between are missing, and the run of the thread before has no known end.";
+    RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
 }

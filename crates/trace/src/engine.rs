@@ -202,6 +202,7 @@ pub fn analyse(
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
     };
+    pass.model.cpus.set_gaps(files, &timeline);
     let walk = Walk::new(files, &timeline);
     walk.judge_clocks(&mut pass.ledger);
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();

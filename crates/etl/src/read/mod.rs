@@ -8,6 +8,7 @@ mod ahead;
 pub mod anomalies;
 mod clock;
 mod file;
+mod gaps;
 mod heap;
 mod index;
 mod logfile;
@@ -18,6 +19,7 @@ mod walk;
 
 pub use clock::{Clock, ClockKind, filetime_to_text, filetime_to_unix_ns};
 pub use file::{EtlFile, OpenOptions, Segment};
+pub use gaps::Gap;
 pub use index::BufferEntry;
 pub use logfile::{LogFileHeader, TimeZone};
 pub use walk::{Timeline, Walk, WalkStats};

@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub patience: u64,
     /// Where findings go
-    #[arg(long, value_name = "DIR", default_value = "fuzz-findings")]
+    #[arg(long, value_name = "DIR", default_value = "target/fuzz-findings")]
     pub findings: PathBuf,
     /// Run a target on this file and nothing else; needs one --target
     #[arg(long, value_name = "FILE")]

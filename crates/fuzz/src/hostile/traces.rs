@@ -1,5 +1,6 @@
 //! Traces that are sound in every byte and ask for far more than they are worth.
 
+use super::Bomb;
 use crate::mutate::put;
 use etwhy_etl::Guid;
 use etwhy_etl::abi::buffer;
@@ -8,21 +9,8 @@ use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{ClassicHead, EventHead, RecordBuf, TraceSetup, TraceWriter, compress_xpress};
 use std::io::{Cursor, Result};
 
-/// A hostile trace.
-pub struct Bomb {
-    /// Its name.
-    pub name: &'static str,
-    /// What it tries.
-    pub about: &'static str,
-    /// Makes it.
-    ///
-    /// # Errors
-    /// None but those of a bug here: everything is written to memory.
-    pub make: fn() -> Result<Vec<u8>>,
-}
-
 /// All of them.
-pub static ALL: &[Bomb] = &[
+pub static TRACES: &[Bomb] = &[
     Bomb {
         name: "struct-in-struct",
         about: "a TRACE_EVENT_INFO whose structs hold all that follow, so that fields multiply at each level",

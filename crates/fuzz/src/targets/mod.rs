@@ -38,7 +38,7 @@ pub static ALL: &[Target] = &[
         run: trace::walk,
         seeds: seeds::traces,
         mutate: etl_mutate::several,
-        short: 60,
+        short: 80,
     },
     Target {
         name: "damage",
@@ -46,7 +46,7 @@ pub static ALL: &[Target] = &[
         run: damage::check,
         seeds: damage::seeds,
         mutate: damage::choose,
-        short: 60,
+        short: 300,
     },
     Target {
         name: "analyse",
@@ -54,7 +54,7 @@ pub static ALL: &[Target] = &[
         run: trace::analyse,
         seeds: seeds::traces,
         mutate: etl_mutate::several,
-        short: 100,
+        short: 200,
     },
     Target {
         name: "decompress",

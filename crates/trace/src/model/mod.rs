@@ -2,6 +2,7 @@
 //! analysis sees an event.
 
 pub mod clr;
+pub mod cpu;
 pub mod file_name;
 pub mod image;
 pub mod process;
@@ -29,6 +30,8 @@ pub struct Model {
     pub volumes: volume::Volumes,
     /// .NET methods by address.
     pub clr: clr::Methods,
+    /// Who runs on each processor.
+    pub cpus: cpu::Cpus,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -50,6 +53,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
+    Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
     Tracker { selects: stack::SELECTS, event: stack::event, for_stacks: true },
 ];
 

@@ -1,0 +1,290 @@
+//! Processors: which thread runs on each, and what interrupts it.
+//!
+//! Many kernel events (`SysCallEnter`, `DPC`, `ISR`, `ReadyThread`, page faults of the memory manager) carry no
+//! thread. They belong to whoever the last `CSwitch` put on their processor. Where buffers are missing the
+//! answer is *unknown* until the next switch; a guess would blame the wrong program.
+//!
+//! DPCs and ISRs are logged when they end, an inner one therefore before the one that it interrupted. What ends
+//! takes back all that began after it did: those lay inside.
+
+use crate::anomalies::{PAYLOAD_TOO_SHORT, RUNNING_FORGOTTEN, SWITCHES_MISSED};
+use crate::event::{Context, Event, Select, What};
+use etwhy_etl::read::{EtlFile, Timeline};
+
+const CSWITCH: u8 = 36;
+const DPC: u8 = 68;
+const THREADED_DPC: u8 = 66;
+const ISR: u8 = 67;
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::with(What::Kernel(5, CSWITCH), CSWITCH, &["NewThreadId", "OldThreadId"]),
+    Select::with(What::Kernel(0x0F, 66), THREADED_DPC, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 68), DPC, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 67), ISR, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 95), ISR, &["InitialTime"]),
+    Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
+];
+
+/// A thread on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Thread id; 0 is the processor's idle thread.
+    pub tid: u32,
+    /// Its instance.
+    pub utid: u32,
+    /// When it was switched in, ns.
+    pub since_ns: i64,
+    /// What [`Cpus::interrupted_ns`] was then.
+    pub interrupted_ns: i64,
+}
+
+/// A DPC or ISR that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interrupt {
+    /// When it began, ns.
+    pub start_ns: i64,
+    /// When it ended, ns.
+    pub end_ns: i64,
+    /// Time in DPCs and ISRs that interrupted it.
+    pub nested_ns: i64,
+    /// How many interrupted it directly.
+    pub nested: u32,
+}
+
+impl Interrupt {
+    /// From begin to end.
+    pub fn inclusive_ns(&self) -> i64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// Without what interrupted it.
+    pub fn exclusive_ns(&self) -> i64 {
+        self.inclusive_ns().saturating_sub(self.nested_ns).max(0)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    running: Option<Running>,
+    /// What the last switch replaced.
+    replaced: Option<Running>,
+    /// Interrupts that have ended and lie in none that has ended, the latest last.
+    ended: Vec<Interrupt>,
+    /// Time in interrupts that were taken off `ended`.
+    settled_ns: i64,
+    /// Time in those on it.
+    open_ns: i64,
+    last: Interrupt,
+    /// Ends of gaps, latest first.
+    gap_ends: Vec<i64>,
+}
+
+/// All processors.
+#[derive(Debug, Default)]
+pub struct Cpus {
+    list: Vec<Cpu>,
+    /// Stretches of time in which some processor lacks records: sorted, without overlap.
+    gaps: Vec<(i64, i64)>,
+    /// Context switches were seen.
+    pub switches: bool,
+}
+
+/// Inner interrupts that one processor may have under an outer one that has not ended yet. Real ones nest a few
+/// levels deep, but a long DPC may be interrupted very often; beyond this the oldest are settled.
+const MOST_ENDED: usize = 4096;
+
+impl Cpus {
+    /// Takes over where buffers may be missing.
+    pub(crate) fn set_gaps(&mut self, files: &[EtlFile], timeline: &Timeline) {
+        let mut all: Vec<(i64, i64)> = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let ns = |ticks: i64| match ticks {
+                i64::MIN | i64::MAX => ticks,
+                ticks => timeline.ticks_to_ns(number, ticks),
+            };
+            for gap in file.gaps() {
+                let (from, to) = (ns(gap.from_ticks), ns(gap.to_ticks));
+                all.push((from, to));
+                if let Some(cpu) = self.cpu(gap.cpu) {
+                    cpu.gap_ends.push(to);
+                }
+            }
+        }
+        for cpu in &mut self.list {
+            cpu.gap_ends.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        all.sort_unstable();
+        for (from, to) in all {
+            match self.gaps.last_mut() {
+                Some(last) if last.1 >= from => last.1 = last.1.max(to),
+                _ => self.gaps.push((from, to)),
+            }
+        }
+    }
+
+    fn cpu(&mut self, cpu: u16) -> Option<&mut Cpu> {
+        let index = usize::from(cpu);
+        if self.list.len() <= index {
+            self.list.resize_with(index + 1, Cpu::default);
+        }
+        self.list.get_mut(index)
+    }
+
+    /// Who runs on `cpu` at `ns`, the time of the event that is being looked at; `None` if nothing tells.
+    #[inline]
+    pub fn running(&self, cpu: u16, ns: i64) -> Option<Running> {
+        let cpu = self.list.get(usize::from(cpu))?;
+        // The first event behind a gap must not see who ran before it.
+        if cpu.gap_ends.last().is_some_and(|&end| end <= ns) {
+            return None;
+        }
+        cpu.running
+    }
+
+    /// Whom the last context switch on `cpu` replaced; `None` if that was not known.
+    pub fn replaced(&self, cpu: u16) -> Option<Running> {
+        self.list.get(usize::from(cpu))?.replaced
+    }
+
+    /// The DPC or ISR on `cpu` that ended last: the one of the event that is being looked at.
+    pub fn last_interrupt(&self, cpu: u16) -> Interrupt {
+        self.list.get(usize::from(cpu)).map_or(Interrupt::default(), |c| c.last)
+    }
+
+    /// Time that DPCs (threaded ones not counted: they run in threads) and ISRs have taken on `cpu` so far.
+    pub fn interrupted_ns(&self, cpu: u16) -> i64 {
+        self.list.get(usize::from(cpu)).map_or(0, |c| c.settled_ns.saturating_add(c.open_ns))
+    }
+
+    /// Whether records of any processor may be missing between two moments: what began before may have ended
+    /// and begun again unseen.
+    pub fn doubtful(&self, from_ns: i64, to_ns: i64) -> bool {
+        let first = self.gaps.partition_point(|gap| gap.1 < from_ns);
+        self.gaps.get(first).is_some_and(|gap| gap.0 <= to_ns)
+    }
+
+    /// Whether `utid` has been on `cpu` without a break from `from_ns` to `ns`, the time of the event that is
+    /// being looked at.
+    pub fn stayed(&self, cpu: u16, utid: u32, from_ns: i64, ns: i64) -> bool {
+        self.running(cpu, ns).is_some_and(|r| r.utid == utid && r.since_ns <= from_ns)
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let number = event.record.cpu;
+    let ns = event.ns;
+    if event.tag == CSWITCH {
+        let (Some(new), Some(old)) = (event.u64(0), event.u64(1)) else {
+            cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+            return;
+        };
+        let (new, old) = (new as u32, old as u32);
+        let utid = cx.model.thread(new, (new == 0).then_some(0), ns);
+        cx.model.cpus.switches = true;
+        let Some(cpu) = cx.model.cpus.cpu(number) else { return };
+        let mut forgot = 0;
+        while cpu.gap_ends.last().is_some_and(|&end| end <= ns) {
+            cpu.gap_ends.pop();
+            forgot += 1;
+            cpu.running = None;
+        }
+        let missed = cpu.running.is_some_and(|r| r.tid != old);
+        cpu.replaced = cpu.running.filter(|_| !missed);
+        // A DPC that spans a switch does not exist; what has ended lies before it.
+        cpu.settle();
+        cpu.running = Some(Running { tid: new, utid, since_ns: ns, interrupted_ns: cpu.settled_ns });
+        cx.ledger.count(&RUNNING_FORGOTTEN, forgot);
+        cx.ledger.count(&SWITCHES_MISSED, u64::from(missed));
+        return;
+    }
+    let Some(initial) = event.i64(0) else {
+        cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+        return;
+    };
+    let ticks = event.record.ticks.saturating_sub(initial);
+    let span = cx.timeline.span_ns(event.record.file, ticks).max(0);
+    let start_ns = ns.saturating_sub(span);
+    if let Some(cpu) = cx.model.cpus.cpu(number) {
+        cpu.end_interrupt(start_ns, ns, event.tag == THREADED_DPC);
+    }
+}
+
+impl Cpu {
+    fn end_interrupt(&mut self, start_ns: i64, end_ns: i64, threaded: bool) {
+        let mut interrupt = Interrupt { start_ns, end_ns, nested_ns: 0, nested: 0 };
+        while let Some(inner) =
+            self.ended.pop_if(|inner| inner.start_ns >= start_ns && inner.end_ns <= end_ns)
+        {
+            interrupt.nested_ns = interrupt.nested_ns.saturating_add(inner.inclusive_ns());
+            interrupt.nested = interrupt.nested.saturating_add(1);
+            self.open_ns = self.open_ns.saturating_sub(inner.inclusive_ns());
+            if threaded {
+                self.settled_ns = self.settled_ns.saturating_add(inner.inclusive_ns());
+            }
+        }
+        self.last = interrupt;
+        if threaded {
+            // It runs in a thread of its own at passive level; only what interrupted it is interrupt time.
+            return;
+        }
+        if self.ended.len() >= MOST_ENDED {
+            self.settle();
+        }
+        self.open_ns = self.open_ns.saturating_add(interrupt.inclusive_ns());
+        self.ended.push(interrupt);
+    }
+
+    fn settle(&mut self) {
+        self.ended.clear();
+        self.settled_ns = self.settled_ns.saturating_add(std::mem::take(&mut self.open_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_interrupts_are_not_the_outer_ones() {
+        let mut cpu = Cpu::default();
+        cpu.end_interrupt(12, 14, false);
+        cpu.end_interrupt(15, 16, false);
+        assert_eq!(cpu.open_ns, 3);
+        cpu.end_interrupt(10, 20, false);
+        assert_eq!((cpu.last.inclusive_ns(), cpu.last.exclusive_ns(), cpu.last.nested), (10, 7, 2));
+        assert_eq!(cpu.open_ns, 10);
+        cpu.end_interrupt(25, 26, false);
+        assert_eq!((cpu.last.nested, cpu.open_ns), (0, 11));
+    }
+
+    #[test]
+    fn an_interrupt_in_an_interrupt_in_an_interrupt_is_taken_off_once() {
+        let mut cpu = Cpu::default();
+        cpu.end_interrupt(13, 14, false);
+        cpu.end_interrupt(12, 16, false);
+        assert_eq!(cpu.last.exclusive_ns(), 3);
+        cpu.end_interrupt(10, 20, false);
+        assert_eq!((cpu.last.exclusive_ns(), cpu.last.nested), (6, 1));
+    }
+
+    #[test]
+    fn a_threaded_dpc_is_no_interrupt_but_what_interrupts_it_is() {
+        let mut cpu = Cpu::default();
+        cpu.end_interrupt(12, 14, false);
+        cpu.end_interrupt(10, 20, true);
+        assert_eq!(cpu.last.exclusive_ns(), 8);
+        assert_eq!(cpu.settled_ns + cpu.open_ns, 2);
+    }
+
+    #[test]
+    fn time_around_gaps_is_doubtful() {
+        let cpus = Cpus { gaps: vec![(10, 20), (40, i64::MAX)], ..Cpus::default() };
+        assert!(!cpus.doubtful(0, 9));
+        assert!(cpus.doubtful(0, 10) && cpus.doubtful(15, 16) && cpus.doubtful(20, 30));
+        assert!(!cpus.doubtful(21, 39));
+        assert!(cpus.doubtful(50, 60));
+    }
+}
