@@ -97,7 +97,25 @@ impl<R: Row> TableBuilder<R> {
         mut remap: impl FnMut(Option<i32>) -> Option<i32>,
     ) -> Result<()> {
         self.close_chunk();
-        self.chunks.remap_i32(column, &mut remap)
+        self.chunks.remap(column, ColumnType::I32, &mut remap)
+    }
+
+    /// Replaces every cell of a text column by what `remap` makes of the number in it.
+    ///
+    /// For texts that are known only at the end of the pass: the rows hold [`Sym::provisional`](crate::Sym::provisional)
+    /// numbers until then.
+    ///
+    /// # Errors
+    /// If there is no such column or it holds no repeating text. A null in a column that is declared without
+    /// becomes an error of [`TableBuilder::finish`].
+    pub fn remap_text(
+        &mut self,
+        column: &str,
+        mut remap: impl FnMut(Option<u32>) -> Option<crate::Sym>,
+    ) -> Result<()> {
+        self.close_chunk();
+        let mut remap = |n: Option<i32>| remap(n.map(|n| n as u32)).map(|sym| sym.0 as i32);
+        self.chunks.remap(column, ColumnType::Text, &mut remap)
     }
 
     /// The finished table. `texts` is the frozen pool that the row's [`Sym`](crate::Sym)s came from.
@@ -157,21 +175,26 @@ impl Chunks {
         }
     }
 
-    fn remap_i32(&mut self, column: &str, remap: &mut dyn FnMut(Option<i32>) -> Option<i32>) -> Result<()> {
+    fn remap(
+        &mut self,
+        column: &str,
+        needed: ColumnType,
+        remap: &mut dyn FnMut(Option<i32>) -> Option<i32>,
+    ) -> Result<()> {
         let table = self.spec.name.to_string();
         let Some(index) = self.spec.column_index(column) else {
             return Err(TableError::NoColumn { table, column: column.to_owned() });
         };
         let had = self.spec.columns.get(index).map_or(ColumnType::Bool, |c| c.ty);
-        if had != ColumnType::I32 {
+        if had != needed {
             let column = column.to_owned();
-            return Err(TableError::WrongType { table, column, needed: "i32", had: had.name() });
+            return Err(TableError::WrongType { table, column, needed: needed.name(), had: had.name() });
         }
         for (at, chunk) in self.chunks.iter_mut().enumerate() {
             let Some(cells) = chunk.columns.get_mut(index) else { continue };
             // Taken out so that the numbers can change in place.
             let old = std::mem::replace(cells, ColumnChunk::empty());
-            if let Some(new) = old.remap_i32(remap) {
+            if let Some(new) = old.remap(remap) {
                 *cells = new;
             }
             if at < self.spilled {

@@ -114,9 +114,13 @@ impl ColumnChunk {
         })
     }
 
-    /// Replaces each number; `None` if this is no `I32` column.
-    pub(crate) fn remap_i32(self, remap: &mut dyn FnMut(Option<i32>) -> Option<i32>) -> Option<ColumnChunk> {
-        let Data::I32(values) = self.data else { return None };
+    /// Replaces each number, or number of a text; `None` if the column holds neither.
+    pub(crate) fn remap(self, remap: &mut dyn FnMut(Option<i32>) -> Option<i32>) -> Option<ColumnChunk> {
+        let (values, wrap): (_, fn(ScalarBuffer<i32>) -> Data) = match self.data {
+            Data::I32(values) => (values, Data::I32),
+            Data::Text(values) => (values, Data::Text),
+            _ => return None,
+        };
         let mut values = Vec::<i32>::from(values);
         let mut nulls = NullBufferBuilder::new(self.rows);
         for (row, value) in values.iter_mut().enumerate() {
@@ -125,7 +129,7 @@ impl ColumnChunk {
             nulls.append(new.is_some());
             *value = new.unwrap_or(0);
         }
-        Some(ColumnChunk { rows: self.rows, nulls: nulls.finish(), data: Data::I32(values.into()) })
+        Some(ColumnChunk { rows: self.rows, nulls: nulls.finish(), data: wrap(values.into()) })
     }
 }
 

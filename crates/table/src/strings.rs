@@ -16,6 +16,12 @@ pub struct Sym(pub u32);
 impl Sym {
     /// The empty text, which stands first in every pool.
     pub const EMPTY: Sym = Sym(0);
+
+    /// Stands for a text that is known at the end of the pass: [`TableBuilder::remap_text`](crate::TableBuilder::remap_text)
+    /// must exchange it before the table is finished.
+    pub const fn provisional(number: u32) -> Sym {
+        Sym(number)
+    }
 }
 
 /// Arrow's `Utf8` addresses its bytes with `i32`, and so the pool ends at 2 GiB, less a little room for

@@ -88,6 +88,32 @@ impl Finish<'_> {
 }
 
 impl Finish<'_> {
+    /// Exchanges the numbers of places in a frame column for those of frames.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn frames_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
+        rows.remap_i32(column, |place| Some(self.resolved.frame_of_place(place? as u32)?.0 as i32))
+    }
+
+    /// Exchanges the numbers of places in a text column for their `module!function`.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn routines_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
+        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.label))
+    }
+
+    /// Exchanges the numbers of places in a text column for the names of their modules.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn modules_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
+        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.module))
+    }
+}
+
+impl Finish<'_> {
     /// Exchanges the thread numbers in a process column for the processes of these threads, which may have
     /// been named only after the event.
     ///

@@ -181,6 +181,15 @@ impl Context<'_> {
         Some(self.model.processes.at(pid, event.ns))
     }
 
+    /// The number of a routine's address. Rows keep it, as [`Sym::provisional`] or in a frame column, until
+    /// [`Finish`](crate::engine::Finish) exchanges it. `upid` matters for addresses of user mode only.
+    #[inline]
+    pub fn place(&mut self, upid: Option<u32>, address: u64) -> u32 {
+        let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
+        let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
+        self.model.places.number(crate::model::place::Place { upid, epoch, address })
+    }
+
     /// Asks for the stack of the event: the ticket goes into a stack column and is exchanged for the
     /// stack's number at the end of the pass. `tid` is the thread that the stack record will name, `utid`
     /// its instance.

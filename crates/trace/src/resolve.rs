@@ -107,6 +107,8 @@ pub struct Resolved {
     /// Distinct stacks; the stack number is the index.
     pub stacks: Vec<DistinctStack>,
     of_ticket: Vec<i32>,
+    /// Frame of each place.
+    of_place: Vec<u32>,
     /// Where each stack's frames start in `stack_frames`, one more for the end.
     starts: Vec<u64>,
     stack_frames: Vec<u32>,
@@ -229,11 +231,22 @@ impl Resolved {
             }
             starts.push(stack_frames.len() as u64);
         }
+        let of_place = model
+            .places
+            .all()
+            .iter()
+            .map(|place| {
+                let (upid, epoch) = (place.upid, place.epoch);
+                let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
+                frames.frame(&none, place.address, false)
+            })
+            .collect();
         frames.ledger.count(&FRAMES_WITHOUT_IMAGE, frames.without_image);
         Resolved {
             frames: frames.frames,
             stacks: finished.stacks,
             of_ticket: finished.of_ticket,
+            of_place,
             starts,
             stack_frames,
         }
@@ -244,6 +257,13 @@ impl Resolved {
     pub fn stack_of_ticket(&self, ticket: i32) -> Option<i32> {
         let stack = usize::try_from(ticket).ok().and_then(|t| self.of_ticket.get(t)).copied()?;
         (stack >= 0).then_some(stack)
+    }
+
+    /// The frame of a place in code, with its number.
+    #[inline]
+    pub fn frame_of_place(&self, place: u32) -> Option<(u32, &Frame)> {
+        let number = *self.of_place.get(place as usize)?;
+        Some((number, self.frames.get(number as usize)?))
     }
 
     /// Frames of a stack, innermost first.

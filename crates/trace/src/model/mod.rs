@@ -5,6 +5,7 @@ pub mod clr;
 pub mod cpu;
 pub mod file_name;
 pub mod image;
+pub mod place;
 pub mod process;
 pub mod stack;
 pub mod system;
@@ -22,6 +23,8 @@ pub struct Model {
     pub threads: thread::Threads,
     /// Images per process, and drivers.
     pub images: image::Images,
+    /// Addresses of routines.
+    pub places: place::Places,
     /// Stacks and their keys.
     pub stacks: stack::Stacks,
     /// Names of files by key.
