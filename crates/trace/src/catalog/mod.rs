@@ -5,12 +5,16 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod cswitch;
 pub mod disk_io;
+pub mod dpc;
 pub mod event;
 pub mod event_type;
 pub mod file;
 pub mod hard_fault;
 pub mod image;
+pub mod interrupt_cost;
+pub mod isr;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
@@ -19,6 +23,7 @@ pub mod process;
 pub mod sample;
 pub mod stack;
 pub mod thread;
+pub mod thread_time;
 pub mod trace;
 
 use crate::engine::AnalysisSpec;
@@ -30,12 +35,16 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &cswitch::SPEC,
     &disk_io::SPEC,
+    &dpc::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
+    &interrupt_cost::SPEC,
+    &isr::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
@@ -44,5 +53,6 @@ pub static ALL: &[&AnalysisSpec] = &[
     &sample::SPEC,
     &stack::SPEC,
     &thread::SPEC,
+    &thread_time::SPEC,
     &trace::SPEC,
 ];
