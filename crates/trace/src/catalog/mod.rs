@@ -5,6 +5,7 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod cpu_time;
 pub mod cswitch;
 pub mod disk_io;
 pub mod dpc;
@@ -25,6 +26,7 @@ pub mod stack;
 pub mod thread;
 pub mod thread_time;
 pub mod trace;
+pub mod wait_cost;
 
 use crate::engine::AnalysisSpec;
 
@@ -35,6 +37,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &cpu_time::SPEC,
     &cswitch::SPEC,
     &disk_io::SPEC,
     &dpc::SPEC,
@@ -55,4 +58,5 @@ pub static ALL: &[&AnalysisSpec] = &[
     &thread::SPEC,
     &thread_time::SPEC,
     &trace::SPEC,
+    &wait_cost::SPEC,
 ];

@@ -19,7 +19,7 @@ pub(crate) const SELECTS: &[Select] = &[
 ];
 
 /// `KTHREAD_STATE`: waiting.
-const WAITING: u8 = 5;
+pub(crate) const WAITING: u8 = 5;
 /// `KTHREAD_STATE`: terminated.
 const TERMINATED: u8 = 4;
 /// `ReadyThread` flag: the thread was readied in a DPC, and so by nobody in particular.
