@@ -6,6 +6,7 @@ pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
 pub mod cpu_time;
+pub mod critical_path;
 pub mod cswitch;
 pub mod disk_io;
 pub mod dpc;
@@ -23,6 +24,7 @@ pub mod network;
 pub mod process;
 pub mod sample;
 pub mod stack;
+pub mod stack_cost;
 pub mod thread;
 pub mod thread_time;
 pub mod trace;
@@ -38,6 +40,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_jit::SPEC,
     &clr_method::SPEC,
     &cpu_time::SPEC,
+    &critical_path::SPEC,
     &cswitch::SPEC,
     &disk_io::SPEC,
     &dpc::SPEC,
@@ -55,6 +58,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &process::SPEC,
     &sample::SPEC,
     &stack::SPEC,
+    &stack_cost::SPEC,
     &thread::SPEC,
     &thread_time::SPEC,
     &trace::SPEC,
