@@ -228,7 +228,10 @@ pub fn analyse(
         None => !spec.on_demand,
     };
     // Stacks are those of the events that other analyses look at.
-    let all_stacks = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
+    // A large table that is asked for by name brings its own.
+    let large = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.on_demand);
+    let all_stacks =
+        !large && catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
     let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
         .iter()
         .copied()
