@@ -17,4 +17,7 @@ etwhy_etl::define_anomalies! {
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    SYSCALLS_WITHOUT_SWITCHES "syscalls_without_context_switches" DataLoss Recording "System calls were recorded without context switches. These events do not name their thread, so that nobody can say how long a call took; who made it is known only where its stack was recorded. Record CSWITCH too.";
+    SYSCALLS_UNATTRIBUTED "syscalls_unattributed" DataLoss Analysis "Events of system calls on processors of which it is not known who ran there (no context switches, buffers missing, or before the first context switch): begun calls are kept without thread and duration, ends are dropped.";
+    SYSCALLS_UNPAIRED "syscalls_unpaired" DataLoss Analysis "System calls during which buffers are missing, or that their thread cannot all be inside of: their end is not known, and no duration is given.";
 }

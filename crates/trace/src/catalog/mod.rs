@@ -18,6 +18,7 @@ pub mod network;
 pub mod process;
 pub mod sample;
 pub mod stack;
+pub mod syscall;
 pub mod thread;
 pub mod trace;
 
@@ -43,6 +44,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &process::SPEC,
     &sample::SPEC,
     &stack::SPEC,
+    &syscall::SPEC,
     &thread::SPEC,
     &trace::SPEC,
 ];
