@@ -3,6 +3,7 @@
 pub mod clr;
 pub mod cpu;
 pub mod disk;
+pub mod strace;
 
 use etwhy_table::{ColumnView, Database, Table};
 
