@@ -142,7 +142,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
 /// said already.
-fn ledger_hints(analysed: &Analysed) -> Vec<String> {
+pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
     let entries = analysed.output.ledger.entries();
     entries
         .filter(|e| e.anomaly.severity == Severity::DataLoss && !crate::exit::is_missing(e.anomaly))
@@ -258,7 +258,7 @@ fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
 }
 
 /// A moment such as `1.5s` or `200ms`, seconds without a unit.
-fn moment(text: &str) -> anyhow::Result<i64> {
+pub(super) fn moment(text: &str) -> anyhow::Result<i64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let number: f64 =
         digits.trim().parse().with_context(|| format!("`{text}` is no time; try 1.5s or 200ms"))?;
@@ -398,7 +398,7 @@ impl Lookup<'_> {
 
 /// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
 /// and with its id in brackets.
-fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
+pub(super) fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
     let items: Vec<(bool, Pattern, Option<i64>)> = filter
         .split(';')
         .map(str::trim)
