@@ -97,7 +97,9 @@ fn calls(output: &Output) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
         .collect()
 }
 
-fn is(list: &[(i64, i64, i64, i64, i64, i64, i64, &str)]) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
+fn is(
+    list: &[(i64, i64, i64, i64, i64, i64, i64, &str)],
+) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
     list.iter().map(|&(a, b, c, d, e, f, g, h)| (a, b, c, d, e, f, g, h.to_owned())).collect()
 }
 
@@ -190,14 +192,14 @@ fn without_context_switches_nothing_is_paired() {
     assert_eq!(
         calls(&output),
         is(&[
-            (-1, 0xA, 20, -1, -1, -1, -1, "unknown"),
             (100, 0xB, 40, -1, -1, -1, -1, "unknown"),
+            (-1, 0xA, 20, -1, -1, -1, -1, "unknown"),
             (200, 0xC, 60, -1, -1, -1, -1, "unknown"),
         ])
     );
     let table = table(&output, "syscall");
-    assert!(number(table, 0, "stack_id").is_none() && number(table, 1, "stack_id").is_some());
-    assert_eq!(number(table, 1, "upid").map(|u| u >= 0), Some(true));
+    assert!(number(table, 1, "stack_id").is_none() && number(table, 0, "stack_id").is_some());
+    assert_eq!(number(table, 0, "upid").map(|u| u >= 0), Some(true));
     assert_eq!(ledger_count(&output, "syscalls_unattributed"), 3);
     assert_eq!(ledger_count(&output, "syscalls_without_context_switches"), 1);
 }
@@ -217,10 +219,7 @@ fn stacks_tell_the_thread_before_the_first_switch_of_a_processor() {
     let output = s.analyse();
     assert_eq!(
         calls(&output),
-        is(&[
-            (100, 0xA, 20, 30, 10, 0, 0, "returned"),
-            (100, 0xB, 40, 65, 15, 10, 0, "returned"),
-        ])
+        is(&[(100, 0xA, 20, 30, 10, 0, 0, "returned"), (100, 0xB, 40, 65, 15, 10, 0, "returned"),])
     );
     assert_eq!(ledger_count(&output, "syscalls_unattributed"), 0);
 }
@@ -255,8 +254,8 @@ fn missing_buffers_break_pairs_unless_the_thread_stayed() {
             (100, 0xA, 20, 101, 81, 0, 0, "returned"),
             (200, 0xB, 21, -1, -1, -1, -1, "unknown"),
             (200, 0xD, 125, 130, 5, 0, 0, "returned"),
-            (-1, 0xE, 100, -1, -1, -1, -1, "unknown"),
             (300, 0xC, 22, -1, -1, -1, -1, "unknown"),
+            (-1, 0xE, 100, -1, -1, -1, -1, "unknown"),
         ])
     );
     assert_eq!(ledger_count(&output, "syscalls_unpaired"), 2);

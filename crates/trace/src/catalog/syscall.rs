@@ -32,6 +32,7 @@ use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
+use std::collections::BTreeMap;
 
 define_table! {
     /// System calls.
@@ -108,6 +109,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             threads: HashMap::default(),
             cpus: Vec::new(),
             services: HashMap::default(),
+            late: BTreeMap::new(),
         })
     },
 };
@@ -167,7 +169,12 @@ struct Syscalls {
     threads: HashMap<u32, ThreadCalls>,
     cpus: Vec<Cpu>,
     services: HashMap<u64, Service>,
+    /// Calls of unknown threads whose stack did not come at once, by ticks and processor.
+    late: BTreeMap<(i64, u16), Call>,
 }
+
+/// Calls that wait for a late stack. User halves come up to hundreds of milliseconds late.
+const MOST_LATE: usize = 1 << 16;
 
 impl Analysis for Syscalls {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
@@ -185,10 +192,11 @@ impl Analysis for Syscalls {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let pending: Vec<Call> = self.cpus.iter_mut().filter_map(|c| c.pending.take()).map(|p| p.0).collect();
-        end.ledger.count(&SYSCALLS_UNATTRIBUTED, pending.len() as u64);
-        for call in pending {
-            self.rows.open(end.strings, None, &call, Outcome::Unknown, None);
+        let pending = self.cpus.iter_mut().filter_map(|c| c.pending.take()).map(|p| p.0);
+        let unknown: Vec<Call> = self.late.into_values().chain(pending).collect();
+        end.ledger.count(&SYSCALLS_UNATTRIBUTED, unknown.len() as u64);
+        for call in &unknown {
+            self.rows.open(end.strings, None, call, Outcome::Unknown, None);
         }
         let switches = end.model.cpus.switches;
         let mut threads: Vec<(u32, ThreadCalls)> = std::mem::take(&mut self.threads).into_iter().collect();
@@ -326,13 +334,14 @@ impl Syscalls {
     /// A stack record names the thread of the event at `ticks`.
     fn stack(&mut self, event: &Event<'_>, ticks: i64, cx: &mut Context<'_>) {
         let number = event.record.cpu;
-        let Some((call, of, interrupted_ns)) = self.cpus.get(usize::from(number)).and_then(|c| c.pending)
-        else {
+        let tid = event.u64(1).map(|tid| tid as u32).filter(|&tid| tid != 0 && tid != u32::MAX);
+        let Some((tid, utid)) = tid.and_then(|tid| Some((tid, cx.model.threads.current(tid)?))) else {
             return;
         };
-        let tid = event.u64(1).map(|tid| tid as u32).filter(|&tid| tid != 0 && tid != u32::MAX);
-        let utid = tid.and_then(|tid| cx.model.threads.current(tid));
-        let (Some(tid), Some(utid), true) = (tid, utid, of == ticks) else { return };
+        let pending = self.cpus.get(usize::from(number)).and_then(|c| c.pending);
+        let Some((call, _, interrupted_ns)) = pending.filter(|(_, of, _)| *of == ticks) else {
+            return self.late_stack(ticks, utid, cx);
+        };
         if let Some(cpu) = self.cpu(number) {
             *cpu = Cpu { pending: None, told: Some((tid, utid, call.start_ns)) };
         }
@@ -351,11 +360,25 @@ impl Syscalls {
         (cpus.switches && !cpus.doubtful(told.2, event.ns)).then_some((told.0, told.1))
     }
 
-    /// The call that waits for its stack record will get none.
+    /// The stack record of the call that waits for it did not come at once: it can still name the thread, but
+    /// the thread may be elsewhere by then.
     fn drop_pending(&mut self, number: u16, cx: &mut Context<'_>) {
-        if let Some((call, ..)) = self.cpu(number).and_then(|cpu| cpu.pending.take()) {
+        let Some((call, ticks, _)) = self.cpu(number).and_then(|cpu| cpu.pending.take()) else { return };
+        let twin = self.late.insert((ticks, number), call);
+        let oldest = (self.late.len() > MOST_LATE).then(|| self.late.pop_first()).flatten();
+        for call in twin.into_iter().chain(oldest.map(|(_, call)| call)) {
             cx.ledger.count(&SYSCALLS_UNATTRIBUTED, 1);
             self.rows.open(cx.strings, None, &call, Outcome::Unknown, None);
+        }
+    }
+
+    /// The stack of a call that has waited for it.
+    fn late_stack(&mut self, ticks: i64, utid: u32, cx: &mut Context<'_>) {
+        let mut these = self.late.range((ticks, 0)..=(ticks, u16::MAX)).map(|(key, _)| *key);
+        // Two processors, one tick: the record does not say which of them it means.
+        let (Some(key), None) = (these.next(), these.next()) else { return };
+        if let Some(call) = self.late.remove(&key) {
+            self.rows.open(cx.strings, Some(utid), &call, Outcome::Unknown, None);
         }
     }
 
