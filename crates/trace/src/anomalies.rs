@@ -18,4 +18,7 @@ etwhy_etl::define_anomalies! {
     WAITS_ACROSS_LOSS "waits_across_loss" DataLoss Analysis "Waits during which buffers may be missing: the thread may have run in between, and so their length is left open.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    SYSCALLS_WITHOUT_SWITCHES "syscalls_without_context_switches" DataLoss Recording "System calls were recorded without context switches. These events do not name their thread, so that nobody can say how long a call took; who made it is known only where its stack was recorded. Record CSWITCH too.";
+    SYSCALLS_UNATTRIBUTED "syscalls_unattributed" DataLoss Analysis "Events of system calls on processors of which it is not known who ran there (no context switches, buffers missing, or before the first context switch): begun calls are kept without thread and duration, ends are dropped.";
+    SYSCALLS_UNPAIRED "syscalls_unpaired" DataLoss Analysis "System calls during which buffers are missing, or that their thread cannot all be inside of: their end is not known, and no duration is given.";
 }

@@ -257,6 +257,7 @@ pub fn analyse(
         types: EventTypes::new(),
         states: Vec::new(),
         decoder: options.decoder,
+        symbols: Symbols::new(&options.symbols),
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
@@ -277,7 +278,7 @@ pub fn analyse(
         pass.record(record, key);
     });
     pass.ledger.merge(&walk_ledger);
-    pass.finish(files, stats, &options.symbols)
+    pass.finish(files, stats)
 }
 
 struct Pass<'p> {
@@ -291,6 +292,7 @@ struct Pass<'p> {
     types: EventTypes,
     states: Vec<TypeState>,
     decoder: Decoder,
+    symbols: Symbols,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
@@ -337,6 +339,7 @@ impl Pass<'_> {
                 strings: &mut self.strings,
                 timeline: self.timeline,
                 ledger: &mut self.ledger,
+                symbols: &mut self.symbols,
             };
             let handler = usize::from(binding.handler);
             if binding.tracker {
@@ -349,22 +352,16 @@ impl Pass<'_> {
         }
     }
 
-    fn finish(
-        mut self,
-        files: &[EtlFile],
-        stats: WalkStats,
-        symbols: &[PathBuf],
-    ) -> etwhy_table::Result<Output> {
+    fn finish(mut self, files: &[EtlFile], stats: WalkStats) -> etwhy_table::Result<Output> {
         let finished = if self.stacks {
             self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.ledger)
         } else {
             Default::default()
         };
-        let mut symbols = Symbols::new(symbols);
         let resolved = Resolved::new(
             &self.model,
             finished,
-            &mut symbols,
+            &mut self.symbols,
             &mut self.strings,
             &mut self.ledger,
             stats.bytes,

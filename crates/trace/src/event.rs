@@ -1,6 +1,7 @@
 //! What handlers see of an event, and how they say which events they want.
 
 use crate::model::Model;
+use crate::resolve::Symbols;
 use etwhy_decode::Value;
 use etwhy_decode::kernel::Slot;
 use etwhy_decode::read::{Decoded, read};
@@ -155,6 +156,7 @@ pub struct Context<'c> {
     pub timeline: &'c Timeline,
     /// Where anomalies are counted.
     pub ledger: &'c mut Ledger,
+    pub(crate) symbols: &'c mut Symbols,
 }
 
 impl Context<'_> {
@@ -188,6 +190,13 @@ impl Context<'_> {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
         self.model.places.number(crate::model::place::Place { upid, epoch, address })
+    }
+
+    /// Module and function at an address of the kernel, as far as images and symbols are known at this moment
+    /// of the pass. Names in rows are resolved at its end ([`Context::place`]); this is for analyses that must
+    /// know now what is called.
+    pub fn kernel_routine(&mut self, address: u64) -> Option<(&str, Option<String>)> {
+        self.symbols.kernel_routine(address, self.model, self.strings, self.ledger)
     }
 
     /// Asks for the stack of the event: the ticket goes into a stack column and is exchanged for the

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anomalies;
+mod calls;
 pub mod catalog;
 pub mod engine;
 pub mod event;

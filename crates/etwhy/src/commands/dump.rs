@@ -143,7 +143,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
 /// said already.
-fn ledger_hints(analysed: &Analysed) -> Vec<String> {
+pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
     let entries = analysed.output.ledger.entries();
     entries
         .filter(|e| e.anomaly.severity == Severity::DataLoss && !crate::exit::is_missing(e.anomaly))
@@ -370,7 +370,7 @@ fn wanted_rows<'t>(
 
 /// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
 /// and with its id in brackets.
-fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
+pub(super) fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
     let items: Vec<(bool, Pattern, Option<i64>)> = filter
         .split(';')
         .map(str::trim)

@@ -3,11 +3,18 @@
 mod dump;
 mod info;
 mod path;
+mod strace;
 mod synth;
 mod why;
 
 use crate::command::Command;
 
 /// All commands, by file name.
-pub static ALL: &[&Command] =
-    &[&dump::COMMAND, &info::COMMAND, &path::COMMAND, &synth::COMMAND, &why::COMMAND];
+pub static ALL: &[&Command] = &[
+    &dump::COMMAND,
+    &info::COMMAND,
+    &path::COMMAND,
+    &strace::COMMAND,
+    &synth::COMMAND,
+    &why::COMMAND,
+];

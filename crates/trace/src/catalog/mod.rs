@@ -25,6 +25,7 @@ pub mod process;
 pub mod sample;
 pub mod stack;
 pub mod stack_cost;
+pub mod syscall;
 pub mod thread;
 pub mod thread_time;
 pub mod trace;
@@ -59,6 +60,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &sample::SPEC,
     &stack::SPEC,
     &stack_cost::SPEC,
+    &syscall::SPEC,
     &thread::SPEC,
     &thread_time::SPEC,
     &trace::SPEC,
