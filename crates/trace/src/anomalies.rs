@@ -17,4 +17,12 @@ etwhy_etl::define_anomalies! {
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    FILE_OBJECTS_FORGOTTEN "file_objects_forgotten" DataLoss Analysis "File objects that were opened and never closed, beyond what can be open at once: operations on them are named by key only.";
+    FILE_OPERATIONS_UNFINISHED "file_operations_without_end" Info Analysis "File operations whose end was not recorded (still under way at the end, ends not recorded at all, or lost): their duration, status and bytes are unknown.";
+    FILE_ENDS_UNMATCHED "file_ends_without_operation" Info Analysis "Ends of file operations that began before the trace, or whose begin was not recorded: not shown.";
+    FILE_PAIRS_DOUBTFUL "file_operations_across_gaps" DataLoss Analysis "File operations whose begin and end lie on both sides of missing buffers: the end may be that of another one, so their duration is unknown.";
+    FILE_OPERATIONS_BEYOND_LIMIT "file_operations_beyond_limit" DataLoss Analysis "File operations under way beyond what a machine can have at once: shown as unfinished.";
+    DISK_REQUESTS_FORGOTTEN "disk_requests_forgotten" DataLoss Analysis "Disk requests that were issued and never completed, beyond what can be under way at once: later ones lack their stack and queue depth.";
+    FILTER_STARTS_FORGOTTEN "filter_starts_forgotten" DataLoss Analysis "Callbacks of file system filters that began and never ended, beyond what can be under way at once: failed ones lack their duration.";
+    REGISTRY_KEYS_UNNAMED "registry_keys_unnamed" DataLoss Analysis "Registry keys that operations use and nobody names (no rundown at the end, or lost): shown as [unknown] with what the operation adds.";
 }

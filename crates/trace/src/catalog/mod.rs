@@ -9,6 +9,7 @@ pub mod disk_io;
 pub mod event;
 pub mod event_type;
 pub mod file;
+pub mod file_io;
 pub mod hard_fault;
 pub mod image;
 pub mod ledger;
@@ -34,6 +35,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
+    &file_io::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
     &ledger::SPEC,
