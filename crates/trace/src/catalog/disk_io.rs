@@ -145,12 +145,12 @@ impl DiskIo {
             cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
             return;
         };
-        let header = event.tid_pid();
-        let tid = event.u64(1).map(|t| t as u32).filter(|&t| t != u32::MAX).or(header.map(|(tid, _)| tid));
-        let pid = header.filter(|(t, _)| Some(*t) == tid).map(|(_, pid)| pid);
-        let utid = tid.map(|tid| cx.model.thread(tid, pid, event.ns));
-        // The stack record names the thread that logged the event, which is the header's.
-        let stack = cx.stack_ticket(event, header.map(|(tid, _)| tid).or(tid), utid);
+        // The stack is that of the thread that logged the event, which may issue for another one.
+        let issuer = event.u64(1).map(|t| t as u32).filter(|&t| t != u32::MAX);
+        let logged = event.tid_pid();
+        let tid = logged.map(|(tid, _)| tid).or(issuer);
+        let utid = tid.map(|tid| cx.model.thread(tid, logged.map(|(_, pid)| pid), event.ns));
+        let stack = cx.stack_ticket(event, tid, utid);
         if self.pending.len() >= MOST_PENDING {
             cx.ledger.count(&DISK_REQUESTS_FORGOTTEN, self.pending.len() as u64);
             self.pending.clear();

@@ -15,6 +15,7 @@ pub mod image;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
+pub mod minifilter;
 pub mod network;
 pub mod process;
 pub mod sample;
@@ -41,6 +42,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
+    &minifilter::SPEC,
     &network::SPEC,
     &process::SPEC,
     &sample::SPEC,
