@@ -18,6 +18,7 @@ pub mod mark;
 pub mod minifilter;
 pub mod network;
 pub mod process;
+pub mod registry;
 pub mod sample;
 pub mod stack;
 pub mod thread;
@@ -45,6 +46,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &minifilter::SPEC,
     &network::SPEC,
     &process::SPEC,
+    &registry::SPEC,
     &sample::SPEC,
     &stack::SPEC,
     &thread::SPEC,

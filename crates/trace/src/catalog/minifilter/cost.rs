@@ -62,10 +62,20 @@ struct Cost {
 const MOST_WAITING: usize = 1024;
 
 impl Cost {
-    /// Counts the files of opens whose path has come; the others were refused, and have none.
+    /// Counts the files of opens whose path has come. Of the others only the youngest go on waiting: the rest
+    /// were refused, and have none.
     fn settle(&mut self, files: &FileNames) {
-        let known = self.waiting.drain(..).map(|file| files.same(file));
-        self.files.extend(known.filter(|file| *file != SameFile::Path(None)));
+        let young = self.waiting.len().saturating_sub(MOST_WAITING / 4);
+        let mut at = 0;
+        self.waiting.retain(|file| {
+            let same = files.same(*file);
+            at += 1;
+            let unknown = same == SameFile::Path(None);
+            if !unknown {
+                self.files.insert(same);
+            }
+            unknown && at > young
+        });
     }
 }
 
@@ -100,7 +110,6 @@ impl Costs {
         match files.same(file) {
             SameFile::Path(None) => {
                 cost.waiting.push(file);
-                // The youngest may still wait: at most one open per thread, counted a little too low.
                 if cost.waiting.len() >= MOST_WAITING {
                     cost.settle(files);
                 }
