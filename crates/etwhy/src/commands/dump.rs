@@ -302,7 +302,7 @@ fn with_names(db: &Database, table: &Table, args: &Args, zero: i64) -> anyhow::R
             Role::Process if spec.name != "process" && !own("process") => Name::Process(number),
             Role::Thread if spec.name != "thread" && !own("tid") => Name::Thread(number),
             Role::Stack if spec.name != "stack" && spec.name != "stack_frame" => Name::Stack(number),
-            Role::Id if column.name == "file_id" && spec.name != "file" => Name::File(number),
+            Role::Id if column.name == "file_id" && !own("path") => Name::File(number),
             _ => continue,
         };
         columns.push(match name {

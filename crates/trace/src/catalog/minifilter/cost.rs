@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 define_table! {
     /// What file system filters cost, by driver, operation and phase, the most expensive first.
     ///
-    /// Sums of `minifilter`. Percentiles are within 3 %; the rest is exact. Callbacks of different drivers may
+    /// Sums of `minifilter`. Percentiles are within 0.4 %; the rest is exact. Callbacks of different drivers may
     /// lie inside each other, so do not add up drivers.
     pub table MINIFILTER_COST: MinifilterCostRow = "minifilter_cost" {
         version: 1,
