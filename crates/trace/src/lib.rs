@@ -19,8 +19,9 @@ pub mod catalog;
 pub mod engine;
 pub mod event;
 mod extended;
-pub mod histogram;
+mod histogram;
 pub mod model;
+mod owner;
 mod resolve;
 
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};

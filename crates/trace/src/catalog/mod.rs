@@ -13,6 +13,7 @@ pub mod dpc;
 pub mod event;
 pub mod event_type;
 pub mod file;
+pub mod file_io;
 pub mod hard_fault;
 pub mod image;
 pub mod interrupt_cost;
@@ -20,8 +21,10 @@ pub mod isr;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
+pub mod minifilter;
 pub mod network;
 pub mod process;
+pub mod registry;
 pub mod sample;
 pub mod stack;
 pub mod stack_cost;
@@ -48,6 +51,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
+    &file_io::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
     &interrupt_cost::SPEC,
@@ -55,8 +59,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
+    &minifilter::SPEC,
     &network::SPEC,
     &process::SPEC,
+    &registry::SPEC,
     &sample::SPEC,
     &stack::SPEC,
     &stack_cost::SPEC,

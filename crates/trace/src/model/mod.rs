@@ -7,6 +7,7 @@ pub mod file_name;
 pub mod image;
 pub mod place;
 pub mod process;
+pub mod registry_key;
 pub mod stack;
 pub mod switch;
 pub mod system;
@@ -30,6 +31,8 @@ pub struct Model {
     pub stacks: stack::Stacks,
     /// Names of files by key.
     pub files: file_name::FileNames,
+    /// Names of registry keys.
+    pub keys: registry_key::RegistryKeys,
     /// Drive letters of devices.
     pub volumes: volume::Volumes,
     /// .NET methods by address.
@@ -58,6 +61,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
+    Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
     Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },
