@@ -17,4 +17,7 @@ etwhy_etl::define_anomalies! {
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    FREES_OF_UNKNOWN "frees_of_unknown" Info Analysis "Frees and closes of what was not seen to be allocated or opened, mostly because that happened before the trace began: what they freed is unknown.";
+    FREES_UNSEEN "frees_unseen" Info Analysis "Addresses and handles that were given out again though their free or close was not recorded: the earlier one has no known end, and is not counted as outstanding.";
+    OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
 }

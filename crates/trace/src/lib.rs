@@ -14,13 +14,16 @@
 #![forbid(unsafe_code)]
 
 pub mod anomalies;
+mod attribution;
 pub mod catalog;
 pub mod engine;
 pub mod event;
 mod extended;
 pub mod model;
 mod resolve;
+mod row_ends;
 
+pub use attribution::Actor;
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
 pub use model::Model;

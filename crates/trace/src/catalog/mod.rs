@@ -20,6 +20,7 @@ pub mod sample;
 pub mod stack;
 pub mod thread;
 pub mod trace;
+pub mod virtual_alloc;
 
 use crate::engine::AnalysisSpec;
 
@@ -45,4 +46,5 @@ pub static ALL: &[&AnalysisSpec] = &[
     &stack::SPEC,
     &thread::SPEC,
     &trace::SPEC,
+    &virtual_alloc::SPEC,
 ];
