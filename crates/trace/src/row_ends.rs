@@ -3,7 +3,10 @@
 //! Rows are written when something begins, so they come in the order of time and leave memory soon. Thirteen bytes a
 //! row are kept here until the end of the pass.
 
+use crate::anomalies::OUTSTANDING_DOUBTFUL;
+use crate::engine::Finish;
 use crate::model::cpu::Cpus;
+use etwhy_table::{Row, TableBuilder};
 
 /// How something ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,4 +91,39 @@ impl Counter {
 /// How many of the things that are open from `starts` to `end_ns` may have ended where buffers are missing.
 pub(crate) fn doubtful(cpus: &Cpus, starts: impl Iterator<Item = i64>, end_ns: i64) -> u64 {
     starts.filter(|&start| cpus.doubtful(start, end_ns)).count() as u64
+}
+
+impl Finish<'_> {
+    /// Fills the columns `freed_ns`, `dur_ns` and `freed_by`; rows hold the start in `dur_ns` until then. `names` are
+    /// those of a call, an exit, an unseen end and another call. Counts open ones of which the end may be missing.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub(crate) fn fill_ends<R: Row>(
+        &mut self,
+        rows: &mut TableBuilder<R>,
+        ends: &RowEnds,
+        names: [&str; 4],
+    ) -> etwhy_table::Result<()> {
+        let mut row = Counter::default();
+        rows.remap_i64("freed_ns", |_| ends.ns(row.next()))?;
+        let (mut row, mut doubts) = (Counter::default(), 0);
+        rows.remap_i64("dur_ns", |start| {
+            let row = row.next();
+            let in_doubt =
+                start.is_some_and(|s| ends.open(row) && self.model.cpus.doubtful(s, self.span_ns.1));
+            doubts += u64::from(in_doubt);
+            Some(ends.ns(row)?.saturating_sub(start?))
+        })?;
+        self.ledger.count(&OUTSTANDING_DOUBTFUL, doubts);
+        let [call, exit, unseen, other] = names.map(|name| self.strings.intern(name));
+        let mut row = Counter::default();
+        rows.remap_text("freed_by", |_| match ends.how(row.next()) {
+            How::Open => None,
+            How::Call => Some(call),
+            How::OtherCall => Some(other),
+            How::Exit => Some(exit),
+            How::Unseen => Some(unseen),
+        })
+    }
 }

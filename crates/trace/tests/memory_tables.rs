@@ -96,3 +96,65 @@ fn virtual_alloc_knows_what_a_rundown_tells() {
     assert_eq!(ledger_count(&output, "frees_of_unknown"), 1);
     assert_eq!(ledger_count(&output, "frees_unseen"), 1);
 }
+
+fn pool_call(t: &mut Written, us: i64, cpu: u16, op: u16, kind: u32, tag: &[u8; 4], bytes: u64, entry: u64) {
+    t.perf(us, cpu, 0x0E00 | op, |r| {
+        r.u32(kind).bytes(tag).ptr(bytes).ptr(entry);
+        if op & 1 == 1 {
+            r.u32(7);
+        }
+    });
+}
+
+#[test]
+fn pool_knows_who_frees_what_others_allocate() {
+    let mut t = Written::new();
+    t.process(1, 1, 100, 101, "writer.exe").process(1, 1, 200, 201, "watcher.exe");
+    t.thread(2, 1, 100, 101).thread(2, 1, 200, 201);
+    t.switch(5, 0, 101, 0).switch(6, 1, 201, 0);
+    pool_call(&mut t, 10, 0, 32, 1, b"Fsrn", 96, 0xA000);
+    pool_call(&mut t, 20, 0, 32, 512, b"Fsrn", 100, 0xB000);
+    pool_call(&mut t, 30, 0, 33, 33, b"Fsrn", 1000, 0xC000);
+    pool_call(&mut t, 40, 1, 34, 1, b"Fsrn", 96, 0xA000);
+    // From before the trace.
+    pool_call(&mut t, 45, 1, 34, 0, b"Old ", 64, 0xF000);
+    // The address is used again, first after a free, then after a free that nobody saw.
+    pool_call(&mut t, 50, 0, 32, 1, b"Fsrn", 200, 0xA000);
+    pool_call(&mut t, 60, 0, 32, 1, b"Again"[..4].try_into().unwrap(), 300, 0xA000);
+    pool_call(&mut t, 70, 0, 35, 33, b"Fsrn", 1000, 0xC000);
+    t.perf(80, 0, 0x0E20, |r| {
+        r.u32(1).u32(2).u32(3);
+    });
+    // Nobody knows who runs on this processor, but the stack does.
+    pool_call(&mut t, 90, 2, 32, 1, b"Stck", 8, 0xD000);
+    t.stack(95, 90, (200, 201), &[0xFFFF_F800_0000_1000]);
+    let output = t.pass("pool pool_tag process thread stack");
+    let columns =
+        "ts_ns freed_ns dur_ns freed_by tag pool size_bytes upid utid freed_by_upid freed_by_utid session_id";
+    assert_eq!(
+        shown(&output, "pool", columns),
+        [
+            "10 40 30 free Fsrn paged 96 100 101 200 201 -",
+            "20 - - - Fsrn nonpaged 100 100 101 - - -",
+            "30 70 40 free Fsrn paged 1000 100 101 100 101 7",
+            "50 - - unseen Fsrn paged 200 100 101 - - -",
+            "60 - - - Agai paged 300 100 101 - - -",
+            "90 - - - Stck paged 8 200 - - - -",
+        ]
+    );
+    let columns = "tag pool allocs frees frees_unmatched total_bytes frees_unmatched_bytes outstanding_count \
+                   outstanding_bytes peak_bytes";
+    assert_eq!(
+        shown(&output, "pool_tag", columns),
+        [
+            "Agai paged 1 0 0 300 0 1 300 300",
+            "Fsrn nonpaged 1 0 0 100 0 1 100 100",
+            "Stck paged 1 0 0 8 0 1 8 8",
+            "Fsrn paged 3 2 0 1296 0 0 0 1200",
+            "Old  nonpaged 0 0 1 0 64 0 0 0",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "frees_of_unknown"), 1);
+    assert_eq!(ledger_count(&output, "frees_unseen"), 1);
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}

@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod logger;
 pub mod mark;
 pub mod network;
+pub mod pool;
 pub mod process;
 pub mod sample;
 pub mod stack;
@@ -41,6 +42,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &logger::SPEC,
     &mark::SPEC,
     &network::SPEC,
+    &pool::SPEC,
     &process::SPEC,
     &sample::SPEC,
     &stack::SPEC,
