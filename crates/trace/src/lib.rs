@@ -22,6 +22,7 @@ mod extended;
 pub mod model;
 mod resolve;
 mod row_ends;
+mod trend;
 
 pub use attribution::Actor;
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};

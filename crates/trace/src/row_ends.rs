@@ -94,8 +94,9 @@ pub(crate) fn doubtful(cpus: &Cpus, starts: impl Iterator<Item = i64>, end_ns: i
 }
 
 impl Finish<'_> {
-    /// Fills the columns `freed_ns`, `dur_ns` and `freed_by`; rows hold the start in `dur_ns` until then. `names` are
-    /// those of a call, an exit, an unseen end and another call. Counts open ones of which the end may be missing.
+    /// Fills the columns for the end, the duration and how it ended; rows hold the start in the duration until then.
+    /// `names` are those of a call, an exit, an unseen end and another call. Counts open ones of which the end may be
+    /// missing.
     ///
     /// # Errors
     /// Those of the table builder.
@@ -103,12 +104,14 @@ impl Finish<'_> {
         &mut self,
         rows: &mut TableBuilder<R>,
         ends: &RowEnds,
+        columns: [&str; 3],
         names: [&str; 4],
     ) -> etwhy_table::Result<()> {
+        let [end_column, duration, how] = columns;
         let mut row = Counter::default();
-        rows.remap_i64("freed_ns", |_| ends.ns(row.next()))?;
+        rows.remap_i64(end_column, |_| ends.ns(row.next()))?;
         let (mut row, mut doubts) = (Counter::default(), 0);
-        rows.remap_i64("dur_ns", |start| {
+        rows.remap_i64(duration, |start| {
             let row = row.next();
             let in_doubt =
                 start.is_some_and(|s| ends.open(row) && self.model.cpus.doubtful(s, self.span_ns.1));
@@ -118,7 +121,7 @@ impl Finish<'_> {
         self.ledger.count(&OUTSTANDING_DOUBTFUL, doubts);
         let [call, exit, unseen, other] = names.map(|name| self.strings.intern(name));
         let mut row = Counter::default();
-        rows.remap_text("freed_by", |_| match ends.how(row.next()) {
+        rows.remap_text(how, |_| match ends.how(row.next()) {
             How::Open => None,
             How::Call => Some(call),
             How::OtherCall => Some(other),

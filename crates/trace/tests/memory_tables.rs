@@ -158,3 +158,174 @@ fn pool_knows_who_frees_what_others_allocate() {
     assert_eq!(ledger_count(&output, "frees_unseen"), 1);
     assert_eq!(ledger_count(&output, "payload_too_short"), 1);
 }
+
+#[test]
+fn page_faults_belong_to_whom_runs() {
+    let mut t = Written::new();
+    t.process(1, 1, 100, 101, "a.exe").process(1, 1, 200, 201, "b.exe");
+    t.thread(2, 1, 100, 101).thread(2, 1, 200, 201);
+    let fault = |t: &mut Written, us, cpu, op: u16| {
+        t.perf(us, cpu, 0x0200 | op, |r| {
+            r.ptr(0x7000_0000).ptr(0xFFFF_F800_0000_1234);
+        });
+    };
+    // Nobody has been switched in yet.
+    fault(&mut t, 3, 0, 11);
+    t.switch(5, 0, 101, 0).switch(5, 1, 201, 0);
+    fault(&mut t, 10, 0, 10);
+    fault(&mut t, 11, 1, 11);
+    fault(&mut t, 12, 1, 11);
+    fault(&mut t, 13, 1, 12);
+    t.switch(14, 1, 101, 201);
+    fault(&mut t, 15, 1, 11);
+    t.stack(16, 15, (100, 101), &[0xFFFF_F800_0000_2000, 0x1_0000]);
+    // A header that names the thread is believed.
+    t.system(17, (200, 201), 0x020F, |r| {
+        r.ptr(8).ptr(0x40_1000);
+    });
+    t.perf(18, 0, 0x020B, |r| {
+        r.ptr(0x7000_0000);
+    });
+    // Nobody runs here as far as the trace tells, but the stack says who it was.
+    fault(&mut t, 19, 3, 13);
+    t.stack(20, 19, (200, 201), &[0xFFFF_F800_0000_2000]);
+    let output = t.pass("page_fault page_fault_cost process thread stack frame");
+    assert_eq!(
+        shown(&output, "page_fault", "ts_ns kind upid utid size_bytes cpu stack_id routine"),
+        [
+            "3 DemandZeroFault - - 4096 0 - [unknown]!0xfffff80000001234",
+            "10 TransitionFault 100 101 4096 0 - [unknown]!0xfffff80000001234",
+            "11 DemandZeroFault 200 201 4096 1 - [unknown]!0xfffff80000001234",
+            "12 DemandZeroFault 200 201 4096 1 - [unknown]!0xfffff80000001234",
+            "13 CopyOnWrite 200 201 4096 1 - [unknown]!0xfffff80000001234",
+            "15 DemandZeroFault 100 101 4096 1 0 [unknown]!0xfffff80000001234",
+            "17 AccessViolation 200 201 0 0 - [unknown]!0x401000",
+            "19 GuardPageFault 200 - 0 3 1 [unknown]!0xfffff80000001234",
+        ]
+    );
+    let mut cost = shown(&output, "page_fault_cost", "upid kind stack_id count size_bytes");
+    assert_eq!(cost[0], "200 DemandZeroFault - 2 8192");
+    cost.sort();
+    assert_eq!(
+        cost,
+        [
+            "- DemandZeroFault - 1 4096",
+            "100 DemandZeroFault 0 1 4096",
+            "100 TransitionFault - 1 4096",
+            "200 AccessViolation - 1 0",
+            "200 CopyOnWrite - 1 4096",
+            "200 DemandZeroFault - 2 8192",
+            "200 GuardPageFault 1 1 0",
+        ]
+    );
+    // Both analyses met it.
+    assert_eq!(ledger_count(&output, "payload_too_short"), 2);
+}
+
+fn handle_call(t: &mut Written, us: i64, who: (u32, u32), op: u16, object: u64, handle: u32, ty: u16) {
+    t.system(us, who, 0x1100 | op, |r| {
+        r.ptr(object).u32(handle).u16(ty);
+    });
+}
+
+#[test]
+fn handles_are_followed_from_open_to_close() {
+    let mut t = Written::new();
+    let (a, b, system) = ((100, 101), (200, 201), (4, 8));
+    t.process(1, 3, 100, 101, "a.exe").process(1, 3, 200, 201, "b.exe").process(1, 3, 4, 8, "System");
+    let rundown = |t: &mut Written, us, op: u16, object, pid, handle, ty, name: &str| {
+        t.system(us, (4, 8), 0x1100 | op, |r| {
+            r.ptr(object).u32(pid).u32(handle).u16(ty).utf16z(name);
+        });
+    };
+    rundown(&mut t, 2, 38, 0xE100, 100, 0x10, 37, "\\Device\\old");
+    handle_call(&mut t, 10, a, 32, 0xE200, 0x20, 16);
+    // The same value in another process.
+    handle_call(&mut t, 11, b, 32, 0xE300, 0x20, 37);
+    handle_call(&mut t, 12, a, 33, 0xE200, 0x20, 16);
+    // The value is used again, and its close was not recorded.
+    handle_call(&mut t, 13, a, 32, 0xE400, 0x20, 37);
+    handle_call(&mut t, 14, a, 32, 0xE500, 0x20, 37);
+    // b duplicates its file into a.
+    t.system(20, b, 0x1122, |r| {
+        r.ptr(0xE300).u32(0x20).u32(0x30).u32(100).u16(37).u32(200);
+    });
+    // A handle of the kernel, opened by a and closed by a thread of System.
+    handle_call(&mut t, 30, a, 32, 0xE600, 0x8000_1234, 37);
+    handle_call(&mut t, 40, system, 33, 0xE600, 0x8000_1234, 37);
+    // Opened before the trace.
+    handle_call(&mut t, 50, a, 33, 0xE700, 0x44, 16);
+    handle_call(&mut t, 51, a, 33, 0xE100, 0x10, 37);
+    // A record that ends too early, and one that names its object.
+    t.system(55, a, 0x1120, |r| {
+        r.ptr(0xE800).u32(0x50);
+    });
+    t.system(56, a, 0x1120, |r| {
+        r.ptr(0xE900).u32(0x54).u16(16).utf16z("Ready");
+    });
+    t.process(60, 2, 200, 201, "b.exe");
+    // Windows closes what the ended process had.
+    handle_call(&mut t, 61, b, 33, 0xE300, 0x20, 37);
+    rundown(&mut t, 70, 39, 0xE500, 100, 0x20, 37, "\\Device\\new");
+    for (number, name) in [(16u16, "Event"), (37, "File")] {
+        t.system(80, system, 0x1125, |r| {
+            r.u16(number).u16(0).utf16z(name);
+        });
+    }
+    t.stack(13, 12, a, &[0xFFFF_F800_0000_1000]);
+    t.stack(14, 14, a, &[0xFFFF_F800_0000_2000]);
+    let output = t.pass("handle handle_leak process thread stack");
+    let columns = "ts_ns close_ns dur_ns opened_by closed_by upid utid closed_by_utid object_type name from_upid \
+                   stack_id close_stack_id";
+    assert_eq!(
+        shown(&output, "handle", columns),
+        [
+            "2 51 49 rundown close 100 - 101 File \\Device\\old - - -",
+            "10 12 2 create close 100 101 101 Event - - - 0",
+            "11 60 49 create exit 200 201 - File - - - -",
+            "13 - - create unseen 100 101 - File - - - -",
+            "14 - - create - 100 101 - File \\Device\\new - 1 -",
+            "20 - - duplicate - 100 201 - File - 200 - -",
+            "30 40 10 create close 4 101 8 File - - - -",
+            "56 - - create - 100 101 - Event Ready - - -",
+        ]
+    );
+    let columns = "upid object_type open_at_start creates closes closed_by_exit outstanding peak";
+    let mut leaks = shown(&output, "handle_leak", columns);
+    leaks.sort();
+    assert_eq!(
+        leaks,
+        [
+            // 0x44 was open before and closed; 0x20 came and went; 0x54 is there.
+            "100 Event 1 2 2 0 1 2",
+            // 0x10 was open before and closed; 0x20 twice, the first ended unseen; 0x30.
+            "100 File 1 3 1 0 2 3",
+            "200 File 0 1 0 1 0 1",
+            "4 File 0 1 1 0 0 1",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "frees_of_unknown"), 1);
+    assert_eq!(ledger_count(&output, "frees_unseen"), 1);
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}
+
+#[test]
+fn a_leak_has_a_slope() {
+    let mut t = Written::new();
+    t.process(0, 3, 100, 101, "leaker.exe").process(0, 3, 200, 201, "busy.exe");
+    // Ten a second for ten seconds stay open; of the other process all are closed after a millisecond.
+    for n in 0..100u32 {
+        let us = i64::from(n) * 100_000 + 50_000;
+        handle_call(&mut t, us, (100, 101), 32, 0xE000 + u64::from(n), 4 * n, 16);
+        handle_call(&mut t, us, (200, 201), 32, 0xF000 + u64::from(n), 4 * n, 16);
+        handle_call(&mut t, us + 1000, (200, 201), 33, 0xF000 + u64::from(n), 4 * n, 16);
+    }
+    t.process(10_000_000, 4, 4, 8, "System");
+    let output = t.pass("handle_leak process thread");
+    let table = output.db.get("handle_leak").unwrap();
+    let cell = |row, column| table.f64(row, column).unwrap();
+    assert_eq!(shown(&output, "handle_leak", "upid outstanding peak"), ["100 100 100", "200 0 1"]);
+    assert!((cell(0, "leak_slope_per_second") - 10.0).abs() < 0.01, "{}", cell(0, "leak_slope_per_second"));
+    assert!(cell(0, "leak_r2") > 0.999);
+    assert!(cell(1, "leak_slope_per_second").abs() < 0.01 && cell(1, "leak_r2") < 0.01);
+}

@@ -9,12 +9,15 @@ pub mod disk_io;
 pub mod event;
 pub mod event_type;
 pub mod file;
+pub mod handle;
 pub mod hard_fault;
 pub mod image;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
 pub mod network;
+pub mod page_fault;
+pub mod page_fault_cost;
 pub mod pool;
 pub mod process;
 pub mod sample;
@@ -36,12 +39,15 @@ pub static ALL: &[&AnalysisSpec] = &[
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
+    &handle::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
     &network::SPEC,
+    &page_fault::SPEC,
+    &page_fault_cost::SPEC,
     &pool::SPEC,
     &process::SPEC,
     &sample::SPEC,

@@ -234,7 +234,8 @@ impl Analysis for Pool {
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         end.stacks_and_processes_of(&mut self.rows, "stack_id", "upid")?;
-        end.fill_ends(&mut self.rows, &self.ends, ["free", "", "unseen", ""])?;
+        let columns = ["freed_ns", "dur_ns", "freed_by"];
+        end.fill_ends(&mut self.rows, &self.ends, columns, ["free", "", "unseen", ""])?;
         let ends = &self.ends;
         let mut row = Counter::default();
         self.rows.remap_i32("freed_by_utid", |_| ends.utid(row.next()).map(|u| u as i32))?;
