@@ -4,6 +4,10 @@
 //! it depends on how long each count held and not on how many events there were: a burst of a thousand opens and
 //! closes leaves no trace in the slope if nothing stays open.
 
+use crate::engine::Finish;
+use crate::event::Context;
+use crate::row_ends::How;
+
 /// Seconds of a nanosecond.
 const SECONDS: f64 = 1e-9;
 
@@ -82,6 +86,62 @@ impl Trend {
         let varies = counts > 1e-9 * self.square.max(f64::MIN_POSITIVE);
         let r2 = if varies { (both * both / (times * counts)).clamp(0.0, 1.0) } else { 0.0 };
         Some(Line { slope: if varies { slope } else { 0.0 }, r2 })
+    }
+}
+
+/// Handles of a process and type: how many, and whether they grow.
+pub(crate) struct Leak {
+    pub(crate) trend: Trend,
+    pub(crate) open_at_start: i64,
+    pub(crate) creates: i64,
+    pub(crate) closes: i64,
+    pub(crate) closed_by_exit: i64,
+    /// Of those opened in the trace.
+    pub(crate) outstanding: i64,
+}
+
+impl Leak {
+    /// Nothing yet, from the start of the process or of the trace.
+    pub(crate) fn of_process(cx: &Context<'_>, upid: u32) -> Leak {
+        let start = cx.model.processes.get(upid).and_then(|p| p.start_ns).unwrap_or(0);
+        Leak {
+            trend: Trend::new(start),
+            open_at_start: 0,
+            creates: 0,
+            closes: 0,
+            closed_by_exit: 0,
+            outstanding: 0,
+        }
+    }
+
+    /// One is opened.
+    pub(crate) fn begin(&mut self, ns: i64) {
+        self.creates += 1;
+        self.outstanding += 1;
+        self.trend.add(ns, 1);
+    }
+
+    /// One was open from the start, as is seen now.
+    pub(crate) fn was_there(&mut self) {
+        self.open_at_start += 1;
+        self.trend.add_from_start(1);
+    }
+
+    /// One ends; `ours` if it was opened in the trace. What ends with the process ends its growth, too.
+    pub(crate) fn end(&mut self, ns: i64, how: How, ours: bool) {
+        self.outstanding -= i64::from(ours);
+        if how == How::Exit {
+            self.closed_by_exit += 1;
+        } else {
+            self.closes += i64::from(how == How::Call);
+            self.trend.add(ns, -1);
+        }
+    }
+
+    /// The line over the life of the process within the trace.
+    pub(crate) fn line(&self, end: &Finish<'_>, upid: u32) -> Option<Line> {
+        let ended = end.model.processes.get(upid).and_then(|p| p.end_ns);
+        self.trend.line(ended.unwrap_or(end.span_ns.1))
     }
 }
 

@@ -329,3 +329,105 @@ fn a_leak_has_a_slope() {
     assert!(cell(0, "leak_r2") > 0.999);
     assert!(cell(1, "leak_slope_per_second").abs() < 0.01 && cell(1, "leak_r2") < 0.01);
 }
+
+const WIN32K: &str = "8c416c79-d49b-4f01-a467-e56d3aa8234c";
+
+#[test]
+fn delays_of_user_interfaces() {
+    let mut t = Written::new();
+    let (app, other, dwm) = ((100, 101), (200, 201), (4, 8));
+    t.process(0, 3, 100, 101, "app.exe").process(0, 3, 200, 201, "other.exe");
+    t.thread(0, 3, 100, 101).thread(0, 3, 200, 201);
+    let check = |t: &mut Written, us, who, ms: u32| {
+        t.event(us, who, WIN32K, 38, |r| {
+            r.u32(1).u32(ms).u32(30).u32(20).utf16z("Edit").utf16z("Frame").utf16z("C:\\app.exe");
+            r.u32(0x111).u64(0);
+        });
+    };
+    // 6 s until 10 s; then one of 1 s, told of twice.
+    check(&mut t, 10_000_000, app, 6000);
+    check(&mut t, 12_000_000, app, 700);
+    check(&mut t, 12_300_000, app, 1000);
+    t.event(13_000_000, other, WIN32K, 37, |r| {
+        r.u32(0).u32(250).u32(400).utf16z("A").utf16z("B").utf16z("C:\\o.exe").u32(0xF).u64(1);
+    });
+    t.event(13_100_000, other, WIN32K, 173, |r| {
+        r.u32(0).u32(4999).u32(1).u32(0).utf16z("A").utf16z("B").utf16z("pkg").utf16z("aumid").u32(1).u64(1);
+    });
+    t.event(13_200_000, dwm, WIN32K, 35, |r| {
+        r.u32(201).u32(200).u32(1).u32(0).u32(300);
+    });
+    let info = |t: &mut Written, us, id, tid: u32, check: u32, oldest: u32| {
+        t.event(us, (4, 8), WIN32K, id, |r| {
+            r.u32(tid).u32(0).u32(check).u32(0).u32(oldest);
+        });
+    };
+    // Hangs while input waits; has not looked for messages, but has none.
+    info(&mut t, 14_000_000, 36, 201, 7000, 6500);
+    info(&mut t, 14_000_000, 36, 101, 9000, 0);
+    info(&mut t, 14_100_000, 45, 201, 10, 5);
+    // Its payload ends in the delay.
+    t.event(14_200_000, app, WIN32K, 38, |r| {
+        r.u32(1).u16(0);
+    });
+    let output = t.pass("ui_delay process thread stack");
+    let columns = "start_ns dur_ns fresh_ns kind upid utid unresponsive pending window_class image_path message \
+                   oldest_input_ns";
+    assert_eq!(
+        shown(&output, "ui_delay", columns),
+        [
+            "4000000 6000000 6000000 MessageCheckDelay 100 101 1 0 Edit C:\\app.exe WM_COMMAND 20000",
+            "11300000 700000 700000 MessageCheckDelay 100 101 0 0 Edit C:\\app.exe WM_COMMAND 20000",
+            "11300000 1000000 300000 MessageCheckDelay 100 101 0 0 Edit C:\\app.exe WM_COMMAND 20000",
+            "12750000 250000 250000 InputProcessDelay 200 201 - 0 A C:\\o.exe WM_PAINT 400000",
+            "8101000 4999000 4999000 ImmersiveMessageCheckDelay 200 201 0 0 A pkg WM_CREATE 0",
+            "12900000 300000 300000 WaitCursor 200 201 - 0 - - - -",
+            "7000000 7000000 7000000 ThreadInfoRundown 200 201 1 1 - - - 6500000",
+            "14090000 10000 10000 ThreadExit 200 201 0 1 - - - 5000",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}
+
+#[test]
+fn who_has_the_focus() {
+    let mut t = Written::new();
+    for (pid, tid) in [(100, 101), (200, 201), (300, 301)] {
+        t.process(0, 3, pid, tid, "app.exe").thread(0, 3, pid, tid);
+    }
+    let change = |t: &mut Written, us, old: u32, new: u32| {
+        t.event(us, (4, 8), WIN32K, 2, |r| {
+            r.u32(old).u32(new);
+        });
+    };
+    change(&mut t, 100, 101, 201);
+    change(&mut t, 300, 201, 101);
+    // Somebody else had it in between, and nobody has it for a while.
+    change(&mut t, 700, 301, 0);
+    change(&mut t, 900, 0, 201);
+    let process = |t: &mut Written, us, session: u32, old: u32, new: u32| {
+        t.event(us, (4, 8), WIN32K, 26, |r| {
+            r.u32(session).u32(old).u32(new);
+        });
+    };
+    process(&mut t, 150, 1, 100, 200);
+    process(&mut t, 160, 2, 300, 100);
+    process(&mut t, 450, 1, 200, 300);
+    let output = t.pass("focus process thread");
+    let columns = "kind start_ns end_ns dur_ns session_id upid utid from_upid from_utid";
+    assert_eq!(
+        shown(&output, "focus", columns),
+        [
+            "thread - 100 - - 100 101 - -",
+            "process - 150 - 1 100 - - -",
+            "process - 160 - 2 300 - - -",
+            "thread 100 300 200 - 200 201 100 101",
+            "process 150 450 300 1 200 - 100 -",
+            "thread 300 - - - 100 101 200 201",
+            "thread - 700 - - 300 301 - -",
+            "thread 900 - - - 200 201 - -",
+            "process 450 - - 1 300 - 200 -",
+            "process 160 - - 2 100 - 300 -",
+        ]
+    );
+}

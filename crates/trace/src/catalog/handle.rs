@@ -28,7 +28,7 @@ use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::row_ends::{Counter, How, RowEnds};
-use crate::trend::Trend;
+use crate::trend::Leak;
 use etwhy_etl::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -161,16 +161,6 @@ struct Open {
     ours: bool,
 }
 
-/// Handles of a process and type.
-struct Sums {
-    trend: Trend,
-    open_at_start: i64,
-    creates: i64,
-    closes: i64,
-    closed_by_exit: i64,
-    outstanding: i64,
-}
-
 struct Handles {
     rows: TableBuilder<HandleRow>,
     leaks: TableBuilder<HandleLeakRow>,
@@ -182,34 +172,19 @@ struct Handles {
     /// Names of rows that a rundown told later.
     late_names: HashMap<u32, Sym>,
     types: HashMap<u16, Sym>,
-    sums: HashMap<(u32, u16), Sums>,
+    sums: HashMap<(u32, u16), Leak>,
 }
 
 impl Handles {
-    fn sums(&mut self, upid: u32, ty: u16, cx: &Context<'_>) -> &mut Sums {
-        self.sums.entry((upid, ty)).or_insert_with(|| {
-            let start = cx.model.processes.get(upid).and_then(|p| p.start_ns).unwrap_or(0);
-            Sums {
-                trend: Trend::new(start),
-                open_at_start: 0,
-                creates: 0,
-                closes: 0,
-                closed_by_exit: 0,
-                outstanding: 0,
-            }
-        })
+    fn sums(&mut self, upid: u32, ty: u16, cx: &Context<'_>) -> &mut Leak {
+        self.sums.entry((upid, ty)).or_insert_with(|| Leak::of_process(cx, upid))
     }
 
     /// An open handle is no more: `how` says why.
     fn close(&mut self, upid: u32, open: &Open, ns: i64, how: How, by: Option<u32>) {
         self.ends.end(open.row, ns, how, by);
-        let Some(sums) = self.sums.get_mut(&(upid, open.ty)) else { return };
-        sums.outstanding -= i64::from(open.ours);
-        if how == How::Exit {
-            sums.closed_by_exit += 1;
-        } else {
-            sums.closes += i64::from(how == How::Call);
-            sums.trend.add(ns, -1);
+        if let Some(sums) = self.sums.get_mut(&(upid, open.ty)) {
+            sums.end(ns, how, open.ours);
         }
     }
 
@@ -240,9 +215,7 @@ impl Handles {
         }
         let row = self.add_row(event, cx, Some(upid), None, "rundown", (handle, object, ty), name, None);
         self.put(upid, handle, Open { row, object, ty, ours: false }, event.ns, cx);
-        let sums = self.sums(upid, ty, cx);
-        sums.open_at_start += 1;
-        sums.trend.add_from_start(1);
+        self.sums(upid, ty, cx).was_there();
     }
 
     fn put(&mut self, upid: u32, handle: u32, open: Open, ns: i64, cx: &mut Context<'_>) {
@@ -355,10 +328,8 @@ impl Analysis for Handles {
             } else {
                 cx.ledger.count(&FREES_OF_UNKNOWN, 1);
                 let sums = self.sums(upid, ty, cx);
-                sums.open_at_start += 1;
-                sums.trend.add_from_start(1);
-                sums.trend.add(ns, -1);
-                sums.closes += 1;
+                sums.was_there();
+                sums.end(ns, How::Call, false);
             }
             return;
         }
@@ -379,10 +350,7 @@ impl Analysis for Handles {
         };
         // What had the value before goes first: it was not open at the same time.
         self.put(upid, handle, Open { row, object, ty, ours: true }, ns, cx);
-        let sums = self.sums(upid, ty, cx);
-        sums.creates += 1;
-        sums.outstanding += 1;
-        sums.trend.add(ns, 1);
+        self.sums(upid, ty, cx).begin(ns);
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
@@ -401,11 +369,10 @@ impl Analysis for Handles {
             name.map(Sym::provisional).or(late)
         })?;
 
-        let mut sums: Vec<(&(u32, u16), &Sums)> = self.sums.iter().collect();
+        let mut sums: Vec<(&(u32, u16), &Leak)> = self.sums.iter().collect();
         sums.sort_unstable_by_key(|(key, _)| **key);
         for (&(upid, ty), s) in sums {
-            let ended = end.model.processes.get(upid).and_then(|p| p.end_ns);
-            let line = s.trend.line(ended.unwrap_or(end.span_ns.1));
+            let line = s.line(end, upid);
             self.leaks.push(HandleLeakRow {
                 upid: upid as i32,
                 object_type: types.get(&ty).copied(),

@@ -24,6 +24,7 @@ pub mod sample;
 pub mod stack;
 pub mod thread;
 pub mod trace;
+pub mod ui_delay;
 pub mod virtual_alloc;
 
 use crate::engine::AnalysisSpec;
@@ -54,5 +55,6 @@ pub static ALL: &[&AnalysisSpec] = &[
     &stack::SPEC,
     &thread::SPEC,
     &trace::SPEC,
+    &ui_delay::SPEC,
     &virtual_alloc::SPEC,
 ];
