@@ -20,4 +20,5 @@ etwhy_etl::define_anomalies! {
     FREES_OF_UNKNOWN "frees_of_unknown" Info Analysis "Frees and closes of what was not seen to be allocated or opened, mostly because that happened before the trace began: what they freed is unknown.";
     FREES_UNSEEN "frees_unseen" Info Analysis "Addresses and handles that were given out again though their free or close was not recorded: the earlier one has no known end, and is not counted as outstanding.";
     OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
+    ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
 }

@@ -431,3 +431,131 @@ fn who_has_the_focus() {
         ]
     );
 }
+
+#[test]
+fn gdi_and_user_handles_have_owners() {
+    let mut t = Written::new();
+    t.process(0, 3, 100, 101, "a.exe").process(0, 3, 200, 201, "b.exe");
+    t.thread(0, 3, 100, 101).thread(0, 3, 200, 201);
+    let call = |t: &mut Written, us, id, handle: u64, ty: u32, session: u32, pid: u32| {
+        t.event(us, (100, 101), WIN32K, id, |r| {
+            r.ptr(handle).u32(ty).u32(session).u32(pid);
+        });
+    };
+    // A bitmap of a that lives, a pen that is destroyed; the same value in another session.
+    call(&mut t, 10, 455, 0x1005, 5, 1, 100);
+    call(&mut t, 11, 455, 0x1030, 0x30, 1, 100);
+    call(&mut t, 12, 455, 0x1005, 5, 2, 200);
+    call(&mut t, 13, 456, 0x1030, 0x30, 1, 100);
+    // A window with the value of the bitmap is another handle.
+    call(&mut t, 14, 452, 0x1005, 1, 1, 100);
+    // It is given to b, which ends.
+    call(&mut t, 15, 454, 0x1005, 1, 1, 200);
+    // A bitmap gets another handle, under which it is destroyed.
+    call(&mut t, 16, 455, 0x2005, 5, 1, 100);
+    t.event(17, (100, 101), WIN32K, 458, |r| {
+        r.ptr(0x2005).ptr(0x3005).u32(5).u32(1).u32(100);
+    });
+    call(&mut t, 18, 456, 0x3005, 5, 1, 100);
+    // Used again without a destruction; destroyed without a creation; a code that nobody knows.
+    call(&mut t, 19, 455, 0x1005, 5, 1, 100);
+    call(&mut t, 20, 453, 0x9999, 2, 1, 100);
+    call(&mut t, 21, 452, 0x8888, 77, 1, 100);
+    t.event(22, (100, 101), WIN32K, 452, |r| {
+        r.ptr(0x1).u32(1).u32(1);
+    });
+    t.process(30, 2, 200, 201, "b.exe");
+    call(&mut t, 31, 456, 0x1005, 5, 2, 200);
+    let output = t.pass("gdi_user_handle gdi_user_leak process thread stack");
+    let columns = "ts_ns close_ns dur_ns closed_by kind object_type session_id upid first_upid utid";
+    assert_eq!(
+        shown(&output, "gdi_user_handle", columns),
+        [
+            "10 - - unseen GDI Bitmap 1 100 - 101",
+            "11 13 2 destroy GDI Pen 1 100 - 101",
+            "12 30 18 exit GDI Bitmap 2 200 - 101",
+            "14 30 16 exit USER Window 1 200 100 101",
+            "16 18 2 destroy GDI Bitmap 1 100 - 101",
+            "19 - - - GDI Bitmap 1 100 - 101",
+            "21 - - - USER - 1 100 - 101",
+        ]
+    );
+    let columns = "upid kind object_type open_at_start creates closes closed_by_exit outstanding peak";
+    let mut leaks = shown(&output, "gdi_user_leak", columns);
+    leaks.sort();
+    assert_eq!(
+        leaks,
+        [
+            "100 GDI Bitmap 0 3 1 0 1 2",
+            "100 GDI Pen 0 1 1 0 0 1",
+            "100 USER - 0 1 0 0 1 1",
+            "100 USER Menu 1 0 1 0 0 1",
+            "100 USER Window 0 1 1 0 0 1",
+            "200 GDI Bitmap 0 1 0 1 0 1",
+            "200 USER Window 0 1 0 1 0 1",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "frees_of_unknown"), 1);
+    assert_eq!(ledger_count(&output, "frees_unseen"), 1);
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}
+
+#[test]
+fn alpc_joins_client_and_server() {
+    let mut t = Written::new();
+    let (client, server, other) = ((100, 101), (200, 201), (200, 202));
+    t.process(0, 3, 100, 101, "client.exe").process(0, 3, 200, 201, "server.exe");
+    t.thread(0, 3, 100, 101).thread(0, 3, 200, 201).thread(0, 3, 200, 202);
+    let call = |t: &mut Written, us, who, op: u16, id: u32| {
+        t.system(us, who, 0x1A00 | op, |r| {
+            r.u32(id);
+        });
+    };
+    // The server waits on a port.
+    t.system(5, server, 0x1A24, |r| {
+        r.u32(1).utf16z("\\RPC Control\\service");
+    });
+    // Request and reply.
+    call(&mut t, 10, client, 33, 7);
+    call(&mut t, 12, client, 35, 7);
+    call(&mut t, 15, server, 34, 7);
+    call(&mut t, 40, server, 33, 7);
+    call(&mut t, 43, client, 34, 7);
+    // The id is used again: a datagram, then one of which the receive was not seen.
+    call(&mut t, 50, client, 33, 7);
+    call(&mut t, 58, other, 34, 7);
+    call(&mut t, 60, client, 33, 7);
+    // A call that is cancelled: its wait ends without a reply.
+    call(&mut t, 70, client, 33, 8);
+    call(&mut t, 71, client, 35, 8);
+    call(&mut t, 79, client, 37, 0xC000_0120);
+    // Received, but never seen sent; replied.
+    call(&mut t, 80, server, 34, 9);
+    call(&mut t, 85, server, 33, 9);
+    // Sent and received by nobody that is known: no thread runs on that processor.
+    t.perf(90, 1, 0x1A21, |r| {
+        r.u32(10);
+    });
+    t.perf(95, 1, 0x1A22, |r| {
+        r.u32(10);
+    });
+    t.system(96, client, 0x1A21, |r| {
+        r.u16(1);
+    });
+    t.stack(11, 10, client, &[0xFFFF_F800_0000_1000]);
+    let output = t.pass("alpc process thread stack");
+    let columns = "message_id send_ns receive_ns reply_ns reply_receive_ns latency_ns server_ns round_trip_ns wait_ns \
+                   client_upid client_utid server_utid stack_id port";
+    assert_eq!(
+        shown(&output, "alpc", columns),
+        [
+            "7 10 15 40 43 5 25 33 31 100 101 201 0 \\RPC Control\\service",
+            "7 50 58 - - 8 - - - 100 101 202 - -",
+            "7 60 - - - - - - - 100 101 - - -",
+            "8 70 - - - - - - 8 100 101 - - -",
+            "9 - 80 85 - - 5 - - - - 201 - \\RPC Control\\service",
+            "10 90 95 - - 5 - - - - - - - -",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}
