@@ -29,4 +29,8 @@ etwhy_etl::define_anomalies! {
     DISK_REQUESTS_FORGOTTEN "disk_requests_forgotten" DataLoss Analysis "Disk requests that were issued and never completed, beyond what can be under way at once: later ones lack their stack and queue depth.";
     FILTER_STARTS_FORGOTTEN "filter_starts_forgotten" DataLoss Analysis "Callbacks of file system filters that began and never ended, beyond what can be under way at once: failed ones lack their duration.";
     REGISTRY_KEYS_UNNAMED "registry_keys_unnamed" DataLoss Analysis "Registry keys that operations use and nobody names (no rundown at the end, or lost): shown as [unknown] with what the operation adds.";
+    FREES_OF_UNKNOWN "frees_of_unknown" Info Analysis "Frees and closes of what was not seen to be allocated or opened, mostly because that happened before the trace began: what they freed is unknown.";
+    FREES_UNSEEN "frees_unseen" Info Analysis "Addresses and handles that were given out again though their free or close was not recorded: the earlier one has no known end, and is not counted as outstanding.";
+    OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
+    ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anomalies;
+mod attribution;
 mod calls;
 pub mod catalog;
 pub mod engine;
@@ -23,7 +24,10 @@ mod histogram;
 pub mod model;
 mod owner;
 mod resolve;
+mod row_ends;
+mod trend;
 
+pub use attribution::Actor;
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
 pub use model::Model;

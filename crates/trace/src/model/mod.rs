@@ -1,6 +1,7 @@
 //! Trackers: who is who at each moment of the trace. One file each, updated in the order below before any
 //! analysis sees an event.
 
+pub mod address_space;
 pub mod clr;
 pub mod cpu;
 pub mod file_name;
