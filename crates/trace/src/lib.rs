@@ -17,6 +17,7 @@ pub mod anomalies;
 pub mod catalog;
 pub mod engine;
 pub mod event;
+mod exit_code;
 mod extended;
 pub mod model;
 mod resolve;

@@ -16,7 +16,9 @@ pub mod logger;
 pub mod mark;
 pub mod network;
 pub mod process;
+pub mod process_start;
 pub mod sample;
+pub mod service;
 pub mod stack;
 pub mod thread;
 pub mod trace;
@@ -41,7 +43,9 @@ pub static ALL: &[&AnalysisSpec] = &[
     &mark::SPEC,
     &network::SPEC,
     &process::SPEC,
+    &process_start::SPEC,
     &sample::SPEC,
+    &service::SPEC,
     &stack::SPEC,
     &thread::SPEC,
     &trace::SPEC,

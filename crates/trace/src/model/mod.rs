@@ -7,6 +7,7 @@ pub mod file_name;
 pub mod image;
 pub mod place;
 pub mod process;
+pub mod service;
 pub mod stack;
 pub mod system;
 pub mod thread;
@@ -35,6 +36,8 @@ pub struct Model {
     pub clr: clr::Methods,
     /// Who runs on each processor.
     pub cpus: cpu::Cpus,
+    /// Services.
+    pub services: service::Services,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -54,6 +57,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: image::SELECTS, event: image::event, for_stacks: false },
     Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
+    Tracker { selects: service::SELECTS, event: service::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
