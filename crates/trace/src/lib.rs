@@ -19,6 +19,7 @@ pub mod engine;
 pub mod event;
 mod exit_code;
 mod extended;
+pub mod logger_text;
 pub mod model;
 mod resolve;
 
