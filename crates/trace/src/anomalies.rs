@@ -17,4 +17,5 @@ etwhy_etl::define_anomalies! {
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
 }

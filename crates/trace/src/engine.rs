@@ -3,6 +3,7 @@
 use crate::anomalies::EVENT_TYPES_UNDECODED;
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
+use crate::logger_text::ListedLogger;
 use crate::model::{Model, TRACKERS};
 use crate::resolve::{Resolved, Symbols};
 use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
@@ -75,6 +76,8 @@ pub struct Finish<'a> {
     pub stats: &'a WalkStats,
     /// First and last event, ns; equal when there is none.
     pub span_ns: (i64, i64),
+    /// Sessions that a text lists.
+    pub loggers: &'a [ListedLogger],
 }
 
 impl Finish<'_> {
@@ -147,6 +150,8 @@ pub struct Options {
     pub symbols: Vec<PathBuf>,
     /// Schemas that the user gave.
     pub decoder: Decoder,
+    /// Sessions that a text lists which was saved beside the trace.
+    pub loggers: Vec<ListedLogger>,
 }
 
 /// What a pass gives.
@@ -224,6 +229,7 @@ pub fn analyse(
         types: EventTypes::new(),
         states: Vec::new(),
         decoder: options.decoder,
+        loggers: options.loggers,
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
@@ -257,6 +263,7 @@ struct Pass<'p> {
     types: EventTypes,
     states: Vec<TypeState>,
     decoder: Decoder,
+    loggers: Vec<ListedLogger>,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
@@ -358,6 +365,7 @@ impl Pass<'_> {
                 resolved: &resolved,
                 stats: &stats,
                 span_ns,
+                loggers: &self.loggers,
             };
             filled.extend(analysis.finish(&mut end)?);
         }

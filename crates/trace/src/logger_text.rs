@@ -260,11 +260,29 @@ impl Parser<'_> {
                 logger.kernel_flags = vec![value.to_owned()];
             }
             "provider" if value.is_empty() => self.list = List::Section,
-            "logger thread id" | "number of buffers" | "free buffers" | "flush timer" | "age limit"
-            | "agelimit" | "real time mode" | "maximum file size" | "guid" | "session security"
-            | "clocktype" | "real time consumers" | "buffer flush timer" | "operation status" | "type"
-            | "root path" | "segment" | "schedules" | "segment max size" | "append" | "circular"
-            | "overwrite" | "clock type" => self.list = List::None,
+            "logger thread id"
+            | "number of buffers"
+            | "free buffers"
+            | "flush timer"
+            | "age limit"
+            | "agelimit"
+            | "real time mode"
+            | "maximum file size"
+            | "guid"
+            | "session security"
+            | "clocktype"
+            | "real time consumers"
+            | "buffer flush timer"
+            | "operation status"
+            | "type"
+            | "root path"
+            | "segment"
+            | "schedules"
+            | "segment max size"
+            | "append"
+            | "circular"
+            | "overwrite"
+            | "clock type" => self.list = List::None,
             _ => return false,
         }
         true

@@ -94,7 +94,10 @@ fn wpr() {
     assert_eq!(found[0].kernel_flags, ["CSwitch", "ProcessThread"]);
     assert_eq!((found[0].events_lost, found[0].buffer_bytes), (Some(7), Some(1 << 20)));
     assert_eq!(found[1].providers.len(), 2);
-    assert_eq!((found[1].providers[1].keyword_any, found[1].providers[1].level), (Some(0x1000000402000), Some(255)));
+    assert_eq!(
+        (found[1].providers[1].keyword_any, found[1].providers[1].level),
+        (Some(0x1000000402000), Some(255))
+    );
 }
 
 #[test]
@@ -124,7 +127,9 @@ fn every_encoding_says_the_same() {
 
 #[test]
 fn nonsense_says_nothing() {
-    for text in ["", "hello", ":::::", "Provider:\nName: x", "----------------------------\n a  b", "\u{fffd}\u{0}"] {
+    for text in
+        ["", "hello", ":::::", "Provider:\nName: x", "----------------------------\n a  b", "\u{fffd}\u{0}"]
+    {
         let found = parse(text.as_bytes(), "x");
         assert!(found.iter().all(|l| l.providers.is_empty()), "{text:?}: {found:?}");
     }

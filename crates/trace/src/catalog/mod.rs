@@ -11,8 +11,10 @@ pub mod event_type;
 pub mod file;
 pub mod hard_fault;
 pub mod image;
+pub mod kernel_class;
 pub mod ledger;
 pub mod logger;
+pub mod logger_provider;
 pub mod mark;
 pub mod network;
 pub mod process;
@@ -38,8 +40,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &file::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
+    &kernel_class::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
+    &logger_provider::SPEC,
     &mark::SPEC,
     &network::SPEC,
     &process::SPEC,
