@@ -23,6 +23,7 @@ mod output;
 mod rng;
 mod scenario;
 mod symbols;
+mod tally;
 mod truth;
 mod value;
 mod world;

@@ -99,6 +99,7 @@ pub(crate) struct Common {
     pub(crate) rate: Option<Dist>,
     pub(crate) every: Option<Dist>,
     pub(crate) count: Option<u64>,
+    pub(crate) total: Option<Time>,
     pub(crate) arrival: Option<String>,
     pub(crate) burst: Option<Burst>,
     pub(crate) stack: Option<Frames>,
@@ -140,6 +141,7 @@ macro_rules! event_tables {
             rate: Option<Dist>,
             every: Option<Dist>,
             count: Option<u64>,
+            total: Option<Time>,
             arrival: Option<String>,
             burst: Option<Burst>,
             stack: Option<Frames>,
@@ -150,9 +152,9 @@ macro_rules! event_tables {
         impl $name {
             /// The shared fields.
             pub(crate) fn common(&self) -> Common {
-                let Self { process, thread, cpus, from, to, at, rate, every, count, arrival, burst, stack, stacks,
+                let Self { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
                     stack_style, .. } = self.clone();
-                Common { process, thread, cpus, from, to, at, rate, every, count, arrival, burst, stack, stacks,
+                Common { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
                     stack_style }
             }
         }
