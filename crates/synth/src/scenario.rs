@@ -161,6 +161,7 @@ impl Scenario {
         }
         tables!(
             syscall,
+            alpc,
             disk_io,
             hard_fault,
             page_fault,
@@ -211,6 +212,7 @@ impl Scenario {
             (!t.hard_fault.is_empty(), 0x2000),
             (!t.virtual_alloc.is_empty(), 0x4000),
             (!t.network.is_empty(), 0x10000),
+            (!t.alpc.is_empty(), 0x0010_0000),
             (!t.registry.is_empty(), 0x20000),
             (!t.file_io.is_empty(), 0x0200_0000 | 0x0400_0000),
         ] {
@@ -256,7 +258,9 @@ impl Scenario {
             n => format!("; {n} interrupts found no room on their processors"),
         };
         let sample_ms = world.facts.interval as f64 / 1e6;
-        let scaled = Scaled { counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
+        let samples = f64::from(world.facts.cpus) + 20.0;
+        let scaled = Scaled {
+            samples, counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
         let stated = truth.tally.check(&self.text.truth, &scaled, &self.place).map_err(io::Error::other)?;
         let json = truth.json(&world, &counts, &self.place.name, &stated);
         Ok((written, json, Finished { counts, world }))

@@ -98,7 +98,7 @@ impl Tally {
                     let exact = figure == "count" && (factor - 1.0).abs() < 1e-9;
                     let allowed = match (exact, sampled) {
                         (true, false) => 0.0,
-                        (_, true) => factors.sample_ms * 20.0 + SHARE * wanted,
+                        (_, true) => factors.sample_ms * factors.samples + SHARE * wanted,
                         (false, false) if (factor - 1.0).abs() < 1e-9 => SHARE * wanted,
                         (false, false) => 3.0 * one + SHARE * wanted,
                     };
@@ -141,6 +141,8 @@ pub(crate) struct Scaled {
     pub(crate) time: f64,
     /// Length of a sampling interval.
     pub(crate) sample_ms: f64,
+    /// So many samples may be missing or too many: a round of all processors, and one for each stack.
+    pub(crate) samples: f64,
     /// What went wrong while writing, for the message.
     pub(crate) note: String,
 }
@@ -171,7 +173,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.add("dpc", "ndis.sys", &[("count", 1632), ("total_ns", 368_100_000)]);
         let (text, place) = stated("[truth.dpc.'NDIS.SYS']\ncount = 163230\ntotal_ms = 36800\n");
-        let scaled = |counts| Scaled { counts, time: counts, sample_ms: 1.0, note: String::new() };
+        let scaled = |counts| Scaled { counts, time: counts, sample_ms: 1.0, samples: 5.0, note: String::new() };
         let found = tally.check(&text, &scaled(0.01), &place).unwrap();
         assert_eq!(found["dpc"]["NDIS.SYS"]["count"], 1632.0);
         let error = tally.check(&text, &scaled(1.0), &place).unwrap_err().to_string();

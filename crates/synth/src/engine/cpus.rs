@@ -138,6 +138,13 @@ impl Cpus {
         self.list.get(usize::from(cpu)).map_or(0, |c| c.run)
     }
 
+    /// The task's planned end no longer holds.
+    pub(crate) fn new_run(&mut self, cpu: u16) {
+        if let Some(c) = self.list.get_mut(usize::from(cpu)) {
+            c.run += 1;
+        }
+    }
+
     /// When the short run on a processor ends.
     pub(crate) fn brief_until(&self, cpu: u16) -> Option<i64> {
         self.list.get(usize::from(cpu)).and_then(|c| c.brief)
@@ -182,7 +189,8 @@ impl Engine<'_> {
 
     /// The thread does not fall back to what the sampler placed it for: it waits.
     pub(crate) fn forget_load(&mut self, cpu: u16, thread: usize) {
-        if let Some(c) = self.cpus.list.get_mut(usize::from(cpu))
+        if self.switches
+            && let Some(c) = self.cpus.list.get_mut(usize::from(cpu))
             && c.load.is_some_and(|l| l.thread == thread)
         {
             c.load = None;

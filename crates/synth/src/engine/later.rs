@@ -64,6 +64,15 @@ impl Engine<'_> {
         self.agenda.busy.get(&thread).copied().unwrap_or(0)
     }
 
+    /// A thread waits inside a call, or no longer.
+    pub(crate) fn set_blocked(&mut self, thread: usize, blocked: bool) {
+        if blocked {
+            self.agenda.blocked.insert(thread);
+        } else {
+            self.agenda.blocked.remove(&thread);
+        }
+    }
+
     /// True while a thread waits inside a call.
     pub(crate) fn is_blocked(&self, thread: usize) -> bool {
         self.agenda.blocked.contains(&thread)
@@ -142,6 +151,11 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// The run on a processor goes on beyond its planned end.
+    pub(crate) fn hold_run(&mut self, cpu: u16) {
+        self.cpus.new_run(cpu);
+    }
+
     /// ReadyThread, on the processor of whoever readies: a thread, or a DPC there.
     pub(crate) fn ready_thread(&mut self, cpu: u16, thread: usize, in_dpc: bool) -> io::Result<()> {
         if !self.switches {
@@ -162,7 +176,8 @@ impl Engine<'_> {
         order().find(empty).or_else(|| order().find(|c| self.cpus.is_free(*c)))
     }
 
-    fn resume(
+    /// A thread gets a processor as soon as one is free.
+    pub(crate) fn resume(
         &mut self,
         pause: Pause,
         then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>,
@@ -177,6 +192,13 @@ impl Engine<'_> {
             self.take(cpu, task, Switch::PREEMPTED)?;
         }
         then(self, cpu)
+    }
+}
+
+impl Pause {
+    /// Only who comes back where.
+    pub(crate) fn simple(thread: usize, cpu: u16, stack: Option<usize>) -> Pause {
+        Pause { thread, cpu, from: 0, wait: 0, ready: 0, why: Switch::WAITING, by: None, stack }
     }
 }
 

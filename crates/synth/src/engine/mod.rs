@@ -142,8 +142,10 @@ impl<'w> Engine<'w> {
             return Ok(home(n));
         }
         let tries = if allowed.is_empty() { count } else { allowed.len() as u64 };
-        let free = (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
-        let Some(cpu) = free.into_iter().find(|&cpu| self.cpus.is_free(cpu)) else {
+        let order = || (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
+        // Where nobody is; else where only a load is.
+        let idle = order().find(|&cpu| self.cpus.is_free(cpu) && self.cpus.running(cpu).is_none());
+        let Some(cpu) = idle.or_else(|| order().find(|&cpu| self.cpus.is_free(cpu))) else {
             self.truth.homeless += 1;
             return Ok(home(n));
         };
@@ -162,6 +164,8 @@ impl<'w> Engine<'w> {
             Some(end) if end >= until => return Ok(()),
             _ => {}
         }
+        // A load says what its threads do; only others are sampled with the stacks of their events.
+        let stack = if load.is_some() { None } else { stack };
         self.take(cpu, Running { thread, load, stack }, Switch::PREEMPTED)?;
         self.cpus.set_brief(cpu, until);
         self.end_run_at(until, cpu, thread);

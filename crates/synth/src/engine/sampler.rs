@@ -250,15 +250,19 @@ impl Sampler {
                 let thread = load.threads.get(load.next_thread % load.threads.len()).copied().unwrap_or(0);
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
                 if !engine.alive(thread, ns)
-                    || engine.is_blocked(thread)
-                    || engine.cpus.where_runs(thread).is_some_and(|c| engine.is_task(c, thread))
+                    || engine.switches && engine.is_blocked(thread)
+                    || engine.cpus.where_runs(thread).is_some_and(|c| {
+                        engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none()
+                    })
                 {
                     continue;
                 }
                 if thread != 0 && self.taken.iter().flatten().any(|r| r.thread == thread) {
                     continue;
                 }
-                let home = load.homes.get(&thread).copied();
+                // One that runs for an event stays where it is.
+                let held = engine.cpus.where_runs(thread).filter(|c| engine.is_task(*c, thread));
+                let home = held.or(load.homes.get(&thread).copied());
                 let start = load.next_thread;
                 let n = load.cpus.len();
                 let rotated = (0..n).filter_map(|k| load.cpus.get((start + k) % n)).copied();
@@ -266,6 +270,9 @@ impl Sampler {
                 let Some(cpu) = home.filter(free).or_else(|| rotated.into_iter().find(|c| free(c))) else {
                     break;
                 };
+                if held.is_some_and(|h| h != cpu) {
+                    continue;
+                }
                 if let Some(slot) = self.taken.get_mut(usize::from(cpu)) {
                     *slot = Some(Running { thread, load: Some(at), stack: None });
                 }

@@ -1,5 +1,6 @@
 //! Events of the tables: one source for all, one [`Kind`] per table.
 
+mod alpc;
 mod clr;
 mod file;
 mod generic;
@@ -9,6 +10,7 @@ mod rundown;
 mod system;
 mod user;
 
+pub(crate) use alpc::alpc;
 pub(crate) use clr::{contention, exception, gc, jit};
 pub(crate) use file::{disk_io, file_io, hard_fault, minifilter};
 pub(crate) use generic::generic;
@@ -123,6 +125,24 @@ impl Cx<'_, '_> {
         let Some(stack) = self.stack else { return Ok(()) };
         let owner = crate::engine::StackOwner { ns: self.now + after, cpu: self.cpu, thread: self.thread };
         self.engine.stack(&owner, stack, self.style, None)
+    }
+
+    /// The table's stack of this event.
+    pub(crate) fn table_stack(&self) -> Option<usize> {
+        self.stack
+    }
+
+    /// Name of the process.
+    pub(crate) fn process_name(&self) -> String {
+        let process = self.engine.world.processes.thread(self.thread).process;
+        self.engine.world.processes.list.get(process).map_or_else(String::new, |p| p.name.clone())
+    }
+
+    /// Counts the event for the truth, by process and operation.
+    pub(crate) fn count(&mut self, table: &'static str, op: &str, figures: &[(&'static str, i64)]) {
+        let process = self.process_name();
+        let name = if op.is_empty() { process } else { format!("{process}/{op}") };
+        self.engine.tally(table, &name, figures);
     }
 
     /// Timestamp of a moment relative to now.
@@ -253,6 +273,11 @@ impl Source for Events {
             Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
         self.kind.emit(&mut cx)
     }
+}
+
+/// The name that goes with a value.
+pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, v)| *v == value).map_or("", |(n, _)| n)
 }
 
 /// The value that goes with a name, or a message with all names.

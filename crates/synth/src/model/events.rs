@@ -179,7 +179,15 @@ event_tables! {
         message: Option<u32>, claimed: Option<bool>,
     }
     /// System calls: enter and exit.
-    Syscall { function: OneOrMany, duration: Option<Dist>, status: Option<Dist> }
+    Syscall {
+        function: OneOrMany, duration: Option<Dist>, status: Option<Dist>, wait: Option<Dist>,
+        wait_reason: Option<String>, ready: Option<Dist>, readied_by: Option<String>,
+    }
+    /// Calls between processes.
+    Alpc {
+        servers: OneOrMany, service: Vec<Dist>, server_stacks: Vec<Frames>, ready: Option<Dist>,
+        duration: Option<Dist>, port: Option<String>, messages: Option<bool>, header: Option<String>,
+    }
     /// Disk reads, writes and flushes.
     DiskIo {
         op: Option<String>, disk: Option<u32>, size: Option<Dist>, offset: Option<Dist>, file: Option<OneOrMany>,
@@ -190,7 +198,7 @@ event_tables! {
     /// Soft faults.
     PageFault { op: Option<String>, address: Option<Dist> }
     /// Address space taken and given back.
-    VirtualAlloc { size: Option<Dist>, flags: Option<OneOrMany>, free_after: Option<Dist>, leak: Option<f64>, address: Option<Dist> }
+    VirtualAlloc { decommit: Option<Dist>, size: Option<Dist>, flags: Option<OneOrMany>, free_after: Option<Dist>, leak: Option<f64>, address: Option<Dist> }
     /// File system operations with their ends.
     FileIo {
         op: Option<OneOrMany>, file: Option<OneOrMany>, size: Option<Dist>, offset: Option<Dist>, duration: Option<Dist>,
@@ -206,7 +214,7 @@ event_tables! {
         remote: Option<OneOrMany>,
     }
     /// Kernel pool.
-    Pool { tag: Option<String>, size: Option<Dist>, paged: bool, free_after: Option<Dist>, leak: Option<f64> }
+    Pool { tag: Option<String>, size: Option<Dist>, paged: bool, free_after: Option<Dist>, leak: Option<f64>, free_by: Option<OneOrMany>, free_stack: Option<Frames> }
     /// Handles.
     Handle { object_type: Option<String>, close_after: Option<Dist>, leak: Option<f64> }
     /// Marks.

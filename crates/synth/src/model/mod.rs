@@ -31,6 +31,7 @@ pub(crate) struct Text {
     pub(crate) dpc: Tables<Interrupt>,
     pub(crate) isr: Tables<Interrupt>,
     pub(crate) syscall: Tables<Syscall>,
+    pub(crate) alpc: Tables<Alpc>,
     pub(crate) disk_io: Tables<DiskIo>,
     pub(crate) hard_fault: Tables<HardFault>,
     pub(crate) page_fault: Tables<PageFault>,
