@@ -18,6 +18,7 @@ pub mod catalog;
 pub mod engine;
 pub mod event;
 mod extended;
+pub mod histogram;
 pub mod model;
 mod resolve;
 

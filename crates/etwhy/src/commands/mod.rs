@@ -2,10 +2,12 @@
 
 mod dump;
 mod info;
+mod path;
 mod synth;
 mod why;
 
 use crate::command::Command;
 
 /// All commands, by file name.
-pub static ALL: &[&Command] = &[&dump::COMMAND, &info::COMMAND, &synth::COMMAND, &why::COMMAND];
+pub static ALL: &[&Command] =
+    &[&dump::COMMAND, &info::COMMAND, &path::COMMAND, &synth::COMMAND, &why::COMMAND];

@@ -2,6 +2,7 @@
 
 pub mod clr;
 pub mod cpu;
+pub mod critical_path;
 pub mod disk;
 
 use etwhy_table::{ColumnView, Database, Table};

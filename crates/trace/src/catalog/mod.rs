@@ -5,12 +5,18 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod cpu_time;
+pub mod critical_path;
+pub mod cswitch;
 pub mod disk_io;
+pub mod dpc;
 pub mod event;
 pub mod event_type;
 pub mod file;
 pub mod hard_fault;
 pub mod image;
+pub mod interrupt_cost;
+pub mod isr;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
@@ -18,8 +24,11 @@ pub mod network;
 pub mod process;
 pub mod sample;
 pub mod stack;
+pub mod stack_cost;
 pub mod thread;
+pub mod thread_time;
 pub mod trace;
+pub mod wait_cost;
 
 use crate::engine::AnalysisSpec;
 
@@ -30,12 +39,18 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &cpu_time::SPEC,
+    &critical_path::SPEC,
+    &cswitch::SPEC,
     &disk_io::SPEC,
+    &dpc::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
+    &interrupt_cost::SPEC,
+    &isr::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
@@ -43,6 +58,9 @@ pub static ALL: &[&AnalysisSpec] = &[
     &process::SPEC,
     &sample::SPEC,
     &stack::SPEC,
+    &stack_cost::SPEC,
     &thread::SPEC,
+    &thread_time::SPEC,
     &trace::SPEC,
+    &wait_cost::SPEC,
 ];

@@ -8,6 +8,7 @@ pub mod image;
 pub mod place;
 pub mod process;
 pub mod stack;
+pub mod switch;
 pub mod system;
 pub mod thread;
 pub mod volume;
@@ -35,6 +36,8 @@ pub struct Model {
     pub clr: clr::Methods,
     /// Who runs on each processor.
     pub cpus: cpu::Cpus,
+    /// What threads did before they ran.
+    pub switches: switch::Switches,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -57,6 +60,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
+    Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },
     Tracker { selects: stack::SELECTS, event: stack::event, for_stacks: true },
 ];
 

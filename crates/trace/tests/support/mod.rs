@@ -36,6 +36,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
         memory: Memory::unlimited(),
         symbols: Vec::new(),
+        stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
     };
