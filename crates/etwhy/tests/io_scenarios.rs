@@ -186,7 +186,11 @@ fn check(name: &str, more: &str) {
     assert_eq!(sum(&stacks, "total_ns", &with_stack), (3, 2_000_000), "{name}");
 
     let disk = dump("disk_io");
-    assert_eq!(sum(&disk, "dur_ns", &[app, ("op", "read"), ("priority", "Normal")]), (60, 120_000_000), "{name}");
+    assert_eq!(
+        sum(&disk, "dur_ns", &[app, ("op", "read"), ("priority", "Normal")]),
+        (60, 120_000_000),
+        "{name}"
+    );
     let files = dump("disk_file");
     assert_eq!(sum(&files, "reads", &[("path", "C:\\data\\d1")]), (1, 30), "{name}");
 

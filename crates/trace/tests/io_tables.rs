@@ -269,7 +269,8 @@ fn version_2_layouts() {
             let utid = number(table(&output, "file_io"), row, "utid").unwrap() as u32;
             assert_eq!(number(threads, utid, "tid"), Some(i64::from(TID)));
         }
-        let usage = lines(&output, "file_usage", "path opens dir_enums changes others unfinished open_ns total_ns");
+        let usage =
+            lines(&output, "file_usage", "path opens dir_enums changes others unfinished open_ns total_ns");
         assert_eq!(usage, ["\\x 1 1 2 1 0 1000 4900"]);
         assert_eq!(ledger_count(&output, "file_operations_without_end"), 0);
     }
@@ -329,8 +330,16 @@ fn what_lies_across_missing_buffers_has_no_duration() {
 #[test]
 fn short_payloads_are_counted_and_harm_nobody() {
     let hooks: [(u16, u8); 10] = [
-        (0x0440, 3), (0x0443, 3), (0x0448, 3), (0x044C, 3), (0x0462, 3), (0x0464, 3), (0x0910, 2), (0x0916, 2),
-        (0x010A, 3), (0x010C, 3),
+        (0x0440, 3),
+        (0x0443, 3),
+        (0x0448, 3),
+        (0x044C, 3),
+        (0x0462, 3),
+        (0x0464, 3),
+        (0x0910, 2),
+        (0x0916, 2),
+        (0x010A, 3),
+        (0x010C, 3),
     ];
     for (hook, version) in hooks {
         for length in 0..80 {
@@ -435,7 +444,8 @@ fn filter_callbacks_have_driver_file_and_thread() {
     // A failure whose begin was not recorded.
     filter(&mut w, 0x0465, 600, None, [0x30, 0xA0, 3], Some(0xC000_0022));
     let output = w.tables("minifilter minifilter_cost");
-    let columns = "start_ns ts_ns dur_ns phase major module altitude vendor category failed status_name file_id path";
+    let columns =
+        "start_ns ts_ns dur_ns phase major module altitude vendor category failed status_name file_id path";
     let who = "WdFilter.sys 328010 Microsoft antivirus";
     let want = [
         format!("8000 9000 1000 pre CREATE {who} 0 - 0 -"),

@@ -82,7 +82,8 @@ impl Names {
 
     /// None for 0: the operation has no class.
     pub(super) fn info_class(&mut self, value: u32, strings: &mut Strings) -> Option<Sym> {
-        let name = || value_name("FileInformationClass", value).map_or_else(|| value.to_string(), str::to_owned);
+        let name =
+            || value_name("FileInformationClass", value).map_or_else(|| value.to_string(), str::to_owned);
         self.word(4, value, strings, || (value != 0).then(name))
     }
 
@@ -99,8 +100,9 @@ impl Names {
 /// Names of bits, and the rest in hex.
 fn bits(map: &str, value: u32) -> String {
     let names = bit_names(map, value);
-    let known = etwhy_decode::kernel::names::value_map(map)
-        .map_or(0, |m| m.entries.iter().filter(|(bit, _)| value & bit == *bit).fold(0, |all, (bit, _)| all | bit));
+    let known = etwhy_decode::kernel::names::value_map(map).map_or(0, |m| {
+        m.entries.iter().filter(|(bit, _)| value & bit == *bit).fold(0, |all, (bit, _)| all | bit)
+    });
     let mut text = names.join("|");
     if value & !known != 0 {
         let separator = if text.is_empty() { "" } else { "|" };
@@ -120,7 +122,10 @@ mod tests {
         let open = names.disposition(0x0100_0020, &mut strings).unwrap();
         assert_eq!(strings.get(open), "FILE_OPEN");
         let options = names.options(0x0100_0061, &mut strings);
-        assert_eq!(strings.get(options), "FILE_DIRECTORY_FILE|FILE_SYNCHRONOUS_IO_NONALERT|FILE_NON_DIRECTORY_FILE");
+        assert_eq!(
+            strings.get(options),
+            "FILE_DIRECTORY_FILE|FILE_SYNCHRONOUS_IO_NONALERT|FILE_NON_DIRECTORY_FILE"
+        );
         let share = names.share(7, &mut strings);
         assert_eq!(strings.get(share), "FILE_SHARE_READ|FILE_SHARE_WRITE|FILE_SHARE_DELETE");
         assert_eq!(bits("ShareAccess", 0x81), "FILE_SHARE_READ|0x80");

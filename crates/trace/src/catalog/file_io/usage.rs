@@ -167,7 +167,8 @@ impl Sums {
                 match row.status.map(|status| status as u32) {
                     Some(status) if status >= FAILED => {
                         let full = self.failures.len() >= MOST_STATUSES;
-                        let known = if full && !self.failures.contains_key(&status) { FAILED } else { status };
+                        let known =
+                            if full && !self.failures.contains_key(&status) { FAILED } else { status };
                         *self.failures.entry(known).or_default() += 1;
                     }
                     Some(REPARSE) => self.others += 1,
@@ -353,7 +354,8 @@ fn failures(by_status: &BTreeMap<u32, i64>) -> Option<String> {
         FAILED => "other".to_owned(),
         _ => ntstatus_name(status).map_or_else(|| format!("{status:#010x}"), str::to_owned),
     };
-    let words: Vec<String> = list.iter().map(|(status, count)| format!("{} {count}", word(*status))).collect();
+    let words: Vec<String> =
+        list.iter().map(|(status, count)| format!("{} {count}", word(*status))).collect();
     if words.is_empty() { None } else { Some(words.join(", ")) }
 }
 

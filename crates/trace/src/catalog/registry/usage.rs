@@ -75,8 +75,7 @@ impl Usage {
     /// Counts an operation.
     pub(super) fn add(&mut self, operation: &Operation) {
         let Operation { op, owner, key, value, failed, dur_ns } = *operation;
-        let one =
-            Sums { count: 1, failed: i64::from(failed), total_ns: dur_ns.unwrap_or(0), max_ns: dur_ns };
+        let one = Sums { count: 1, failed: i64::from(failed), total_ns: dur_ns.unwrap_or(0), max_ns: dur_ns };
         self.sums.entry((owner, key, op)).or_default().merge(&one);
         if let (QUERY_VALUE, Some(value)) = (op, value) {
             *self.reads.entry((owner, key, value)).or_default() += 1;
