@@ -107,7 +107,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Kernel(4, 101), FAILURE | POST, FIELDS),
     ],
     stacks: true,
-    on_demand: false,
+    on_demand: true,
     new: |memory| {
         Box::new(Minifilters {
             rows: TableBuilder::new(memory),
