@@ -103,6 +103,8 @@ pub struct Opened {
     loggers: Vec<ListedLogger>,
     threads: usize,
     quiet: bool,
+    /// See [`etwhy_trace::Options::all_stacks`].
+    pub all_stacks: bool,
 }
 
 impl TraceArgs {
@@ -176,6 +178,7 @@ impl TraceArgs {
             loggers: self.listed_loggers()?,
             threads,
             quiet: self.quiet,
+            all_stacks: false,
         })
     }
 }
@@ -272,6 +275,7 @@ impl Opened {
         let options = etwhy_trace::Options {
             tables,
             stretches,
+            all_stacks: self.all_stacks,
             threads: self.threads,
             memory: self.memory.clone(),
             symbols: self.symbols,

@@ -170,6 +170,9 @@ impl ProcessFilter {
 pub struct Options {
     /// Stretches whose critical path is wanted.
     pub stretches: Vec<Stretch>,
+    /// Number stacks as a pass over all tables that are not on demand does, so that tables of several passes fit
+    /// together. Needs those tables' time.
+    pub all_stacks: bool,
     /// Names of the tables wanted; `None` for all that are not on demand.
     pub tables: Option<BTreeSet<String>>,
     /// Threads to use, at least 1. Results do not depend on it.
@@ -232,11 +235,10 @@ pub fn analyse(
         Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
         None => !spec.on_demand,
     };
-    // Stacks are those of the events that other analyses look at.
-    // A large table that is asked for by name brings its own.
-    let large = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.on_demand);
-    let all_stacks =
-        !large && catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
+    // Stacks are those of the events that other analyses look at; if none is asked for, of all that are not large.
+    let others = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && !spec.selects.is_empty());
+    let stacks_named = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
+    let all_stacks = stacks_named && (options.all_stacks || !others);
     let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
         .iter()
         .copied()

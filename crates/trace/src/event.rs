@@ -158,6 +158,10 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Stack records close the tickets that have waited long enough. In traces without any, this does: a mask of the
+/// tickets in between.
+const TICKETS_BETWEEN_CLOSING: i32 = 0xFFFF;
+
 /// What handlers work with besides the event.
 pub struct Context<'c> {
     /// Who is who right now.
@@ -231,6 +235,10 @@ impl Context<'_> {
     ) -> i32 {
         let upid = utid.and_then(|u| self.model.upid_of(u));
         let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
-        self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns)
+        let ticket = self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns);
+        if ticket & TICKETS_BETWEEN_CLOSING == 0 {
+            self.model.close_stacks(event.ns);
+        }
+        ticket
     }
 }

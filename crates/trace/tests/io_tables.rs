@@ -403,6 +403,32 @@ fn disk_requests_have_queue_depth_priority_and_issue() {
     assert_eq!(lines(&output, "disk_file", columns), want);
 }
 
+/// In real traces every request has its Init event, at the moment that its response time tells, and its stack.
+#[test]
+fn real_requests_were_issued_when_their_response_time_says() {
+    let Some(corpus) = support::corpus() else { return };
+    let output = pass(&corpus.join("microsoft+perfview/net.4.5.2.x64.etl"), "disk_io");
+    let disk = table(&output, "disk_io");
+    assert_eq!(disk.rows(), 1231);
+    for row in rows(disk) {
+        let get = |column| number(disk, row, column).unwrap();
+        assert!((get("start_ns") - get("init_ns")).abs() < 20_000, "row {row}");
+        assert_eq!(get("dur_ns"), get("service_ns") + get("queue_ns"));
+        assert!(get("stack_id") >= 0 && get("depth") < 10);
+        // A request that was issued alone on this machine of one disk does not wait for another one, unless
+        // that was under way when the trace began.
+        let waited = get("queue_ns") > 20_000;
+        assert!(!waited || get("depth") > 0 || later_ones_overtook(disk, row), "row {row}");
+    }
+}
+
+/// Whether a request that was issued later completed before `row` did.
+fn later_ones_overtook(disk: &etwhy_table::Table, row: u32) -> bool {
+    let get = |row, column| number(disk, row, column).unwrap();
+    rows(disk)
+        .any(|other| get(other, "init_ns") > get(row, "init_ns") && get(other, "ts_ns") < get(row, "ts_ns"))
+}
+
 /// Callback of a filter: begin, return with the time of the begin, failure.
 fn filter(w: &mut Writer, hook: u16, at: i64, began: Option<i64>, seen: [u64; 3], status: Option<u32>) {
     let [object, key, irp] = seen;

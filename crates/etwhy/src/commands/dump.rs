@@ -132,7 +132,12 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.zero.is_some() {
         tables.insert("mark".to_owned());
     }
-    let analysed = args.trace.open()?.analyse(Some(tables))?;
+    let mut opened = args.trace.open()?;
+    // Stack numbers of one table fit those of others, unless it is so large that it is made by itself.
+    let large =
+        etwhy_trace::catalog::ALL.iter().any(|a| a.on_demand && a.tables.iter().any(|t| t.name == spec.name));
+    opened.all_stacks = !large;
+    let analysed = opened.analyse(Some(tables))?;
     write(&args, &analysed, spec, format, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {

@@ -76,6 +76,7 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         memory: Memory::unlimited(),
         symbols: Vec::new(),
         stretches: Vec::new(),
+        all_stacks: true,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         loggers: Vec::new(),
         threads: 2,

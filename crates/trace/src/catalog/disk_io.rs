@@ -60,7 +60,7 @@ define_table! {
         depth: Option<i64> [Count, Count],
         /// Stack (table `stack`) that issued it; only with Init events.
         stack_id: Option<i32> [None, Stack],
-        /// When its Init event was logged, shortly before `start_ns`.
+        /// When its Init event was logged: `start_ns`, but for some microseconds.
         init_ns: Option<i64> [Ns, Time],
         /// IRP flags.
         irp_flags: i32 [Hex32, Flag],

@@ -148,7 +148,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Kernel(4, 81), SET_LINK_PATH, INFO),
     ],
     stacks: true,
-    on_demand: false,
+    on_demand: true,
     new: |memory| {
         Box::new(FileIo {
             rows: TableBuilder::new(memory),

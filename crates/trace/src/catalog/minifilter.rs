@@ -16,9 +16,10 @@
 //! # What fools it
 //! The duration is that of the callback alone. A filter that returns *pending* and completes later, or hands
 //! the file to a service and waits for it in the callback, costs in the first case more than is seen here, and in
-//! the second the service's time is in it. Filters call each other: opening a file in a callback runs the filters
-//! below, whose callbacks are then inside, so durations of different drivers may overlap. Altitudes are those
-//! that Microsoft assigned; a machine may load a filter at another one.
+//! the second the service's time is in it. Callbacks after an operation may run in any thread, also in a DPC: `upid`
+//! is then a bystander's, and unknown where the processor was idle. Filters call each other: opening a file in a
+//! callback runs the filters below, whose callbacks are then inside, so durations of different drivers may overlap.
+//! Altitudes are those that Microsoft assigned; a machine may load a filter at another one.
 //!
 //! No real trace with these events was at hand: layouts follow Microsoft's class definitions.
 
@@ -106,7 +107,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Kernel(4, 101), FAILURE | POST, FIELDS),
     ],
     stacks: true,
-    on_demand: false,
+    on_demand: true,
     new: |memory| {
         Box::new(Minifilters {
             rows: TableBuilder::new(memory),
@@ -163,7 +164,8 @@ impl Analysis for Minifilters {
             (begun.filter(sure), Some(status as u32))
         };
         let header = event.tid_pid();
-        let running = cx.model.cpus.running(event.record.cpu, event.ns);
+        // A DPC that interrupts the idle thread completes somebody else's operation.
+        let running = cx.model.cpus.running(event.record.cpu, event.ns).filter(|running| running.tid != 0);
         let (tid, utid) = match (header, running) {
             (Some((tid, pid)), _) => (Some(tid), Some(cx.model.thread(tid, Some(pid), event.ns))),
             (None, running) => (running.map(|r| r.tid), running.map(|r| r.utid)),

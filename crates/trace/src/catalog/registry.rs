@@ -99,7 +99,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Kernel(9, 29), 29, FIELDS),
     ],
     stacks: true,
-    on_demand: false,
+    on_demand: true,
     new: |memory| {
         Box::new(Registry {
             rows: TableBuilder::new(memory),

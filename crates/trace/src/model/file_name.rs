@@ -259,6 +259,11 @@ impl FileNames {
         match self.by_object.get(&object) {
             Some(&Opened { open, awaits: 0, failed: false }) => {
                 self.bind(open, key, ns, strings);
+                let file = self.opens.get(open as usize).and_then(|open| self.all.get(open.file? as usize));
+                // An object keeps its key. With another one it is a new object whose open was not recorded.
+                if file.is_some_and(|file| key != 0 && file.key != key) {
+                    return self.at(key, ns).map(FileRef::file);
+                }
                 Some(FileRef::open(open))
             }
             _ => self.at(key, ns).map(FileRef::file),
@@ -456,6 +461,9 @@ mod tests {
         let second = files.operation(2, 9, 2, &strings).unwrap();
         assert_ne!(files.number(first), files.number(second));
         assert_eq!((files.path(first), files.path(second)), (a, b));
+        // Neither its close nor the next open was recorded.
+        let lost = files.operation(2, 10, 3, &strings).unwrap();
+        assert_eq!((lost, files.path(lost)), (FileRef::file(2), None));
         // The first object stays what it was.
         assert_eq!(files.operation(1, 9, 3, &strings), Some(again));
     }

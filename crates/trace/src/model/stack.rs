@@ -316,7 +316,7 @@ impl Stacks {
     }
 
     /// Closes tickets that have waited long enough.
-    fn close(&mut self, before: i64, threads: &Threads, images: &Images) {
+    pub(crate) fn close(&mut self, before: i64, threads: &Threads, images: &Images) {
         while let Some(&(ns, ticks, tid)) = self.queue.front() {
             if ns >= before {
                 break;
@@ -478,5 +478,5 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     };
     let model = &mut *cx.model;
     model.stacks.attach(ticks, tid, utid, (kernel, user), &model.threads, &model.images);
-    model.stacks.close(event.ns.saturating_sub(WINDOW_NS), &model.threads, &model.images);
+    model.close_stacks(event.ns);
 }

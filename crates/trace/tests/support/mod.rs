@@ -39,6 +39,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         memory: Memory::unlimited(),
         symbols: Vec::new(),
         stretches: Vec::new(),
+        all_stacks: true,
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         loggers: Vec::new(),

@@ -128,12 +128,57 @@ impl Opens {
     }
 }
 
+/// Creates of one file by one owner. They are summed apart from other operations: until an open is bound to its file
+/// they stand under its path, and would double the memory for files.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct Creates {
+    /// Failed ones by status.
     failures: BTreeMap<u32, i64>,
     opens: Opens,
-    unpriced_opens: i64,
-    open_ns: i64,
+    /// Those whose end is unknown.
+    unpriced: i64,
+    /// Those that met a link.
+    links: i64,
+    total_ns: i64,
+}
+
+/// Distinct statuses that are told apart per file; a hostile trace has as many as it likes.
+const MOST_STATUSES: usize = 64;
+
+impl Creates {
+    fn add(&mut self, row: &FileIoRow) {
+        let dur = row.dur_ns.unwrap_or(0);
+        self.total_ns = self.total_ns.saturating_add(dur);
+        match row.status.map(|status| status as u32) {
+            Some(status) if status >= FAILED => {
+                let full = self.failures.len() >= MOST_STATUSES;
+                let known = if full && !self.failures.contains_key(&status) { FAILED } else { status };
+                *self.failures.entry(known).or_default() += 1;
+            }
+            Some(REPARSE) => self.links += 1,
+            Some(_) => self.opens.add(row.start_ns, dur),
+            None => self.unpriced += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Creates) {
+        for (status, count) in &other.failures {
+            *self.failures.entry(*status).or_default() += count;
+        }
+        self.opens.merge(&other.opens);
+        self.unpriced += other.unpriced;
+        self.links += other.links;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+    }
+
+    fn failed(&self) -> i64 {
+        self.failures.values().sum()
+    }
+}
+
+/// Other operations on one file by one owner.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
     closes: i64,
     reads: i64,
     read_bytes: i64,
@@ -150,10 +195,7 @@ struct Sums {
     total_ns: i64,
 }
 
-/// Distinct statuses that are told apart per file; a hostile trace has as many as it likes.
-const MOST_STATUSES: usize = 64;
-
-impl Sums {
+impl Others {
     fn add(&mut self, row: &FileIoRow, op: u8) {
         let dur = row.dur_ns.unwrap_or(0);
         let bytes = row.done_bytes.unwrap_or(0).max(0);
@@ -162,20 +204,6 @@ impl Sums {
             self.total_ns = self.total_ns.saturating_add(dur);
         }
         match op {
-            CREATE => {
-                self.open_ns = self.open_ns.saturating_add(dur);
-                match row.status.map(|status| status as u32) {
-                    Some(status) if status >= FAILED => {
-                        let full = self.failures.len() >= MOST_STATUSES;
-                        let known =
-                            if full && !self.failures.contains_key(&status) { FAILED } else { status };
-                        *self.failures.entry(known).or_default() += 1;
-                    }
-                    Some(REPARSE) => self.others += 1,
-                    Some(_) => self.opens.add(row.start_ns, dur),
-                    None => self.unpriced_opens += 1,
-                }
-            }
             CLOSE => self.closes += 1,
             READ => {
                 self.reads += 1;
@@ -195,14 +223,8 @@ impl Sums {
         }
     }
 
-    fn merge(&mut self, other: &Sums) {
-        for (status, count) in &other.failures {
-            *self.failures.entry(*status).or_default() += count;
-        }
-        self.opens.merge(&other.opens);
+    fn merge(&mut self, other: &Others) {
         let pairs = [
-            (&mut self.unpriced_opens, other.unpriced_opens),
-            (&mut self.open_ns, other.open_ns),
             (&mut self.closes, other.closes),
             (&mut self.reads, other.reads),
             (&mut self.read_bytes, other.read_bytes),
@@ -222,26 +244,50 @@ impl Sums {
             *sum = sum.saturating_add(more);
         }
     }
-
-    fn failed(&self) -> i64 {
-        self.failures.values().sum()
-    }
 }
 
 /// Sums so far.
 pub(super) struct Usage {
-    sums: HashMap<(SameFile, Owner), Sums>,
+    creates: HashMap<(SameFile, Owner), Creates>,
+    others: HashMap<(SameFile, Owner), Others>,
     usage: TableBuilder<FileUsageRow>,
     open: TableBuilder<FileOpenRow>,
 }
 
-/// A path in any case, and one way in which it was written.
-type ByPath = BTreeMap<String, (Option<Sym>, BTreeMap<Option<u32>, Sums>)>;
+/// A file and what its processes did.
+struct ByPath {
+    /// The path as it was written first.
+    path: Option<Sym>,
+    /// In the order of processes. Few; a map of such large things would waste most of its memory.
+    owners: Vec<ByOwner>,
+}
+
+struct ByOwner {
+    upid: Option<u32>,
+    creates: Creates,
+    others: Others,
+}
+
+impl ByPath {
+    fn owner(&mut self, upid: Option<u32>) -> Option<&mut ByOwner> {
+        let at = self.owners.binary_search_by_key(&upid, |owner| owner.upid);
+        let at = at.unwrap_or_else(|at| {
+            self.owners.reserve_exact(1);
+            self.owners.insert(at, ByOwner { upid, creates: Creates::default(), others: Others::default() });
+            at
+        });
+        self.owners.get_mut(at)
+    }
+}
 
 impl Usage {
     pub(super) fn new(memory: &Memory) -> Usage {
-        let (usage, open) = (TableBuilder::new(memory), TableBuilder::new(memory));
-        Usage { sums: HashMap::default(), usage, open }
+        Usage {
+            creates: HashMap::default(),
+            others: HashMap::default(),
+            usage: TableBuilder::new(memory),
+            open: TableBuilder::new(memory),
+        }
     }
 
     /// Counts an operation whose row is complete.
@@ -254,95 +300,114 @@ impl Usage {
         model: &Model,
     ) {
         let same = file.map_or(SameFile::Path(None), |file| model.files.same(file));
-        self.sums.entry((same, Owner::of(model, utid))).or_default().add(row, op);
+        let key = (same, Owner::of(model, utid));
+        match op {
+            CREATE => self.creates.entry(key).or_default().add(row),
+            _ => self.others.entry(key).or_default().add(row, op),
+        }
     }
 
     /// The tables `file_usage` and `file_open`.
     pub(super) fn finish(mut self, end: &mut Finish<'_>) -> [Filled; 2] {
-        let mut files = ByPath::new();
-        let mut all: Vec<_> = std::mem::take(&mut self.sums).into_iter().collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
-        for ((same, owner), sums) in all {
-            let path = end.model.files.path_of_same(same);
+        let mut keys: Vec<(SameFile, Owner)> =
+            self.creates.keys().chain(self.others.keys()).copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        // By path in any case.
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        let mut files: Vec<ByPath> = Vec::new();
+        for key in keys {
+            let path = end.model.files.path_of_same(key.0);
             let text = path.map(|path| end.model.volumes.drive_path(end.strings.get(path)));
             let path = text.as_deref().map(|text| end.strings.intern(text));
-            let folded = text.unwrap_or_default().to_lowercase();
-            let (_, owners) = files.entry(folded).or_insert_with(|| (path, BTreeMap::new()));
-            owners.entry(owner.upid(end.model)).or_default().merge(&sums);
+            let number = *numbers.entry(text.unwrap_or_default().to_lowercase()).or_insert_with(|| {
+                files.push(ByPath { path, owners: Vec::new() });
+                files.len() - 1
+            });
+            let upid = key.1.upid(end.model);
+            let Some(owner) = files.get_mut(number).and_then(|file| file.owner(upid)) else { continue };
+            if let Some(creates) = self.creates.remove(&key) {
+                owner.creates.merge(&creates);
+            }
+            if let Some(others) = self.others.remove(&key) {
+                owner.others.merge(&others);
+            }
         }
         let mut rows = Vec::new();
-        for (path, owners) in files.values() {
-            if path.is_some() {
-                self.open_row(*path, owners);
+        for file in numbers.values().filter_map(|&number| files.get(number)) {
+            if file.path.is_some() {
+                self.open_row(file);
             }
-            for (upid, sums) in owners {
-                rows.push((*path, *upid, sums));
-            }
+            rows.extend(file.owners.iter().map(|owner| (file.path, owner)));
         }
-        rows.sort_by_key(|(.., sums)| std::cmp::Reverse(sums.total_ns));
-        for (path, upid, sums) in rows {
-            let failures = failures(&sums.failures).map(|text| end.strings.intern(&text));
+        rows.sort_by_key(|(_, owner)| std::cmp::Reverse(owner.total_ns()));
+        for (path, owner) in rows {
+            let ByOwner { upid, creates, others } = owner;
+            let failures = failures(&creates.failures).map(|text| end.strings.intern(&text));
             self.usage.push(FileUsageRow {
                 path,
                 upid: upid.map(|u| u as i32),
-                opens: sums.opens.count + sums.unpriced_opens,
-                failed_opens: sums.failed(),
+                opens: creates.opens.count + creates.unpriced,
+                failed_opens: creates.failed(),
                 failures,
-                closes: sums.closes,
-                reads: sums.reads,
-                read_bytes: sums.read_bytes,
-                read_ns: sums.read_ns,
-                writes: sums.writes,
-                written_bytes: sums.written_bytes,
-                write_ns: sums.write_ns,
-                dir_enums: sums.dir_enums,
-                queries: sums.queries,
-                changes: sums.changes,
-                flushes: sums.flushes,
-                others: sums.others,
-                unfinished: sums.unfinished,
-                open_ns: sums.open_ns,
-                total_ns: sums.total_ns,
+                closes: others.closes,
+                reads: others.reads,
+                read_bytes: others.read_bytes,
+                read_ns: others.read_ns,
+                writes: others.writes,
+                written_bytes: others.written_bytes,
+                write_ns: others.write_ns,
+                dir_enums: others.dir_enums,
+                queries: others.queries,
+                changes: others.changes,
+                flushes: others.flushes,
+                others: others.others + creates.links,
+                unfinished: others.unfinished + creates.unpriced,
+                open_ns: creates.total_ns,
+                total_ns: owner.total_ns(),
             });
         }
         [self.usage.into(), self.open.into()]
     }
 
-    fn open_row(&mut self, path: Option<Sym>, owners: &BTreeMap<Option<u32>, Sums>) {
+    fn open_row(&mut self, file: &ByPath) {
         let mut opens = Opens::default();
         let (mut failed, mut processes) = (0, 0);
-        for sums in owners.values() {
-            opens.merge(&sums.opens);
-            failed += sums.failed();
-            processes += i64::from(sums.opens.count + sums.failed() > 0);
+        for ByOwner { creates, .. } in &file.owners {
+            opens.merge(&creates.opens);
+            failed += creates.failed();
+            processes += i64::from(creates.opens.count + creates.failed() > 0);
         }
         if processes == 0 {
             return;
         }
         let first_ns = opens.first.map(|first| first.0);
-        let first_upid = owners
-            .iter()
-            .find(|(_, sums)| first_ns.is_some() && sums.opens.first.map(|first| first.0) == first_ns)
-            .and_then(|(upid, _)| *upid);
+        let is_first = |owner: &&ByOwner| owner.creates.opens.first.map(|first| first.0) == first_ns;
+        let first_upid = file.owners.iter().find(is_first).and_then(|owner| owner.upid);
         let first_open_ns = opens.first.map(|first| first.1);
         let later = (opens.count - 1).max(0);
         let later_ns = opens.total_ns.saturating_sub(first_open_ns.unwrap_or(0));
-        let average = (later > 0).then(|| later_ns / later);
         self.open.push(FileOpenRow {
-            path,
+            path: file.path,
             opens: opens.count,
             failed_opens: failed,
             processes,
             first_ns,
-            first_upid: first_upid.map(|u| u as i32),
+            first_upid: first_upid.filter(|_| first_ns.is_some()).map(|u| u as i32),
             first_open_ns,
             later_opens: later,
-            later_open_avg_ns: average,
+            later_open_avg_ns: (later > 0).then(|| later_ns / later),
             later_open_max_ns: opens.later_max_ns,
             first_to_later: first_open_ns
                 .filter(|_| later_ns > 0 && later > 0)
                 .map(|first| first as f64 * later as f64 / later_ns as f64),
         });
+    }
+}
+
+impl ByOwner {
+    fn total_ns(&self) -> i64 {
+        self.creates.total_ns.saturating_add(self.others.total_ns)
     }
 }
 

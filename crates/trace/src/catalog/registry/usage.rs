@@ -64,6 +64,9 @@ pub(super) struct Usage {
     rows: TableBuilder<RegistryUsageRow>,
 }
 
+/// Values by name in lower case: reads, and the spelling that was seen first.
+type Values = BTreeMap<String, (i64, Sym)>;
+
 /// Process, key in lower case and operation.
 type By<'k> = (Option<u32>, &'k str, u8);
 
@@ -105,7 +108,7 @@ impl Usage {
             *shown = (*shown).min(*key);
         }
         // Distinct values with their reads, by process and key.
-        let mut reads: BTreeMap<(Option<u32>, &str), BTreeMap<String, (i64, Sym)>> = BTreeMap::new();
+        let mut reads: BTreeMap<(Option<u32>, &str), Values> = BTreeMap::new();
         for ((owner, key, value), count) in &self.reads {
             let values = reads.entry((owner.upid(end.model), folded(key))).or_default();
             let name = end.strings.get(*value).to_lowercase();
