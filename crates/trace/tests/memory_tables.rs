@@ -559,3 +559,80 @@ fn alpc_joins_client_and_server() {
     );
     assert_eq!(ledger_count(&output, "payload_too_short"), 1);
 }
+
+#[test]
+fn memory_counters_are_bytes() {
+    let mut t = Written::new();
+    t.process(0, 3, 100, 101, "a.exe");
+    let info = |t: &mut Written, us, more: &[u64]| {
+        t.perf(us, 0, 0x0270, |r| {
+            r.ptr(10).ptr(20).ptr(3).ptr(4).ptr(0);
+            for n in 1..=8 {
+                r.ptr(n);
+            }
+            for n in 1..=8 {
+                r.ptr(10 * n);
+            }
+            r.ptr(2);
+            for &n in more {
+                r.ptr(n);
+            }
+        });
+    };
+    info(&mut t, 10, &[]);
+    info(&mut t, 20, &[5, 6, 7, 8]);
+    // Two processes with all counters, then with those of an early build.
+    let sets = |t: &mut Written, us, counters: u64| {
+        t.perf(us, 0, 0x027D, |r| {
+            r.u32(2);
+            for pid in [100u32, 200] {
+                r.u32(pid);
+                for n in 1..=counters {
+                    r.ptr(u64::from(pid) + n);
+                }
+            }
+        });
+    };
+    sets(&mut t, 30, 8);
+    sets(&mut t, 40, 3);
+    t.perf(50, 0, 0x0320, |r| {
+        r.u32(100).u32(77).u32(55).u32(0);
+        for n in 1..=11 {
+            r.ptr(n * 1000);
+        }
+    });
+    // Cut short: in the priorities, and a count without entries.
+    t.perf(60, 0, 0x0270, |r| {
+        r.ptr(10).ptr(20);
+    });
+    t.perf(61, 0, 0x027D, |r| {
+        r.u32(1000).u32(5);
+    });
+    t.perf(62, 0, 0x0321, |r| {
+        r.u32(100).u32(1);
+    });
+    let output = t.pass("memory_counter process_memory process");
+    let columns = "ts_ns available_bytes zeroed_bytes standby_bytes standby_7_bytes repurposed_bytes \
+                   modified_page_file_bytes paged_pool_bytes commit_bytes";
+    // 10 + 20 + 36 pages; 36 is the sum of 1 to 8, 360 that of 10 to 80.
+    assert_eq!(
+        shown(&output, "memory_counter", columns),
+        [
+            "10 270336 40960 147456 32768 1474560 8192 - -",
+            "20 270336 40960 147456 32768 1474560 8192 20480 32768",
+        ]
+    );
+    let columns = "ts_ns source upid working_set_bytes commit_bytes virtual_bytes private_working_set_bytes \
+                   shared_commit_bytes peak_working_set_bytes handles";
+    assert_eq!(
+        shown(&output, "process_memory", columns),
+        [
+            "30 MemInfoWS 100 413696 417792 421888 425984 442368 - -",
+            "30 MemInfoWS 200 823296 827392 831488 835584 851968 - -",
+            "40 MemInfoWS 100 413696 417792 421888 - - - -",
+            "40 MemInfoWS 200 823296 827392 831488 - - - -",
+            "50 PerfCtr 100 7000 11000 6000 - - 2000 55",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "payload_too_short"), 3);
+}

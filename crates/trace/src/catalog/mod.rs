@@ -17,6 +17,7 @@ pub mod image;
 pub mod ledger;
 pub mod logger;
 pub mod mark;
+pub mod memory_counter;
 pub mod network;
 pub mod page_fault;
 pub mod page_fault_cost;
@@ -50,6 +51,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &ledger::SPEC,
     &logger::SPEC,
     &mark::SPEC,
+    &memory_counter::SPEC,
     &network::SPEC,
     &page_fault::SPEC,
     &page_fault_cost::SPEC,
