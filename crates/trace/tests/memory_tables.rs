@@ -636,3 +636,60 @@ fn memory_counters_are_bytes() {
     );
     assert_eq!(ledger_count(&output, "payload_too_short"), 3);
 }
+
+#[test]
+fn heap_blocks_live_until_they_are_freed() {
+    let mut t = Written::new();
+    let (a, b) = ((100, 101), (200, 201));
+    t.process(0, 3, 100, 101, "a.exe").process(0, 3, 200, 201, "b.exe");
+    let alloc = |t: &mut Written, us, who, heap: u64, size: u64, address: u64| {
+        t.system(us, who, 0x1021, |r| {
+            r.ptr(heap).ptr(size).ptr(address).u32(2);
+        });
+    };
+    let free = |t: &mut Written, us, who, heap: u64, address: u64| {
+        t.system(us, who, 0x1024, |r| {
+            r.ptr(heap).ptr(address).u32(2);
+        });
+    };
+    alloc(&mut t, 10, a, 0x1000, 64, 0x5000);
+    alloc(&mut t, 11, b, 0x1000, 32, 0x5000);
+    free(&mut t, 12, a, 0x1000, 0x5000);
+    // It grows in place, then moves.
+    alloc(&mut t, 13, a, 0x1000, 16, 0x6000);
+    let realloc = |t: &mut Written, us, new: u64, old: u64, size: u64| {
+        t.system(us, (100, 101), 0x1022, |r| {
+            r.ptr(0x1000).ptr(new).ptr(old).ptr(size).ptr(1).u32(2);
+        });
+    };
+    realloc(&mut t, 14, 0x6000, 0x6000, 48);
+    realloc(&mut t, 15, 0x7000, 0x6000, 96);
+    // Its heap goes; another heap stays. Used again unseen; freed unknown; cut short.
+    alloc(&mut t, 16, a, 0x2000, 8, 0x8000);
+    t.system(20, a, 0x1023, |r| {
+        r.ptr(0x1000);
+    });
+    alloc(&mut t, 21, a, 0x2000, 8, 0x8000);
+    free(&mut t, 22, a, 0x2000, 0x9999);
+    t.system(23, a, 0x1021, |r| {
+        r.ptr(0x1000);
+    });
+    t.process(30, 2, 200, 201, "b.exe");
+    let output = t.pass("heap process thread stack");
+    let columns = "ts_ns freed_ns freed_by op size_bytes upid utid source_id";
+    assert_eq!(
+        shown(&output, "heap", columns),
+        [
+            "10 12 free alloc 64 100 101 2",
+            "11 30 exit alloc 32 200 201 2",
+            "13 14 realloc alloc 16 100 101 2",
+            "14 15 realloc realloc 48 100 101 2",
+            "15 20 exit realloc 96 100 101 2",
+            "16 - unseen alloc 8 100 101 2",
+            "21 - - alloc 8 100 101 2",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "frees_of_unknown"), 1);
+    assert_eq!(ledger_count(&output, "frees_unseen"), 1);
+    assert_eq!(ledger_count(&output, "payload_too_short"), 1);
+}

@@ -13,6 +13,7 @@ pub mod file;
 pub mod gdi_user_handle;
 pub mod handle;
 pub mod hard_fault;
+pub mod heap;
 pub mod image;
 pub mod ledger;
 pub mod logger;
@@ -47,6 +48,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &gdi_user_handle::SPEC,
     &handle::SPEC,
     &hard_fault::SPEC,
+    &heap::SPEC,
     &image::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
