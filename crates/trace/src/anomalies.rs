@@ -21,4 +21,5 @@ etwhy_etl::define_anomalies! {
     FREES_UNSEEN "frees_unseen" Info Analysis "Addresses and handles that were given out again though their free or close was not recorded: the earlier one has no known end, and is not counted as outstanding.";
     OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
     ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
+    ENDS_DOUBTFUL "ends_doubtful" DataLoss Analysis "Allocations and handles that seem to end behind a place where buffers may be missing: their address may have been freed and given out again in between, so the time of their end is not told.";
 }

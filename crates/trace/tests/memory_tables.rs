@@ -356,3 +356,42 @@ fn heap_blocks_live_until_they_are_freed() {
     assert_eq!(ledger_count(&output, "frees_unseen"), 1);
     assert_eq!(ledger_count(&output, "payload_too_short"), 1);
 }
+
+/// Two buffers with a loss between them: what spans it is in doubt, what does not is not.
+#[test]
+fn nothing_is_told_across_lost_buffers() {
+    let mut t = Written::new();
+    t.process(1, 3, 100, 101, "a.exe").thread(1, 3, 100, 101).switch(2, 0, 101, 0);
+    // Kept, freed behind the loss.
+    pool_call(&mut t, 10, 0, 32, 1, b"Keep", 8, 0xA000);
+    pool_call(&mut t, 11, 0, 32, 1, b"Free", 8, 0xB000);
+    virtual_call(&mut t, 12, 0x0262, 0x10000, 0x1000, 100, COMMIT | RESERVE);
+    virtual_call(&mut t, 13, 0x0262, 0x20000, 0x1000, 100, COMMIT | RESERVE);
+    t.lost(20);
+    pool_call(&mut t, 30, 0, 34, 1, b"Free", 8, 0xB000);
+    virtual_call(&mut t, 31, 0x0263, 0x10000, 0, 100, RELEASE);
+    // Nobody knows who runs until somebody is switched in.
+    t.switch(40, 0, 101, 0);
+    pool_call(&mut t, 50, 0, 32, 1, b"Late", 8, 0xC000);
+    pool_call(&mut t, 51, 0, 32, 1, b"Late", 8, 0xD000);
+    pool_call(&mut t, 52, 0, 34, 1, b"Late", 8, 0xD000);
+    t.process(60, 2, 100, 101, "a.exe");
+    let output = t.pass("pool virtual_alloc process thread");
+    let columns = "tag freed_ns dur_ns freed_by utid freed_by_utid";
+    assert_eq!(
+        shown(&output, "pool", columns),
+        ["Keep - - - 101 -", "Free - - doubtful 101 -", "Late - - - 101 -", "Late 52 1 free 101 101",]
+    );
+    let columns = "ts_ns op freed_ns dur_ns freed_by utid";
+    assert_eq!(
+        shown(&output, "virtual_alloc", columns),
+        [
+            "12 commit+reserve - - doubtful 101",
+            // The end of the process is certain.
+            "13 commit+reserve 60 47 exit 101",
+            "31 release - - - -",
+        ]
+    );
+    assert_eq!(ledger_count(&output, "outstanding_doubtful"), 1);
+    assert_eq!(ledger_count(&output, "ends_doubtful"), 2);
+}

@@ -33,8 +33,8 @@ define_table! {
         freed_ns: Option<i64> [Ns, Time],
         /// How long it lived.
         dur_ns: Option<i64> [Ns, Duration],
-        /// free, realloc, exit (with its heap or process), unseen (the address was given out again); null if it is
-        /// there at the end of the trace.
+        /// free, realloc, exit (with its heap or process), unseen (the address was given out again), doubtful (it
+        /// was freed, but buffers may be missing in between); null if it is there at the end of the trace.
         freed_by: Option<Sym> [None, Kind],
         /// alloc or realloc.
         op: Sym [None, Kind],
