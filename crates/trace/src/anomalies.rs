@@ -35,4 +35,5 @@ etwhy_etl::define_anomalies! {
     OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
     ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
     KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
+    ENDS_DOUBTFUL "ends_doubtful" DataLoss Analysis "Allocations and handles that seem to end behind a place where buffers may be missing: their address may have been freed and given out again in between, so the time of their end is not told.";
 }

@@ -3,9 +3,8 @@
 //! Rows are written when something begins, so they come in the order of time and leave memory soon. Thirteen bytes a
 //! row are kept here until the end of the pass.
 
-use crate::anomalies::OUTSTANDING_DOUBTFUL;
+use crate::anomalies::{ENDS_DOUBTFUL, OUTSTANDING_DOUBTFUL};
 use crate::engine::Finish;
-use crate::model::cpu::Cpus;
 use etwhy_table::{Row, TableBuilder};
 
 /// How something ended.
@@ -88,15 +87,21 @@ impl Counter {
     }
 }
 
-/// How many of the things that are open from `starts` to `end_ns` may have ended where buffers are missing.
-pub(crate) fn doubtful(cpus: &Cpus, starts: impl Iterator<Item = i64>, end_ns: i64) -> u64 {
-    starts.filter(|&start| cpus.doubtful(start, end_ns)).count() as u64
+/// Rows whose end was seen but may be that of another thing with the same address or number.
+pub(crate) struct Doubts(Vec<bool>);
+
+impl Doubts {
+    /// Whether the row's end is in doubt.
+    pub(crate) fn of(&self, row: usize) -> bool {
+        self.0.get(row).copied().unwrap_or(false)
+    }
 }
 
 impl Finish<'_> {
     /// Fills the columns for the end, the duration and how it ended; rows hold the start in the duration until then.
     /// `names` are those of a call, an exit, an unseen end and another call. Counts open ones of which the end may be
-    /// missing.
+    /// missing. Where buffers may be missing between start and end, the end may be that of a later thing: such rows
+    /// end `doubtful`, at no known time.
     ///
     /// # Errors
     /// Those of the table builder.
@@ -106,27 +111,42 @@ impl Finish<'_> {
         ends: &RowEnds,
         columns: [&str; 3],
         names: [&str; 4],
-    ) -> etwhy_table::Result<()> {
+    ) -> etwhy_table::Result<Doubts> {
         let [end_column, duration, how] = columns;
-        let mut row = Counter::default();
-        rows.remap_i64(end_column, |_| ends.ns(row.next()))?;
-        let (mut row, mut doubts) = (Counter::default(), 0);
+        let cpus = &self.model.cpus;
+        let (mut in_doubt, mut open_doubts, mut end_doubts) = (Vec::new(), 0, 0);
         rows.remap_i64(duration, |start| {
-            let row = row.next();
-            let in_doubt =
-                start.is_some_and(|s| ends.open(row) && self.model.cpus.doubtful(s, self.span_ns.1));
-            doubts += u64::from(in_doubt);
-            Some(ends.ns(row)?.saturating_sub(start?))
+            let row = in_doubt.len();
+            let until = ends.ns(row).unwrap_or(self.span_ns.1);
+            let doubt = start.is_some_and(|start| cpus.doubtful(start, until));
+            let called = matches!(ends.how(row), How::Call | How::OtherCall);
+            open_doubts += u64::from(doubt && ends.open(row));
+            end_doubts += u64::from(doubt && called);
+            in_doubt.push(doubt && called);
+            Some(ends.ns(row)?.saturating_sub(start?)).filter(|_| !(doubt && called))
         })?;
-        self.ledger.count(&OUTSTANDING_DOUBTFUL, doubts);
-        let [call, exit, unseen, other] = names.map(|name| self.strings.intern(name));
+        self.ledger.count(&OUTSTANDING_DOUBTFUL, open_doubts);
+        self.ledger.count(&ENDS_DOUBTFUL, end_doubts);
+        let doubts = Doubts(in_doubt);
         let mut row = Counter::default();
-        rows.remap_text(how, |_| match ends.how(row.next()) {
-            How::Open => None,
-            How::Call => Some(call),
-            How::OtherCall => Some(other),
-            How::Exit => Some(exit),
-            How::Unseen => Some(unseen),
-        })
+        rows.remap_i64(end_column, |_| {
+            let row = row.next();
+            ends.ns(row).filter(|_| !doubts.of(row))
+        })?;
+        let [call, exit, unseen, other] = names.map(|name| self.strings.intern(name));
+        let doubtful = self.strings.intern("doubtful");
+        let mut row = Counter::default();
+        rows.remap_text(how, |_| {
+            let row = row.next();
+            match ends.how(row) {
+                How::Open => None,
+                How::Exit => Some(exit),
+                How::Unseen => Some(unseen),
+                How::Call | How::OtherCall if doubts.of(row) => Some(doubtful),
+                How::Call => Some(call),
+                How::OtherCall => Some(other),
+            }
+        })?;
+        Ok(doubts)
     }
 }

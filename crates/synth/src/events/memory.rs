@@ -86,7 +86,8 @@ pub(crate) fn virtual_alloc(t: &VirtualAlloc, site: &Site, w: &mut World) -> Res
         back: GiveBack { after: t.free_after.clone(), leak: t.leak.unwrap_or(0.0) },
         address: t.address.clone(),
         decommit: t.decommit.clone(),
-        next: 0x0100_0000_0000,
+        // Tables of one process must not give out each other's addresses.
+        next: 0x0100_0000_0000 + (site.seed % 1024) * 0x10_0000_0000,
     };
     events(site, w, None, Box::new(kind))
 }
@@ -255,7 +256,9 @@ pub(crate) fn handle(t: &Handle, site: &Site, w: &mut World) -> Result<Box<dyn S
     let name = t.object_type.as_deref().unwrap_or("Event");
     let kind = one_of_names("object_type", name, &OBJECT_TYPES).map_err(|e| site.fail(w, e))?;
     let back = GiveBack { after: t.close_after.clone(), leak: t.leak.unwrap_or(0.0) };
-    events(site, w, None, Box::new(Handles { kind, back, next: 0x100 }))
+    // Tables of one process must not give out each other's handles; bit 31 marks those of the kernel.
+    let next = 0x100 + (site.seed % 0x7FFF) as u32 * 0x1_0000;
+    events(site, w, None, Box::new(Handles { kind, back, next }))
 }
 
 impl Kind for Handles {

@@ -12,7 +12,7 @@
 //! # What fools it
 //! There is no rundown: handles from before the trace are known only when they go. Handles without an owner (process 0)
 //! are the system's. Codes of GDI types are taken to be those in the handles themselves; unknown codes have no name.
-//! Where buffers are missing, destructions may be: see the anomaly `outstanding_doubtful`.
+//! Where buffers are missing, destructions may be: see the anomalies `outstanding_doubtful` and `ends_doubtful`.
 //!
 //! The layouts rest on documentation; no real trace with these events was at hand.
 
@@ -36,7 +36,8 @@ define_table! {
         close_ns: Option<i64> [Ns, Time],
         /// How long it existed.
         dur_ns: Option<i64> [Ns, Duration],
-        /// destroy, exit (with its owner), unseen (its value was given out again); null if it is there at the end.
+        /// destroy, exit (with its owner), unseen (its value was given out again), doubtful (it was destroyed, but
+        /// buffers may be missing in between); null if it is there at the end.
         closed_by: Option<Sym> [None, Kind],
         /// GDI or USER.
         kind: Sym [None, Kind],

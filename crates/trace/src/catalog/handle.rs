@@ -17,7 +17,7 @@
 //! Closes without an open mean that the handle was opened before the trace or inherited; `handle_leak` counts them as
 //! open at the start. While a process exits Windows closes its handles: those closes that are recorded before its end count as
 //! `close`. A thread that is attached to another process opens handles there, while the header names its own. Where
-//! buffers are missing, closes may be: see the anomaly `outstanding_doubtful`. A handle value that is opened again
+//! buffers are missing, closes may be: see the anomalies `outstanding_doubtful` and `ends_doubtful`. A handle value that is opened again
 //! without a close has an earlier close that was not recorded (`unseen`).
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
@@ -45,7 +45,8 @@ define_table! {
         dur_ns: Option<i64> [Ns, Duration],
         /// create, duplicate, rundown (it was open before the trace).
         opened_by: Sym [None, Kind],
-        /// close, exit (with the process), unseen (its value was given out again); null if open at the end.
+        /// close, exit (with the process), unseen (its value was given out again), doubtful (it was closed, but buffers
+        /// may be missing in between); null if open at the end.
         closed_by: Option<Sym> [None, Kind],
         /// Process that has the handle.
         upid: Option<i32> [None, Process],
@@ -356,12 +357,18 @@ impl Analysis for Handles {
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let (ends, types, names) = (&self.ends, &self.types, &self.late_names);
         let columns = ["close_ns", "dur_ns", "closed_by"];
-        end.fill_ends(&mut self.rows, ends, columns, ["close", "exit", "unseen", ""])?;
+        let doubts = end.fill_ends(&mut self.rows, ends, columns, ["close", "exit", "unseen", ""])?;
         end.stacks_of(&mut self.rows, "stack_id")?;
         let mut row = Counter::default();
-        self.rows.remap_i32("closed_by_utid", |_| ends.utid(row.next()).map(|u| u as i32))?;
-        let mut tickets = self.close_tickets.iter();
-        self.rows.remap_i32("close_stack_id", |_| end.resolved.stack_of_ticket(*tickets.next()?))?;
+        self.rows.remap_i32("closed_by_utid", |_| {
+            let row = row.next();
+            ends.utid(row).filter(|_| !doubts.of(row)).map(|u| u as i32)
+        })?;
+        let mut tickets = self.close_tickets.iter().enumerate();
+        self.rows.remap_i32("close_stack_id", |_| {
+            let (_, &ticket) = tickets.next().filter(|(row, _)| !doubts.of(*row))?;
+            end.resolved.stack_of_ticket(ticket)
+        })?;
         self.rows.remap_text("object_type", |ty| types.get(&u16::try_from(ty?).ok()?).copied())?;
         let mut row = Counter::default();
         self.rows.remap_text("name", |name| {

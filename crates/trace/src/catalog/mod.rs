@@ -18,6 +18,7 @@ pub mod file_io;
 pub mod gdi_user_handle;
 pub mod handle;
 pub mod hard_fault;
+pub mod heap;
 pub mod image;
 pub mod interrupt_cost;
 pub mod isr;
@@ -26,6 +27,7 @@ pub mod ledger;
 pub mod logger;
 pub mod logger_provider;
 pub mod mark;
+pub mod memory_counter;
 pub mod minifilter;
 pub mod network;
 pub mod page_fault;
@@ -68,6 +70,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &gdi_user_handle::SPEC,
     &handle::SPEC,
     &hard_fault::SPEC,
+    &heap::SPEC,
     &image::SPEC,
     &interrupt_cost::SPEC,
     &isr::SPEC,
@@ -76,6 +79,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &logger::SPEC,
     &logger_provider::SPEC,
     &mark::SPEC,
+    &memory_counter::SPEC,
     &minifilter::SPEC,
     &network::SPEC,
     &page_fault::SPEC,

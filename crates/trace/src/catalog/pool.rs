@@ -9,7 +9,7 @@
 //! # What fools it
 //! In a DPC or ISR the thread is the one that was interrupted. Allocations from before the trace are not known; their
 //! frees are counted by tag (`frees_unmatched`). An address that is allocated again without a free lacks a record: the
-//! earlier allocation ends `unseen`. Where buffers are missing, frees may be: see the anomaly `outstanding_doubtful`.
+//! earlier allocation ends `unseen`. Where buffers are missing, frees may be: see the anomalies `outstanding_doubtful` and `ends_doubtful`.
 //! The size is the one asked for, not what the pool took from the page.
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
@@ -33,7 +33,8 @@ define_table! {
         freed_ns: Option<i64> [Ns, Time],
         /// How long it lived.
         dur_ns: Option<i64> [Ns, Duration],
-        /// How it ended: free, unseen (the address was given out again); null if it is there at the end of the trace.
+        /// How it ended: free, unseen (the address was given out again), doubtful (it was freed, but buffers may be
+        /// missing in between); null if it is there at the end of the trace.
         freed_by: Option<Sym> [None, Kind],
         /// Four characters that its allocator chose; bytes that cannot be shown are `\xHH`.
         tag: Sym [None, Name],
@@ -235,12 +236,15 @@ impl Analysis for Pool {
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         end.stacks_and_processes_of(&mut self.rows, "stack_id", "upid")?;
         let columns = ["freed_ns", "dur_ns", "freed_by"];
-        end.fill_ends(&mut self.rows, &self.ends, columns, ["free", "", "unseen", ""])?;
+        let doubts = end.fill_ends(&mut self.rows, &self.ends, columns, ["free", "", "unseen", ""])?;
         let ends = &self.ends;
-        let mut row = Counter::default();
-        self.rows.remap_i32("freed_by_utid", |_| ends.utid(row.next()).map(|u| u as i32))?;
-        let mut row = Counter::default();
-        self.rows.remap_i32("freed_by_upid", |_| ends.utid(row.next()).map(|u| u as i32))?;
+        for column in ["freed_by_utid", "freed_by_upid"] {
+            let mut row = Counter::default();
+            self.rows.remap_i32(column, |_| {
+                let row = row.next();
+                ends.utid(row).filter(|_| !doubts.of(row)).map(|u| u as i32)
+            })?;
+        }
         end.processes_of(&mut self.rows, "freed_by_upid")?;
 
         let mut sums: Vec<(Sym, Key, Sums)> = Vec::new();

@@ -15,16 +15,16 @@
 //! What was allocated before the trace began is known from a rundown only (`VirtualAllocDCStart`), which says how much
 //! of a reservation is committed but not which pages. What a decommit takes of that is null, and a commit inside
 //! counts in full. A free of something unknown has null for `freed_bytes`. Where buffers are missing, frees may be:
-//! see the anomaly `outstanding_doubtful`. Pages are 4 KiB. Address space of mapped files and images is not here, and
+//! see the anomalies `outstanding_doubtful` and `ends_doubtful`. Pages are 4 KiB. Address space of mapped files and images is not here, and
 //! memory that is committed need not be in use.
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
 
-use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, OUTSTANDING_DOUBTFUL, PAYLOAD_TOO_SHORT};
+use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::address_space::{AddressSpace, NOBODY, Part, page_bytes};
-use crate::row_ends::{Counter, How, RowEnds, doubtful};
+use crate::row_ends::{Counter, How, RowEnds};
 use etwhy_etl::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -60,8 +60,10 @@ define_table! {
         stack_id: Option<i32> [None, Stack],
         /// When all that the call allocated was freed again; null while some of it is there, and for a free.
         freed_ns: Option<i64> [Ns, Time],
+        /// How long all or some of it was there.
+        dur_ns: Option<i64> [Ns, Duration],
         /// How the last of it went: decommit, release, exit (with the process), unseen (the address was given out
-        /// again, the free itself is not in the trace).
+        /// again, the free itself is not in the trace), doubtful (buffers may be missing in between).
         freed_by: Option<Sym> [None, Kind],
         /// Bytes that the call committed and that are committed at the end of the trace; null for a free.
         outstanding_bytes: Option<i64> [Bytes, Bytes],
@@ -266,6 +268,8 @@ impl Analysis for VirtualAllocs {
             utid: actor.map(|a| a.utid as i32),
             stack_id: Some(cx.actor_stack(event, actor)),
             freed_ns: None,
+            // Only what the call took can end.
+            dur_ns: calls.left.last().is_some_and(|&left| left > 0).then_some(ns),
             freed_by: None,
             outstanding_bytes: committed,
         });
@@ -274,33 +278,13 @@ impl Analysis for VirtualAllocs {
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let calls = &self.calls;
         end.stacks_of(&mut self.rows, "stack_id")?;
-        let mut row = Counter::default();
-        self.rows.remap_i64("freed_ns", |_| calls.ends.ns(row.next()))?;
-        let names = ["decommit", "release", "exit", "unseen"].map(|name| end.strings.intern(name));
-        let [decommit, release, exit, unseen] = names;
-        let mut row = Counter::default();
-        self.rows.remap_text("freed_by", |_| match calls.ends.how(row.next()) {
-            How::Open => None,
-            How::Call => Some(decommit),
-            How::OtherCall => Some(release),
-            How::Exit => Some(exit),
-            How::Unseen => Some(unseen),
-        })?;
+        let columns = ["freed_ns", "dur_ns", "freed_by"];
+        end.fill_ends(&mut self.rows, &calls.ends, columns, ["decommit", "exit", "unseen", "release"])?;
         let mut row = Counter::default();
         self.rows.remap_i64("outstanding_bytes", |is_allocation| {
             let (_, left) = calls.bytes(row.next());
             is_allocation.map(|_| left as i64)
         })?;
-
-        let (mut open, mut row) = (Vec::new(), Counter::default());
-        self.rows.remap_i64("ts_ns", |ts| {
-            if calls.bytes(row.next()).1 > 0 {
-                open.extend(ts);
-            }
-            ts
-        })?;
-        let doubts = doubtful(&end.model.cpus, open.into_iter(), end.span_ns.1);
-        end.ledger.count(&OUTSTANDING_DOUBTFUL, doubts);
 
         let mut upids: Vec<i32> = Vec::new();
         self.rows.remap_i32("upid", |upid| {

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub struct Written {
     records: Vec<(i64, u16, Vec<u8>)>,
+    /// When events of processor 0 were lost, in ticks.
+    lost: Vec<i64>,
     setup: TraceSetup,
 }
 
@@ -105,6 +107,12 @@ impl Written {
         })
     }
 
+    /// Processor 0 loses events here: its buffer ends, and says so.
+    pub fn lost(&mut self, us: i64) -> &mut Written {
+        self.lost.push(self.ticks(us));
+        self
+    }
+
     /// One pass for the tables named, separated by blanks.
     pub fn pass(&self, tables: &str) -> Output {
         let folder = tempfile::tempdir().unwrap();
@@ -112,12 +120,20 @@ impl Written {
         let mut records: Vec<&(i64, u16, Vec<u8>)> = self.records.iter().collect();
         records.sort_by_key(|r| r.0);
         let mut writer = TraceWriter::create(&path, self.setup.clone()).unwrap();
+        let mut lost = self.lost.iter().peekable();
         for (ticks, cpu, bytes) in records {
+            if lost.next_if(|&lost| lost <= ticks).is_some() {
+                writer.mark_lost(0, true, false);
+                writer.flush_cpu(0).unwrap();
+            }
             writer.write_bytes(*cpu, *ticks, bytes).unwrap();
         }
         writer.finish().unwrap();
         let mut ledger = Ledger::new();
         let options = Options {
+            stretches: Vec::new(),
+            loggers: Vec::new(),
+            all_stacks: true,
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
             symbols: Vec::new(),
