@@ -18,4 +18,7 @@ etwhy_etl::define_anomalies! {
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
     KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
+    TCP_CONNECTIONS_CUT "tcp_connections_cut" Warning Analysis "More TCP connections at a time than are followed: each of these is shown in several parts, whose sums are right.";
+    INTERVALS_BEYOND_LIMIT "intervals_beyond_limit" DataLoss Analysis "More operations open at a time than are followed: the ones that began last are missing, or shown without their start.";
+    INTERVALS_DOUBTFUL "intervals_doubtful" DataLoss Analysis "Start and stop events of one thread with missing buffers between them: they may not belong together, so no duration is shown.";
 }

@@ -6,11 +6,13 @@ pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
 pub mod disk_io;
+pub mod dns_query;
 pub mod event;
 pub mod event_type;
 pub mod file;
 pub mod hard_fault;
 pub mod image;
+pub mod interval;
 pub mod kernel_class;
 pub mod ledger;
 pub mod logger;
@@ -22,6 +24,7 @@ pub mod process_start;
 pub mod sample;
 pub mod service;
 pub mod stack;
+pub mod tcp_connection;
 pub mod thread;
 pub mod trace;
 
@@ -35,11 +38,13 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_jit::SPEC,
     &clr_method::SPEC,
     &disk_io::SPEC,
+    &dns_query::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
     &hard_fault::SPEC,
     &image::SPEC,
+    &interval::SPEC,
     &kernel_class::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
@@ -51,6 +56,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &sample::SPEC,
     &service::SPEC,
     &stack::SPEC,
+    &tcp_connection::SPEC,
     &thread::SPEC,
     &trace::SPEC,
 ];
