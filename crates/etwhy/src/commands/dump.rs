@@ -3,6 +3,7 @@
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
+use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -27,6 +28,7 @@ pub static COMMAND: Command = Command {
                  in any unit (dur_us, dur_ms, size_mb).",
     examples: "Examples:\n  etwhy dump process trace.etl --columns name,pid,command_line\n  \
                etwhy dump sample trace.etl --process 'chrome;!4711' --from 2s --to 3s --top 100\n  \
+               etwhy dump sample trace.etl --service Dnscache --top 100\n  \
                etwhy dump disk_io trace.etl --where 'dur_us>100' --sort -dur_ms --top 20\n  \
                etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
                etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
@@ -48,6 +50,10 @@ struct Args {
     /// Only rows of these processes, by name or id: 'chrome;!4711'
     #[arg(long, value_name = "FILTER")]
     process: Option<String>,
+    /// Only rows of these services, by name: rows of threads that work for one of them, or, in tables without
+    /// threads, of processes that host one
+    #[arg(long, value_name = "FILTER")]
+    service: Option<String>,
     /// Only rows at or after this time since the start (e.g. 1.5s, 200ms)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
@@ -327,6 +333,7 @@ fn with_names(db: &Database, table: &Table, args: &Args, zero: i64) -> anyhow::R
     if wanted.is_some() && process_column.is_none() {
         bail!("table `{}` has no process column, so --process says nothing", spec.name);
     }
+    let services = args.service.as_deref().map(|filter| Services::of(db, spec, filter)).transpose()?;
     let shown: Vec<String> = names.iter().map(|(name, pid)| format!("{name} ({pid})")).collect();
     let times: Vec<bool> = spec.columns.iter().map(|c| c.role == Role::Time).collect();
     let mut builder =
@@ -351,6 +358,9 @@ fn with_names(db: &Database, table: &Table, args: &Args, zero: i64) -> anyhow::R
             if hit != Some(true) {
                 continue;
             }
+        }
+        if services.as_ref().is_some_and(|services| !services.wants(row, &number)) {
+            continue;
         }
         cells.clear();
         let mut next = added.iter().peekable();

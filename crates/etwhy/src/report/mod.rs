@@ -2,5 +2,6 @@
 
 pub mod missing;
 pub mod quality;
+pub mod services;
 pub mod terminal;
 pub mod why;

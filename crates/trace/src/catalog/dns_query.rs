@@ -128,6 +128,22 @@ fn type_name(number: u32) -> String {
     known.to_owned()
 }
 
+/// Names of statuses: DNS codes of winerror.h, and Win32 errors.
+fn status_name(status: u32) -> Option<&'static str> {
+    Some(match status {
+        9001 => "DNS_ERROR_RCODE_FORMAT_ERROR",
+        9002 => "DNS_ERROR_RCODE_SERVER_FAILURE",
+        9003 => "DNS_ERROR_RCODE_NAME_ERROR",
+        9004 => "DNS_ERROR_RCODE_NOT_IMPLEMENTED",
+        9005 => "DNS_ERROR_RCODE_REFUSED",
+        9501 => "DNS_INFO_NO_RECORDS",
+        9502 => "DNS_ERROR_BAD_PACKET",
+        9701 => "DNS_ERROR_RECORD_DOES_NOT_EXIST",
+        9852 => "DNS_ERROR_NO_DNS_SERVERS",
+        _ => return etwhy_knowledge::win32_error_name(status),
+    })
+}
+
 impl Analysis for Queries {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let fields = event.fields();
@@ -235,7 +251,7 @@ impl Queries {
             name: query.name,
             query_type: strings.intern(&type_name(kind)),
             status: status.map(|s| s as i32),
-            status_name: status.and_then(etwhy_knowledge::win32_error_name).map(|n| strings.intern(n)),
+            status_name: status.and_then(status_name).map(|n| strings.intern(n)),
             results: answer.and_then(|a| a.results),
             cached: query.cached,
             servers: servers.map(|s| strings.intern(&s)),

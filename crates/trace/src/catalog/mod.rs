@@ -5,12 +5,14 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod cpu_frequency;
 pub mod disk_io;
 pub mod dns_query;
 pub mod event;
 pub mod event_type;
 pub mod file;
 pub mod hard_fault;
+pub mod idle_state;
 pub mod image;
 pub mod interval;
 pub mod kernel_class;
@@ -26,6 +28,7 @@ pub mod service;
 pub mod stack;
 pub mod tcp_connection;
 pub mod thread;
+pub mod timer_resolution;
 pub mod trace;
 
 use crate::engine::AnalysisSpec;
@@ -37,12 +40,14 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &cpu_frequency::SPEC,
     &disk_io::SPEC,
     &dns_query::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
     &hard_fault::SPEC,
+    &idle_state::SPEC,
     &image::SPEC,
     &interval::SPEC,
     &kernel_class::SPEC,
@@ -58,5 +63,6 @@ pub static ALL: &[&AnalysisSpec] = &[
     &stack::SPEC,
     &tcp_connection::SPEC,
     &thread::SPEC,
+    &timer_resolution::SPEC,
     &trace::SPEC,
 ];
