@@ -81,6 +81,14 @@ start = "1s"
 end = "2s"
 exit_code = -1073741510
 
+[[event]]
+process = "host.exe"
+thread = "main"
+type = "Thread/SubProcessTagChanged"
+header = "system"
+at = ["5s"]
+fields = { OldTag = 1, NewTag = 2 }
+
 [[page_fault]]
 process = "host.exe"
 thread = "alpha"
@@ -125,10 +133,11 @@ file = 'C:\beta.dat'
     let services = rows(&trace, "service", &[]);
     let names: Vec<&str> = services.iter().map(|s| text(s, "name")).collect();
     assert_eq!(names, ["Alpha", "Beta"]);
-    assert!(services.iter().all(|s| text(s, "state") == "running" && number(s, "threads") == Some(1)));
+    assert!(services.iter().all(|s| text(s, "state") == "running" && number(s, "threads") == Some(2)));
+    // The main thread worked for both, as its changed tag says.
     let threads = rows(&trace, "thread", &["--service", "alpha"]);
-    assert_eq!(threads.len(), 1);
-    assert_eq!((text(&threads[0], "name"), text(&threads[0], "service")), ("alpha", "Alpha"));
+    let found: Vec<_> = threads.iter().map(|t| (text(t, "name"), text(t, "service"))).collect();
+    assert_eq!(found, [("main", "Alpha, Beta"), ("alpha", "Alpha")]);
     assert_eq!(rows(&trace, "service", &["--service", "beta"]).len(), 1);
     let (good, _, errors) =
         run(&["dump", "thread", trace.to_str().unwrap(), "--service", "gamma", "--quiet"]);

@@ -100,10 +100,12 @@ fn connections_are_those_of_the_records() {
     }
 }
 
-/// Pairs and their summed durations, ns.
+/// Name, pairs and their summed durations, ns.
+type Pairs = &'static [(&'static str, u64, i64)];
+
 #[test]
 fn intervals_are_those_of_the_records() {
-    let expected: [(&str, &[(&str, u64, i64)]); 2] = [
+    let expected: [(&str, Pairs); 2] = [
         (
             X64,
             &[
