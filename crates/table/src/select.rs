@@ -49,6 +49,14 @@ impl<'t> Selection<'t> {
         self
     }
 
+    /// Keeps the rows, by their number, that are wanted.
+    pub fn filter_rows(mut self, mut wanted: impl FnMut(u32) -> bool) -> Selection<'t> {
+        let mut rows = self.take_rows();
+        rows.retain(|row| wanted(*row));
+        self.rows = Some(rows);
+        self
+    }
+
     /// Keeps the rows whose number in a column is wanted; null is asked about too.
     pub fn filter_number(
         mut self,

@@ -4,6 +4,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
 use crate::open::{Analysed, TraceArgs};
+use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -28,6 +29,7 @@ pub static COMMAND: Command = Command {
                  in any unit (dur_us, dur_ms, size_mb).",
     examples: "Examples:\n  etwhy dump process trace.etl --columns name,pid,command_line\n  \
                etwhy dump sample trace.etl --process 'chrome;!4711' --from 2s --to 3s --top 100\n  \
+               etwhy dump sample trace.etl --service Dnscache --top 100\n  \
                etwhy dump disk_io trace.etl --where 'dur_us>100' --sort -dur_ms --top 20\n  \
                etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
                etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
@@ -49,6 +51,10 @@ struct Args {
     /// Only rows of these processes, by name or id: 'chrome;!4711'
     #[arg(long, value_name = "FILTER")]
     process: Option<String>,
+    /// Only rows of these services, by name: rows of threads that work for one of them, or, in tables without
+    /// threads, of processes that host one
+    #[arg(long, value_name = "FILTER")]
+    service: Option<String>,
     /// Only rows at or after this time since the start (e.g. 1.5s, 200ms)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
@@ -369,6 +375,12 @@ fn wanted_rows<'t>(
         selection = selection.filter_number(column, |upid| {
             upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| wanted.get(u).copied()) == Some(true)
         });
+    }
+    if let Some(filter) = &args.service {
+        let table = selection.table();
+        let services = Services::of(db, spec, filter)?;
+        selection =
+            selection.filter_rows(|row| services.wants(row, &|column| table.cell(row, column).as_i64()));
     }
     Ok(selection)
 }

@@ -129,6 +129,14 @@ pub static ALL: &[Target] = &[
         short: 20000,
     },
     Target {
+        name: "loggers",
+        about: "lists of sessions by xperf, tracelog, logman and wpr",
+        run: text::loggers,
+        seeds: text::loggers_seeds,
+        mutate: mutate::several,
+        short: 20000,
+    },
+    Target {
         name: "scenario",
         about: "scenarios",
         run: text::scenario,

@@ -27,6 +27,26 @@ pub fn breakpad_seeds(_: &Path, _: usize) -> Vec<Seed> {
     vec![Seed { name: "all records".into(), data: text.into() }]
 }
 
+/// A list of sessions.
+pub fn loggers(data: &[u8]) {
+    let found = etwhy_trace::logger_text::parse(data, "mutant.txt");
+    let listed: usize = found.iter().map(|l| 1 + l.providers.len() + l.kernel_flags.len()).sum();
+    assert!(listed <= data.len());
+}
+
+/// One of each tool.
+pub fn loggers_seeds(_: &Path, _: usize) -> Vec<Seed> {
+    let text = "Logger Name           : NT Kernel Logger\nLogger Id             : ffff\nBuffer Size           : 64\n\
+        Log Filename          : k.etl\nTrace Flags           : PROC_THREAD+\"A-B\":0x1:0x5+\n\n\
+        Data Collector Set                      Type                          Status\n\
+        ---------------------------------------\nEventLog-System                         Trace                         Running\n\n\
+        Name:                 EventLog-System\\EventLog-System\nBuffers Lost:         1\n\nProvider:\n\
+        Name:                 A-B\nProvider Guid:        {A68CA8B7-004F-D7B6-A698-07E2DE0F1F5D}\nLevel:                4 (x)\n\
+        KeywordsAny:          0x237f (process,thread)\n\nCollector Name          : WPR\nSystem Keywords\n\tCSwitch\n\
+        Providers\n\tA-B: 0x1: 0x04 : Stack\n";
+    vec![Seed { name: "all tools".into(), data: text.into() }]
+}
+
 /// A scenario; small ones that are sound are written too.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -6,10 +6,12 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod cpu_frequency;
 pub mod cpu_time;
 pub mod critical_path;
 pub mod cswitch;
 pub mod disk_io;
+pub mod dns_query;
 pub mod dpc;
 pub mod event;
 pub mod event_type;
@@ -19,8 +21,10 @@ pub mod gdi_user_handle;
 pub mod handle;
 pub mod hard_fault;
 pub mod heap;
+pub mod idle_state;
 pub mod image;
 pub mod interrupt_cost;
+pub mod interval;
 pub mod isr;
 pub mod kernel_class;
 pub mod ledger;
@@ -41,8 +45,10 @@ pub mod service;
 pub mod stack;
 pub mod stack_cost;
 pub mod syscall;
+pub mod tcp_connection;
 pub mod thread;
 pub mod thread_time;
+pub mod timer_resolution;
 pub mod trace;
 pub mod ui_delay;
 pub mod virtual_alloc;
@@ -58,10 +64,12 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &cpu_frequency::SPEC,
     &cpu_time::SPEC,
     &critical_path::SPEC,
     &cswitch::SPEC,
     &disk_io::SPEC,
+    &dns_query::SPEC,
     &dpc::SPEC,
     &event::SPEC,
     &event_type::SPEC,
@@ -71,8 +79,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &handle::SPEC,
     &hard_fault::SPEC,
     &heap::SPEC,
+    &idle_state::SPEC,
     &image::SPEC,
     &interrupt_cost::SPEC,
+    &interval::SPEC,
     &isr::SPEC,
     &kernel_class::SPEC,
     &ledger::SPEC,
@@ -93,8 +103,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &stack::SPEC,
     &stack_cost::SPEC,
     &syscall::SPEC,
+    &tcp_connection::SPEC,
     &thread::SPEC,
     &thread_time::SPEC,
+    &timer_resolution::SPEC,
     &trace::SPEC,
     &ui_delay::SPEC,
     &virtual_alloc::SPEC,

@@ -1,0 +1,71 @@
+//! Which rows of a table belong to a service, for `--service`.
+//!
+//! A row with a thread belongs to the services that the thread's `SubProcessTag` names. Rows that name a process only
+//! belong to all services of that process: services that share an `svchost.exe` cannot be told apart there. Threads of
+//! pools carry the tag of what they do at the moment only while that is recorded (`SubProcessTagChanged`); a thread that
+//! worked for several services counts for each of them all the time.
+
+use anyhow::bail;
+use etwhy_table::{Database, Pattern, Role, Table, TableSpec};
+
+/// The rows of some services.
+pub struct Services {
+    /// Rows of table `service` itself.
+    rows: Option<Vec<bool>>,
+    threads: Option<(usize, Vec<bool>)>,
+    processes: Option<(usize, Vec<bool>)>,
+}
+
+impl Services {
+    /// Those whose names match the filter (`;` separates, `!` excludes, wildcards).
+    ///
+    /// # Errors
+    /// If the table has neither threads nor processes, or no service of that name is known.
+    pub fn of(db: &Database, spec: &TableSpec, filter: &str) -> anyhow::Result<Services> {
+        let column = |role: Role| spec.columns.iter().position(|c| c.role == role);
+        let (thread, process) = (column(Role::Thread), column(Role::Process));
+        if thread.is_none() && process.is_none() {
+            bail!("table `{}` has neither threads nor processes, so --service says nothing", spec.name);
+        }
+        let pattern = Pattern::parse(filter);
+        let of = |table: Option<&Table>, column: &str| -> Vec<bool> {
+            let Some(table) = table else { return Vec::new() };
+            let rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
+            rows.map(|row| {
+                let services = table.text(row, column).unwrap_or("");
+                services.split(", ").any(|name| !name.is_empty() && pattern.matches(name))
+            })
+            .collect()
+        };
+        let threads = of(db.get("thread"), "service");
+        let processes = of(db.get("process"), "services");
+        if !threads.contains(&true) && !processes.contains(&true) {
+            bail!(
+                "no service matches `{filter}`; `etwhy dump service` lists those that the trace names (it names none \
+                 unless a kernel session wrote its system configuration at the end)"
+            );
+        }
+        // Without tags of threads the process is all there is.
+        let threads =
+            thread.map(|c| (c, threads)).filter(|(_, wanted)| wanted.contains(&true) || process.is_none());
+        let rows = (spec.name == "service").then(|| of(db.get("service"), "name"));
+        Ok(Services { rows, threads, processes: process.map(|c| (c, processes)) })
+    }
+
+    /// Whether a row belongs to one of them; `number` reads a column of that row.
+    pub fn wants(&self, row: u32, number: &impl Fn(usize) -> Option<i64>) -> bool {
+        if let Some(rows) = &self.rows {
+            return rows.get(row as usize).copied().unwrap_or(false);
+        }
+        let hit = |(column, wanted): &(usize, Vec<bool>)| {
+            let id = usize::try_from(number(*column)?).ok()?;
+            wanted.get(id).copied()
+        };
+        // A row of a table with threads whose thread is not known belongs to nobody for certain.
+        match (&self.threads, &self.processes) {
+            (Some(threads), _) => hit(threads).unwrap_or(false),
+            (None, Some(processes)) => hit(processes).unwrap_or(false),
+            (None, None) => false,
+        }
+    }
+}
