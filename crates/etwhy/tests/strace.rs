@@ -188,7 +188,7 @@ fn calls_are_those_of_the_scenario() {
     // Times in units of 100 ns, the trace's clock.
     let expected = [
         ("?", 4008, -1, -1, -1, -1, -1, Some(false), "no_enter"),
-        ("NtDelayExecution", 4008, 160_000, -1, -1, -1, 0, None, "unfinished"),
+        ("NtDelayExecution", 4008, 160_000, -1, -1, -1, -1, None, "unfinished"),
         ("NtCreateFile", 4004, 200_000, 5_000, 5_000, 0, 0, Some(true), "returned"),
         ("NtQueryValueKey", 4004, 201_000, 1_000, 1_000, 0, 1, Some(false), "returned"),
         ("NtWaitForSingleObject", 4004, 300_000, 320_000, 20_000, 300_000, 0, Some(false), "returned"),

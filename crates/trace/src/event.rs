@@ -219,6 +219,12 @@ impl Context<'_> {
     ) -> i32 {
         let upid = utid.and_then(|u| self.model.upid_of(u));
         let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
-        self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns)
+        let ticket = self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns);
+        if ticket & 0xFFFF == 0xFFFF {
+            // Stack records close old tickets; where there are none, somebody else must.
+            let model = &mut *self.model;
+            model.stacks.expire(event.ns, &model.threads, &model.images);
+        }
+        ticket
     }
 }

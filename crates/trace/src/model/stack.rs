@@ -312,6 +312,11 @@ impl Stacks {
         }
     }
 
+    /// Closes tickets that are too old at `ns`.
+    pub(crate) fn expire(&mut self, ns: i64, threads: &Threads, images: &Images) {
+        self.close(ns.saturating_sub(WINDOW_NS), threads, images);
+    }
+
     /// Makes a provisional stack of a ticket's halves.
     fn close_one(&mut self, mut open: Open, threads: &Threads, images: &Images) {
         let leaf_only = open.kernel == NO_PART && open.user == NO_PART;
@@ -462,5 +467,5 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     };
     let model = &mut *cx.model;
     model.stacks.attach(ticks, tid, utid, (kernel, user), &model.threads, &model.images);
-    model.stacks.close(event.ns.saturating_sub(WINDOW_NS), &model.threads, &model.images);
+    model.stacks.expire(event.ns, &model.threads, &model.images);
 }
