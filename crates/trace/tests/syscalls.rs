@@ -76,8 +76,11 @@ impl Script {
     }
 }
 
+/// (tid, address, start, end, on-CPU, off-CPU, depth, outcome).
+type Row<T> = (i64, i64, i64, i64, i64, i64, i64, T);
+
 /// Rows as (tid, address, start, end, on-CPU, off-CPU, depth, outcome), times in microseconds, -1 for null.
-fn calls(output: &Output) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
+fn calls(output: &Output) -> Vec<Row<String>> {
     let (table, threads) = (table(output, "syscall"), table(output, "thread"));
     rows(table)
         .map(|row| {
@@ -97,9 +100,7 @@ fn calls(output: &Output) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
         .collect()
 }
 
-fn is(
-    list: &[(i64, i64, i64, i64, i64, i64, i64, &str)],
-) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
+fn is(list: &[Row<&str>]) -> Vec<Row<String>> {
     list.iter().map(|&(a, b, c, d, e, f, g, h)| (a, b, c, d, e, f, g, h.to_owned())).collect()
 }
 
