@@ -4,6 +4,7 @@
 mod command;
 mod commands;
 mod exit;
+mod moment;
 mod open;
 mod progress;
 mod report;

@@ -196,9 +196,22 @@ impl Opened {
     /// # Errors
     /// Those of the table builder.
     pub fn analyse(self, tables: Option<BTreeSet<String>>) -> anyhow::Result<Analysed> {
+        self.analyse_stretches(tables, Vec::new())
+    }
+
+    /// As [`Opened::analyse`], with stretches whose critical path is wanted.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn analyse_stretches(
+        self,
+        tables: Option<BTreeSet<String>>,
+        stretches: Vec<etwhy_trace::engine::Stretch>,
+    ) -> anyhow::Result<Analysed> {
         let mut bar = Bar::new("reading", self.quiet);
         let options = etwhy_trace::Options {
             tables,
+            stretches,
             threads: self.threads,
             memory: self.memory.clone(),
             symbols: self.symbols,

@@ -75,6 +75,8 @@ pub struct Finish<'a> {
     pub stats: &'a WalkStats,
     /// First and last event, ns; equal when there is none.
     pub span_ns: (i64, i64),
+    /// Stretches that were asked about.
+    pub stretches: &'a [Stretch],
 }
 
 impl Finish<'_> {
@@ -135,8 +137,36 @@ impl Progress for () {
     fn bytes(&mut self, _: u64, _: u64) {}
 }
 
+/// A stretch of a thread that somebody asks about.
+#[derive(Clone, Debug)]
+pub struct Stretch {
+    /// Processes; any if none is given.
+    pub process: Option<ProcessFilter>,
+    /// Thread id; of the process's threads the one that ran longest if none is given.
+    pub tid: Option<u32>,
+    /// First moment, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+/// Processes by name or id.
+#[derive(Clone, Debug)]
+pub struct ProcessFilter(pub String);
+
+impl ProcessFilter {
+    /// True for a process with that name (with or without `.exe`, in any case) or that id.
+    pub fn matches(&self, name: &str, pid: u32) -> bool {
+        let bare = name.strip_suffix(".exe").unwrap_or(name);
+        let wanted = self.0.as_str();
+        wanted.parse() == Ok(pid) || wanted.eq_ignore_ascii_case(name) || wanted.eq_ignore_ascii_case(bare)
+    }
+}
+
 /// What to do and how.
 pub struct Options {
+    /// Stretches whose critical path is wanted.
+    pub stretches: Vec<Stretch>,
     /// Names of the tables wanted; `None` for all that are not on demand.
     pub tables: Option<BTreeSet<String>>,
     /// Threads to use, at least 1. Results do not depend on it.
@@ -198,7 +228,10 @@ pub fn analyse(
         None => !spec.on_demand,
     };
     // Stacks are those of the events that other analyses look at.
-    let all_stacks = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
+    // A large table that is asked for by name brings its own.
+    let large = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.on_demand);
+    let all_stacks =
+        !large && catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
     let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
         .iter()
         .copied()
@@ -228,6 +261,7 @@ pub fn analyse(
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
+        stretches: options.stretches,
     };
     pass.model.cpus.set_gaps(files, &timeline);
     let walk = Walk::new(files, &timeline);
@@ -262,6 +296,7 @@ struct Pass<'p> {
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
+    stretches: Vec<Stretch>,
 }
 
 impl Pass<'_> {
@@ -355,6 +390,7 @@ impl Pass<'_> {
                 resolved: &resolved,
                 stats: &stats,
                 span_ns,
+                stretches: &self.stretches,
             };
             filled.extend(analysis.finish(&mut end)?);
         }

@@ -83,6 +83,18 @@ impl<'a> Event<'a> {
         self.slots.get(field)?.as_ref()?.i64(self.record.payload())
     }
 
+    /// The UTF-16 text that stands right behind the fast field of that index, up to its nul; empty without it.
+    /// Quicker than [`Event::fields`] for the one text of a kernel event.
+    pub fn text_after(&self, field: usize) -> String {
+        let slot = self.slots.get(field).and_then(Option::as_ref);
+        let start = slot.map_or(usize::MAX, |slot| slot.offset().saturating_add(slot.width()));
+        let bytes = self.record.payload().get(start..).unwrap_or(&[]).chunks_exact(2);
+        let units = bytes.map(|b| b.iter().rev().fold(0u16, |unit, byte| unit << 8 | u16::from(*byte)));
+        char::decode_utf16(units.take_while(|unit| *unit != 0))
+            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    }
+
     /// All fields by name.
     pub fn fields(&self) -> Fields<'a> {
         let decoded = self.schema.map(|s| read(s, self.record.payload(), self.record.pointer_size()));

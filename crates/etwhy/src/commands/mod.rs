@@ -2,6 +2,7 @@
 
 mod dump;
 mod info;
+mod path;
 mod strace;
 mod synth;
 mod why;
@@ -9,5 +10,11 @@ mod why;
 use crate::command::Command;
 
 /// All commands, by file name.
-pub static ALL: &[&Command] =
-    &[&dump::COMMAND, &info::COMMAND, &strace::COMMAND, &synth::COMMAND, &why::COMMAND];
+pub static ALL: &[&Command] = &[
+    &dump::COMMAND,
+    &info::COMMAND,
+    &path::COMMAND,
+    &strace::COMMAND,
+    &synth::COMMAND,
+    &why::COMMAND,
+];

@@ -1,8 +1,9 @@
 //! `etwhy strace`: system calls as strace shows them.
 
-use super::dump::{moment, wanted_processes};
+use super::dump::wanted_processes;
 use crate::command::Command;
 use crate::exit::Exit;
+use crate::moment::moment;
 use crate::open::{Analysed, TraceArgs};
 use crate::report::strace::{Clock, Lines, Style, Who, json_line, table};
 use crate::report::terminal::{out, width};

@@ -75,6 +75,7 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         tables: Some(tables),
         memory: Memory::unlimited(),
         symbols: Vec::new(),
+        stretches: Vec::new(),
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         threads: 2,
     };

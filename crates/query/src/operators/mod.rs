@@ -2,6 +2,7 @@
 
 pub mod clr;
 pub mod cpu;
+pub mod critical_path;
 pub mod disk;
 pub mod strace;
 

@@ -86,6 +86,9 @@ impl Analysis for Processes {
                 _ => None,
             });
             unnamed += u64::from(name.is_none());
+            // As people see it: whoever shows process numbers finds the text in the pool.
+            let label = format!("{} ({})", name.map_or("[unknown]", |n| end.strings.get(n)), process.pid);
+            end.strings.intern(&label);
             let known = name.and_then(|n| etwhy_knowledge::category_of(end.strings.get(n), ""));
             let mut services: Vec<&str> = end
                 .model

@@ -10,6 +10,7 @@
 use crate::anomalies::{PAYLOAD_TOO_SHORT, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::{Context, Event, Select, What};
 use etwhy_etl::read::{EtlFile, Timeline};
+use std::collections::BTreeMap;
 
 const CSWITCH: u8 = 36;
 const DPC: u8 = 68;
@@ -157,6 +158,17 @@ impl Cpus {
     /// Time that DPCs (threaded ones not counted: they run in threads) and ISRs have taken on `cpu` so far.
     pub fn interrupted_ns(&self, cpu: u16) -> i64 {
         self.list.get(usize::from(cpu)).map_or(0, |c| c.settled_ns.saturating_add(c.open_ns))
+    }
+
+    /// Threads that run at the end of the trace, and since how long (the idle thread: on all processors together).
+    pub fn open_runs(&self, end_ns: i64) -> BTreeMap<u32, i64> {
+        let mut open = BTreeMap::new();
+        // Behind a processor's last buffer more may be missing.
+        for run in self.list.iter().filter(|cpu| cpu.gap_ends.is_empty()).filter_map(|cpu| cpu.running) {
+            let sum: &mut i64 = open.entry(run.utid).or_default();
+            *sum = sum.saturating_add(end_ns.saturating_sub(run.since_ns).max(0));
+        }
+        open
     }
 
     /// Whether records of any processor may be missing between two moments: what began before may have ended

@@ -1,13 +1,16 @@
 //! Trackers: who is who at each moment of the trace. One file each, updated in the order below before any
 //! analysis sees an event.
 
+pub mod address_space;
 pub mod clr;
 pub mod cpu;
 pub mod file_name;
 pub mod image;
 pub mod place;
 pub mod process;
+pub mod registry_key;
 pub mod stack;
+pub mod switch;
 pub mod system;
 pub mod thread;
 pub mod volume;
@@ -29,12 +32,16 @@ pub struct Model {
     pub stacks: stack::Stacks,
     /// Names of files by key.
     pub files: file_name::FileNames,
+    /// Names of registry keys.
+    pub keys: registry_key::RegistryKeys,
     /// Drive letters of devices.
     pub volumes: volume::Volumes,
     /// .NET methods by address.
     pub clr: clr::Methods,
     /// Who runs on each processor.
     pub cpus: cpu::Cpus,
+    /// What threads did before they ran.
+    pub switches: switch::Switches,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -55,8 +62,10 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
+    Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
+    Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },
     Tracker { selects: stack::SELECTS, event: stack::event, for_stacks: true },
 ];
 

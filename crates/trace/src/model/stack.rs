@@ -45,7 +45,7 @@ pub(crate) const SELECTS: &[Select] = &[
 
 /// How long a ticket waits for the halves of its stack. The latest user half seen in real traces came
 /// 405 ms after its event; a thread can be held longer in the kernel.
-const WINDOW_NS: i64 = 10_000_000_000;
+pub(crate) const WINDOW_NS: i64 = 10_000_000_000;
 /// Most frames of one stack (kernel and user): the kernel records 192 at most.
 const MAX_FRAMES: usize = 1024;
 /// No half.
@@ -103,6 +103,8 @@ pub struct Stacks {
     /// Provisional stack of each ticket, `NO_PART` if it has none.
     tickets: Vec<u32>,
     late: u64,
+    /// The record that asked last, with its ticket: several analyses may want the stack of one event.
+    asked: Option<(usize, i64, u32, i32)>,
     /// Time of the latest ticket that was closed because it had waited long enough, in ticks.
     closed_until: Option<i64>,
     scratch: Vec<u64>,
@@ -124,12 +126,19 @@ impl Stacks {
         ip: u64,
         ns: i64,
     ) -> i32 {
+        let tid = tid.unwrap_or(ANY_TID);
+        let address = record.bytes.as_ptr() as usize;
+        if let Some((of, ticks, thread, ticket)) = self.asked
+            && (of, ticks, thread) == (address, record.ticks, tid)
+        {
+            return ticket;
+        }
         let ticket = self.tickets.len() as u32;
         if ticket >= i32::MAX as u32 {
             return NO_STACK;
         }
+        self.asked = Some((address, record.ticks, tid, ticket as i32));
         self.tickets.push(NO_PART);
-        let tid = tid.unwrap_or(ANY_TID);
         let utid = utid.unwrap_or(NO_PART);
         let mut open = Open { ticket, utid, epoch, kernel: NO_PART, user: NO_PART, ip, twin: None };
         let key = (record.ticks, tid);
@@ -148,6 +157,13 @@ impl Stacks {
             }
         }
         ticket as i32
+    }
+
+    /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
+    /// made by it, with a ticket to tell the final number at the end; equal stacks may have several.
+    pub(crate) fn shared_by(&self, ticket: i32) -> Option<u32> {
+        let ticket = usize::try_from(ticket).ok()?;
+        self.tickets.get(ticket).copied().filter(|&number| number != NO_PART)
     }
 
     /// A stack inside the event itself.

@@ -3,6 +3,7 @@
 use crate::anomalies::{DROPPED_BUFFERS, LOST_IN_BAND};
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_decode::Value;
+use etwhy_etl::Bytes;
 use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ const SERVICES: u8 = 15;
 const NUMA: u8 = 24;
 const PLATFORM: u8 = 25;
 const GROUPS: u8 = 26;
+const PROCESSOR_NUMBERS: u8 = 27;
 const PROCESSORS: u8 = 35;
 const EXTENSION: u8 = 5;
 const BUILD_INFO: u8 = 66;
@@ -32,6 +34,7 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(0x0B, NUMA), NUMA),
     Select::new(What::Kernel(0x0B, PLATFORM), PLATFORM),
     Select::new(What::Kernel(0x0B, GROUPS), GROUPS),
+    Select::new(What::Kernel(0x0B, PROCESSOR_NUMBERS), PROCESSOR_NUMBERS),
     Select::new(What::Kernel(0x0B, PROCESSORS), PROCESSORS),
     Select::new(What::Kernel(0, EXTENSION), EXTENSION),
     Select::new(What::Kernel(0, 32), EXTENSION),
@@ -61,6 +64,14 @@ pub struct SystemFacts {
     pub groups: Option<u32>,
     /// Processor model.
     pub processor: Option<String>,
+    /// Group and number in it, by processor index.
+    pub processor_numbers: Vec<(u16, u8)>,
+    /// Processors of each group, as a mask of their numbers.
+    pub group_processors: Vec<u64>,
+    /// Processors of each NUMA node: group and mask of numbers.
+    pub node_processors: Vec<(u16, u64)>,
+    /// Speed of each processor.
+    pub processor_mhz: HashMap<u32, u32>,
     /// Manufacturer and model of the machine.
     pub platform: Option<String>,
     /// Product name ("Windows 11 Enterprise").
@@ -117,8 +128,15 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
                 facts.services.insert((pid, tag), name);
             }
         }
-        NUMA => facts.numa_nodes = fields.u32("NodeCount").or(facts.numa_nodes),
-        GROUPS => facts.groups = fields.u32("GroupCount").or(facts.groups),
+        NUMA => {
+            facts.numa_nodes = fields.u32("NodeCount").or(facts.numa_nodes);
+            facts.node_processors = node_processors(event);
+        }
+        GROUPS => {
+            facts.groups = fields.u32("GroupCount").or(facts.groups);
+            facts.group_processors = group_processors(event);
+        }
+        PROCESSOR_NUMBERS => facts.processor_numbers = processor_numbers(event),
         PLATFORM => {
             let text = format!(
                 "{} {}",
@@ -127,7 +145,15 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             );
             facts.platform = Some(text.trim().to_owned()).filter(|t| !t.is_empty());
         }
-        PROCESSORS => facts.processor = fact(&fields, "ProcessorName").or(facts.processor.take()),
+        PROCESSORS => {
+            let speed = fields.u32("ProcessorSpeed").filter(|&mhz| mhz > 0);
+            if let (Some(index), Some(mhz)) = (fields.u32("ProcessorIndex"), speed)
+                && facts.processor_mhz.len() < MAX_FACTS
+            {
+                facts.processor_mhz.insert(index, mhz);
+            }
+            facts.processor = fact(&fields, "ProcessorName").or(facts.processor.take());
+        }
         EXTENSION => {
             facts.group_masks_known = true;
             const NAMES: [&str; 8] = [
@@ -160,4 +186,72 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         }
         _ => {}
     }
+}
+
+/// Where a processor is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorPlace {
+    /// Group.
+    pub group: Option<i32>,
+    /// Number in the group.
+    pub number: Option<i32>,
+    /// NUMA node.
+    pub numa_node: Option<i32>,
+    /// Speed.
+    pub mhz: Option<u32>,
+}
+
+impl SystemFacts {
+    /// Where the processor with a system-wide index is, as far as the trace says.
+    ///
+    /// Without a record of numbers, indices count through the groups, as Windows gives them out.
+    pub fn processor_place(&self, cpu: usize) -> ProcessorPlace {
+        let counted = || {
+            let mut first = 0;
+            for (group, mask) in self.group_processors.iter().enumerate() {
+                let size = mask.count_ones() as usize;
+                if cpu < first + size {
+                    return Some((group as u16, (cpu - first) as u8));
+                }
+                first += size;
+            }
+            None
+        };
+        let place = self.processor_numbers.get(cpu).copied().or_else(counted);
+        let node = place.and_then(|(group, number)| {
+            let bit = 1u64.checked_shl(u32::from(number))?;
+            self.node_processors.iter().position(|(g, mask)| *g == group && mask & bit != 0)
+        });
+        ProcessorPlace {
+            group: place.map(|p| i32::from(p.0)),
+            number: place.map(|p| i32::from(p.1)),
+            numa_node: node.map(|n| n as i32),
+            mhz: self.processor_mhz.get(&(cpu as u32)).copied(),
+        }
+    }
+}
+
+/// Elements behind a count of 32 bits, at most [`MAX_FACTS`] of them.
+fn counted<T>(event: &Event<'_>, size: usize, read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
+    let payload = event.record.payload();
+    let count = payload.u32_at(0).unwrap_or(0) as usize;
+    let rest = payload.get(4..).unwrap_or(&[]);
+    rest.chunks_exact(size).take(count.min(MAX_FACTS)).map_while(read).collect()
+}
+
+/// `PROCESSOR_NUMBER`: group, number, a reserved byte.
+fn processor_numbers(event: &Event<'_>) -> Vec<(u16, u8)> {
+    counted(event, 4, |item| Some((item.u16_at(0)?, item.u8_at(2)?)))
+}
+
+/// A mask of the size of a pointer for each group.
+fn group_processors(event: &Event<'_>) -> Vec<u64> {
+    let width = event.record.pointer_size();
+    counted(event, width, |item| item.ptr_at(0, width))
+}
+
+/// `GROUP_AFFINITY`: mask, group, three reserved numbers.
+fn node_processors(event: &Event<'_>) -> Vec<(u16, u64)> {
+    let width = event.record.pointer_size();
+    counted(event, width + 8, |item| Some((item.u16_at(width)?, item.ptr_at(0, width)?)))
 }

@@ -8,6 +8,8 @@ use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Memory, Table};
 use etwhy_trace::{Options, Output, analyse};
+pub mod written;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
         memory: Memory::unlimited(),
         symbols: Vec::new(),
+        stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
     };

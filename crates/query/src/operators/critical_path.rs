@@ -1,0 +1,165 @@
+//! Critical paths: the chain of pieces, and the share of each cause.
+
+use super::{for_each_batch, process_names};
+use etwhy_table::Database;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Something that took time on a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct CauseKey {
+    kind: String,
+    process: String,
+    tid: i64,
+    wait_reason: Option<String>,
+    readied_in_dpc: bool,
+    leaf: Option<String>,
+}
+
+/// What took time on a path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cause {
+    /// run, ready, wait or unknown.
+    pub kind: String,
+    /// Process that it is charged to.
+    pub process: String,
+    /// Thread id.
+    pub tid: i64,
+    /// Why it waited.
+    pub wait_reason: Option<String>,
+    /// The wait was ended in a DPC.
+    pub readied_in_dpc: bool,
+    /// Innermost frame: where it waited, or had been switched in.
+    pub leaf: Option<String>,
+    /// Nanoseconds.
+    pub dur_ns: i64,
+    /// Share of the stretch.
+    pub percent: f64,
+}
+
+/// A piece of a path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// Start, ns.
+    pub start_ns: i64,
+    /// Wake-ups away from the thread itself.
+    pub depth: i64,
+    /// What it is.
+    #[serde(flatten)]
+    pub cause: Cause,
+}
+
+/// The critical path of a stretch.
+#[derive(Clone, Debug, Serialize)]
+pub struct Path {
+    /// Why it was looked at.
+    pub origin: String,
+    /// Process of the thread.
+    pub process: String,
+    /// Thread id.
+    pub tid: i64,
+    /// Start of the stretch, ns.
+    pub start_ns: i64,
+    /// Its length, ns.
+    pub dur_ns: i64,
+    /// What took the time, largest first.
+    pub causes: Vec<Cause>,
+    /// Pieces, latest first.
+    pub links: Vec<Link>,
+}
+
+/// All paths of the table `critical_path`.
+pub fn paths(db: &Database) -> Vec<Path> {
+    let names = process_names(db);
+    let threads = db.get("thread");
+    let stacks = db.get("stack");
+    let tid = |utid: Option<i64>| {
+        let utid = utid.and_then(|u| u32::try_from(u).ok());
+        utid.and_then(|u| threads.and_then(|t| t.i64(u, "tid"))).unwrap_or(-1)
+    };
+    let process_of = |utid: Option<i64>| {
+        let utid = utid.and_then(|u| u32::try_from(u).ok());
+        let upid = utid.and_then(|u| threads.and_then(|t| t.i64(u, "upid")));
+        let named = upid.and_then(|u| names.get(usize::try_from(u).ok()?));
+        named.map_or_else(|| "[unknown]".to_owned(), |(name, _)| name.clone())
+    };
+    let leaf = |stack: Option<i64>| {
+        let stack = stack.and_then(|s| u32::try_from(s).ok());
+        stack.and_then(|s| stacks.and_then(|t| t.text(s, "leaf"))).map(str::to_owned)
+    };
+    let mut found: BTreeMap<i64, Path> = BTreeMap::new();
+    let columns = [
+        "path_id",
+        "origin",
+        "of_utid",
+        "depth",
+        "start_ns",
+        "dur_ns",
+        "kind",
+        "utid",
+        "wait_reason",
+        "readied_in_dpc",
+        "stack_id",
+    ];
+    for_each_batch(db, "critical_path", columns, |rows, views| {
+        let [path_id, origin, of, depth, start, dur, kind, utid, reason, in_dpc, stack] = views;
+        for row in 0..rows {
+            let path = found.entry(path_id.i64(row).unwrap_or(-1)).or_insert_with(|| Path {
+                origin: origin.text(row).unwrap_or_default().to_owned(),
+                process: process_of(of.i64(row)),
+                tid: tid(of.i64(row)),
+                start_ns: i64::MAX,
+                dur_ns: 0,
+                causes: Vec::new(),
+                links: Vec::new(),
+            });
+            let (start_ns, dur_ns) = (start.i64(row).unwrap_or(0), dur.i64(row).unwrap_or(0));
+            path.start_ns = path.start_ns.min(start_ns);
+            path.dur_ns = path.dur_ns.saturating_add(dur_ns);
+            let cause = Cause {
+                kind: kind.text(row).unwrap_or_default().to_owned(),
+                process: process_of(utid.i64(row)),
+                tid: tid(utid.i64(row)),
+                wait_reason: reason.text(row).map(str::to_owned),
+                readied_in_dpc: in_dpc.bool(row) == Some(true),
+                leaf: leaf(stack.i64(row)),
+                dur_ns,
+                percent: 0.0,
+            };
+            path.links.push(Link { start_ns, depth: depth.i64(row).unwrap_or(0), cause });
+        }
+    });
+    let mut paths: Vec<Path> = found.into_values().collect();
+    for path in &mut paths {
+        let whole = path.dur_ns.max(1) as f64;
+        let mut sums: BTreeMap<CauseKey, i64> = BTreeMap::new();
+        for link in &mut path.links {
+            let cause = &mut link.cause;
+            cause.percent = 100.0 * cause.dur_ns as f64 / whole;
+            let key = CauseKey {
+                kind: cause.kind.clone(),
+                process: cause.process.clone(),
+                tid: cause.tid,
+                wait_reason: cause.wait_reason.clone(),
+                readied_in_dpc: cause.readied_in_dpc,
+                leaf: cause.leaf.clone(),
+            };
+            super::add(sums.entry(key).or_default(), cause.dur_ns);
+        }
+        path.causes = sums
+            .into_iter()
+            .map(|(key, dur_ns)| Cause {
+                kind: key.kind,
+                process: key.process,
+                tid: key.tid,
+                wait_reason: key.wait_reason,
+                readied_in_dpc: key.readied_in_dpc,
+                leaf: key.leaf,
+                dur_ns,
+                percent: 100.0 * dur_ns as f64 / whole,
+            })
+            .collect();
+        path.causes.sort_by_key(|c| std::cmp::Reverse(c.dur_ns));
+    }
+    paths
+}

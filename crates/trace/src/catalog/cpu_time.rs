@@ -1,0 +1,384 @@
+//! Processors over time: threads, idle, DPCs, ISRs, and how many threads stood in the queue.
+//!
+//! # How it is computed
+//! The trace is cut into slices of equal length. Each processor's time in a slice is divided by its context switches, DPCs
+//! and ISRs: a DPC's time is not the interrupted thread's, an ISR's not the interrupted DPC's. What lies before a processor's first
+//! switch, or behind a place where buffers are missing, is in no lane. Samples divide the same time a second time, in columns of
+//! their own, so that the two can be compared. Threads that were ready are charged to the processor on which they ran
+//! next; divided by the slice's length they give the mean length of its queue.
+//!
+//! # What fools it
+//! Work in a virtual machine's host, or in firmware (SMM), shows as time of whoever was interrupted.
+
+use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select, What};
+use etwhy_table::{Sym, TableBuilder, define_table};
+use foldhash::HashMap;
+
+define_table! {
+    /// What each processor did, in slices of time.
+    pub table CPU_TIME: CpuTimeRow = "cpu_time" {
+        sorted_by: "start_ns", version: 1,
+        /// Start of the slice.
+        start_ns: i64 [Ns, Time],
+        /// Length of the slice; the last one ends with the trace.
+        dur_ns: i64 [Ns, Duration],
+        /// Logical processor.
+        cpu: i32 [None, Cpu],
+        /// Threads ran, without DPCs and ISRs; empty without context switches.
+        thread_ns: Option<i64> [Ns, Duration],
+        /// The idle thread ran, without DPCs and ISRs; empty without context switches.
+        idle_ns: Option<i64> [Ns, Duration],
+        /// DPCs ran, without ISRs that interrupted them.
+        dpc_ns: i64 [Ns, Duration],
+        /// ISRs ran.
+        isr_ns: i64 [Ns, Duration],
+        /// Threads that were ready and ran here next, summed; empty without `ReadyThread`.
+        ready_ns: Option<i64> [Ns, Duration],
+        /// Context switches.
+        switches: i32 [Count, Count],
+        /// Samples of threads, in time.
+        sampled_thread_ns: i64 [Ns, Duration],
+        /// Samples of the idle thread, in time.
+        sampled_idle_ns: i64 [Ns, Duration],
+        /// Samples in DPCs, in time.
+        sampled_dpc_ns: i64 [Ns, Duration],
+        /// Samples in ISRs, in time.
+        sampled_isr_ns: i64 [Ns, Duration],
+        /// Share of the time that is known to be not idle: by context switches, else by samples.
+        busy_percent: Option<f64> [Percent, Other],
+    }
+}
+
+define_table! {
+    /// Processors: place in the machine, and how busy they were.
+    pub table CPU: CpuRow = "cpu" {
+        sorted_by: "cpu", version: 1,
+        /// Logical processor, counted over all groups.
+        cpu: i32 [None, Cpu],
+        /// Processor group, where recorded.
+        group: Option<i32> [None, Other],
+        /// Number in its group.
+        number: Option<i32> [None, Other],
+        /// NUMA node, where recorded.
+        numa_node: Option<i32> [None, Other],
+        /// Nominal speed, where recorded.
+        mhz: Option<i32> [MHz, Other],
+        /// Threads ran, without DPCs and ISRs; empty without context switches.
+        thread_ns: Option<i64> [Ns, Duration],
+        /// Idle, without DPCs and ISRs; empty without context switches.
+        idle_ns: Option<i64> [Ns, Duration],
+        /// DPCs ran.
+        dpc_ns: i64 [Ns, Duration],
+        /// ISRs ran.
+        isr_ns: i64 [Ns, Duration],
+        /// Mean number of threads in the queue; empty without `ReadyThread`.
+        queue_mean: Option<f64> [None, Other],
+        /// Largest mean of a slice.
+        queue_max: Option<f64> [None, Other],
+        /// Context switches.
+        switches: i64 [Count, Count],
+        /// Samples, in time, that were not idle.
+        sampled_busy_ns: i64 [Ns, Duration],
+        /// Samples, in time, of the idle thread.
+        sampled_idle_ns: i64 [Ns, Duration],
+        /// Share of the known time that is not idle.
+        busy_percent: Option<f64> [Percent, Other],
+        /// Time in slices that were at least 95 % busy.
+        pegged_ns: i64 [Ns, Duration],
+        /// What `busy_percent` rests on: cswitch or sample.
+        source: Option<Sym> [None, Kind],
+    }
+}
+
+const SWITCH: u8 = 36;
+const DPC: u8 = 68;
+const ISR: u8 = 67;
+const SAMPLE: u8 = 46;
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&CPU_TIME, &CPU],
+    selects: &[
+        Select::with(What::Kernel(5, SWITCH), SWITCH, &["NewThreadId", "OldThreadId"]),
+        Select::with(What::Kernel(0x0F, DPC), DPC, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, ISR), ISR, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, 95), ISR, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
+        Select::with(What::Kernel(0x0F, SAMPLE), SAMPLE, &["ThreadId", "Count", "Flags"]),
+    ],
+    stacks: false,
+    on_demand: false,
+    new: |memory| {
+        Box::new(CpuTimes {
+            slices: TableBuilder::new(memory),
+            cpus: TableBuilder::new(memory),
+            width: FIRST_WIDTH_NS,
+            cells: HashMap::default(),
+            marks: Vec::new(),
+            most_cpus: 0,
+        })
+    },
+};
+
+/// Slices begin at this length and double whenever there are too many.
+const FIRST_WIDTH_NS: i64 = 100_000_000;
+/// Most slices of a trace.
+const MOST_SLICES: i64 = 2_000;
+/// Most slices times processors.
+const MOST_CELLS: usize = 400_000;
+/// A slice in which a processor was busier than this counts as pegged.
+const PEGGED_PERCENT: f64 = 95.0;
+
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    thread: i64,
+    idle: i64,
+    dpc: i64,
+    isr: i64,
+    ready: i64,
+    switches: i32,
+    sampled: [i64; 4],
+}
+
+impl Cell {
+    fn add(&mut self, other: &Cell) {
+        let add = |a: &mut i64, b: i64| *a = a.saturating_add(b);
+        add(&mut self.thread, other.thread);
+        add(&mut self.idle, other.idle);
+        add(&mut self.dpc, other.dpc);
+        add(&mut self.isr, other.isr);
+        add(&mut self.ready, other.ready);
+        self.switches = self.switches.saturating_add(other.switches);
+        for (a, b) in self.sampled.iter_mut().zip(other.sampled) {
+            add(a, b);
+        }
+    }
+
+    /// Busy and known time: by switches, else by samples.
+    fn busy(&self, switches: bool) -> Option<(i64, i64)> {
+        let interrupts = self.dpc.saturating_add(self.isr);
+        let [thread, idle, dpc, isr] = self.sampled;
+        let (busy, idle) = if switches {
+            (self.thread.saturating_add(interrupts), self.idle)
+        } else {
+            (thread.saturating_add(dpc).saturating_add(isr), idle)
+        };
+        let known = busy.saturating_add(idle);
+        (known > 0).then_some((busy, known))
+    }
+}
+
+/// Which lane a stretch of time goes to.
+#[derive(Clone, Copy)]
+enum Lane {
+    Thread,
+    Idle,
+    Dpc,
+    Isr,
+    Ready,
+}
+
+struct CpuTimes {
+    slices: TableBuilder<CpuTimeRow>,
+    cpus: TableBuilder<CpuRow>,
+    width: i64,
+    cells: HashMap<(i64, u16), Cell>,
+    /// Up to when the time of each processor has been divided; `None` while nobody is known to run.
+    marks: Vec<Option<i64>>,
+    most_cpus: usize,
+}
+
+impl CpuTimes {
+    fn cell(&mut self, ns: i64, cpu: u16) -> &mut Cell {
+        let ns = ns.max(0);
+        while ns / self.width >= MOST_SLICES || self.cells.len() > MOST_CELLS {
+            self.widen();
+        }
+        self.cells.entry((ns / self.width, cpu)).or_default()
+    }
+
+    /// Makes slices twice as long.
+    fn widen(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        let mut cells: HashMap<(i64, u16), Cell> = HashMap::default();
+        for ((slice, cpu), cell) in self.cells.drain() {
+            cells.entry((slice / 2, cpu)).or_default().add(&cell);
+        }
+        self.cells = cells;
+    }
+
+    /// Gives the time from `from` to `to`, or `amount` spread evenly over it, to a lane.
+    fn spread(&mut self, cpu: u16, lane: Lane, from: i64, to: i64, amount: i64) {
+        let whole = to.saturating_sub(from);
+        if whole <= 0 {
+            return;
+        }
+        // Widens the slices as far as the end needs, before the stretch is cut.
+        self.cell(to, cpu);
+        let (mut at, mut left) = (from.max(0), amount);
+        while at < to {
+            let end = (at / self.width + 1).saturating_mul(self.width).min(to);
+            let part = if end == to {
+                left
+            } else {
+                (i128::from(amount) * i128::from(end - at) / i128::from(whole)) as i64
+            };
+            left = left.saturating_sub(part);
+            let cell = self.cell(at, cpu);
+            let slot = match lane {
+                Lane::Thread => &mut cell.thread,
+                Lane::Idle => &mut cell.idle,
+                Lane::Dpc => &mut cell.dpc,
+                Lane::Isr => &mut cell.isr,
+                Lane::Ready => &mut cell.ready,
+            };
+            *slot = slot.saturating_add(part);
+            at = end;
+        }
+    }
+
+    fn mark(&mut self, cpu: u16) -> Option<&mut Option<i64>> {
+        let index = usize::from(cpu);
+        if self.marks.len() <= index {
+            self.marks.resize(index + 1, None);
+        }
+        self.marks.get_mut(index)
+    }
+}
+
+fn lane_of(tid: u32) -> Lane {
+    if tid == 0 { Lane::Idle } else { Lane::Thread }
+}
+
+impl Analysis for CpuTimes {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let (cpu, ns) = (event.record.cpu, event.ns);
+        // Payloads that are too short were counted by the trackers.
+        let Some(first) = event.u64(0) else { return };
+        match event.tag {
+            SAMPLE => {
+                let flags = event.u64(2).unwrap_or(0);
+                let interval = cx.model.system.sample_interval.unwrap_or(1_000_000);
+                let count = event.u64(1).unwrap_or(1).max(1) as i64;
+                let lane = if flags & 2 != 0 {
+                    3
+                } else if flags & 1 != 0 {
+                    2
+                } else {
+                    usize::from(first as u32 == 0)
+                };
+                let weight = interval.saturating_mul(count);
+                if let Some(slot) = self.cell(ns, cpu).sampled.get_mut(lane) {
+                    *slot = slot.saturating_add(weight);
+                }
+            }
+            SWITCH => {
+                let Some(old_tid) = event.u64(1) else { return };
+                let known = cx.model.cpus.replaced(cpu).is_some();
+                let mark = self.mark(cpu).and_then(|m| m.replace(ns));
+                if let Some(from) = mark.filter(|_| known) {
+                    self.spread(cpu, lane_of(old_tid as u32), from, ns, ns.saturating_sub(from));
+                }
+                self.cell(ns, cpu).switches += 1;
+                let switch = cx.model.switches.current;
+                if let Some(ready) = switch.ready_ns.filter(|_| switch.new_tid != 0) {
+                    self.spread(cpu, Lane::Ready, ns.saturating_sub(ready), ns, ready);
+                }
+            }
+            _ => {
+                let interrupt = cx.model.cpus.last_interrupt(cpu);
+                let (start, exclusive) = (interrupt.start_ns, interrupt.exclusive_ns());
+                let lane = if event.tag == ISR { Lane::Isr } else { Lane::Dpc };
+                self.spread(cpu, lane, start, ns, exclusive);
+                let Some(running) = cx.model.cpus.running(cpu, ns) else { return };
+                let Some(mark) = self.mark(cpu).and_then(|m| m.replace(ns)) else { return };
+                // Before it the thread ran. If interrupts inside it were divided before, what lay between them was
+                // taken for the thread's and is given back.
+                let lane = lane_of(running.tid);
+                self.spread(cpu, lane, mark, start, start.saturating_sub(mark));
+                let since_mark = ns.saturating_sub(mark.max(start));
+                let back = exclusive.saturating_sub(since_mark);
+                if back > 0 {
+                    self.spread(cpu, lane, start, mark, back.saturating_neg());
+                }
+            }
+        }
+        self.most_cpus = self.most_cpus.max(usize::from(cpu) + 1);
+    }
+
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        let (_, last) = end.span_ns;
+        for cpu in 0..self.marks.len() {
+            let cpu = cpu as u16;
+            let mark = self.mark(cpu).and_then(|m| *m);
+            if let (Some(from), Some(running)) = (mark, end.model.cpus.running(cpu, last)) {
+                self.spread(cpu, lane_of(running.tid), from, last, last.saturating_sub(from));
+            }
+        }
+        let switches = end.model.cpus.switches;
+        let ready = end.model.switches.readies;
+        let mut cells: Vec<((i64, u16), Cell)> = self.cells.iter().map(|(k, c)| (*k, *c)).collect();
+        cells.sort_unstable_by_key(|(key, _)| *key);
+        let mut sums: Vec<(Cell, f64, i64)> = vec![Default::default(); self.most_cpus];
+        for ((slice, cpu), cell) in &cells {
+            let start_ns = slice.saturating_mul(self.width);
+            let dur_ns = self.width.min(last.saturating_sub(start_ns)).max(1);
+            let busy = cell.busy(switches).map(|(busy, known)| 100.0 * busy as f64 / known as f64);
+            let [sampled_thread_ns, sampled_idle_ns, sampled_dpc_ns, sampled_isr_ns] = cell.sampled;
+            if let Some((sum, queue, pegged)) = sums.get_mut(usize::from(*cpu)) {
+                sum.add(cell);
+                *queue = queue.max(cell.ready as f64 / dur_ns as f64);
+                if busy.is_some_and(|b| b >= PEGGED_PERCENT) {
+                    *pegged = pegged.saturating_add(dur_ns);
+                }
+            }
+            self.slices.push(CpuTimeRow {
+                start_ns,
+                dur_ns,
+                cpu: i32::from(*cpu),
+                thread_ns: switches.then_some(cell.thread),
+                idle_ns: switches.then_some(cell.idle),
+                dpc_ns: cell.dpc,
+                isr_ns: cell.isr,
+                ready_ns: ready.then_some(cell.ready),
+                switches: cell.switches,
+                sampled_thread_ns,
+                sampled_idle_ns,
+                sampled_dpc_ns,
+                sampled_isr_ns,
+                busy_percent: busy,
+            });
+        }
+        let source = end.strings.intern(if switches { "cswitch" } else { "sample" });
+        let facts = &end.model.system;
+        let length = last.max(1) as f64;
+        for (cpu, (cell, queue_max, pegged_ns)) in sums.iter().enumerate() {
+            let place = facts.processor_place(cpu);
+            let busy = cell.busy(switches).map(|(busy, known)| 100.0 * busy as f64 / known as f64);
+            let [thread, idle, dpc, isr] = cell.sampled;
+            self.cpus.push(CpuRow {
+                cpu: cpu as i32,
+                group: place.group,
+                number: place.number,
+                numa_node: place.numa_node,
+                mhz: place.mhz.or(facts.mhz).map(|mhz| mhz as i32),
+                thread_ns: switches.then_some(cell.thread),
+                idle_ns: switches.then_some(cell.idle),
+                dpc_ns: cell.dpc,
+                isr_ns: cell.isr,
+                queue_mean: ready.then_some(cell.ready as f64 / length),
+                queue_max: ready.then_some(*queue_max),
+                switches: i64::from(cell.switches),
+                sampled_busy_ns: thread.saturating_add(dpc).saturating_add(isr),
+                sampled_idle_ns: idle,
+                busy_percent: busy,
+                pegged_ns: *pegged_ns,
+                source: busy.map(|_| source),
+            });
+        }
+        Ok(vec![self.slices.into(), self.cpus.into()])
+    }
+}

@@ -1,0 +1,102 @@
+//! Sampled time by stack: in threads, in DPCs and in ISRs, kept apart.
+//!
+//! # How it is computed
+//! Samples of table `sample` with the same process, stack and class, added up. A sample that interrupted a DPC belongs to
+//! class `dpc`, one in an ISR to class `isr` (also if the ISR had interrupted a DPC), all others that are not idle to `thread`. The
+//! stack of a DPC shows which filter or team driver its module called: what the `DPC` event, which names the
+//! routine only, cannot tell.
+//!
+//! # What fools it
+//! The process of a DPC or ISR is the one that it interrupted, by chance. Stacks are recorded with the sample; where that failed,
+//! the stack is the instruction pointer alone (`stack.leaf_only`).
+
+use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select, What};
+use crate::model::stack::NO_STACK;
+use etwhy_table::{Sym, TableBuilder, define_table};
+use std::collections::BTreeMap;
+
+define_table! {
+    /// Sampled time by class, process and stack.
+    pub table STACK_COST: StackCostRow = "stack_cost" {
+        version: 1, evidence: Verified("adds up rows of `sample`"),
+        /// thread, dpc or isr.
+        class: Sym [None, Kind],
+        /// Process that was running.
+        upid: Option<i32> [None, Process],
+        /// Stack (table `stack`).
+        stack_id: Option<i32> [None, Stack],
+        /// Samples.
+        samples: i64 [Count, Count],
+        /// CPU time that they stand for.
+        weight_ns: i64 [Ns, Weight],
+    }
+}
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&STACK_COST],
+    selects: &[Select::with(
+        What::Kernel(0x0F, 46),
+        0,
+        &["InstructionPointer", "ThreadId", "Count", "Flags"],
+    )],
+    stacks: true,
+    on_demand: true,
+    new: |memory| Box::new(StackCosts { rows: TableBuilder::new(memory), samples: Vec::new() }),
+};
+
+struct Sample {
+    class: u8,
+    utid: u32,
+    ticket: i32,
+    weight_ns: i64,
+}
+
+struct StackCosts {
+    rows: TableBuilder<StackCostRow>,
+    samples: Vec<Sample>,
+}
+
+const CLASSES: [&str; 3] = ["thread", "dpc", "isr"];
+
+impl Analysis for StackCosts {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let (Some(ip), Some(tid)) = (event.u64(0), event.u64(1)) else { return };
+        let tid = tid as u32;
+        let class = match event.u64(3).unwrap_or(0) & 3 {
+            0 => 0,
+            1 => 1,
+            _ => 2,
+        };
+        if tid == 0 && class == 0 {
+            return;
+        }
+        let count = event.u64(2).unwrap_or(1).max(1) as i64;
+        let interval = cx.model.system.sample_interval.unwrap_or(1_000_000);
+        let utid = cx.model.thread(tid, (tid == 0).then_some(0), event.ns);
+        let ticket = cx.stack_ticket_at(event, Some(tid), Some(utid), ip);
+        self.samples.push(Sample { class, utid, ticket, weight_ns: interval.saturating_mul(count) });
+    }
+
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        let mut sums: BTreeMap<(u8, Option<u32>, i32), (i64, i64)> = BTreeMap::new();
+        for sample in std::mem::take(&mut self.samples) {
+            let stack = end.resolved.stack_of_ticket(sample.ticket).unwrap_or(NO_STACK);
+            let key = (sample.class, end.model.upid_of(sample.utid), stack);
+            let sum = sums.entry(key).or_default();
+            *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight_ns));
+        }
+        let classes = CLASSES.map(|class| end.strings.intern(class));
+        for ((class, upid, stack), (samples, weight_ns)) in sums {
+            self.rows.push(StackCostRow {
+                class: classes.get(usize::from(class)).copied().unwrap_or(Sym::EMPTY),
+                upid: upid.map(|u| u as i32),
+                stack_id: Some(stack).filter(|&s| s != NO_STACK),
+                samples,
+                weight_ns,
+            });
+        }
+        Ok(vec![self.rows.into()])
+    }
+}

@@ -1,0 +1,199 @@
+//! Context switches: where each thread was before it runs again.
+//!
+//! A thread that leaves a processor waits, or stays ready because it was preempted. `ReadyThread` ends the wait; the
+//! next `CSwitch` to the thread ends its being ready. Without `ReadyThread` events the two cannot be told apart.
+
+use crate::anomalies::WAITS_ACROSS_LOSS;
+use crate::event::{Context, Event, Select, What};
+
+const CSWITCH: u8 = 36;
+const READY: u8 = 50;
+
+pub(crate) const SELECTS: &[Select] = &[
+    Select::with(
+        What::Kernel(5, CSWITCH),
+        CSWITCH,
+        &["NewThreadId", "OldThreadId", "OldThreadState", "OldThreadWaitReason", "OldThreadWaitMode"],
+    ),
+    Select::with(What::Kernel(5, READY), READY, &["TThreadId", "Flag"]),
+];
+
+/// `KTHREAD_STATE`: waiting.
+pub(crate) const WAITING: u8 = 5;
+/// `KTHREAD_STATE`: terminated.
+const TERMINATED: u8 = 4;
+/// `ReadyThread` flag: the thread was readied in a DPC, and so by nobody in particular.
+const IN_DPC: u64 = 1;
+
+/// A thread may be readied by another processor after it has begun to wait and before its switch is logged. That
+/// is a matter of about a microsecond; what is longer ago was a boost of the running thread.
+const ON_ITS_WAY_NS: i64 = 10_000;
+
+/// How a thread left a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Out {
+    /// When, ns.
+    pub ns: i64,
+    /// `KTHREAD_STATE` that it went into.
+    pub state: u8,
+    /// `KWAIT_REASON`; means something if it waits.
+    pub reason: u8,
+    /// It waits in user mode (1) or kernel mode (0); `None` where flags stand in its place (version 3 on).
+    pub mode: Option<u8>,
+}
+
+/// Who made a thread ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// When, ns.
+    pub ns: i64,
+    /// The thread that did it; `None` if it was a DPC, or nothing tells.
+    pub by: Option<u32>,
+    /// It was done in a DPC: a timer, the end of a transfer.
+    pub in_dpc: bool,
+}
+
+/// A run that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When it began, ns.
+    pub since_ns: i64,
+    /// How long it lasted.
+    pub run_ns: i64,
+    /// What DPCs and ISRs took of it.
+    pub interrupted_ns: i64,
+}
+
+/// A context switch and what went before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switch {
+    /// Thread that runs from now on.
+    pub new_utid: u32,
+    /// Its id; 0 is the idle thread.
+    pub new_tid: u32,
+    /// Thread that ran until now.
+    pub old_utid: u32,
+    /// Its id.
+    pub old_tid: u32,
+    /// The run of the old thread; `None` if its begin is not known.
+    pub old_run: Option<Run>,
+    /// How the new thread left a processor last, if that was recorded.
+    pub prev: Option<Out>,
+    /// Who readied the new thread since then.
+    pub ready: Option<Ready>,
+    /// From leaving to now.
+    pub since_last_ns: Option<i64>,
+    /// From leaving to being readied; `None` if it is not known. 0 for a thread that was preempted.
+    pub wait_ns: Option<i64>,
+    /// From being readied (or preempted) to now.
+    pub ready_ns: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    out: Option<Out>,
+    ready: Option<Ready>,
+}
+
+/// What threads did last.
+#[derive(Debug, Default)]
+pub struct Switches {
+    threads: Vec<State>,
+    /// The switch of the event that is being looked at.
+    pub current: Switch,
+    /// `ReadyThread` events were seen.
+    pub readies: bool,
+}
+
+impl Switches {
+    fn state(&mut self, utid: u32) -> Option<&mut State> {
+        let index = utid as usize;
+        if self.threads.len() <= index {
+            self.threads.resize_with(index + 1, State::default);
+        }
+        self.threads.get_mut(index)
+    }
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let ns = event.ns;
+    let cpu = event.record.cpu;
+    if event.tag == READY {
+        let Some(tid) = event.u64(0) else { return };
+        let in_dpc = event.u64(1).unwrap_or(0) & IN_DPC != 0;
+        let utid = cx.model.thread(tid as u32, None, ns);
+        let by = if in_dpc { None } else { cx.model.cpus.running(cpu, ns).map(|r| r.utid) };
+        cx.model.switches.readies = true;
+        if let Some(state) = cx.model.switches.state(utid) {
+            // The first one of a wait ends it, later ones are boosts; one from before the wait does not count.
+            let of_this_wait = state.ready.is_some_and(|r| state.out.is_none_or(|out| r.ns >= out.ns));
+            if !of_this_wait || state.out.is_none() {
+                state.ready = Some(Ready { ns, by, in_dpc });
+            }
+        }
+        return;
+    }
+    let (Some(new), Some(old)) = (event.u64(0), event.u64(1)) else { return };
+    let (new_tid, old_tid) = (new as u32, old as u32);
+    let new_utid = cx.model.thread(new_tid, (new_tid == 0).then_some(0), ns);
+    let old_utid = cx.model.thread(old_tid, (old_tid == 0).then_some(0), ns);
+    let interrupted = cx.model.cpus.interrupted_ns(cpu);
+    let old_run = cx.model.cpus.replaced(cpu).map(|run| Run {
+        since_ns: run.since_ns,
+        run_ns: ns.saturating_sub(run.since_ns),
+        interrupted_ns: interrupted.saturating_sub(run.interrupted_ns),
+    });
+    let mut switch = Switch { new_utid, new_tid, old_utid, old_tid, old_run, ..Switch::default() };
+    let number = |field: usize| event.u64(field).unwrap_or(0) as u8;
+    let out = Out { ns, state: number(2), reason: number(3), mode: event.u64(4).map(|m| m as u8) };
+    let mut came = State::default();
+    if old_tid != 0
+        && let Some(state) = cx.model.switches.state(old_utid)
+    {
+        state.out = (out.state != TERMINATED).then_some(out);
+    }
+    if new_tid != 0
+        && let Some(state) = cx.model.switches.state(new_utid)
+    {
+        came = std::mem::take(state);
+        came.ready =
+            came.ready.filter(|r| came.out.is_none_or(|out| r.ns >= out.ns.saturating_sub(ON_ITS_WAY_NS)));
+    }
+    if let Some(out) = came.out {
+        if cx.model.cpus.doubtful(out.ns, ns) {
+            cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
+        } else {
+            switch.prev = Some(out);
+            switch.since_last_ns = Some(ns.saturating_sub(out.ns));
+            if out.state != WAITING {
+                (switch.wait_ns, switch.ready_ns) = (Some(0), switch.since_last_ns);
+            } else if let Some(ready) = came.ready {
+                let at = ready.ns.max(out.ns);
+                switch.wait_ns = Some(at.saturating_sub(out.ns));
+                switch.ready_ns = Some(ns.saturating_sub(at));
+            }
+        }
+    }
+    // Readied threads whose wait began before the trace have been ready for a known time all the same.
+    if let Some(ready) = came.ready {
+        switch.ready = Some(ready);
+        if came.out.is_none() && !cx.model.cpus.doubtful(ready.ns, ns) {
+            switch.ready_ns = Some(ns.saturating_sub(ready.ns));
+        }
+    }
+    cx.model.switches.current = switch;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_kept_by_thread() {
+        let mut switches = Switches::default();
+        let out = Out { ns: 5, state: WAITING, reason: 6, mode: None };
+        switches.state(7).unwrap().out = Some(out);
+        assert_eq!(switches.state(7).unwrap().out, Some(out));
+        assert!(switches.state(3).unwrap().out.is_none());
+    }
+}
