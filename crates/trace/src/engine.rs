@@ -3,6 +3,7 @@
 use crate::anomalies::EVENT_TYPES_UNDECODED;
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
+use crate::logger_text::ListedLogger;
 use crate::model::{Model, TRACKERS};
 use crate::resolve::{Resolved, Symbols};
 use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
@@ -77,6 +78,8 @@ pub struct Finish<'a> {
     pub span_ns: (i64, i64),
     /// Stretches that were asked about.
     pub stretches: &'a [Stretch],
+    /// Sessions that a text lists.
+    pub loggers: &'a [ListedLogger],
 }
 
 impl Finish<'_> {
@@ -177,6 +180,8 @@ pub struct Options {
     pub symbols: Vec<PathBuf>,
     /// Schemas that the user gave.
     pub decoder: Decoder,
+    /// Sessions that a text lists which was saved beside the trace.
+    pub loggers: Vec<ListedLogger>,
 }
 
 /// What a pass gives.
@@ -258,6 +263,7 @@ pub fn analyse(
         states: Vec::new(),
         decoder: options.decoder,
         symbols: Symbols::new(&options.symbols),
+        loggers: options.loggers,
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
@@ -293,6 +299,7 @@ struct Pass<'p> {
     states: Vec<TypeState>,
     decoder: Decoder,
     symbols: Symbols,
+    loggers: Vec<ListedLogger>,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
@@ -391,6 +398,7 @@ impl Pass<'_> {
                 stats: &stats,
                 span_ns,
                 stretches: &self.stretches,
+                loggers: &self.loggers,
             };
             filled.extend(analysis.finish(&mut end)?);
         }

@@ -21,8 +21,10 @@ pub mod hard_fault;
 pub mod image;
 pub mod interrupt_cost;
 pub mod isr;
+pub mod kernel_class;
 pub mod ledger;
 pub mod logger;
+pub mod logger_provider;
 pub mod mark;
 pub mod minifilter;
 pub mod network;
@@ -30,8 +32,10 @@ pub mod page_fault;
 pub mod page_fault_cost;
 pub mod pool;
 pub mod process;
+pub mod process_start;
 pub mod registry;
 pub mod sample;
+pub mod service;
 pub mod stack;
 pub mod stack_cost;
 pub mod syscall;
@@ -67,8 +71,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &image::SPEC,
     &interrupt_cost::SPEC,
     &isr::SPEC,
+    &kernel_class::SPEC,
     &ledger::SPEC,
     &logger::SPEC,
+    &logger_provider::SPEC,
     &mark::SPEC,
     &minifilter::SPEC,
     &network::SPEC,
@@ -76,8 +82,10 @@ pub static ALL: &[&AnalysisSpec] = &[
     &page_fault_cost::SPEC,
     &pool::SPEC,
     &process::SPEC,
+    &process_start::SPEC,
     &registry::SPEC,
     &sample::SPEC,
+    &service::SPEC,
     &stack::SPEC,
     &stack_cost::SPEC,
     &syscall::SPEC,

@@ -9,6 +9,7 @@ pub mod image;
 pub mod place;
 pub mod process;
 pub mod registry_key;
+pub mod service;
 pub mod stack;
 pub mod switch;
 pub mod system;
@@ -42,6 +43,8 @@ pub struct Model {
     pub cpus: cpu::Cpus,
     /// What threads did before they ran.
     pub switches: switch::Switches,
+    /// Services.
+    pub services: service::Services,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -61,6 +64,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: image::SELECTS, event: image::event, for_stacks: false },
     Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
+    Tracker { selects: service::SELECTS, event: service::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
     Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },

@@ -41,6 +41,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
+        loggers: Vec::new(),
     };
     analyse(&[open(path)], options, &mut (), ledger).unwrap()
 }
