@@ -78,8 +78,12 @@ fn text(catalogue: &Catalogue, names: &[String]) -> String {
     let items: Vec<String> = names.iter().map(|name| format!("{}{name}{}", item.0, item.1)).collect();
     let head = format!("pub static ALL: &[{element}] = ");
     let line = format!("{head}&[{}];", items.join(", "));
+    let second = format!("    &[{}];", items.join(", "));
     let list_of_items = if line.len() <= WIDTH {
         line
+    } else if second.len() <= WIDTH {
+        // As rustfmt breaks it.
+        format!("{}\n{second}", head.trim_end())
     } else {
         format!("{head}&[\n{}];", items.iter().map(|item| format!("    {item},\n")).collect::<String>())
     };
@@ -102,6 +106,8 @@ mod tests {
             made.ends_with("\npub static ALL: &[&Command] = &[&dump::COMMAND, &why::COMMAND];\n"),
             "{made}"
         );
+        let some: Vec<String> = (10..15).map(|n| format!("name{n}")).collect();
+        assert!(text(commands, &some).contains("] =\n    &[&name10::COMMAND, &name11::COMMAND, "));
         let many: Vec<String> = (10..30).map(|n| format!("name{n}")).collect();
         assert!(text(commands, &many).contains("= &[\n    &name10::COMMAND,\n    &name11::COMMAND,\n"));
     }

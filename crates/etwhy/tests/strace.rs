@@ -188,7 +188,7 @@ fn calls_are_those_of_the_scenario() {
     // Times in units of 100 ns, the trace's clock.
     let expected = [
         ("?", 4008, -1, -1, -1, -1, -1, Some(false), "no_enter"),
-        ("NtDelayExecution", 4008, 160_000, -1, -1, -1, 0, None, "unfinished"),
+        ("NtDelayExecution", 4008, 160_000, -1, -1, -1, -1, None, "unfinished"),
         ("NtCreateFile", 4004, 200_000, 5_000, 5_000, 0, 0, Some(true), "returned"),
         ("NtQueryValueKey", 4004, 201_000, 1_000, 1_000, 0, 1, Some(false), "returned"),
         ("NtWaitForSingleObject", 4004, 300_000, 320_000, 20_000, 300_000, 0, Some(false), "returned"),
@@ -201,6 +201,52 @@ fn calls_are_those_of_the_scenario() {
         (f.to_owned(), tid, start, dur, on, off, depth, failed, outcome.to_owned())
     });
     assert_eq!(calls, expected);
+}
+
+/// The kernel calls the program back inside of a call; the program comes back with `NtCallbackReturn`, which has no exit.
+#[test]
+fn callbacks_end_with_the_call_that_made_them() {
+    let head = "[machine]\ncpus = 1\nduration = \"1s\"\ncontext_switches = false\nsamples = false\n\
+                [[process]]\nname = \"a.exe\"\nthreads = [{ name = \"main\", tid = 4004 }]\n";
+    let call = "SysCallAddress = \"frame:win32kfull.sys!NtUserMessageCall+0x0\"";
+    let events = [
+        switch(0, "10ms", "idle", "main"),
+        event("SysClEnter", 0, "20ms", call),
+        enter(0, "21ms", "NtClose"),
+        exit(0, "22ms", "0"),
+        enter(0, "23ms", "NtCallbackReturn"),
+        // Handles look like errors, but win32k returns no NTSTATUS.
+        exit(0, "25ms", "0xC0000034"),
+        enter(0, "30ms", "NtContinue"),
+        enter(0, "31ms", "NtClose"),
+        exit(0, "32ms", "0"),
+    ];
+    let trace = synth(&format!("{head}{}", events.concat()));
+    let calls: Vec<_> = trace
+        .json(&[])
+        .iter()
+        .map(|c| {
+            let function = c["function"].as_str().unwrap().rsplit('!').next().unwrap().to_owned();
+            let ms = c["dur_ns"].as_i64().map(|ns| ns / 1_000_000);
+            (
+                function,
+                ms,
+                c["depth"].as_i64(),
+                c["failed"].as_bool(),
+                c["outcome"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("NtUserMessageCall", Some(5), Some(0), None, "returned"),
+        ("NtClose", Some(1), Some(1), Some(false), "returned"),
+        ("NtCallbackReturn", None, Some(1), None, "no_return"),
+        ("NtContinue", None, Some(0), None, "no_return"),
+        ("NtClose", Some(1), Some(0), Some(false), "returned"),
+    ]
+    .map(|(f, ms, depth, failed, outcome)| (f.to_owned(), ms, depth, failed, outcome.to_owned()));
+    assert_eq!(calls, expected);
+    assert_eq!(trace.lines(&["--failed"]), Vec::<String>::new());
 }
 
 #[test]
@@ -237,7 +283,7 @@ fn lines_read_as_those_of_strace() {
         assert!(line("NtQueryValueKey").contains(r#"\\A", "Speed")"#), "{}", line("NtQueryValueKey"));
     }
     if knows("file_io") {
-        assert!(line("NtCreateFile").contains(r#"("C:\\data\\none.txt")"#), "{}", line("NtCreateFile"));
+        assert!(line("NtCreateFile").contains(r#"("C:\\data\\none.txt""#), "{}", line("NtCreateFile"));
     }
 }
 
@@ -339,8 +385,12 @@ fn lines_fit_terminals() {
         let output = command(&["strace", path, "-q"]).env("COLUMNS", columns.to_string()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let longest = text.lines().map(|l| l.chars().count()).max().unwrap();
-        // Names and results are never cut, arguments are.
-        assert!(longest <= columns.max(104), "{columns}: {longest}\n{text}");
+        // Names and results are never cut, and of texts in quotes some characters stay.
+        assert!(longest <= columns.max(140), "{columns}: {longest}\n{text}");
+        assert!(
+            text.contains("NtCreateFile(") && text.contains("STATUS_OBJECT_NAME_NOT_FOUND <0.000500>"),
+            "{text}"
+        );
     }
 }
 

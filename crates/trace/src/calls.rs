@@ -18,6 +18,8 @@ pub(crate) struct Call {
     pub(crate) ticket: i32,
     /// The routine returns no `NTSTATUS`.
     pub(crate) no_status: bool,
+    /// Rows that the table had when it began.
+    pub(crate) rows_before: u64,
 }
 
 /// Time on processors (without interrupts) and off them.
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     fn call(start_ns: i64) -> Call {
-        Call { start_ns, cpu: 0, address: 0, place: 0, ticket: -1, no_status: false }
+        Call { start_ns, cpu: 0, address: 0, place: 0, ticket: -1, no_status: false, rows_before: 0 }
     }
 
     fn at(cpu: u16, ns: i64, interrupted_ns: i64) -> Moment {

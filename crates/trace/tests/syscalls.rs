@@ -76,8 +76,11 @@ impl Script {
     }
 }
 
+/// (tid, address, start, end, on-CPU, off-CPU, depth, outcome).
+type Row<T> = (i64, i64, i64, i64, i64, i64, i64, T);
+
 /// Rows as (tid, address, start, end, on-CPU, off-CPU, depth, outcome), times in microseconds, -1 for null.
-fn calls(output: &Output) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
+fn calls(output: &Output) -> Vec<Row<String>> {
     let (table, threads) = (table(output, "syscall"), table(output, "thread"));
     rows(table)
         .map(|row| {
@@ -97,9 +100,7 @@ fn calls(output: &Output) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
         .collect()
 }
 
-fn is(
-    list: &[(i64, i64, i64, i64, i64, i64, i64, &str)],
-) -> Vec<(i64, i64, i64, i64, i64, i64, i64, String)> {
+fn is(list: &[Row<&str>]) -> Vec<Row<String>> {
     list.iter().map(|&(a, b, c, d, e, f, g, h)| (a, b, c, d, e, f, g, h.to_owned())).collect()
 }
 
@@ -136,7 +137,7 @@ fn calls_follow_their_thread_over_processors() {
             // 44 in all, 30 switched out; of the 14 on processors 3 are a DPC's.
             (100, 0xA, 20, 64, 11, 30, 0, "returned"),
             (200, 0xE, 45, 95, 20, 30, 0, "returned"),
-            (100, 0xF, 65, -1, -1, -1, 0, "unfinished"),
+            (100, 0xF, 65, -1, -1, -1, -1, "unfinished"),
         ])
     );
     let table = table(&output, "syscall");
@@ -167,8 +168,8 @@ fn threads_that_end_and_ids_that_come_back() {
     assert_eq!(
         calls(&output),
         is(&[
-            (100, 0xA, 20, -1, -1, -1, 0, "thread_ended"),
-            (100, 0xB, 21, -1, -1, -1, 1, "thread_ended"),
+            (100, 0xA, 20, -1, -1, -1, -1, "thread_ended"),
+            (100, 0xB, 21, -1, -1, -1, -1, "thread_ended"),
             (100, 0xC, 200_020, 200_030, 10, 0, 0, "returned"),
         ])
     );
@@ -260,4 +261,23 @@ fn missing_buffers_break_pairs_unless_the_thread_stayed() {
     );
     assert_eq!(ledger_count(&output, "syscalls_unpaired"), 2);
     assert_eq!(ledger_count(&output, "syscalls_unattributed"), 1);
+}
+
+#[test]
+fn calls_that_never_return_hold_nothing() {
+    let mut s = Script::new("never");
+    s.switch(0, 10, 0, 100);
+    for n in 0..3 {
+        let at = 20 + 100 * n;
+        s.enter(0, at, 0xA); // does not come back
+        s.enter(0, at + 10, 0xB);
+        s.enter(0, at + 20, 0xC);
+        s.exit(0, at + 30, 0);
+        s.exit(0, at + 40, 0);
+    }
+    let output = s.analyse();
+    let depths: Vec<_> = calls(&output).iter().map(|c| (c.1, c.6, c.7.clone())).collect();
+    let round = [(0xC, 1, "returned".to_owned()), (0xB, 0, "returned".to_owned())];
+    assert_eq!(depths[..6], [round.clone(), round.clone(), round].concat());
+    assert_eq!(depths[6..], vec![(0xA, -1, "unfinished".to_owned()); 3]);
 }

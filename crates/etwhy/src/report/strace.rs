@@ -218,7 +218,7 @@ impl Parts {
     }
 
     fn whole(&self, longest: usize) -> String {
-        let cut = |a: &Argument| text::truncate_middle(&a.text, longest);
+        let cut = |a: &Argument| shortened(&a.text, longest);
         let mut text = self.list.iter().filter(|a| !a.aside).map(cut).collect::<Vec<_>>().join(", ");
         if self.more > 0 {
             text.push_str(&format!("{}... {} more", if text.is_empty() { "" } else { ", " }, self.more));
@@ -230,13 +230,76 @@ impl Parts {
         text
     }
 
-    /// In `columns`, if they can be made to fit without becoming too short to tell anything.
+    /// In `columns`, if the texts in quotes can be made short enough and still tell something.
     fn fit(&self, columns: Option<usize>) -> String {
         let whole = self.whole(usize::MAX);
         let Some(columns) = columns.filter(|columns| text::width(&whole) > *columns) else { return whole };
-        let longest = (columns / self.list.len().max(1)).saturating_sub(2).max(16);
-        self.whole(longest)
+        // What is not in quotes stays; the rest is shared.
+        let none = text::width(&self.whole(0));
+        let texts = whole.matches('"').count().div_ceil(2).max(1);
+        self.whole((columns.saturating_sub(none) / texts).max(SHORTEST))
     }
+}
+
+/// Columns that a text in quotes keeps at least.
+const SHORTEST: usize = 12;
+
+/// The words with each text in quotes cut in its middle to `longest` columns. Escapes stay whole.
+fn shortened(words: &str, longest: usize) -> String {
+    let mut out = String::with_capacity(words.len());
+    let mut rest = words;
+    while let Some((before, behind)) = rest.split_once('"') {
+        out.push_str(before);
+        let units = units(behind);
+        let len = units.iter().map(|u| u.len()).sum();
+        out.push('"');
+        out.push_str(&middle_cut(&units, longest));
+        rest = behind.get(len..).unwrap_or("");
+        if let Some(behind) = rest.strip_prefix('"') {
+            out.push('"');
+            rest = behind;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Characters and escapes up to the closing quote.
+fn units(text: &str) -> Vec<&str> {
+    let mut units = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next().filter(|c| *c != '"') {
+        let len = match first {
+            '\\' if rest.starts_with("\\u{") => rest.find('}').map_or(rest.len(), |end| end + 1),
+            '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            c => c.len_utf8(),
+        };
+        let (unit, behind) = rest.split_at_checked(len).unwrap_or((rest, ""));
+        units.push(unit);
+        rest = behind;
+    }
+    units
+}
+
+/// The units with `…` in place of those in the middle; the end, which has a file's name, gets more.
+fn middle_cut(units: &[&str], columns: usize) -> String {
+    let width = |units: &[&str]| units.iter().map(|u| text::width(u)).sum::<usize>();
+    if width(units) <= columns {
+        return units.concat();
+    }
+    let room = columns.saturating_sub(1);
+    let fits = |from: &mut dyn Iterator<Item = &&str>, room: usize| {
+        let mut used = 0;
+        from.take_while(|unit| {
+            used += text::width(unit);
+            used <= room
+        })
+        .count()
+    };
+    let tail = fits(&mut units.iter().rev(), room.div_ceil(2));
+    let head = fits(&mut units.iter(), room / 2);
+    let (head, tail) = (units.get(..head).unwrap_or(&[]), units.get(units.len() - tail..).unwrap_or(&[]));
+    format!("{}…{}", head.concat(), tail.concat())
 }
 
 /// A call for programs.
@@ -356,5 +419,21 @@ fn function_of(sum: &Sum) -> &str {
         Some(name) => name,
         None if sum.function.is_empty() => "[begun before the trace]",
         None => &sum.function,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_in_quotes_are_cut_and_nothing_else() {
+        let words = r#""C:\\data\\folder\\file.txt", 4096 bytes @ 0"#;
+        assert_eq!(shortened(words, 100), words);
+        assert_eq!(shortened(words, 13), r#""C:\\da…le.txt", 4096 bytes @ 0"#);
+        // An escape is never cut in two.
+        assert_eq!(shortened(r#""ab\\cd\\ef""#, 8), r#""ab…\\ef""#);
+        assert_eq!(shortened(r#"x "a\"b" y "\u{1b}[31m\u{202e}z""#, 4), r#"x "a\"b" y "…z""#);
+        assert_eq!(shortened(r#"no end "abcdef"#, 3), r#"no end "a…f"#);
     }
 }

@@ -69,7 +69,7 @@ define_table! {
         status_name: Option<Sym> [None, Name],
         /// The status is an error (severity 3 of `NTSTATUS`; warnings are none). Empty if there is none.
         failed: Option<bool> [None, Flag],
-        /// Calls that it lies inside of; empty where that is not known.
+        /// Calls that it lies inside of, of those that returned; empty where that is not known.
         depth: Option<i32> [Count, Count],
         /// returned; unfinished (at the end of the trace); thread_ended (inside of it); no_return (it is one that
         /// does not come back); no_enter (it began before the trace); unknown (its end, see the ledger).
@@ -105,7 +105,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(Syscalls {
-            rows: Rows(TableBuilder::new(memory)),
+            rows: Rows { table: TableBuilder::new(memory), never: HashMap::default() },
             threads: HashMap::default(),
             cpus: Vec::new(),
             services: HashMap::default(),
@@ -211,7 +211,8 @@ impl Analysis for Syscalls {
             };
             self.rows.give_up(end.strings, utid, &mut thread, outcome);
         }
-        let mut rows = self.rows.0;
+        self.rows.correct_depths()?;
+        let mut rows = self.rows.table;
         if !switches && rows.rows() > 0 {
             end.ledger.count(&SYSCALLS_WITHOUT_SWITCHES, 1);
         }
@@ -243,6 +244,7 @@ impl Syscalls {
             place: service.place,
             ticket: cx.stack_ticket(event, tid, utid),
             no_status: service.no_status,
+            rows_before: self.rows.table.rows(),
         };
         match utid {
             Some(utid) => self.begin(event, utid, call, moment(event, cx), cx),
@@ -410,7 +412,11 @@ impl Syscalls {
 }
 
 /// The table being filled.
-struct Rows(TableBuilder<SyscallRow>);
+struct Rows {
+    table: TableBuilder<SyscallRow>,
+    /// Calls that never returned, by thread: how many rows there were when they began.
+    never: HashMap<u32, Vec<u64>>,
+}
 
 impl Rows {
     /// A call whose end is not known, or that has none.
@@ -427,10 +433,35 @@ impl Rows {
 
     /// All calls that a thread is inside of.
     fn give_up(&mut self, strings: &mut Strings, utid: u32, thread: &mut ThreadCalls, outcome: Outcome) {
-        for (depth, call) in thread.take().enumerate() {
-            let depth = Some(depth).filter(|_| outcome != Outcome::Unknown);
-            self.open(strings, Some(utid), &call, outcome, depth);
+        for call in thread.take() {
+            if outcome != Outcome::Unknown {
+                self.never.entry(utid).or_default().push(call.rows_before);
+            }
+            self.open(strings, Some(utid), &call, outcome, None);
         }
+    }
+
+    /// Calls that never returned hold nothing: most of them are calls that do not come back
+    /// (`NtContinue`), and all that the thread did later is not inside of them.
+    fn correct_depths(&mut self) -> etwhy_table::Result<()> {
+        if self.never.is_empty() {
+            return Ok(());
+        }
+        let mut threads: Vec<Option<i32>> = Vec::new();
+        self.table.remap_i32("utid", |utid| {
+            threads.push(utid);
+            utid
+        })?;
+        for starts in self.never.values_mut() {
+            starts.sort_unstable();
+        }
+        let mut rows = threads.into_iter().zip(0u64..);
+        self.table.remap_i32("depth", |depth| {
+            let (utid, row) = rows.next()?;
+            let starts = utid.and_then(|utid| self.never.get(&(utid as u32)));
+            let around = starts.map_or(0, |starts| starts.partition_point(|&before| before <= row));
+            depth.map(|depth| depth.saturating_sub(around as i32).max(0))
+        })
     }
 
     fn push(
@@ -447,7 +478,7 @@ impl Rows {
         let status = ended.map(|e| e.status);
         let is_status = call.is_none_or(|c| !c.no_status);
         let name = status.filter(|_| is_status).and_then(etwhy_knowledge::ntstatus_name);
-        self.0.push(SyscallRow {
+        self.table.push(SyscallRow {
             start_ns,
             ts_ns: ended.map(|e| e.ns),
             dur_ns: start_ns.zip(ended).map(|(start, e)| e.ns.saturating_sub(start)),

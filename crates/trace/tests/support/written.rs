@@ -137,6 +137,8 @@ impl Written {
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
             symbols: Vec::new(),
+            stretches: Vec::new(),
+            loggers: Vec::new(),
             threads: 1,
             decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         };

@@ -1,6 +1,6 @@
 //! Arguments of system calls: what other tables say that the same thread did meanwhile.
 //!
-//! Windows does not record the arguments of system calls. But file, registry, memory and disk events of a thread
+//! Windows does not record the arguments of system calls. But file, registry, memory, handle and disk events of a thread
 //! that lie inside one of its calls tell what the call was about. Each event belongs to the innermost call that
 //! holds its begin. Starts of processes and network events name a process only: they are taken if exactly one call
 //! of that process can have made them.
@@ -24,11 +24,10 @@ pub struct Argument {
     pub aside: bool,
 }
 
-/// Who did it.
+/// Who did it, by the column that says so.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    Thread,
-    /// The column that holds the process.
+    Thread(&'static str),
     Process(&'static str),
 }
 
@@ -43,64 +42,37 @@ struct Source {
     text: fn(&Names<'_>, &Table, u32) -> Option<String>,
 }
 
+impl Source {
+    const fn thread(table: &'static str, times: &'static [&'static str], text: Text) -> Source {
+        Source { table, times, owner: Owner::Thread("utid"), class: "", aside: false, text }
+    }
+
+    const fn by(self, owner: Owner, class: &'static str) -> Source {
+        Source { owner, class, ..self }
+    }
+
+    const fn aside(self) -> Source {
+        Source { aside: true, ..self }
+    }
+}
+
+/// An event in words.
+type Text = fn(&Names<'_>, &Table, u32) -> Option<String>;
+
 /// Events that become arguments, those that say most first.
 const SOURCES: &[Source] = &[
-    Source {
-        table: "file_io",
-        times: &["start_ns", "ts_ns"],
-        owner: Owner::Thread,
-        class: "file",
-        aside: false,
-        text: file_io,
-    },
-    Source {
-        table: "registry",
-        times: &["start_ns", "ts_ns"],
-        owner: Owner::Thread,
-        class: "registry",
-        aside: false,
-        text: registry,
-    },
-    Source {
-        table: "virtual_alloc",
-        times: &["ts_ns"],
-        owner: Owner::Thread,
-        class: "memory",
-        aside: false,
-        text: virtual_alloc,
-    },
-    Source {
-        table: "process",
-        times: &["start_ns"],
-        owner: Owner::Process("parent_upid"),
-        class: "process",
-        aside: false,
-        text: process,
-    },
-    Source {
-        table: "network",
-        times: &["ts_ns"],
-        owner: Owner::Process("upid"),
-        class: "network",
-        aside: false,
-        text: network,
-    },
-    Source {
-        table: "disk_io",
-        times: &["start_ns"],
-        owner: Owner::Thread,
-        class: "file",
-        aside: true,
-        text: disk_io,
-    },
-    Source {
-        table: "hard_fault",
-        times: &["start_ns"],
-        owner: Owner::Thread,
-        class: "memory",
-        aside: true,
-        text: hard_fault,
-    },
+    Source::thread("file_io", &["start_ns", "ts_ns"], file_io),
+    Source::thread("registry", &["start_ns", "ts_ns"], registry),
+    Source::thread("virtual_alloc", &["ts_ns"], virtual_alloc),
+    Source::thread("process", &["start_ns"], process).by(Owner::Process("parent_upid"), "process"),
+    Source::thread("network", &["ts_ns"], network).by(Owner::Process("upid"), "network"),
+    Source::thread("alpc", &["send_ns"], alpc).by(Owner::Thread("client_utid"), ""),
+    Source::thread("alpc", &["receive_ns"], alpc).by(Owner::Thread("server_utid"), ""),
+    Source::thread("handle", &["ts_ns"], handle_opened),
+    Source::thread("handle", &["close_ns"], handle_closed).by(Owner::Thread("closed_by_utid"), ""),
+    Source::thread("disk_io", &["start_ns"], disk_io).aside(),
+    Source::thread("hard_fault", &["start_ns"], hard_fault).aside(),
+    Source::thread("minifilter", &["start_ns"], minifilter).aside(),
 ];
 
 /// Tables to ask for, where the catalogue has them.
@@ -110,8 +82,11 @@ pub const TABLES: &[&str] = &[
     "virtual_alloc",
     "process",
     "network",
+    "alpc",
+    "handle",
     "disk_io",
     "hard_fault",
+    "minifilter",
     "file",
     "thread",
 ];
@@ -193,7 +168,7 @@ impl<'a> Arguments<'a> {
         let mut threads: HashSet<u32> = HashSet::default();
         let mut processes: HashSet<i64> = HashSet::default();
         each_event(&tables, |source, who, _, _| match source.owner {
-            Owner::Thread => threads.extend(u32::try_from(who).ok()),
+            Owner::Thread(_) => threads.extend(u32::try_from(who).ok()),
             Owner::Process(_) => _ = processes.insert(who),
         });
         let spans = Spans::new(calls, |utid, upid| {
@@ -204,7 +179,9 @@ impl<'a> Arguments<'a> {
         let mut of = Vec::new();
         each_event(&tables, |source, who, ns, (number, event)| {
             let call = match source.owner {
-                Owner::Thread => u32::try_from(who).ok().and_then(|utid| spans.at(utid, ns)).map(|s| s.row),
+                Owner::Thread(_) => {
+                    u32::try_from(who).ok().and_then(|utid| spans.at(utid, ns)).map(|s| s.row)
+                }
                 Owner::Process(_) => {
                     threads_of.get(&who).and_then(|list| only_one(&spans, calls, list, ns, source.class))
                 }
@@ -256,10 +233,7 @@ impl<'a> Arguments<'a> {
 fn each_event(tables: &[Option<&Table>], mut each: impl FnMut(&Source, i64, i64, (u8, u32))) {
     for (number, (source, table)) in SOURCES.iter().zip(tables).enumerate() {
         let Some(table) = table else { continue };
-        let owner = match source.owner {
-            Owner::Thread => "utid",
-            Owner::Process(column) => column,
-        };
+        let (Owner::Thread(owner) | Owner::Process(owner)) = source.owner;
         let Some(time) = source.times.iter().find_map(|name| table.spec().column_index(name)) else {
             continue;
         };
@@ -362,6 +336,13 @@ fn file_io(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
             let _ = write!(text, " @ {offset}");
         }
     }
+    // New name of a rename, pattern of a search; what is asked for or how it is opened.
+    let quoted_too = ["target", "pattern"].map(|c| table.text(row, c).filter(|t| !t.is_empty()).map(quoted));
+    let plain = ["disposition", "info_class"].map(|c| table.text(row, c).map(str::to_owned));
+    for more in quoted_too.into_iter().chain(plain).flatten() {
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{comma}{more}");
+    }
     Some(text).filter(|t| !t.is_empty())
 }
 
@@ -404,6 +385,42 @@ fn network(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
     }
     if let Some(remote) = table.text(row, "remote") {
         let _ = write!(text, " > {remote}");
+    }
+    Some(text)
+}
+
+fn alpc(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+    let mut text = format!("message {:#x}", number(table, row, "message_id")? as u32);
+    if let Some(port) = table.text(row, "port").filter(|p| !p.is_empty()) {
+        let _ = write!(text, ", {}", quoted(port));
+    }
+    Some(text)
+}
+
+fn handle_opened(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+    // A rundown opens nothing.
+    (table.text(row, "opened_by")? != "rundown").then(|| handle(names, table, row)).flatten()
+}
+
+fn handle_closed(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+    (table.text(row, "closed_by")? == "close").then(|| handle(names, table, row)).flatten()
+}
+
+fn handle(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+    let mut text = format!("handle {:#x}", number(table, row, "handle")? as u32);
+    if let Some(kind) = table.text(row, "object_type") {
+        let _ = write!(text, " {kind}");
+    }
+    if let Some(name) = table.text(row, "name").filter(|n| !n.is_empty()) {
+        let _ = write!(text, " {}", quoted(name));
+    }
+    Some(text)
+}
+
+fn minifilter(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+    let mut text = format!("filter {}", table.text(row, "routine").or_else(|| table.text(row, "module"))?);
+    if let Some(dur) = number(table, row, "dur_ns") {
+        let _ = write!(text, " <{:.6}>", dur as f64 / 1e9);
     }
     Some(text)
 }

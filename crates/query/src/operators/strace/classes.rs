@@ -98,7 +98,7 @@ pub const CLASSES: &[Class] = &[
             "YieldExecution",
             "*IoCompletion*",
             "*WorkerFactory*",
-            "Alert*Thread*",
+            "Alert*",
             "TestAlert",
         ],
         tables: &[],

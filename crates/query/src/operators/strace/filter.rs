@@ -44,6 +44,11 @@ impl Results {
         Ok(())
     }
 
+    /// True if every end is wanted.
+    pub fn all(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
     /// Whether a call ended in a wanted way.
     pub fn wants(&self, call: &Call<'_>) -> bool {
         let result = match (call.end_ns, call.failed) {

@@ -161,10 +161,34 @@ impl<'a> Calls<'a> {
         }
     }
 
+    /// The columns of a row's batch and the row's place in it, for loops that need few of them.
+    fn at(&self, row: u32) -> (&[ColumnView<'a>; COLUMNS.len()], usize) {
+        const NONE: &[ColumnView<'static>; COLUMNS.len()] = &[ColumnView::Empty; COLUMNS.len()];
+        let (batch, at) = self.table.locate(row).unwrap_or((usize::MAX, 0));
+        (self.views.get(batch).unwrap_or(NONE), at)
+    }
+
     /// The number of the function's text: equal for equal functions.
     fn function_key(&self, row: u32) -> Option<Sym> {
-        let (batch, at) = self.table.locate(row)?;
-        self.views.get(batch)?.get(9)?.key(at)
+        let ([_, _, _, _, _, _, _, _, _, function, ..], at) = self.at(row);
+        function.key(at)
+    }
+
+    /// Time, in wall-clock time or on processors, and depth.
+    fn cost(&self, row: u32, wall: bool) -> (Option<i64>, Option<i64>) {
+        let ([_, _, dur, on, _, _, _, _, _, _, _, _, _, depth, _], at) = self.at(row);
+        (if wall { dur.i64(at) } else { on.i64(at) }, depth.i64(at))
+    }
+
+    /// When it is shown, and its process.
+    fn moment_and_process(&self, row: u32) -> (i64, Option<i64>) {
+        let ([start, end, _, _, _, upid, ..], at) = self.at(row);
+        (start.i64(at).or_else(|| end.i64(at)).unwrap_or(0), upid.i64(at))
+    }
+
+    fn failed(&self, row: u32) -> bool {
+        let ([_, _, _, _, _, _, _, _, _, function, _, _, failed, ..], at) = self.at(row);
+        failed.bool(at) == Some(true) && !function.text(at).is_some_and(returns_no_status)
     }
 }
 
@@ -196,24 +220,27 @@ pub fn choose(calls: &Calls<'_>, choice: &Choice, arguments: &Arguments<'_>) -> 
     let mut by_name: HashMap<Option<Sym>, bool> = HashMap::default();
     let mut chosen: Vec<(i64, u32)> = Vec::new();
     for row in 0..calls.len() {
-        let call = calls.get(row);
-        let at = call.moment_ns();
+        let (at, upid) = calls.moment_and_process(row);
         if choice.from_ns.is_some_and(|from| at < from)
             || choice.to_ns.is_some_and(|to| at >= to)
-            || !choice.wants_process(call.upid)
-            || !choice.results.wants(&call)
+            || !choice.wants_process(upid)
+            || !(choice.results.all() || choice.results.wants(&calls.get(row)))
         {
             continue;
         }
+        let function = || calls.get(row).function;
         let named = *by_name
             .entry(calls.function_key(row))
-            .or_insert_with(|| choice.filter.wants_function(call.function));
-        if named || choice.filter.wants_classes(call.function, || arguments.classes(row)) {
+            .or_insert_with(|| choice.filter.wants_function(function()));
+        if named
+            || choice.filter.has_classes()
+                && choice.filter.wants_classes(function(), || arguments.classes(row))
+        {
             chosen.push((at, row));
         }
     }
-    // Calls that begin in the same tick: the outer one first.
-    chosen.sort_unstable_by_key(|&(at, row)| (at, calls.get(row).depth, row));
+    // Calls that begin in the same tick: the outer one, which ends later, first.
+    chosen.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     chosen.into_iter().map(|(_, row)| row).collect()
 }
 

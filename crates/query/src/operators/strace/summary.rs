@@ -1,6 +1,6 @@
 //! System calls counted, as `strace -c` does.
 
-use super::{Call, Calls};
+use super::Calls;
 use crate::operators::add;
 use etwhy_table::Sym;
 use foldhash::HashMap;
@@ -32,9 +32,9 @@ impl Sum {
         i64::try_from(timed).ok().and_then(|n| self.time_ns.checked_div(n)).unwrap_or(0)
     }
 
-    fn count(&mut self, call: &Call<'_>, time_ns: Option<i64>) {
+    fn count(&mut self, failed: bool, time_ns: Option<i64>) {
         self.calls += 1;
-        self.errors += u64::from(call.failed == Some(true));
+        self.errors += u64::from(failed);
         let Some(ns) = time_ns else {
             self.untimed += 1;
             return;
@@ -100,13 +100,12 @@ pub fn summary(calls: &Calls<'_>, rows: &[u32], wall: bool, order: SummaryOrder)
     let mut by_function: HashMap<Option<Sym>, (u32, Sum)> = HashMap::default();
     let mut total = Sum::default();
     for &row in rows {
-        let call = calls.get(row);
-        let time = if wall { call.dur_ns } else { call.on_cpu_ns };
+        let ((time, depth), failed) = (calls.cost(row, wall), calls.failed(row));
         let (_, sum) = by_function.entry(calls.function_key(row)).or_insert((row, Sum::default()));
-        sum.count(&call, time);
+        sum.count(failed, time);
         let before = total.time_ns;
-        total.count(&call, time);
-        if call.depth.is_some_and(|depth| depth > 0) {
+        total.count(failed, time);
+        if depth.is_some_and(|depth| depth > 0) {
             total.time_ns = before;
         }
     }
