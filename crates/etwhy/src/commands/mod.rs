@@ -3,6 +3,7 @@
 mod dump;
 mod info;
 mod path;
+mod record;
 mod synth;
 mod why;
 
@@ -13,6 +14,7 @@ pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &info::COMMAND,
     &path::COMMAND,
+    &record::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,
 ];
