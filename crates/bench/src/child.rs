@@ -6,37 +6,49 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Prints speed and memory of `etwhy why FILE`.
-pub fn why(file: &Path) -> anyhow::Result<()> {
+/// Prints speed and memory of `etwhy ARGUMENTS FILE`, and its ratio to one walk over the records.
+pub fn run(file: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     let program = program()?;
     let size = std::fs::metadata(file)?.len();
-    let runs = if size > 200_000_000 { 2 } else { 5 };
+    let runs = if size > 4_000_000_000 {
+        1
+    } else if size > 200_000_000 {
+        2
+    } else {
+        5
+    };
     let (mut time, mut peak) = (f64::MAX, 0u64);
     for _ in 0..runs {
         let start = Instant::now();
         let mut child = Command::new(&program)
-            .arg("why")
+            .args(arguments)
             .arg(file)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        loop {
+        let status = loop {
             peak = peak.max(anonymous(child.id()));
-            if child.try_wait()?.is_some() {
-                break;
+            if let Some(status) = child.try_wait()? {
+                break status;
             }
             std::thread::sleep(Duration::from_millis(1));
-        }
+        };
+        anyhow::ensure!(status.code().is_some_and(|c| c < 2), "etwhy {arguments:?}: {status}");
         time = time.min(start.elapsed().as_secs_f64());
     }
+    let start = Instant::now();
     let records = one_walk(file, 1)?;
+    let walk = start.elapsed().as_secs_f64();
+    // Target: 60 % of the file and 200 MB.
+    let allowed = 0.6 * size as f64 + 200e6;
     println!(
-        "  {:<32} {:>6.0} MB/s, {:>5.2} M events/s; peak RssAnon {:.0} MB = {:.0} % of the file ({:.0} MB, {records} events, {:.2} s)",
-        short(file),
+        "  {:<44} {:>5.0} MB/s, {:>5.2} M events/s, {:>5.1} x the walk; peak RssAnon {:>5.0} MB = {:>3.0} % of the limit ({:.0} MB, {records} events, {:.2} s)",
+        format!("{} {}", arguments.join(" "), short(file)),
         size as f64 / time / 1e6,
         records as f64 / time / 1e6,
+        time / walk.max(1e-9),
         peak as f64 / 1e6,
-        peak as f64 * 100.0 / size as f64,
+        peak as f64 * 100.0 / allowed,
         size as f64 / 1e6,
         time
     );

@@ -4,6 +4,8 @@
 //! cargo run --release -p etwhy-bench                     corpus files and a written trace of 1 GB
 //! cargo run --release -p etwhy-bench -- --size 100MB     smaller
 //! cargo run --release -p etwhy-bench -- a.etl b.etl      your own traces
+//! cargo run --release -p etwhy-bench -- --tables --size 1GB   why and every dump of a trace with all classes
+//! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
 //! ```
 //!
 //! `ETWHY_PYTHON` names a Python with the package `dissect.etl` for the comparison with that reader.
@@ -17,17 +19,28 @@ use std::path::{Path, PathBuf};
 
 fn main() -> anyhow::Result<()> {
     let mut size = 1_000_000_000u64;
+    let (mut tables, mut huge) = (false, None);
     let mut files = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--size" => size = parse_size(&arguments.next().unwrap_or_default())?,
+            "--tables" => tables = true,
+            "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
-                println!("etwhy-bench [--size SIZE] [TRACE...]");
+                println!("etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [TRACE...]");
                 return Ok(());
             }
             file => files.push(PathBuf::from(file)),
         }
+    }
+    if let Some(bytes) = huge {
+        machine();
+        return all_classes(bytes, &["cswitch", "syscall", "sample"], &["--memory", "2GB"]);
+    }
+    if tables {
+        machine();
+        return all_classes(size, &[], &[]);
     }
     if files.is_empty() {
         files = corpus_files();
@@ -57,7 +70,25 @@ fn main() -> anyhow::Result<()> {
         files.push(big);
     }
     for file in &files {
-        child::why(file)?;
+        child::run(file, &["why"])?;
+    }
+    Ok(())
+}
+
+/// `why` and dumps of the tables named (all tables if none is) over a written trace with all classes of events.
+fn all_classes(bytes: u64, tables: &[&str], options: &[&str]) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let trace = folder.path().join("all_classes.etl");
+    let mut scenario = etwhy_synth::Scenario::parse(include_str!("all_classes.toml"), "all_classes")?;
+    scenario.scale_to_bytes(bytes)?;
+    etwhy_synth::write(&scenario, &trace, &mut |_| {})?;
+    println!("\nA written trace with all classes of events (target for each command: 300 MB/s on two cores)");
+    child::run(&trace, &[&["why"], options].concat())?;
+    let all = etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables.iter()).map(|t| t.name.as_ref());
+    let mut names: Vec<&str> = if tables.is_empty() { all.collect() } else { tables.to_vec() };
+    names.sort_unstable();
+    for name in names {
+        child::run(&trace, &[&["dump", name, "--top", "100"], options].concat())?;
     }
     Ok(())
 }

@@ -8,7 +8,9 @@ use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_table::Memory;
+use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Which traces, and how to read them.
@@ -31,6 +33,11 @@ pub struct TraceArgs {
     /// Folders or files of WPP message formats (.tmf)
     #[arg(long, value_name = "DIR")]
     pub tmf: Vec<PathBuf>,
+    /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
+    /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
+    /// themselves
+    #[arg(long, value_name = "FILE")]
+    pub loggers: Vec<PathBuf>,
     /// Keep at most this much of the tables in memory, the rest in temporary files (e.g. 2GB)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
@@ -93,6 +100,7 @@ pub struct Opened {
     _demo: Option<tempfile::TempDir>,
     memory: Memory,
     decoder: Decoder,
+    loggers: Vec<ListedLogger>,
     threads: usize,
     quiet: bool,
 }
@@ -165,10 +173,62 @@ impl TraceArgs {
             _demo: demo,
             memory,
             decoder,
+            loggers: self.listed_loggers()?,
             threads,
             quiet: self.quiet,
         })
     }
+}
+
+/// A list of sessions is some kilobytes; what is larger is something else under that name.
+const MAX_LOGGERS_TEXT: u64 = 16 << 20;
+
+impl TraceArgs {
+    /// Sessions of the texts that were given, else of those that lie beside the traces.
+    fn listed_loggers(&self) -> anyhow::Result<Vec<ListedLogger>> {
+        let mut found = Vec::new();
+        for path in &self.loggers {
+            let bytes = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let listed = logger_text::parse(&bytes, &file_name(path));
+            if listed.is_empty() {
+                eprintln!(
+                    "etwhy: {} lists no session; it should hold the output of `xperf -loggers`, `tracelog -l`, \
+                     `logman query -ets` or `wpr -status collectors -details`",
+                    path.display()
+                );
+            }
+            found.extend(listed);
+        }
+        if self.loggers.is_empty() && !self.demo {
+            let mut beside: Vec<PathBuf> = Vec::new();
+            for trace in &self.traces {
+                // Names inside archives never become paths: what lies beside the archive counts.
+                let folder = if trace.is_dir() { trace.as_path() } else { trace.parent().unwrap_or(trace) };
+                beside.extend(["loggers.txt", "xperf-loggers.txt"].map(|name| folder.join(name)));
+                let mut own = trace.as_os_str().to_owned();
+                own.push(".loggers.txt");
+                beside.extend([PathBuf::from(own), trace.with_extension("loggers.txt")]);
+            }
+            beside.sort();
+            beside.dedup();
+            for path in beside.iter().filter(|p| p.is_file()) {
+                // Not asked for: what cannot be read is left out.
+                let bytes = read_text(path).unwrap_or_default();
+                found.extend(logger_text::parse(&bytes, &file_name(path)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_text(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_LOGGERS_TEXT).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// The demonstration scenario as a trace in a temporary folder.
@@ -216,6 +276,7 @@ impl Opened {
             memory: self.memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,
+            loggers: self.loggers,
         };
         let output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);

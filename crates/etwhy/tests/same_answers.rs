@@ -49,7 +49,7 @@ fn golden_cases_in_every_way() {
     std::fs::create_dir(folder.path().join("scenario")).unwrap();
     run(folder.path(), &words("synth --demo -o demo.etl --quiet"));
     let story = root.join("scenarios/event_log.toml").canonicalize().unwrap().to_str().unwrap().to_owned();
-    let mut synth = words("synth STORY -o scenario/event_log.etl --quiet");
+    let mut synth = words("synth STORY -o scenario/event_log.etl --scale 0.05 --quiet");
     synth[1] = story;
     run(folder.path(), &synth);
     let mut cases: Vec<PathBuf> = std::fs::read_dir(root.join("tests/golden"))

@@ -7,4 +7,4 @@
 
 pub mod operators;
 
-pub use operators::{clr, cpu, critical_path, disk};
+pub use operators::{clr, cpu, critical_path, disk, strace};

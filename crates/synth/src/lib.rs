@@ -14,6 +14,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod degrade;
 mod engine;
 mod error;
 mod events;
@@ -23,9 +24,11 @@ mod output;
 mod rng;
 mod scenario;
 mod symbols;
+mod tally;
 mod truth;
 mod value;
 mod world;
 
+pub use degrade::{Dropped, drop_buffers};
 pub use error::{Result, ScenarioError};
 pub use scenario::{DEMO, Report, Scenario, write};

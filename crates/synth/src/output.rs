@@ -66,6 +66,8 @@ pub(crate) struct Output {
     record: RecordBuf,
     pub(crate) counts: Counts,
     bytes: u64,
+    /// Kernel records of this moment and later are not written.
+    pub(crate) silent_from: i64,
 }
 
 impl Output {
@@ -86,6 +88,7 @@ impl Output {
             record: RecordBuf::new(),
             counts,
             bytes: 0,
+            silent_from: i64::MAX,
         })
     }
 
@@ -107,6 +110,9 @@ impl Output {
         build(&mut self.record, ticks);
         let kind = self.record.kind();
         let bytes = self.record.finish()?;
+        if ns >= self.silent_from && kind.is_system() {
+            return Ok(());
+        }
         self.counts.count(kind, bytes);
         self.bytes += bytes.len().next_multiple_of(8) as u64;
         if ns <= self.now {

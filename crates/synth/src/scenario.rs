@@ -7,7 +7,8 @@ use crate::model::{Common, Frames, Text, parse};
 use crate::output::{Output, Sink};
 use crate::rng::mix;
 use crate::symbols::write_symbols;
-use crate::world::World;
+use crate::tally::Scaled;
+use crate::world::{Factors, World};
 use etwhy_etl::write::{TraceSetup, Written};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,7 +26,7 @@ const TRIAL_BYTES: f64 = 40e6;
 pub struct Scenario {
     text: Text,
     place: Place,
-    stretch: f64,
+    factors: Factors,
 }
 
 /// What was written.
@@ -56,7 +57,7 @@ impl Scenario {
     /// [`ScenarioError::Text`] with line, column and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Scenario> {
         let place = Place { name: name.into(), text: text.into() };
-        let scenario = Scenario { text: parse(&place)?, place, stretch: 1.0 };
+        let scenario = Scenario { text: parse(&place)?, place, factors: Factors { stretch: 1.0, scale: 1.0 } };
         // Building everything finds the mistakes that no grammar finds.
         scenario.build()?;
         Ok(scenario)
@@ -64,12 +65,26 @@ impl Scenario {
 
     /// Length of the trace in seconds.
     pub fn duration_s(&self) -> f64 {
-        self.text.machine.as_ref().and_then(|m| m.get_ref().duration).map_or(10.0, |t| t.0) * self.stretch
+        let machine = self.text.machine.as_ref().map(toml::Spanned::get_ref).cloned().unwrap_or_default();
+        machine.duration.map_or(10.0, |t| t.0) * self.factors.time(&machine)
     }
 
     /// Stretches all times (and counts) by a factor; rates and shares stay as they are.
     pub fn stretch(&mut self, factor: f64) {
-        self.stretch *= factor;
+        self.factors.stretch *= factor;
+    }
+
+    /// Writes a part of the story (or a multiple): counts and totals times this factor, and time with it, so
+    /// that rates, shares and averages stay what they are. Stated figures scale alike.
+    ///
+    /// # Errors
+    /// When the factor is no positive number, or the scenario cannot be so small or large.
+    pub fn scale(&mut self, factor: f64) -> Result<()> {
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(self.place.error(None, format!("--scale {factor}: write a number above 0, e.g. 0.01")));
+        }
+        self.factors.scale *= factor;
+        self.build().map(|_| ())
     }
 
     /// Stretches the scenario so that its trace gets about this large. Two short traces are simulated
@@ -79,18 +94,18 @@ impl Scenario {
     /// As [`write()`].
     pub fn scale_to_bytes(&mut self, bytes: u64) -> Result<()> {
         let size_at = |stretch: f64| {
-            let trial = Scenario { stretch, ..self.clone() };
+            let trial = Scenario { factors: Factors { stretch, ..self.factors }, ..self.clone() };
             trial.size_of_trial().map(|n| n as f64)
         };
         // Rundown and header do not grow with the length: two trials tell the fixed part from the rate.
-        let (target, first) = (bytes as f64, self.stretch);
+        let (target, first) = (bytes as f64, self.factors.stretch);
         let small = size_at(first)?;
         let second = first * (target.min(TRIAL_BYTES) / small.max(1.0)).clamp(2.0, 100.0);
         let large = size_at(second)?;
         let rate = (large - small) / (second - first);
         if rate > 0.0 {
             let shortest = 1e-3 / self.duration_s() * first;
-            self.stretch = ((target - (small - rate * first)) / rate).max(shortest);
+            self.factors.stretch = ((target - (small - rate * first)) / rate).max(shortest);
         }
         Ok(())
     }
@@ -103,6 +118,10 @@ impl Scenario {
     }
 
     fn io(&self, source: io::Error, file: &Path) -> ScenarioError {
+        let source = match source.downcast::<ScenarioError>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         if source.kind() == io::ErrorKind::InvalidInput || source.kind() == io::ErrorKind::Other {
             return self.place.error(None, source.to_string());
         }
@@ -111,7 +130,7 @@ impl Scenario {
 
     /// Resolves all names and makes all sources.
     fn build(&self) -> Result<Built> {
-        let mut w = World::build(&self.text, &self.place, self.stretch)?;
+        let mut w = World::build(&self.text, &self.place, self.factors)?;
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         let mut loads = Vec::new();
         let mut number = w.facts.seed;
@@ -142,6 +161,7 @@ impl Scenario {
         }
         tables!(
             syscall,
+            alpc,
             disk_io,
             hard_fault,
             page_fault,
@@ -192,6 +212,7 @@ impl Scenario {
             (!t.hard_fault.is_empty(), 0x2000),
             (!t.virtual_alloc.is_empty(), 0x4000),
             (!t.network.is_empty(), 0x10000),
+            (!t.alpc.is_empty(), 0x0010_0000),
             (!t.registry.is_empty(), 0x20000),
             (!t.file_io.is_empty(), 0x0200_0000 | 0x0400_0000),
         ] {
@@ -215,6 +236,7 @@ impl Scenario {
         let end = world.facts.duration;
         let masks = self.masks(&world, switches);
         let mut engine = Engine::new(&world, Output::new(sink, setup)?, switches);
+        engine.out.silent_from = world.facts.silent_from;
         engine.truth.uses_handles = !self.text.handle.is_empty();
         rundown_start(&mut engine, &masks)?;
         engine.run(&mut sources, end, progress)?;
@@ -224,11 +246,23 @@ impl Scenario {
         let cpus = world.facts.cpus;
         let mut rng = engine.rng.clone();
         engine.out.lose(cpus, &mut rng);
+        // The ends of sessions are written by whoever stops them.
+        engine.out.silent_from = i64::MAX;
         rundown_end(&mut engine, &masks)?;
-        let Engine { out, truth, .. } = engine;
+        let Engine { out, mut truth, .. } = engine;
         let (written, counts) = out.finish()?;
         let counts = counts.named();
-        let json = truth.json(&world, &counts, &self.place.name);
+        truth.count_samples(&world);
+        let note = match truth.dropped {
+            0 => String::new(),
+            n => format!("; {n} interrupts found no room on their processors"),
+        };
+        let sample_ms = world.facts.interval as f64 / 1e6;
+        let samples = f64::from(world.facts.cpus) + 20.0;
+        let scaled = Scaled {
+            samples, counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
+        let stated = truth.tally.check(&self.text.truth, &scaled, &self.place).map_err(io::Error::other)?;
+        let json = truth.json(&world, &counts, &self.place.name, &stated);
         Ok((written, json, Finished { counts, world }))
     }
 }
@@ -263,6 +297,10 @@ pub fn write(scenario: &Scenario, out: &Path, progress: &mut dyn FnMut(u64)) -> 
     let (written, truth, finished) = scenario.run(sink, progress).map_err(|e| scenario.io(e, out))?;
     let truth_file = out.with_extension("truth.json");
     std::fs::write(&truth_file, truth).map_err(at(&truth_file))?;
+    if let Some(loggers) = &scenario.text.loggers {
+        let file = out.with_extension("loggers.txt");
+        std::fs::write(&file, &loggers.text).map_err(at(&file))?;
+    }
     let symbols = out.parent().unwrap_or(Path::new(".")).join("symbols");
     let symbol_files = write_symbols(&finished.world.images, &symbols).map_err(at(&symbols))?;
     Ok(Report {

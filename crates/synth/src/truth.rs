@@ -1,7 +1,8 @@
 //! What an analysis of the trace has to find.
 
 use crate::json::Json;
-use crate::world::{Frame, World};
+use crate::tally::{Stated, Tally, stated_json};
+use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Samples of one kind.
@@ -39,6 +40,9 @@ pub(crate) struct Truth {
     keys: BTreeSet<usize>,
     /// Interrupts that found no room.
     pub(crate) dropped: u64,
+    /// Events for which no processor was free.
+    pub(crate) homeless: u64,
+    pub(crate) tally: Tally,
     pub(crate) uses_handles: bool,
 }
 
@@ -54,6 +58,8 @@ impl Truth {
             interrupts: [(0, 0); 2],
             keys: BTreeSet::new(),
             dropped: 0,
+            homeless: 0,
+            tally: Tally::default(),
             uses_handles: false,
         }
     }
@@ -106,7 +112,7 @@ impl Truth {
     }
 
     /// The truth file's text.
-    pub(crate) fn json(&self, w: &World, counts: &BTreeMap<String, u64>, name: &str) -> String {
+    pub(crate) fn json(&self, w: &World, counts: &BTreeMap<String, u64>, name: &str, stated: &Stated) -> String {
         let ms = w.facts.interval as f64 / 1e6;
         let mut json = Json::new();
         json.text("scenario", name);
@@ -146,8 +152,50 @@ impl Truth {
             }
             j.whole("dropped", self.dropped);
         });
+        json.object("stated", |j| stated_json(j, stated));
+        json.object("tables", |j| self.tally.json(j));
         json.object("events", |j| counts.iter().for_each(|(name, n)| j.whole(name, *n)));
         json.finish()
+    }
+
+    /// Adds what the samples say to the tally: by process, thread, module and function.
+    pub(crate) fn count_samples(&mut self, w: &World) {
+        let interval = w.facts.interval;
+        let mut tally = std::mem::take(&mut self.tally);
+        let all: u64 = self.cpus.iter().map(|(_, s)| s.all()).sum();
+        let dpc: u64 = self.cpus.iter().map(|(_, s)| s.dpc).sum();
+        let (all, dpc) = (all as i64 * interval, dpc as i64 * interval);
+        let idle = self.idle as i64 * interval;
+        tally.add("cpu", "machine", &[("busy_ns", all), ("idle_ns", idle), ("dpc_ns", dpc)]);
+        for (cpu, (_, s)) in self.cpus.iter().enumerate() {
+            tally.add("cpu_processor", &cpu.to_string(), &[("busy_ns", s.all() as i64 * interval)]);
+        }
+        for (at, n) in self.threads.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let t = w.processes.thread(at);
+            let name = w.processes.list.get(t.process).map_or("", |p| p.name.as_str());
+            let ns = [("cpu_ns", *n as i64 * interval)];
+            tally.add("cpu_process", name, &ns);
+            tally.add("cpu_thread", &format!("{name}/{}", t.name), &ns);
+        }
+        for (stack, samples) in w.stacks.list.iter().zip(&self.stacks).filter(|(_, s)| s.all() > 0) {
+            let ns = samples.all() as i64 * interval;
+            let mut seen = BTreeSet::new();
+            for (depth, frame) in stack.frames.iter().rev().enumerate() {
+                let (module, function) = w.frame_names(Some(frame));
+                for (table, name) in [("cpu_module", module), ("cpu_function", function)] {
+                    if name.is_empty() {
+                        continue;
+                    }
+                    if depth == 0 {
+                        tally.add(table, &name, &[("exclusive_ns", ns)]);
+                    }
+                    if seen.insert((table, name.clone())) {
+                        tally.add(table, &name, &[("inclusive_ns", ns), ("exclusive_ns", 0)]);
+                    }
+                }
+            }
+        }
+        self.tally = tally;
     }
 
     fn cpu_json(&self, json: &mut Json, w: &World, ms: f64) {
@@ -170,21 +218,18 @@ impl Truth {
 
     /// Modules and functions, exclusive (innermost frame) and inclusive (anywhere, once per sample).
     fn stack_json(&self, json: &mut Json, w: &World, ms: f64) {
-        let mut modules: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-        let mut functions: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        type Costs = BTreeMap<String, [u64; 2]>;
+        let (mut modules, mut functions) = (Costs::new(), Costs::new());
         for (stack, samples) in w.stacks.list.iter().zip(&self.stacks).filter(|(_, s)| s.all() > 0) {
             let mut seen = (BTreeSet::new(), BTreeSet::new());
             for (depth, frame) in stack.frames.iter().rev().enumerate() {
-                let (module, function) = match *frame {
-                    Frame::Function(m, f, _) => (w.images.modules.get(m), Some(f)),
-                    Frame::Module(m, _) => (w.images.modules.get(m), None),
-                    Frame::Address(_) => (None, None),
-                };
-                let Some(m) = module else { continue };
-                let name = m.name.clone();
-                let full = function.and_then(|f| m.functions.get(f)).map(|f| format!("{name}!{}", f.name));
+                let (module, function) = w.frame_names(Some(frame));
+                if module.is_empty() {
+                    continue;
+                }
+                let full = (!function.is_empty()).then_some(function);
                 for (map, seen, key) in
-                    [(&mut modules, &mut seen.0, Some(name)), (&mut functions, &mut seen.1, full)]
+                    [(&mut modules, &mut seen.0, Some(module)), (&mut functions, &mut seen.1, full)]
                 {
                     let Some(key) = key else { continue };
                     let entry = map.entry(key.clone()).or_default();

@@ -70,21 +70,66 @@ fn other_machines_are_read_as_written() {
     }
 }
 
-#[test]
-fn all_scenarios_of_the_repository_can_be_written() {
+/// All scenarios that ship: stories, and one small scenario for each table.
+fn shipped() -> Vec<PathBuf> {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut count = 0;
-    for entry in std::fs::read_dir(scenarios).unwrap() {
-        let path = entry.unwrap().path();
+    let folders = [scenarios.clone(), scenarios.join("tables")];
+    let files = folders.iter().flat_map(|f| std::fs::read_dir(f).unwrap()).map(|f| f.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    files
+}
+
+/// Writing fails when a scenario does not hold its own truth, at whatever scale.
+#[test]
+fn shipped_scenarios_hold_their_truth_at_every_scale() {
+    let files = shipped();
+    assert!(files.len() >= 30, "{}", files.len());
+    for path in files {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let scenario = Scenario::parse(&std::fs::read_to_string(&path).unwrap(), &name).unwrap();
-        let out = folder(&name).join("out.etl");
-        let report = write(&scenario, &out, &mut |_| ()).unwrap();
-        assert!(report.records > 1000, "{name}");
-        std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
-        count += 1;
+        let text = std::fs::read_to_string(&path).unwrap();
+        let table = path.parent().unwrap().ends_with("tables");
+        for scale in if table { [0.5, 1.0] } else { [0.01, 0.05] } {
+            let mut scenario = Scenario::parse(&text, &path.display().to_string()).unwrap();
+            scenario.scale(scale).unwrap();
+            let out = folder(&name).join("out.etl");
+            let report = write(&scenario, &out, &mut |_| ()).unwrap();
+            assert!(report.records > 300, "{name}: {} records", report.records);
+            std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
+        }
     }
-    assert!(count >= 5);
+}
+
+/// What the truth section states stands in the truth file, scaled; a story that cannot hold it is refused.
+#[test]
+fn stated_truth_is_written_and_checked() {
+    let text = include_str!("../../../scenarios/dpc_flood.toml");
+    let mut scenario = Scenario::parse(text, "flood").unwrap();
+    scenario.scale(0.01).unwrap();
+    let out = folder("stated").join("out.etl");
+    write(&scenario, &out, &mut |_| ()).unwrap();
+    let truth = std::fs::read_to_string(out.with_extension("truth.json")).unwrap();
+    let stated = truth.split("\"stated\"").nth(1).unwrap();
+    assert!(stated.contains("\"count\": 1632"), "163,230 / 100");
+    assert!(stated.contains("\"count\": 1230"), "123,000 / 100");
+    let wrong = text.replacen("count = 163230\ntotal_ms", "count = 163231\ntotal_ms", 1);
+    let error = write(&Scenario::parse(&wrong, "flood").unwrap(), &out, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("flood:13:9") && error.contains("163231"), "{error}");
+    std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn buffers_can_be_left_out() {
+    let out = folder("dropped").join("out.etl");
+    let report = write(&Scenario::parse(EVERYTHING, "dropped").unwrap(), &out, &mut |_| ()).unwrap();
+    let dropped = etwhy_synth::drop_buffers(&out, 0.3, 1).unwrap();
+    assert_eq!(dropped.of + 1, report.buffers);
+    assert!((0.1..0.5).contains(&(dropped.buffers as f64 / dropped.of as f64)), "{dropped:?}");
+    assert!(std::fs::metadata(&out).unwrap().len() < report.bytes);
+    if let Some(counted) = dissect(&out) {
+        assert!(counted.values().sum::<u64>() < report.records);
+    }
+    std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
 }
 
 #[test]

@@ -118,6 +118,22 @@ impl<R: Row> TableBuilder<R> {
         self.chunks.remap(column, ColumnType::Text, &mut remap)
     }
 
+    /// Replaces every cell of an `i64` column by what `remap` makes of it, in the order of the rows.
+    ///
+    /// For what becomes known of a row only after it was added, such as when an allocation was freed.
+    ///
+    /// # Errors
+    /// If there is no such column or it is not `i64`. A null in a column that is declared without
+    /// becomes an error of [`TableBuilder::finish`].
+    pub fn remap_i64(
+        &mut self,
+        column: &str,
+        mut remap: impl FnMut(Option<i64>) -> Option<i64>,
+    ) -> Result<()> {
+        self.close_chunk();
+        self.chunks.change(column, ColumnType::I64, &mut |cells| cells.remap_i64(&mut remap))
+    }
+
     /// The finished table. `texts` is the frozen pool that the row's [`Sym`](crate::Sym)s came from.
     ///
     /// # Errors
@@ -181,6 +197,15 @@ impl Chunks {
         needed: ColumnType,
         remap: &mut dyn FnMut(Option<i32>) -> Option<i32>,
     ) -> Result<()> {
+        self.change(column, needed, &mut |cells| cells.remap(remap))
+    }
+
+    fn change(
+        &mut self,
+        column: &str,
+        needed: ColumnType,
+        change: &mut dyn FnMut(ColumnChunk) -> Option<ColumnChunk>,
+    ) -> Result<()> {
         let table = self.spec.name.to_string();
         let Some(index) = self.spec.column_index(column) else {
             return Err(TableError::NoColumn { table, column: column.to_owned() });
@@ -194,7 +219,7 @@ impl Chunks {
             let Some(cells) = chunk.columns.get_mut(index) else { continue };
             // Taken out so that the numbers can change in place.
             let old = std::mem::replace(cells, ColumnChunk::empty());
-            if let Some(new) = old.remap(remap) {
+            if let Some(new) = change(old) {
                 *cells = new;
             }
             if at < self.spilled {

@@ -133,6 +133,22 @@ impl ColumnChunk {
     }
 }
 
+impl ColumnChunk {
+    /// Replaces each 64-bit number; `None` if the column does not hold such.
+    pub(crate) fn remap_i64(self, remap: &mut dyn FnMut(Option<i64>) -> Option<i64>) -> Option<ColumnChunk> {
+        let Data::I64(values) = self.data else { return None };
+        let mut values = Vec::<i64>::from(values);
+        let mut nulls = NullBufferBuilder::new(self.rows);
+        for (row, value) in values.iter_mut().enumerate() {
+            let valid = self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let new = remap(valid.then_some(*value));
+            nulls.append(new.is_some());
+            *value = new.unwrap_or(0);
+        }
+        Some(ColumnChunk { rows: self.rows, nulls: nulls.finish(), data: Data::I64(values.into()) })
+    }
+}
+
 /// A number of fixed size that can stand in a column.
 pub trait Plain: Copy + Default + Send {
     #[doc(hidden)]

@@ -26,6 +26,7 @@ mod cell;
 mod column;
 mod database;
 mod define;
+mod derived;
 mod error;
 pub mod filter;
 mod memory;
@@ -47,6 +48,7 @@ pub use column::{ColumnBuilder, ColumnChunk};
 pub use database::Database;
 #[doc(hidden)]
 pub use define::private as __private;
+pub use derived::{Derived, Make};
 pub use error::{Result, TableError};
 pub use filter::{ColumnRef, FilterError, Matcher, Pattern, Predicate};
 pub use memory::Memory;

@@ -49,6 +49,24 @@ impl<'t> Selection<'t> {
         self
     }
 
+    /// Keeps the rows whose number in a column is wanted; null is asked about too.
+    pub fn filter_number(
+        mut self,
+        column: usize,
+        mut wanted: impl FnMut(Option<i64>) -> bool,
+    ) -> Selection<'t> {
+        let views: Vec<ColumnView<'t>> =
+            (0..self.table.batches().len()).map(|batch| self.table.view(batch, column)).collect();
+        let mut rows = self.take_rows();
+        rows.retain(|row| {
+            let place = self.table.locate(*row);
+            let number = place.and_then(|(batch, row)| views.get(batch)?.i64(row));
+            wanted(number)
+        });
+        self.rows = Some(rows);
+        self
+    }
+
     /// Sorts the rows and keeps at most `limit`; without keys it only limits. Equal rows keep their
     /// order, nulls come last. With a limit the rest is not sorted, which is much faster.
     pub fn sort(mut self, keys: &[SortKey], limit: Option<usize>) -> Selection<'t> {

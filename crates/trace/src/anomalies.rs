@@ -18,4 +18,20 @@ etwhy_etl::define_anomalies! {
     WAITS_ACROSS_LOSS "waits_across_loss" DataLoss Analysis "Waits during which buffers may be missing: the thread may have run in between, and so their length is left open.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";
     DROPPED_BUFFERS "last_dropped_times" DataLoss Recording "Moments at which the session dropped events, as its LastDroppedTimes record says.";
+    SYSCALLS_WITHOUT_SWITCHES "syscalls_without_context_switches" DataLoss Recording "System calls were recorded without context switches. These events do not name their thread, so that nobody can say how long a call took; who made it is known only where its stack was recorded. Record CSWITCH too.";
+    SYSCALLS_UNATTRIBUTED "syscalls_unattributed" DataLoss Analysis "Events of system calls on processors of which it is not known who ran there (no context switches, buffers missing, or before the first context switch): begun calls are kept without thread and duration, ends are dropped.";
+    SYSCALLS_UNPAIRED "syscalls_unpaired" DataLoss Analysis "System calls during which buffers are missing, or that their thread cannot all be inside of: their end is not known, and no duration is given.";
+    FILE_OBJECTS_FORGOTTEN "file_objects_forgotten" DataLoss Analysis "File objects that were opened and never closed, beyond what can be open at once: operations on them are named by key only.";
+    FILE_OPERATIONS_UNFINISHED "file_operations_without_end" Info Analysis "File operations whose end was not recorded (still under way at the end, ends not recorded at all, or lost): their duration, status and bytes are unknown.";
+    FILE_ENDS_UNMATCHED "file_ends_without_operation" Info Analysis "Ends of file operations that began before the trace, or whose begin was not recorded: not shown.";
+    FILE_PAIRS_DOUBTFUL "file_operations_across_gaps" DataLoss Analysis "File operations whose begin and end lie on both sides of missing buffers: the end may be that of another one, so their duration is unknown.";
+    FILE_OPERATIONS_BEYOND_LIMIT "file_operations_beyond_limit" DataLoss Analysis "File operations under way beyond what a machine can have at once: shown as unfinished.";
+    DISK_REQUESTS_FORGOTTEN "disk_requests_forgotten" DataLoss Analysis "Disk requests that were issued and never completed, beyond what can be under way at once: later ones lack their stack and queue depth.";
+    FILTER_STARTS_FORGOTTEN "filter_starts_forgotten" DataLoss Analysis "Callbacks of file system filters that began and never ended, beyond what can be under way at once: failed ones lack their duration.";
+    REGISTRY_KEYS_UNNAMED "registry_keys_unnamed" DataLoss Analysis "Registry keys that operations use and nobody names (no rundown at the end, or lost): shown as [unknown] with what the operation adds.";
+    FREES_OF_UNKNOWN "frees_of_unknown" Info Analysis "Frees and closes of what was not seen to be allocated or opened, mostly because that happened before the trace began: what they freed is unknown.";
+    FREES_UNSEEN "frees_unseen" Info Analysis "Addresses and handles that were given out again though their free or close was not recorded: the earlier one has no known end, and is not counted as outstanding.";
+    OUTSTANDING_DOUBTFUL "outstanding_doubtful" DataLoss Analysis "Allocations and handles shown as outstanding over whose life buffers may be missing: the record of their end may be among them.";
+    ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
+    KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
 }

@@ -3,6 +3,7 @@
 use crate::anomalies::EVENT_TYPES_UNDECODED;
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
+use crate::logger_text::ListedLogger;
 use crate::model::{Model, TRACKERS};
 use crate::resolve::{Resolved, Symbols};
 use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
@@ -77,6 +78,8 @@ pub struct Finish<'a> {
     pub span_ns: (i64, i64),
     /// Stretches that were asked about.
     pub stretches: &'a [Stretch],
+    /// Sessions that a text lists.
+    pub loggers: &'a [ListedLogger],
 }
 
 impl Finish<'_> {
@@ -177,6 +180,8 @@ pub struct Options {
     pub symbols: Vec<PathBuf>,
     /// Schemas that the user gave.
     pub decoder: Decoder,
+    /// Sessions that a text lists which was saved beside the trace.
+    pub loggers: Vec<ListedLogger>,
 }
 
 /// What a pass gives.
@@ -228,7 +233,10 @@ pub fn analyse(
         None => !spec.on_demand,
     };
     // Stacks are those of the events that other analyses look at.
-    let all_stacks = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
+    // A large table that is asked for by name brings its own.
+    let large = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.on_demand);
+    let all_stacks =
+        !large && catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
     let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
         .iter()
         .copied()
@@ -254,6 +262,8 @@ pub fn analyse(
         types: EventTypes::new(),
         states: Vec::new(),
         decoder: options.decoder,
+        symbols: Symbols::new(&options.symbols),
+        loggers: options.loggers,
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
@@ -274,7 +284,7 @@ pub fn analyse(
         pass.record(record, key);
     });
     pass.ledger.merge(&walk_ledger);
-    pass.finish(files, stats, &options.symbols)
+    pass.finish(files, stats)
 }
 
 struct Pass<'p> {
@@ -288,6 +298,8 @@ struct Pass<'p> {
     types: EventTypes,
     states: Vec<TypeState>,
     decoder: Decoder,
+    symbols: Symbols,
+    loggers: Vec<ListedLogger>,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
@@ -334,6 +346,7 @@ impl Pass<'_> {
                 strings: &mut self.strings,
                 timeline: self.timeline,
                 ledger: &mut self.ledger,
+                symbols: &mut self.symbols,
             };
             let handler = usize::from(binding.handler);
             if binding.tracker {
@@ -346,22 +359,16 @@ impl Pass<'_> {
         }
     }
 
-    fn finish(
-        mut self,
-        files: &[EtlFile],
-        stats: WalkStats,
-        symbols: &[PathBuf],
-    ) -> etwhy_table::Result<Output> {
+    fn finish(mut self, files: &[EtlFile], stats: WalkStats) -> etwhy_table::Result<Output> {
         let finished = if self.stacks {
             self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.ledger)
         } else {
             Default::default()
         };
-        let mut symbols = Symbols::new(symbols);
         let resolved = Resolved::new(
             &self.model,
             finished,
-            &mut symbols,
+            &mut self.symbols,
             &mut self.strings,
             &mut self.ledger,
             stats.bytes,
@@ -391,6 +398,7 @@ impl Pass<'_> {
                 stats: &stats,
                 span_ns,
                 stretches: &self.stretches,
+                loggers: &self.loggers,
             };
             filled.extend(analysis.finish(&mut end)?);
         }

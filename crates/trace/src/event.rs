@@ -1,6 +1,7 @@
 //! What handlers see of an event, and how they say which events they want.
 
 use crate::model::Model;
+use crate::resolve::Symbols;
 use etwhy_decode::Value;
 use etwhy_decode::kernel::Slot;
 use etwhy_decode::read::{Decoded, read};
@@ -82,6 +83,18 @@ impl<'a> Event<'a> {
         self.slots.get(field)?.as_ref()?.i64(self.record.payload())
     }
 
+    /// The UTF-16 text that stands right behind the fast field of that index, up to its nul; empty without it.
+    /// Quicker than [`Event::fields`] for the one text of a kernel event.
+    pub fn text_after(&self, field: usize) -> String {
+        let slot = self.slots.get(field).and_then(Option::as_ref);
+        let start = slot.map_or(usize::MAX, |slot| slot.offset().saturating_add(slot.width()));
+        let bytes = self.record.payload().get(start..).unwrap_or(&[]).chunks_exact(2);
+        let units = bytes.map(|b| b.iter().rev().fold(0u16, |unit, byte| unit << 8 | u16::from(*byte)));
+        char::decode_utf16(units.take_while(|unit| *unit != 0))
+            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    }
+
     /// All fields by name.
     pub fn fields(&self) -> Fields<'a> {
         let decoded = self.schema.map(|s| read(s, self.record.payload(), self.record.pointer_size()));
@@ -155,6 +168,7 @@ pub struct Context<'c> {
     pub timeline: &'c Timeline,
     /// Where anomalies are counted.
     pub ledger: &'c mut Ledger,
+    pub(crate) symbols: &'c mut Symbols,
 }
 
 impl Context<'_> {
@@ -188,6 +202,13 @@ impl Context<'_> {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
         self.model.places.number(crate::model::place::Place { upid, epoch, address })
+    }
+
+    /// Module and function at an address of the kernel, as far as images and symbols are known at this moment
+    /// of the pass. Names in rows are resolved at its end ([`Context::place`]); this is for analyses that must
+    /// know now what is called.
+    pub fn kernel_routine(&mut self, address: u64) -> Option<(&str, Option<String>)> {
+        self.symbols.kernel_routine(address, self.model, self.strings, self.ledger)
     }
 
     /// Asks for the stack of the event: the ticket goes into a stack column and is exchanged for the

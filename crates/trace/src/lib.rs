@@ -14,14 +14,22 @@
 #![forbid(unsafe_code)]
 
 pub mod anomalies;
+mod attribution;
+mod calls;
 pub mod catalog;
 pub mod engine;
 pub mod event;
+mod exit_code;
 mod extended;
-pub mod histogram;
+mod histogram;
+pub mod logger_text;
 pub mod model;
+mod owner;
 mod resolve;
+mod row_ends;
+mod trend;
 
+pub use attribution::Actor;
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
 pub use model::Model;

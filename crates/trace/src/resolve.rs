@@ -76,6 +76,26 @@ impl Symbols {
         Symbols { store, loaded: HashMap::default() }
     }
 
+    /// Module and function at a kernel address, by the images that are loaded now.
+    pub(crate) fn kernel_routine<'s>(
+        &mut self,
+        address: u64,
+        model: &Model,
+        strings: &'s Strings,
+        ledger: &mut Ledger,
+    ) -> Option<(&'s str, Option<String>)> {
+        let all = model.images.all();
+        let loaded = model.images.of(None).iter().rev().take(MAX_CANDIDATES);
+        let image = loaded
+            .filter_map(|&number| all.get(number as usize))
+            .find(|image| image.contains(address) && image.unload_ns.is_none())?;
+        let module = base_name(strings.get(image.path?));
+        let symbols = self.of(image, strings, ledger);
+        let rva = u32::try_from(address.wrapping_sub(image.base)).ok();
+        let function = symbols.zip(rva).and_then(|(s, rva)| s.lookup(rva).map(|f| f.function.to_owned()));
+        Some((module, function))
+    }
+
     fn of(&mut self, image: &Image, strings: &Strings, ledger: &mut Ledger) -> Option<Arc<ModuleSymbols>> {
         let (store, pdb) = (self.store.as_ref()?, image.pdb?);
         let entry = self.loaded.entry((pdb.name, pdb.guid.0, pdb.age));

@@ -8,9 +8,10 @@ use foldhash::HashMap;
 use std::sync::{Arc, LazyLock};
 
 /// The files of this folder, with their names for messages.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("clr.txt", include_str!("clr.txt")),
     ("clr_private.txt", include_str!("clr_private.txt")),
+    ("system.txt", include_str!("system.txt")),
     ("windows.txt", include_str!("windows.txt")),
 ];
 

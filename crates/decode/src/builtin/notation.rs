@@ -11,7 +11,8 @@
 //! A line without `|` and one with `-` behind it is an event without fields, `?` says that only its name is known.
 //! Fields are separated by `;`: `type Name`, `type[n] Name`, `type[Field] Name`, `type[] Name` (to the end),
 //! `type Name:Map`, `{ fields }[Field] Name`. Types: u8…u64 i8…i64 x32 x64 (hex) f32 f64 bool (32 bits) p z
-//! guid filetime sid wsz sz pid tid ip4 port ntstatus hresult bytes[n] bytes[Field].
+//! guid filetime sid wsz sz pid tid ip4 port ntstatus hresult bytes[n] bytes[Field], char16[n] and
+//! char16[Field] (so many UTF-16 units).
 
 use crate::manifest::{ManifestEvent, ProviderManifest};
 use crate::names::event_name;
@@ -172,7 +173,7 @@ impl File {
         match repeat {
             None => {}
             Some("") => field.count = Count::Rest,
-            Some(word) if kind == "bytes" => {
+            Some(word) if kind == "bytes" || kind == "char16" => {
                 field.length = match word.parse() {
                     Ok(n) => Length::Fixed(n),
                     Err(_) => Length::Field(earlier_index(word)?),
@@ -234,7 +235,7 @@ fn field_type(word: &str) -> Option<(InType, u16)> {
         "guid" => (Guid, 0),
         "filetime" => (FileTime, 0),
         "sid" => (Sid, 0),
-        "wsz" => (UnicodeString, 0),
+        "wsz" | "char16" => (UnicodeString, 0),
         "sz" => (AnsiString, 0),
         "bytes" => (Binary, 0),
         "sockaddr" => (Binary, out::SOCKADDR),

@@ -10,8 +10,8 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
-    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Memory, Pattern, Predicate, Role, Selection,
-    SortKey, Table, TableSpec, Unit, Value,
+    ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Pattern, Predicate, Role, Selection, SortKey,
+    Sym, Table, TableSpec, Unit, Value,
 };
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -125,7 +125,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     for column in spec.columns.iter() {
         match column.role {
             Role::Stack | Role::Frame => tables.insert("stack".to_owned()),
-            Role::Id if column.name == "file_id" => tables.insert("file".to_owned()),
+            Role::Id if column.name.ends_with("file_id") => tables.insert("file".to_owned()),
             _ => false,
         };
     }
@@ -143,7 +143,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
 /// said already.
-fn ledger_hints(analysed: &Analysed) -> Vec<String> {
+pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
     let entries = analysed.output.ledger.entries();
     entries
         .filter(|e| e.anomaly.severity == Severity::DataLoss && !crate::exit::is_missing(e.anomaly))
@@ -173,13 +173,13 @@ fn write(
     let db = &analysed.output.db;
     let table = db.get(&spec.name).context("the pass made no such table")?;
     let zero = zero(args, db)?;
-    let named = with_names(db, table, args, zero)?;
+    let named = with_names(db, table, zero)?;
     let spec = named.spec().clone();
     let mut predicates = Vec::new();
     for condition in &args.conditions {
         predicates.push(Predicate::parse(condition, &spec)?);
     }
-    let mut selection = Selection::all(&named).filter(&predicates);
+    let mut selection = wanted_rows(Selection::all(&named), db, args)?.filter(&predicates);
     let keys = args.sort.iter().map(|k| SortKey::parse(k, &spec)).collect::<Result<Vec<_>, _>>()?;
     let per = args.top_per.as_deref().map(|text| top_per(text, &spec)).transpose()?;
     let matching = selection.len();
@@ -222,13 +222,7 @@ fn for_eyes(selection: Selection<'_>) -> Selection<'_> {
     let named = |name: &str| table.spec().column_index(name).is_some();
     let keep = |column: &ColumnRef| {
         let Some(spec) = table.spec().columns.get(column.index) else { return true };
-        let has_name = match spec.role {
-            Role::Process => named("process"),
-            Role::Thread => named("tid"),
-            Role::Stack => named("leaf"),
-            Role::Id => spec.name == "file_id" && named("path"),
-            _ => false,
-        };
+        let has_name = name_for(spec).is_some_and(|name| named(&name));
         let empty = |row: &u32| matches!(table.cell(*row, column.index), Value::Null | Value::Text(""));
         !has_name && (rows.is_empty() || !rows.iter().all(empty))
     };
@@ -258,131 +252,125 @@ fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
     Ok(marks.i64(row, "ts_ns").unwrap_or(0))
 }
 
-/// What a name column is made from.
-enum Name {
-    Process(usize),
-    Thread(usize),
-    File(usize),
-    Stack(usize),
+/// The name of a column with names, from that of the one with numbers: `upid` gives `process`, `old_upid` gives
+/// `old_process`.
+fn name_for(column: &ColumnSpec) -> Option<String> {
+    let (number, name) = match column.role {
+        Role::Process => ("upid", "process"),
+        Role::Thread => ("utid", "tid"),
+        Role::Stack => ("stack_id", "leaf"),
+        Role::Id => ("file_id", "path"),
+        _ => return None,
+    };
+    column.name.strip_suffix(number).map(|prefix| format!("{prefix}{name}"))
 }
 
-/// The rows in range and of the wanted processes, with names beside the numbers: `process`, `tid`, `file`, `leaf`.
-fn with_names(db: &Database, table: &Table, args: &Args, zero: i64) -> anyhow::Result<Table> {
+/// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
+fn with_names(db: &Database, table: &Table, zero: i64) -> anyhow::Result<Table> {
     let spec = table.spec();
-    let own = |name: &str| spec.column_index(name).is_some();
-    let text = |name: &'static str, role, doc: &'static str| ColumnSpec {
-        name: name.into(),
-        ty: ColumnType::Text,
-        unit: Unit::None,
-        role,
-        doc: doc.into(),
-        nullable: true,
+    let texts = table.texts();
+    let labels: Vec<Option<Sym>> = etwhy_query::operators::process_names(db)
+        .iter()
+        .map(|(name, pid)| texts.find(&format!("{name} ({pid})")))
+        .collect();
+    let (threads, files, stacks) = (db.get("thread"), db.get("file"), db.get("stack"));
+    let text_of = |of: Option<&Table>, name: &str| -> Vec<Option<Sym>> {
+        let views = of.and_then(|t| t.column(name)).unwrap_or_default();
+        views.iter().flat_map(|view| (0..view.len()).map(|row| view.key(row))).collect()
     };
-    let mut added = Vec::new();
-    let mut columns = Vec::new();
-    for (number, column) in spec.columns.iter().enumerate() {
-        columns.push(column.clone());
-        let name = match column.role {
-            Role::Process if spec.name != "process" && !own("process") => Name::Process(number),
-            Role::Thread if spec.name != "thread" && !own("tid") => Name::Thread(number),
-            Role::Stack if spec.name != "stack" && spec.name != "stack_frame" => Name::Stack(number),
-            Role::Id if column.name == "file_id" && spec.name != "file" => Name::File(number),
-            _ => continue,
+    let tids: Vec<Option<i32>> = threads.and_then(|t| t.column("tid")).map_or(Vec::new(), |views| {
+        views.iter().flat_map(|view| (0..view.len()).map(|row| view.i32(row))).collect()
+    });
+    let has = |role: Role| spec.columns.iter().any(|c| c.role == role && name_for(c).is_some());
+    let paths = if has(Role::Id) { text_of(files, "path") } else { Vec::new() };
+    let leaves = if has(Role::Stack) { text_of(stacks, "leaf") } else { Vec::new() };
+    let mut derived = Vec::new();
+    for (from, column) in spec.columns.iter().enumerate() {
+        if column.role == Role::Time && zero != 0 {
+            let make = Make::I64(Box::new(move |n: i64| Some(n.saturating_sub(zero))));
+            derived.push(Derived { from, replaces: true, spec: column.clone(), make });
+        }
+        let Some(name) = name_for(column).filter(|name| spec.column_index(name).is_none()) else { continue };
+        // The tables that the names come from say them already.
+        let own = match column.role {
+            Role::Process => "process",
+            Role::Thread => "thread",
+            Role::Stack => "stack",
+            _ => "file",
         };
-        columns.push(match name {
-            Name::Process(_) => text("process", Role::Name, "Name and id of the process."),
-            Name::Thread(_) => ColumnSpec { ty: ColumnType::I32, ..text("tid", Role::Tid, "Thread id.") },
-            Name::File(_) => text("path", Role::Path, "Path of the file."),
-            Name::Stack(_) => text("leaf", Role::Name, "Innermost frame of the stack."),
-        });
-        added.push(name);
+        if spec.name == own || (spec.name == "stack_frame" && column.role == Role::Stack) {
+            continue;
+        }
+        let of = |list: &'_ [Option<Sym>], n: i64| usize::try_from(n).ok().and_then(|n| *list.get(n)?);
+        let (labels, tids, paths, leaves) = (&labels, &tids, &paths, &leaves);
+        let (ty, role, doc, make) = match column.role {
+            Role::Process => (
+                ColumnType::Text,
+                Role::Name,
+                "Name and id of the process.",
+                Make::Text(Box::new(move |n| of(labels, n))),
+            ),
+            Role::Thread => (
+                ColumnType::I32,
+                Role::Tid,
+                "Thread id.",
+                Make::I32(Box::new(move |n| usize::try_from(n).ok().and_then(|n| *tids.get(n)?))),
+            ),
+            Role::Stack => (
+                ColumnType::Text,
+                Role::Name,
+                "Innermost frame of the stack.",
+                Make::Text(Box::new(move |n| of(leaves, n))),
+            ),
+            _ => (
+                ColumnType::Text,
+                Role::Path,
+                "Path of the file.",
+                Make::Text(Box::new(move |n| of(paths, n))),
+            ),
+        };
+        let spec =
+            ColumnSpec { name: name.into(), ty, unit: Unit::None, role, doc: doc.into(), nullable: true };
+        derived.push(Derived { from, replaces: false, spec, make });
     }
+    Ok(table.with_derived(&derived)?)
+}
+
+/// The rows in range and of the wanted processes.
+fn wanted_rows<'t>(
+    mut selection: Selection<'t>,
+    db: &Database,
+    args: &Args,
+) -> anyhow::Result<Selection<'t>> {
+    let spec = selection.table().spec();
     let time =
         spec.columns.iter().position(|c| c.role == Role::Time && Some(&c.name) == spec.sorted_by.as_ref());
     let time = time.or_else(|| spec.columns.iter().position(|c| c.role == Role::Time));
-    let from = args.from.as_deref().map(moment).transpose()?.map(|t| t.saturating_add(zero));
-    let to = args.to.as_deref().map(moment).transpose()?.map(|t| t.saturating_add(zero));
-    if (from.is_some() || to.is_some()) && time.is_none() {
-        bail!("table `{}` has no time, so --from and --to say nothing", spec.name);
-    }
-    let names = etwhy_query::operators::process_names(db);
-    let process_column = spec.columns.iter().position(|c| c.role == Role::Process);
-    let wanted = args.process.as_deref().map(|filter| wanted_processes(&names, filter));
-    if wanted.is_some() && process_column.is_none() {
-        bail!("table `{}` has no process column, so --process says nothing", spec.name);
-    }
-    let shown: Vec<String> = names.iter().map(|(name, pid)| format!("{name} ({pid})")).collect();
-    let times: Vec<bool> = spec.columns.iter().map(|c| c.role == Role::Time).collect();
-    let mut builder =
-        AdHocBuilder::new(TableSpec { columns: columns.into(), ..spec.clone() }, &Memory::unlimited());
-    let lookup = Lookup { shown, threads: db.get("thread"), files: db.get("file"), stacks: db.get("stack") };
-    let mut cells: Vec<Value<'_>> = Vec::new();
-    for row in 0..table.rows() as u32 {
-        let number = |column: usize| match table.cell(row, column) {
-            Value::I64(n) => Some(n),
-            _ => None,
+    let from = args.from.as_deref().map(moment).transpose()?;
+    let to = args.to.as_deref().map(moment).transpose()?;
+    if from.is_some() || to.is_some() {
+        let Some(time) = time else {
+            bail!("table `{}` has no time, so --from and --to say nothing", spec.name);
         };
-        if let Some(time) = time {
-            let at = number(time);
-            if from.is_some_and(|f| at.is_none_or(|a| a < f)) || to.is_some_and(|t| at.is_none_or(|a| a >= t))
-            {
-                continue;
-            }
-        }
-        if let (Some(wanted), Some(column)) = (&wanted, process_column) {
-            let hit =
-                number(column).and_then(|p| usize::try_from(p).ok()).and_then(|p| wanted.get(p).copied());
-            if hit != Some(true) {
-                continue;
-            }
-        }
-        cells.clear();
-        let mut next = added.iter().peekable();
-        for column in 0..spec.columns.len() {
-            let cell = table.cell(row, column);
-            cells.push(match cell {
-                Value::I64(n) if times.get(column) == Some(&true) => Value::I64(n.saturating_sub(zero)),
-                cell => cell,
-            });
-            if let Some(name) = next.next_if(|n| n.column() == column) {
-                cells.push(lookup.cell(name, number(column)));
-            }
-        }
-        builder.push(&cells)?;
+        selection = selection.filter_number(time, |at| {
+            from.is_none_or(|f| at.is_some_and(|a| a >= f)) && to.is_none_or(|t| at.is_some_and(|a| a < t))
+        });
     }
-    Ok(builder.finish()?)
-}
-
-impl Name {
-    fn column(&self) -> usize {
-        match self {
-            Name::Process(c) | Name::Thread(c) | Name::File(c) | Name::Stack(c) => *c,
-        }
+    if let Some(filter) = &args.process {
+        let Some(column) = spec.columns.iter().position(|c| c.role == Role::Process) else {
+            bail!("table `{}` has no process column, so --process says nothing", spec.name);
+        };
+        let wanted = wanted_processes(&etwhy_query::operators::process_names(db), filter);
+        selection = selection.filter_number(column, |upid| {
+            upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| wanted.get(u).copied()) == Some(true)
+        });
     }
-}
-
-struct Lookup<'d> {
-    shown: Vec<String>,
-    threads: Option<&'d Table>,
-    files: Option<&'d Table>,
-    stacks: Option<&'d Table>,
-}
-
-impl Lookup<'_> {
-    fn cell(&self, name: &Name, id: Option<i64>) -> Value<'_> {
-        let Some(id) = id.and_then(|id| u32::try_from(id).ok()) else { return Value::Null };
-        match name {
-            Name::Process(_) => self.shown.get(id as usize).map_or(Value::Null, |t| Value::Text(t)),
-            Name::Thread(_) => self.threads.and_then(|t| t.i64(id, "tid")).map_or(Value::Null, Value::I64),
-            Name::File(_) => self.files.and_then(|t| t.text(id, "path")).map_or(Value::Null, Value::Text),
-            Name::Stack(_) => self.stacks.and_then(|t| t.text(id, "leaf")).map_or(Value::Null, Value::Text),
-        }
-    }
+    Ok(selection)
 }
 
 /// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
 /// and with its id in brackets.
-fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
+pub(super) fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
     let items: Vec<(bool, Pattern, Option<i64>)> = filter
         .split(';')
         .map(str::trim)

@@ -4,6 +4,7 @@ mod dump;
 mod info;
 mod path;
 mod record;
+mod strace;
 mod synth;
 mod why;
 
@@ -15,6 +16,7 @@ pub static ALL: &[&Command] = &[
     &info::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,
 ];

@@ -15,6 +15,7 @@ pub static COMMAND: Command = Command {
                  trace stand its symbols (symbols/name.pdb/GUIDAGE/name.sym) and the truth (name.truth.json). \
                  docs/scenarios.md explains the format.",
     examples: "Examples:\n  etwhy synth scenario.toml -o trace.etl\n  etwhy synth scenario.toml -o big.etl --size 1GB\n  \
+               etwhy synth scenario.toml -o small.etl --scale 0.01 --drop-buffers 10%\n  \
                etwhy synth --demo -o demo.etl\n  etwhy synth --demo --print",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
@@ -34,12 +35,27 @@ struct Args {
     /// Repeat the scenario's load until the trace has about this size
     #[arg(long, value_name = "SIZE", value_parser = crate::open::size)]
     size: Option<u64>,
+    /// Write this part of the story, or a multiple: counts, totals and time times this factor
+    #[arg(long, value_name = "FACTOR", conflicts_with = "size")]
+    scale: Option<f64>,
+    /// Leave out this share of the buffers, as a machine that is too busy does (10%)
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    drop_buffers: Option<f64>,
     /// Print the scenario's text instead of writing a trace
     #[arg(long)]
     print: bool,
     /// Show no progress bar
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// `10%` or `0.1`.
+fn share(text: &str) -> Result<f64, String> {
+    let (digits, factor) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    match digits.trim().parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&(number * factor)) => Ok(number * factor),
+        _ => Err(format!("{text:?} is no share; write 10% or 0.1")),
+    }
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
@@ -56,6 +72,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut scenario = etwhy_synth::Scenario::parse(&text, &name)?;
+    if let Some(factor) = args.scale {
+        scenario.scale(factor)?;
+    }
     if let Some(bytes) = args.size {
         scenario.scale_to_bytes(bytes)?;
     }
@@ -64,6 +83,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let report =
         etwhy_synth::write(&scenario, &output, &mut |done| bar.set(done, args.size.unwrap_or(done)))?;
     drop(bar);
+    if let Some(share) = args.drop_buffers {
+        let dropped = etwhy_synth::drop_buffers(&output, share, 1)
+            .with_context(|| format!("{}: cannot remove buffers", output.display()))?;
+        println!("{} of {} buffers left out", dropped.buffers, dropped.of);
+    }
     println!(
         "{}: {} records, {}",
         output.display(),

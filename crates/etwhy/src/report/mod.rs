@@ -2,5 +2,6 @@
 
 pub mod missing;
 pub mod quality;
+pub mod strace;
 pub mod terminal;
 pub mod why;

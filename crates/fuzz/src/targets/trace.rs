@@ -77,6 +77,7 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         symbols: Vec::new(),
         stretches: Vec::new(),
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
+        loggers: Vec::new(),
         threads: 2,
     };
     let output = etwhy_trace::analyse(&[file], options, &mut (), ledger);

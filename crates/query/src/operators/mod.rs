@@ -4,6 +4,7 @@ pub mod clr;
 pub mod cpu;
 pub mod critical_path;
 pub mod disk;
+pub mod strace;
 
 use etwhy_table::{ColumnView, Database, Table};
 

@@ -38,6 +38,8 @@ struct Actor {
     switch: Switch,
     style: Style,
     last_cpu: Option<u16>,
+    /// Start of the run.
+    since: i64,
     n: u64,
     from: i64,
     rng: Rng,
@@ -115,6 +117,7 @@ pub(crate) fn activity(
             switch,
             style: if w.facts.switch_stacks { style } else { Style::None },
             last_cpu: None,
+            since: 0,
             n: 0,
             from,
             rng,
@@ -175,7 +178,7 @@ impl Actor {
         self.state = State::Running(cpu);
         let run = self.draw(|a| &a.run).max(1000);
         self.due += run;
-        engine.truth.ran(self.thread, run);
+        self.since = engine.now;
         Ok(())
     }
 }
@@ -195,6 +198,13 @@ impl Source for Actor {
             State::Waiting => self.get_ready(engine),
             State::Ready => self.get_processor(engine),
             State::Running(cpu) => {
+                // Not in the middle of an event of its own.
+                let busy = engine.busy_until(self.thread);
+                if busy > engine.now {
+                    self.due = busy;
+                    return Ok(());
+                }
+                engine.truth.ran(self.thread, engine.now - self.since);
                 engine.release(cpu, self.thread, self.switch)?;
                 self.n += 1;
                 self.state = State::Waiting;

@@ -15,6 +15,8 @@ enum Pace {
     Rate(Dist),
     /// Seconds between events.
     Every(Dist),
+    /// This many; the gaps between them follow a law, stretched to the window.
+    Grown(u64, Dist, f64),
 }
 
 /// A sequence of moments, in nanoseconds.
@@ -37,8 +39,9 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// The moments that a table's fields say; `default_rate` when they say nothing.
-    pub(crate) fn new(c: &Common, duration: i64, stretch: f64, rng: &mut Rng) -> Result<Arrivals, String> {
-        let scaled = |t: crate::value::Time| (t.0 * stretch * 1e9) as i64;
+    pub(crate) fn new(c: &Common, duration: i64, factors: (f64, f64), rng: &mut Rng) -> Result<Arrivals, String> {
+        let (time, counts) = factors;
+        let scaled = |t: crate::value::Time| (t.0 * time * 1e9) as i64;
         let from = c.from.map_or(0, scaled);
         let to = c.to.map_or(duration, scaled).min(duration);
         if to < from {
@@ -56,10 +59,18 @@ impl Arrivals {
             return Err("arrival = \"burst\" needs burst = { on = \"50ms\", off = \"150ms\" }".into());
         }
         let given = [c.at.is_some(), c.count.is_some(), c.rate.is_some(), c.every.is_some()];
-        if given.iter().filter(|g| **g).count() > 1 {
+        let grown = c.every.as_ref().zip(c.count).filter(|_| c.at.is_none() && c.rate.is_none());
+        if given.iter().filter(|g| **g).count() > 1 && grown.is_none() {
             return Err(format!("give only one of {}", one_of(["at", "count", "rate", "every"])));
         }
-        let pace = if let Some(at) = &c.at {
+        let active = burst.map_or(to - from, |(on, off)| active_time(to - from, on, off));
+        let pace = if let Some((every, count)) = grown {
+            let count = (count as f64 * counts).round() as u64;
+            let mut dry = rng.clone();
+            let gap = |n| every.draw(&mut Draw { rng: &mut dry, n, x: n as f64 / count as f64 }).max(0.0);
+            let sum: f64 = (0..count).map(gap).sum();
+            Pace::Grown(count, every.clone(), active as f64 / sum.max(1e-9))
+        } else if let Some(at) = &c.at {
             let mut at: Vec<i64> = at.iter().map(|t| scaled(*t)).collect();
             at.sort_unstable();
             Pace::Listed(at)
@@ -69,9 +80,8 @@ impl Arrivals {
             Pace::Every(every.clone())
         } else {
             // A count grows with the window when a scenario is stretched to a size.
-            Pace::Count(c.count.map_or(1, |n| (n as f64 * stretch).round() as u64))
+            Pace::Count(c.count.map_or(1, |n| (n as f64 * counts).round() as u64))
         };
-        let active = burst.map_or(to - from, |(on, off)| active_time(to - from, on, off));
         let exact = c.arrival.as_deref() == Some("exact");
         let mut arrivals = Arrivals { pace, random, exact, from, active, burst, at: 0.0, n: 0, due: None };
         arrivals.step(rng, true);
@@ -80,6 +90,15 @@ impl Arrivals {
 
     pub(crate) fn next(&self) -> Option<i64> {
         self.due
+    }
+
+    /// How many events there will be, where that is known.
+    pub(crate) fn count(&self) -> Option<u64> {
+        match &self.pace {
+            Pace::Listed(list) => Some(list.len() as u64),
+            Pace::Count(count) | Pace::Grown(count, ..) => Some(*count),
+            Pace::Rate(_) | Pace::Every(_) => None,
+        }
     }
 
     /// How many came before, and where in the window the next one is.
@@ -132,6 +151,14 @@ impl Arrivals {
                 slot = if self.random { 0.0 } else { gap };
                 if first && !self.random { 0.0 } else { gap }
             }
+            Pace::Grown(count, every, factor) => {
+                if self.n >= *count {
+                    self.due = None;
+                    return;
+                }
+                let x = self.n as f64 / *count as f64;
+                every.draw(&mut Draw { rng, n: self.n, x }).max(0.0) * factor
+            }
             Pace::Every(dist) => {
                 let x = (self.at / active.max(1.0)).clamp(0.0, 1.0);
                 let gap = dist.ns(&mut Draw { rng, n: self.n, x }).max(1) as f64;
@@ -141,7 +168,9 @@ impl Arrivals {
         };
         self.at += gap.max(if first { 0.0 } else { 1.0 });
         let inside = slot * if self.exact { 0.5 } else { rng.unit() };
-        self.due = (self.at < active || active == 0.0 && first).then(|| self.wall(inside));
+        // The last moment of a counted sequence may lie at the end by rounding: it is brought back by `wall`.
+        let counted = matches!(self.pace, Pace::Count(_) | Pace::Grown(..));
+        self.due = (counted || self.at < active || active == 0.0 && first).then(|| self.wall(inside));
     }
 
     /// The moment of a position in active time, so far into its slot.
@@ -174,7 +203,7 @@ mod tests {
 
     fn all(c: &Common) -> Vec<i64> {
         let mut rng = Rng::new(3);
-        let mut a = Arrivals::new(c, 10_000_000_000, 1.0, &mut rng).unwrap();
+        let mut a = Arrivals::new(c, 10_000_000_000, (1.0, 1.0), &mut rng).unwrap();
         let mut list = Vec::new();
         while let Some(due) = a.next() {
             list.push(due);

@@ -1,7 +1,7 @@
 //! Who runs on each processor, and the context switches that follow.
 
-use super::{Engine, Pending};
-use std::collections::{HashMap, VecDeque};
+use super::{Engine, Interrupts};
+use std::collections::HashMap;
 use std::io;
 
 /// Why a thread leaves a processor: `OldThreadState`, `OldThreadWaitReason`, `OldThreadWaitMode`.
@@ -90,7 +90,11 @@ struct Cpu {
     task: Option<Running>,
     /// Whom the context switches say to run.
     switched_in: usize,
-    interrupts: VecDeque<Pending>,
+    interrupts: Interrupts,
+    /// Number of the task that has it.
+    run: u64,
+    /// When the task ends, if it is the short run of an event.
+    brief: Option<i64>,
 }
 
 /// All processors.
@@ -129,8 +133,32 @@ impl Cpus {
         self.list.get(usize::from(cpu)).and_then(|c| c.load)
     }
 
-    /// The queue of DPCs and ISRs.
-    pub(crate) fn interrupts(&mut self, cpu: u16) -> Option<&mut VecDeque<Pending>> {
+    /// Number of the task on a processor.
+    pub(crate) fn run(&self, cpu: u16) -> u64 {
+        self.list.get(usize::from(cpu)).map_or(0, |c| c.run)
+    }
+
+    /// The task's planned end no longer holds.
+    pub(crate) fn new_run(&mut self, cpu: u16) {
+        if let Some(c) = self.list.get_mut(usize::from(cpu)) {
+            c.run += 1;
+        }
+    }
+
+    /// When the short run on a processor ends.
+    pub(crate) fn brief_until(&self, cpu: u16) -> Option<i64> {
+        self.list.get(usize::from(cpu)).and_then(|c| c.brief)
+    }
+
+    /// The task on a processor is the short run of an event.
+    pub(crate) fn set_brief(&mut self, cpu: u16, until: i64) {
+        if let Some(c) = self.list.get_mut(usize::from(cpu)) {
+            c.brief = Some(until);
+        }
+    }
+
+    /// DPCs and ISRs.
+    pub(crate) fn interrupts(&mut self, cpu: u16) -> Option<&mut Interrupts> {
         self.list.get_mut(usize::from(cpu)).map(|c| &mut c.interrupts)
     }
 }
@@ -140,6 +168,8 @@ impl Engine<'_> {
     pub(crate) fn take(&mut self, cpu: u16, task: Running, old: Switch) -> io::Result<()> {
         if let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) {
             c.task = Some(task);
+            c.run += 1;
+            c.brief = None;
         }
         self.settle(cpu, old)
     }
@@ -147,10 +177,24 @@ impl Engine<'_> {
     /// Ends a task; the processor falls back to its load or to idle.
     pub(crate) fn release(&mut self, cpu: u16, thread: usize, why: Switch) -> io::Result<()> {
         match self.cpus.list.get_mut(usize::from(cpu)) {
-            Some(c) if c.task.is_some_and(|t| t.thread == thread) => c.task = None,
+            Some(c) if c.task.is_some_and(|t| t.thread == thread) => {
+                c.task = None;
+                c.run += 1;
+                c.brief = None;
+            }
             _ => return Ok(()),
         }
         self.settle(cpu, why)
+    }
+
+    /// The thread does not fall back to what the sampler placed it for: it waits.
+    pub(crate) fn forget_load(&mut self, cpu: u16, thread: usize) {
+        if self.switches
+            && let Some(c) = self.cpus.list.get_mut(usize::from(cpu))
+            && c.load.is_some_and(|l| l.thread == thread)
+        {
+            c.load = None;
+        }
     }
 
     /// Places a load (or nothing) for the coming interval.

@@ -1,12 +1,13 @@
-//! DPCs and ISRs: one after the other on each processor, with their samples.
+//! DPCs and ISRs with their samples: DPCs one after the other on each processor, interrupted by ISRs.
 
 use super::stack::Owner;
-use super::{Arrivals, Engine, Source, Style};
+use super::{Arrivals, Durations, Engine, Source, Style};
 use crate::error::{Result, one_of};
 use crate::model::{Frames, Interrupt};
 use crate::rng::Rng;
-use crate::value::{Dist, Draw};
+use crate::value::Dist;
 use crate::world::{StackSet, World};
+use std::collections::VecDeque;
 use std::io;
 
 /// A DPC or ISR that runs or will run.
@@ -14,28 +15,108 @@ use std::io;
 pub(crate) struct Pending {
     start: i64,
     end: i64,
+    /// Without the ISRs that interrupt it.
+    own: i64,
     pub(crate) isr: bool,
     pub(crate) stack: Option<usize>,
     pub(crate) style: Style,
+    /// Stack index whose innermost frame is the routine.
+    routine: usize,
+    what: What,
+}
+
+/// What stands in the record besides times and routine.
+#[derive(Clone, Copy, Debug)]
+struct What {
+    hook: u16,
+    vector: u16,
+    message: u32,
+    claimed: bool,
+}
+
+/// DPCs and ISRs of one processor. DPCs run one after the other, ISRs too; an ISR interrupts a DPC.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    dpcs: VecDeque<Pending>,
+    isrs: VecDeque<Pending>,
+    /// When they will be looked at next.
+    wake: Option<i64>,
+}
+
+/// Pause between two interrupts.
+const GAP: i64 = 200;
+
+impl Interrupts {
+    /// When one that comes now can start.
+    fn start(&self, isr: bool, now: i64) -> i64 {
+        let list = if isr { &self.isrs } else { &self.dpcs };
+        let mut start = list.back().map_or(now, |p| p.end + GAP).max(now);
+        if !isr {
+            for i in &self.isrs {
+                if i.start <= start && start < i.end + GAP {
+                    start = i.end + GAP;
+                }
+            }
+        }
+        start
+    }
+
+    /// Adds one and gives its end. A DPC takes longer by the ISRs that interrupt it.
+    fn push(&mut self, mut p: Pending) -> i64 {
+        if p.isr {
+            let took = p.end - p.start;
+            for d in self.dpcs.iter_mut().filter(|d| d.end > p.start) {
+                let waits = d.start >= p.start;
+                let shift = took + if waits { GAP } else { 0 };
+                d.start += if waits { shift } else { 0 };
+                d.end += shift;
+            }
+            self.isrs.push_back(p);
+        } else {
+            for i in &self.isrs {
+                p.end += if i.start >= p.start && i.start < p.end { i.end - i.start } else { 0 };
+            }
+            self.dpcs.push_back(p);
+        }
+        p.end
+    }
+
+    /// The one that runs at a moment.
+    fn at(&self, ns: i64) -> Option<Pending> {
+        self.isrs.iter().chain(&self.dpcs).find(|p| p.start <= ns && ns < p.end).copied()
+    }
+
+    /// Takes out the first one that is over.
+    fn over(&mut self, ns: i64) -> Option<Pending> {
+        let due = |list: &VecDeque<Pending>| list.front().is_some_and(|p| p.end <= ns);
+        if due(&self.isrs) {
+            return self.isrs.pop_front();
+        }
+        if due(&self.dpcs) { self.dpcs.pop_front() } else { None }
+    }
+
+    /// When the next one is over.
+    fn next_end(&self) -> Option<i64> {
+        self.isrs.front().into_iter().chain(self.dpcs.front()).map(|p| p.end).min()
+    }
 }
 
 /// Work that waits longer than this is dropped: the scenario asks for more than a processor has.
 const LONGEST_BACKLOG: i64 = 200_000_000;
 
 /// A `[[dpc]]` or `[[isr]]` table.
-struct Interrupts {
+struct Table {
     arrivals: Arrivals,
     cpus: Vec<u16>,
-    duration: Dist,
+    durations: Durations,
+    /// Time given to each processor so far.
+    given: Vec<i64>,
     /// Stack index whose innermost frame is the routine.
     routine: usize,
     stacks: StackSet,
     style: Style,
     isr: bool,
-    hook: u16,
-    vector: u16,
-    message: u32,
-    claimed: bool,
+    what: What,
     rng: Rng,
 }
 
@@ -88,23 +169,42 @@ pub(crate) fn interrupts(
         return Err(fail(format!("cpu {wrong}: the machine has {}", w.facts.cpus)));
     }
     let style = c.stack_style.as_ref().map_or(Ok(w.facts.style), |t| Style::parse(Some(t))).map_err(fail)?;
-    Ok(Box::new(Interrupts {
-        arrivals: Arrivals::new(&c, w.facts.duration, w.facts.stretch, &mut rng).map_err(fail)?,
+    let factors = (w.facts.stretch, w.facts.counts);
+    let arrivals = Arrivals::new(&c, w.facts.duration, factors, &mut rng).map_err(fail)?;
+    let duration = i.duration.clone().unwrap_or(Dist::constant(if isr { 5e-6 } else { 20e-6 }));
+    let total = c.total.map(|t| t.0 * w.facts.counts);
+    let durations = Durations::new(duration, total, arrivals.count(), seed).map_err(fail)?;
+    Ok(Box::new(Table {
+        arrivals,
+        given: vec![0; cpus.len()],
         cpus,
-        duration: i.duration.clone().unwrap_or(Dist::constant(if isr { 5e-6 } else { 20e-6 })),
+        durations,
         routine,
         stacks,
         style,
         isr,
-        hook,
-        vector: i.vector.unwrap_or(0x91),
-        message: i.message.unwrap_or(0),
-        claimed: i.claimed.unwrap_or(true),
+        what: What {
+            hook,
+            vector: i.vector.unwrap_or(0x91),
+            message: i.message.unwrap_or(0),
+            claimed: i.claimed.unwrap_or(true),
+        },
         rng,
     }))
 }
 
-impl Source for Interrupts {
+impl Table {
+    /// Where the next one runs. Prescribed sums are shared out evenly: chance would overload one processor.
+    fn place(&mut self) -> usize {
+        if self.durations.is_fitted() {
+            let least = self.given.iter().enumerate().min_by_key(|(_, given)| **given);
+            return least.map_or(0, |(at, _)| at);
+        }
+        self.rng.below(self.cpus.len() as u64) as usize
+    }
+}
+
+impl Source for Table {
     fn next(&self) -> Option<i64> {
         self.arrivals.next()
     }
@@ -112,48 +212,77 @@ impl Source for Interrupts {
     fn fire(&mut self, engine: &mut Engine) -> io::Result<()> {
         let (n, x) = self.arrivals.place();
         self.arrivals.advance(&mut self.rng);
-        let cpu = self.cpus.get(self.rng.below(self.cpus.len() as u64) as usize).copied().unwrap_or(0);
-        let duration = self.duration.ns(&mut Draw { rng: &mut self.rng, n, x });
+        let place = self.place();
+        let cpu = self.cpus.get(place).copied().unwrap_or(0);
+        let own = self.durations.next(&mut self.rng, n, x);
+        if let Some(given) = self.given.get_mut(place) {
+            *given += own + GAP;
+        }
         let (now, style) = (engine.now, self.style);
         let stack = self.stacks.pick(&mut self.rng);
         let Some(queue) = engine.cpus.interrupts(cpu) else { return Ok(()) };
-        while queue.front().is_some_and(|p| p.end < now) {
-            queue.pop_front();
-        }
-        let start = queue.back().map_or(now, |p| p.end + 200).max(now);
+        let start = queue.start(self.isr, now);
         if start - now > LONGEST_BACKLOG {
             engine.truth.dropped += 1;
             return Ok(());
         }
-        let end = start + duration;
-        queue.push_back(Pending { start, end, isr: self.isr, stack, style });
-        let routine = engine.world.stacks.list.get(self.routine);
-        let routine = routine.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
-        let pointer = engine.pointer();
-        let initial = engine.out.ticks(start);
-        let (hook, isr, vector, claimed, message) =
-            (self.hook, self.isr, self.vector, self.claimed, self.message);
-        engine.truth.interrupt(isr, duration);
-        engine.add(cpu, end, |r, t| {
-            r.perfinfo(pointer, hook, 2, t).i64(initial).ptr(routine);
-            if isr {
-                r.u8(u8::from(claimed)).u16(vector).u8(0);
-                if hook == 0x0F32 {
-                    r.u32(message);
-                }
-            }
-        })
+        let end = start + own;
+        let (isr, routine, what) = (self.isr, self.routine, self.what);
+        let end = queue.push(Pending { start, end, own, isr, stack, style, routine, what });
+        engine.wake_interrupts(end, cpu);
+        Ok(())
     }
 }
 
 impl Engine<'_> {
+    /// Records the interrupts of a processor that are over. One that was interrupted meanwhile ends later.
+    pub(crate) fn end_interrupts(&mut self, cpu: u16) -> io::Result<()> {
+        let now = self.now;
+        match self.cpus.interrupts(cpu) {
+            Some(i) if i.wake.is_some_and(|w| w <= now) => i.wake = None,
+            _ => return Ok(()),
+        }
+        while let Some(p) = self.cpus.interrupts(cpu).and_then(|i| i.over(now)) {
+            let routine = self.world.stacks.list.get(p.routine);
+            let address = routine.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
+            let (pointer, initial) = (self.pointer(), self.out.ticks(p.start));
+            let What { hook, vector, message, claimed } = p.what;
+            self.add(cpu, p.end, |r, t| {
+                r.perfinfo(pointer, hook, 2, t).i64(initial).ptr(address);
+                if p.isr {
+                    r.u8(u8::from(claimed)).u16(vector).u8(0);
+                    if hook == 0x0F32 {
+                        r.u32(message);
+                    }
+                }
+            })?;
+            self.truth.interrupt(p.isr, p.end - p.start);
+            let table = if p.isr { "isr" } else { "dpc" };
+            let names = routine.map(|s| self.world.frame_names(s.frames.last())).unwrap_or_default();
+            let names = [names.0, names.1, format!("cpu {cpu}")];
+            for name in names.iter().filter(|n| !n.is_empty()) {
+                self.tally(table, name, &[("count", 1), ("total_ns", p.end - p.start), ("exclusive_ns", p.own)]);
+            }
+        }
+        if let Some(end) = self.cpus.interrupts(cpu).and_then(|i| i.next_end()) {
+            self.wake_interrupts(end.max(now + 1), cpu);
+        }
+        Ok(())
+    }
+
+    /// The interrupts of a processor want to be looked at then.
+    fn wake_interrupts(&mut self, ns: i64, cpu: u16) {
+        if let Some(i) = self.cpus.interrupts(cpu)
+            && i.wake.is_none_or(|w| ns < w)
+        {
+            i.wake = Some(ns);
+            self.agenda.wake_interrupts(ns, cpu);
+        }
+    }
+
     /// The DPC or ISR that runs on a processor at a moment.
     pub(crate) fn interrupt_at(&mut self, cpu: u16, ns: i64) -> Option<Pending> {
-        let queue = self.cpus.interrupts(cpu)?;
-        while queue.front().is_some_and(|p| p.end <= ns) {
-            queue.pop_front();
-        }
-        queue.iter().find(|p| p.start <= ns && ns < p.end).copied()
+        self.cpus.interrupts(cpu)?.at(ns)
     }
 
     /// True while a thread exists.

@@ -3,14 +3,18 @@
 mod activity;
 mod arrivals;
 mod cpus;
+mod durations;
 mod interrupts;
+mod later;
 mod sampler;
 mod stack;
 
 pub(crate) use activity::activity;
 pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
-pub(crate) use interrupts::{Pending, interrupts};
+pub(crate) use durations::Durations;
+pub(crate) use interrupts::{Interrupts, interrupts};
+pub(crate) use later::Pause;
 pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
 
@@ -40,8 +44,7 @@ pub(crate) struct Engine<'w> {
     pub(crate) rng: Rng,
     pub(crate) now: i64,
     pub(crate) switches: bool,
-    /// Ends of the short runs that events need, see [`Engine::run_briefly`].
-    ends: BinaryHeap<Reverse<(i64, u16, usize)>>,
+    agenda: later::Agenda,
 }
 
 impl<'w> Engine<'w> {
@@ -54,7 +57,7 @@ impl<'w> Engine<'w> {
             out,
             now: 0,
             switches,
-            ends: BinaryHeap::new(),
+            agenda: later::Agenda::default(),
         }
     }
 
@@ -72,7 +75,7 @@ impl<'w> Engine<'w> {
             if due >= end {
                 continue;
             }
-            self.end_runs(due)?;
+            self.catch_up(due)?;
             self.now = self.now.max(due);
             self.out.advance(self.now)?;
             let Some(source) = sources.get_mut(at) else { continue };
@@ -85,22 +88,17 @@ impl<'w> Engine<'w> {
                 progress(reported);
             }
         }
-        self.end_runs(end)?;
+        self.catch_up(end)?;
         self.now = self.now.max(end);
-        self.out.advance(self.now)
+        self.out.advance(self.now)?;
+        self.finish_interrupts()
     }
 
-    fn end_runs(&mut self, until: i64) -> io::Result<()> {
-        while let Some(&Reverse((due, cpu, thread))) = self.ends.peek() {
-            if due > until {
-                break;
-            }
-            self.ends.pop();
-            self.now = self.now.max(due);
-            self.out.advance(self.now)?;
-            self.release(cpu, thread, Switch::WAITING)?;
+    /// Counts what was recorded, for the truth. Nothing is recorded once the session is silent.
+    pub(crate) fn tally(&mut self, table: &'static str, name: &str, figures: &[(&'static str, i64)]) {
+        if self.now < self.world.facts.silent_from {
+            self.truth.tally.add(table, name, figures);
         }
-        Ok(())
     }
 
     /// Adds a record.
@@ -128,7 +126,11 @@ impl<'w> Engine<'w> {
         hold: i64,
         stack: Option<usize>,
     ) -> io::Result<u16> {
+        let until = self.now + hold.max(1000);
         if let Some(cpu) = self.cpus.where_runs(thread) {
+            if self.switches {
+                self.stay(cpu, thread, until, stack)?;
+            }
             return Ok(cpu);
         }
         let count = self.cpus.len() as u64;
@@ -140,10 +142,33 @@ impl<'w> Engine<'w> {
             return Ok(home(n));
         }
         let tries = if allowed.is_empty() { count } else { allowed.len() as u64 };
-        let free = (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
-        let Some(cpu) = free.into_iter().find(|&cpu| self.cpus.is_free(cpu)) else { return Ok(home(n)) };
+        let order = || (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
+        // Where nobody is; else where only a load is.
+        let idle = order().find(|&cpu| self.cpus.is_free(cpu) && self.cpus.running(cpu).is_none());
+        let Some(cpu) = idle.or_else(|| order().find(|&cpu| self.cpus.is_free(cpu))) else {
+            self.truth.homeless += 1;
+            return Ok(home(n));
+        };
         self.take(cpu, Running { thread, load: None, stack }, Switch::PREEMPTED)?;
-        self.ends.push(Reverse((self.now + hold.max(1000), cpu, thread)));
+        self.cpus.set_brief(cpu, until);
+        self.end_run_at(until, cpu, thread);
         Ok(cpu)
+    }
+
+    /// A thread that runs already stays where it is for its event: the sampler must not move it meanwhile.
+    fn stay(&mut self, cpu: u16, thread: usize, until: i64, stack: Option<usize>) -> io::Result<()> {
+        let load = self.cpus.load(cpu).filter(|l| l.thread == thread).and_then(|l| l.load);
+        match self.cpus.brief_until(cpu) {
+            // Somebody else's business, which ends by itself: an activity or a blocked call that went on.
+            None if !self.cpus.is_free(cpu) => return Ok(()),
+            Some(end) if end >= until => return Ok(()),
+            _ => {}
+        }
+        // A load says what its threads do; only others are sampled with the stacks of their events.
+        let stack = if load.is_some() { None } else { stack };
+        self.take(cpu, Running { thread, load, stack }, Switch::PREEMPTED)?;
+        self.cpus.set_brief(cpu, until);
+        self.end_run_at(until, cpu, thread);
+        Ok(())
     }
 }

@@ -40,6 +40,10 @@ pub(crate) struct Load {
     to: i64,
     burst: Option<(i64, i64)>,
     random: bool,
+    /// Stacks in exact proportion to their weights.
+    exact: bool,
+    /// Placed so far, for totals.
+    placed: f64,
     priority: Option<u8>,
     flags: u8,
     style: Style,
@@ -115,6 +119,8 @@ impl Load {
             to: c.to.map_or(w.facts.duration, scaled).min(w.facts.duration),
             burst: burst(c).map_err(fail)?,
             random: matches!(c.arrival.as_deref(), Some("poisson" | "random")),
+            exact: c.arrival.as_deref() == Some("exact"),
+            placed: 0.0,
             priority: None,
             flags: 0,
             style,
@@ -161,7 +167,7 @@ impl Load {
         } else if let Some(rate) = &c.rate {
             factor(rate, interval)
         } else if let Some(count) = c.count {
-            Want::Total(count as f64 * w.facts.stretch)
+            Want::Total(count as f64 * w.facts.counts)
         } else {
             Want::Busy(Dist::constant(load.threads.len() as f64))
         };
@@ -186,6 +192,14 @@ impl Load {
         let wanted = match &self.want {
             Want::Nothing => 0.0,
             Want::Busy(dist) => dist.draw(&mut Draw { rng, n, x: since as f64 / window }),
+            Want::Total(total) if self.burst.is_none() && !self.random => {
+                // Rounds that lie in the window with all their samples; the last one brings what is left.
+                let first = self.from.div_euclid(interval) + i64::from(self.from % interval > 0);
+                let last = (self.to - interval / 4).div_euclid(interval).max(first.max(1));
+                let (round, rounds) = (ns / interval - first.max(1) + 1, last - first.max(1) + 1);
+                let owed = (total * (round as f64 / rounds as f64).min(1.0)).round() - self.placed;
+                return owed - self.credit;
+            }
             Want::Total(total) => {
                 let share = self.burst.map_or(1.0, |(on, off)| on as f64 / (on + off) as f64);
                 total / (window * share / interval as f64)
@@ -236,14 +250,19 @@ impl Sampler {
                 let thread = load.threads.get(load.next_thread % load.threads.len()).copied().unwrap_or(0);
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
                 if !engine.alive(thread, ns)
-                    || engine.cpus.where_runs(thread).is_some_and(|c| engine.is_task(c, thread))
+                    || engine.switches && engine.is_blocked(thread)
+                    || engine.cpus.where_runs(thread).is_some_and(|c| {
+                        engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none()
+                    })
                 {
                     continue;
                 }
                 if thread != 0 && self.taken.iter().flatten().any(|r| r.thread == thread) {
                     continue;
                 }
-                let home = load.homes.get(&thread).copied();
+                // One that runs for an event stays where it is.
+                let held = engine.cpus.where_runs(thread).filter(|c| engine.is_task(*c, thread));
+                let home = held.or(load.homes.get(&thread).copied());
                 let start = load.next_thread;
                 let n = load.cpus.len();
                 let rotated = (0..n).filter_map(|k| load.cpus.get((start + k) % n)).copied();
@@ -251,11 +270,15 @@ impl Sampler {
                 let Some(cpu) = home.filter(free).or_else(|| rotated.into_iter().find(|c| free(c))) else {
                     break;
                 };
+                if held.is_some_and(|h| h != cpu) {
+                    continue;
+                }
                 if let Some(slot) = self.taken.get_mut(usize::from(cpu)) {
                     *slot = Some(Running { thread, load: Some(at), stack: None });
                 }
                 load.homes.insert(thread, cpu);
                 load.credit -= 1.0;
+                load.placed += 1.0;
             }
         }
         // Leavers first: a thread is switched out of one processor before it is switched in on another.
@@ -291,16 +314,21 @@ impl Sampler {
     fn sample(&mut self, cpu: u16, engine: &mut Engine) -> io::Result<()> {
         let now = engine.now;
         let running = engine.cpus.running(cpu);
+        let silent = now >= engine.world.facts.silent_from;
         let interrupt = engine.interrupt_at(cpu, now);
         let (thread, mut flags, style, stack) = match (running, &interrupt) {
             (Some(r), None) => {
                 let of_thread = self.by_thread.get(&r.thread).copied();
-                let load = r.load.or(of_thread).and_then(|l| self.loads.get(l));
+                let load = r.load.or(of_thread).and_then(|l| self.loads.get_mut(l));
                 let process = engine.world.processes.thread(r.thread).process;
-                let set = load.and_then(|l| l.stacks.get(&process));
-                let stack = r.stack.or_else(|| set.and_then(|s| s.pick(&mut self.rng)));
-                let flags = load.map_or(0, |l| l.flags);
-                let priority = load.and_then(|l| l.priority);
+                let mut load = load;
+                let stack = r.stack.or_else(|| {
+                    let l = load.as_mut()?;
+                    let set = l.stacks.get_mut(&process)?;
+                    if l.exact { set.pick_exact() } else { set.pick(&mut self.rng) }
+                });
+                let flags = load.as_ref().map_or(0, |l| l.flags);
+                let priority = load.as_ref().and_then(|l| l.priority);
                 let priority = priority.unwrap_or(engine.world.processes.thread(r.thread).priority);
                 let style = load.map_or(engine.world.facts.style, |l| l.style);
                 (r.thread, flags | priority << 3, style, stack)
@@ -312,6 +340,9 @@ impl Sampler {
             flags |= if i.isr { 2 } else { 1 };
         }
         let idle = thread == 0 && flags & 3 == 0;
+        if silent {
+            return Ok(());
+        }
         engine.truth.sample(cpu, thread, stack, flags & 3);
         if idle && !engine.world.facts.idle_samples || !engine.world.facts.samples {
             return Ok(());

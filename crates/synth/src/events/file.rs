@@ -1,6 +1,6 @@
 //! Disk, hard faults, file system operations, filter callbacks.
 
-use super::{Cx, Head, Kind, Site, events, one_of_names};
+use super::{Cx, Head, Kind, Site, events, name_of, one_of_names};
 use crate::engine::Source;
 use crate::error::Result;
 use crate::model::{DiskIo, FileIo, HardFault, Minifilter, OneOrMany};
@@ -19,6 +19,8 @@ fn files(list: &Option<OneOrMany>, default: &str, w: &mut World) -> Vec<usize> {
     names.iter().map(|n| w.files.intern(&w.facts.nt_path(n))).collect()
 }
 
+const DISK_OPS: [(&str, u8); 3] = [("read", 10), ("write", 11), ("flush", 14)];
+
 struct Disk {
     op: u8,
     disk: u32,
@@ -31,8 +33,7 @@ struct Disk {
 }
 
 pub(crate) fn disk_io(t: &DiskIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
-    let ops = [("read", 10), ("write", 11), ("flush", 14)];
-    let op = one_of_names("op", t.op.as_deref().unwrap_or("read"), &ops).map_err(|e| site.fail(w, e))?;
+    let op = one_of_names("op", t.op.as_deref().unwrap_or("read"), &DISK_OPS).map_err(|e| site.fail(w, e))?;
     let kind = Disk {
         op,
         disk: t.disk.unwrap_or(0),
@@ -65,6 +66,7 @@ impl Kind for Disk {
             cx.kernel(Head::Perf, 0x010E, 3, after, |r| {
                 r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid);
             })?;
+            cx.count("disk_io", "flush", &[("count", 1), ("total_ns", after)]);
         } else {
             let size = self.size.whole(&mut cx.draw()).clamp(512, u64::from(u32::MAX)) as u32;
             let offset = match &self.offset {
@@ -75,6 +77,8 @@ impl Kind for Disk {
             cx.kernel(Head::Perf, 0x0100 | u16::from(op), 3, after, |r| {
                 r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid);
             })?;
+            let figures = [("count", 1), ("bytes", size.into()), ("total_ns", after)];
+            cx.count("disk_io", name_of(&DISK_OPS, op), &figures);
         }
         if self.init { Ok(()) } else { cx.stack(after) }
     }
@@ -104,6 +108,7 @@ impl Kind for Fault {
         cx.kernel(Head::Perf, 0x0220, 2, after, |r| {
             r.i64(initial).u64(offset).ptr(address).ptr(file).u32(tid).u32(size);
         })?;
+        cx.count("hard_fault", "", &[("count", 1), ("bytes", size.into()), ("total_ns", after)]);
         cx.stack(after)
     }
 }
@@ -158,6 +163,10 @@ pub(crate) fn file_io(t: &FileIo, site: &Site, w: &mut World) -> Result<Box<dyn 
 }
 
 impl Kind for File {
+    fn parts(&self) -> u64 {
+        self.ops.len() as u64
+    }
+
     /// The operations of a list follow each other on the same file (open, read, cleanup, close); the
     /// duration is that of each.
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
@@ -197,6 +206,14 @@ impl Kind for File {
             cx.kernel(Head::Perf, 0x044C, 3, after + cx.duration, |r| {
                 r.ptr(irp).ptr(extra).u32(status);
             })?;
+            let mut figures = vec![("count", 1), ("total_ns", cx.duration)];
+            if matches!(op, 67 | 68) {
+                figures.push(("bytes", size.into()));
+            }
+            if status >> 31 == 1 {
+                figures.push(("failed", 1));
+            }
+            cx.count("file_io", name_of(&FILE_OPS, op), &figures);
         }
         Ok(())
     }
@@ -256,6 +273,8 @@ impl Kind for Filter {
                 r.u32(status);
             }
         })?;
+        let name = cx.engine.world.frame_names(stack.and_then(|s| s.frames.last())).1;
+        cx.engine.tally("minifilter", &name, &[("count", 1), ("total_ns", after)]);
         cx.stack(after)
     }
 }

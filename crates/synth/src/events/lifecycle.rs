@@ -66,7 +66,11 @@ impl Source for Lifecycle {
         };
         let cpu = (cpu % usize::from(w.facts.cpus)) as u16;
         match life {
-            Life::ProcessStart(i) => process(engine, cpu, ns, i, 1),
+            Life::ProcessStart(i) => {
+                let name = w.processes.list.get(i).map_or("", |p| p.name.as_str());
+                engine.tally("process", name, &[("count", 1)]);
+                process(engine, cpu, ns, i, 1)
+            }
             Life::ProcessEnd(i) => process(engine, cpu, ns, i, 2),
             Life::ThreadStart(i) => thread(engine, cpu, ns, i, 1),
             Life::ThreadEnd(i) => thread(engine, cpu, ns, i, 2),

@@ -1,7 +1,7 @@
 //! Address space, soft faults, pool, handles: things that are taken and given back.
 
-use super::{Cx, Head, Kind, Site, events, one_of_names};
-use crate::engine::Source;
+use super::{Cx, Head, Kind, Site, events, name_of, one_of_names};
+use crate::engine::{Engine, Source, Style};
 use crate::error::Result;
 use crate::model::{Handle, PageFault, Pool, VirtualAlloc};
 use crate::value::Dist;
@@ -22,22 +22,23 @@ impl GiveBack {
     }
 }
 
+const FAULTS: [(&str, u16); 6] = [
+    ("transition", 10),
+    ("demand_zero", 11),
+    ("copy_on_write", 12),
+    ("guard_page", 13),
+    ("hard", 14),
+    ("access_violation", 15),
+];
+
 struct Soft {
     op: u16,
     address: Option<Dist>,
 }
 
 pub(crate) fn page_fault(t: &PageFault, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
-    let ops = [
-        ("transition", 10),
-        ("demand_zero", 11),
-        ("copy_on_write", 12),
-        ("guard_page", 13),
-        ("hard", 14),
-        ("access_violation", 15),
-    ];
-    let op =
-        one_of_names("op", t.op.as_deref().unwrap_or("demand_zero"), &ops).map_err(|e| site.fail(w, e))?;
+    let op = one_of_names("op", t.op.as_deref().unwrap_or("demand_zero"), &FAULTS);
+    let op = op.map_err(|e| site.fail(w, e))?;
     events(site, w, None, Box::new(Soft { op, address: t.address.clone() }))
 }
 
@@ -48,6 +49,7 @@ impl Kind for Soft {
         cx.kernel(Head::Perf, 0x0200 | self.op, 2, 0, |r| {
             r.ptr(address).ptr(counter);
         })?;
+        cx.count("page_fault", name_of(&FAULTS, self.op), &[("count", 1), ("bytes", 4096)]);
         cx.stack(0)
     }
 }
@@ -57,6 +59,8 @@ struct Virtual {
     flags: u32,
     back: GiveBack,
     address: Option<Dist>,
+    /// Given back by decommitting the second half and releasing the rest later.
+    decommit: Option<Dist>,
     next: u64,
 }
 
@@ -81,6 +85,7 @@ pub(crate) fn virtual_alloc(t: &VirtualAlloc, site: &Site, w: &mut World) -> Res
         flags,
         back: GiveBack { after: t.free_after.clone(), leak: t.leak.unwrap_or(0.0) },
         address: t.address.clone(),
+        decommit: t.decommit.clone(),
         next: 0x0100_0000_0000,
     };
     events(site, w, None, Box::new(kind))
@@ -96,13 +101,32 @@ impl Kind for Virtual {
             r.ptr(base).ptr(size).u32(pid).u32(flags);
         })?;
         cx.stack(0)?;
+        let mut held = if flags & 0x1000 != 0 { size } else { 0 };
+        let held_now = held;
+        cx.count("virtual_alloc", "", &[("count", 1), ("bytes", size as i64)]);
         let end = cx.engine.world.facts.duration;
-        match self.back.draw(cx) {
-            Some(after) if cx.now + after < end => cx.kernel(Head::Perf, 0x0263, 2, after, |r| {
-                r.ptr(base).ptr(size).u32(pid).u32(0x8000);
-            }),
-            _ => Ok(()),
+        if let Some(dist) = &self.decommit {
+            let after = dist.ns(&mut cx.draw());
+            let part = (size / 2).next_multiple_of(4096);
+            if cx.now + after < end {
+                cx.kernel(Head::Perf, 0x0263, 2, after, |r| {
+                    r.ptr(base + size - part).ptr(part).u32(pid).u32(0x4000);
+                })?;
+                held = held.saturating_sub(part);
+                cx.count("virtual_alloc", "", &[("decommitted_bytes", part as i64)]);
+            }
         }
+        match self.back.draw(cx) {
+            Some(after) if cx.now + after < end => {
+                cx.count("virtual_alloc", "", &[("freed", 1), ("freed_bytes", size as i64)]);
+                cx.kernel(Head::Perf, 0x0263, 2, after, |r| {
+                    r.ptr(base).ptr(size).u32(pid).u32(0x8000);
+                })?;
+            }
+            _ if held_now > 0 => cx.count("virtual_alloc", "", &[("outstanding_commit_bytes", held as i64)]),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -111,6 +135,11 @@ struct PoolUse {
     size: Dist,
     paged: bool,
     back: GiveBack,
+    text: String,
+    /// Who frees, and with which stack.
+    free_by: Vec<usize>,
+    free_stack: Option<usize>,
+    style: Style,
     next: u64,
 }
 
@@ -120,7 +149,15 @@ pub(crate) fn pool(t: &Pool, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
         &[a, b, c, d] => [a, b, c, d],
         _ => return Err(site.fail(w, format!("tag = {text:?}: a tag has four characters"))),
     };
+    let place = w.place.clone();
+    let free_by = w.processes.select(t.free_by.as_ref(), None, &place, &site.span)?;
+    let owner = free_by.first().map_or(1, |t| w.processes.thread(*t).process);
+    let free_stack = t.free_stack.as_ref().map(|f| w.stacks.intern(f, owner, &mut w.images, &mut w.processes));
     let kind = PoolUse {
+        text: text.to_string(),
+        free_by,
+        free_stack: free_stack.transpose().map_err(|e| site.fail(w, e))?,
+        style: w.facts.style,
         tag: u32::from_le_bytes(tag),
         size: t.size.clone().unwrap_or(Dist::constant(256.0)),
         paged: t.paged,
@@ -141,13 +178,53 @@ impl Kind for PoolUse {
             r.u32(kind).u32(tag).ptr(size).ptr(entry);
         })?;
         cx.stack(0)?;
+        let name = self.text.clone();
+        cx.engine.tally("pool", &name, &[("count", 1), ("bytes", size as i64)]);
         let end = cx.engine.world.facts.duration;
+        let freed = Freed {
+            record: (kind, tag, size, entry),
+            thread: cx.turn(&self.free_by).copied().unwrap_or(cx.thread),
+            stack: self.free_stack,
+            style: self.style,
+            name,
+        };
         match self.back.draw(cx) {
-            Some(after) if cx.now + after < end => cx.kernel(Head::Perf, 0x0E22, 2, after, |r| {
-                r.u32(kind).u32(tag).ptr(size).ptr(entry);
-            }),
-            _ => Ok(()),
+            Some(after) if cx.now + after < end => cx.engine.at(cx.now + after, Box::new(|e| freed.free(e))),
+            _ => {}
         }
+        Ok(())
+    }
+}
+
+/// Pool that will be freed, perhaps by somebody else.
+struct Freed {
+    record: (u32, u32, u64, u64),
+    thread: usize,
+    stack: Option<usize>,
+    style: Style,
+    name: String,
+}
+
+impl Freed {
+    fn free(self, e: &mut Engine) -> io::Result<()> {
+        if !e.alive(self.thread, e.now) {
+            return Ok(());
+        }
+        if e.is_blocked(self.thread) {
+            e.at(e.now + 50_000, Box::new(|e| self.free(e)));
+            return Ok(());
+        }
+        let cpu = e.run_briefly(self.thread, &[], 0, 3000, self.stack)?;
+        let (pointer, (kind, tag, size, entry)) = (e.pointer(), self.record);
+        e.add(cpu, e.now, |r, t| {
+            r.perfinfo(pointer, 0x0E22, 2, t).u32(kind).u32(tag).ptr(size).ptr(entry);
+        })?;
+        e.stack_now(cpu, self.thread, self.stack, self.style)?;
+        e.tally("pool", &self.name, &[("freed", 1), ("freed_bytes", size as i64)]);
+        let process = e.world.processes.thread(self.thread).process;
+        let by = e.world.processes.list.get(process).map_or("", |p| p.name.as_str());
+        e.tally("pool_free", by, &[("count", 1), ("bytes", size as i64)]);
+        Ok(())
     }
 }
 
@@ -188,12 +265,16 @@ impl Kind for Handles {
         cx.kernel(Head::System, 0x1120, 2, 0, |r| {
             r.ptr(object).u32(handle).u16(kind);
         })?;
+        cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("count", 1)]);
         cx.stack(0)?;
         let end = cx.engine.world.facts.duration;
         match self.back.draw(cx) {
-            Some(after) if cx.now + after < end => cx.kernel(Head::System, 0x1121, 2, after, |r| {
-                r.ptr(object).u32(handle).u16(kind);
-            }),
+            Some(after) if cx.now + after < end => {
+                cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("closed", 1)]);
+                cx.kernel(Head::System, 0x1121, 2, after, |r| {
+                    r.ptr(object).u32(handle).u16(kind);
+                })
+            }
             _ => Ok(()),
         }
     }

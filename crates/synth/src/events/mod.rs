@@ -1,5 +1,6 @@
 //! Events of the tables: one source for all, one [`Kind`] per table.
 
+mod alpc;
 mod clr;
 mod file;
 mod generic;
@@ -9,6 +10,7 @@ mod rundown;
 mod system;
 mod user;
 
+pub(crate) use alpc::alpc;
 pub(crate) use clr::{contention, exception, gc, jit};
 pub(crate) use file::{disk_io, file_io, hard_fault, minifilter};
 pub(crate) use generic::generic;
@@ -18,7 +20,7 @@ pub(crate) use rundown::{rundown_end, rundown_start};
 pub(crate) use system::{mark, network, registry, syscall};
 pub(crate) use user::{manifest_event, tracelogging};
 
-use crate::engine::{Arrivals, Engine, Source, Style};
+use crate::engine::{Arrivals, Durations, Engine, Source, Style};
 use crate::error::{Result, ScenarioError};
 use crate::model::Common;
 use crate::rng::Rng;
@@ -36,6 +38,10 @@ pub(crate) trait Kind {
     /// True when the thread keeps its processor for the event's duration (it does not wait).
     fn holds(&self) -> bool {
         false
+    }
+    /// How many operations an event stands for: each takes the event's duration.
+    fn parts(&self) -> u64 {
+        1
     }
 }
 
@@ -121,11 +127,32 @@ impl Cx<'_, '_> {
         self.engine.stack(&owner, stack, self.style, None)
     }
 
+    /// The table's stack of this event.
+    pub(crate) fn table_stack(&self) -> Option<usize> {
+        self.stack
+    }
+
+    /// Name of the process.
+    pub(crate) fn process_name(&self) -> String {
+        let process = self.engine.world.processes.thread(self.thread).process;
+        self.engine.world.processes.list.get(process).map_or_else(String::new, |p| p.name.clone())
+    }
+
+    /// Counts the event for the truth, by process and operation.
+    pub(crate) fn count(&mut self, table: &'static str, op: &str, figures: &[(&'static str, i64)]) {
+        let process = self.process_name();
+        let name = if op.is_empty() { process } else { format!("{process}/{op}") };
+        self.engine.tally(table, &name, figures);
+    }
+
     /// Timestamp of a moment relative to now.
     pub(crate) fn ticks(&self, after: i64) -> i64 {
         self.engine.out.ticks(self.now + after)
     }
 }
+
+/// An event whose threads all wait looks again this much later.
+const BLOCKED_RETRY: i64 = 50_000;
 
 /// The source of a table.
 pub(crate) struct Events {
@@ -134,9 +161,11 @@ pub(crate) struct Events {
     cpus: Vec<u16>,
     stacks: HashMap<usize, StackSet>,
     style: Style,
-    duration: Dist,
+    durations: Durations,
     kind: Box<dyn Kind>,
     rng: Rng,
+    /// The event that is due waits until then for its thread.
+    delayed: Option<i64>,
 }
 
 /// Where a table stands, and what it says about itself.
@@ -177,39 +206,63 @@ pub(crate) fn events(
     }
     let mut rng = Rng::new(site.seed);
     let c = &w.processes.within_life(c, &threads, w.facts.stretch);
-    let arrivals = Arrivals::new(c, w.facts.duration, w.facts.stretch, &mut rng);
+    let arrivals = Arrivals::new(c, w.facts.duration, (w.facts.stretch, w.facts.counts), &mut rng);
+    let arrivals = arrivals.map_err(|e| site.fail(w, e))?;
+    let total = c.total.map(|t| t.0 * w.facts.counts / kind.parts().max(1) as f64);
+    let duration = duration.unwrap_or(Dist::constant(20e-6));
+    let durations = Durations::new(duration, total, arrivals.count(), site.seed);
     let style = c.stack_style.as_ref().map_or(Ok(w.facts.style), |t| Style::parse(Some(t)));
     let cpus = c.cpus.clone().map_or_else(Vec::new, |l| l.0);
     if let Some(wrong) = cpus.iter().find(|c| **c >= w.facts.cpus) {
         return Err(site.fail(w, format!("cpu {wrong}: the machine has {}", w.facts.cpus)));
     }
     Ok(Box::new(Events {
-        arrivals: arrivals.map_err(|e| site.fail(w, e))?,
+        arrivals,
         threads,
         cpus,
         stacks,
         style: style.map_err(|e| site.fail(w, e))?,
-        duration: duration.unwrap_or(Dist::constant(20e-6)),
+        durations: durations.map_err(|e| site.fail(w, e))?,
         kind,
         rng,
+        delayed: None,
     }))
 }
 
 impl Source for Events {
     fn next(&self) -> Option<i64> {
-        self.arrivals.next()
+        self.delayed.or(self.arrivals.next())
     }
 
     fn fire(&mut self, engine: &mut Engine) -> io::Result<()> {
         let (n, x) = self.arrivals.place();
-        self.arrivals.advance(&mut self.rng);
+        let now = engine.now;
         let count = self.threads.len();
         let turns = (0..count).map(|i| (n as usize).wrapping_add(i) % count);
-        let thread = turns.filter_map(|i| self.threads.get(i)).find(|t| engine.alive(**t, engine.now));
+        let alive = turns.filter_map(|i| self.threads.get(i)).copied().filter(|t| engine.alive(*t, now));
+        let holds = self.kind.holds();
+        // When somebody has time: not inside another event of the same thread.
+        let free = |thread: usize| match engine.is_blocked(thread) {
+            true => now + BLOCKED_RETRY,
+            false if holds && engine.switches => engine.busy_until(thread).max(now),
+            false => now,
+        };
+        let soonest = alive.map(|t| (free(t), t)).min_by_key(|(at, _)| *at);
+        match soonest {
+            Some((at, _)) if at > now => {
+                self.delayed = Some(at);
+                return Ok(());
+            }
+            _ => self.delayed = None,
+        }
+        self.arrivals.advance(&mut self.rng);
         // Nobody of them lives: the event does not happen.
-        let Some(&thread) = thread else { return Ok(()) };
-        let duration = self.duration.ns(&mut Draw { rng: &mut self.rng, n, x });
-        let hold = if self.kind.holds() { duration + 2000 } else { 3000 };
+        let Some((_, thread)) = soonest else { return Ok(()) };
+        let duration = self.durations.next(&mut self.rng, n, x);
+        let hold = if holds { duration + 2000 } else { 3000 };
+        if holds {
+            engine.keep_busy(thread, now + hold);
+        }
         let t = engine.world.processes.thread(thread);
         let (pid, tid, process) = (t.pid, t.tid, t.process);
         let stack = self.stacks.get(&process).and_then(|s| s.pick(&mut self.rng));
@@ -220,6 +273,11 @@ impl Source for Events {
             Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
         self.kind.emit(&mut cx)
     }
+}
+
+/// The name that goes with a value.
+pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, v)| *v == value).map_or("", |(n, _)| n)
 }
 
 /// The value that goes with a name, or a message with all names.

@@ -1,9 +1,9 @@
 //! System calls, registry, network, marks.
 
-use super::{Cx, Head, Kind, Site, events, one_of_names};
-use crate::engine::Source;
+use super::{Cx, Head, Kind, Site, events, name_of, one_of_names};
+use crate::engine::{Engine, Pause, Source, Switch};
 use crate::error::Result;
-use crate::model::{Frames, Mark, Network, Registry, Syscall};
+use crate::model::{Frames, Mark, Network, OneOrMany, Registry, Syscall};
 use crate::value::Dist;
 use crate::world::World;
 use std::io;
@@ -11,8 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 struct Calls {
     /// Stacks whose only frame is the service's start.
-    functions: Vec<usize>,
+    functions: Vec<(String, usize)>,
     status: Option<Dist>,
+    wait: Option<Dist>,
+    why: Switch,
+    ready: Dist,
+    by: Vec<usize>,
 }
 
 pub(crate) fn syscall(t: &Syscall, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
@@ -20,13 +24,27 @@ pub(crate) fn syscall(t: &Syscall, site: &Site, w: &mut World) -> Result<Box<dyn
     let names =
         if t.function.0.is_empty() { vec!["NtDelayExecution".to_string()] } else { t.function.0.clone() };
     for name in names {
-        let name = if name.contains('!') { name } else { format!("ntoskrnl.exe!{name}") };
-        let frames = Frames(vec![name + "+0x0"]);
+        let full = if name.contains('!') { name.clone() } else { format!("ntoskrnl.exe!{name}") };
+        let frames = Frames(vec![full + "+0x0"]);
         let stack = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
-        functions.push(stack.map_err(|e| site.fail(w, e))?);
+        functions.push((name, stack.map_err(|e| site.fail(w, e))?));
     }
+    let mut why = Switch::WAITING;
+    if let Some(reason) = &t.wait_reason {
+        why.reason = Switch::reason(reason).map_err(|e| site.fail(w, e))?;
+    }
+    let place = w.place.clone();
+    let by = match &t.readied_by {
+        Some(name) if name.contains('/') => {
+            w.processes.select(None, Some(&OneOrMany(vec![name.clone()])), &place, &site.span)?
+        }
+        Some(name) => w.processes.select(Some(&OneOrMany(vec![name.clone()])), None, &place, &site.span)?,
+        None => Vec::new(),
+    };
     let duration = t.duration.clone().or_else(|| Some(Dist::constant(2e-6)));
-    events(site, w, duration, Box::new(Calls { functions, status: t.status.clone() }))
+    let ready = t.ready.clone().unwrap_or(Dist::constant(5e-6));
+    let kind = Calls { functions, status: t.status.clone(), wait: t.wait.clone(), why, ready, by };
+    events(site, w, duration, Box::new(kind))
 }
 
 impl Kind for Calls {
@@ -34,17 +52,53 @@ impl Kind for Calls {
         true
     }
 
+    /// SysCallEnter now, SysCallExit after the duration. With `wait` the thread leaves its processor in the
+    /// middle of the call and exits wherever it goes on.
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let stack = cx.turn(&self.functions).and_then(|f| cx.engine.world.stacks.list.get(*f));
+        let Some((name, stack)) = cx.turn(&self.functions).cloned() else { return Ok(()) };
+        let stack = cx.engine.world.stacks.list.get(stack);
         let address = stack.and_then(|s| s.kernel.first()).copied().unwrap_or(0);
         cx.kernel(Head::Perf, 0x0F33, 2, 0, |r| {
             r.ptr(address);
         })?;
         cx.stack(0)?;
         let status = cx.whole(&self.status, 0) as u32;
-        cx.kernel(Head::Perf, 0x0F34, 2, cx.duration, |r| {
-            r.u32(status);
-        })
+        let process = cx.process_name();
+        let began = cx.now;
+        let exit = move |e: &mut Engine, cpu: u16| {
+            let pointer = e.pointer();
+            let wall = e.now - began;
+            for (table, name) in [("syscall", &name), ("syscall_process", &process)] {
+                e.tally(table, name, &[("count", 1), ("total_ns", wall)]);
+            }
+            e.add(cpu, e.now, |r, t| {
+                r.perfinfo(pointer, 0x0F34, 2, t).u32(status);
+            })
+        };
+        let wait = self.wait.as_ref().map(|w| w.ns(&mut cx.draw()));
+        let (cpu, thread, duration) = (cx.cpu, cx.thread, cx.duration);
+        let may_wait = cx.engine.switches && cx.engine.cpus.brief_until(cpu).is_some();
+        match wait {
+            Some(wait) if may_wait => {
+                let rest = duration - duration / 2;
+                let ready = self.ready.ns(&mut cx.draw());
+                let (why, by, stack) = (self.why, cx.turn(&self.by).copied(), cx.table_stack());
+                let pause = Pause { thread, cpu, from: began + duration / 2, wait, ready, why, by, stack };
+                cx.engine.block(
+                    pause,
+                    Box::new(move |e, cpu| {
+                        let end = e.now + rest;
+                        e.keep_busy(thread, end + 2000);
+                        e.cpus.set_brief(cpu, end + 2000);
+                        e.end_run_at(end + 2000, cpu, thread);
+                        e.at(end, Box::new(move |e| exit(e, cpu)));
+                        Ok(())
+                    }),
+                );
+            }
+            _ => cx.engine.at(began + duration + wait.unwrap_or(0), Box::new(move |e| exit(e, cpu))),
+        }
+        Ok(())
     }
 }
 
@@ -128,6 +182,9 @@ impl Kind for Reg {
         cx.kernel(Head::System, 0x0900 | u16::from(op), 2, after, |r| {
             r.i64(initial).u32(status).u32(index).ptr(kcb).utf16z(&name);
         })?;
+        let figures = [("count", 1), ("total_ns", cx.duration)];
+        cx.count("registry", name_of(&REGISTRY_OPS, op), &figures);
+        cx.count("registry", "", &figures);
         cx.stack(after)
     }
 }
@@ -208,6 +265,7 @@ impl Kind for Net {
             };
             r.ptr(u64::from(remote.port()));
         })?;
+        cx.count("network", name_of(&TCP_OPS, op), &[("count", 1), ("bytes", size.into())]);
         cx.stack(0)
     }
 }

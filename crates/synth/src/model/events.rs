@@ -99,6 +99,7 @@ pub(crate) struct Common {
     pub(crate) rate: Option<Dist>,
     pub(crate) every: Option<Dist>,
     pub(crate) count: Option<u64>,
+    pub(crate) total: Option<Time>,
     pub(crate) arrival: Option<String>,
     pub(crate) burst: Option<Burst>,
     pub(crate) stack: Option<Frames>,
@@ -140,6 +141,7 @@ macro_rules! event_tables {
             rate: Option<Dist>,
             every: Option<Dist>,
             count: Option<u64>,
+            total: Option<Time>,
             arrival: Option<String>,
             burst: Option<Burst>,
             stack: Option<Frames>,
@@ -150,9 +152,9 @@ macro_rules! event_tables {
         impl $name {
             /// The shared fields.
             pub(crate) fn common(&self) -> Common {
-                let Self { process, thread, cpus, from, to, at, rate, every, count, arrival, burst, stack, stacks,
+                let Self { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
                     stack_style, .. } = self.clone();
-                Common { process, thread, cpus, from, to, at, rate, every, count, arrival, burst, stack, stacks,
+                Common { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
                     stack_style }
             }
         }
@@ -177,7 +179,15 @@ event_tables! {
         message: Option<u32>, claimed: Option<bool>,
     }
     /// System calls: enter and exit.
-    Syscall { function: OneOrMany, duration: Option<Dist>, status: Option<Dist> }
+    Syscall {
+        function: OneOrMany, duration: Option<Dist>, status: Option<Dist>, wait: Option<Dist>,
+        wait_reason: Option<String>, ready: Option<Dist>, readied_by: Option<String>,
+    }
+    /// Calls between processes.
+    Alpc {
+        servers: OneOrMany, service: Vec<Dist>, server_stacks: Vec<Frames>, ready: Option<Dist>,
+        duration: Option<Dist>, port: Option<String>, messages: Option<bool>, header: Option<String>,
+    }
     /// Disk reads, writes and flushes.
     DiskIo {
         op: Option<String>, disk: Option<u32>, size: Option<Dist>, offset: Option<Dist>, file: Option<OneOrMany>,
@@ -188,7 +198,7 @@ event_tables! {
     /// Soft faults.
     PageFault { op: Option<String>, address: Option<Dist> }
     /// Address space taken and given back.
-    VirtualAlloc { size: Option<Dist>, flags: Option<OneOrMany>, free_after: Option<Dist>, leak: Option<f64>, address: Option<Dist> }
+    VirtualAlloc { decommit: Option<Dist>, size: Option<Dist>, flags: Option<OneOrMany>, free_after: Option<Dist>, leak: Option<f64>, address: Option<Dist> }
     /// File system operations with their ends.
     FileIo {
         op: Option<OneOrMany>, file: Option<OneOrMany>, size: Option<Dist>, offset: Option<Dist>, duration: Option<Dist>,
@@ -204,7 +214,7 @@ event_tables! {
         remote: Option<OneOrMany>,
     }
     /// Kernel pool.
-    Pool { tag: Option<String>, size: Option<Dist>, paged: bool, free_after: Option<Dist>, leak: Option<f64> }
+    Pool { tag: Option<String>, size: Option<Dist>, paged: bool, free_after: Option<Dist>, leak: Option<f64>, free_by: Option<OneOrMany>, free_stack: Option<Frames> }
     /// Handles.
     Handle { object_type: Option<String>, close_after: Option<Dist>, leak: Option<f64> }
     /// Marks.

@@ -2,10 +2,12 @@
 
 mod events;
 mod machine;
+mod truth;
 mod who;
 
 pub(crate) use events::*;
 pub(crate) use machine::*;
+pub(crate) use truth::*;
 pub(crate) use who::*;
 
 use crate::error::{Place, Result};
@@ -20,6 +22,8 @@ pub(crate) type Tables<T> = Vec<Spanned<T>>;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Text {
     pub(crate) machine: Option<Spanned<Machine>>,
+    pub(crate) truth: TruthText,
+    pub(crate) loggers: Option<Loggers>,
     pub(crate) image: Tables<Image>,
     pub(crate) process: Tables<Process>,
     pub(crate) samples: Tables<Samples>,
@@ -27,6 +31,7 @@ pub(crate) struct Text {
     pub(crate) dpc: Tables<Interrupt>,
     pub(crate) isr: Tables<Interrupt>,
     pub(crate) syscall: Tables<Syscall>,
+    pub(crate) alpc: Tables<Alpc>,
     pub(crate) disk_io: Tables<DiskIo>,
     pub(crate) hard_fault: Tables<HardFault>,
     pub(crate) page_fault: Tables<PageFault>,

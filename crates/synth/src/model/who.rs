@@ -1,6 +1,6 @@
 //! `[[image]]` and `[[process]]`, and the short forms that lists may hold.
 
-use crate::value::Time;
+use crate::value::{Dist, Time};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
@@ -11,8 +11,8 @@ use toml::Value;
 pub(crate) struct Image {
     pub(crate) name: String,
     pub(crate) path: Option<String>,
-    pub(crate) size: Option<crate::value::Dist>,
-    pub(crate) base: Option<crate::value::Dist>,
+    pub(crate) size: Option<Dist>,
+    pub(crate) base: Option<Dist>,
     pub(crate) functions: Vec<Function>,
     pub(crate) pdb: Option<String>,
     pub(crate) guid: Option<String>,
@@ -58,7 +58,9 @@ pub(crate) struct Process {
     pub(crate) rundown: Option<String>,
     pub(crate) services: Vec<String>,
     pub(crate) count: Option<u32>,
-    pub(crate) every: Option<Time>,
+    pub(crate) every: Option<Dist>,
+    pub(crate) life: Option<Dist>,
+    pub(crate) reuse_ids: bool,
 }
 
 /// An image of a process: a name, or a table with `name`, `load`, `unload`.

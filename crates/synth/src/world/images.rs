@@ -1,7 +1,7 @@
 //! Images and their functions, declared or first named by a frame.
 
 use crate::model;
-use crate::rng::hash_text;
+use crate::rng::{hash_text, mix};
 use crate::value::Dist;
 use etwhy_etl::Guid;
 use std::collections::HashMap;
@@ -32,6 +32,7 @@ pub(crate) struct Module {
     declared_size: Option<u32>,
     pub(crate) pdb: String,
     pub(crate) guid: Guid,
+    guid_given: bool,
     pub(crate) age: u32,
     pub(crate) timestamp: u32,
     pub(crate) checksum: u32,
@@ -86,6 +87,7 @@ impl Images {
             }
             if let Some(text) = &image.guid {
                 module.guid = text.parse().map_err(|()| format!("guid = {text:?} is no GUID"))?;
+                module.guid_given = true;
             }
             module.age = image.age.unwrap_or(1);
             module.symbols = image.symbols.unwrap_or(true);
@@ -155,6 +157,7 @@ impl Images {
         let mut jit_at: u64 = if wide { 0x7FF8_2000_0000 } else { 0x0800_0000 };
         for module in &mut self.modules {
             module.assign_functions()?;
+            module.identify();
             let at = match (module.jit, module.kernel, module.narrow && wide) {
                 (Some(_), _, _) => &mut jit_at,
                 (None, true, _) => &mut kernel_at,
@@ -180,9 +183,6 @@ impl Module {
         let lower = name.to_lowercase();
         let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
         let seed = hash_text(&lower) ^ if narrow { 0x3232 } else { 0 };
-        let [a, b] = [seed, hash_text(&format!("{lower}{seed}"))].map(u64::to_le_bytes);
-        let mut guid = [0; 16];
-        guid.iter_mut().zip(a.into_iter().chain(b)).for_each(|(to, from)| *to = from);
         let microsoft =
             kernel && !lower.ends_with(".sys") || matches!(stem, "ntdll" | "kernel32" | "kernelbase");
         Module {
@@ -198,7 +198,8 @@ impl Module {
             declared_base: None,
             declared_size: None,
             pdb: if lower == "ntoskrnl.exe" { "ntkrnlmp.pdb".into() } else { format!("{stem}.pdb") },
-            guid: Guid(guid),
+            guid: Guid::ZERO,
+            guid_given: false,
             age: 1,
             timestamp: 0x5000_0000 + (seed >> 36) as u32,
             checksum: (seed >> 44) as u32,
@@ -242,6 +243,24 @@ impl Module {
             ));
         }
         Ok(())
+    }
+
+    /// A PDB belongs to one build of an image: its GUID depends on the functions, so that scenarios in one
+    /// folder do not overwrite each other's symbols.
+    fn identify(&mut self) {
+        if self.guid_given {
+            return;
+        }
+        let start = hash_text(&self.name.to_lowercase()) ^ u64::from(self.narrow) << 32 ^ u64::from(self.size);
+        let mut functions: Vec<_> = self.functions.iter().collect();
+        functions.sort_unstable_by_key(|f| f.rva);
+        let all = functions.iter().fold(start, |hash, f| {
+            mix(mix(hash ^ hash_text(&f.name)) ^ u64::from(f.rva) << 32 ^ u64::from(f.size))
+        });
+        let mut guid = [0; 16];
+        let [a, b] = [all, mix(all ^ 0x5EED)].map(u64::to_le_bytes);
+        guid.iter_mut().zip(a.into_iter().chain(b)).for_each(|(to, from)| *to = from);
+        self.guid = Guid(guid);
     }
 
     /// The device or `\SystemRoot` path that image events carry.
@@ -312,5 +331,10 @@ mod tests {
             assert!(m.functions.windows(2).all(|w| w[0].rva + w[0].size <= w[1].rva));
         }
         assert_eq!(images.get("B.DLL", false, None), 1);
+        let guid = images.modules[1].guid;
+        images.modules[1].function("one more");
+        images.layout().unwrap();
+        assert_ne!(images.modules[1].guid, guid, "another build, another PDB");
+        assert_ne!(images.modules[0].guid, Guid::ZERO);
     }
 }

@@ -8,6 +8,26 @@ use etwhy_etl::write::{Clock, TraceSetup};
 /// FILETIME of 1970-01-01.
 const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 
+/// How much larger or smaller than its text a scenario is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors {
+    /// To a size: everything grows alike.
+    pub(crate) stretch: f64,
+    /// `--scale`.
+    pub(crate) scale: f64,
+}
+
+impl Factors {
+    pub(crate) fn counts(self) -> f64 {
+        self.stretch * self.scale
+    }
+
+    /// Work that grows with the square of its counts needs the square of the time.
+    pub(crate) fn time(self, m: &Machine) -> f64 {
+        self.stretch * self.scale.powf(m.time_power.unwrap_or(1.0))
+    }
+}
+
 /// `[machine]` with defaults.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
@@ -37,13 +57,19 @@ pub(crate) struct Facts {
     pub(crate) rundown_start: bool,
     pub(crate) rundown_end: bool,
     pub(crate) seed: u64,
+    /// Factor of all moments and windows.
     pub(crate) stretch: f64,
+    /// Factor of all counts.
+    pub(crate) counts: f64,
+    /// Kernel events stop here: another has taken the session.
+    pub(crate) silent_from: i64,
     pub(crate) setup: TraceSetup,
 }
 
 impl Facts {
     /// Fills in defaults; the message says what is wrong.
-    pub(crate) fn new(m: &Machine, stretch: f64) -> Result<Facts, String> {
+    pub(crate) fn new(m: &Machine, factors: Factors) -> Result<Facts, String> {
+        let stretch = factors.time(m);
         let cpus = m.cpus.unwrap_or(8);
         if !(1..=2048).contains(&cpus) {
             return Err(format!("cpus = {cpus}: allowed are 1 to 2048"));
@@ -98,6 +124,8 @@ impl Facts {
             rundown_end: m.rundown_end.unwrap_or(true),
             seed: m.seed.unwrap_or(1),
             stretch,
+            counts: factors.counts(),
+            silent_from: m.silent_from.map_or(i64::MAX, |t| (t.0 * stretch * 1e9) as i64),
             setup: setup(m, name.clone(), cpus, pointer_size, build, merged)?,
             name,
         })

@@ -7,7 +7,7 @@ mod processes;
 mod stacks;
 
 pub(crate) use images::{Images, Module};
-pub(crate) use machine::Facts;
+pub(crate) use machine::{Factors, Facts};
 pub(crate) use names::Names;
 pub(crate) use processes::{Process, Processes, parse_sid};
 pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
@@ -29,16 +29,22 @@ pub(crate) struct World {
 
 impl World {
     /// Builds everything but addresses: those come with [`World::settle`], when all frames are known.
-    pub(crate) fn build(text: &Text, place: &Place, stretch: f64) -> Result<World> {
+    pub(crate) fn build(text: &Text, place: &Place, factors: Factors) -> Result<World> {
         let machine = text.machine.clone();
         let span = machine.as_ref().map(toml::Spanned::span);
         let machine = machine.map(toml::Spanned::into_inner).unwrap_or_default();
-        let facts = Facts::new(&machine, stretch).map_err(|e| place.error(span, e))?;
+        let mut facts = Facts::new(&machine, factors).map_err(|e| place.error(span, e))?;
         let mut images = Images::new(facts.pointer_size);
         for image in &text.image {
             images.declare(image.get_ref()).map_err(|e| place.error(Some(image.span()), e))?;
         }
         let processes = Processes::build(text, &facts, &mut images, place)?;
+        if machine.until_last_exit {
+            let last = processes.list.iter().filter_map(|p| p.end).max();
+            facts.duration = last.ok_or_else(|| {
+                place.error(text.machine.as_ref().map(toml::Spanned::span), "until_last_exit needs a process with an end")
+            })? + 10_000_000;
+        }
         let volume = facts.volumes.first().map_or("\\Device\\HarddiskVolume3\\", |v| v.0.as_str());
         let narrow = facts.pointer_size == 4;
         let files = Names::new(volume, if narrow { 0x8800_0000 } else { 0xFFFF_C008_0000_0000 }, 0x140);
@@ -55,6 +61,18 @@ impl World {
         self.images.layout().map_err(|e| self.place.error(None, e))?;
         self.stacks.settle(&self.images);
         Ok(())
+    }
+
+    /// Module and `module!function` of a frame; empty where there is none.
+    pub(crate) fn frame_names(&self, frame: Option<&Frame>) -> (String, String) {
+        let (module, function) = match frame {
+            Some(Frame::Function(m, f, _)) => (self.images.modules.get(*m), Some(*f)),
+            Some(Frame::Module(m, _)) => (self.images.modules.get(*m), None),
+            _ => (None, None),
+        };
+        let name = module.map_or("", |m| m.name.as_str());
+        let function = module.and_then(|m| m.functions.get(function?));
+        (name.into(), function.map_or_else(String::new, |f| format!("{name}!{}", f.name)))
     }
 
     /// The stacks of a table for one process.

@@ -3,8 +3,9 @@
 use super::{Facts, Images};
 use crate::error::{Place, Result, one_of};
 use crate::model::{self, Common, OneOrMany, Text};
-use crate::rng::mix;
-use crate::value::Time;
+use crate::rng::{Rng, hash_text, mix};
+use crate::value::{Draw, Time};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// One process.
@@ -53,6 +54,8 @@ pub(crate) struct Processes {
     pub(crate) list: Vec<Process>,
     pub(crate) threads: Vec<Thread>,
     next_pid: u32,
+    /// Pids that tables name.
+    given_pids: HashSet<u32>,
     next_tid: u32,
 }
 
@@ -67,11 +70,15 @@ impl Processes {
     pub(crate) fn build(text: &Text, facts: &Facts, images: &mut Images, place: &Place) -> Result<Processes> {
         let mut all = Processes { next_pid: 1000, next_tid: 5000, ..Processes::default() };
         all.built_in(facts, images);
+        for p in text.process.iter().map(toml::Spanned::get_ref) {
+            let copies = if p.reuse_ids { 1 } else { p.count.unwrap_or(1).min(MOST) };
+            all.given_pids.extend(p.pid.iter().flat_map(|pid| (0..copies).map(|n| pid.wrapping_add(4 * n))));
+        }
         for table in &text.process {
             let p = table.get_ref();
             if p.name.eq_ignore_ascii_case("System") || p.name.eq_ignore_ascii_case("Idle") {
                 let at = usize::from(p.name.eq_ignore_ascii_case("System"));
-                all.add_threads(at, p, facts, 0.0);
+                all.add_threads(at, p, facts, 0, None);
                 continue;
             }
             all.add(p, facts, images).map_err(|e| place.error(Some(table.span()), e))?;
@@ -136,15 +143,30 @@ impl Processes {
         if p.count.unwrap_or(1) > MOST {
             return Err(format!("count = {}: allowed are up to {MOST}", p.count.unwrap_or(1)));
         }
-        for copy in 0..p.count.unwrap_or(1) {
-            let shift = f64::from(copy) * p.every.map_or(0.0, |t| t.0);
-            let when = |t: Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
+        let copies = p.count.map_or(1, |n| ((f64::from(n) * facts.counts).round() as u32).clamp(1, MOST));
+        let mut rng = Rng::new(facts.seed ^ hash_text(&p.name));
+        let mut shift = 0;
+        let first_tid = self.next_tid;
+        for copy in 0..copies {
+            let mut draw = Draw { rng: &mut rng, n: copy.into(), x: f64::from(copy) / f64::from(copies) };
+            let life = p.life.as_ref().map(|l| l.ns(&mut draw));
+            let gap = p.every.as_ref().map_or(0, |e| e.ns(&mut draw));
+            let scaled = |t: Time| (t.0 * facts.stretch * 1e9) as i64;
+            let when = |t: Time| scaled(t) + shift;
+            // Of many copies each lives as long as written, whatever the scale.
+            let end = match (life, p.start, p.end) {
+                (Some(life), start, _) => Some(start.map_or(0, when) + life),
+                (None, Some(start), Some(end)) if p.count.is_some() => Some(when(start) + (end.0 * 1e9) as i64 - (start.0 * 1e9) as i64),
+                (None, _, end) => end.map(when),
+            };
             let at = self.list.len();
             let pid = match (p.pid, copy) {
-                (Some(pid), n) => pid.wrapping_add(4 * n),
+                (Some(pid), n) if !p.reuse_ids => pid.wrapping_add(4 * n),
+                (Some(pid), _) => pid,
+                (None, n) if n > 0 && p.reuse_ids => self.list.last().map_or(0, |q| q.pid),
                 (None, _) => self.free_pid(),
             };
-            if self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none()) {
+            if p.pid.is_some() && self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none()) {
                 return Err(format!("pid {pid} is taken already"));
             }
             let narrow = bits == 32;
@@ -154,18 +176,18 @@ impl Processes {
             }
             let path = images.modules.get(exe).map_or_else(String::new, |m| m.path.clone());
             let command = p.command_line.clone().unwrap_or_else(|| format!("\"{path}\""));
-            let mut list = vec![(exe, p.start.map(when), p.end.map(when))];
+            let mut list = vec![(exe, p.start.map(when), end)];
             if narrow && facts.pointer_size == 8 {
-                list.push((images.get("ntdll.dll", false, Some(false)), p.start.map(when), p.end.map(when)));
+                list.push((images.get("ntdll.dll", false, Some(false)), p.start.map(when), end));
             }
-            list.push((images.get("ntdll.dll", narrow, Some(false)), p.start.map(when), p.end.map(when)));
+            list.push((images.get("ntdll.dll", narrow, Some(false)), p.start.map(when), end));
             for image in &p.images {
                 let module = images.get(&image.name, narrow, None);
                 if list.iter().any(|l| l.0 == module) {
                     continue;
                 }
                 let load = image.load.or(p.start).map(when);
-                list.push((module, load, image.unload.or(p.end).map(when)));
+                list.push((module, load, image.unload.map(when).or(end)));
             }
             self.list.push(Process {
                 name: p.name.clone(),
@@ -179,13 +201,15 @@ impl Processes {
                 package: p.package.clone().unwrap_or_default(),
                 app_id: p.app_id.clone().unwrap_or_default(),
                 start: p.start.map(when),
-                end: p.end.map(when),
+                end,
                 images: list,
                 threads: Vec::new(),
                 rundown,
                 services: p.services.clone(),
             });
-            self.add_threads(at, p, facts, shift);
+            // Copies with the ids of the one before have its thread ids too.
+            let ids = p.reuse_ids.then_some(first_tid);
+            self.add_threads(at, p, facts, shift, ids);
             if self.list.get(at).is_some_and(|p| p.threads.is_empty()) {
                 self.add_thread(
                     at,
@@ -194,6 +218,8 @@ impl Processes {
                     shift,
                 );
             }
+            // One after the other, unless a gap is given: starts that far apart.
+            shift += if p.every.is_some() { gap } else { life.unwrap_or(0) };
         }
         Ok(())
     }
@@ -201,14 +227,23 @@ impl Processes {
     fn free_pid(&mut self) -> u32 {
         loop {
             self.next_pid += 4;
-            let pid = self.next_pid;
-            if !self.list.iter().any(|p| p.pid == pid) {
-                return pid;
+            if !self.given_pids.contains(&self.next_pid) {
+                return self.next_pid;
             }
         }
     }
 
-    fn add_threads(&mut self, process: usize, p: &model::Process, facts: &Facts, shift: f64) {
+    fn add_threads(
+        &mut self,
+        process: usize,
+        p: &model::Process,
+        facts: &Facts,
+        shift: i64,
+        ids: Option<u32>,
+    ) {
+        if let Some(first) = ids {
+            self.next_tid = first;
+        }
         for thread in &p.threads.0 {
             for _ in 0..thread.count.unwrap_or(1).min(MOST) {
                 self.add_thread(process, thread, facts, shift);
@@ -216,9 +251,9 @@ impl Processes {
         }
     }
 
-    fn add_thread(&mut self, process: usize, t: &model::Thread, facts: &Facts, shift: f64) {
+    fn add_thread(&mut self, process: usize, t: &model::Thread, facts: &Facts, shift: i64) {
         let Some(owner) = self.list.get(process) else { return };
-        let when = |t: Time| ((t.0 + shift) * facts.stretch * 1e9) as i64;
+        let when = |t: Time| (t.0 * facts.stretch * 1e9) as i64 + shift;
         let tid = t.tid.unwrap_or_else(|| {
             self.next_tid += 4;
             self.next_tid

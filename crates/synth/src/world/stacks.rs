@@ -45,9 +45,24 @@ impl Stack {
 pub(crate) struct StackSet {
     weights: Vec<f64>,
     stacks: Vec<usize>,
+    /// What each is owed, for picking in exact proportion.
+    owed: Vec<f64>,
 }
 
 impl StackSet {
+    /// Index of a stack in exact proportion to the weights: after any number of picks each was picked as often
+    /// as its share says, give or take one.
+    pub(crate) fn pick_exact(&mut self) -> Option<usize> {
+        let total: f64 = self.weights.iter().sum();
+        self.owed.resize(self.weights.len(), 0.0);
+        self.owed.iter_mut().zip(&self.weights).for_each(|(owed, w)| *owed += w / total);
+        let (at, _) = self.owed.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+        if let Some(owed) = self.owed.get_mut(at) {
+            *owed -= 1.0;
+        }
+        self.stacks.get(at).copied()
+    }
+
     /// Index of a stack; `None` when there is none.
     pub(crate) fn pick(&self, rng: &mut Rng) -> Option<usize> {
         match self.stacks.as_slice() {

@@ -1,8 +1,19 @@
 //! Threads: every instance that the trace names.
+//!
+//! # How it is computed
+//! Threads come from `Thread` events of the kernel or of Microsoft-Windows-Kernel-Process, and from every event
+//! that names one. The start routine is the `Win32StartAddr` of start or rundown, looked up like a frame of a
+//! stack. The service is that of the thread's `SubProcessTag` (start, rundown, `SubProcessTagChanged`).
+//!
+//! # What fools it
+//! Pools reuse threads: the start routine of a pool's thread is the pool's, and it may work for several services
+//! after each other; then all are named, in that order, and the thread counts for each of them.
 
 use crate::anomalies::THREADS_WITHOUT_PROCESS;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event};
+use crate::event::{Context, Event, Select, What};
+use crate::model::image::is_kernel;
+use etwhy_etl::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -19,16 +30,22 @@ define_table! {
         upid: Option<i32> [None, Process],
         /// Description set by the program.
         name: Option<Sym> [None, Name],
-        /// Service that it works for, by its `SubProcessTag`.
+        /// Service that it works for, by its `SubProcessTag`; several in order, separated by commas.
         service: Option<Sym> [None, Name],
         /// Start address given by the program.
         start_address: i64 [Address, Address],
+        /// Start routine, `module!function`.
+        start_function: Option<Sym> [None, Name],
+        /// Module of the start routine.
+        start_module: Option<Sym> [None, Name],
         /// Base priority, where recorded.
         base_priority: Option<i32> [None, Other],
         /// Start, if the thread started within the trace.
         start_ns: Option<i64> [Ns, Time],
         /// End, if the thread ended within the trace.
         end_ns: Option<i64> [Ns, Time],
+        /// Lifetime, if start and end lie in the trace.
+        dur_ns: Option<i64> [Ns, Duration],
         /// First event that names it.
         first_ns: i64 [Ns, Time],
         /// Last event that names it.
@@ -36,43 +53,80 @@ define_table! {
     }
 }
 
+/// `Microsoft-Windows-Kernel-Process`.
+const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+const FIELDS: &[&str] = &["TThreadId|ThreadId|ThreadID", "Win32StartAddr|StartAddr"];
+
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&THREAD],
-    selects: &[],
+    selects: &[
+        Select::with(What::Kernel(5, 1), 0, FIELDS),
+        Select::with(What::Kernel(5, 2), 0, FIELDS),
+        Select::with(What::Kernel(5, 3), 0, FIELDS),
+        Select::with(What::Kernel(5, 4), 0, FIELDS),
+        Select::with(What::Manifest(KERNEL_PROCESS, 3), 0, FIELDS),
+        Select::with(What::Manifest(KERNEL_PROCESS, 4), 0, FIELDS),
+    ],
     stacks: false,
     on_demand: false,
-    new: |memory| Box::new(Threads { rows: TableBuilder::new(memory) }),
+    new: |memory| Box::new(Threads { rows: TableBuilder::new(memory), start: Vec::new() }),
 };
 
 struct Threads {
     rows: TableBuilder<ThreadRow>,
+    /// Place of the start routine of each thread, by its number.
+    start: Vec<Option<u32>>,
 }
 
 impl Analysis for Threads {
-    fn event(&mut self, _: &Event<'_>, _: &mut Context<'_>) {}
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let (Some(tid), Some(address)) = (event.u64(0), event.u64(1).filter(|&a| a != 0)) else { return };
+        // The tracker has seen the event: its thread is the current one of that id.
+        let Some(utid) = cx.model.threads.current(tid as u32) else { return };
+        if self.start.len() <= utid as usize {
+            self.start.resize(utid as usize + 1, None);
+        }
+        let kernel = is_kernel(address, event.record.pointer_size());
+        let upid = cx.model.upid_of(utid).filter(|_| !kernel);
+        if let Some(slot) = self.start.get_mut(utid as usize)
+            && slot.is_none()
+        {
+            *slot = Some(cx.place(upid, address));
+        }
+    }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let mut orphans = 0;
         for (utid, thread) in end.model.threads.all().iter().enumerate() {
             orphans += u64::from(thread.upid.is_none());
             let pid = thread.upid.and_then(|u| end.model.processes.get(u)).map_or(0, |p| p.pid);
-            let service = end.model.system.services.get(&(pid, thread.service_tag));
-            let service = service.filter(|_| thread.service_tag != 0);
+            let services: Vec<&str> = thread
+                .service_tags
+                .iter()
+                .filter_map(|&tag| Some(end.strings.get(end.model.services.by_tag(pid, tag)?.name)))
+                .collect();
+            let service = (!services.is_empty()).then(|| services.join(", "));
+            let place = self.start.get(utid).copied().flatten().map(Sym::provisional);
             self.rows.push(ThreadRow {
                 utid: utid as i32,
                 tid: thread.tid as i32,
                 upid: thread.upid.map(|u| u as i32),
                 name: thread.name,
-                service: service.map(|s| end.strings.intern(s)),
+                service: service.map(|s| end.strings.intern(&s)),
                 start_address: thread.start_address as i64,
+                start_function: place,
+                start_module: place,
                 base_priority: thread.base_priority,
                 start_ns: thread.start_ns,
                 end_ns: thread.end_ns,
+                dur_ns: thread.start_ns.zip(thread.end_ns).map(|(s, e)| e.saturating_sub(s).max(0)),
                 first_ns: thread.first_ns,
                 last_ns: thread.last_ns,
             });
         }
+        end.routines_of(&mut self.rows, "start_function")?;
+        end.modules_of(&mut self.rows, "start_module")?;
         end.ledger.count(&THREADS_WITHOUT_PROCESS, orphans);
         Ok(vec![self.rows.into()])
     }

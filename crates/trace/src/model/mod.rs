@@ -1,12 +1,15 @@
 //! Trackers: who is who at each moment of the trace. One file each, updated in the order below before any
 //! analysis sees an event.
 
+pub mod address_space;
 pub mod clr;
 pub mod cpu;
 pub mod file_name;
 pub mod image;
 pub mod place;
 pub mod process;
+pub mod registry_key;
+pub mod service;
 pub mod stack;
 pub mod switch;
 pub mod system;
@@ -30,6 +33,8 @@ pub struct Model {
     pub stacks: stack::Stacks,
     /// Names of files by key.
     pub files: file_name::FileNames,
+    /// Names of registry keys.
+    pub keys: registry_key::RegistryKeys,
     /// Drive letters of devices.
     pub volumes: volume::Volumes,
     /// .NET methods by address.
@@ -38,6 +43,8 @@ pub struct Model {
     pub cpus: cpu::Cpus,
     /// What threads did before they ran.
     pub switches: switch::Switches,
+    /// Services.
+    pub services: service::Services,
     /// Machine facts.
     pub system: system::SystemFacts,
 }
@@ -57,7 +64,9 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: image::SELECTS, event: image::event, for_stacks: false },
     Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
     Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
+    Tracker { selects: service::SELECTS, event: service::event, for_stacks: false },
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
+    Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
     Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },

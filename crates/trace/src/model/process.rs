@@ -12,9 +12,13 @@ const DC_END: u8 = 4;
 const DEFUNCT: u8 = 39;
 const MANIFEST_START: u8 = 101;
 const MANIFEST_STOP: u8 = 102;
+const MESSAGE_PUMP: u8 = 103;
 
 /// `Microsoft-Windows-Kernel-Process`.
 const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+
+/// `Microsoft-Windows-Win32k`; its event 76 is `AppMessagePump/Start`.
+const WIN32K: Guid = Guid::from_text("8c416c79-d49b-4f01-a467-e56d3aa8234c");
 
 pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(3, START), START),
@@ -24,6 +28,7 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(3, DEFUNCT), DEFUNCT),
     Select::new(What::Manifest(KERNEL_PROCESS, 1), MANIFEST_START),
     Select::new(What::Manifest(KERNEL_PROCESS, 2), MANIFEST_STOP),
+    Select::new(What::Manifest(WIN32K, 76), MESSAGE_PUMP),
 ];
 
 /// One process instance.
@@ -59,6 +64,8 @@ pub struct Process {
     pub start_ns: Option<i64>,
     /// End, if it happened in the trace.
     pub end_ns: Option<i64>,
+    /// When one of its threads asked for a window message for the first time.
+    pub pump_ns: Option<i64>,
     /// Seen in a rundown or started: its facts are known.
     pub described: bool,
     /// Who told of its start: the kernel logger (bit 0), Microsoft-Windows-Kernel-Process (bit 1).
@@ -136,6 +143,33 @@ impl Processes {
         &self.all
     }
 
+    /// The parent of each process: the instance that had the parent's id when the child was made. Children that
+    /// ran before the trace had a parent that did so too, or none that is known.
+    pub fn parents(&self) -> Vec<Option<u32>> {
+        let mut by_pid: HashMap<u32, Vec<u32>> = HashMap::default();
+        for (upid, process) in self.all.iter().enumerate() {
+            by_pid.entry(process.pid).or_default().push(upid as u32);
+        }
+        let parent = |(upid, child): (usize, &Process)| {
+            let candidates = by_pid.get(&child.parent_pid?)?;
+            // Instances of one id follow each other in time.
+            let before = |&other: &u32| {
+                self.get(other).is_some_and(|p| match (p.start_ns, child.start_ns) {
+                    (Some(parent), Some(child)) => parent <= child,
+                    (Some(_), None) => false,
+                    (None, _) => true,
+                })
+            };
+            let ended = |other: u32| {
+                let end = self.get(other).and_then(|p| p.end_ns);
+                end.zip(child.start_ns).is_some_and(|(end, start)| end < start)
+            };
+            let found = candidates.iter().copied().filter(|&c| c != upid as u32).rfind(before)?;
+            (!ended(found)).then_some(found)
+        };
+        self.all.iter().enumerate().map(parent).collect()
+    }
+
     /// The living instance of a process id, if it was ever named.
     pub fn current(&self, pid: u32) -> Option<u32> {
         self.by_pid.get(&pid).copied()
@@ -143,8 +177,16 @@ impl Processes {
 }
 
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
-    let fields = event.fields();
     let ns = event.ns;
+    if event.tag == MESSAGE_PUMP {
+        if let Some(upid) = cx.upid(event)
+            && let Some(process) = cx.model.processes.all.get_mut(upid as usize)
+        {
+            process.pump_ns = process.pump_ns.or(Some(ns));
+        }
+        return;
+    }
+    let fields = event.fields();
     match event.tag {
         MANIFEST_START | MANIFEST_STOP => {
             let Some(pid) = fields.u32("ProcessID") else { return };
@@ -252,6 +294,29 @@ mod tests {
         let mut all = Processes::default();
         let early = all.at(7, 0);
         assert_eq!(all.described(7, 99, None, 90_000_000_000), early);
+    }
+
+    #[test]
+    fn a_parent_lived_when_its_child_was_made() {
+        let mut all = Processes::default();
+        let set =
+            |all: &mut Processes, upid: u32, parent: Option<u32>, start: Option<i64>, end: Option<i64>| {
+                let p = &mut all.all[upid as usize];
+                (p.parent_pid, p.start_ns, p.end_ns) = (parent, start, end);
+            };
+        let old_parent = all.add(10, 0);
+        let old_child = all.add(11, 0);
+        let young_parent = all.add(10, 500);
+        let young_child = all.add(12, 600);
+        let orphan = all.add(13, 0);
+        set(&mut all, old_parent, Some(4), None, Some(400));
+        set(&mut all, old_child, Some(10), None, None);
+        set(&mut all, young_parent, Some(4), Some(500), None);
+        set(&mut all, young_child, Some(10), Some(600), None);
+        set(&mut all, orphan, Some(10), Some(450), None);
+        let parents = all.parents();
+        // The parent of the last one had ended: its id is only what the child remembers.
+        assert_eq!(parents, [None, Some(old_parent), None, Some(young_parent), None]);
     }
 
     #[test]

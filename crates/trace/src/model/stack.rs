@@ -45,7 +45,7 @@ pub(crate) const SELECTS: &[Select] = &[
 
 /// How long a ticket waits for the halves of its stack. The latest user half seen in real traces came
 /// 405 ms after its event; a thread can be held longer in the kernel.
-const WINDOW_NS: i64 = 10_000_000_000;
+pub(crate) const WINDOW_NS: i64 = 10_000_000_000;
 /// Most frames of one stack (kernel and user): the kernel records 192 at most.
 const MAX_FRAMES: usize = 1024;
 /// No half.
@@ -157,6 +157,13 @@ impl Stacks {
             }
         }
         ticket as i32
+    }
+
+    /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
+    /// made by it, with a ticket to tell the final number at the end; equal stacks may have several.
+    pub(crate) fn shared_by(&self, ticket: i32) -> Option<u32> {
+        let ticket = usize::try_from(ticket).ok()?;
+        self.tickets.get(ticket).copied().filter(|&number| number != NO_PART)
     }
 
     /// A stack inside the event itself.

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 const CPU: u8 = 10;
 const PHY_DISK: u8 = 11;
 const NIC: u8 = 13;
-const SERVICES: u8 = 15;
 const NUMA: u8 = 24;
 const PLATFORM: u8 = 25;
 const GROUPS: u8 = 26;
@@ -30,7 +29,6 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(0x0B, CPU), CPU),
     Select::new(What::Kernel(0x0B, PHY_DISK), PHY_DISK),
     Select::new(What::Kernel(0x0B, NIC), NIC),
-    Select::new(What::Kernel(0x0B, SERVICES), SERVICES),
     Select::new(What::Kernel(0x0B, NUMA), NUMA),
     Select::new(What::Kernel(0x0B, PLATFORM), PLATFORM),
     Select::new(What::Kernel(0x0B, GROUPS), GROUPS),
@@ -86,8 +84,6 @@ pub struct SystemFacts {
     pub group_masks: [u32; 8],
     /// An extension record was seen, so that `group_masks` means something.
     pub group_masks_known: bool,
-    /// Name of the service behind (pid, tag).
-    pub services: HashMap<(u32, u32), String>,
     /// Interval of the profiling timer in ns: (from, interval).
     pub sample_interval: Option<i64>,
     /// First interval ever said, for samples before it.
@@ -120,13 +116,6 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         }
         NIC if facts.nics.len() < MAX_FACTS => {
             facts.nics.extend(fact(&fields, "NICDescription|NICName"));
-        }
-        SERVICES if facts.services.len() < MAX_FACTS => {
-            if let (Some(pid), Some(tag), Some(name)) =
-                (fields.u32("ProcessId"), fields.u32("SubProcessTag"), fact(&fields, "ServiceName"))
-            {
-                facts.services.insert((pid, tag), name);
-            }
         }
         NUMA => {
             facts.numa_nodes = fields.u32("NodeCount").or(facts.numa_nodes);

@@ -10,6 +10,7 @@ const START: u8 = 1;
 const END: u8 = 2;
 const DC_START: u8 = 3;
 const DC_END: u8 = 4;
+const TAG_CHANGED: u8 = 69;
 const SET_NAME: u8 = 72;
 const MANIFEST_START: u8 = 103;
 const MANIFEST_STOP: u8 = 104;
@@ -23,6 +24,7 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::new(What::Kernel(5, DC_START), DC_START),
     Select::new(What::Kernel(5, DC_END), DC_END),
     Select::new(What::Kernel(5, SET_NAME), SET_NAME),
+    Select::new(What::Kernel(5, TAG_CHANGED), TAG_CHANGED),
     Select::new(What::Manifest(KERNEL_PROCESS, 3), MANIFEST_START),
     Select::new(What::Manifest(KERNEL_PROCESS, 4), MANIFEST_STOP),
 ];
@@ -38,8 +40,8 @@ pub struct Thread {
     pub name: Option<Sym>,
     /// Start address given by the program.
     pub start_address: u64,
-    /// Tag of the service that it works for (`SubProcessTag`).
-    pub service_tag: u32,
+    /// Tags of the services that it worked for (`SubProcessTag`), in order, each once.
+    pub service_tags: Vec<u32>,
     /// Base priority, where recorded.
     pub base_priority: Option<i32>,
     /// First event that named it, ns.
@@ -54,6 +56,17 @@ pub struct Thread {
     pub described: bool,
     /// Who told of its start, as with processes.
     started_by: u8,
+}
+
+/// Services that one thread may have worked for and still be told about: those of a thread pool are few.
+const MAX_TAGS: usize = 64;
+
+impl Thread {
+    fn add_tag(&mut self, tag: u32) {
+        if tag != 0 && !self.service_tags.contains(&tag) && self.service_tags.len() < MAX_TAGS {
+            self.service_tags.push(tag);
+        }
+    }
 }
 
 /// Bits of `started_by`.
@@ -166,6 +179,10 @@ impl Threads {
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let fields = event.fields();
     let ns = event.ns;
+    if event.tag == TAG_CHANGED {
+        tag_changed(event, &fields, cx);
+        return;
+    }
     let (Some(pid), Some(tid)) =
         (fields.u32("ProcessId|ProcessID"), fields.u32("TThreadId|ThreadId|ThreadID"))
     else {
@@ -202,11 +219,21 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         if start != 0 {
             thread.start_address = start;
         }
-        let tag = fields.u64("SubProcessTag") as u32;
-        if tag != 0 {
-            thread.service_tag = tag;
-        }
+        thread.add_tag(fields.u64("SubProcessTag") as u32);
         thread.base_priority = fields.i64("BasePriority").map(|p| p as i32).or(thread.base_priority);
+    }
+}
+
+/// `SubProcessTagChanged` speaks of the thread that runs: the header names it, or nobody but the last switch does.
+fn tag_changed(event: &Event<'_>, fields: &crate::event::Fields<'_>, cx: &mut Context<'_>) {
+    let utid = match event.tid_pid() {
+        Some((tid, pid)) => Some(cx.model.thread(tid, Some(pid), event.ns)),
+        None => cx.model.cpus.running(event.record.cpu, event.ns).map(|r| r.utid),
+    };
+    let thread = utid.and_then(|u| cx.model.threads.all.get_mut(u as usize)).filter(|t| t.tid != 0);
+    if let Some(thread) = thread {
+        thread.add_tag(fields.u64("OldTag") as u32);
+        thread.add_tag(fields.u64("NewTag") as u32);
     }
 }
 

@@ -8,6 +8,8 @@ use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Memory, Table};
 use etwhy_trace::{Options, Output, analyse};
+pub mod written;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +41,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
+        loggers: Vec::new(),
     };
     analyse(&[open(path)], options, &mut (), ledger).unwrap()
 }

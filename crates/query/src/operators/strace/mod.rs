@@ -1,0 +1,239 @@
+//! System calls as `strace` shows them: chosen by process, name, class and result, in the order in which they
+//! began, with what other tables say about them as arguments.
+
+mod arguments;
+mod classes;
+mod filter;
+mod summary;
+
+pub use arguments::{Argument, Arguments, TABLES as ARGUMENT_TABLES};
+pub use classes::{CLASSES, Class, classes_of};
+pub use filter::{Filter, Results};
+pub use summary::{Sum, Summary, SummaryOrder, summary};
+
+use etwhy_table::{ColumnView, Database, Sym, Table};
+use foldhash::HashMap;
+
+/// One row of table `syscall`.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Row number.
+    pub row: u32,
+    /// When it began, unless it began before the trace.
+    pub start_ns: Option<i64>,
+    /// When it returned, if that is known.
+    pub end_ns: Option<i64>,
+    /// From begin to return.
+    pub dur_ns: Option<i64>,
+    /// Time on processors.
+    pub on_cpu_ns: Option<i64>,
+    /// Time switched out.
+    pub off_cpu_ns: Option<i64>,
+    /// Process.
+    pub upid: Option<i64>,
+    /// Thread.
+    pub utid: Option<i64>,
+    /// Processor on which it began.
+    pub cpu: Option<i64>,
+    /// Address of the routine.
+    pub address: Option<i64>,
+    /// `module!function`.
+    pub function: Option<&'a str>,
+    /// What it returned.
+    pub status: Option<u32>,
+    /// Name of the status.
+    pub status_name: Option<&'a str>,
+    /// The status is an error.
+    pub failed: Option<bool>,
+    /// Calls that it lies inside of.
+    pub depth: Option<i64>,
+    /// How it ended, as in the table.
+    pub outcome: &'a str,
+}
+
+impl<'a> Call<'a> {
+    /// When it is shown: its begin, else its end.
+    pub fn moment_ns(&self) -> i64 {
+        self.start_ns.or(self.end_ns).unwrap_or(0)
+    }
+
+    /// The function without its module, where it has a name.
+    pub fn name(&self) -> Option<&'a str> {
+        self.function.and_then(bare_name)
+    }
+}
+
+/// `NtReadFile` of `ntoskrnl.exe!NtReadFile`; `None` where there is no name.
+pub fn bare_name(function: &str) -> Option<&str> {
+    let (_, name) = function.split_once('!')?;
+    Some(name).filter(|n| !n.starts_with('+') && !n.starts_with("0x"))
+}
+
+/// True for functions whose result is no `NTSTATUS`: those of win32k return handles and numbers.
+fn returns_no_status(function: &str) -> bool {
+    function.get(..6).is_some_and(|module| module.eq_ignore_ascii_case("win32k"))
+}
+
+/// The columns that are read, in the order of [`Calls::get`].
+const COLUMNS: [&str; 15] = [
+    "start_ns",
+    "ts_ns",
+    "dur_ns",
+    "on_cpu_ns",
+    "off_cpu_ns",
+    "upid",
+    "utid",
+    "cpu",
+    "address",
+    "function",
+    "status",
+    "status_name",
+    "failed",
+    "depth",
+    "outcome",
+];
+
+/// Table `syscall`, ready to be read row by row.
+pub struct Calls<'a> {
+    table: &'a Table,
+    /// By batch.
+    views: Vec<[ColumnView<'a>; COLUMNS.len()]>,
+}
+
+impl<'a> Calls<'a> {
+    /// The calls of the trace; `None` without the table.
+    pub fn of(db: &'a Database) -> Option<Calls<'a>> {
+        let table = db.get("syscall")?;
+        let columns = super::column_numbers(table, COLUMNS)?;
+        let views = (0..table.batches().len()).map(|b| columns.map(|column| table.view(b, column)));
+        Some(Calls { table, views: views.collect() })
+    }
+
+    /// How many.
+    pub fn len(&self) -> u32 {
+        self.table.rows() as u32
+    }
+
+    /// True if the trace has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A call; one without any facts if there is no such row.
+    pub fn get(&self, row: u32) -> Call<'a> {
+        let (batch, at) = self.table.locate(row).unwrap_or((usize::MAX, 0));
+        let [
+            start,
+            end,
+            dur,
+            on,
+            off,
+            upid,
+            utid,
+            cpu,
+            address,
+            function,
+            status,
+            name,
+            failed,
+            depth,
+            outcome,
+        ] = self.views.get(batch).copied().unwrap_or([ColumnView::Empty; COLUMNS.len()]);
+        let function = function.text(at);
+        let is_status = !function.is_some_and(returns_no_status);
+        Call {
+            row,
+            start_ns: start.i64(at),
+            end_ns: end.i64(at),
+            dur_ns: dur.i64(at),
+            on_cpu_ns: on.i64(at),
+            off_cpu_ns: off.i64(at),
+            upid: upid.i64(at),
+            utid: utid.i64(at),
+            cpu: cpu.i64(at),
+            address: address.i64(at),
+            function,
+            status: status.i64(at).map(|s| s as u32),
+            status_name: name.text(at).filter(|_| is_status),
+            failed: failed.bool(at).filter(|_| is_status),
+            depth: depth.i64(at),
+            outcome: outcome.text(at).unwrap_or("unknown"),
+        }
+    }
+
+    /// The number of the function's text: equal for equal functions.
+    fn function_key(&self, row: u32) -> Option<Sym> {
+        let (batch, at) = self.table.locate(row)?;
+        self.views.get(batch)?.get(9)?.key(at)
+    }
+}
+
+/// Which calls are wanted.
+#[derive(Debug, Default)]
+pub struct Choice {
+    /// For each process whether it is; `None`: all, and those of nobody too.
+    pub processes: Option<Vec<bool>>,
+    /// By name and class.
+    pub filter: Filter,
+    /// By how they ended.
+    pub results: Results,
+    /// That begin at or after this time.
+    pub from_ns: Option<i64>,
+    /// That begin before this time.
+    pub to_ns: Option<i64>,
+}
+
+impl Choice {
+    /// Whether calls of a process are wanted.
+    pub fn wants_process(&self, upid: Option<i64>) -> bool {
+        let Some(wanted) = &self.processes else { return true };
+        upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| wanted.get(u).copied()).unwrap_or(false)
+    }
+}
+
+/// Rows of the chosen calls in the order in which they began (those that began before the trace: ended).
+pub fn choose(calls: &Calls<'_>, choice: &Choice, arguments: &Arguments<'_>) -> Vec<u32> {
+    let mut by_name: HashMap<Option<Sym>, bool> = HashMap::default();
+    let mut chosen: Vec<(i64, u32)> = Vec::new();
+    for row in 0..calls.len() {
+        let call = calls.get(row);
+        let at = call.moment_ns();
+        if choice.from_ns.is_some_and(|from| at < from)
+            || choice.to_ns.is_some_and(|to| at >= to)
+            || !choice.wants_process(call.upid)
+            || !choice.results.wants(&call)
+        {
+            continue;
+        }
+        let named = *by_name
+            .entry(calls.function_key(row))
+            .or_insert_with(|| choice.filter.wants_function(call.function));
+        if named || choice.filter.wants_classes(call.function, || arguments.classes(row)) {
+            chosen.push((at, row));
+        }
+    }
+    // Calls that begin in the same tick: the outer one first.
+    chosen.sort_unstable_by_key(|&(at, row)| (at, calls.get(row).depth, row));
+    chosen.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Adds the processes that chosen ones started, directly or not.
+pub fn with_children(db: &Database, wanted: &mut [bool]) {
+    let Some(processes) = db.get("process") else { return };
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::default();
+    for child in 0..wanted.len() {
+        let parent = processes.i64(child as u32, "parent_upid").and_then(|p| usize::try_from(p).ok());
+        if let Some(parent) = parent {
+            children.entry(parent).or_default().push(child);
+        }
+    }
+    let mut queue: Vec<usize> = (0..wanted.len()).filter(|&p| wanted.get(p) == Some(&true)).collect();
+    while let Some(parent) = queue.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            if let Some(slot) = wanted.get_mut(child).filter(|slot| !**slot) {
+                *slot = true;
+                queue.push(child);
+            }
+        }
+    }
+}

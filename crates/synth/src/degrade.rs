@@ -1,0 +1,68 @@
+//! Damage done to a finished trace: buffers that were never written, as on a machine that was too busy.
+
+use crate::rng::Rng;
+use std::fs::{File, rename};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+/// How many buffers there were and how many are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Buffers of the trace before, the header's not counted.
+    pub of: u64,
+    /// Buffers removed.
+    pub buffers: u64,
+}
+
+/// Removes a share (0 to 1) of the buffers of a trace, chosen at random; never the first, which holds the
+/// header, and never the last ones of the rundown (a twentieth), without which nothing has a name. Sequence
+/// numbers keep their gaps.
+///
+/// # Errors
+/// Whatever the file system says, and `InvalidData` when the file is no trace.
+pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "a buffer's size is wrong");
+    let total = count(trace)?;
+    let keep_from = total - total / 20;
+    let part = trace.with_extension("part");
+    let mut from = BufReader::with_capacity(1 << 20, File::open(trace)?);
+    let mut to = BufWriter::with_capacity(1 << 20, File::create(&part)?);
+    let mut rng = Rng::new(seed ^ 0xD40B);
+    let mut dropped = Dropped { of: total.saturating_sub(1), buffers: 0 };
+    let mut buffer = Vec::new();
+    for number in 0..total {
+        buffer.resize(4, 0);
+        from.read_exact(&mut buffer)?;
+        let size = buffer.as_slice().try_into().map(u32::from_le_bytes).map_err(|_| wrong())? as usize;
+        buffer.resize(size, 0);
+        from.read_exact(buffer.get_mut(4..).ok_or_else(wrong)?)?;
+        if number > 0 && number < keep_from && rng.unit() < share {
+            dropped.buffers += 1;
+        } else {
+            to.write_all(&buffer)?;
+        }
+    }
+    to.flush()?;
+    drop((from, to));
+    rename(part, trace)?;
+    Ok(dropped)
+}
+
+/// Number of buffers.
+fn count(trace: &Path) -> io::Result<u64> {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(trace)?);
+    let length = file.get_ref().metadata()?.len();
+    let (mut at, mut count) = (0, 0);
+    while at < length {
+        let mut size = [0; 4];
+        file.read_exact(&mut size)?;
+        let size = u64::from(u32::from_le_bytes(size));
+        if size < 72 || size > 64 << 20 || at + size > length {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("no buffer at {at}")));
+        }
+        at += size;
+        count += 1;
+        file.seek_relative(size as i64 - 4)?;
+    }
+    Ok(count)
+}

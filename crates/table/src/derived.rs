@@ -1,0 +1,145 @@
+//! Columns that are made from columns of the same table: names beside numbers.
+
+use crate::{ColumnSpec, ColumnType, ColumnView, Result, Sym, Table, TableError, TableSpec, arrow_schema};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::ArrowError;
+use std::sync::Arc;
+
+/// How a cell of a derived column is made from a number; null gives null.
+pub enum Make<'f> {
+    /// A text of the table's pool: the column must be [`ColumnType::Text`].
+    Text(Box<dyn Fn(i64) -> Option<Sym> + 'f>),
+    /// A number: the column must be [`ColumnType::I32`].
+    I32(Box<dyn Fn(i64) -> Option<i32> + 'f>),
+    /// A number: the column must be [`ColumnType::I64`].
+    I64(Box<dyn Fn(i64) -> Option<i64> + 'f>),
+}
+
+/// A column that is made from another one.
+pub struct Derived<'f> {
+    /// Column that it is made from; it comes right behind it, or in its place.
+    pub from: usize,
+    /// It takes the place of the column.
+    pub replaces: bool,
+    /// Its declaration.
+    pub spec: ColumnSpec,
+    /// How its cells are made.
+    pub make: Make<'f>,
+}
+
+impl Table {
+    /// The table with more columns. The columns that it had are shared, not copied.
+    ///
+    /// # Errors
+    /// If a declaration's type is not the one that is made, or a text is not of the table's pool.
+    pub fn with_derived(&self, derived: &[Derived<'_>]) -> Result<Table> {
+        let mut columns: Vec<ColumnSpec> = Vec::new();
+        for (index, column) in self.spec().columns.iter().enumerate() {
+            if !derived.iter().any(|d| d.from == index && d.replaces) {
+                columns.push(column.clone());
+            }
+            columns.extend(derived.iter().filter(|d| d.from == index).map(|d| d.spec.clone()));
+        }
+        for d in derived {
+            let made = match d.make {
+                Make::Text(_) => ColumnType::Text,
+                Make::I32(_) => ColumnType::I32,
+                Make::I64(_) => ColumnType::I64,
+            };
+            if d.spec.ty != made {
+                let (table, column) = (self.name().to_owned(), d.spec.name.to_string());
+                let (needed, had) = (made.name(), d.spec.ty.name());
+                return Err(TableError::WrongType { table, column, needed, had });
+            }
+        }
+        let spec = Arc::new(TableSpec { columns: columns.into(), ..self.spec().clone() });
+        let schema = arrow_schema(&spec);
+        let extend = |batch: &RecordBatch| -> std::result::Result<RecordBatch, ArrowError> {
+            let mut arrays: Vec<ArrayRef> = Vec::new();
+            for (index, array) in batch.columns().iter().enumerate() {
+                if !derived.iter().any(|d| d.from == index && d.replaces) {
+                    arrays.push(Arc::clone(array));
+                }
+                for d in derived.iter().filter(|d| d.from == index) {
+                    arrays.push(self.made(d, &ColumnView::of(array), batch.num_rows())?);
+                }
+            }
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
+        };
+        let batches = self.batches().iter().map(extend).collect::<std::result::Result<Vec<_>, _>>();
+        match batches {
+            Ok(batches) => Ok(Table::new(spec, schema.clone(), batches, self.texts().clone())),
+            Err(source) => Err(TableError::Arrow { table: self.name().to_owned(), source }),
+        }
+    }
+
+    fn made(
+        &self,
+        derived: &Derived<'_>,
+        from: &ColumnView<'_>,
+        rows: usize,
+    ) -> std::result::Result<ArrayRef, ArrowError> {
+        let numbers = (0..rows).map(|row| from.i64(row));
+        Ok(match &derived.make {
+            Make::Text(text) => {
+                let keys: Int32Array = numbers.map(|n| i32::try_from(text(n?)?.0).ok()).collect();
+                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, self.texts().array())?)
+            }
+            Make::I32(number) => Arc::new(numbers.map(|n| number(n?)).collect::<Int32Array>()),
+            Make::I64(number) => Arc::new(numbers.map(|n| number(n?)).collect::<Int64Array>()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_table::example;
+
+    #[test]
+    fn columns_come_behind_or_in_place() {
+        let table = example();
+        let cpu = table.spec().column_index("cpu").unwrap();
+        let column = table.spec().columns[cpu].clone();
+        let ts = table.spec().column_index("ts_ns").unwrap();
+        let derived = [
+            Derived {
+                from: cpu,
+                replaces: false,
+                spec: ColumnSpec { name: "next_cpu".into(), nullable: true, ..column.clone() },
+                make: Make::I32(Box::new(|n| (n != 2).then_some(n as i32 + 1))),
+            },
+            Derived {
+                from: cpu,
+                replaces: false,
+                spec: ColumnSpec { name: "text".into(), ty: ColumnType::Text, nullable: true, ..column },
+                make: Make::Text(Box::new(|_| Some(Sym::EMPTY))),
+            },
+            Derived {
+                from: ts,
+                replaces: true,
+                spec: table.spec().columns[ts].clone(),
+                make: Make::I64(Box::new(|n| Some(n + 7))),
+            },
+        ];
+        let more = table.with_derived(&derived).unwrap();
+        assert_eq!(more.spec().columns.len(), table.spec().columns.len() + 2);
+        assert_eq!(more.spec().column_index("next_cpu"), Some(cpu + 1));
+        for row in 0..table.rows() as u32 {
+            let was = table.i64(row, "cpu").unwrap();
+            assert_eq!(more.i64(row, "next_cpu"), (was != 2).then_some(was + 1));
+            assert_eq!(more.text(row, "text"), Some(""));
+            assert_eq!(more.i64(row, "ts_ns"), table.i64(row, "ts_ns").map(|n| n + 7));
+        }
+    }
+
+    #[test]
+    fn the_declared_type_must_be_the_made_one() {
+        let table = example();
+        let spec = table.spec().columns[0].clone();
+        let derived = [Derived { from: 0, replaces: false, spec, make: Make::I32(Box::new(|_| None)) }];
+        assert!(table.with_derived(&derived).is_err());
+    }
+}
