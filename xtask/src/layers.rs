@@ -21,7 +21,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace", &["etl", "decode", "symbols", "table", "knowledge"]),
     (
         "etwhy",
-        &["etl", "input", "decode", "table", "export", "symbols", "knowledge", "trace", "query", "record", "synth"],
+        &[
+            "etl",
+            "input",
+            "decode",
+            "table",
+            "export",
+            "symbols",
+            "knowledge",
+            "trace",
+            "query",
+            "record",
+            "synth",
+        ],
     ),
 ];
 

@@ -53,7 +53,15 @@ fn verdicts_say_the_truth() {
         // The stories small: rates, shares and averages are those of the whole.
         let scale = if scenario.parent().unwrap().ends_with("tables") { "1" } else { "0.02" };
         let trace = folder.path().join(format!("{name}.etl"));
-        run(&["synth", scenario.to_str().unwrap(), "-o", trace.to_str().unwrap(), "--scale", scale, "--quiet"]);
+        run(&[
+            "synth",
+            scenario.to_str().unwrap(),
+            "-o",
+            trace.to_str().unwrap(),
+            "--scale",
+            scale,
+            "--quiet",
+        ]);
         let truth = std::fs::read(folder.path().join(format!("{name}.truth.json"))).unwrap();
         let truth: Value = serde_json::from_slice(&truth).unwrap();
         let verdict = run(&["why", trace.to_str().unwrap(), "--json", "--top", "100000"]);

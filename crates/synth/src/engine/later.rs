@@ -1,8 +1,8 @@
 //! What is to happen at a moment that only became known while the scenario ran: ends of short runs and of
 //! interrupts, returns of blocked calls.
 
-use super::cpus::{Running, Switch};
 use super::Engine;
+use super::cpus::{Running, Switch};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io;
@@ -121,7 +121,11 @@ impl Engine<'_> {
     /// A running thread waits from a moment on, for `wait` nanoseconds; then it is readied by `by` (a timer's
     /// DPC when nobody is named), gets a processor `ready` nanoseconds later and goes on with `then`, which
     /// is told the processor.
-    pub(crate) fn block(&mut self, pause: Pause, then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>) {
+    pub(crate) fn block(
+        &mut self,
+        pause: Pause,
+        then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>,
+    ) {
         self.agenda.blocked.insert(pause.thread);
         let Pause { cpu, thread, from, wait, .. } = pause;
         self.at(

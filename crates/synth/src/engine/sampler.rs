@@ -251,9 +251,10 @@ impl Sampler {
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
                 if !engine.alive(thread, ns)
                     || engine.switches && engine.is_blocked(thread)
-                    || engine.cpus.where_runs(thread).is_some_and(|c| {
-                        engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none()
-                    })
+                    || engine
+                        .cpus
+                        .where_runs(thread)
+                        .is_some_and(|c| engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none())
                 {
                     continue;
                 }

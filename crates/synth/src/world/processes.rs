@@ -156,7 +156,9 @@ impl Processes {
             // Of many copies each lives as long as written, whatever the scale.
             let end = match (life, p.start, p.end) {
                 (Some(life), start, _) => Some(start.map_or(0, when) + life),
-                (None, Some(start), Some(end)) if p.count.is_some() => Some(when(start) + (end.0 * 1e9) as i64 - (start.0 * 1e9) as i64),
+                (None, Some(start), Some(end)) if p.count.is_some() => {
+                    Some(when(start) + (end.0 * 1e9) as i64 - (start.0 * 1e9) as i64)
+                }
                 (None, _, end) => end.map(when),
             };
             let at = self.list.len();
@@ -166,7 +168,9 @@ impl Processes {
                 (None, n) if n > 0 && p.reuse_ids => self.list.last().map_or(0, |q| q.pid),
                 (None, _) => self.free_pid(),
             };
-            if p.pid.is_some() && self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none()) {
+            if p.pid.is_some()
+                && self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none())
+            {
                 return Err(format!("pid {pid} is taken already"));
             }
             let narrow = bits == 32;
