@@ -14,6 +14,7 @@ etwhy_etl::define_anomalies! {
     SYMBOLS_MISMATCHED "symbols_mismatched" Warning Symbols "Symbol files found under an image's name but of another build: not used.";
     SYMBOLS_UNREADABLE "symbols_unreadable" Warning Symbols "Symbol files that could not be read.";
     SWITCHES_MISSED "context_switches_missed" DataLoss Analysis "Context switches whose old thread is not the one that was switched in before on that processor: switches in between are missing, and the run of the thread before has no known end.";
+    PROCESSORS_UNKNOWN "processors_unknown" DataLoss Recording "Context switches, DPCs and ISRs of a session without buffers per processor: on which processor they happened is not recorded, so nothing is attributed by processor.";
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";
     WAITS_ACROSS_LOSS "waits_across_loss" DataLoss Analysis "Waits during which buffers may be missing: the thread may have run in between, and so their length is left open.";
     LOST_IN_BAND "lost_events_reported" DataLoss Recording "Reports of a real-time session that events, buffers or files were lost at this point.";

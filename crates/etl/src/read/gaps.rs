@@ -2,7 +2,9 @@
 
 use super::file::EtlFile;
 use super::index::BufferEntry;
-use crate::abi::buffer::{FLAG_BUFFER_LOST, FLAG_EVENTS_LOST, TYPE_HEADER};
+use super::tokens::Tokenizer;
+use crate::Ledger;
+use crate::abi::buffer::{FLAG_BUFFER_LOST, FLAG_EVENTS_LOST, LEN, TYPE_HEADER};
 use std::collections::BTreeMap;
 
 /// A stretch of a processor in which records may be missing.
@@ -10,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Gap {
     /// System-wide processor index.
     pub cpu: u16,
-    /// First timestamp of the buffer before, in ticks; `i64::MIN` if there is none.
+    /// Last timestamp of the buffer before, in ticks; `i64::MIN` if there is none.
     pub from_ticks: i64,
     /// First timestamp of the buffer behind, in ticks; `i64::MAX` if there is none.
     pub to_ticks: i64,
@@ -57,17 +59,41 @@ impl EtlFile {
                     None => between(i64::MIN, buffer.sequence),
                 };
                 if lost {
-                    let from_ticks = before.and_then(|b| b.first_ticks).unwrap_or(i64::MIN);
+                    let from_ticks = before.map_or(i64::MIN, |b| self.last_ticks(b).min(first));
                     gaps.push(Gap { cpu: buffer.cpu, from_ticks, to_ticks: first });
                 }
             }
             for buffer in last.into_values() {
                 let lost = between(buffer.sequence, i64::MAX) || buffer.flags & FLAG_EVENTS_LOST != 0;
-                if let Some(from_ticks) = buffer.first_ticks.filter(|_| lost) {
+                if lost {
+                    let from_ticks = self.last_ticks(buffer);
                     gaps.push(Gap { cpu: buffer.cpu, from_ticks, to_ticks: i64::MAX });
                 }
             }
         }
         gaps
+    }
+
+    /// Timestamp of the last record of a buffer; of one that lost records while it was filled, of the first.
+    fn last_ticks(&self, entry: &BufferEntry) -> i64 {
+        let mut last = entry.first_ticks.unwrap_or(i64::MIN);
+        if entry.flags & FLAG_EVENTS_LOST != 0 {
+            return last;
+        }
+        let (mut owned, mut packed) = (Vec::new(), Vec::new());
+        let bytes = match self.mapped_buffer(entry) {
+            Some(bytes) => bytes,
+            None => {
+                // What is wrong with the buffer is counted when its records are read.
+                self.load_buffer(entry, &mut owned, &mut packed, &mut Ledger::new());
+                owned.as_slice()
+            }
+        };
+        let mut tokens = Vec::new();
+        Tokenizer::new(LEN).block(bytes, usize::MAX, &mut tokens);
+        for token in &tokens {
+            last = last.max(token.key);
+        }
+        last
     }
 }

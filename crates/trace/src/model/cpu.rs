@@ -7,8 +7,9 @@
 //! DPCs and ISRs are logged when they end, an inner one therefore before the one that it interrupted. What ends
 //! takes back all that began after it did: those lay inside.
 
-use crate::anomalies::{PAYLOAD_TOO_SHORT, RUNNING_FORGOTTEN, SWITCHES_MISSED};
+use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::{Context, Event, Select, What};
+use etwhy_etl::abi::logfile::MODE_NO_PER_PROCESSOR_BUFFERING;
 use etwhy_etl::read::{EtlFile, Timeline};
 use std::collections::BTreeMap;
 
@@ -88,6 +89,8 @@ pub struct Cpus {
     list: Vec<Cpu>,
     /// Stretches of time in which some processor lacks records: sorted, without overlap.
     gaps: Vec<(i64, i64)>,
+    /// Files whose buffers are shared by all processors: their records do not say on which one they were made.
+    mixed: Vec<bool>,
     /// Context switches were seen.
     pub switches: bool,
 }
@@ -102,6 +105,8 @@ impl Cpus {
         let mut all: Vec<(i64, i64)> = Vec::new();
         for (number, file) in files.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let modes = file.segments().iter().map(|s| s.header.log_file_mode);
+            self.mixed.push(modes.fold(0, |all, mode| all | mode) & MODE_NO_PER_PROCESSOR_BUFFERING != 0);
             let ns = |ticks: i64| match ticks {
                 i64::MIN | i64::MAX => ticks,
                 ticks => timeline.ticks_to_ns(number, ticks),
@@ -188,6 +193,10 @@ impl Cpus {
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let number = event.record.cpu;
     let ns = event.ns;
+    let mixed = cx.model.cpus.mixed.get(usize::from(event.record.file)) == Some(&true);
+    if mixed {
+        cx.ledger.count(&PROCESSORS_UNKNOWN, 1);
+    }
     if event.tag == CSWITCH {
         let (Some(new), Some(old)) = (event.u64(0), event.u64(1)) else {
             cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
@@ -207,7 +216,8 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         cpu.replaced = cpu.running.filter(|_| !missed);
         // A DPC that spans a switch does not exist; what has ended lies before it.
         cpu.settle();
-        cpu.running = Some(Running { tid: new, utid, since_ns: ns, interrupted_ns: cpu.settled_ns });
+        cpu.running =
+            (!mixed).then_some(Running { tid: new, utid, since_ns: ns, interrupted_ns: cpu.settled_ns });
         cx.ledger.count(&RUNNING_FORGOTTEN, forgot);
         cx.ledger.count(&SWITCHES_MISSED, u64::from(missed));
         return;
@@ -220,6 +230,9 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let span = cx.timeline.span_ns(event.record.file, ticks).max(0);
     let start_ns = ns.saturating_sub(span);
     if let Some(cpu) = cx.model.cpus.cpu(number) {
+        if mixed {
+            cpu.settle();
+        }
         cpu.end_interrupt(start_ns, ns, event.tag == THREADED_DPC);
     }
 }

@@ -159,25 +159,27 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         came.ready =
             came.ready.filter(|r| came.out.is_none_or(|out| r.ns >= out.ns.saturating_sub(ON_ITS_WAY_NS)));
     }
+    let since = came.out.map(|out| out.ns).or(came.ready.map(|ready| ready.ns));
+    if since.is_some_and(|since| cx.model.cpus.doubtful(since, ns)) {
+        // It may have run and waited again in between.
+        cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
+        came = State::default();
+    }
     if let Some(out) = came.out {
-        if cx.model.cpus.doubtful(out.ns, ns) {
-            cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
-        } else {
-            switch.prev = Some(out);
-            switch.since_last_ns = Some(ns.saturating_sub(out.ns));
-            if out.state != WAITING {
-                (switch.wait_ns, switch.ready_ns) = (Some(0), switch.since_last_ns);
-            } else if let Some(ready) = came.ready {
-                let at = ready.ns.max(out.ns);
-                switch.wait_ns = Some(at.saturating_sub(out.ns));
-                switch.ready_ns = Some(ns.saturating_sub(at));
-            }
+        switch.prev = Some(out);
+        switch.since_last_ns = Some(ns.saturating_sub(out.ns));
+        if out.state != WAITING {
+            (switch.wait_ns, switch.ready_ns) = (Some(0), switch.since_last_ns);
+        } else if let Some(ready) = came.ready {
+            let at = ready.ns.max(out.ns);
+            switch.wait_ns = Some(at.saturating_sub(out.ns));
+            switch.ready_ns = Some(ns.saturating_sub(at));
         }
     }
     // Readied threads whose wait began before the trace have been ready for a known time all the same.
     if let Some(ready) = came.ready {
         switch.ready = Some(ready);
-        if came.out.is_none() && !cx.model.cpus.doubtful(ready.ns, ns) {
+        if came.out.is_none() {
             switch.ready_ns = Some(ns.saturating_sub(ready.ns));
         }
     }
