@@ -28,7 +28,10 @@ fn a_profile_goes_to_standard_output_or_a_file() {
 #[test]
 fn options_reach_the_recording() {
     let lines = text(&record(&["--print", "dpc", "--format", "xperf", "--large=192", "--when-taken"]).stdout);
-    assert!(lines.contains("-MaxBuffers 1536") && lines.contains("\"Circular Kernel Context Logger\""), "{lines}");
+    assert!(
+        lines.contains("-MaxBuffers 1536") && lines.contains("\"Circular Kernel Context Logger\""),
+        "{lines}"
+    );
     let xml = text(&record(&["--print", "dpc", "--large", "--when-taken=system"]).stdout);
     assert!(xml.contains("<Buffers Value=\"1024\"/>") && xml.contains("Name=\"etwhy kernel\""), "{xml}");
 }
