@@ -16,11 +16,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),
     ("query", &["table"]),
+    ("record", &["etl", "table"]),
     ("synth", &["etl", "decode"]),
     ("trace", &["etl", "decode", "symbols", "table", "knowledge"]),
     (
         "etwhy",
-        &["etl", "input", "decode", "table", "export", "symbols", "knowledge", "trace", "query", "synth"],
+        &[
+            "etl",
+            "input",
+            "decode",
+            "table",
+            "export",
+            "symbols",
+            "knowledge",
+            "trace",
+            "query",
+            "record",
+            "synth",
+        ],
     ),
 ];
 

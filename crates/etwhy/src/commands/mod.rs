@@ -3,6 +3,7 @@
 mod dump;
 mod info;
 mod path;
+mod record;
 mod strace;
 mod synth;
 mod why;
@@ -10,5 +11,12 @@ mod why;
 use crate::command::Command;
 
 /// All commands, by file name.
-pub static ALL: &[&Command] =
-    &[&dump::COMMAND, &info::COMMAND, &path::COMMAND, &strace::COMMAND, &synth::COMMAND, &why::COMMAND];
+pub static ALL: &[&Command] = &[
+    &dump::COMMAND,
+    &info::COMMAND,
+    &path::COMMAND,
+    &record::COMMAND,
+    &strace::COMMAND,
+    &synth::COMMAND,
+    &why::COMMAND,
+];

@@ -11,78 +11,72 @@ struct Question {
     kernel: &'static [&'static str],
     /// Providers that answer it too.
     providers: &'static [&'static str],
-    /// Recordings that hold these events.
-    record: &'static str,
+    /// The table that would hold the answer.
+    table: &'static str,
 }
 
-/// Questions in the order of how often they are asked. Recording commands: Microsoft's documentation of `wpr`
-/// (built-in profiles) and `xperf` (kernel flags).
+/// Questions in the order of how often they are asked.
 const QUESTIONS: &[Question] = &[
     Question {
         question: "which code used the CPU",
         kernel: &["SampledProfile"],
         providers: &[],
-        record: "wpr -start CPU  or  xperf -on PROC_THREAD+LOADER+PROFILE -stackwalk Profile",
+        table: "sample",
     },
     Question {
         question: "who called that code (stacks)",
         kernel: &["Stack", "StackKeyKernel", "StackKeyUser"],
         providers: &[],
-        record: "wpr -start CPU  or  xperf -on ... -stackwalk Profile+CSwitch+ReadyThread",
+        table: "stack",
     },
     Question {
         question: "what threads waited for, and who woke them",
         kernel: &["CSwitch"],
         providers: &[],
-        record: "wpr -start CPU  or  xperf -on ...+CSWITCH+DISPATCHER -stackwalk CSwitch+ReadyThread",
+        table: "cswitch",
     },
     Question {
         question: "how long drivers held a processor in DPCs and interrupts",
         kernel: &["DPC", "ThreadedDPC", "TimerDPC", "ISR", "ISR-MSI"],
         providers: &[],
-        record: "wpr -start CPU  or  xperf -on ...+DPC+INTERRUPT",
+        table: "dpc",
     },
     Question {
         question: "which system calls were made and how long they took",
         kernel: &["SysClEnter"],
         providers: &[],
-        record: "xperf -on ...+SYSCALL -stackwalk SyscallEnter",
+        table: "syscall",
     },
     Question {
         question: "what the disks did",
         kernel: &["Read", "Write", "ReadInit", "WriteInit"],
         providers: &["Microsoft-Windows-Kernel-Disk"],
-        record: "wpr -start DiskIO  or  xperf -on ...+DISK_IO+DISK_IO_INIT",
+        table: "disk_io",
     },
     Question {
         question: "which files were opened, read and written, and what filter drivers cost",
         kernel: &["Create", "OperationEnd", "PreOpCompletion"],
         providers: &["Microsoft-Windows-Kernel-File"],
-        record: "wpr -start FileIO -start Minifilter  or  xperf -on ...+FILE_IO+FILE_IO_INIT+FILENAME+FLT_IO",
+        table: "file_io",
     },
     Question {
         question: "which registry keys were read and by whom",
         kernel: &["QueryValue", "KCBCreate", "KCBRundownEnd"],
         providers: &["Microsoft-Windows-Kernel-Registry"],
-        record: "wpr -start Registry  or  xperf -on ...+REGISTRY",
+        table: "registry",
     },
     Question {
         question: "who allocated memory",
         kernel: &["VirtualAlloc", "DemandZeroFault"],
         providers: &[],
-        record: "wpr -start VirtualAllocation  or  xperf -on ...+VIRT_ALLOC+ALL_FAULTS",
+        table: "virtual_alloc",
     },
-    Question {
-        question: "which handles leak",
-        kernel: &["CreateHandle"],
-        providers: &[],
-        record: "wpr -start Handle  or  xperf -on ...+OB_HANDLE",
-    },
+    Question { question: "which handles leak", kernel: &["CreateHandle"], providers: &[], table: "handle" },
     Question {
         question: "when windows did not react",
         kernel: &[],
         providers: &["Microsoft-Windows-Win32k"],
-        record: "wpr -start DesktopComposition, or provider Microsoft-Windows-Win32k with keyword 0x42000",
+        table: "ui_delay",
     },
 ];
 
@@ -93,8 +87,14 @@ pub struct Missing {
     pub question: &'static str,
     /// Why not.
     pub because: String,
-    /// The recording that would tell.
-    pub record: &'static str,
+    /// The command that prints the recording that would tell.
+    pub record: String,
+}
+
+/// The command that prints the recording that fills a table.
+pub fn recording_for(table: &str) -> String {
+    let profile = etwhy_record::profile_of_table(table).map_or("all", |profile| profile.name);
+    format!("etwhy record --print {profile}")
 }
 
 /// Group (task) names of the kernel, so that `Read` of another provider is not taken for a disk's.
@@ -127,7 +127,22 @@ pub fn missing(db: &Database) -> Vec<Missing> {
                 (None, Some(provider)) => format!("provider {provider} was not recorded"),
                 (None, None) => String::new(),
             },
-            record: q.record,
+            record: recording_for(q.table),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_names_a_profile_of_its_own() {
+        for question in QUESTIONS {
+            let profile = etwhy_record::profile_of_table(question.table);
+            assert!(profile.is_some(), "{}", question.table);
+        }
+        assert_eq!(recording_for("cswitch"), "etwhy record --print cpu");
+        assert_eq!(recording_for("minifilter"), "etwhy record --print file");
+    }
 }

@@ -1,0 +1,18 @@
+//! Recording profiles: which events answer what, written for `wpr`, `xperf` and `logman`.
+//!
+//! A profile (`profiles/*.toml`) names kernel keywords, stacks and providers, and the tables that they fill. Profiles
+//! combine to a [`Recording`], which [`Format`]s write out. Nothing here starts a recording.
+#![forbid(unsafe_code)]
+
+mod formats;
+mod profile;
+mod recording;
+mod vocabulary;
+
+pub use formats::{Format, formats};
+pub use profile::{Cost, Profile, Provider, profile, profile_of_table, profiles};
+pub use recording::{Buffers, RecordError, Recording, Session, Size};
+pub use vocabulary::{
+    Keyword, MASKS, Stack, keyword, keyword_of_flag, keywords, keywords_of, masks_of, stack, stack_of_flag,
+    stacks,
+};

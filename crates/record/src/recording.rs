@@ -1,0 +1,275 @@
+//! A recording: profiles put together, with the session and the buffers to use.
+
+use crate::profile::{Profile, Provider, profile, profiles};
+use crate::vocabulary::{self, Keyword, Stack};
+
+/// Name of the user session, and of the file that the recording is merged into.
+const NAME: &str = "etwhy";
+/// Logical processors that need no larger buffers.
+const USUAL_PROCESSORS: u32 = 64;
+
+/// Profiles that cannot be combined.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A name that no profile has.
+    #[error("no profile is called `{0}`; there are {1}")]
+    NoSuchProfile(String, String),
+    /// No name at all.
+    #[error("name a profile; there are {0}")]
+    NoProfile(String),
+    /// What the user asks for and the recorder cannot.
+    #[error("{0}")]
+    Cannot(String),
+}
+
+/// The kernel session that takes the kernel's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Session {
+    /// `NT Kernel Logger`: there is one, and any administrator can take it over.
+    #[default]
+    NtKernelLogger,
+    /// `Circular Kernel Context Logger`: the second reserved kernel session, for when the first is taken.
+    Circular,
+    /// A session of its own with `EVENT_TRACE_SYSTEM_LOGGER_MODE`: up to eight kernel sessions at once, the two reserved
+    /// ones included (Windows 8 and later).
+    System,
+}
+
+impl Session {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Session::NtKernelLogger => "NT Kernel Logger",
+            Session::Circular => "Circular Kernel Context Logger",
+            Session::System => "etwhy kernel",
+        }
+    }
+}
+
+/// The machine that is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Size {
+    /// Up to 64 logical processors.
+    #[default]
+    Usual,
+    /// More than that.
+    Large {
+        /// Logical processors.
+        processors: u32,
+    },
+}
+
+/// Buffers of one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Size of one buffer in KiB.
+    pub size_kib: u32,
+    /// Buffers that are there from the start.
+    pub min: u32,
+    /// Buffers that there may be.
+    pub max: u32,
+}
+
+impl Size {
+    /// Logical processors that buffers are counted for.
+    pub fn processors(self) -> u32 {
+        match self {
+            Size::Usual => USUAL_PROCESSORS,
+            // The bound is beyond any machine; it keeps the numbers of buffers sane.
+            Size::Large { processors } => processors.clamp(1, 4096),
+        }
+    }
+
+    /// Buffers of the kernel session.
+    ///
+    /// An event goes into the buffer of its processor, so that every processor holds one that it fills and, while that
+    /// one is written, needs another: two per processor are the least (`EVENT_TRACE_PROPERTIES`, `MinimumBuffers`).
+    /// Four from the start and eight at most leave room for disks that pause. 1 MiB is the largest buffer before
+    /// Windows 8, the size that Microsoft's own profiles use, and large enough that a processor that writes 20 MB/s
+    /// fills one in 50 ms.
+    pub fn kernel_buffers(self) -> Buffers {
+        let processors = self.processors();
+        Buffers { size_kib: 1024, min: (processors * 4).max(256), max: (processors * 8).max(512) }
+    }
+
+    /// Buffers of the user session: the same rule, but few providers write much.
+    pub fn user_buffers(self) -> Buffers {
+        let processors = self.processors();
+        Buffers { size_kib: 1024, min: processors.max(64), max: (processors * 2).max(128) }
+    }
+
+    /// The numbers explained, one sentence a line; nothing for usual machines.
+    pub fn explained(self) -> Vec<String> {
+        let Size::Large { .. } = self else { return Vec::new() };
+        let (processors, buffers) = (self.processors(), self.kernel_buffers());
+        vec![
+            format!(
+                "{processors} processors: {} to {} buffers of {} KiB, 4 to 8 per processor, {} to {} MiB of memory that \
+                 is not paged.",
+                buffers.min,
+                buffers.max,
+                buffers.size_kib,
+                buffers.min * buffers.size_kib / 1024,
+                buffers.max * buffers.size_kib / 1024
+            ),
+            "Each processor fills a buffer of its own while others are written; with fewer than 2 per processor events \
+             are lost."
+                .to_owned(),
+            "Record to a disk that is not measured, from a processor node that does not take the interrupts."
+                .to_owned(),
+        ]
+    }
+}
+
+/// Profiles put together.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Names of the profiles that were asked for.
+    pub names: Vec<&'static str>,
+    /// All profiles that take part, the base included.
+    pub profiles: Vec<&'static Profile>,
+    /// Kernel keywords, in the order of the schema.
+    pub keywords: Vec<&'static Keyword>,
+    /// Kernel events with stacks, in the order of the schema.
+    pub stacks: Vec<&'static Stack>,
+    /// Providers, each once.
+    pub providers: Vec<Provider>,
+    /// The kernel session.
+    pub session: Session,
+    /// The machine.
+    pub size: Size,
+}
+
+impl Recording {
+    /// The recording of the named profiles.
+    ///
+    /// # Errors
+    /// A name that no profile has, or none.
+    pub fn of(names: &[&str], session: Session, size: Size) -> Result<Recording, RecordError> {
+        let all = || profiles().iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+        let mut asked: Vec<&'static Profile> = Vec::new();
+        for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+            let profile = profile(name).ok_or_else(|| RecordError::NoSuchProfile(name.to_owned(), all()))?;
+            if !asked.contains(&profile) {
+                asked.push(profile);
+            }
+        }
+        if asked.is_empty() {
+            return Err(RecordError::NoProfile(all()));
+        }
+        let mut parts: Vec<&'static Profile> = Vec::new();
+        let inner = asked.iter().flat_map(|p| p.includes.iter().filter_map(|name| profile(name)));
+        for part in profile("base").into_iter().chain(asked.iter().copied()).chain(inner) {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        let wants = |list: fn(&Profile) -> &[String], name: &str| {
+            parts.iter().any(|p| list(p).iter().any(|n| n == name))
+        };
+        let mut providers: Vec<Provider> = Vec::new();
+        for provider in parts.iter().flat_map(|p| &p.providers) {
+            if providers.iter().all(|other| other.guid != provider.guid) {
+                providers.push(provider.clone());
+            }
+        }
+        Ok(Recording {
+            names: asked.iter().map(|p| p.name).collect(),
+            keywords: vocabulary::keywords().iter().filter(|k| wants(|p| &p.keywords, k.wpr)).collect(),
+            stacks: vocabulary::stacks().iter().filter(|s| wants(|p| &p.stacks, s.wpr)).collect(),
+            profiles: parts,
+            providers,
+            session,
+            size,
+        })
+    }
+
+    /// Name of the combination: `cpu-registry`.
+    pub fn name(&self) -> String {
+        self.names.join("-")
+    }
+
+    /// Name of the user session and of the files.
+    pub fn user_session(&self) -> &'static str {
+        NAME
+    }
+
+    /// Name that its `.wprp` file is best given.
+    pub fn file_name(&self) -> String {
+        format!("{NAME}-{}.wprp", self.name())
+    }
+
+    /// What it makes visible.
+    pub fn shows(&self) -> String {
+        self.names.iter().filter_map(|n| profile(n)).map(|p| p.shows.as_str()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// What the user should know.
+    pub fn notes(&self) -> Vec<&str> {
+        self.profiles.iter().flat_map(|p| p.notes.iter().map(String::as_str)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_hold_each_part_once() {
+        let both = Recording::of(&["cpu", "registry", " cpu"], Session::default(), Size::default()).unwrap();
+        assert_eq!(both.name(), "cpu-registry");
+        assert_eq!(both.file_name(), "etwhy-cpu-registry.wprp");
+        let names: Vec<&str> = both.keywords.iter().map(|k| k.wpr).collect();
+        assert_eq!(
+            names,
+            [
+                "CpuConfig",
+                "CSwitch",
+                "DPC",
+                "Interrupt",
+                "Loader",
+                "ProcessThread",
+                "ReadyThread",
+                "Registry",
+                "RegistryHive",
+                "SampledProfile"
+            ]
+        );
+        assert!(both.stacks.iter().any(|s| s.wpr == "RegistryQueryValue"));
+        assert!(both.providers.is_empty());
+    }
+
+    #[test]
+    fn everything_is_the_sum_of_its_parts() {
+        let all = Recording::of(&["all"], Session::default(), Size::default()).unwrap();
+        for p in profiles() {
+            assert!(p.keywords.iter().all(|k| all.keywords.iter().any(|a| a.wpr == k)), "{}", p.name);
+            assert!(p.stacks.iter().all(|k| all.stacks.iter().any(|a| a.wpr == k)), "{}", p.name);
+            for provider in &p.providers {
+                // Two profiles that ask for one provider in two ways would need to be merged.
+                assert!(all.providers.contains(provider), "{}: {}", p.name, provider.name);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_names_are_told_with_what_there_is() {
+        let error = Recording::of(&["cpus"], Session::default(), Size::default()).unwrap_err().to_string();
+        assert!(error.contains("`cpus`") && error.contains("cpu, dpc, syscall"), "{error}");
+        assert!(Recording::of(&[" "], Session::default(), Size::default()).is_err());
+    }
+
+    #[test]
+    fn buffers_grow_with_the_processors() {
+        assert_eq!(Size::Usual.kernel_buffers(), Buffers { size_kib: 1024, min: 256, max: 512 });
+        let large = Size::Large { processors: 256 };
+        assert_eq!(large.kernel_buffers(), Buffers { size_kib: 1024, min: 1024, max: 2048 });
+        assert_eq!(large.user_buffers(), Buffers { size_kib: 1024, min: 256, max: 512 });
+        assert!(large.explained()[0].contains("1024 to 2048 MiB"));
+        assert!(Size::Usual.explained().is_empty());
+        for processors in [0, 1, 65, 4096, u32::MAX] {
+            let buffers = Size::Large { processors }.kernel_buffers();
+            assert!(buffers.min >= 2 * Size::Large { processors }.processors() && buffers.min <= buffers.max);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What recorders call the kernel's events: keywords and stacks of `.wprp` files, flags of `xperf`, bits of the group
+//! masks.
+
+use std::sync::LazyLock;
+
+/// Number of a kernel session's group masks (`PERFINFO_GROUPMASK`, phnt's ntwmi.h).
+pub const MASKS: usize = 8;
+
+/// A kernel keyword: a set of kernel events that can be switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyword {
+    /// Name in a `.wprp` file, e.g. `ReadyThread`.
+    pub wpr: &'static str,
+    /// Kernel flag of `xperf`, e.g. `DISPATCHER`; none if it has none.
+    pub xperf: Option<&'static str>,
+    /// Group mask and its bits; none if no public header tells them. Mask 0 is the documented flag word.
+    pub bits: Option<(usize, u32)>,
+}
+
+impl Keyword {
+    /// Its bits in the flag word that `logman` and `StartTrace` take (`EVENT_TRACE_FLAG_*`); none if it has none there.
+    pub fn flag_word(&self) -> Option<u32> {
+        self.bits.filter(|(mask, _)| *mask == 0).map(|(_, bits)| bits)
+    }
+}
+
+/// A kernel event whose call stack can be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Name in a `.wprp` file, e.g. `SystemCallEnter`.
+    pub wpr: &'static str,
+    /// Flag of `xperf -stackwalk`, e.g. `SyscallEnter`; none if it has none.
+    pub xperf: Option<&'static str>,
+}
+
+static KEYWORDS: LazyLock<Vec<Keyword>> =
+    LazyLock::new(|| rows(include_str!("../data/keywords.txt")).filter_map(keyword_of_row).collect());
+static STACKS: LazyLock<Vec<Stack>> =
+    LazyLock::new(|| rows(include_str!("../data/stacks.txt")).filter_map(stack_of_row).collect());
+
+fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    text.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+}
+
+fn known(cell: &'static str) -> Option<&'static str> {
+    (cell != "-").then_some(cell)
+}
+
+fn keyword_of_row(row: Vec<&'static str>) -> Option<Keyword> {
+    let [wpr, xperf, mask, bits] = row.as_slice() else { return None };
+    let bits = known(mask)
+        .zip(known(bits))
+        .and_then(|(mask, bits)| Some((mask.parse().ok()?, u32::from_str_radix(bits, 16).ok()?)));
+    Some(Keyword { wpr, xperf: known(xperf), bits })
+}
+
+fn stack_of_row(row: Vec<&'static str>) -> Option<Stack> {
+    let [wpr, xperf] = row.as_slice() else { return None };
+    Some(Stack { wpr, xperf: known(xperf) })
+}
+
+/// All keywords, in the order of the published schema.
+pub fn keywords() -> &'static [Keyword] {
+    &KEYWORDS
+}
+
+/// All stacks, in the order of the published schema.
+pub fn stacks() -> &'static [Stack] {
+    &STACKS
+}
+
+/// The keyword of that name in a `.wprp` file.
+pub fn keyword(wpr: &str) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|k| k.wpr == wpr)
+}
+
+/// The keyword of that kernel flag of `xperf`; letter case does not matter.
+pub fn keyword_of_flag(xperf: &str) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|k| k.xperf.is_some_and(|flag| flag.eq_ignore_ascii_case(xperf)))
+}
+
+/// The stack of that name in a `.wprp` file.
+pub fn stack(wpr: &str) -> Option<&'static Stack> {
+    STACKS.iter().find(|s| s.wpr == wpr)
+}
+
+/// The stack of that flag of `xperf -stackwalk`; letter case does not matter.
+pub fn stack_of_flag(xperf: &str) -> Option<&'static Stack> {
+    STACKS.iter().find(|s| s.xperf.is_some_and(|flag| flag.eq_ignore_ascii_case(xperf)))
+}
+
+/// The group masks that switch these keywords on.
+pub fn masks_of<'a>(keywords: impl IntoIterator<Item = &'a Keyword>) -> [u32; MASKS] {
+    let mut masks = [0; MASKS];
+    for (mask, bits) in keywords.into_iter().filter_map(|k| k.bits) {
+        if let Some(mask) = masks.get_mut(mask) {
+            *mask |= bits;
+        }
+    }
+    masks
+}
+
+/// The keywords that these group masks switch on, in the order of the schema.
+pub fn keywords_of(masks: &[u32]) -> Vec<&'static Keyword> {
+    let on = |(mask, bits): (usize, u32)| masks.get(mask).is_some_and(|m| m & bits == bits);
+    KEYWORDS.iter().filter(|k| k.bits.is_some_and(on)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_is_read_and_no_name_or_bit_stands_twice() {
+        let count = |text: &'static str| rows(text).count();
+        assert_eq!(keywords().len(), count(include_str!("../data/keywords.txt")));
+        assert_eq!(stacks().len(), count(include_str!("../data/stacks.txt")));
+        let distinct = |names: Vec<&'static str>| names.len() == names.iter().collect::<BTreeSet<_>>().len();
+        assert!(distinct(keywords().iter().map(|k| k.wpr).collect()));
+        assert!(distinct(keywords().iter().filter_map(|k| k.xperf).collect()));
+        assert!(distinct(stacks().iter().map(|s| s.wpr).collect()));
+        assert!(distinct(stacks().iter().filter_map(|s| s.xperf).collect()));
+        let bits: Vec<(usize, u32)> = keywords().iter().filter_map(|k| k.bits).collect();
+        for (at, (mask, a)) in bits.iter().enumerate() {
+            assert!(*mask < MASKS);
+            assert!(bits.iter().skip(at + 1).all(|(other, b)| other != mask || a & b == 0));
+        }
+    }
+
+    #[test]
+    fn names_and_masks_lead_to_each_other() {
+        // EVENT_TRACE_FLAG_PROCESS 1, THREAD 2, IMAGE_LOAD 4, CSWITCH 0x10, DISPATCHER 0x800 (evntrace.h);
+        // PERF_POOL 0x20000040: bit 0x40 of mask 1 (ntwmi.h).
+        let names = ["ProcessThread", "Loader", "CSwitch", "ReadyThread", "Pool"];
+        let chosen: Vec<&Keyword> = names.iter().map(|n| keyword(n).unwrap()).collect();
+        let masks = masks_of(chosen.iter().copied());
+        assert_eq!(masks, [0x817, 0x40, 0, 0, 0, 0, 0, 0]);
+        let back: BTreeSet<&str> = keywords_of(&masks).iter().map(|k| k.wpr).collect();
+        assert_eq!(back, names.into_iter().collect());
+        assert_eq!(keyword("Pool").unwrap().flag_word(), None);
+        assert_eq!(keyword_of_flag("dispatcher").unwrap().wpr, "ReadyThread");
+        assert_eq!(stack_of_flag("sysclenter"), None);
+        assert_eq!(stack_of_flag("syscallenter").unwrap().wpr, "SystemCallEnter");
+    }
+
+    #[test]
+    fn whatever_bits_are_set_come_back() {
+        let all = masks_of(keywords());
+        assert_eq!(masks_of(keywords_of(&all)), all);
+        assert!(keywords_of(&[]).is_empty());
+        // Half of PROC_THREAD is not PROC_THREAD.
+        assert!(keywords_of(&[1]).is_empty());
+    }
+
+    #[test]
+    fn flags_are_those_that_traces_are_read_with() {
+        // Where the reader of traces gives the same bit another name than xperf does.
+        let aliases = [
+            ("CONTMEMGEN", "CONTMEM_GEN"),
+            ("IDLE_STATES", "PROCESSOR_IDLE"),
+            ("KQUEUE", "KERNEL_QUEUE"),
+            ("SYNCOBJECTS", "SYNC_OBJECTS"),
+        ];
+        for (flag, (mask, bits)) in keywords().iter().filter_map(|k| Some((k.xperf?, k.bits?))) {
+            let mut masks = [0; MASKS];
+            masks[mask] = bits;
+            let names = etwhy_decode::kernel::keyword_names(&masks);
+            let expected =
+                aliases.iter().find(|(xperf, _)| *xperf == flag).map_or(flag, |(_, reader)| *reader);
+            // Bits that no reader of traces needs have no name there.
+            assert!(names.is_empty() || names.contains(&expected), "{flag}: {names:?}");
+        }
+    }
+}
