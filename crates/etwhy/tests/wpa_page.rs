@@ -6,16 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Tables that are named before they exist. One that has come is checked, whether it is named here or not.
-const NOT_YET: &[&str] = &[
-    "cpu_frequency",
-    "dns_query",
-    "heap",
-    "interval",
-    "memory_counter",
-    "network_usage",
-    "process_memory",
-    "tcp_connection",
-];
+const NOT_YET: &[&str] = &[];
 
 /// Tables that no recording profile fills: heap tracing is switched on by process, before it starts.
 const NO_PROFILE: &[&str] = &["heap"];

@@ -1,5 +1,6 @@
 //! What a trace cannot answer, and which recording would.
 
+use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
 use etwhy_table::Database;
 use serde::Serialize;
 
@@ -30,10 +31,16 @@ const QUESTIONS: &[Question] = &[
         table: "stack",
     },
     Question {
-        question: "what threads waited for, and who woke them",
+        question: "what threads waited for, and how long",
         kernel: &["CSwitch"],
         providers: &[],
         table: "cswitch",
+    },
+    Question {
+        question: "how long threads that could run stood in the queue of a processor, and who woke them",
+        kernel: &["ReadyThread"],
+        providers: &[],
+        table: "critical_path",
     },
     Question {
         question: "how long drivers held a processor in DPCs and interrupts",
@@ -116,6 +123,9 @@ pub fn missing(db: &Database) -> Vec<Missing> {
             }
         }
     }
+    let compact = db.get("ledger").is_some_and(|ledger| {
+        (0..ledger.rows() as u32).any(|row| ledger.text(row, "name") == Some(COMPACT_CSWITCH.name))
+    });
     QUESTIONS
         .iter()
         .filter(|q| !q.kernel.iter().any(|k| kernel.contains(*k)))
@@ -123,6 +133,9 @@ pub fn missing(db: &Database) -> Vec<Missing> {
         .map(|q| Missing {
             question: q.question,
             because: match (q.kernel.first(), q.providers.first()) {
+                (Some(&"CSwitch"), _) if compact => {
+                    "context switches were recorded in compact form, whose layout is not public".to_owned()
+                }
                 (Some(event), _) => format!("no {event} events were recorded"),
                 (None, Some(provider)) => format!("provider {provider} was not recorded"),
                 (None, None) => String::new(),
