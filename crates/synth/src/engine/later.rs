@@ -171,9 +171,11 @@ impl Engine<'_> {
     /// A free processor, the given one if it is free.
     pub(crate) fn free_cpu(&self, wish: u16) -> Option<u16> {
         let count = self.cpus.len() as u16;
-        let empty = |c: &u16| self.cpus.is_free(*c) && self.cpus.running(*c).is_none();
+        let free = |c: &u16| {
+            self.cpus.is_free(*c) && !(self.switches && self.cpus.is_interrupted(*c, self.now))
+        };
         let order = || (0..count).map(|i| (wish + i) % count);
-        order().find(empty).or_else(|| order().find(|c| self.cpus.is_free(*c)))
+        order().find(|c| free(c) && self.cpus.running(*c).is_none()).or_else(|| order().find(free))
     }
 
     /// A thread gets a processor as soon as one is free.
