@@ -136,7 +136,9 @@ fn tables_are_what_brute_force_recomputes() {
                 serde_json::from_value(oracle["sums"]["virtual_alloc"].clone()).unwrap();
             *compared.entry("virtual_alloc".into()).or_default() += theirs.len();
             if sums != theirs {
-                wrong.push(format!("{name}: virtual_alloc outstanding by pid: {sums:?}, recomputed {theirs:?}"));
+                wrong.push(format!(
+                    "{name}: virtual_alloc outstanding by pid: {sums:?}, recomputed {theirs:?}"
+                ));
             }
         }
     }

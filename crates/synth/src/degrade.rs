@@ -57,7 +57,7 @@ fn count(trace: &Path) -> io::Result<u64> {
         let mut size = [0; 4];
         file.read_exact(&mut size)?;
         let size = u64::from(u32::from_le_bytes(size));
-        if size < 72 || size > 64 << 20 || at + size > length {
+        if !(72..=64 << 20).contains(&size) || at + size > length {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("no buffer at {at}")));
         }
         at += size;

@@ -57,7 +57,8 @@ impl Scenario {
     /// [`ScenarioError::Text`] with line, column and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Scenario> {
         let place = Place { name: name.into(), text: text.into() };
-        let scenario = Scenario { text: parse(&place)?, place, factors: Factors { stretch: 1.0, scale: 1.0 } };
+        let scenario =
+            Scenario { text: parse(&place)?, place, factors: Factors { stretch: 1.0, scale: 1.0 } };
         // Building everything finds the mistakes that no grammar finds.
         scenario.build()?;
         Ok(scenario)
@@ -81,7 +82,9 @@ impl Scenario {
     /// When the factor is no positive number, or the scenario cannot be so small or large.
     pub fn scale(&mut self, factor: f64) -> Result<()> {
         if !(factor.is_finite() && factor > 0.0) {
-            return Err(self.place.error(None, format!("--scale {factor}: write a number above 0, e.g. 0.01")));
+            return Err(self
+                .place
+                .error(None, format!("--scale {factor}: write a number above 0, e.g. 0.01")));
         }
         self.factors.scale *= factor;
         self.build().map(|_| ())
@@ -186,6 +189,16 @@ impl Scenario {
         let idle = Frames(vec!["ntoskrnl.exe!PpmIdleExecuteTransition+0x57".into()]);
         let idle = w.stacks.intern(&idle, 1, &mut w.images, &mut w.processes);
         let idle = idle.map_err(|e| self.place.error(None, e))?;
+        // A thread that nothing is said of is sampled somewhere in its process's image.
+        for at in 1..w.processes.list.len() {
+            let image = w.processes.list.get(at).and_then(|p| w.images.modules.get(p.images.first()?.0));
+            let frame = format!("{}+0x800", image.map_or("ntoskrnl.exe", |m| m.name.as_str()));
+            let stack = w.stacks.intern(&Frames(vec![frame]), at, &mut w.images, &mut w.processes);
+            let stack = stack.map_err(|e| self.place.error(None, e))?;
+            if let Some(process) = w.processes.list.get_mut(at) {
+                process.somewhere = Some(stack);
+            }
+        }
         w.settle()?;
         let idle_ip = w.stacks.list.get(idle).and_then(|s| s.kernel.first()).copied().unwrap_or(0);
         let switches = w.facts.context_switches.unwrap_or(!t.thread_activity.is_empty());
@@ -259,8 +272,8 @@ impl Scenario {
         };
         let sample_ms = world.facts.interval as f64 / 1e6;
         let samples = f64::from(world.facts.cpus) + 20.0;
-        let scaled = Scaled {
-            samples, counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
+        let scaled =
+            Scaled { samples, counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
         let stated = truth.tally.check(&self.text.truth, &scaled, &self.place).map_err(io::Error::other)?;
         let json = truth.json(&world, &counts, &self.place.name, &stated);
         Ok((written, json, Finished { counts, world }))

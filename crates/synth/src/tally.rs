@@ -173,7 +173,8 @@ mod tests {
         let mut tally = Tally::default();
         tally.add("dpc", "ndis.sys", &[("count", 1632), ("total_ns", 368_100_000)]);
         let (text, place) = stated("[truth.dpc.'NDIS.SYS']\ncount = 163230\ntotal_ms = 36800\n");
-        let scaled = |counts| Scaled { counts, time: counts, sample_ms: 1.0, samples: 5.0, note: String::new() };
+        let scaled =
+            |counts| Scaled { counts, time: counts, sample_ms: 1.0, samples: 5.0, note: String::new() };
         let found = tally.check(&text, &scaled(0.01), &place).unwrap();
         assert_eq!(found["dpc"]["NDIS.SYS"]["count"], 1632.0);
         let error = tally.check(&text, &scaled(1.0), &place).unwrap_err().to_string();

@@ -112,7 +112,13 @@ impl Truth {
     }
 
     /// The truth file's text.
-    pub(crate) fn json(&self, w: &World, counts: &BTreeMap<String, u64>, name: &str, stated: &Stated) -> String {
+    pub(crate) fn json(
+        &self,
+        w: &World,
+        counts: &BTreeMap<String, u64>,
+        name: &str,
+        stated: &Stated,
+    ) -> String {
         let ms = w.facts.interval as f64 / 1e6;
         let mut json = Json::new();
         json.text("scenario", name);

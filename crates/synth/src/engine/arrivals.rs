@@ -39,7 +39,12 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// The moments that a table's fields say; `default_rate` when they say nothing.
-    pub(crate) fn new(c: &Common, duration: i64, factors: (f64, f64), rng: &mut Rng) -> Result<Arrivals, String> {
+    pub(crate) fn new(
+        c: &Common,
+        duration: i64,
+        factors: (f64, f64),
+        rng: &mut Rng,
+    ) -> Result<Arrivals, String> {
         let (time, counts) = factors;
         let scaled = |t: crate::value::Time| (t.0 * time * 1e9) as i64;
         let from = c.from.map_or(0, scaled);

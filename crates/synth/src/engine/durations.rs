@@ -31,9 +31,7 @@ impl Durations {
         // The same dice are thrown twice: once for the sum, once for the events.
         let rng = Rng::new(seed ^ 0x707A_1000);
         let mut dry = rng.clone();
-        let draw = |n| {
-            dist.draw(&mut Draw { rng: &mut dry, n, x: n as f64 / count.max(1) as f64 }).max(0.0)
-        };
+        let draw = |n| dist.draw(&mut Draw { rng: &mut dry, n, x: n as f64 / count.max(1) as f64 }).max(0.0);
         let sum: f64 = (0..count).map(draw).sum();
         if sum <= 0.0 && count > 0 {
             return Err("`total` needs durations above 0".into());

@@ -261,7 +261,11 @@ impl Engine<'_> {
             let names = routine.map(|s| self.world.frame_names(s.frames.last())).unwrap_or_default();
             let names = [names.0, names.1, format!("cpu {cpu}")];
             for name in names.iter().filter(|n| !n.is_empty()) {
-                self.tally(table, name, &[("count", 1), ("total_ns", p.end - p.start), ("exclusive_ns", p.own)]);
+                self.tally(
+                    table,
+                    name,
+                    &[("count", 1), ("total_ns", p.end - p.start), ("exclusive_ns", p.own)],
+                );
             }
         }
         self.settle_deferred(cpu)?;

@@ -14,7 +14,7 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
 pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
-pub(crate) use later::Pause;
+pub(crate) use later::{Pause, Then};
 pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
 

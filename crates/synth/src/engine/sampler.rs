@@ -254,9 +254,10 @@ impl Sampler {
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
                 if !engine.alive(thread, ns)
                     || engine.switches && engine.is_blocked(thread)
-                    || engine.cpus.where_runs(thread).is_some_and(|c| {
-                        engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none()
-                    })
+                    || engine
+                        .cpus
+                        .where_runs(thread)
+                        .is_some_and(|c| engine.is_task(c, thread) && engine.cpus.brief_until(c).is_none())
                 {
                     continue;
                 }
@@ -337,6 +338,8 @@ impl Sampler {
                     let set = l.stacks.get_mut(&process)?;
                     if l.exact { set.pick_exact() } else { set.pick(&mut self.rng) }
                 });
+                let somewhere = engine.world.processes.list.get(process).and_then(|p| p.somewhere);
+                let stack = stack.or(somewhere.filter(|_| r.thread != 0));
                 let flags = load.as_ref().map_or(0, |l| l.flags);
                 let priority = load.as_ref().and_then(|l| l.priority);
                 let priority = priority.unwrap_or(engine.world.processes.thread(r.thread).priority);

@@ -4,7 +4,7 @@
 //! the client. With `messages = false` the same happens without ALPC events (a lock handed on, a pipe).
 
 use super::{Cx, Head, Kind, Site, events, one_of_names};
-use crate::engine::{Engine, Pause, Source, StackOwner, Style, Switch};
+use crate::engine::{Engine, Pause, Source, StackOwner, Style, Switch, Then};
 use crate::error::Result;
 use crate::model::{Alpc, Frames, OneOrMany};
 use crate::value::Dist;
@@ -46,9 +46,6 @@ struct Step {
     /// Nanoseconds from readied to running.
     ready: i64,
 }
-
-/// What the caller does when the reply is there; it is told its processor.
-type Then = Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>;
 
 /// KWAIT_REASON of a client and of a server.
 const REPLY: Switch = Switch { state: 5, reason: 17, mode: 1 };
@@ -148,9 +145,7 @@ fn message(e: &mut Engine, plan: &Plan, cpu: u16, thread: usize, op: u16, id: u3
 
 fn stack(e: &mut Engine, plan: &Plan, cpu: u16, thread: usize, stack: Option<usize>) -> io::Result<()> {
     match stack {
-        Some(stack) if e.switches => {
-            e.stack(&StackOwner { ns: e.now, cpu, thread }, stack, plan.style, None)
-        }
+        Some(stack) if e.switches => e.stack(&StackOwner { ns: e.now, cpu, thread }, stack, plan.style, None),
         _ => Ok(()),
     }
 }
@@ -165,7 +160,9 @@ fn number(plan: &Plan) -> u32 {
 fn call(e: &mut Engine, plan: Rc<Plan>, step: Step, then: Then) -> io::Result<()> {
     let Step { caller, caller_cpu: cpu, .. } = step;
     let Some(server) = plan.stages.get(step.stage).and_then(|s| {
-        let free = |t: &&usize| e.alive(**t, e.now) && !e.is_blocked(**t) && e.busy_until(**t) <= e.now && **t != caller;
+        let free = |t: &&usize| {
+            e.alive(**t, e.now) && !e.is_blocked(**t) && e.busy_until(**t) <= e.now && **t != caller
+        };
         let count = s.threads.len();
         let turns = (0..count).filter_map(|i| s.threads.get((step.n as usize + i) % count));
         turns.into_iter().find(free).copied()
@@ -231,8 +228,13 @@ fn serve(e: &mut Engine, plan: Rc<Plan>, step: Step, server: usize, id: u32, the
                     if last {
                         return back(e, cpu);
                     }
-                    let next =
-                        Step { caller: server, caller_cpu: cpu, caller_stack: own, stage: step.stage + 1, ..step };
+                    let next = Step {
+                        caller: server,
+                        caller_cpu: cpu,
+                        caller_stack: own,
+                        stage: step.stage + 1,
+                        ..step
+                    };
                     call(e, plan, next, back)
                 }),
             );

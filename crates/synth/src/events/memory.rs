@@ -152,7 +152,8 @@ pub(crate) fn pool(t: &Pool, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
     let place = w.place.clone();
     let free_by = w.processes.select(t.free_by.as_ref(), None, &place, &site.span)?;
     let owner = free_by.first().map_or(1, |t| w.processes.thread(*t).process);
-    let free_stack = t.free_stack.as_ref().map(|f| w.stacks.intern(f, owner, &mut w.images, &mut w.processes));
+    let free_stack =
+        t.free_stack.as_ref().map(|f| w.stacks.intern(f, owner, &mut w.images, &mut w.processes));
     let kind = PoolUse {
         text: text.to_string(),
         free_by,

@@ -251,7 +251,8 @@ impl Module {
         if self.guid_given {
             return;
         }
-        let start = hash_text(&self.name.to_lowercase()) ^ u64::from(self.narrow) << 32 ^ u64::from(self.size);
+        let start =
+            hash_text(&self.name.to_lowercase()) ^ u64::from(self.narrow) << 32 ^ u64::from(self.size);
         let mut functions: Vec<_> = self.functions.iter().collect();
         functions.sort_unstable_by_key(|f| f.rva);
         let all = functions.iter().fold(start, |hash, f| {

@@ -42,7 +42,10 @@ impl World {
         if machine.until_last_exit {
             let last = processes.list.iter().filter_map(|p| p.end).max();
             facts.duration = last.ok_or_else(|| {
-                place.error(text.machine.as_ref().map(toml::Spanned::span), "until_last_exit needs a process with an end")
+                place.error(
+                    text.machine.as_ref().map(toml::Spanned::span),
+                    "until_last_exit needs a process with an end",
+                )
             })? + 10_000_000;
         }
         let volume = facts.volumes.first().map_or("\\Device\\HarddiskVolume3\\", |v| v.0.as_str());

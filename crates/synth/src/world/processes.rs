@@ -31,6 +31,8 @@ pub(crate) struct Process {
     /// Rundown records at the start and at the end of the trace.
     pub(crate) rundown: (bool, bool),
     pub(crate) services: Vec<String>,
+    /// The stack of samples that have no other.
+    pub(crate) somewhere: Option<usize>,
 }
 
 /// One thread.
@@ -156,7 +158,9 @@ impl Processes {
             // Of many copies each lives as long as written, whatever the scale.
             let end = match (life, p.start, p.end) {
                 (Some(life), start, _) => Some(start.map_or(0, when) + life),
-                (None, Some(start), Some(end)) if p.count.is_some() => Some(when(start) + (end.0 * 1e9) as i64 - (start.0 * 1e9) as i64),
+                (None, Some(start), Some(end)) if p.count.is_some() => {
+                    Some(when(start) + (end.0 * 1e9) as i64 - (start.0 * 1e9) as i64)
+                }
                 (None, _, end) => end.map(when),
             };
             let at = self.list.len();
@@ -166,7 +170,9 @@ impl Processes {
                 (None, n) if n > 0 && p.reuse_ids => self.list.last().map_or(0, |q| q.pid),
                 (None, _) => self.free_pid(),
             };
-            if p.pid.is_some() && self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none()) {
+            if p.pid.is_some()
+                && self.list.iter().any(|q| q.pid == pid && q.end.is_none() && p.start.is_none())
+            {
                 return Err(format!("pid {pid} is taken already"));
             }
             let narrow = bits == 32;
@@ -206,6 +212,7 @@ impl Processes {
                 threads: Vec::new(),
                 rundown,
                 services: p.services.clone(),
+                somewhere: None,
             });
             // Copies with the ids of the one before have its thread ids too.
             let ids = p.reuse_ids.then_some(first_tid);
