@@ -9,10 +9,5 @@ mod why;
 use crate::command::Command;
 
 /// All commands, by file name.
-pub static ALL: &[&Command] = &[
-    &dump::COMMAND,
-    &info::COMMAND,
-    &path::COMMAND,
-    &synth::COMMAND,
-    &why::COMMAND,
-];
+pub static ALL: &[&Command] =
+    &[&dump::COMMAND, &info::COMMAND, &path::COMMAND, &synth::COMMAND, &why::COMMAND];
