@@ -146,7 +146,8 @@ def cswitch(trace, rows):
             since = left[0] if left else -1
             # The first ReadyThread since it left.
             key = left[2] if left else (births[-1] if births else (-1, -1))
-            woken = next((x for x in readies[new] if (x[1].ticks, x[1].order) > key and x[1].ticks <= record.ticks), None)
+            at = bisect.bisect_right(readies[new], key, key=lambda x: (x[1].ticks, x[1].order))
+            woken = readies[new][at] if at < len(readies[new]) and readies[new][at][1].ticks <= record.ticks else None
             if left and left[1] in PREEMPTED:
                 wait, ready = 0, ns - since
             elif woken:
@@ -201,7 +202,8 @@ def interrupts(trace):
         # Whatever lies within, other than itself: the union of these stretches is not its own time.
         first = bisect.bisect_left(starts[cpu], start)
         inside = []
-        for other in per_cpu[cpu][first:]:
+        for at in range(first, len(per_cpu[cpu])):
+            other = per_cpu[cpu][at]
             if other[0] > end:
                 break
             if other is not row and other[1] <= end and other[5].order < record.order:
@@ -266,16 +268,17 @@ def syscalls(trace, rows, found):
     def on_cpu(tid, start, end):
         total = 0
         list_ = runs[tid]
-        at = max(bisect.bisect_right(list_, (start, 1 << 62, 0)) - 1, 0)
-        for since, until, cpu in list_[at:]:
+        first = max(bisect.bisect_right(list_, (start, 1 << 62, 0)) - 1, 0)
+        for place in range(first, len(list_)):
+            since, until, cpu = list_[place]
             if since >= end:
                 break
             low, high = max(since, start), min(until, end)
             if low < high:
-                # Interrupts do not last longer than a second.
-                near = stolen[cpu][bisect.bisect_left(stolen[cpu], (low - 1_000_000_000, 0)):]
-                inside = []
-                for a, b in near:
+                # Interrupts do not last longer than a tenth of a second.
+                spans, inside = stolen[cpu], []
+                for at in range(bisect.bisect_left(spans, (low - 100_000_000, 0)), len(spans)):
+                    a, b = spans[at]
                     if a >= high:
                         break
                     if b > low:

@@ -1,8 +1,8 @@
 //! Damage done to a finished trace: buffers that were never written, as on a machine that was too busy.
 
 use crate::rng::Rng;
-use std::fs::{File, rename};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::{File, OpenOptions, rename};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// How many buffers there were and how many are gone.
@@ -26,7 +26,7 @@ pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> 
     let keep_from = total - total / 20;
     let part = trace.with_extension("part");
     let mut from = BufReader::with_capacity(1 << 20, File::open(trace)?);
-    let mut to = BufWriter::with_capacity(1 << 20, File::create(&part)?);
+    let mut to = BufWriter::with_capacity(1 << 20, create(&part)?);
     let mut rng = Rng::new(seed ^ 0xD40B);
     let mut dropped = Dropped { of: total.saturating_sub(1), buffers: 0 };
     let mut buffer = Vec::new();
@@ -43,9 +43,24 @@ pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> 
         }
     }
     to.flush()?;
+    let file = to.get_mut();
+    let mut written = [0; 4];
+    file.seek(SeekFrom::Start(BUFFERS_WRITTEN))?;
+    file.read_exact(&mut written)?;
+    // 0 in a file that was never finalised.
+    let left = u64::from(u32::from_le_bytes(written)).saturating_sub(dropped.buffers) as u32;
+    file.seek(SeekFrom::Start(BUFFERS_WRITTEN))?;
+    file.write_all(&left.to_le_bytes())?;
     drop((from, to));
     rename(part, trace)?;
     Ok(dropped)
+}
+
+/// `TRACE_LOGFILE_HEADER.BuffersWritten`: behind buffer header (72), record header (32) and nine 32-bit fields.
+const BUFFERS_WRITTEN: u64 = 72 + 32 + 36;
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
 }
 
 /// Number of buffers.
@@ -57,7 +72,7 @@ fn count(trace: &Path) -> io::Result<u64> {
         let mut size = [0; 4];
         file.read_exact(&mut size)?;
         let size = u64::from(u32::from_le_bytes(size));
-        if size < 72 || size > 64 << 20 || at + size > length {
+        if !(72..=64 << 20).contains(&size) || at + size > length {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("no buffer at {at}")));
         }
         at += size;

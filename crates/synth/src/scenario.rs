@@ -189,6 +189,16 @@ impl Scenario {
         let idle = Frames(vec!["ntoskrnl.exe!PpmIdleExecuteTransition+0x57".into()]);
         let idle = w.stacks.intern(&idle, 1, &mut w.images, &mut w.processes);
         let idle = idle.map_err(|e| self.place.error(None, e))?;
+        // A thread that nothing is said of is sampled somewhere in its process's image.
+        for at in 1..w.processes.list.len() {
+            let image = w.processes.list.get(at).and_then(|p| w.images.modules.get(p.images.first()?.0));
+            let frame = format!("{}+0x800", image.map_or("ntoskrnl.exe", |m| m.name.as_str()));
+            let stack = w.stacks.intern(&Frames(vec![frame]), at, &mut w.images, &mut w.processes);
+            let stack = stack.map_err(|e| self.place.error(None, e))?;
+            if let Some(process) = w.processes.list.get_mut(at) {
+                process.somewhere = Some(stack);
+            }
+        }
         w.settle()?;
         let idle_ip = w.stacks.list.get(idle).and_then(|s| s.kernel.first()).copied().unwrap_or(0);
         let switches = w.facts.context_switches.unwrap_or(!t.thread_activity.is_empty());

@@ -157,7 +157,8 @@ impl Actor {
         let n = self.cpus.len();
         let start = self.thread + self.n as usize;
         let rotated = (0..n).filter_map(|i| self.cpus.get((start + i) % n.max(1))).copied();
-        let free = |c: &u16| engine.cpus.is_free(*c);
+        let now = engine.now;
+        let free = |c: &u16| engine.cpus.is_free(*c) && !engine.cpus.is_interrupted(*c, now);
         // The last processor, else one where nobody is, else one where only a load is.
         let last = self.last_cpu.filter(|c| free(c) && engine.cpus.running(*c).is_none());
         let empty = rotated.clone().find(|c| free(c) && engine.cpus.running(*c).is_none());

@@ -95,6 +95,8 @@ struct Cpu {
     run: u64,
     /// When the task ends, if it is the short run of an event.
     brief: Option<i64>,
+    /// A context switch that waits for the end of an interrupt.
+    deferred: Option<Switch>,
 }
 
 /// All processors.
@@ -131,6 +133,22 @@ impl Cpus {
     /// The load's thread, whether or not a task holds the processor now.
     pub(crate) fn load(&self, cpu: u16) -> Option<Running> {
         self.list.get(usize::from(cpu)).and_then(|c| c.load)
+    }
+
+    /// Whom the context switches say to run.
+    pub(crate) fn switched_in(&self, cpu: u16) -> usize {
+        self.list.get(usize::from(cpu)).map_or(0, |c| c.switched_in)
+    }
+
+    /// True while a DPC or ISR runs on a processor: no thread does.
+    pub(crate) fn is_interrupted(&self, cpu: u16, ns: i64) -> bool {
+        self.list.get(usize::from(cpu)).is_some_and(|c| c.interrupts.at(ns).is_some())
+    }
+
+    /// When the DPC or ISR that runs on a processor ends.
+    pub(crate) fn interrupt_end(&self, cpu: u16, ns: i64) -> Option<i64> {
+        let interrupts = &self.list.get(usize::from(cpu))?.interrupts;
+        interrupts.at(ns).map(|p| p.end)
     }
 
     /// Number of the task on a processor.
@@ -205,10 +223,25 @@ impl Engine<'_> {
         self.settle(cpu, why)
     }
 
+    /// The interrupts of a processor are over for now: does the context switch that waited for it.
+    pub(crate) fn settle_deferred(&mut self, cpu: u16) -> io::Result<()> {
+        match self.cpus.list.get(usize::from(cpu)).and_then(|c| c.deferred) {
+            Some(why) => self.settle(cpu, why),
+            None => Ok(()),
+        }
+    }
+
     /// Records a context switch when the thread that should run is not the one that does.
     fn settle(&mut self, cpu: u16, old: Switch) -> io::Result<()> {
         let wanted = self.cpus.running(cpu).map_or(0, |r| r.thread);
+        let now = self.now;
         let Some(c) = self.cpus.list.get_mut(usize::from(cpu)) else { return Ok(()) };
+        if self.switches && c.interrupts.at(now).is_some() {
+            // No thread is switched while a DPC or ISR has the processor.
+            c.deferred.get_or_insert(old);
+            return Ok(());
+        }
+        c.deferred = None;
         let before = std::mem::replace(&mut c.switched_in, wanted);
         if before == wanted {
             return Ok(());

@@ -14,7 +14,7 @@ use std::io;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     start: i64,
-    end: i64,
+    pub(super) end: i64,
     /// Without the ISRs that interrupt it.
     own: i64,
     pub(crate) isr: bool,
@@ -82,7 +82,7 @@ impl Interrupts {
     }
 
     /// The one that runs at a moment.
-    fn at(&self, ns: i64) -> Option<Pending> {
+    pub(super) fn at(&self, ns: i64) -> Option<Pending> {
         self.isrs.iter().chain(&self.dpcs).find(|p| p.start <= ns && ns < p.end).copied()
     }
 
@@ -268,6 +268,7 @@ impl Engine<'_> {
                 );
             }
         }
+        self.settle_deferred(cpu)?;
         if let Some(end) = self.cpus.interrupts(cpu).and_then(|i| i.next_end()) {
             self.wake_interrupts(end.max(now + 1), cpu);
         }
@@ -282,6 +283,11 @@ impl Engine<'_> {
             i.wake = Some(ns);
             self.agenda.wake_interrupts(ns, cpu);
         }
+    }
+
+    /// When the DPC or ISR that runs on a processor ends, as far as is known now.
+    pub(crate) fn interrupted_until(&self, cpu: u16) -> Option<i64> {
+        self.cpus.interrupt_end(cpu, self.now)
     }
 
     /// The DPC or ISR that runs on a processor at a moment.

@@ -10,6 +10,9 @@ use std::io;
 /// Something to do later.
 pub(crate) type Action = Box<dyn for<'a> FnOnce(&mut Engine<'a>) -> io::Result<()>>;
 
+/// What a thread does when it is back on a processor, which it is told.
+pub(crate) type Then = Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>;
+
 /// All that is to happen later.
 #[derive(Default)]
 pub(crate) struct Agenda {
@@ -121,11 +124,7 @@ impl Engine<'_> {
     /// A running thread waits from a moment on, for `wait` nanoseconds; then it is readied by `by` (a timer's
     /// DPC when nobody is named), gets a processor `ready` nanoseconds later and goes on with `then`, which
     /// is told the processor.
-    pub(crate) fn block(
-        &mut self,
-        pause: Pause,
-        then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>,
-    ) {
+    pub(crate) fn block(&mut self, pause: Pause, then: Then) {
         self.agenda.blocked.insert(pause.thread);
         let Pause { cpu, thread, from, wait, .. } = pause;
         self.at(
@@ -139,11 +138,7 @@ impl Engine<'_> {
         );
     }
 
-    fn wake(
-        &mut self,
-        pause: Pause,
-        then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>,
-    ) -> io::Result<()> {
+    fn wake(&mut self, pause: Pause, then: Then) -> io::Result<()> {
         match pause.by {
             Some(by) if !self.is_blocked(by) && self.alive(by, self.now) => {
                 let cpu = self.run_briefly(by, &[], 0, 3000, None)?;
@@ -175,17 +170,14 @@ impl Engine<'_> {
     /// A free processor, the given one if it is free.
     pub(crate) fn free_cpu(&self, wish: u16) -> Option<u16> {
         let count = self.cpus.len() as u16;
-        let empty = |c: &u16| self.cpus.is_free(*c) && self.cpus.running(*c).is_none();
+        let free =
+            |c: &u16| self.cpus.is_free(*c) && !(self.switches && self.cpus.is_interrupted(*c, self.now));
         let order = || (0..count).map(|i| (wish + i) % count);
-        order().find(empty).or_else(|| order().find(|c| self.cpus.is_free(*c)))
+        order().find(|c| free(c) && self.cpus.running(*c).is_none()).or_else(|| order().find(free))
     }
 
     /// A thread gets a processor as soon as one is free.
-    pub(crate) fn resume(
-        &mut self,
-        pause: Pause,
-        then: Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>,
-    ) -> io::Result<()> {
+    pub(crate) fn resume(&mut self, pause: Pause, then: Then) -> io::Result<()> {
         let Some(cpu) = self.free_cpu(pause.cpu) else {
             self.at(self.now + RETRY, Box::new(move |e| e.resume(pause, then)));
             return Ok(());

@@ -14,7 +14,7 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
 pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
-pub(crate) use later::Pause;
+pub(crate) use later::{Pause, Then};
 pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
 
@@ -144,8 +144,9 @@ impl<'w> Engine<'w> {
         let tries = if allowed.is_empty() { count } else { allowed.len() as u64 };
         let order = || (0..tries).map(|i| home(if allowed.is_empty() { n + 64 * i } else { n + i }));
         // Where nobody is; else where only a load is.
-        let idle = order().find(|&cpu| self.cpus.is_free(cpu) && self.cpus.running(cpu).is_none());
-        let Some(cpu) = idle.or_else(|| order().find(|&cpu| self.cpus.is_free(cpu))) else {
+        let free = |c: &u16| self.cpus.is_free(*c) && !self.cpus.is_interrupted(*c, self.now);
+        let idle = order().find(|cpu| free(cpu) && self.cpus.running(*cpu).is_none());
+        let Some(cpu) = idle.or_else(|| order().find(free)) else {
             self.truth.homeless += 1;
             return Ok(home(n));
         };
@@ -153,6 +154,21 @@ impl<'w> Engine<'w> {
         self.cpus.set_brief(cpu, until);
         self.end_run_at(until, cpu, thread);
         Ok(cpu)
+    }
+
+    /// True when [`Engine::run_briefly`] will find a processor for a thread.
+    pub(crate) fn has_room(&self, thread: usize, allowed: &[u16]) -> bool {
+        if !self.switches || thread == 0 {
+            return true;
+        }
+        if let Some(cpu) = self.cpus.where_runs(thread) {
+            return !self.cpus.is_interrupted(cpu, self.now);
+        }
+        let free = |c: u16| self.cpus.is_free(c) && !self.cpus.is_interrupted(c, self.now);
+        match allowed {
+            [] => (0..self.cpus.len() as u16).any(free),
+            list => list.iter().any(|c| free(*c)),
+        }
     }
 
     /// A thread that runs already stays where it is for its event: the sampler must not move it meanwhile.

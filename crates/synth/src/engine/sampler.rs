@@ -70,6 +70,9 @@ pub(crate) struct Sampler {
     idle_ip: u64,
 }
 
+/// How long a thread takes from one processor to another.
+const MOVE: i64 = 300;
+
 impl Load {
     /// A load for the threads of an activity, which brings its own times.
     pub(crate) fn of_activity(
@@ -283,7 +286,13 @@ impl Sampler {
             }
         }
         // Leavers first: a thread is switched out of one processor before it is switched in on another.
+        let mut moved = false;
         for pass in 0..2 {
+            if pass == 1 && moved && engine.switches {
+                // A thread does not arrive at the moment at which it leaves.
+                engine.now += MOVE;
+                engine.out.advance(engine.now)?;
+            }
             for cpu in 0..self.cpus {
                 let old = engine.cpus.load(cpu);
                 let new = self.taken.get(usize::from(cpu)).copied().flatten();
@@ -303,6 +312,7 @@ impl Sampler {
                     let elsewhere = old.is_some_and(|o| stays(o.thread));
                     if elsewhere {
                         engine.place(cpu, None, why)?;
+                        moved = true;
                     }
                 } else {
                     engine.place(cpu, new, why)?;
@@ -328,13 +338,15 @@ impl Sampler {
                     let set = l.stacks.get_mut(&process)?;
                     if l.exact { set.pick_exact() } else { set.pick(&mut self.rng) }
                 });
+                let somewhere = engine.world.processes.list.get(process).and_then(|p| p.somewhere);
+                let stack = stack.or(somewhere.filter(|_| r.thread != 0));
                 let flags = load.as_ref().map_or(0, |l| l.flags);
                 let priority = load.as_ref().and_then(|l| l.priority);
                 let priority = priority.unwrap_or(engine.world.processes.thread(r.thread).priority);
                 let style = load.map_or(engine.world.facts.style, |l| l.style);
                 (r.thread, flags | priority << 3, style, stack)
             }
-            (r, Some(i)) => (r.map_or(0, |r| r.thread), 0, i.style, i.stack),
+            (_, Some(i)) => (engine.cpus.switched_in(cpu), 0, i.style, i.stack),
             (None, None) => (0, 0, Style::None, None),
         };
         if let Some(i) = &interrupt {

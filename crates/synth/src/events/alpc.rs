@@ -4,7 +4,7 @@
 //! the client. With `messages = false` the same happens without ALPC events (a lock handed on, a pipe).
 
 use super::{Cx, Head, Kind, Site, events, one_of_names};
-use crate::engine::{Engine, Pause, Source, StackOwner, Style, Switch};
+use crate::engine::{Engine, Pause, Source, StackOwner, Style, Switch, Then};
 use crate::error::Result;
 use crate::model::{Alpc, Frames, OneOrMany};
 use crate::value::Dist;
@@ -46,9 +46,6 @@ struct Step {
     /// Nanoseconds from readied to running.
     ready: i64,
 }
-
-/// What the caller does when the reply is there; it is told its processor.
-type Then = Box<dyn for<'a> FnOnce(&mut Engine<'a>, u16) -> io::Result<()>>;
 
 /// KWAIT_REASON of a client and of a server.
 const REPLY: Switch = Switch { state: 5, reason: 17, mode: 1 };

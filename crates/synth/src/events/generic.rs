@@ -288,6 +288,8 @@ impl Kind for Any {
         cx.kernel(self.head, self.hook, self.version, 0, |r| {
             r.bytes(&payload);
         })?;
+        let name = format!("{}/{}", self.hook >> 8, self.hook & 0xFF);
+        cx.engine.tally("kernel_event", &name, &[("count", 1)]);
         cx.stack(0)
     }
 }

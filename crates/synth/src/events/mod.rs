@@ -154,6 +154,9 @@ impl Cx<'_, '_> {
 /// An event whose threads all wait looks again this much later.
 const BLOCKED_RETRY: i64 = 50_000;
 
+/// An event whose thread finds no free processor looks again this much later.
+const ROOM_RETRY: i64 = 15_000;
+
 /// The source of a table.
 pub(crate) struct Events {
     arrivals: Arrivals,
@@ -248,6 +251,11 @@ impl Source for Events {
             false => now,
         };
         let soonest = alive.map(|t| (free(t), t)).min_by_key(|(at, _)| *at);
+        // Every processor may be taken by others.
+        let soonest = soonest.map(|(at, t)| match engine.has_room(t, &self.cpus) {
+            true => (at, t),
+            false => (at.max(now + ROOM_RETRY), t),
+        });
         match soonest {
             Some((at, _)) if at > now => {
                 self.delayed = Some(at);

@@ -65,16 +65,7 @@ impl Kind for Calls {
         let status = cx.whole(&self.status, 0) as u32;
         let process = cx.process_name();
         let began = cx.now;
-        let exit = move |e: &mut Engine, cpu: u16| {
-            let pointer = e.pointer();
-            let wall = e.now - began;
-            for (table, name) in [("syscall", &name), ("syscall_process", &process)] {
-                e.tally(table, name, &[("count", 1), ("total_ns", wall)]);
-            }
-            e.add(cpu, e.now, |r, t| {
-                r.perfinfo(pointer, 0x0F34, 2, t).u32(status);
-            })
-        };
+        let exit = Exit { name, process, began, status, thread: cx.thread };
         let wait = self.wait.as_ref().map(|w| w.ns(&mut cx.draw()));
         let (cpu, thread, duration) = (cx.cpu, cx.thread, cx.duration);
         let may_wait = cx.engine.switches && cx.engine.cpus.brief_until(cpu).is_some();
@@ -91,14 +82,47 @@ impl Kind for Calls {
                         e.keep_busy(thread, end + 2000);
                         e.cpus.set_brief(cpu, end + 2000);
                         e.end_run_at(end + 2000, cpu, thread);
-                        e.at(end, Box::new(move |e| exit(e, cpu)));
+                        e.at(end, Box::new(move |e| exit.happen(e, cpu)));
                         Ok(())
                     }),
                 );
             }
-            _ => cx.engine.at(began + duration + wait.unwrap_or(0), Box::new(move |e| exit(e, cpu))),
+            _ => cx.engine.at(began + duration + wait.unwrap_or(0), Box::new(move |e| exit.happen(e, cpu))),
         }
         Ok(())
+    }
+}
+
+/// The return of a system call.
+struct Exit {
+    name: String,
+    process: String,
+    began: i64,
+    status: u32,
+    thread: usize,
+}
+
+impl Exit {
+    fn happen(self, e: &mut Engine, cpu: u16) -> io::Result<()> {
+        if let Some(until) = e.interrupted_until(cpu).filter(|_| e.switches) {
+            // A thread does not return while a DPC or ISR has its processor.
+            let after = until + 400;
+            if e.cpus.brief_until(cpu).is_some() {
+                e.hold_run(cpu);
+                e.cpus.set_brief(cpu, after + 2000);
+                e.end_run_at(after + 2000, cpu, self.thread);
+            }
+            e.keep_busy(self.thread, after + 2000);
+            e.at(after, Box::new(move |e| self.happen(e, cpu)));
+            return Ok(());
+        }
+        let (pointer, wall, status) = (e.pointer(), e.now - self.began, self.status);
+        for (table, name) in [("syscall", &self.name), ("syscall_process", &self.process)] {
+            e.tally(table, name, &[("count", 1), ("total_ns", wall)]);
+        }
+        e.add(cpu, e.now, |r, t| {
+            r.perfinfo(pointer, 0x0F34, 2, t).u32(status);
+        })
     }
 }
 
@@ -106,6 +130,8 @@ struct Reg {
     ops: Vec<u8>,
     keys: Vec<usize>,
     values: Vec<String>,
+    /// Opens name the key relative to this one.
+    base: Option<usize>,
     status: Option<Dist>,
 }
 
@@ -152,6 +178,7 @@ pub(crate) fn registry(t: &Registry, site: &Site, w: &mut World) -> Result<Box<d
     let kind = Reg {
         ops: ops.map_err(|e| site.fail(w, e))?,
         keys: keys.iter().map(|k| w.keys.intern(&kernel_key(k))).collect(),
+        base: t.base.as_ref().map(|k| w.keys.intern(&kernel_key(k))),
         values: t.value.clone().map_or_else(|| vec!["Value".to_string()], |l| l.0),
         status: t.status.clone(),
     };
@@ -170,7 +197,13 @@ impl Kind for Reg {
         let full = cx.engine.world.keys.name(key).to_string();
         // Opens name the key relative to an open one (0: the full path); others name the value.
         let (kcb, name) = match op {
-            10 | 11 => (0, full),
+            10 | 11 => match self.base.map(|b| (b, cx.engine.world.keys.name(b))) {
+                Some((base, start)) if full.starts_with(&format!("{start}\\")) => (
+                    cx.engine.world.keys.address(base),
+                    full.get(start.len() + 1..).unwrap_or_default().to_string(),
+                ),
+                _ => (0, full),
+            },
             14..=16 => {
                 (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default())
             }
@@ -284,6 +317,8 @@ impl Kind for Marks {
         let text = cx.turn(&self.0).cloned().unwrap_or_default();
         cx.kernel(Head::Perf, 0x0F22, 0, 0, |r| {
             r.text_z(&text);
-        })
+        })?;
+        cx.engine.tally("mark", &text, &[("count", 1)]);
+        Ok(())
     }
 }

@@ -231,6 +231,8 @@ impl Kind for User {
             }
             r.bytes(&payload);
         })?;
+        let name = format!("{}/{}", head.provider, head.id);
+        cx.engine.tally("event", &name, &[("count", 1)]);
         cx.stack(0)
     }
 }

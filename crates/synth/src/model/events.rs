@@ -207,7 +207,7 @@ event_tables! {
     /// Callbacks of file system filters.
     Minifilter { routine: Option<String>, major: Option<u32>, post: bool, duration: Option<Dist>, file: Option<OneOrMany>, status: Option<u32> }
     /// Registry operations.
-    Registry { op: Option<OneOrMany>, key: Option<OneOrMany>, value: Option<OneOrMany>, duration: Option<Dist>, status: Option<Dist> }
+    Registry { base: Option<String>, op: Option<OneOrMany>, key: Option<OneOrMany>, value: Option<OneOrMany>, duration: Option<Dist>, status: Option<Dist> }
     /// TCP and UDP.
     Network {
         protocol: Option<String>, op: Option<OneOrMany>, size: Option<Dist>, local: Option<String>,

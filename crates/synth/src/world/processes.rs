@@ -31,6 +31,8 @@ pub(crate) struct Process {
     /// Rundown records at the start and at the end of the trace.
     pub(crate) rundown: (bool, bool),
     pub(crate) services: Vec<String>,
+    /// The stack of samples that have no other.
+    pub(crate) somewhere: Option<usize>,
 }
 
 /// One thread.
@@ -210,6 +212,7 @@ impl Processes {
                 threads: Vec::new(),
                 rundown,
                 services: p.services.clone(),
+                somewhere: None,
             });
             // Copies with the ids of the one before have its thread ids too.
             let ids = p.reuse_ids.then_some(first_tid);
