@@ -19,6 +19,9 @@ threads = "w*3"
 name = "b.exe"
 threads = "s*2"
 [[process]]
+name = "c.exe"
+threads = "x*3"
+[[process]]
 name = "short.exe"
 count = 20
 every = "150ms"
@@ -43,25 +46,25 @@ routine = "storport.sys!Isr"
 rate = 500
 duration = "10us"
 [[file_io]]
-process = "a.exe"
+process = "c.exe"
 op = ["create", "read", "close"]
 pattern = 'C:\data\file{n}.dat'
 rate = 300
 duration = "200us"
 [[registry]]
-process = "b.exe"
+process = "c.exe"
 op = ["open", "query_value", "close"]
 key = 'HKLM\SOFTWARE\Vendor'
 value = "Setting"
 rate = 300
 [[pool]]
-process = "a.exe"
+process = "c.exe"
 tag = "Test"
 rate = 400
 size = 128
 free_after = "30ms"
 [[syscall]]
-process = "a.exe"
+process = "c.exe"
 function = ["NtReadFile", "NtClose"]
 rate = 400
 duration = "20us"
