@@ -38,7 +38,8 @@ pub struct TraceArgs {
     /// themselves
     #[arg(long, value_name = "FILE")]
     pub loggers: Vec<PathBuf>,
-    /// Keep at most this much of the tables in memory, the rest in temporary files (e.g. 2GB)
+    /// Keep at most this much of the tables in memory, the rest in temporary files (e.g. 2GB; without it a third of
+    /// the traces' size, at least 256MB)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Threads to use (default: all processors)
@@ -107,6 +108,9 @@ pub struct Opened {
     pub all_stacks: bool,
 }
 
+/// Tables that are smaller than this are not worth a temporary file.
+const LEAST_MEMORY: u64 = 256_000_000;
+
 impl TraceArgs {
     /// Opens all traces. Files that are no traces are reported on standard error as long as one is.
     ///
@@ -161,10 +165,9 @@ impl TraceArgs {
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,
         );
-        let memory = match self.memory {
-            Some(bytes) => Memory::with_budget(bytes, self.temp_dir.clone()),
-            None => Memory::unlimited(),
-        };
+        let read: u64 = files.iter().map(EtlFile::len).sum();
+        let budget = self.memory.unwrap_or((read / 3).max(LEAST_MEMORY));
+        let memory = Memory::with_budget(budget, self.temp_dir.clone());
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);
         Ok(Opened {

@@ -107,6 +107,8 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     new: |memory| {
         Box::new(CSwitches {
             rows: TableBuilder::new(memory),
+            states: Names::new(thread_state),
+            reasons: Names::new(wait_reason),
             running: BTreeMap::new(),
             readied: HashMap::default(),
         })
@@ -115,10 +117,29 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 
 struct CSwitches {
     rows: TableBuilder<CSwitchRow>,
+    states: Names,
+    reasons: Names,
     /// The row of whoever runs on a processor, which lacks its end.
     running: BTreeMap<u16, CSwitchRow>,
     /// Stack tickets of the last `ReadyThread` of threads that have not run since.
     readied: HashMap<u32, (i64, i32)>,
+}
+
+/// Names of small numbers in the text pool: looking them up for every switch costs more than all the rest.
+struct Names {
+    name: fn(u32) -> Option<&'static str>,
+    known: Vec<Option<Option<Sym>>>,
+}
+
+impl Names {
+    fn new(name: fn(u32) -> Option<&'static str>) -> Names {
+        Names { name, known: vec![None; 256] }
+    }
+
+    fn get(&mut self, number: u8, cx: &mut Context<'_>) -> Option<Sym> {
+        let slot = self.known.get_mut(usize::from(number))?;
+        *slot.get_or_insert_with(|| (self.name)(u32::from(number)).map(|name| cx.sym(name)))
+    }
 }
 
 impl Analysis for CSwitches {
@@ -159,8 +180,6 @@ impl Analysis for CSwitches {
             false => cx.stack_ticket(event, Some(switch.new_tid), Some(switch.new_utid)),
         };
         let small = |field: usize| event.u64(field).map(|v| v as u8);
-        let state = |cx: &mut Context<'_>, s: u8| thread_state(u32::from(s)).map(|n| cx.sym(n));
-        let reason = |cx: &mut Context<'_>, r: u8| wait_reason(u32::from(r)).map(|n| cx.sym(n));
         let mode = prev.and_then(|p| p.mode).map(|m| if m == 0 { "KernelMode" } else { "UserMode" });
         let readying = ready.and_then(|r| r.by).map(|u| u as i32);
         let row = CSwitchRow {
@@ -179,11 +198,11 @@ impl Analysis for CSwitches {
             readying_upid: readying,
             readying_utid: readying,
             readied_in_dpc: ready.map(|r| r.in_dpc),
-            prev_state: prev.and_then(|p| state(cx, p.state)),
-            prev_wait_reason: prev.and_then(|p| reason(cx, p.reason)),
+            prev_state: prev.and_then(|p| self.states.get(p.state, cx)),
+            prev_wait_reason: prev.and_then(|p| self.reasons.get(p.reason, cx)),
             prev_wait_mode: mode.map(|m| cx.sym(m)),
-            old_state: small(5).and_then(|s| state(cx, s)),
-            old_wait_reason: small(6).and_then(|r| reason(cx, r)),
+            old_state: small(5).and_then(|s| self.states.get(s, cx)),
+            old_wait_reason: small(6).and_then(|r| self.reasons.get(r, cx)),
             new_priority: event.i64(2).unwrap_or(0) as i32,
             old_priority: event.i64(3).unwrap_or(0) as i32,
             previous_c_state: small(4).map(i32::from),

@@ -6,6 +6,7 @@
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
+use crate::model::stack::NO_STACK;
 use etwhy_decode::format::{hex_bytes, to_json};
 use etwhy_decode::message::render_message;
 use etwhy_decode::read::Reader;
@@ -60,6 +61,9 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     },
 };
 
+/// Group of stack records.
+const STACK_WALK: u8 = 0x18;
+
 struct Events {
     rows: TableBuilder<EventRow>,
     /// Provider and name of each event type.
@@ -70,7 +74,6 @@ struct Events {
 impl Analysis for Events {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let record = event.record;
-        // Stack records are not events of their own: they belong to the event that they name.
         let index = event.type_index as usize;
         if self.names.len() <= index {
             self.names.resize(index + 1, None);
@@ -103,7 +106,12 @@ impl Analysis for Events {
         }
         let utid = cx.utid(event);
         let upid = cx.upid(event);
-        let stack = cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
+        // Stack records have no stacks of their own: they belong to the event that they name.
+        let stack = if record.group() == STACK_WALK {
+            NO_STACK
+        } else {
+            cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid)
+        };
         let activity = record.activity_id().map(|a| cx.sym(a.to_string()));
         let related_activity = extended::related_activity(record).map(|a| cx.sym(a.to_string()));
         self.rows.push(EventRow {
