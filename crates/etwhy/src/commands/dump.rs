@@ -106,7 +106,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let mut all: Vec<_> = specs().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         for spec in all {
-            writeln!(out, "{:<16} {}", spec.name, spec.title)?;
+            writeln!(out, "{:<18} {}", spec.name, spec.title)?;
         }
         out.flush()?;
         return Ok(Exit::Done);

@@ -8,7 +8,9 @@
 use super::{add, for_each_batch, process_names};
 use etwhy_table::Database;
 use foldhash::HashMap;
+use foldhash::fast::FixedState;
 use serde::Serialize;
+use std::hash::BuildHasher;
 
 /// Name under which DPC and ISR time stands, and its `upid`.
 pub const DPC_ISR: (&str, i64) = ("[DPC and ISR]", -2);
@@ -394,6 +396,7 @@ fn fold_stacks(
     out.inclusive = functions.top(&frames.functions, top.overall, true);
     let labels = labels(db);
     order.retain(|o| o.1 >= 0 && !stacks.is_leaf_only(o.1));
+    let mut order = same_functions(order, &stacks, &labels);
     order.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
     out.stacks = order
         .iter()
@@ -405,6 +408,43 @@ fn fold_stacks(
             StackCost { stack_id: stack, process: name, pid, cpu_ns: weight, frames }
         })
         .collect();
+}
+
+/// Adds up stacks of one process that differ only in the places inside of functions: to people they are one. Each keeps
+/// the number of the first of them.
+fn same_functions(
+    order: Vec<(i64, i64, i64)>,
+    stacks: &StackFrames,
+    labels: &[String],
+) -> Vec<(i64, i64, i64)> {
+    let mut numbers: HashMap<&str, u32> = HashMap::default();
+    let label_numbers: Vec<u32> = labels
+        .iter()
+        .map(|label| {
+            let next = numbers.len() as u32;
+            *numbers.entry(label.as_str()).or_insert(next)
+        })
+        .collect();
+    // Two hashes with different seeds stand for the functions: lists of all stacks would fill the memory.
+    let hashers = [FixedState::with_seed(1), FixedState::with_seed(2)];
+    let mut merged: HashMap<(i64, [u64; 2]), usize> = HashMap::default();
+    let mut out: Vec<(i64, i64, i64)> = Vec::new();
+    for (process, stack, weight) in order {
+        let functions: Vec<Option<u32>> =
+            stacks.of(stack).iter().map(|&f| label_numbers.get(f as usize).copied()).collect();
+        let key = (process, hashers.each_ref().map(|h| h.hash_one(&functions)));
+        match merged.get(&key).and_then(|&at| out.get_mut(at)) {
+            Some(sum) => {
+                sum.1 = sum.1.min(stack);
+                add(&mut sum.2, weight);
+            }
+            None => {
+                merged.insert(key, out.len());
+                out.push((process, stack, weight));
+            }
+        }
+    }
+    out
 }
 
 fn labels(db: &Database) -> Vec<String> {
