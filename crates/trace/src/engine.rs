@@ -144,25 +144,25 @@ impl Progress for () {
 #[derive(Clone, Debug)]
 pub struct Stretch {
     /// Processes; any if none is given.
-    pub process: Option<ProcessFilter>,
-    /// Thread id; of the process's threads the one that ran longest if none is given.
-    pub tid: Option<u32>,
+    pub process: Option<NameOrId>,
+    /// Threads; of the process's threads the one that ran longest if none is given.
+    pub thread: Option<NameOrId>,
     /// First moment, ns.
     pub from_ns: i64,
     /// End, ns.
     pub to_ns: i64,
 }
 
-/// Processes by name or id.
+/// Processes or threads by name or id.
 #[derive(Clone, Debug)]
-pub struct ProcessFilter(pub String);
+pub struct NameOrId(pub String);
 
-impl ProcessFilter {
-    /// True for a process with that name (with or without `.exe`, in any case) or that id.
-    pub fn matches(&self, name: &str, pid: u32) -> bool {
+impl NameOrId {
+    /// True for that name (with or without `.exe`, in any case) or that id.
+    pub fn matches(&self, name: &str, id: u32) -> bool {
         let bare = name.strip_suffix(".exe").unwrap_or(name);
         let wanted = self.0.as_str();
-        wanted.parse() == Ok(pid) || wanted.eq_ignore_ascii_case(name) || wanted.eq_ignore_ascii_case(bare)
+        wanted.parse() == Ok(id) || wanted.eq_ignore_ascii_case(name) || wanted.eq_ignore_ascii_case(bare)
     }
 }
 

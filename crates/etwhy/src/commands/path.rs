@@ -8,7 +8,7 @@ use crate::report::terminal::{out, width};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{duration_ns, sanitize, text};
 use etwhy_query::critical_path::{Cause, Path, paths};
-use etwhy_trace::engine::{ProcessFilter, Stretch};
+use etwhy_trace::engine::{NameOrId, Stretch};
 use std::io::Write;
 
 /// Declaration.
@@ -32,9 +32,9 @@ struct Args {
     /// Process by name or id; of its threads the one that ran longest
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Thread id
-    #[arg(long, value_name = "TID")]
-    thread: Option<u32>,
+    /// Thread by name or id
+    #[arg(long, value_name = "NAME|TID")]
+    thread: Option<String>,
     /// Start of the stretch (e.g. 1.5s); the start of the trace without it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
@@ -55,8 +55,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut stretches = Vec::new();
     if args.process.is_some() || args.thread.is_some() {
         stretches.push(Stretch {
-            process: args.process.clone().map(ProcessFilter),
-            tid: args.thread,
+            process: args.process.clone().map(NameOrId),
+            thread: args.thread.clone().map(NameOrId),
             from_ns: args.from.as_deref().map(moment).transpose()?.unwrap_or(i64::MIN),
             to_ns: args.to.as_deref().map(moment).transpose()?.unwrap_or(i64::MAX),
         });
@@ -136,7 +136,9 @@ fn line(out: &mut impl Write, cause: &Cause, start: String) -> anyhow::Result<()
         }
         _ => format!("{} ({}): not recorded", cause.process, cause.tid),
     };
-    let leaf = cause.leaf.as_deref().map_or(String::new(), |leaf| format!("  {leaf}"));
+    // The stack of a run is where the thread had come back, which says nothing of what it ran.
+    let leaf = cause.leaf.as_deref().filter(|_| cause.kind != "run");
+    let leaf = leaf.map_or(String::new(), |leaf| format!("  {leaf}"));
     let whole = sanitize(&format!("  {start}  {what}{leaf}")).into_owned();
     writeln!(out, "{}", text::truncate_end(&whole, width()))?;
     Ok(())

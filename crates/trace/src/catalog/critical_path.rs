@@ -215,10 +215,13 @@ impl Paths {
             let named = stretch.process.as_ref().is_none_or(|wanted| {
                 process.is_some_and(|p| wanted.matches(p.name.map_or("", |n| end.strings.get(n)), p.pid))
             });
-            lives && thread.tid != 0 && named && stretch.tid.is_none_or(|tid| tid == thread.tid)
+            let wanted = stretch.thread.as_ref().is_none_or(|wanted| {
+                wanted.matches(thread.name.map_or("", |n| end.strings.get(n)), thread.tid)
+            });
+            lives && thread.tid != 0 && named && wanted
         });
         let candidates: Vec<u32> = candidates.map(|(utid, _)| utid as u32).collect();
-        if stretch.tid.is_some() {
+        if stretch.thread.is_some() {
             return candidates;
         }
         let longest = candidates.into_iter().max_by_key(|&utid| (ran(utid), std::cmp::Reverse(utid)));
