@@ -251,6 +251,8 @@ pub struct Analysed {
     pub output: etwhy_trace::Output,
     /// Exit code, unless something else goes wrong.
     pub exit: Exit,
+    /// Where columns are held.
+    pub memory: Memory,
     /// Keeps the files alive.
     _opened: Vec<InputFile>,
     _demo: Option<tempfile::TempDir>,
@@ -298,7 +300,7 @@ impl Opened {
             eprintln!("etwhy: {}", etwhy_export::sanitize(&error.to_string()));
             exit = Exit::TooNew;
         }
-        Ok(Analysed { output, exit, _opened: self._inputs, _demo: self._demo })
+        Ok(Analysed { output, exit, memory: self.memory, _opened: self._inputs, _demo: self._demo })
     }
 }
 

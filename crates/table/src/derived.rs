@@ -1,8 +1,10 @@
 //! Columns that are made from columns of the same table: names beside numbers.
 
-use crate::{ColumnSpec, ColumnType, ColumnView, Result, Sym, Table, TableError, TableSpec, arrow_schema};
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
+use crate::column::{ColumnBuilder, ColumnChunk, PlainBuilder};
+use crate::{
+    ColumnSpec, ColumnType, ColumnView, Memory, Result, Sym, Table, TableError, TableSpec, arrow_schema,
+};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
@@ -29,11 +31,12 @@ pub struct Derived<'f> {
 }
 
 impl Table {
-    /// The table with more columns. The columns that it had are shared, not copied.
+    /// The table with more columns. The columns that it had are shared, not copied; the new ones count in `memory`
+    /// and go into files where it is exceeded.
     ///
     /// # Errors
     /// If a declaration's type is not the one that is made, or a text is not of the table's pool.
-    pub fn with_derived(&self, derived: &[Derived<'_>]) -> Result<Table> {
+    pub fn with_derived(&self, derived: &[Derived<'_>], memory: &Memory) -> Result<Table> {
         let mut columns: Vec<ColumnSpec> = Vec::new();
         for (index, column) in self.spec().columns.iter().enumerate() {
             if !derived.iter().any(|d| d.from == index && d.replaces) {
@@ -62,7 +65,11 @@ impl Table {
                     arrays.push(Arc::clone(array));
                 }
                 for d in derived.iter().filter(|d| d.from == index) {
-                    arrays.push(self.made(d, &ColumnView::of(array), batch.num_rows())?);
+                    let mut chunk = made(d, &ColumnView::of(array), batch.num_rows());
+                    if memory.hold(chunk.bytes()) {
+                        memory.spill(&mut [&mut chunk]);
+                    }
+                    arrays.push(chunk.into_array(self.texts())?);
                 }
             }
             let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -74,22 +81,27 @@ impl Table {
             Err(source) => Err(TableError::Arrow { table: self.name().to_owned(), source }),
         }
     }
+}
 
-    fn made(
-        &self,
-        derived: &Derived<'_>,
-        from: &ColumnView<'_>,
-        rows: usize,
-    ) -> std::result::Result<ArrayRef, ArrowError> {
-        let numbers = (0..rows).map(|row| from.i64(row));
-        Ok(match &derived.make {
-            Make::Text(text) => {
-                let keys: Int32Array = numbers.map(|n| i32::try_from(text(n?)?.0).ok()).collect();
-                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, self.texts().array())?)
-            }
-            Make::I32(number) => Arc::new(numbers.map(|n| number(n?)).collect::<Int32Array>()),
-            Make::I64(number) => Arc::new(numbers.map(|n| number(n?)).collect::<Int64Array>()),
-        })
+/// The cells of a derived column for the rows of a batch.
+fn made(derived: &Derived<'_>, from: &ColumnView<'_>, rows: usize) -> ColumnChunk {
+    let numbers = (0..rows).map(|row| from.i64(row));
+    match &derived.make {
+        Make::Text(text) => {
+            let mut column = PlainBuilder::<Sym>::default();
+            numbers.for_each(|n| column.push_option(n.and_then(text)));
+            column.finish_chunk()
+        }
+        Make::I32(number) => {
+            let mut column = PlainBuilder::<i32>::default();
+            numbers.for_each(|n| column.push_option(n.and_then(number)));
+            column.finish_chunk()
+        }
+        Make::I64(number) => {
+            let mut column = PlainBuilder::<i64>::default();
+            numbers.for_each(|n| column.push_option(n.and_then(number)));
+            column.finish_chunk()
+        }
     }
 }
 
@@ -124,7 +136,7 @@ mod tests {
                 make: Make::I64(Box::new(|n| Some(n + 7))),
             },
         ];
-        let more = table.with_derived(&derived).unwrap();
+        let more = table.with_derived(&derived, &Memory::with_budget(0, None)).unwrap();
         assert_eq!(more.spec().columns.len(), table.spec().columns.len() + 2);
         assert_eq!(more.spec().column_index("next_cpu"), Some(cpu + 1));
         for row in 0..table.rows() as u32 {
@@ -140,6 +152,6 @@ mod tests {
         let table = example();
         let spec = table.spec().columns[0].clone();
         let derived = [Derived { from: 0, replaces: false, spec, make: Make::I32(Box::new(|_| None)) }];
-        assert!(table.with_derived(&derived).is_err());
+        assert!(table.with_derived(&derived, &Memory::with_budget(0, None)).is_err());
     }
 }

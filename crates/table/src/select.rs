@@ -173,6 +173,20 @@ impl<'t> Selection<'t> {
         self.len() == 0
     }
 
+    /// The rows, with all columns, as a table of their own.
+    ///
+    /// # Errors
+    /// None that a caller could cause; Arrow checks the layout.
+    pub fn to_table(&self) -> crate::Result<Table> {
+        let all = Selection { rows: self.rows.clone(), ..Selection::all(self.table) };
+        let spec = Arc::new(all.spec());
+        let schema = all.schema();
+        match all.batches().collect::<Result<Vec<_>, _>>() {
+            Ok(batches) => Ok(Table::new(spec, schema, batches, self.table.texts().clone())),
+            Err(source) => Err(crate::TableError::Arrow { table: self.table.name().to_owned(), source }),
+        }
+    }
+
     /// The row numbers, in order.
     pub fn row_ids(&self) -> impl Iterator<Item = u32> + '_ {
         let (all, some) = match &self.rows {

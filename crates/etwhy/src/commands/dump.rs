@@ -11,8 +11,8 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
-    ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Pattern, Predicate, Role, Selection, SortKey,
-    Sym, Table, TableSpec, Unit, Value,
+    ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Memory, Pattern, Predicate, Role, Selection,
+    SortKey, Sym, Table, TableSpec, Unit, Value,
 };
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -184,26 +184,16 @@ fn write(
     let db = &analysed.output.db;
     let table = db.get(&spec.name).context("the pass made no such table")?;
     let zero = zero(args, db)?;
-    let named = with_names(db, table, zero)?;
-    let spec = named.spec().clone();
-    let mut predicates = Vec::new();
-    for condition in &args.conditions {
-        predicates.push(Predicate::parse(condition, &spec)?);
-    }
-    let mut selection = wanted_rows(Selection::all(&named), db, args)?.filter(&predicates);
-    let keys = args.sort.iter().map(|k| SortKey::parse(k, &spec)).collect::<Result<Vec<_>, _>>()?;
-    let per = args.top_per.as_deref().map(|text| top_per(text, &spec)).transpose()?;
-    let matching = selection.len();
-    let limit = if per.is_none() { args.top } else { None };
-    if !keys.is_empty() {
-        selection = selection.sort(&keys, limit);
-    }
-    if let Some((column, n)) = &per {
-        selection = selection.top_per(column, *n);
-    }
-    if let Some(n) = args.top {
-        selection = selection.top(n);
-    }
+    // Names cost room for every row: if few rows are wanted and no name decides which, those are chosen first.
+    let few = if zero == 0 { few_rows(table, db, args)? } else { None };
+    let named = match &few {
+        Some((rows, _)) => with_names(db, rows, zero, &analysed.memory)?,
+        None => with_names(db, table, zero, &analysed.memory)?,
+    };
+    let (mut selection, matching) = match &few {
+        Some((_, matching)) => (Selection::all(&named), *matching),
+        None => choose(&named, db, args)?,
+    };
     if args.columns.is_none() && format.name == "table" {
         selection = for_eyes(selection);
     }
@@ -223,6 +213,40 @@ fn write(
         None => (format.write)(&selection, &options, out)?,
     }
     Ok(())
+}
+
+/// The rows that are wanted, in their order, and how many match without `--top`.
+fn choose<'t>(table: &'t Table, db: &Database, args: &Args) -> anyhow::Result<(Selection<'t>, usize)> {
+    let spec = table.spec();
+    let mut predicates = Vec::new();
+    for condition in &args.conditions {
+        predicates.push(Predicate::parse(condition, spec)?);
+    }
+    let keys = args.sort.iter().map(|k| SortKey::parse(k, spec)).collect::<Result<Vec<_>, _>>()?;
+    let per = args.top_per.as_deref().map(|text| top_per(text, spec)).transpose()?;
+    let mut selection = wanted_rows(Selection::all(table), db, args)?.filter(&predicates);
+    let matching = selection.len();
+    let limit = if per.is_none() { args.top } else { None };
+    if !keys.is_empty() {
+        selection = selection.sort(&keys, limit);
+    }
+    if let Some((column, n)) = &per {
+        selection = selection.top_per(column, *n);
+    }
+    if let Some(n) = args.top {
+        selection = selection.top(n);
+    }
+    Ok((selection, matching))
+}
+
+/// As [`choose`], as a table of its own, if the table without names suffices for it and most rows go.
+fn few_rows(table: &Table, db: &Database, args: &Args) -> anyhow::Result<Option<(Table, usize)>> {
+    // What it does not know (a column of names, or a mistake) is told by the table with names.
+    let Ok((selection, matching)) = choose(table, db, args) else { return Ok(None) };
+    if selection.len() > table.rows() / 2 {
+        return Ok(None);
+    }
+    Ok(Some((selection.to_table()?, matching)))
 }
 
 /// For people: without numbers that have a name beside them, and without columns that are empty in all rows shown.
@@ -277,7 +301,7 @@ fn name_for(column: &ColumnSpec) -> Option<String> {
 }
 
 /// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
-fn with_names(db: &Database, table: &Table, zero: i64) -> anyhow::Result<Table> {
+fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyhow::Result<Table> {
     let spec = table.spec();
     let texts = table.texts();
     let labels: Vec<Option<Sym>> = etwhy_query::operators::process_names(db)
@@ -344,7 +368,7 @@ fn with_names(db: &Database, table: &Table, zero: i64) -> anyhow::Result<Table> 
             ColumnSpec { name: name.into(), ty, unit: Unit::None, role, doc: doc.into(), nullable: true };
         derived.push(Derived { from, replaces: false, spec, make });
     }
-    Ok(table.with_derived(&derived)?)
+    Ok(table.with_derived(&derived, memory)?)
 }
 
 /// The rows in range and of the wanted processes.

@@ -38,11 +38,12 @@ struct Args {
 }
 
 /// Tables that the verdict reads.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "trace",
     "event_type",
     "ledger",
     "logger",
+    "kernel_class",
     "process",
     "thread",
     "image",
