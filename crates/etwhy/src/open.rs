@@ -38,8 +38,8 @@ pub struct TraceArgs {
     /// themselves
     #[arg(long, value_name = "FILE")]
     pub loggers: Vec<PathBuf>,
-    /// Keep at most this much of the tables in memory, the rest in temporary files (e.g. 2GB; without it a third of
-    /// the traces' size, at least 256MB)
+    /// Use at most about this much memory: half of it for tables, the rest of which goes into temporary files (e.g.
+    /// 2GB; without it tables may have a third of the traces' size, at least 256MB)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Threads to use (default: all processors)
@@ -166,7 +166,8 @@ impl TraceArgs {
             &mut ledger,
         );
         let read: u64 = files.iter().map(EtlFile::len).sum();
-        let budget = self.memory.unwrap_or((read / 3).max(LEAST_MEMORY));
+        // Trackers, texts and stacks need about as much as the tables of a trace that does not fit.
+        let budget = self.memory.map_or((read / 3).max(LEAST_MEMORY), |memory| memory / 2);
         let memory = Memory::with_budget(budget, self.temp_dir.clone());
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);

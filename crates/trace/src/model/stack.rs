@@ -394,12 +394,11 @@ impl Stacks {
                 }))
             })
             .collect();
-        let of_ticket = self
-            .tickets
-            .iter()
-            .map(|&p| merged.get(p as usize).copied().flatten().map_or(NO_STACK, |s| s as i32))
+        // In place: there may be a hundred million of them.
+        let of_ticket = std::mem::take(&mut self.tickets)
+            .into_iter()
+            .map(|p| merged.get(p as usize).copied().flatten().map_or(NO_STACK, |s| s as i32))
             .collect();
-        self.tickets = Vec::new();
         self.known = HashMap::default();
         FinishedStacks { stacks, of_ticket }
     }
