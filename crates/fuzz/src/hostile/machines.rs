@@ -363,11 +363,12 @@ fn wide_fields() -> Result<Vec<u8>> {
     let mut out = Out::new()?;
     // An array of bytes, each of which is shown as the long name of its value.
     let name: Vec<u8> = "Map\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let info = event_info(7, &[(0, 4, 0, 100, 112 + 24)], &name);
+    let info = event_info(7, &[(0x20, 4, 0, 100, 112 + 24)], &name);
     let head = ClassicHead { guid: EVENT_METADATA, opcode: 32, level: 0, version: 0, tid: 8, pid: 4 };
     out.record.full(8, START, &head).bytes(&info);
     out.put(0)?;
     let mut map = vec![0u8; 16 + 8];
+    put(&mut map, 4, 4, 1);
     put(&mut map, 8, 4, 1);
     let at = map.len() as u64;
     put(&mut map, 0, 4, at);
