@@ -10,6 +10,8 @@ mod parent;
 
 pub use options::Options;
 
+use crate::hostile::{MACHINES, TRACES};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs a campaign, one file, or the part of a child.
@@ -17,8 +19,29 @@ pub fn run(options: &Options) -> ExitCode {
     if options.child {
         return child::run(options);
     }
+    if let (Some(name), Some(file)) = (&options.bomb, &options.file) {
+        return write_bombs(name, file);
+    }
     if let Some(file) = &options.file {
         return parent::one_file(options, file);
     }
     parent::campaign(options)
+}
+
+/// Writes hostile traces, to be run with `--file` one by one.
+fn write_bombs(name: &str, place: &Path) -> ExitCode {
+    let mut known = false;
+    for bomb in TRACES.iter().chain(MACHINES).filter(|bomb| name == "all" || bomb.name == name) {
+        known = true;
+        let file = if name == "all" { place.join(format!("{}.etl", bomb.name)) } else { place.to_owned() };
+        if let Err(error) = (bomb.make)().and_then(|data| std::fs::write(&file, data)) {
+            eprintln!("etwhy-fuzz: {}: {error}", file.display());
+            return ExitCode::from(2);
+        }
+    }
+    if known {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("etwhy-fuzz: there is no hostile input `{name}`");
+    ExitCode::from(2)
 }

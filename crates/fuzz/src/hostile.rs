@@ -2,10 +2,12 @@
 
 mod archives;
 mod documents;
+mod machines;
 mod traces;
 
 pub use archives::{seven_zip, seven_zip_contents, stored_gzip, stored_zip, stored_zstd};
 pub use documents::MANIFESTS;
+pub use machines::MACHINES;
 pub use traces::TRACES;
 
 /// Hostile input.

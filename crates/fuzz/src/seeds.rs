@@ -99,17 +99,37 @@ pub fn written() -> Vec<Seed> {
             seeds.push(Seed { name: name.into(), data });
         }
     }
-    if let Some(data) = scenario() {
+    if let Some(data) = synth(SCENARIO, "scenario.toml", 1.0) {
         seeds.push(Seed { name: "scenario".into(), data });
+    }
+    for (name, text) in TABLES {
+        // Small buffers: a mutant should hit records, not the room behind them.
+        let text = text.replacen("[machine]", "[machine]\nbuffer_size = \"4KB\"", 1);
+        // Small traces: many mutants. What happens a few times only may vanish when it is scaled down.
+        let data = [0.03, 0.2, 1.0].iter().find_map(|&scale| synth(&text, name, scale));
+        seeds.extend(data.map(|data| Seed { name: (*name).into(), data }));
     }
     seeds
 }
 
+macro_rules! tables {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/tables/", $name, ".toml")))),*]
+    };
+}
+
+/// Scenarios with the events of each table.
+pub const TABLES: &[(&str, &str)] = tables!(
+    "alpc" "cpu" "cswitch" "disk_io" "dpc_isr" "file_io" "handle" "loggers" "minifilter" "network" "page_fault"
+    "pool" "power" "process" "registry" "syscall" "ui_delay" "virtual_alloc"
+);
+
 /// A small scenario that uses everything that the writer of scenarios can do.
 pub const SCENARIO: &str = include_str!("scenario.toml");
 
-fn scenario() -> Option<Vec<u8>> {
-    let scenario = etwhy_synth::Scenario::parse(SCENARIO, "scenario.toml").ok()?;
+fn synth(text: &str, name: &str, scale: f64) -> Option<Vec<u8>> {
+    let mut scenario = etwhy_synth::Scenario::parse(text, name).ok()?;
+    scenario.scale(scale).ok()?;
     let folder = tempfile::tempdir().ok()?;
     let path = folder.path().join("scenario.etl");
     etwhy_synth::write(&scenario, &path, &mut |_| {}).ok()?;
@@ -285,7 +305,7 @@ mod tests {
     #[test]
     fn the_written_traces_hold_what_they_should() {
         let seeds = written();
-        assert_eq!(seeds.len(), 4, "{:?}", seeds.iter().map(|s| &s.name).collect::<Vec<_>>());
+        assert_eq!(seeds.len(), 4 + TABLES.len(), "{:?}", seeds.iter().map(|s| &s.name).collect::<Vec<_>>());
         assert!(seeds.iter().all(|s| s.data.len() > 20_000));
         let info = etwhy_decode::metadata::event_info(&event_info()).unwrap();
         assert_eq!((info.schema.fields.len(), info.maps.len()), (4, 1));

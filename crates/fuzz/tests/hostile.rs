@@ -11,7 +11,7 @@ const SMALL: usize = 4 << 20;
 fn hostile_input_costs_little() {
     let folder = tempfile::tempdir().unwrap();
     let mut bad = Vec::new();
-    let traces = hostile::TRACES.iter().map(|bomb| ("analyse", bomb));
+    let traces = hostile::TRACES.iter().chain(hostile::MACHINES).map(|bomb| ("analyse", bomb));
     for (target, bomb) in traces.chain(hostile::MANIFESTS.iter().map(|bomb| ("manifest", bomb))) {
         let data = (bomb.make)().unwrap();
         let path = folder.path().join(format!("{}.etl", bomb.name));

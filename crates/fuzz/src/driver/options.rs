@@ -39,6 +39,9 @@ pub struct Options {
     /// Bytes of input by which the memory limit of --file is reckoned (default: the file's size)
     #[arg(long, value_name = "BYTES")]
     pub size: Option<usize>,
+    /// Write this hostile input to --file (`all`: each to a file of its name in that folder)
+    #[arg(long, value_name = "NAME", requires = "file")]
+    pub bomb: Option<String>,
     /// List the targets
     #[arg(long)]
     pub list: bool,

@@ -68,20 +68,20 @@ pub static TRACES: &[Bomb] = &[
     Bomb { name: "clock", about: "times from the first to the last that a clock can show", make: clock },
 ];
 
-type Writer = TraceWriter<Cursor<Vec<u8>>>;
+pub(super) type Writer = TraceWriter<Cursor<Vec<u8>>>;
 
-const START: i64 = 1_000_000;
-const PROVIDER: Guid = Guid::from_text("0c0ffee0-1111-2222-3333-444444444444");
+pub(super) const START: i64 = 1_000_000;
+pub(super) const PROVIDER: Guid = Guid::from_text("0c0ffee0-1111-2222-3333-444444444444");
 
-fn writer(buffer_size: u32) -> Result<Writer> {
+pub(super) fn writer(buffer_size: u32) -> Result<Writer> {
     TraceWriter::new(Cursor::new(Vec::new()), TraceSetup { buffer_size, ..TraceSetup::default() })
 }
 
-fn finish(writer: Writer) -> Result<Vec<u8>> {
+pub(super) fn finish(writer: Writer) -> Result<Vec<u8>> {
     Ok(writer.finish_into()?.1.into_inner())
 }
 
-fn user_event(id: u16, channel: u8) -> EventHead {
+pub(super) fn user_event(id: u16, channel: u8) -> EventHead {
     EventHead {
         provider: PROVIDER,
         id,
@@ -104,7 +104,7 @@ const METADATA: ClassicHead =
 
 /// A `TRACE_EVENT_INFO` with these properties: flags, in-type (or first member), out-type (or number of
 /// members), count, and the offset of the map's name.
-fn event_info(id: u16, properties: &[(u32, u16, u16, u16, u32)], texts: &[u8]) -> Vec<u8> {
+pub(super) fn event_info(id: u16, properties: &[(u32, u16, u16, u16, u32)], texts: &[u8]) -> Vec<u8> {
     let mut data = vec![0u8; 112];
     data.splice(0..16, PROVIDER.0);
     put(&mut data, 32, 2, id.into());

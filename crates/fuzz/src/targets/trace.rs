@@ -8,7 +8,9 @@ use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::write::compress_xpress;
 use etwhy_etl::{Bytes, HeaderKind, Ledger, Record};
 use etwhy_query::cpu::{Scope, Top};
-use etwhy_table::{Memory, Selection};
+use etwhy_query::strace;
+use etwhy_table::{Database, Memory, Selection};
+use etwhy_trace::engine::{ProcessFilter, Stretch};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -75,7 +77,7 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         tables: Some(tables),
         memory: Memory::unlimited(),
         symbols: Vec::new(),
-        stretches: Vec::new(),
+        stretches: stretches(),
         all_stacks: true,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         loggers: Vec::new(),
@@ -95,6 +97,10 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
     assert!(cpu.processes.len() <= 10);
     etwhy_query::clr::clr(&output.db);
     etwhy_query::disk::disk(&output.db, 10);
+    for path in etwhy_query::critical_path::paths(&output.db) {
+        assert!(path.links.iter().all(|link| link.cause.dur_ns >= 0), "a piece of a path that ends before it begins");
+    }
+    strace(&output.db);
     for table in output.db.tables() {
         let shown = Selection::all(table).top(200);
         for format in ["table", "csv", "jsonl"] {
@@ -104,6 +110,45 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
             assert!(written.is_ok(), "{}: {:?}", table.name(), written.err().map(|e| e.to_string()));
         }
     }
+}
+
+/// Stretches over all of the trace, and of one thread id of which there may be many instances.
+fn stretches() -> Vec<Stretch> {
+    let whole = |process: Option<&str>, tid| Stretch {
+        process: process.map(|name| ProcessFilter(name.into())),
+        tid,
+        from_ns: i64::MIN,
+        to_ns: i64::MAX,
+    };
+    let part = Stretch { from_ns: 1_000_000, to_ns: 40_000_000, ..whole(None, None) };
+    vec![whole(None, None), whole(Some("app.exe"), None), whole(None, Some(8)), part]
+}
+
+/// System calls as the command shows them.
+fn strace(db: &Database) {
+    let Some(calls) = strace::Calls::of(db) else { return };
+    let arguments = strace::Arguments::of(db, &calls, &strace::Choice::default());
+    let mut choices = vec![strace::Choice::default()];
+    for text in ["trace=file,registry", "!NtRead*", "status=failed"] {
+        let mut choice = strace::Choice::default();
+        assert!(choice.filter.add(text, &mut choice.results).is_ok(), "{text}");
+        choices.push(choice);
+    }
+    for choice in &choices {
+        let rows = strace::choose(&calls, choice, &arguments);
+        assert!(rows.len() <= calls.len() as usize);
+        let summary = strace::summary(&calls, &rows, true, strace::SummaryOrder::Time);
+        assert_eq!(summary.total.calls, rows.len() as u64);
+        for &row in rows.iter().take(2000) {
+            arguments.of_call(row, 3);
+        }
+        for &row in rows.iter().take(20) {
+            arguments.of_call(row, usize::MAX);
+        }
+    }
+    let mut wanted: Vec<bool> =
+        (0..db.get("process").map_or(0, etwhy_table::Table::rows)).map(|upid| upid % 3 == 0).collect();
+    strace::with_children(db, &mut wanted);
 }
 
 /// The first two bytes say how much is wanted, the third which format; the rest is the stream.

@@ -119,6 +119,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             cells: HashMap::default(),
             marks: Vec::new(),
             most_cpus: 0,
+            budget: FREE_STEPS,
         })
     },
 };
@@ -129,6 +130,11 @@ const FIRST_WIDTH_NS: i64 = 100_000_000;
 const MOST_SLICES: i64 = 2_000;
 /// Most slices times processors.
 const MOST_CELLS: usize = 400_000;
+/// Slices that every event may be divided into on average, and some to begin with. On one processor stretches follow
+/// each other or lie in each other, a few levels deep, so that an honest trace needs one or two; a damaged one may
+/// say of every event that it began with the trace.
+const STEPS_PER_EVENT: i64 = 16;
+const FREE_STEPS: i64 = 4_000_000;
 /// A slice in which a processor was busier than this counts as pegged.
 const PEGGED_PERCENT: f64 = 95.0;
 
@@ -189,6 +195,8 @@ struct CpuTimes {
     /// Up to when the time of each processor has been divided; `None` while nobody is known to run.
     marks: Vec<Option<i64>>,
     most_cpus: usize,
+    /// Slices that stretches may still be divided into.
+    budget: i64,
 }
 
 impl CpuTimes {
@@ -219,7 +227,12 @@ impl CpuTimes {
         // Widens the slices as far as the end needs, before the stretch is cut.
         self.cell(to, cpu);
         let (mut at, mut left) = (from.max(0), amount);
+        if self.budget <= 0 {
+            // All of it goes to the slice in which it ends.
+            at = at.max(to.saturating_sub(1));
+        }
         while at < to {
+            self.budget = self.budget.saturating_sub(1);
             let end = (at / self.width + 1).saturating_mul(self.width).min(to);
             let part = if end == to {
                 left
@@ -258,6 +271,7 @@ impl Analysis for CpuTimes {
         let (cpu, ns) = (event.record.cpu, event.ns);
         // Payloads that are too short were counted by the trackers.
         let Some(first) = event.u64(0) else { return };
+        self.budget = self.budget.saturating_add(STEPS_PER_EVENT);
         match event.tag {
             SAMPLE => {
                 let flags = event.u64(2).unwrap_or(0);

@@ -13,6 +13,7 @@
 //! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
 //! reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*.
 
+use crate::anomalies::PATHS_BEYOND_LIMIT;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish, Stretch};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
@@ -156,6 +157,10 @@ impl Analysis for Paths {
             ticket,
         };
         if let Some(pieces) = self.threads.get_mut(new as usize) {
+            if pieces.is_empty() {
+                // Many threads run once.
+                pieces.reserve_exact(1);
+            }
             pieces.push(piece);
         }
     }
@@ -168,8 +173,16 @@ impl Analysis for Paths {
                 .extend(self.threads_of(stretch, end, from, to).into_iter().map(|u| ("asked", u, from, to)));
         }
         wanted.extend(self.delays.iter().map(|&(utid, from, to)| ("MessageCheckDelay", utid, from, to)));
+        let runs: usize = self.threads.iter().map(Vec::len).sum();
+        let mut left = runs.saturating_mul(LINKS_PER_RUN).clamp(MOST_LINKS, MOST_LINKS_IN_ALL);
+        let count = wanted.len();
         for (path_id, (origin, utid, from, to)) in wanted.into_iter().enumerate() {
+            if left == 0 {
+                end.ledger.count(&PATHS_BEYOND_LIMIT, (count - path_id) as u64);
+                break;
+            }
             let links = path(&self.threads, utid, from, to);
+            left = left.saturating_sub(links.len());
             let whole = to.saturating_sub(from).max(1);
             for (position, link) in links.iter().enumerate() {
                 self.rows.push(CriticalPathRow {
@@ -268,6 +281,12 @@ struct Link {
 const MOST_LINKS: usize = 100_000;
 const MOST_DEPTH: usize = 256;
 
+/// Most pieces of all paths together, for each run of a thread and in all. Paths of windows that wait at the same time
+/// have pieces in common, but a trace in which every window says that it waited all the time would make as many long
+/// paths as it has events.
+const LINKS_PER_RUN: usize = 4;
+const MOST_LINKS_IN_ALL: usize = 1_000_000;
+
 /// The path of `utid` between two moments, latest piece first.
 fn path(threads: &[Vec<Piece>], utid: u32, from: i64, to: i64) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
@@ -312,7 +331,8 @@ fn path(threads: &[Vec<Piece>], utid: u32, from: i64, to: i64) -> Vec<Link> {
         }
         // It was off the processors: the piece behind the moment tells why.
         let off_since = before.map_or(low, |p| p.to).max(low);
-        let Some(next) = pieces.get(index).filter(|p| p.left.is_some_and(|left| left <= at)) else {
+        // What left at this very moment was elsewhere before: nothing tells where.
+        let Some(next) = pieces.get(index).filter(|p| p.left.is_some_and(|left| left < at)) else {
             push(Kind::Unknown, off_since, at, None);
             at = off_since;
             continue;
@@ -393,5 +413,17 @@ mod tests {
     fn what_is_not_recorded_is_unknown() {
         let links = path(&[Vec::new()], 0, 3, 9);
         assert_eq!(short(&links), [(3, 9, 0, "unknown")]);
+    }
+
+    #[test]
+    fn a_thread_that_left_twice_ends_nowhere() {
+        // Switched out at 10 and, on another processor, at 20 again. The path begins at this very moment.
+        let mut again = piece(30, 40, 20, 25, Some(1));
+        let first = Piece { left: None, ready: None, ..piece(0, 10, 0, 0, None) };
+        for waited in [true, false] {
+            again.waited = waited;
+            let links = path(&[vec![first, again]], 0, 5, 20);
+            assert_eq!(short(&links), [(10, 20, 0, "unknown"), (5, 10, 0, "run")]);
+        }
     }
 }

@@ -104,8 +104,10 @@ struct Answer {
 /// Queries in flight at a time, and servers of one.
 const MAX_OPEN: usize = 65_536;
 const MAX_SERVERS: usize = 16;
-/// Queries of one name and type in flight that an answer is compared with.
-const MAX_LOOKED_AT: usize = 1024;
+/// Queries of one name and type in flight: an answer is compared with all of them.
+const MAX_ALIKE: usize = 1024;
+/// Bytes of an address of a server; nothing longer is one.
+const MAX_ADDRESS: usize = 256;
 
 /// Names of record types (IANA's registry), the common ones.
 fn type_name(number: u32) -> String {
@@ -169,7 +171,11 @@ impl Analysis for Queries {
                 let list = self.open.entry(key).or_default();
                 // One call tells of itself for each network that it asks.
                 let network = fields.u32("IsNetworkQuery").unwrap_or(0) != 0;
-                if network && list.iter().take(MAX_LOOKED_AT).any(|q| q.utid == query.utid) {
+                if network && list.iter().any(|q| q.utid == query.utid) {
+                    return;
+                }
+                if list.len() >= MAX_ALIKE {
+                    cx.ledger.count(&INTERVALS_BEYOND_LIMIT, 1);
                     return;
                 }
                 list.push(query);
@@ -178,9 +184,8 @@ impl Analysis for Queries {
             COMPLETED => {
                 let (upid, utid) = (cx.upid(event), cx.utid(event));
                 let found = self.open.get_mut(&key).and_then(|list| {
-                    let all = || list.iter().take(MAX_LOOKED_AT);
-                    let own = all().position(|q| q.utid == utid && utid.is_some());
-                    let at = own.or_else(|| all().position(|q| q.upid == upid))?;
+                    let own = list.iter().position(|q| q.utid == utid && utid.is_some());
+                    let at = own.or_else(|| list.iter().position(|q| q.upid == upid))?;
                     Some(list.remove(at))
                 });
                 if self.open.get(&key).is_some_and(Vec::is_empty) {
@@ -203,8 +208,9 @@ impl Analysis for Queries {
                 self.push(&query, kind, Some(answer), cx.strings);
             }
             SENT => {
-                let server = cx.sym_or_none(fields.text("DnsServerIpAddress"));
-                for query in self.open.get_mut(&key).into_iter().flatten().take(MAX_LOOKED_AT) {
+                let server = fields.non_empty("DnsServerIpAddress").filter(|s| s.len() <= MAX_ADDRESS);
+                let server = server.map(|s| cx.sym(s));
+                for query in self.open.get_mut(&key).into_iter().flatten() {
                     query.sent = query.sent.saturating_add(1);
                     query.cached = Some(false);
                     if let Some(server) = server
@@ -217,7 +223,7 @@ impl Analysis for Queries {
             }
             _ => {
                 let hit = fields.u32("Status") == Some(0);
-                for query in self.open.get_mut(&key).into_iter().flatten().take(MAX_LOOKED_AT) {
+                for query in self.open.get_mut(&key).into_iter().flatten() {
                     query.cached = query.cached.or(Some(hit));
                 }
             }

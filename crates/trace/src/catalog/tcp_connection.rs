@@ -200,7 +200,7 @@ struct Usage {
 const STEP_NS: i64 = 100_000_000;
 
 /// Connections that are kept open. A busy server has some ten thousand; beyond this those that have disconnected are
-/// closed, then all.
+/// closed, and all if these are few.
 const MAX_OPEN: usize = 262_144;
 /// Pairs of process and address.
 const MAX_USAGE: usize = 1_048_576;
@@ -328,9 +328,10 @@ impl Source {
 
     fn make_room(&mut self, cx: &mut Context<'_>) {
         let mut gone: Vec<_> = self.open.extract_if(|_, c| c.disconnect.is_some()).collect();
-        if gone.is_empty() {
-            gone = self.open.drain().collect();
-            cx.ledger.count(&TCP_CONNECTIONS_CUT, gone.len() as u64);
+        // Room for one would have all of them looked at again for the next one.
+        if gone.len() < MAX_OPEN / 8 {
+            cx.ledger.count(&TCP_CONNECTIONS_CUT, self.open.len() as u64);
+            gone.extend(self.open.drain());
         }
         self.push_all(gone, cx.strings);
     }

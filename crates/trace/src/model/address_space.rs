@@ -59,6 +59,9 @@ pub struct AddressSpace {
     reserved: BTreeMap<u64, Reservation>,
     /// By start; they do not overlap.
     committed: BTreeMap<u64, Committed>,
+    /// What is committed, whoever did it: start and end of the longest stretches. A commit finds its holes here
+    /// without a look at each of the pieces between them.
+    runs: BTreeMap<u64, u64>,
 }
 
 /// The pages that a range touches.
@@ -104,13 +107,22 @@ impl AddressSpace {
         }
         let mut new = 0;
         let mut at = start;
-        while at < end {
-            // What covers `at` is skipped, and the hole behind it ends where the next one begins.
-            if let Some(covered) = self.committed_at(at) {
-                at = covered.end;
-                continue;
+        // The stretch that there will be.
+        let (mut from, mut to) = (start, end);
+        while at <= end {
+            // What covers `at` is skipped, and the hole behind it ends where the next one begins. A stretch that
+            // begins where the range ends is joined, too.
+            let before = self.runs.range((Unbounded, Included(at))).next_back().map(|(&s, &e)| (s, e));
+            if let Some((run, run_end)) = before.filter(|&(_, run_end)| run_end >= at) {
+                self.runs.remove(&run);
+                (from, to) = (from.min(run), to.max(run_end));
+                at = at.max(run_end);
+                if at >= end {
+                    break;
+                }
+                // Runs do not touch: there is a hole.
             }
-            let next = self.committed.range((Included(at), Unbounded)).next().map_or(end, |(&s, _)| s);
+            let next = self.runs.range((Included(at), Unbounded)).next().map_or(end, |(&s, _)| s);
             let hole_end = next.min(end);
             if hole_end <= at {
                 break;
@@ -119,6 +131,7 @@ impl AddressSpace {
             self.committed.insert(at, Committed { end: hole_end, owner });
             at = hole_end;
         }
+        self.runs.insert(from, to);
         new
     }
 
@@ -178,6 +191,7 @@ impl AddressSpace {
 
     /// Everything goes, as when the process ends.
     pub fn clear(&mut self, gone: Gone<'_>) {
+        self.runs.clear();
         for (start, c) in std::mem::take(&mut self.committed) {
             gone(c.owner, Part::Commit(c.end - start));
         }
@@ -201,11 +215,6 @@ impl AddressSpace {
         (found.end > at).then_some((start, found))
     }
 
-    fn committed_at(&self, at: u64) -> Option<Committed> {
-        let (_, &found) = self.committed.range((Unbounded, Included(at))).next_back()?;
-        (found.end > at).then_some(found)
-    }
-
     fn any_reserved(&self, start: u64, end: u64) -> bool {
         let before = self.reserved.range((Unbounded, Excluded(end))).next_back();
         before.is_some_and(|(_, r)| r.end > start)
@@ -214,6 +223,18 @@ impl AddressSpace {
     /// Takes committed pages out of a range, splitting what reaches beyond it; returns their bytes.
     fn take_committed(&mut self, start: u64, end: u64, gone: Gone<'_>) -> u64 {
         let mut taken = 0u64;
+        while let Some((&at, &run_end)) = self.runs.range((Unbounded, Excluded(end))).next_back() {
+            if run_end <= start {
+                break;
+            }
+            self.runs.remove(&at);
+            if run_end > end {
+                self.runs.insert(end, run_end);
+            }
+            if at < start {
+                self.runs.insert(at, start);
+            }
+        }
         while let Some((&at, &c)) = self.committed.range((Unbounded, Excluded(end))).next_back() {
             if c.end <= start {
                 break;
@@ -312,6 +333,50 @@ mod tests {
         assert_eq!(freed, exact(0x10000));
         assert_eq!(went, [(0, 0, 0x10000), (1, 0x3000, 0), (3, 0x3000, 0), (4, 0x1000, 0), (5, 0x9000, 0)]);
         assert_eq!((space.committed_bytes(), space.reserved_bytes()), (0, 0));
+    }
+
+    /// Owners of pages, one by one.
+    struct Pages(Vec<Option<u32>>);
+
+    impl Pages {
+        fn commit(&mut self, from: usize, to: usize, owner: u32) -> u64 {
+            let free = self.0[from..to].iter_mut().filter(|page| page.is_none());
+            free.map(|page| *page = Some(owner)).count() as u64 * PAGE
+        }
+
+        fn decommit(&mut self, from: usize, to: usize) -> u64 {
+            self.0[from..to].iter_mut().filter_map(Option::take).count() as u64 * PAGE
+        }
+    }
+
+    #[test]
+    fn ranges_are_what_pages_one_by_one_are() {
+        let mut seed = 12345u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n
+        };
+        let mut space = space(&[(0, 64 * PAGE, 0)]);
+        let mut pages = Pages(vec![None; 64]);
+        for owner in 1..4000 {
+            let from = below(64);
+            let to = from + 1 + below((64 - from).min(1 + below(16)));
+            let (base, size, range) = (from * PAGE, (to - from) * PAGE, (from as usize, to as usize));
+            if below(2) == 0 {
+                assert_eq!(space.commit(base, size, owner), pages.commit(range.0, range.1, owner));
+            } else {
+                let mut went = 0;
+                let freed = space.decommit(base, size, &mut |_, part| match part {
+                    Part::Commit(bytes) => went += bytes,
+                    Part::Reserve(_) => panic!("nothing is released"),
+                });
+                assert_eq!((freed.bytes, went), (pages.decommit(range.0, range.1), freed.bytes));
+            }
+            let covered: u64 = space.runs.iter().map(|(start, end)| end - start).sum();
+            assert_eq!((covered, space.committed_bytes()), (covered, covered));
+            let touching = |(a, b): ((&u64, &u64), (&u64, &u64))| a.1 >= b.0;
+            assert!(!space.runs.iter().zip(space.runs.iter().skip(1)).any(touching), "{:?}", space.runs);
+        }
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! used before anything names it therefore takes the name of the next record about it, unless that record makes a
 //! new KCB at the address.
 
-use crate::anomalies::REGISTRY_KEYS_UNNAMED;
+use crate::anomalies::{KEY_PATHS_SHORTENED, REGISTRY_KEYS_UNNAMED};
 use crate::engine::Finish;
 use crate::event::{Context, Event, Select, What};
 use etwhy_table::{Row, Strings, Sym, TableBuilder};
 use foldhash::HashMap;
+use std::borrow::Cow;
 
 const CREATE: u8 = 22;
 const DELETE: u8 = 23;
@@ -103,6 +104,7 @@ impl RegistryKeys {
             Some(Some(base)) if !whole => {
                 let base = strings.get(base).trim_end_matches('\\');
                 let rest = rest.trim_start_matches('\\');
+                let base = if rest.is_empty() { Cow::Borrowed(base) } else { without_middle(base) };
                 let separator = if rest.is_empty() { "" } else { "\\" };
                 Some(short(&format!("{base}{separator}{rest}")))
             }
@@ -111,6 +113,15 @@ impl RegistryKeys {
             _ if rest.is_empty() => None,
             _ => Some(short(rest)),
         }
+    }
+
+    /// Paths that are shown without their middle.
+    fn shortened(&self, strings: &Strings) -> u64 {
+        let long = |path: &&KeyPath| {
+            let base = path.key.and_then(|key| self.all.get(key as usize)?.path);
+            path.rest != Sym::EMPTY && base.is_some_and(|base| strings.get(base).len() > MOST_BASE)
+        };
+        self.paths.iter().filter(long).count() as u64
     }
 
     /// Keys that operations used and nobody named.
@@ -125,6 +136,25 @@ impl RegistryKeys {
 
 /// The root of all keys in the kernel's names.
 const ROOT: &str = "\\REGISTRY\\";
+
+/// Bytes of a key's path before that of an operation. Real ones have some hundred. A trace that names one key by
+/// 60,000 and opens thousands below it would make a text of that length for each.
+const MOST_BASE: usize = 1024;
+
+/// A path that is too long, with `…` in its middle.
+fn without_middle(path: &str) -> Cow<'_, str> {
+    if path.len() <= MOST_BASE {
+        return Cow::Borrowed(path);
+    }
+    let (mut head, mut tail) = (MOST_BASE / 2, path.len() - MOST_BASE / 2);
+    while !path.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !path.is_char_boundary(tail) {
+        tail += 1;
+    }
+    Cow::Owned(format!("{}…{}", path.get(..head).unwrap_or(""), path.get(tail..).unwrap_or("")))
+}
 
 fn is_native(path: &str) -> bool {
     path.get(..ROOT.len()).is_some_and(|start| start.eq_ignore_ascii_case(ROOT))
@@ -161,6 +191,7 @@ impl Finish<'_> {
     pub fn keys_of<R: Row>(&mut self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
         self.ledger.count(&REGISTRY_KEYS_UNNAMED, self.model.keys.unnamed());
         let (keys, strings) = (&self.model.keys, &mut *self.strings);
+        self.ledger.count(&KEY_PATHS_SHORTENED, keys.shortened(strings));
         let mut known: Vec<Option<Option<Sym>>> = vec![None; keys.paths.len()];
         rows.remap_text(column, |path| {
             let path = path?;
@@ -216,5 +247,19 @@ mod tests {
         assert_eq!(short("\\REGISTRY\\MACHINERY\\x"), "\\REGISTRY\\MACHINERY\\x");
         assert_eq!(short("\\REGISTRY\\A\\{1}"), "\\REGISTRY\\A\\{1}");
         assert_eq!(short("\\REGISTRY\\MACHINE"), "HKLM");
+    }
+
+    #[test]
+    fn a_long_key_is_not_repeated_for_each_that_is_opened_below_it() {
+        let mut strings = Strings::new();
+        let long = strings.intern(&format!("\\REGISTRY\\MACHINE\\{}", "ü".repeat(20_000)));
+        let rest = strings.intern("Sub");
+        let mut keys = RegistryKeys::default();
+        keys.named(RUNDOWN, 9, Some(long));
+        let (whole, below) = (keys.path(9, Sym::EMPTY), keys.path(9, rest));
+        assert_eq!(keys.text(whole, &strings).map(|t| t.len()), Some(40_005));
+        let text = keys.text(below, &strings).unwrap();
+        assert!(text.len() < 1100 && text.starts_with("HKLM\\üü") && text.ends_with("ü\\Sub"), "{text}");
+        assert_eq!(keys.shortened(&strings), 1);
     }
 }

@@ -212,17 +212,21 @@ impl<'a> Arguments<'a> {
     /// What is known of a call: at most `most` of each kind, repetitions once; and how much more there is.
     pub fn of_call(&self, row: u32, most: usize) -> (Vec<Argument>, usize) {
         let (mut list, mut more) = (Vec::<Argument>::new(), 0);
+        let mut known: HashSet<(&str, String)> = HashSet::default();
+        // Of arguments, and of what happened meanwhile.
+        let mut counts = [0usize; 2];
         for &(_, number, event) in self.events(row) {
             let Some(source) = SOURCES.get(usize::from(number)) else { continue };
             let Some(table) = self.tables.get(usize::from(number)).copied().flatten() else { continue };
-            if list.iter().filter(|a| a.aside == source.aside).count() >= most {
+            let Some(count) = counts.get_mut(usize::from(source.aside)) else { continue };
+            if *count >= most {
                 more += 1;
                 continue;
             }
             let Some(text) = (source.text)(&self.names, table, event) else { continue };
-            let argument = Argument { table: source.table, text, aside: source.aside };
-            if !list.contains(&argument) {
-                list.push(argument);
+            if known.insert((source.table, text.clone())) {
+                *count += 1;
+                list.push(Argument { table: source.table, text, aside: source.aside });
             }
         }
         (list, more)
