@@ -397,3 +397,32 @@ rate = 10
         run(&["dump", "logger", trace.to_str().unwrap(), "--loggers", "/no/such/file", "-q"]);
     assert!(!good && errors.contains("cannot read"), "{errors}");
 }
+
+#[test]
+fn an_empty_table_says_what_to_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = written(
+        folder.path(),
+        "[machine]\ncpus = 2\nduration = \"1s\"\nsamples = true\n[[process]]\nname = \"a.exe\"\n",
+    );
+    let dump = |table: &str, more: &[&str]| {
+        let mut arguments = vec!["dump", table, trace.to_str().unwrap(), "--quiet"];
+        arguments.extend(more);
+        let (good, out, errors) = run(&arguments);
+        assert!(good, "{errors}");
+        (out, errors)
+    };
+    for (table, profile) in
+        [("syscall", "syscall"), ("ui_delay", "ui"), ("pool", "memory"), ("registry", "registry")]
+    {
+        let (_, errors) = dump(table, &[]);
+        let wanted = format!(
+            "table {table} is empty: none of its events were recorded; record: etwhy record --print {profile}"
+        );
+        assert!(errors.contains(&wanted), "{errors}");
+    }
+    // Rows that a condition leaves out were recorded.
+    assert!(!dump("process", &["--where", "name=nobody"]).1.contains("is empty"));
+    let (out, errors) = dump("registry", &["--format", "csv"]);
+    assert!(!out.contains("is empty") && errors.contains("is empty"), "{out}{errors}");
+}
