@@ -199,8 +199,8 @@ remote = "10.0.0.9:443"
 [[network]]
 process = "client.exe"
 protocol = "udp"
-op = "send"
-count = 7
+op = ["send", "receive"]
+count = 14
 size = 100
 local = "[::1]:5353"
 remote = "[ff02::fb]:5353"
@@ -219,6 +219,7 @@ remote = "[ff02::fb]:5353"
     let usage = rows(&trace, "network_usage", &[]);
     let udp = usage.iter().find(|u| text(u, "protocol") == "udp").unwrap();
     assert_eq!((text(udp, "remote"), number(udp, "sent_bytes")), ("ff02::fb", Some(700)));
+    assert_eq!((number(udp, "received_bytes"), usage.len()), (Some(700), 2));
     let tcp = usage.iter().find(|u| text(u, "protocol") == "tcp").unwrap();
     assert_eq!((number(tcp, "connections"), number(tcp, "sends")), (Some(2), Some(3)));
 }
