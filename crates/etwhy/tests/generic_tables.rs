@@ -199,8 +199,8 @@ remote = "10.0.0.9:443"
 [[network]]
 process = "client.exe"
 protocol = "udp"
-op = "send"
-count = 7
+op = ["send", "receive"]
+count = 14
 size = 100
 local = "[::1]:5353"
 remote = "[ff02::fb]:5353"
@@ -219,6 +219,7 @@ remote = "[ff02::fb]:5353"
     let usage = rows(&trace, "network_usage", &[]);
     let udp = usage.iter().find(|u| text(u, "protocol") == "udp").unwrap();
     assert_eq!((text(udp, "remote"), number(udp, "sent_bytes")), ("ff02::fb", Some(700)));
+    assert_eq!((number(udp, "received_bytes"), usage.len()), (Some(700), 2));
     let tcp = usage.iter().find(|u| text(u, "protocol") == "tcp").unwrap();
     assert_eq!((number(tcp, "connections"), number(tcp, "sends")), (Some(2), Some(3)));
 }
@@ -396,4 +397,33 @@ rate = 10
     let (good, _, errors) =
         run(&["dump", "logger", trace.to_str().unwrap(), "--loggers", "/no/such/file", "-q"]);
     assert!(!good && errors.contains("cannot read"), "{errors}");
+}
+
+#[test]
+fn an_empty_table_says_what_to_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = written(
+        folder.path(),
+        "[machine]\ncpus = 2\nduration = \"1s\"\nsamples = true\n[[process]]\nname = \"a.exe\"\n",
+    );
+    let dump = |table: &str, more: &[&str]| {
+        let mut arguments = vec!["dump", table, trace.to_str().unwrap(), "--quiet"];
+        arguments.extend(more);
+        let (good, out, errors) = run(&arguments);
+        assert!(good, "{errors}");
+        (out, errors)
+    };
+    for (table, profile) in
+        [("syscall", "syscall"), ("ui_delay", "ui"), ("pool", "memory"), ("registry", "registry")]
+    {
+        let (_, errors) = dump(table, &[]);
+        let wanted = format!(
+            "table {table} is empty: none of its events were recorded; record: etwhy record --print {profile}"
+        );
+        assert!(errors.contains(&wanted), "{errors}");
+    }
+    // Rows that a condition leaves out were recorded.
+    assert!(!dump("process", &["--where", "name=nobody"]).1.contains("is empty"));
+    let (out, errors) = dump("registry", &["--format", "csv"]);
+    assert!(!out.contains("is empty") && errors.contains("is empty"), "{out}{errors}");
 }

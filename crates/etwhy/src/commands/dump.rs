@@ -4,6 +4,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
 use crate::open::{Analysed, TraceArgs};
+use crate::report::missing::why_empty;
 use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
 use anyhow::{Context as _, bail};
@@ -126,7 +127,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let format = chosen_format(&args)?;
     let mut tables: BTreeSet<String> =
-        ["process", "thread", "ledger"].iter().map(|t| (*t).to_owned()).collect();
+        ["process", "thread", "ledger", "event_type"].iter().map(|t| (*t).to_owned()).collect();
     tables.insert(spec.name.to_string());
     for column in spec.columns.iter() {
         match column.role {
@@ -147,6 +148,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     write(&args, &analysed, spec, format, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {
+        eprintln!("etwhy: {line}");
+    }
+    // Conditions that no row meets are no reason to record again.
+    let db = &analysed.output.db;
+    if db.get(&spec.name).is_some_and(|table| table.rows() == 0)
+        && let Some(line) = why_empty(db, &spec.name)
+    {
         eprintln!("etwhy: {line}");
     }
     Ok(analysed.exit)

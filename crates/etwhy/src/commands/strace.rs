@@ -100,8 +100,7 @@ struct Args {
 }
 
 /// How to record what this command shows.
-const RECORD: &str = "record them with context switches: `xperf -on PROC_THREAD+LOADER+CSWITCH+SYSCALL -stackwalk \
-                      SyscallEnter`, or a profile for wpr with the system keywords SystemCall and CSwitch";
+const RECORD: &str = "record them with context switches, for example with `etwhy record --print syscall`";
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     // Mistakes in options are said before a large trace is read.

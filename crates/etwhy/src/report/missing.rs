@@ -1,7 +1,9 @@
 //! What a trace cannot answer, and which recording would.
 
+use etwhy_decode::kernel::KernelLayouts;
 use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
 use etwhy_table::Database;
+use etwhy_trace::event::What;
 use serde::Serialize;
 
 /// A question that needs events.
@@ -104,8 +106,67 @@ pub fn recording_for(table: &str) -> String {
     format!("etwhy record --print {profile}")
 }
 
+/// Why a table has no rows: its events are not in the trace (and which recording has them), or they are and gave none.
+/// Needs table `event_type`.
+pub fn why_empty(db: &Database, table: &str) -> Option<String> {
+    let holds = |spec: &&&etwhy_trace::engine::AnalysisSpec| spec.tables.iter().any(|t| t.name == table);
+    let spec = etwhy_trace::catalog::ALL.iter().find(holds)?;
+    let types = db.get("event_type")?;
+    let wanted = |row: u32| spec.selects.iter().any(|select| is_of(types, row, select.what));
+    // An empty ledger is good news.
+    if matches!(table, "ledger" | "event") {
+        return None;
+    }
+    let recorded = (0..types.rows() as u32).any(wanted);
+    // Everything that reads context switches lacks them.
+    let switches = |select: &etwhy_trace::event::Select| matches!(select.what, What::Kernel(5, 36));
+    if !recorded && spec.selects.iter().any(switches) && compact(db) {
+        return Some(format!("table {table} is empty: {COMPACT}"));
+    }
+    Some(match (recorded, etwhy_record::profile_of_table(table)) {
+        (true, _) => format!(
+            "table {table} is empty, although this trace has events that it is made from; `etwhy dump {table} \
+             --help-table` says what makes a row"
+        ),
+        (false, Some(_)) => format!(
+            "table {table} is empty: none of its events were recorded; record: {}",
+            recording_for(table)
+        ),
+        (false, None) => format!("table {table} is empty: none of its events were recorded"),
+    })
+}
+
+/// Whether a row of `event_type` is of a kind of events.
+fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
+    let guid = |wanted: etwhy_etl::Guid| {
+        types.text(row, "guid").is_some_and(|guid| guid.eq_ignore_ascii_case(&wanted.to_string()))
+    };
+    let number = |column: &str, wanted: u16| types.i64(row, column) == Some(i64::from(wanted));
+    let kernel = types.text(row, "provider") == Some(KERNEL);
+    match what {
+        What::Kernel(group, ty) => {
+            let layouts = KernelLayouts::builtin();
+            let group = layouts.group_guid(group).is_some_and(guid);
+            number("opcode", u16::from(ty)) && group
+        }
+        What::Classic(class, ty) => guid(class) && number("opcode", u16::from(ty)),
+        What::Manifest(provider, id) => guid(provider) && number("id", id),
+        What::Provider(provider) => guid(provider),
+        What::AnyUser => !kernel,
+        What::Any => true,
+    }
+}
+
 /// Group (task) names of the kernel, so that `Read` of another provider is not taken for a disk's.
 const KERNEL: &str = "Windows Kernel";
+
+/// Why there are no context switches although they were recorded.
+const COMPACT: &str = "context switches were recorded in compact form, whose layout is not public";
+
+fn compact(db: &Database) -> bool {
+    let named = |ledger: &etwhy_table::Table, row| ledger.text(row, "name") == Some(COMPACT_CSWITCH.name);
+    db.get("ledger").is_some_and(|ledger| (0..ledger.rows() as u32).any(|row| named(ledger, row)))
+}
 
 /// The questions that this trace has no events for.
 pub fn missing(db: &Database) -> Vec<Missing> {
@@ -123,9 +184,7 @@ pub fn missing(db: &Database) -> Vec<Missing> {
             }
         }
     }
-    let compact = db.get("ledger").is_some_and(|ledger| {
-        (0..ledger.rows() as u32).any(|row| ledger.text(row, "name") == Some(COMPACT_CSWITCH.name))
-    });
+    let compact = compact(db);
     QUESTIONS
         .iter()
         .filter(|q| !q.kernel.iter().any(|k| kernel.contains(*k)))
@@ -133,9 +192,7 @@ pub fn missing(db: &Database) -> Vec<Missing> {
         .map(|q| Missing {
             question: q.question,
             because: match (q.kernel.first(), q.providers.first()) {
-                (Some(&"CSwitch"), _) if compact => {
-                    "context switches were recorded in compact form, whose layout is not public".to_owned()
-                }
+                (Some(&"CSwitch"), _) if compact => COMPACT.to_owned(),
                 (Some(event), _) => format!("no {event} events were recorded"),
                 (None, Some(provider)) => format!("provider {provider} was not recorded"),
                 (None, None) => String::new(),

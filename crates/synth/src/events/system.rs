@@ -281,16 +281,18 @@ impl Kind for Net {
         let millis = (cx.now / 1_000_000) as u32;
         let group = if udp { 0x0800 } else { 0x0600 };
         let op_code = u16::from(op) + if local.is_ipv6() { 16 } else { 0 };
+        // A received datagram names its sender as the source; everything of TCP names this machine.
+        let (destination, source) = if udp && op == 11 { (local, remote) } else { (remote, local) };
         cx.kernel(Head::Perf, group | op_code, 2, 0, |r| {
             r.u32(pid).u32(size);
-            for address in [remote.ip(), local.ip()] {
+            for address in [destination.ip(), source.ip()] {
                 match address {
                     IpAddr::V4(ip) => r.bytes(&ip.octets()),
                     IpAddr::V6(ip) => r.bytes(&ip.octets()),
                 };
             }
             // Ports are in network order.
-            r.bytes(&remote.port().to_be_bytes()).bytes(&local.port().to_be_bytes());
+            r.bytes(&destination.port().to_be_bytes()).bytes(&source.port().to_be_bytes());
             match op {
                 10 if !udp => r.u32(millis).u32(millis).u32(n),
                 12 | 15 => r.u16(1460).u16(1).u16(0).u16(1).u32(65535).u16(8).u16(8).u32(n),

@@ -8,12 +8,14 @@
 //! next; divided by the slice's length they give the mean length of its queue.
 //!
 //! # What fools it
-//! Work in a virtual machine's host, or in firmware (SMM), shows as time of whoever was interrupted.
+//! A processor that never switched (it idled throughout, or one thread had it) shows nothing in the lanes of threads and idle, and
+//! without samples nothing tells whether it was busy. Work in a virtual machine's host, or in firmware (SMM), shows as time of whoever was interrupted.
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
+use std::collections::BTreeSet;
 
 define_table! {
     /// What each processor did, in slices of time.
@@ -25,9 +27,9 @@ define_table! {
         dur_ns: i64 [Ns, Duration],
         /// Logical processor.
         cpu: i32 [None, Cpu],
-        /// Threads ran, without DPCs and ISRs; empty without context switches.
+        /// Threads ran, without DPCs and ISRs; empty without context switches on it.
         thread_ns: Option<i64> [Ns, Duration],
-        /// The idle thread ran, without DPCs and ISRs; empty without context switches.
+        /// The idle thread ran, without DPCs and ISRs; empty without context switches on it.
         idle_ns: Option<i64> [Ns, Duration],
         /// DPCs ran, without ISRs that interrupted them.
         dpc_ns: i64 [Ns, Duration],
@@ -45,7 +47,7 @@ define_table! {
         sampled_dpc_ns: i64 [Ns, Duration],
         /// Samples in ISRs, in time.
         sampled_isr_ns: i64 [Ns, Duration],
-        /// Share of the time that is known to be not idle: by context switches, else by samples.
+        /// Share of the time that is known to be not idle: by context switches, or by samples where there are none.
         busy_percent: Option<f64> [Percent, Other],
     }
 }
@@ -64,9 +66,9 @@ define_table! {
         numa_node: Option<i32> [None, Other],
         /// Nominal speed, where recorded.
         mhz: Option<i32> [MHz, Other],
-        /// Threads ran, without DPCs and ISRs; empty without context switches.
+        /// Threads ran, without DPCs and ISRs; empty without context switches on it.
         thread_ns: Option<i64> [Ns, Duration],
-        /// Idle, without DPCs and ISRs; empty without context switches.
+        /// Idle, without DPCs and ISRs; empty without context switches on it.
         idle_ns: Option<i64> [Ns, Duration],
         /// DPCs ran.
         dpc_ns: i64 [Ns, Duration],
@@ -86,7 +88,7 @@ define_table! {
         busy_percent: Option<f64> [Percent, Other],
         /// Time in slices that were at least 95 % busy.
         pegged_ns: i64 [Ns, Duration],
-        /// What `busy_percent` rests on: cswitch or sample.
+        /// What `busy_percent` rests on: cswitch, or sample for a processor that hardly had any switches.
         source: Option<Sym> [None, Kind],
     }
 }
@@ -163,17 +165,21 @@ impl Cell {
         }
     }
 
-    /// Busy and known time: by switches, else by samples.
-    fn busy(&self, switches: bool) -> Option<(i64, i64)> {
-        let interrupts = self.dpc.saturating_add(self.isr);
+    /// Busy and known time, and whether context switches tell it (else samples do). Switches tell nothing of a
+    /// processor that has none: it may have idled, or run one thread, or nothing but DPCs, all the time.
+    fn busy(&self) -> Option<(i64, i64, bool)> {
+        let add = i64::saturating_add;
         let [thread, idle, dpc, isr] = self.sampled;
-        let (busy, idle) = if switches {
-            (self.thread.saturating_add(interrupts), self.idle)
+        let sampled_busy = add(add(thread, dpc), isr);
+        let sampled = add(sampled_busy, idle);
+        let switched = add(self.thread, self.idle);
+        let busy = add(self.thread, add(self.dpc, self.isr));
+        let known = add(busy, self.idle);
+        if switched > 0 && known >= sampled / 2 {
+            Some((busy, known, true))
         } else {
-            (thread.saturating_add(dpc).saturating_add(isr), idle)
-        };
-        let known = busy.saturating_add(idle);
-        (known > 0).then_some((busy, known))
+            (sampled > 0).then_some((sampled_busy, sampled, false))
+        }
     }
 }
 
@@ -332,15 +338,17 @@ impl Analysis for CpuTimes {
                 self.spread(cpu, lane_of(running.tid), from, last, last.saturating_sub(from));
             }
         }
-        let switches = end.model.cpus.switches;
         let ready = end.model.switches.readies;
         let mut cells: Vec<((i64, u16), Cell)> = self.cells.iter().map(|(k, c)| (*k, *c)).collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
+        let switched: BTreeSet<u16> =
+            cells.iter().filter(|(_, cell)| cell.switches > 0).map(|((_, cpu), _)| *cpu).collect();
         let mut sums: Vec<(Cell, f64, i64)> = vec![Default::default(); self.most_cpus];
         for ((slice, cpu), cell) in &cells {
             let start_ns = slice.saturating_mul(self.width);
             let dur_ns = self.width.min(last.saturating_sub(start_ns)).max(1);
-            let busy = cell.busy(switches).map(|(busy, known)| 100.0 * busy as f64 / known as f64);
+            let busy = cell.busy().map(|(busy, known, _)| 100.0 * busy as f64 / known as f64);
+            let switched = switched.contains(cpu);
             let [sampled_thread_ns, sampled_idle_ns, sampled_dpc_ns, sampled_isr_ns] = cell.sampled;
             if let Some((sum, queue, pegged)) = sums.get_mut(usize::from(*cpu)) {
                 sum.add(cell);
@@ -353,8 +361,8 @@ impl Analysis for CpuTimes {
                 start_ns,
                 dur_ns,
                 cpu: i32::from(*cpu),
-                thread_ns: switches.then_some(cell.thread),
-                idle_ns: switches.then_some(cell.idle),
+                thread_ns: switched.then_some(cell.thread),
+                idle_ns: switched.then_some(cell.idle),
                 dpc_ns: cell.dpc,
                 isr_ns: cell.isr,
                 ready_ns: ready.then_some(cell.ready),
@@ -366,12 +374,13 @@ impl Analysis for CpuTimes {
                 busy_percent: busy,
             });
         }
-        let source = end.strings.intern(if switches { "cswitch" } else { "sample" });
+        let (by_samples, by_switches) = (end.strings.intern("sample"), end.strings.intern("cswitch"));
         let facts = &end.model.system;
         let length = last.max(1) as f64;
         for (cpu, (cell, queue_max, pegged_ns)) in sums.iter().enumerate() {
             let place = facts.processor_place(cpu);
-            let busy = cell.busy(switches).map(|(busy, known)| 100.0 * busy as f64 / known as f64);
+            let busy = cell.busy();
+            let switches = cell.switches > 0;
             let [thread, idle, dpc, isr] = cell.sampled;
             self.cpus.push(CpuRow {
                 cpu: cpu as i32,
@@ -388,11 +397,29 @@ impl Analysis for CpuTimes {
                 switches: i64::from(cell.switches),
                 sampled_busy_ns: thread.saturating_add(dpc).saturating_add(isr),
                 sampled_idle_ns: idle,
-                busy_percent: busy,
+                busy_percent: busy.map(|(busy, known, _)| 100.0 * busy as f64 / known as f64),
                 pegged_ns: *pegged_ns,
-                source: busy.map(|_| source),
+                source: busy.map(|(_, _, switches)| if switches { by_switches } else { by_samples }),
             });
         }
         Ok(vec![self.slices.into(), self.cpus.into()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_switches_samples_tell_how_busy_a_processor_was() {
+        let switched = Cell { thread: 60, idle: 30, dpc: 10, sampled: [50, 51, 0, 0], ..Cell::default() };
+        assert_eq!(switched.busy(), Some((70, 100, true)));
+        // Nothing but DPCs on an idle processor: not 100 % busy.
+        let dpcs = Cell { dpc: 90, sampled: [0, 10, 90, 0], ..Cell::default() };
+        assert_eq!(dpcs.busy(), Some((90, 100, false)));
+        // The first switch came late.
+        let late = Cell { idle: 5, sampled: [95, 5, 0, 0], ..Cell::default() };
+        assert_eq!(late.busy(), Some((95, 100, false)));
+        assert_eq!(Cell { dpc: 90, ..Cell::default() }.busy(), None);
     }
 }

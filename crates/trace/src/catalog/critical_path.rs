@@ -149,7 +149,11 @@ impl Analysis for Paths {
             to: i64::MAX,
             left,
             ready: switch.ready_ns.map(|ready| event.ns.saturating_sub(ready)),
-            by: switch.ready.and_then(|ready| ready.by),
+            // The idle thread does nothing that could explain a wait: an interrupt came while it ran.
+            by: switch
+                .ready
+                .and_then(|ready| ready.by)
+                .filter(|by| cx.model.threads.get(*by).is_some_and(|thread| thread.tid != 0)),
             in_dpc: switch.ready.is_some_and(|ready| ready.in_dpc),
             waited: switch.prev.is_none_or(|prev| prev.state == WAITING),
             reason: switch.prev.map_or(u8::MAX, |prev| prev.reason),

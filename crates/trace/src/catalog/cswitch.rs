@@ -121,7 +121,7 @@ struct CSwitches {
     reasons: Names,
     /// The row of whoever runs on a processor, which lacks its end.
     running: BTreeMap<u16, CSwitchRow>,
-    /// Stack tickets of the last `ReadyThread` of threads that have not run since.
+    /// Stack tickets of the `ReadyThread` that ended the wait of threads that have not run since.
     readied: HashMap<u32, (i64, i32)>,
 }
 
@@ -152,7 +152,10 @@ impl Analysis for CSwitches {
             // The stack is that of the thread that runs here, whose id its record tells.
             let ticket = cx.stack_ticket(event, None, None);
             let utid = cx.model.thread(first as u32, None, event.ns);
-            self.readied.insert(utid, (event.ns, ticket));
+            // A thread that is readied again before it runs was woken by the first one.
+            if cx.model.switches.ready_ns(utid) == Some(event.ns) {
+                self.readied.insert(utid, (event.ns, ticket));
+            }
             return;
         }
         let Some(_) = event.u64(1) else {

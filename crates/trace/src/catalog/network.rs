@@ -3,6 +3,12 @@
 //! # How it is computed
 //! One row for each `TcpIp` and `UdpIp` event of the kernel, or, where the trace has none of these, for each event of
 //! `Microsoft-Windows-Kernel-Network`, which tells the same. Table `tcp_connection` puts them together.
+//!
+//! The events name a source and a destination. With TCP the source is this machine, in receives too; a received UDP
+//! datagram names its sender as the source. Real traces show both.
+//!
+//! # What fools it
+//! A program that receives what it sent itself (loopback, its own broadcast) stands on both ends.
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
@@ -24,7 +30,7 @@ define_table! {
         upid: Option<i32> [None, Process],
         /// Bytes.
         size_bytes: i64 [Bytes, Bytes],
-        /// Local address and port.
+        /// Local address and port; of a received datagram the address that it was sent to (which may be a broadcast).
         local: Option<Sym> [None, Name],
         /// Remote address and port.
         remote: Option<Sym> [None, Name],
@@ -104,6 +110,16 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     },
 };
 
+/// Fields of the local and of the remote end. TCP and sends name this machine as the source, in receives too. A
+/// received datagram has its sender there: in three real traces queries go from here to a server and come back with
+/// addresses swapped, and broadcasts of many senders arrive at one destination.
+pub(crate) fn ends(received_datagram: bool) -> [&'static str; 4] {
+    match received_datagram {
+        false => ["saddr", "sport", "daddr", "dport"],
+        true => ["daddr", "dport", "saddr", "sport"],
+    }
+}
+
 struct Network {
     rows: TableBuilder<NetworkRow>,
     /// Those of the provider, which repeat what the kernel's tell.
@@ -127,8 +143,8 @@ impl Analysis for Network {
             format_value(&mut text, fields.get(port)?, None);
             Some(text)
         };
-        // Windows names the sender's side: daddr and dport are the remote end in sends, and in receives too.
-        let (local, remote) = (endpoint("saddr", "sport"), endpoint("daddr", "dport"));
+        let [local_address, local_port, remote_address, remote_port] = ends(event.tag & UDP != 0 && op == 11);
+        let (local, remote) = (endpoint(local_address, local_port), endpoint(remote_address, remote_port));
         let pid = fields.u32("PID").or(event.pid());
         let upid = pid.filter(|&p| p != u32::MAX).map(|pid| cx.model.processes.at(pid, event.ns));
         let failure = fields.u32("FailureCode").and_then(|code| {
@@ -144,7 +160,7 @@ impl Analysis for Network {
             size_bytes: fields.u64("size") as i64,
             local: local.map(|t| cx.sym(&t)),
             remote: remote.map(|t| cx.sym(&t)),
-            remote_port: fields.u32("dport").map(|p| p as i32),
+            remote_port: fields.u32(remote_port).map(|p| p as i32),
             failure,
             ip: if v6 || fields.u32("Proto") == Some(AF_INET6) { 6 } else { 4 },
             connection: fields.u64("connid") as i64,
@@ -155,5 +171,16 @@ impl Analysis for Network {
     fn finish(self: Box<Self>, _: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let own = self.rows.rows() > 0;
         Ok(vec![if own { self.rows.into() } else { self.manifest_rows.into() }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_received_datagram_comes_from_its_source() {
+        assert_eq!(ends(false), ["saddr", "sport", "daddr", "dport"]);
+        assert_eq!(ends(true), ["daddr", "dport", "saddr", "sport"]);
     }
 }

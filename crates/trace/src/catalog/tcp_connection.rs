@@ -15,6 +15,7 @@
 //! fails (`Fail`) names no endpoints: see table `network`, `op=fail`. There is no event when a connect begins, so how
 //! long it took is not known; `first_response_ns` is from the first send to the first data after it.
 
+use super::network::ends;
 use crate::anomalies::{PAYLOAD_TOO_SHORT, TCP_CONNECTIONS_CUT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Fields, Select, What};
@@ -219,21 +220,21 @@ pub(crate) fn endpoint(fields: &Fields<'_>, address: &str, port: &str) -> Option
 impl Analysis for Connections {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let fields = event.fields();
-        // Windows names the sender's side: daddr and dport are the remote end in sends, and in receives too.
+        let op = event.tag & !(UDP | MANIFEST);
+        let udp = event.tag & UDP != 0;
+        let [local, local_port, remote, remote_port] = ends(udp && op == RECEIVE);
         let (Some(local), Some(remote)) =
-            (endpoint(&fields, "saddr", "sport"), endpoint(&fields, "daddr", "dport"))
+            (endpoint(&fields, local, local_port), endpoint(&fields, remote, remote_port))
         else {
             cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
             return;
         };
         let pid = fields.u32("PID").or(event.pid()).filter(|&p| p != u32::MAX);
         let upid = pid.map(|pid| cx.model.processes.at(pid, event.ns));
-        let op = event.tag & !(UDP | MANIFEST);
         let size = i64::from(fields.u32("size").unwrap_or(0));
         let [kernel, manifest] = &mut self.sources;
         let source = if event.tag & MANIFEST == 0 { kernel } else { manifest };
         source.used = true;
-        let udp = event.tag & UDP != 0;
         source.count(upid, udp, remote.ip(), op, size, event.ns);
         if udp {
             return;

@@ -20,6 +20,8 @@ pub(crate) const SELECTS: &[Select] = &[
 
 /// `KTHREAD_STATE`: waiting.
 pub(crate) const WAITING: u8 = 5;
+/// `KTHREAD_STATE`: waiting at a gate (Windows Vista; no longer used since).
+const GATE_WAIT: u8 = 8;
 /// `KTHREAD_STATE`: terminated.
 const TERMINATED: u8 = 4;
 /// `ReadyThread` flag: the thread was readied in a DPC, and so by nobody in particular.
@@ -106,6 +108,11 @@ pub struct Switches {
 }
 
 impl Switches {
+    /// When `utid`, which has not run since, was readied: the first `ReadyThread` of its wait.
+    pub fn ready_ns(&self, utid: u32) -> Option<i64> {
+        self.threads.get(utid as usize)?.ready.map(|ready| ready.ns)
+    }
+
     fn state(&mut self, utid: u32) -> Option<&mut State> {
         let index = utid as usize;
         if self.threads.len() <= index {
@@ -145,7 +152,8 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     });
     let mut switch = Switch { new_utid, new_tid, old_utid, old_tid, old_run, ..Switch::default() };
     let number = |field: usize| event.u64(field).unwrap_or(0) as u8;
-    let out = Out { ns, state: number(2), reason: number(3), mode: event.u64(4).map(|m| m as u8) };
+    let state = if number(2) == GATE_WAIT { WAITING } else { number(2) };
+    let out = Out { ns, state, reason: number(3), mode: event.u64(4).map(|m| m as u8) };
     let mut came = State::default();
     if old_tid != 0
         && let Some(state) = cx.model.switches.state(old_utid)
