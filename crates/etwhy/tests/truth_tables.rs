@@ -15,8 +15,9 @@ type Row = serde_json::Map<String, Value>;
 type Sums = BTreeMap<String, BTreeMap<&'static str, f64>>;
 
 /// Stories are written small: rates, shares and averages are those of the whole.
-const SCALES: [(&str, &str); 5] = [
+const SCALES: [(&str, &str); 6] = [
     ("antivirus_opens", "0.01"),
+    ("clean_busy_machine", "0.1"),
     ("directory_watcher", "0.004"),
     ("syscall_hook", "0.004"),
     ("syscall_hook_enter", "0.01"),
@@ -51,9 +52,9 @@ const SOURCES: &[Source] = &[
     Source {
         truth: "alpc",
         table: "alpc",
-        // What a server asks the next one belongs to that server's call.
-        names: |r| if process(r) == "svchost.exe" { vec![] } else { vec![process(r)] },
-        figures: |r| vec![("count", 1.0), ("total_ms", ms(r, "wait_ns"))],
+        // What a server asks the next one belongs to the call that it serves.
+        names: |r| if SERVERS.contains(&&*process(r)) { vec![] } else { vec![process(r)] },
+        figures: |r| vec![("count", 1.0), ("total_ms", ms(r, "round_trip_ns"))],
     },
     Source {
         truth: "file_io",
@@ -199,6 +200,9 @@ const SOURCES: &[Source] = &[
     },
 ];
 
+/// Processes that serve the calls of others in the scenarios, and call further ones.
+const SERVERS: [&str; 2] = ["svchost.exe", "WmiPrvSE.exe"];
+
 /// Truth tables that `event_type` and `sample` hold, see `of_events` and `of_samples`.
 const OTHERS: [&str; 8] = [
     "event",
@@ -342,7 +346,10 @@ impl Traced {
 
     /// True when the writer left a symbol file for the module, or the runtime names its methods.
     fn has_symbols(&self, module: &str) -> bool {
-        let stem = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
+        let stem = match module.rsplit_once('.').map_or(module, |(stem, _)| stem) {
+            "ntoskrnl" => "ntkrnlmp".to_owned(),
+            stem => stem.to_lowercase(),
+        };
         module == "[.NET]" || self.folder.path().join("symbols").join(format!("{stem}.pdb")).is_dir()
     }
 }
@@ -584,8 +591,10 @@ impl Seen {
                 let pid = process.rsplit_once('(').unwrap().1.trim_end_matches(')');
                 let key = format!("{pid}/{}", row["tid"]);
                 if truth["activity"].get(&key).is_some() {
-                    add(&mut ran, &key, "runs", number(row, "runs"));
-                    add(&mut ran, &key, "run_ms", ms(row, "run_ns") + ms(row, "open_run_ns"));
+                    // The last one is cut off by the end of the trace. Moments for other tables' events come unreadied.
+                    let open = f64::from(u8::from(number(row, "open_run_ns") > 0.0));
+                    add(&mut ran, &key, "runs", number(row, "readies") - open);
+                    add(&mut ran, &key, "run_ms", ms(row, "run_ns"));
                 }
             }
         }
