@@ -41,7 +41,10 @@ fn costs(list: &Value) -> BTreeMap<String, (i64, i64)> {
 
 /// True when the writer left a symbol file for the module, or the runtime names its methods.
 fn has_symbols(folder: &Path, module: &str) -> bool {
-    let stem = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
+    let stem = match module.rsplit_once('.').map_or(module, |(stem, _)| stem) {
+        "ntoskrnl" => "ntkrnlmp".to_owned(),
+        stem => stem.to_lowercase(),
+    };
     module == "[.NET]" || folder.join("symbols").join(format!("{stem}.pdb")).is_dir()
 }
 

@@ -94,9 +94,9 @@ impl<'w> Engine<'w> {
         self.finish_interrupts()
     }
 
-    /// Counts what was recorded, for the truth. Nothing is recorded once the session is silent.
+    /// Counts what was recorded, for the truth. Once the session is silent, only other providers' events are.
     pub(crate) fn tally(&mut self, table: &'static str, name: &str, figures: &[(&'static str, i64)]) {
-        if self.now < self.world.facts.silent_from {
+        if self.now < self.world.facts.silent_from || table == "event" {
             self.truth.tally.add(table, name, figures);
         }
     }

@@ -252,8 +252,9 @@ impl Sampler {
                 tries -= 1;
                 let thread = load.threads.get(load.next_thread % load.threads.len()).copied().unwrap_or(0);
                 load.next_thread = (load.next_thread + 1) % load.threads.len();
+                // The switch to it comes half an interval before the sample, and must find it alive.
                 if !engine.alive(thread, ns)
-                    || engine.switches && engine.is_blocked(thread)
+                    || engine.switches && (engine.is_blocked(thread) || !engine.alive(thread, engine.now))
                     || engine
                         .cpus
                         .where_runs(thread)

@@ -221,7 +221,7 @@ fn serve(e: &mut Engine, plan: Rc<Plan>, step: Step, server: usize, id: u32, the
                         move |e, cpu| {
                             e.set_blocked(server, true);
                             let at = e.now + half;
-                            e.at(at, Box::new(move |e| reply(e, plan, step, server, cpu, own, then)));
+                            e.at(at, Box::new(move |e| reply(e, plan, step, server, (cpu, id), own, then)));
                             Ok(())
                         }
                     });
@@ -243,17 +243,17 @@ fn serve(e: &mut Engine, plan: Rc<Plan>, step: Step, server: usize, id: u32, the
     )
 }
 
-/// The server replies, readies the caller and waits for the next message.
+/// The server replies, readies the caller and waits for the next message. A reply has the id of its message: by that
+/// (`PORT_MESSAGE.MessageId`) the kernel finds who asked.
 fn reply(
     e: &mut Engine,
     plan: Rc<Plan>,
     step: Step,
     server: usize,
-    cpu: u16,
+    (cpu, id): (u16, u32),
     own: Option<usize>,
     then: Then,
 ) -> io::Result<()> {
-    let id = number(&plan);
     message(e, &plan, cpu, server, 33, id)?;
     e.ready_thread(cpu, step.caller, false)?;
     stack(e, &plan, cpu, server, own)?;

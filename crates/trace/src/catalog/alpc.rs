@@ -15,7 +15,8 @@
 //! again when a message is done, follows from how ALPC is described (Windows Internals), not from a trace that was seen.
 //! A datagram that was received and whose id the *same* process then uses for a message of its own looks like a reply. A
 //! thread that waits on several ports may receive from another than the one named. Where the thread of a send is
-//! unknown, the send begins a message. Messages that span a place where buffers may be missing are not paired
+//! unknown, the send begins a message; so does a reply whose request is not in the trace (lost buffers, or sent before it
+//! began): sender and receiver are right, but `client` is then the one who was asked. Messages that span a place where buffers may be missing are not paired
 //! (`alpc_pairs_doubtful`).
 //!
 //! The layouts rest on documentation (the MOF of class ALPC); no real trace with these events was at hand.

@@ -3,8 +3,8 @@
 //! # How it is computed
 //! `TcpIp` events of the kernel (`Microsoft-Windows-Kernel-Network` where the trace has no kernel events: the same
 //! events under other names, never both together) are put together by their two endpoints. `Connect` or `Accept`
-//! begins a new connection of the same endpoints; without one, the connection was there before the trace. The
-//! `connid` of the events is zero in real traces of Windows 7 and 8 and is not used.
+//! begins a new connection of the same endpoints, and so does an event of another process when the one before has
+//! ended; without any of these, the connection was there before the trace. The `connid` of the events is zero in real traces of Windows 7 and 8 and is not used.
 //!
 //! `startime` and `endtime` of a send are undocumented. In two real traces they are units of 100 ms since boot, from the
 //! send to its end; `slowest_send_ns` is the largest difference, and therefore no finer than 100 ms.
@@ -243,7 +243,14 @@ impl Analysis for Connections {
         if source.open.len() >= MAX_OPEN && !source.open.contains_key(&ends) {
             source.make_room(cx);
         }
-        if matches!(op, CONNECT | ACCEPT)
+        // A connection ends with its process, whether or not its end was logged.
+        let outlived = |old: &Connection| match (old.upid, upid) {
+            (Some(old), Some(new)) if old != new => {
+                cx.model.processes.get(old).is_some_and(|p| p.end_ns.is_some_and(|end| end <= event.ns))
+            }
+            _ => false,
+        };
+        if (matches!(op, CONNECT | ACCEPT) || source.open.get(&ends).is_some_and(outlived))
             && let Some(old) = source.open.remove(&ends)
         {
             source.push(&ends, &old, cx.strings);
