@@ -10,7 +10,7 @@ use etwhy_etl::{Bytes, HeaderKind, Ledger, Record};
 use etwhy_query::cpu::{Scope, Top};
 use etwhy_query::strace;
 use etwhy_table::{Database, Memory, Selection};
-use etwhy_trace::engine::{ProcessFilter, Stretch};
+use etwhy_trace::engine::{NameOrId, Stretch};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -117,14 +117,14 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
 
 /// Stretches over all of the trace, and of one thread id of which there may be many instances.
 fn stretches() -> Vec<Stretch> {
-    let whole = |process: Option<&str>, tid| Stretch {
-        process: process.map(|name| ProcessFilter(name.into())),
-        tid,
+    let whole = |process: Option<&str>, thread: Option<&str>| Stretch {
+        process: process.map(|name| NameOrId(name.into())),
+        thread: thread.map(|name| NameOrId(name.into())),
         from_ns: i64::MIN,
         to_ns: i64::MAX,
     };
     let part = Stretch { from_ns: 1_000_000, to_ns: 40_000_000, ..whole(None, None) };
-    vec![whole(None, None), whole(Some("app.exe"), None), whole(None, Some(8)), part]
+    vec![whole(None, None), whole(Some("app.exe"), None), whole(None, Some("8")), part]
 }
 
 /// System calls as the command shows them.
