@@ -37,8 +37,10 @@ count = 600
 to = "3.2s"
 "#;
 
+type Life = (&'static str, i64, Option<i64>, i64, i64, i64);
+
 /// Name, start and end of life, begin and end of its work in ms, events of the first table (one more in each further).
-const LIVES: [(&str, i64, Option<i64>, i64, i64, i64); 3] = [
+const LIVES: [Life; 3] = [
     ("first.exe", 200, Some(1000), 250, 950, 100),
     ("second.exe", 1200, Some(2000), 1250, 1950, 170),
     ("third.exe", 2200, None, 2250, 3900, 230),

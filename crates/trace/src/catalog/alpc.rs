@@ -250,7 +250,12 @@ impl Analysis for Messages {
             if let Some((actor, id)) = waited
                 && let Some(message) = self.open.get_mut(&id).filter(|m| m.client == Some(actor.utid))
             {
-                message.wait_end = message.wait_end.or(Some(event.ns));
+                // An Unwait of a later wait does not end one whose own Unwait may be lost.
+                if message.wait.is_some_and(|wait| cx.model.cpus.doubtful(wait, event.ns)) {
+                    cx.ledger.count(&ALPC_DOUBTFUL, 1);
+                } else {
+                    message.wait_end = message.wait_end.or(Some(event.ns));
+                }
             }
             return;
         }
