@@ -427,3 +427,33 @@ fn an_empty_table_says_what_to_record() {
     let (out, errors) = dump("registry", &["--format", "csv"]);
     assert!(!out.contains("is empty") && errors.contains("is empty"), "{out}{errors}");
 }
+
+#[test]
+fn without_readythread_waits_hold_the_time_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tables/cswitch.toml");
+    let trace = written(folder.path(), &std::fs::read_to_string(scenario).unwrap());
+    let off = |trace: &Path| -> i64 {
+        let of_one = |row: &Value| {
+            // Of these every wait is ended by a ReadyThread.
+            let waited =
+                text(row, "process").starts_with("store.exe") && !text(row, "wait_reason").is_empty();
+            let both = number(row, "wait_sum_ns").unwrap() + number(row, "ready_sum_ns").unwrap();
+            if waited { both } else { 0 }
+        };
+        rows(trace, "wait_cost", &[]).iter().map(of_one).sum()
+    };
+    let all = off(&trace);
+    // ReadyThread (group 5, type 50) becomes a type that does not exist.
+    let mut bytes = std::fs::read(&trace).unwrap();
+    for at in 0..bytes.len() - 8 {
+        if matches!(bytes[at..at + 8], [0x10 | 0x11, 0xC0, _, _, 0x32, 0x05, ..]) {
+            bytes[at + 4] = 0xFA;
+        }
+    }
+    let without = folder.path().join("without.etl");
+    std::fs::write(&without, bytes).unwrap();
+    assert!(all > 0);
+    assert_eq!(off(&without), all);
+    assert!(rows(&without, "wait_cost", &[]).iter().all(|row| number(row, "ready_max_ns") == Some(0)));
+}

@@ -413,7 +413,9 @@ fn files_pipes_and_traces_without_calls() {
     let none = synth("[[process]]\nname = \"app.exe\"\n[[samples]]\nprocess = \"app.exe\"\nbusy = 1\n");
     let (out, errors) = none.strace(&[]);
     assert!(
-        out.is_empty() && errors.contains("no system calls") && errors.contains("CSWITCH+SYSCALL"),
+        out.is_empty()
+            && errors.contains("no system calls")
+            && errors.contains("etwhy record --print syscall"),
         "{errors}"
     );
 }

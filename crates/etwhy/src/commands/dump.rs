@@ -150,9 +150,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     for line in ledger_hints(&analysed) {
         eprintln!("etwhy: {line}");
     }
-    // Conditions that no row meets are no reason to record again.
+    // Conditions that no row meets are no reason to record again, and what could not be read may have been recorded.
     let db = &analysed.output.db;
-    if db.get(&spec.name).is_some_and(|table| table.rows() == 0)
+    if analysed.exit == Exit::Done
+        && db.get(&spec.name).is_some_and(|table| table.rows() == 0)
         && let Some(line) = why_empty(db, &spec.name)
     {
         eprintln!("etwhy: {line}");

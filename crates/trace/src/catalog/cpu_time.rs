@@ -33,7 +33,7 @@ define_table! {
         idle_ns: Option<i64> [Ns, Duration],
         /// DPCs ran, without ISRs that interrupted them.
         dpc_ns: i64 [Ns, Duration],
-        /// ISRs ran.
+        /// ISRs ran; those at passive level run in threads and count there, as threaded DPCs do.
         isr_ns: i64 [Ns, Duration],
         /// Threads that were ready and ran here next, summed; empty without `ReadyThread`.
         ready_ns: Option<i64> [Ns, Duration],
@@ -107,7 +107,6 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
         Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
         Select::with(What::Kernel(0x0F, ISR), ISR, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, 95), ISR, &["InitialTime"]),
         Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
         Select::with(What::Kernel(0x0F, SAMPLE), SAMPLE, &["ThreadId", "Count", "Flags"]),
     ],

@@ -3,6 +3,8 @@
 //! # How it is computed
 //! `ISR`, `ISR-PASS` (passive level) and `ISR-MSI` are logged when the routine returns; it ran from `InitialTime` to
 //! the timestamp. An ISR of higher priority that interrupted it is taken off for `exclusive_ns`.
+//! One at passive level runs in a thread of the system: `utid` is that thread, the time counts as the thread's, and it may hold
+//! other threads if that was switched out.
 //!
 //! # What fools it
 //! On a shared interrupt line every driver's routine is called until one says the interrupt is its own: `claimed` is
@@ -48,7 +50,7 @@ define_table! {
         claimed: Option<bool> [None, Flag],
         /// Process of the interrupted thread; empty if nothing tells who ran.
         upid: Option<i32> [None, Process],
-        /// Thread that was running.
+        /// Thread that it interrupted (for ISR-PASS: in which it ran).
         utid: Option<i32> [None, Thread],
     }
 }

@@ -4,7 +4,9 @@
 //! Every wait of table `cswitch` is charged to the stack with which the thread came back, which is where it had waited. It
 //! is summed in two ways that answer different questions. `wait_sum_ns` adds up: ten threads that wait one second
 //! side by side give ten. `wait_union_ns` counts each moment once: they give one, which is what somebody who
-//! waits for the program would measure. The same for ready time.
+//! waits for the program would measure. The same for ready time. In a trace without any `ReadyThread` (flag DISPATCHER) nothing
+//! tells the end of a wait from the switch: waits then hold the time in the queue, and ready times are those of preempted
+//! threads only.
 //!
 //! # What fools it
 //! Most waits are harmless: a thread without work waits. Which waits cost somebody time is said by `critical_path`, not
@@ -66,6 +68,8 @@ struct Wait {
     end_ns: i64,
     wait_ns: i64,
     ready_ns: i64,
+    /// `wait_ns` is all the time off the processors.
+    whole: bool,
 }
 
 /// Reason of a thread that did not wait.
@@ -83,16 +87,20 @@ impl Analysis for Waits {
             return;
         };
         let switch = cx.model.switches.current;
-        if switch.new_tid == 0 || (switch.wait_ns.is_none() && switch.ready_ns.is_none()) {
+        let waited = switch.prev.filter(|prev| prev.state == WAITING);
+        // Counts if no ReadyThread comes in the whole trace: then nothing tells the wait from the queue.
+        let whole_ns = switch.since_last_ns.filter(|_| waited.is_some() && switch.wait_ns.is_none());
+        let known = switch.wait_ns.is_some() || switch.ready_ns.is_some();
+        if switch.new_tid == 0 || !(known || (whole_ns.is_some() && !cx.model.switches.readies)) {
             return;
         }
-        let waited = switch.prev.filter(|prev| prev.state == WAITING);
         self.waits.push(Wait {
             ticket: cx.stack_ticket(event, Some(switch.new_tid), Some(switch.new_utid)),
             utid: switch.new_utid,
             reason: waited.map_or(PREEMPTED, |prev| prev.reason),
             end_ns: event.ns,
-            wait_ns: switch.wait_ns.unwrap_or(0),
+            whole: !known,
+            wait_ns: switch.wait_ns.or(whole_ns).unwrap_or(0),
             ready_ns: switch.ready_ns.unwrap_or(0),
         });
     }
@@ -101,6 +109,9 @@ impl Analysis for Waits {
         type Key = (Option<u32>, i32, u8);
         let mut groups: BTreeMap<Key, Vec<Wait>> = BTreeMap::new();
         for wait in std::mem::take(&mut self.waits) {
+            if wait.whole && end.model.switches.readies {
+                continue;
+            }
             let upid = end.model.upid_of(wait.utid);
             let stack = end.resolved.stack_of_ticket(wait.ticket).unwrap_or(NO_STACK);
             groups.entry((upid, stack, wait.reason)).or_default().push(wait);

@@ -25,7 +25,8 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
     Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
     Select::with(What::Kernel(0x0F, 67), ISR, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 95), ISR, &["InitialTime"]),
+    // ISR-PASS runs at passive level in a thread of the system, which can be switched out: like a threaded DPC.
+    Select::with(What::Kernel(0x0F, 95), THREADED_DPC, &["InitialTime"]),
     Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
 ];
 
