@@ -319,7 +319,7 @@ fn topology() -> Result<Vec<u8>> {
             out.put(0)?;
         }
     }
-    out.interrupt(u16::MAX, 0x0F44, 0)?;
+    out.interrupt(60_000, 0x0F44, 0)?;
     out.finish()
 }
 
@@ -363,10 +363,14 @@ fn wide_fields() -> Result<Vec<u8>> {
     let mut out = Out::new()?;
     // An array of bytes, each of which is shown as the long name of its value.
     let name: Vec<u8> = "Map\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let info = event_info(7, &[(0x20, 4, 0, 100, 112 + 24)], &name);
+    let mut info = event_info(7, &[(0x20, 4, 0, 100, 112 + 24)], &name);
     let head = ClassicHead { guid: EVENT_METADATA, opcode: 32, level: 0, version: 0, tid: 8, pid: 4 };
-    out.record.full(8, START, &head).bytes(&info);
-    out.put(0)?;
+    for opcode in [1, 2] {
+        put(&mut info, 32 + 5, 1, opcode);
+        put(&mut info, 32 + 6, 2, 3);
+        out.record.full(8, START, &head).bytes(&info);
+        out.put(0)?;
+    }
     let mut map = vec![0u8; 16 + 8];
     put(&mut map, 4, 4, 1);
     put(&mut map, 8, 4, 1);
