@@ -6,9 +6,8 @@
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
-use etwhy_decode::format::{hex_bytes, to_json};
+use crate::fields_text::FieldsText;
 use etwhy_decode::message::render_message;
-use etwhy_decode::read::Reader;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -56,7 +55,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     stacks: true,
     on_demand: true,
     new: |memory| {
-        Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), reader: Reader::default() })
+        Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), texts: FieldsText::default() })
     },
 };
 
@@ -64,7 +63,7 @@ struct Events {
     rows: TableBuilder<EventRow>,
     /// Provider and name of each event type.
     names: Vec<Option<(Sym, Sym)>>,
-    reader: Reader,
+    texts: FieldsText,
 }
 
 impl Analysis for Events {
@@ -82,25 +81,19 @@ impl Analysis for Events {
         if let Some(slot) = self.names.get_mut(index) {
             *slot = Some((provider, name));
         }
-        let mut fields = String::new();
-        let mut message = None;
-        match event.schema {
-            Some(schema) => {
-                let decoded = self.reader.read(schema, record.payload(), record.pointer_size());
-                to_json(&mut fields, schema, &decoded);
-                if !schema.message.is_empty() {
-                    let mut text = String::new();
-                    render_message(&mut text, schema, &decoded.values);
-                    message = Some(text.into_boxed_str());
-                }
-                self.reader.reuse(decoded);
+        let (fields, message) = self.texts.of(event, |schema, decoded, limit| {
+            if schema.message.is_empty() {
+                return None;
             }
-            None => {
-                fields.push_str("{\"raw\":\"");
-                hex_bytes(&mut fields, record.payload());
-                fields.push_str("\"}");
+            let mut text = String::new();
+            render_message(&mut text, schema, &decoded.values);
+            if text.len() > limit {
+                text.truncate(text.floor_char_boundary(limit));
+                text.push('…');
             }
-        }
+            let bytes = text.len();
+            Some((text.into_boxed_str(), bytes))
+        });
         let utid = cx.utid(event);
         let upid = cx.upid(event);
         let stack = cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
@@ -117,7 +110,7 @@ impl Analysis for Events {
             level: i32::from(record.level()),
             activity,
             related_activity,
-            fields: fields.into_boxed_str(),
+            fields,
             extended: extended::items(record).map(String::into_boxed_str),
             message,
             stack_id: Some(stack),
