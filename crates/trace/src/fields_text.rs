@@ -11,9 +11,9 @@ use etwhy_decode::schema::EventSchema;
 /// Bytes of text of one event as long as there is room.
 const MOST_TEXT: usize = 1 << 20;
 /// Room to begin with.
-const FREE: usize = 64 << 20;
+const FREE: usize = 8 << 20;
 /// Room that comes with every event, and with every byte of its payload.
-const PER_EVENT: usize = 4096;
+const PER_EVENT: usize = 2048;
 const PER_BYTE: usize = 8;
 
 /// Makes texts of payloads.

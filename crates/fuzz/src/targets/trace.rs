@@ -98,7 +98,10 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
     etwhy_query::clr::clr(&output.db);
     etwhy_query::disk::disk(&output.db, 10);
     for path in etwhy_query::critical_path::paths(&output.db) {
-        assert!(path.links.iter().all(|link| link.cause.dur_ns >= 0), "a piece of a path that ends before it begins");
+        assert!(
+            path.links.iter().all(|link| link.cause.dur_ns >= 0),
+            "a piece of a path that ends before it begins"
+        );
     }
     strace(&output.db);
     for table in output.db.tables() {

@@ -360,7 +360,8 @@ mod tests {
         let mut pages = Pages(vec![None; 64]);
         for owner in 1..4000 {
             let from = below(64);
-            let to = from + 1 + below((64 - from).min(1 + below(16)));
+            let longest = (64 - from).min(1 + below(16));
+            let to = from + 1 + below(longest);
             let (base, size, range) = (from * PAGE, (to - from) * PAGE, (from as usize, to as usize));
             if below(2) == 0 {
                 assert_eq!(space.commit(base, size, owner), pages.commit(range.0, range.1, owner));
