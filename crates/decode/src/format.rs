@@ -63,7 +63,12 @@ fn text_value(out: &mut String, value: &Value<'_>, field: Option<&Field>, limit:
 /// Appends the fields of a payload as one JSON object. Leftover bytes stand in `_rest` as hex, and
 /// `_truncated` is true when the payload ended early, `_cut` when there would be more than a megabyte of text.
 pub fn to_json(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>) {
-    let limit = out.len().saturating_add(MAX_TEXT);
+    to_json_within(out, schema, decoded, MAX_TEXT);
+}
+
+/// As [`to_json`], cut at another number of bytes; the last value may reach beyond it.
+pub fn to_json_within(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>, limit: usize) {
+    let limit = out.len().saturating_add(limit);
     members(out, &decoded.values, &schema.fields, limit, |out, first| {
         let mut first = first;
         if out.len() > limit {

@@ -10,14 +10,18 @@ pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// The text with blanks after it, `columns` wide at least.
+/// The text with blanks after it, `columns` wide at least. (`format!` cannot do it: it panics at 65,536 columns.)
 pub fn pad_end(text: &str, columns: usize) -> String {
-    format!("{text}{:1$}", "", columns.saturating_sub(width(text)))
+    let mut padded = text.to_owned();
+    padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
+    padded
 }
 
 /// The text with blanks before it, `columns` wide at least.
 pub fn pad_start(text: &str, columns: usize) -> String {
-    format!("{:1$}{text}", "", columns.saturating_sub(width(text)))
+    let mut padded = " ".repeat(columns.saturating_sub(width(text)));
+    padded.push_str(text);
+    padded
 }
 
 /// The longest beginning of `text` that fits into `columns`.
@@ -140,6 +144,13 @@ pub fn bar(share: f64, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blanks_have_no_limit() {
+        assert_eq!((pad_end("ab", 70_000).len(), pad_start("ab", 70_000).len()), (70_000, 70_000));
+        assert_eq!((pad_end("日", 4), pad_start("日", 4)), ("日  ".into(), "  日".into()));
+        assert_eq!(pad_end("long", 2), "long");
+    }
 
     #[test]
     fn cuts_respect_width() {

@@ -6,7 +6,7 @@ mod machines;
 mod traces;
 
 pub use archives::{seven_zip, seven_zip_contents, stored_gzip, stored_zip, stored_zstd};
-pub use documents::MANIFESTS;
+pub use documents::{LOGGERS, MANIFESTS};
 pub use machines::MACHINES;
 pub use traces::TRACES;
 

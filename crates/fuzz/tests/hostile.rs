@@ -12,7 +12,9 @@ fn hostile_input_costs_little() {
     let folder = tempfile::tempdir().unwrap();
     let mut bad = Vec::new();
     let traces = hostile::TRACES.iter().chain(hostile::MACHINES).map(|bomb| ("analyse", bomb));
-    for (target, bomb) in traces.chain(hostile::MANIFESTS.iter().map(|bomb| ("manifest", bomb))) {
+    let documents = hostile::MANIFESTS.iter().map(|bomb| ("manifest", bomb));
+    let documents = documents.chain(hostile::LOGGERS.iter().map(|bomb| ("loggers", bomb)));
+    for (target, bomb) in traces.chain(documents) {
         let data = (bomb.make)().unwrap();
         let path = folder.path().join(format!("{}.etl", bomb.name));
         std::fs::write(&path, &data).unwrap();

@@ -21,6 +21,7 @@ pub mod engine;
 pub mod event;
 mod exit_code;
 mod extended;
+mod fields_text;
 mod histogram;
 pub mod logger_text;
 pub mod model;

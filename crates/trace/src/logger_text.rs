@@ -61,6 +61,8 @@ pub struct ListedProvider {
 /// Sessions and providers beyond these are damage or malice: Windows runs at most 64 sessions.
 const MAX_LOGGERS: usize = 4096;
 const MAX_ITEMS: usize = 65_536;
+/// Names of kernel flags on one line; there are some hundred.
+const MAX_FLAGS: usize = 1024;
 
 /// Reads the text of a file; `shown` is how the file is called. UTF-16 (as PowerShell redirects it), UTF-8 and
 /// 8-bit texts are understood.
@@ -219,7 +221,8 @@ impl Parser<'_> {
                     if p.name == "Windows Kernel Trace"
                         && let Some(names) = names
                     {
-                        logger.kernel_flags = names.split(',').map(|n| n.trim().to_owned()).collect();
+                        let names = names.split(',').take(MAX_FLAGS);
+                        logger.kernel_flags = names.map(|n| n.trim().to_owned()).collect();
                     }
                 }
                 ("properties" | "filter type", Some(_)) => {}

@@ -134,3 +134,11 @@ fn nonsense_says_nothing() {
         assert!(found.iter().all(|l| l.providers.is_empty()), "{text:?}: {found:?}");
     }
 }
+
+#[test]
+fn a_line_of_commas_is_no_list_of_flags() {
+    let commas = ",".repeat(100_000);
+    let text = format!("Name: a\nProvider:\nName: Windows Kernel Trace\nKeywordsAny: 0x1 ({commas})\n");
+    let found = parse(text.as_bytes(), "x.txt");
+    assert_eq!(found[0].kernel_flags.len(), MAX_FLAGS);
+}

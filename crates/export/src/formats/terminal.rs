@@ -34,6 +34,10 @@ const BOLD: &str = "\u{1b}[1m";
 const DIM: &str = "\u{1b}[2m";
 const RESET: &str = "\u{1b}[0m";
 
+/// Cells are filled up to this width. Where lines may be as long as they get, one long text would otherwise fill all
+/// rows with blanks.
+const MOST_PADDED: usize = 1000;
+
 /// Blanks between columns.
 const GAP: &str = "  ";
 
@@ -58,10 +62,11 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
             if i > 0 {
                 line.push_str(GAP);
             }
+            let padded = width.min(MOST_PADDED);
             if column.right {
-                line.push_str(&pad_start(text, width));
+                line.push_str(&pad_start(text, padded));
             } else {
-                line.push_str(&pad_end(&truncate_middle(text, width), width));
+                line.push_str(&pad_end(&truncate_middle(text, width), padded));
             }
         }
         out.write_all(line.trim_end().as_bytes())?;
@@ -73,7 +78,7 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
     let headers: Vec<String> = kept().map(|(c, width)| truncate_middle(&c.header, width)).collect();
     put(&mut kept().zip(&headers).map(|((c, width), text)| (c, width, text.as_str())), out)?;
     out.write_all(reset.as_bytes())?;
-    let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+    let rules: Vec<String> = widths.iter().map(|width| "─".repeat((*width).min(MOST_PADDED))).collect();
     writeln!(out, "{dim}{}{reset}", rules.join(GAP))?;
     for row in &measured {
         put(&mut kept().zip(row).map(|((c, width), text)| (c, width, text.as_str())), out)?;

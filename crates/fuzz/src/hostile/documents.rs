@@ -34,3 +34,26 @@ fn templates() -> Result<Vec<u8>> {
     let templates = format!("<templates><template tid='t'>{fields}</template></templates>");
     Ok(format!("{HEAD}>{templates}<events>{events}</events></provider>").into())
 }
+
+/// Lists of sessions.
+pub static LOGGERS: &[Bomb] = &[
+    Bomb {
+        name: "one-line",
+        about: "a list of sessions that is one line of flags",
+        make: || Ok(format!("Logger Name: a\nTrace Flags: {}", "PROC_THREAD+".repeat(4_000_000)).into_bytes()),
+    },
+    Bomb {
+        name: "commas",
+        about: "keywords that are all commas",
+        make: || {
+            let commas = ",".repeat(50_000_000);
+            let head = "Name: a\nProvider:\nName: Windows Kernel Trace\nKeywordsAny: 0x1 (";
+            Ok(format!("{head}{commas})").into_bytes())
+        },
+    },
+    Bomb {
+        name: "many-loggers",
+        about: "sessions without end",
+        make: || Ok("Logger Name: a\nBuffers Lost: 9223372036854775807\n".repeat(500_000).into_bytes()),
+    },
+];

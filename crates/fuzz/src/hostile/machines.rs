@@ -371,7 +371,7 @@ fn topology() -> Result<Vec<u8>> {
             out.put(0)?;
         }
     }
-    out.interrupt(u16::MAX, 0x0F44, 0)?;
+    out.interrupt(60_000, 0x0F44, 0)?;
     out.finish()
 }
 
@@ -413,30 +413,36 @@ fn intervals() -> Result<Vec<u8>> {
 
 fn wide_fields() -> Result<Vec<u8>> {
     let mut out = Out::new()?;
-    // An array of bytes, each of which is shown as the long name of its value.
+    // An array of bytes, each of which is a set of 8 bits with long names.
     let name: Vec<u8> = "Map\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let info = event_info(7, &[(0x20, 4, 0, 100, 112 + 24)], &name);
+    let mut info = event_info(7, &[(0x20, 4, 0, 250, 112 + 24)], &name);
     let head = ClassicHead { guid: EVENT_METADATA, opcode: 32, level: 0, version: 0, tid: 8, pid: 4 };
-    out.record.full(8, START, &head).bytes(&info);
-    out.put(0)?;
-    let mut map = vec![0u8; 16 + 8];
-    put(&mut map, 4, 4, 1);
-    put(&mut map, 8, 4, 1);
+    for opcode in [1, 2] {
+        put(&mut info, 32 + 5, 1, opcode);
+        put(&mut info, 32 + 6, 2, 3);
+        out.record.full(8, START, &head).bytes(&info);
+        out.put(0)?;
+    }
+    let mut map = vec![0u8; 16 + 8 * 8];
+    put(&mut map, 4, 4, 2);
+    put(&mut map, 8, 4, 8);
     let at = map.len() as u64;
     put(&mut map, 0, 4, at);
     map.extend(&name);
     let at = map.len() as u64;
-    map.extend([b'v', 0].repeat(20_000));
+    map.extend([b'v', 0].repeat(511));
     map.extend([0, 0]);
-    put(&mut map, 16, 4, 1);
-    put(&mut map, 20, 4, at);
+    for bit in 0..8usize {
+        put(&mut map, 16 + 8 * bit, 4, at);
+        put(&mut map, 16 + 8 * bit + 4, 4, 1 << bit);
+    }
     let mut data = PROVIDER.0.to_vec();
     data.extend(map);
     out.record.full(8, START + 1, &ClassicHead { opcode: 33, ..head }).bytes(&data);
     out.put(0)?;
     for i in 0..4000u32 {
         let head = EventHead { opcode: 1 + (i % 2) as u8, task: 3, ..user_event(7, 0) };
-        out.event(&head).bytes(&[1; 100]);
+        out.event(&head).bytes(&[0xFF; 250]);
         out.put(0)?;
     }
     out.finish()

@@ -108,9 +108,11 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         let shown = Selection::all(table).top(200);
         for format in ["table", "csv", "jsonl"] {
             let Ok(format) = etwhy_export::Format::by_name(format) else { continue };
-            let options = etwhy_export::Options { width: Some(100), ..Default::default() };
-            let written = (format.write)(&shown, &options, &mut std::io::sink());
-            assert!(written.is_ok(), "{}: {:?}", table.name(), written.err().map(|e| e.to_string()));
+            for width in [Some(100), None] {
+                let options = etwhy_export::Options { width, ..Default::default() };
+                let written = (format.write)(&shown, &options, &mut std::io::sink());
+                assert!(written.is_ok(), "{}: {:?}", table.name(), written.err().map(|e| e.to_string()));
+            }
         }
     }
 }

@@ -6,10 +6,13 @@
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
+<<<<<<< HEAD
 use crate::model::stack::NO_STACK;
 use etwhy_decode::format::{hex_bytes, to_json};
+=======
+use crate::fields_text::FieldsText;
+>>>>>>> 2fe07b5ab90b9aa0bb1f079b553e5253c538aa13
 use etwhy_decode::message::render_message;
-use etwhy_decode::read::Reader;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -57,7 +60,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     stacks: true,
     on_demand: true,
     new: |memory| {
-        Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), reader: Reader::default() })
+        Box::new(Events { rows: TableBuilder::new(memory), names: Vec::new(), texts: FieldsText::default() })
     },
 };
 
@@ -68,7 +71,7 @@ struct Events {
     rows: TableBuilder<EventRow>,
     /// Provider and name of each event type.
     names: Vec<Option<(Sym, Sym)>>,
-    reader: Reader,
+    texts: FieldsText,
 }
 
 impl Analysis for Events {
@@ -85,25 +88,19 @@ impl Analysis for Events {
         if let Some(slot) = self.names.get_mut(index) {
             *slot = Some((provider, name));
         }
-        let mut fields = String::new();
-        let mut message = None;
-        match event.schema {
-            Some(schema) => {
-                let decoded = self.reader.read(schema, record.payload(), record.pointer_size());
-                to_json(&mut fields, schema, &decoded);
-                if !schema.message.is_empty() {
-                    let mut text = String::new();
-                    render_message(&mut text, schema, &decoded.values);
-                    message = Some(text.into_boxed_str());
-                }
-                self.reader.reuse(decoded);
+        let (fields, message) = self.texts.of(event, |schema, decoded, limit| {
+            if schema.message.is_empty() {
+                return None;
             }
-            None => {
-                fields.push_str("{\"raw\":\"");
-                hex_bytes(&mut fields, record.payload());
-                fields.push_str("\"}");
+            let mut text = String::new();
+            render_message(&mut text, schema, &decoded.values);
+            if text.len() > limit {
+                text.truncate(text.floor_char_boundary(limit));
+                text.push('…');
             }
-        }
+            let bytes = text.len();
+            Some((text.into_boxed_str(), bytes))
+        });
         let utid = cx.utid(event);
         let upid = cx.upid(event);
         // Stack records have no stacks of their own: they belong to the event that they name.
@@ -125,7 +122,7 @@ impl Analysis for Events {
             level: i32::from(record.level()),
             activity,
             related_activity,
-            fields: fields.into_boxed_str(),
+            fields,
             extended: extended::items(record).map(String::into_boxed_str),
             message,
             stack_id: Some(stack),

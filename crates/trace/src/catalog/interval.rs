@@ -24,9 +24,8 @@ use crate::anomalies::{INTERVALS_BEYOND_LIMIT, INTERVALS_DOUBTFUL};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
+use crate::fields_text::FieldsText;
 use crate::model::stack::NO_STACK;
-use etwhy_decode::format::{hex_bytes, to_json};
-use etwhy_decode::read::Reader;
 use etwhy_etl::Guid;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
@@ -86,7 +85,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             depths: HashMap::default(),
             orphans: Vec::new(),
             paired: HashSet::default(),
-            reader: Reader::default(),
+            texts: FieldsText::default(),
         })
     },
 };
@@ -118,7 +117,7 @@ struct Intervals {
     depths: HashMap<u32, i32>,
     orphans: Vec<(u32, Half)>,
     paired: HashSet<u32>,
-    reader: Reader,
+    texts: FieldsText,
 }
 
 /// One event of the two.
@@ -157,26 +156,14 @@ impl Intervals {
 
     fn half(&mut self, event: &Event<'_>, cx: &mut Context<'_>) -> Half {
         let record = event.record;
-        let mut fields = String::new();
-        match event.schema {
-            Some(schema) => {
-                let decoded = self.reader.read(schema, record.payload(), record.pointer_size());
-                to_json(&mut fields, schema, &decoded);
-                self.reader.reuse(decoded);
-            }
-            None => {
-                fields.push_str("{\"raw\":\"");
-                hex_bytes(&mut fields, record.payload());
-                fields.push_str("\"}");
-            }
-        }
+        let (fields, _) = self.texts.of(event, |_, _, _| None::<((), usize)>);
         Half {
             ns: event.ns,
             upid: cx.upid(event),
             utid: cx.utid(event),
             activity: record.activity_id().filter(|a| a.0 != [0; 16]),
             parent: extended::related_activity(record).filter(|a| a.0 != [0; 16]),
-            fields: fields.into_boxed_str(),
+            fields,
         }
     }
 

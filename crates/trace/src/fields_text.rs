@@ -1,0 +1,61 @@
+//! Payloads as JSON, with a limit on how much longer than the payloads all texts together may get.
+//!
+//! Names of values and fields come from schemas, which a trace may bring itself: a byte can be shown as 4,000
+//! characters. One event stops at a megabyte; thousands of small ones would fill any memory.
+
+use crate::event::Event;
+use etwhy_decode::format::{hex_bytes, to_json_within};
+use etwhy_decode::read::{Decoded, Reader};
+use etwhy_decode::schema::EventSchema;
+
+/// Bytes of text of one event as long as there is room.
+const MOST_TEXT: usize = 1 << 20;
+/// Room to begin with.
+const FREE: usize = 8 << 20;
+/// Room that comes with every event, and with every byte of its payload.
+const PER_EVENT: usize = 2048;
+const PER_BYTE: usize = 8;
+
+/// Makes texts of payloads.
+pub(crate) struct FieldsText {
+    reader: Reader,
+    room: usize,
+}
+
+impl Default for FieldsText {
+    fn default() -> FieldsText {
+        FieldsText { reader: Reader::default(), room: FREE }
+    }
+}
+
+impl FieldsText {
+    /// The fields as a JSON object, and what `more` makes of them with at most that many bytes.
+    pub(crate) fn of<T>(
+        &mut self,
+        event: &Event<'_>,
+        more: impl FnOnce(&EventSchema, &Decoded<'_>, usize) -> Option<(T, usize)>,
+    ) -> (Box<str>, Option<T>) {
+        let payload = event.record.payload();
+        let own = PER_EVENT.saturating_add(payload.len().saturating_mul(PER_BYTE));
+        self.room = self.room.saturating_add(own);
+        let limit = self.room.clamp(own, MOST_TEXT.max(own));
+        let mut fields = String::new();
+        let mut made = None;
+        match event.schema {
+            Some(schema) => {
+                let decoded = self.reader.read(schema, payload, event.record.pointer_size());
+                to_json_within(&mut fields, schema, &decoded, limit);
+                made = more(schema, &decoded, limit);
+                self.reader.reuse(decoded);
+            }
+            None => {
+                fields.push_str("{\"raw\":\"");
+                hex_bytes(&mut fields, payload);
+                fields.push_str("\"}");
+            }
+        }
+        let used = made.as_ref().map_or(0, |(_, bytes)| *bytes).saturating_add(fields.len());
+        self.room = self.room.saturating_sub(used);
+        (fields.into_boxed_str(), made.map(|(made, _)| made))
+    }
+}
