@@ -6,12 +6,8 @@
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
-<<<<<<< HEAD
-use crate::model::stack::NO_STACK;
-use etwhy_decode::format::{hex_bytes, to_json};
-=======
 use crate::fields_text::FieldsText;
->>>>>>> 2fe07b5ab90b9aa0bb1f079b553e5253c538aa13
+use crate::model::stack::NO_STACK;
 use etwhy_decode::message::render_message;
 use etwhy_table::{Sym, TableBuilder, define_table};
 

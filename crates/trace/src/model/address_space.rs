@@ -360,13 +360,8 @@ mod tests {
         let mut pages = Pages(vec![None; 64]);
         for owner in 1..4000 {
             let from = below(64);
-<<<<<<< HEAD
-            let most = 1 + below(16);
-            let to = from + 1 + below((64 - from).min(most));
-=======
             let longest = (64 - from).min(1 + below(16));
             let to = from + 1 + below(longest);
->>>>>>> 2fe07b5ab90b9aa0bb1f079b553e5253c538aa13
             let (base, size, range) = (from * PAGE, (to - from) * PAGE, (from as usize, to as usize));
             if below(2) == 0 {
                 assert_eq!(space.commit(base, size, owner), pages.commit(range.0, range.1, owner));
