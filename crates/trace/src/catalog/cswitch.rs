@@ -71,7 +71,7 @@ define_table! {
         new_priority: i32 [None, Other],
         /// Priority of the replaced thread.
         old_priority: i32 [None, Other],
-        /// C-state that the processor was in while idle; 0 if it was not asleep.
+        /// C-state that the processor used last, as recorded: higher is deeper (Microsoft's pages do not agree on what 0 is).
         previous_c_state: Option<i32> [None, Other],
         /// Stack of the thread that is switched in (table `stack`).
         stack_id: Option<i32> [None, Stack],

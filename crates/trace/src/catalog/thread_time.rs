@@ -36,7 +36,7 @@ define_table! {
         wait_ns: i64 [Ns, Duration],
         /// Longest wait.
         wait_max_ns: i64 [Ns, Duration],
-        /// How often it was preempted while it could have gone on.
+        /// How often it left a processor without waiting: preempted, at the end of its quantum, or by yielding.
         preempted: i64 [Count, Count],
         /// Runs before which the time in the queue is known.
         readies: i64 [Count, Count],

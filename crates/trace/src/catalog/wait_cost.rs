@@ -29,7 +29,8 @@ define_table! {
         upid: Option<i32> [None, Process],
         /// Stack with which the threads came back (table `stack`).
         stack_id: Option<i32> [None, Stack],
-        /// Why they waited (`KWAIT_REASON`); empty for threads that were preempted.
+        /// Why they waited (`KWAIT_REASON`); empty for threads that were preempted, and where the wait began before the
+        /// trace.
         wait_reason: Option<Sym> [None, Kind],
         /// Switches to threads with this stack.
         count: i64 [Count, Count],

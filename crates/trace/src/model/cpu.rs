@@ -90,6 +90,8 @@ pub struct Cpus {
     list: Vec<Cpu>,
     /// Stretches of time in which some processor lacks records: sorted, without overlap.
     gaps: Vec<(i64, i64)>,
+    /// When it was noticed last that a context switch is missing.
+    missed_until_ns: Option<i64>,
     /// Files whose buffers are shared by all processors: their records do not say on which one they were made.
     mixed: Vec<bool>,
     /// Context switches were seen.
@@ -177,9 +179,13 @@ impl Cpus {
         open
     }
 
-    /// Whether records of any processor may be missing between two moments: what began before may have ended
+    /// Whether records of any processor may be missing between two moments, the later one being now: what began before may have ended
     /// and begun again unseen.
     pub fn doubtful(&self, from_ns: i64, to_ns: i64) -> bool {
+        // Sessions also lose single events, which leave no gap in the numbers of buffers.
+        if self.missed_until_ns.is_some_and(|missed| missed >= from_ns) {
+            return true;
+        }
         let first = self.gaps.partition_point(|gap| gap.1 < from_ns);
         self.gaps.get(first).is_some_and(|gap| gap.0 <= to_ns)
     }
@@ -220,7 +226,10 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         cpu.running =
             (!mixed).then_some(Running { tid: new, utid, since_ns: ns, interrupted_ns: cpu.settled_ns });
         cx.ledger.count(&RUNNING_FORGOTTEN, forgot);
-        cx.ledger.count(&SWITCHES_MISSED, u64::from(missed));
+        if missed {
+            cx.model.cpus.missed_until_ns = Some(ns);
+            cx.ledger.count(&SWITCHES_MISSED, 1);
+        }
         return;
     }
     let Some(initial) = event.i64(0) else {
