@@ -266,7 +266,10 @@ fn for_eyes(selection: Selection<'_>) -> Selection<'_> {
     let named = |name: &str| table.spec().column_index(name).is_some();
     let keep = |column: &ColumnRef| {
         let Some(spec) = table.spec().columns.get(column.index) else { return true };
-        let has_name = name_for(spec).is_some_and(|name| named(&name));
+        // The table of the thing itself keeps its number: it is what other tables refer to.
+        let own = table.spec().name == "stack" && spec.role == Role::Stack;
+        let has_name = (!own && name_for(spec).is_some_and(|name| named(&name)))
+            || (spec.role == Role::Frame && says_frame(table.spec()));
         let empty = |row: &u32| matches!(table.cell(*row, column.index), Value::Null | Value::Text(""));
         !has_name && (rows.is_empty() || !rows.iter().all(empty))
     };
@@ -296,6 +299,11 @@ fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
     Ok(marks.i64(row, "ts_ns").unwrap_or(0))
 }
 
+/// True for tables that name the function of their frames themselves.
+fn says_frame(spec: &TableSpec) -> bool {
+    ["routine", "function", "start_function", "leaf"].iter().any(|name| spec.column_index(name).is_some())
+}
+
 /// The name of a column with names, from that of the one with numbers: `upid` gives `process`, `old_upid` gives
 /// `old_process`.
 fn name_for(column: &ColumnSpec) -> Option<String> {
@@ -303,6 +311,7 @@ fn name_for(column: &ColumnSpec) -> Option<String> {
         Role::Process => ("upid", "process"),
         Role::Thread => ("utid", "tid"),
         Role::Stack => ("stack_id", "leaf"),
+        Role::Frame => ("frame_id", "frame"),
         Role::Id => ("file_id", "path"),
         _ => return None,
     };
@@ -327,6 +336,7 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
     });
     let has = |role: Role| spec.columns.iter().any(|c| c.role == role && name_for(c).is_some());
     let paths = if has(Role::Id) { text_of(files, "path") } else { Vec::new() };
+    let frames = if has(Role::Frame) { text_of(db.get("frame"), "label") } else { Vec::new() };
     let leaves = if has(Role::Stack) { text_of(stacks, "leaf") } else { Vec::new() };
     let mut derived = Vec::new();
     for (from, column) in spec.columns.iter().enumerate() {
@@ -340,13 +350,15 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
             Role::Process => "process",
             Role::Thread => "thread",
             Role::Stack => "stack",
+            Role::Frame => "frame",
             _ => "file",
         };
-        if spec.name == own || (spec.name == "stack_frame" && column.role == Role::Stack) {
+        let said = column.role == Role::Frame && says_frame(spec);
+        if said || spec.name == own || (spec.name == "stack_frame" && column.role == Role::Stack) {
             continue;
         }
         let of = |list: &'_ [Option<Sym>], n: i64| usize::try_from(n).ok().and_then(|n| *list.get(n)?);
-        let (labels, tids, paths, leaves) = (&labels, &tids, &paths, &leaves);
+        let (labels, tids, paths, leaves, frames) = (&labels, &tids, &paths, &leaves, &frames);
         let (ty, role, doc, make) = match column.role {
             Role::Process => (
                 ColumnType::Text,
@@ -359,6 +371,12 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
                 Role::Tid,
                 "Thread id.",
                 Make::I32(Box::new(move |n| usize::try_from(n).ok().and_then(|n| *tids.get(n)?))),
+            ),
+            Role::Frame => (
+                ColumnType::Text,
+                Role::Name,
+                "Function and module of the frame.",
+                Make::Text(Box::new(move |n| of(frames, n))),
             ),
             Role::Stack => (
                 ColumnType::Text,

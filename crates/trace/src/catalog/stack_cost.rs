@@ -42,7 +42,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         &["InstructionPointer", "ThreadId", "Count", "Flags"],
     )],
     stacks: true,
-    on_demand: true,
+    on_demand: false,
     new: |memory| Box::new(StackCosts { rows: TableBuilder::new(memory), samples: Vec::new() }),
 };
 
