@@ -55,6 +55,13 @@ pub fn run(file: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Names of all tables, as the program lists them.
+pub fn tables() -> anyhow::Result<Vec<String>> {
+    let list = Command::new(program()?).args(["dump", "--list"]).output()?;
+    let text = String::from_utf8(list.stdout)?;
+    Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
+}
+
 /// Anonymous memory of a process in bytes (Linux; elsewhere 0).
 fn anonymous(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -84,8 +84,9 @@ fn all_classes(bytes: u64, tables: &[&str], options: &[&str]) -> anyhow::Result<
     etwhy_synth::write(&scenario, &trace, &mut |_| {})?;
     println!("\nA written trace with all classes of events (target for each command: 300 MB/s on two cores)");
     child::run(&trace, &[&["why"], options].concat())?;
-    let all = etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables.iter()).map(|t| t.name.as_ref());
-    let mut names: Vec<&str> = if tables.is_empty() { all.collect() } else { tables.to_vec() };
+    let all = child::tables()?;
+    let mut names: Vec<&str> =
+        if tables.is_empty() { all.iter().map(String::as_str).collect() } else { tables.to_vec() };
     names.sort_unstable();
     for name in names {
         child::run(&trace, &[&["dump", name, "--top", "100"], options].concat())?;
