@@ -10,9 +10,9 @@ use serde::Serialize;
 struct Question {
     /// The question in the user's words.
     question: &'static str,
-    /// Kernel events that answer it: task and opcode names as in `event_type`.
+    /// Kernel events that answer it, as in `event_type`; with their group where other groups have such a name too.
     kernel: &'static [&'static str],
-    /// Providers that answer it too.
+    /// Providers that answer it too, by a table that reads them.
     providers: &'static [&'static str],
     /// The table that would hold the answer.
     table: &'static str,
@@ -58,20 +58,20 @@ const QUESTIONS: &[Question] = &[
     },
     Question {
         question: "what the disks did",
-        kernel: &["Read", "Write", "ReadInit", "WriteInit"],
-        providers: &["Microsoft-Windows-Kernel-Disk"],
+        kernel: &["DiskIo/Read", "DiskIo/Write", "DiskIo/ReadInit", "DiskIo/WriteInit"],
+        providers: &[],
         table: "disk_io",
     },
     Question {
         question: "which files were opened, read and written, and what filter drivers cost",
-        kernel: &["Create", "OperationEnd", "PreOpCompletion"],
-        providers: &["Microsoft-Windows-Kernel-File"],
+        kernel: &["FileIo/Create", "FileIo/OperationEnd", "FileIo/PreOpCompletion"],
+        providers: &[],
         table: "file_io",
     },
     Question {
         question: "which registry keys were read and by whom",
-        kernel: &["QueryValue", "KCBCreate", "KCBRundownEnd"],
-        providers: &["Microsoft-Windows-Kernel-Registry"],
+        kernel: &["Registry/QueryValue", "Registry/KCBCreate", "Registry/KCBRundownEnd"],
+        providers: &[],
         table: "registry",
     },
     Question {
@@ -177,7 +177,9 @@ pub fn missing(db: &Database) -> Vec<Missing> {
             let provider = types.text(row, "provider").unwrap_or("");
             if provider == KERNEL {
                 let name = types.text(row, "name").unwrap_or("");
+                // Short names suffice where no other group has them.
                 kernel.insert(name.rsplit('/').next().unwrap_or(name).to_owned());
+                kernel.insert(name.to_owned());
                 kernel.extend(types.text(row, "opcode_name").map(str::to_owned));
             } else {
                 providers.insert(provider.to_owned());
