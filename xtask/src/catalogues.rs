@@ -11,6 +11,9 @@ pub const COMMANDS: &str = "crates/etwhy/src/commands";
 /// Folder of the export formats.
 pub const FORMATS: &str = "crates/export/src/formats";
 
+/// Folder of the tables that are made from tables.
+pub const DERIVED: &str = "crates/query/src/derived";
+
 /// A catalogue: where it stands and how its lines read.
 struct Catalogue {
     path: &'static str,
@@ -37,6 +40,16 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All analyses, by file name.",
         element: "&AnalysisSpec",
         item: ("&", "::SPEC"),
+    },
+    Catalogue {
+        path: "crates/query/src/derived/mod.rs",
+        folder: DERIVED,
+        title: "Tables that are made from other tables",
+        visibility: "pub ",
+        import: "crate::derive::DerivedSpec",
+        list: "All of them, by file name.",
+        element: "&DerivedSpec",
+        item: ("&", "::DERIVED"),
     },
     Catalogue {
         path: "crates/etwhy/src/commands/mod.rs",

@@ -8,17 +8,19 @@ use serde_json::Value;
 /// may know everything, and nothing may know them.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("map", &[]),
+    ("stats", &[]),
     ("symbols", &[]),
     ("knowledge", &[]),
     ("etl", &["map"]),
     ("table", &["map"]),
+    ("vtab", &["table"]),
     ("decode", &["etl"]),
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),
-    ("query", &["table"]),
+    ("query", &["table", "vtab", "stats", "knowledge"]),
     ("record", &["etl", "table"]),
     ("synth", &["etl", "decode"]),
-    ("trace", &["etl", "decode", "symbols", "table", "knowledge"]),
+    ("trace", &["etl", "decode", "symbols", "table", "knowledge", "stats"]),
     (
         "etwhy",
         &[
@@ -33,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "query",
             "record",
             "synth",
+            "stats",
         ],
     ),
 ];

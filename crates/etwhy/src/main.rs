@@ -1,6 +1,7 @@
 //! The `etwhy` program: faces on what the other crates compute. One file per command in `commands/`.
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod command;
 mod commands;
 mod exit;

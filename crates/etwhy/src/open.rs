@@ -7,6 +7,7 @@ use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_input::{InputFile, InputOptions};
+use etwhy_query::derive::{closure, derive};
 use etwhy_table::Memory;
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
@@ -279,7 +280,7 @@ impl Opened {
     ) -> anyhow::Result<Analysed> {
         let mut bar = Bar::new("reading", self.quiet);
         let options = etwhy_trace::Options {
-            tables,
+            tables: tables.as_ref().map(closure),
             stretches,
             all_stacks: self.all_stacks,
             threads: self.threads,
@@ -288,8 +289,9 @@ impl Opened {
             decoder: self.decoder,
             loggers: self.loggers,
         };
-        let output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
+        let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);
+        derive(&mut output.db, tables.as_ref().map(closure).as_ref(), &self.memory)?;
         if let Some(failure) = self.memory.failure() {
             eprintln!("etwhy: columns could not be moved out of memory: {failure}");
         }

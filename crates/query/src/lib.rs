@@ -5,6 +5,8 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
+pub mod derive;
+pub mod derived;
 pub mod operators;
 
 pub use operators::{clr, cpu, critical_path, disk, strace};

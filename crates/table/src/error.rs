@@ -43,5 +43,12 @@ pub enum TableError {
     },
 }
 
+impl TableError {
+    /// Arrow refused the texts that tables share.
+    pub fn texts(source: arrow_schema::ArrowError) -> TableError {
+        TableError::Arrow { table: "texts".to_owned(), source }
+    }
+}
+
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, TableError>;

@@ -26,6 +26,8 @@ pub fn document() -> String {
         .iter()
         .flat_map(|analysis| analysis.tables.iter().map(|table| (*table, analysis.on_demand)))
         .collect();
+    let derived = etwhy_query::derived::ALL;
+    tables.extend(derived.iter().flat_map(|d| d.tables.iter().map(|table| (*table, d.on_demand))));
     tables.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     let mut text = HEAD.to_owned();
     text.push_str("| table | holds |\n|---|---|\n");

@@ -1,5 +1,6 @@
 //! `etwhy dump`: rows of a table, filtered, sorted, cut.
 
+use crate::catalog::{self, specs};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
@@ -97,10 +98,6 @@ struct Args {
     help_table: bool,
 }
 
-fn specs() -> impl Iterator<Item = &'static TableSpec> {
-    etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied())
-}
-
 fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if args.list {
@@ -141,9 +138,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let mut opened = args.trace.open()?;
     // Stack numbers of one table fit those of others, unless it is so large that it is made by itself.
-    let large =
-        etwhy_trace::catalog::ALL.iter().any(|a| a.on_demand && a.tables.iter().any(|t| t.name == spec.name));
-    opened.all_stacks = !large;
+    opened.all_stacks = !catalog::is_on_demand(&spec.name);
     let analysed = opened.analyse(Some(tables))?;
     write(&args, &analysed, spec, format, &mut out)?;
     out.flush()?;

@@ -1,6 +1,7 @@
 //! `etwhy strace`: system calls as strace shows them.
 
 use super::dump::wanted_processes;
+use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
@@ -167,8 +168,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// Tables to ask for: what the catalogue has of those that give arguments.
 fn tables(arguments: bool) -> BTreeSet<String> {
-    let catalogue = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter());
-    let known: BTreeSet<&str> = catalogue.map(|table| table.name.as_ref()).collect();
+    let known: BTreeSet<&str> = catalog::specs().map(|table| table.name.as_ref()).collect();
     let always = ["syscall", "process", "thread", "trace", "ledger"];
     let more = ARGUMENT_TABLES.iter().filter(|_| arguments);
     always.iter().chain(more).filter(|t| known.contains(**t)).map(|t| (*t).to_owned()).collect()

@@ -1,0 +1,17 @@
+//! All tables, whether made from events or from other tables.
+
+use etwhy_table::TableSpec;
+
+/// Every table of the contract.
+pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
+    let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
+    let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
+    traced.chain(derived)
+}
+
+/// True if the table is only made when it is asked for by name.
+pub fn is_on_demand(name: &str) -> bool {
+    let traced = etwhy_trace::catalog::ALL.iter().filter(|a| a.on_demand).flat_map(|a| a.tables.iter());
+    let derived = etwhy_query::derived::ALL.iter().filter(|d| d.on_demand).flat_map(|d| d.tables.iter());
+    traced.chain(derived).any(|table| table.name == name)
+}
