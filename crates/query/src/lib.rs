@@ -7,6 +7,8 @@
 
 pub mod derive;
 pub mod derived;
+pub mod findings;
 pub mod operators;
+pub mod sql;
 
 pub use operators::{clr, cpu, critical_path, disk, strace};
