@@ -71,7 +71,8 @@ impl Repo {
     /// If the folder cannot be read.
     pub fn stems(&self, folder: &str, ending: &str) -> Result<Vec<String>> {
         let entries = self.entries(folder)?;
-        let stem = |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(ending)?.to_owned());
+        let stem =
+            |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(ending)?.to_owned());
         let mut names: Vec<String> = entries.iter().filter_map(stem).collect();
         names.sort();
         Ok(names)

@@ -13,7 +13,8 @@
 
 use crate::{Ask, Constraint, Cursor, Op, Source};
 use rusqlite::vtab::{
-    Context, DistinctMode, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor,
+    Context, DistinctMode, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection,
+    VTabCursor,
 };
 use rusqlite::{Connection, Result, ffi};
 use std::borrow::Cow;

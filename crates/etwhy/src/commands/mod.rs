@@ -4,6 +4,7 @@ mod dump;
 mod info;
 mod path;
 mod record;
+mod sql;
 mod strace;
 mod synth;
 mod why;
@@ -16,6 +17,7 @@ pub static ALL: &[&Command] = &[
     &info::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,

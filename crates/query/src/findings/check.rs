@@ -118,13 +118,21 @@ fn compare(rule: &Rule, test: &RuleTest, outcome: &Outcome) -> Vec<String> {
     };
     let reasons: Vec<&str> = outcome.reasons.iter().map(|r| r.text.as_str()).collect();
     let answer = outcome.answer.name();
-    expect("the answer", test.expect.clone(), if answer == test.expect { answer.to_owned() } else { format!("{answer} {reasons:?}") });
+    expect(
+        "the answer",
+        test.expect.clone(),
+        if answer == test.expect { answer.to_owned() } else { format!("{answer} {reasons:?}") },
+    );
     let first = outcome.hits.first();
     if let Some(culprit) = &test.culprit {
         expect("the culprit", culprit.clone(), first.map(|h| h.culprit.clone()).unwrap_or_default());
     }
     if let Some(severity) = &test.severity {
-        expect("the severity", severity.clone(), first.map(|h| h.severity.name().to_owned()).unwrap_or_default());
+        expect(
+            "the severity",
+            severity.clone(),
+            first.map(|h| h.severity.name().to_owned()).unwrap_or_default(),
+        );
     }
     if let Some(hits) = test.hits {
         expect("the number of rows", hits.to_string(), outcome.hits.len().to_string());

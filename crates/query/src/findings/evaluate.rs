@@ -204,7 +204,8 @@ impl Facts {
     }
 
     fn has(&self, need: &Need) -> bool {
-        need.events.iter().any(|e| self.events.contains(e)) || need.providers.iter().any(|p| self.providers.contains(p))
+        need.events.iter().any(|e| self.events.contains(e))
+            || need.providers.iter().any(|p| self.providers.contains(p))
     }
 }
 
@@ -267,14 +268,17 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
 
 fn hit(rule: &Rule, rows: &Table, row: u32) -> Hit {
     let columns = rows.spec().columns.iter();
-    let values: BTreeMap<String, Cell> =
-        columns.enumerate().map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at)))).collect();
+    let values: BTreeMap<String, Cell> = columns
+        .enumerate()
+        .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
+        .collect();
     let value = |name: &str| {
         values.get(name).cloned().or_else(|| rule.thresholds.get(name).map(|t| Cell::F64(t.value)))
     };
     let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
     // A query may choose the words itself.
-    let sentence = |name: &str, fallback: &str| fill(text(name).as_deref().unwrap_or(fallback).trim(), &value);
+    let sentence =
+        |name: &str, fallback: &str| fill(text(name).as_deref().unwrap_or(fallback).trim(), &value);
     Hit {
         culprit: text("culprit").unwrap_or_default(),
         culprit_kind: text("culprit_kind").unwrap_or_default(),

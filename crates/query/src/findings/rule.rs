@@ -33,7 +33,9 @@ impl Severity {
 
     /// The severity with this name.
     pub fn from_name(name: &str) -> Option<Severity> {
-        [Severity::Info, Severity::Notice, Severity::Warning, Severity::Critical].into_iter().find(|s| s.name() == name)
+        [Severity::Info, Severity::Notice, Severity::Warning, Severity::Critical]
+            .into_iter()
+            .find(|s| s.name() == name)
     }
 }
 
@@ -163,7 +165,9 @@ impl Rule {
 
     /// A text in which `{name}` of each threshold is its value.
     pub fn with_thresholds(&self, text: &str) -> String {
-        let fill = |text: String, (name, t): (&String, &Threshold)| text.replace(&format!("{{{name}}}"), &t.value.to_string());
+        let fill = |text: String, (name, t): (&String, &Threshold)| {
+            text.replace(&format!("{{{name}}}"), &t.value.to_string())
+        };
         self.thresholds.iter().fold(text.to_owned(), fill).trim().to_owned()
     }
 
@@ -198,8 +202,8 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
     files.sort();
     let mut rules = Vec::new();
     for file in files {
-        let text =
-            std::fs::read_to_string(&file).map_err(|source| RuleError::Read { file: file.clone(), source })?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|source| RuleError::Read { file: file.clone(), source })?;
         rules.push(Rule::parse(&file.display().to_string(), &text)?);
     }
     Ok(rules)
@@ -216,7 +220,9 @@ mod tests {
                 Ok(rule) => {
                     assert_eq!(rule.id, *name);
                     assert!(!rule.tests.is_empty(), "{name} has no test");
-                    for part in ["What it shows", "Why it matters", "How it is computed", "What fools it", "Example"] {
+                    for part in
+                        ["What it shows", "Why it matters", "How it is computed", "What fools it", "Example"]
+                    {
                         assert!(rule.manual.contains(&format!("# {part}")), "{name}: no section `{part}`");
                     }
                 }

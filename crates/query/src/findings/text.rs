@@ -161,7 +161,9 @@ pub fn energy(joules: f64) -> String {
             return "0".to_owned();
         }
         let places = 1 - n.abs().log10().floor() as i32;
-        if places > 0 { trimmed(format!("{n:.*}", places as usize)) } else {
+        if places > 0 {
+            trimmed(format!("{n:.*}", places as usize))
+        } else {
             let step = 10f64.powi(-places);
             thousands(((n / step).round() * step) as i64)
         }
@@ -175,7 +177,9 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        for (n, text) in [(0.0, "0"), (0.1234, "0.123"), (1.5, "1.5"), (33.123, "33.1"), (1234.5, "1,235"), (-5.0, "-5")] {
+        for (n, text) in
+            [(0.0, "0"), (0.1234, "0.123"), (1.5, "1.5"), (33.123, "33.1"), (1234.5, "1,235"), (-5.0, "-5")]
+        {
             assert_eq!(digits(n), text);
         }
         assert_eq!(duration(36_800_000_000.0), "36.8 s");

@@ -69,7 +69,9 @@ impl Engine {
     pub fn new(db: &Database) -> Result<Engine, SqlError> {
         let engine = Engine::bare(db)?;
         for view in views::all() {
-            engine.connection.execute_batch(&format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.sql))?;
+            engine
+                .connection
+                .execute_batch(&format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.sql))?;
         }
         Ok(engine)
     }
@@ -81,7 +83,9 @@ impl Engine {
     pub fn bare(db: &Database) -> Result<Engine, SqlError> {
         let connection = Connection::open_in_memory()?;
         // As in DuckDB and Spark, `LIKE` minds the case of letters.
-        connection.execute_batch("PRAGMA case_sensitive_like = ON; PRAGMA temp_store = FILE; PRAGMA trusted_schema = ON;")?;
+        connection.execute_batch(
+            "PRAGMA case_sensitive_like = ON; PRAGMA temp_store = FILE; PRAGMA trusted_schema = ON;",
+        )?;
         for table in db.tables() {
             let source = table_source::TableSource::new(table.clone());
             etwhy_vtab::register(&connection, table.name(), Arc::new(source))?;

@@ -39,7 +39,9 @@ impl Values {
             (Values::I64(v), ValueRef::Integer(n)) => v.push(Some(n)),
             (Values::F64(v), ValueRef::Integer(n)) => v.push(Some(n as f64)),
             (Values::F64(v), ValueRef::Real(n)) => v.push(Some(n)),
-            (Values::Text(v), ValueRef::Text(t) | ValueRef::Blob(t)) => v.push(Some(String::from_utf8_lossy(t).into())),
+            (Values::Text(v), ValueRef::Text(t) | ValueRef::Blob(t)) => {
+                v.push(Some(String::from_utf8_lossy(t).into()))
+            }
             (Values::Text(v), ValueRef::Integer(n)) => v.push(Some(n.to_string().into())),
             (Values::Text(v), ValueRef::Real(n)) => v.push(Some(n.to_string().into())),
             (_, value) => {
@@ -55,9 +57,15 @@ impl Values {
             (Values::Nulls(n), ValueRef::Integer(_)) => Values::I64(vec![None; n]),
             (Values::Nulls(n), ValueRef::Real(_)) => Values::F64(vec![None; n]),
             (Values::Nulls(n), _) => Values::Text(vec![None; n]),
-            (Values::I64(v), ValueRef::Real(_)) => Values::F64(v.into_iter().map(|n| n.map(|n| n as f64)).collect()),
-            (Values::I64(v), _) => Values::Text(v.into_iter().map(|n| n.map(|n| n.to_string().into())).collect()),
-            (Values::F64(v), _) => Values::Text(v.into_iter().map(|n| n.map(|n| n.to_string().into())).collect()),
+            (Values::I64(v), ValueRef::Real(_)) => {
+                Values::F64(v.into_iter().map(|n| n.map(|n| n as f64)).collect())
+            }
+            (Values::I64(v), _) => {
+                Values::Text(v.into_iter().map(|n| n.map(|n| n.to_string().into())).collect())
+            }
+            (Values::F64(v), _) => {
+                Values::Text(v.into_iter().map(|n| n.map(|n| n.to_string().into())).collect())
+            }
             (text, _) => text,
         };
     }

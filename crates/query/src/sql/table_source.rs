@@ -75,7 +75,8 @@ pub fn sql_type(ty: ColumnType) -> &'static str {
 
 impl Source for TableSource {
     fn declaration(&self) -> String {
-        let column = |c: &etwhy_table::ColumnSpec| format!("\"{}\" {}", c.name.replace('"', "\"\""), sql_type(c.ty));
+        let column =
+            |c: &etwhy_table::ColumnSpec| format!("\"{}\" {}", c.name.replace('"', "\"\""), sql_type(c.ty));
         let columns: Vec<String> = self.table.spec().columns.iter().map(column).collect();
         format!("CREATE TABLE x({})", columns.join(", "))
     }
@@ -272,7 +273,9 @@ impl<'t> TableCursor<'t> {
                 Some(Check::Between(column, low, high))
             }
             (ColumnType::F64, ValueRef::Real(v)) => Some(float_check(op, column, v)),
-            (ColumnType::F64, ValueRef::Integer(v)) if v.abs() < 1 << 52 => Some(float_check(op, column, v as f64)),
+            (ColumnType::F64, ValueRef::Integer(v)) if v.abs() < 1 << 52 => {
+                Some(float_check(op, column, v as f64))
+            }
             (ColumnType::Text, ValueRef::Text(bytes)) if op == Op::Eq => {
                 let text = std::str::from_utf8(bytes).ok()?;
                 let key = self.source.table.texts().find(text);
@@ -382,7 +385,9 @@ impl Cursor for TableCursor<'_> {
     fn column(&self, column: usize, out: &mut Context) -> Result<()> {
         let (batch, row) = self.at;
         match self.view(column, batch) {
-            view @ (ColumnView::I64(..) | ColumnView::I32(..) | ColumnView::Bool(_)) => out.set_result(view.i64(row)),
+            view @ (ColumnView::I64(..) | ColumnView::I32(..) | ColumnView::Bool(_)) => {
+                out.set_result(view.i64(row))
+            }
             view @ ColumnView::F64(..) => out.set_result(view.f64(row)),
             view => out.set_result(view.text(row)),
         }
