@@ -7,6 +7,7 @@
 
 pub mod derive;
 pub mod derived;
+mod fold;
 pub mod operators;
 
 pub use operators::{clr, cpu, critical_path, disk, strace};
