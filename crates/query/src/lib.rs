@@ -8,6 +8,7 @@
 pub mod derive;
 pub mod derived;
 pub mod findings;
+mod fold;
 pub mod operators;
 pub mod sql;
 
