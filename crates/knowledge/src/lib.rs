@@ -8,15 +8,17 @@ mod classify;
 mod codes;
 mod confidence;
 mod drivers;
+mod extend;
 mod hosts;
 mod processes;
 mod stack_tags;
 mod table;
 
-pub use classify::{Basis, Classification, category_of};
+pub use classify::{Basis, Classification, category_of, is_security};
 pub use codes::{ntstatus_name, win32_error_name};
 pub use confidence::Confidence;
 pub use drivers::{DriverFact, DriverKind, driver, drivers};
+pub use extend::{Extension, KnowledgeError, extend};
 pub use hosts::{HOSTS_NEVER_CULPRITS, is_host};
 pub use processes::{ProcessFact, process, processes};
 pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};

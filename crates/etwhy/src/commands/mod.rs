@@ -2,6 +2,7 @@
 
 mod dump;
 mod info;
+mod modules;
 mod path;
 mod record;
 mod strace;
@@ -14,6 +15,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &info::COMMAND,
+    &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
     &strace::COMMAND,
