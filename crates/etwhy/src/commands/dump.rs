@@ -18,7 +18,7 @@ use etwhy_table::{
 };
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -122,7 +122,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         out.flush()?;
         return Ok(Exit::Done);
     }
-    let format = chosen_format(&args)?;
+    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
     let mut tables: BTreeSet<String> =
         ["process", "thread", "ledger", "event_type"].iter().map(|t| (*t).to_owned()).collect();
     tables.insert(spec.name.to_string());
@@ -166,13 +166,14 @@ pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
         .collect()
 }
 
-fn chosen_format(args: &Args) -> anyhow::Result<&'static Format> {
-    let format = match (&args.format, &args.output) {
+/// The format that is named, else that of the file's ending, else a table.
+pub(super) fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<&'static Format> {
+    let format = match (name, path) {
         (Some(name), _) => Format::by_name(name)?,
         (None, Some(path)) => Format::by_path(path).unwrap_or(Format::by_name("csv")?),
         (None, None) => Format::by_name("table")?,
     };
-    if format.binary && args.output.is_none() && std::io::stdout().is_terminal() {
+    if format.binary && path.is_none() && std::io::stdout().is_terminal() {
         bail!("{} is no text for a terminal; write it to a file with -o", format.name);
     }
     Ok(format)
@@ -204,17 +205,29 @@ fn write(
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
-    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    write_selection(&selection, format, args.output.as_deref(), args.hex, matching, out)
+}
+
+/// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
+pub(super) fn write_selection(
+    selection: &Selection<'_>,
+    format: &Format,
+    path: Option<&Path>,
+    hex: bool,
+    matching: usize,
+    out: &mut (impl Write + Send),
+) -> anyhow::Result<()> {
+    let to_terminal = path.is_none() && std::io::stdout().is_terminal();
     let options = etwhy_export::Options {
-        width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
-        color: args.output.is_none() && color(),
+        width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+        color: path.is_none() && color(),
         sanitize: to_terminal,
-        hex: args.hex,
+        hex,
         total_rows: Some(matching),
     };
-    match &args.output {
-        Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
-        None => (format.write)(&selection, &options, out)?,
+    match path {
+        Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
+        None => (format.write)(selection, &options, out)?,
     }
     Ok(())
 }

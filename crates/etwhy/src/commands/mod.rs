@@ -2,6 +2,7 @@
 
 mod dump;
 mod info;
+mod modules;
 mod path;
 mod record;
 mod sql;
@@ -15,6 +16,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &info::COMMAND,
+    &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
     &sql::COMMAND,

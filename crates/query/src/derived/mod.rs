@@ -4,6 +4,7 @@ pub mod api_cost;
 pub mod driver_cost;
 pub mod function_cost;
 pub mod machine;
+pub mod module;
 pub mod module_cost;
 pub mod tag_cost;
 
@@ -15,6 +16,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &driver_cost::DERIVED,
     &function_cost::DERIVED,
     &machine::DERIVED,
+    &module::DERIVED,
     &module_cost::DERIVED,
     &tag_cost::DERIVED,
 ];
