@@ -5,6 +5,7 @@ pub mod driver_cost;
 pub mod function_cost;
 pub mod machine;
 pub mod module_cost;
+pub mod process_slice;
 pub mod tag_cost;
 
 use crate::derive::DerivedSpec;
@@ -16,5 +17,6 @@ pub static ALL: &[&DerivedSpec] = &[
     &function_cost::DERIVED,
     &machine::DERIVED,
     &module_cost::DERIVED,
+    &process_slice::DERIVED,
     &tag_cost::DERIVED,
 ];
