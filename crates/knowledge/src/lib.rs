@@ -12,6 +12,7 @@ mod extend;
 mod hosts;
 mod processes;
 mod stack_tags;
+mod system_modules;
 mod table;
 
 pub use classify::{Basis, Classification, category_of, is_security};
@@ -22,3 +23,4 @@ pub use extend::{Extension, KnowledgeError, extend};
 pub use hosts::{HOSTS_NEVER_CULPRITS, is_host};
 pub use processes::{ProcessFact, process, processes};
 pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};
+pub use system_modules::{is_os_driver, is_system_library, is_thread_start};

@@ -13,8 +13,8 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
-    ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Memory, Pattern, Predicate, Role, Selection,
-    SortKey, Sym, Table, TableSpec, Unit, Value,
+    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
+    Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
 };
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -328,6 +328,9 @@ fn name_for(column: &ColumnSpec) -> Option<String> {
 
 /// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
 fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyhow::Result<Table> {
+    let own_pool = db.get("process").is_some_and(|p| !p.texts().is_same(table.texts()));
+    let repooled = if own_pool { Some(with_texts_of_names(db, table, memory)?) } else { None };
+    let table = repooled.as_ref().unwrap_or(table);
     let spec = table.spec();
     let texts = table.texts();
     let labels: Vec<Option<Sym>> = etwhy_query::operators::process_names(db)
@@ -337,7 +340,10 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
     let (threads, files, stacks) = (db.get("thread"), db.get("file"), db.get("stack"));
     let text_of = |of: Option<&Table>, name: &str| -> Vec<Option<Sym>> {
         let views = of.and_then(|t| t.column(name)).unwrap_or_default();
-        views.iter().flat_map(|view| (0..view.len()).map(|row| view.key(row))).collect()
+        let sym = |view: &ColumnView<'_>, row| {
+            if own_pool { texts.find(view.text(row)?) } else { view.key(row) }
+        };
+        views.iter().flat_map(|view| (0..view.len()).map(|row| sym(view, row))).collect()
     };
     let tids: Vec<Option<i32>> = threads.and_then(|t| t.column("tid")).map_or(Vec::new(), |views| {
         views.iter().flat_map(|view| (0..view.len()).map(|row| view.i32(row))).collect()
@@ -404,6 +410,34 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
         derived.push(Derived { from, replaces: false, spec, make });
     }
     Ok(table.with_derived(&derived, memory)?)
+}
+
+/// A table that was made from others has texts of its own: the same rows, with the texts of the names that its
+/// numbers stand for.
+fn with_texts_of_names(db: &Database, table: &Table, memory: &Memory) -> anyhow::Result<Table> {
+    let processes = etwhy_query::operators::process_names(db);
+    let mut rows = AdHocBuilder::new(table.spec().clone(), memory);
+    let columns = table.spec().columns.len();
+    for row in 0..table.rows() as u32 {
+        let cells: Vec<Value<'_>> = (0..columns).map(|column| table.cell(row, column)).collect();
+        for (cell, column) in cells.iter().zip(table.spec().columns.iter()) {
+            let Some(n) = cell.as_i64().and_then(|n| u32::try_from(n).ok()) else { continue };
+            let text =
+                |table: &str, column: &str| db.get(table).and_then(|t| t.text(n, column)).map(str::to_owned);
+            let name = match column.role {
+                Role::Process => processes.get(n as usize).map(|(name, pid)| format!("{name} ({pid})")),
+                Role::Stack => text("stack", "leaf"),
+                Role::Frame => text("frame", "label"),
+                Role::Id => text("file", "path"),
+                _ => None,
+            };
+            if let Some(name) = name {
+                rows.intern(&name);
+            }
+        }
+        rows.push(&cells)?;
+    }
+    Ok(rows.finish()?)
 }
 
 /// The rows in range and of the wanted processes.

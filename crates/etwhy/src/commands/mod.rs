@@ -5,6 +5,7 @@ mod info;
 mod modules;
 mod path;
 mod record;
+mod sql;
 mod strace;
 mod synth;
 mod why;
@@ -18,6 +19,7 @@ pub static ALL: &[&Command] = &[
     &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,
