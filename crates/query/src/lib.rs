@@ -5,6 +5,7 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
+mod bill;
 pub mod derive;
 pub mod derived;
 pub mod findings;
