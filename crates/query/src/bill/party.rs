@@ -63,6 +63,11 @@ impl Party {
         let (vendor, product) = (vendor.unwrap_or("").trim(), product.unwrap_or("").trim());
         let category = category.unwrap_or("");
         let windows = is_windows(vendor, product, category);
+        // The version resource of Defender says Windows.
+        let known = category_of(name, "")
+            .map(|k| k.product)
+            .filter(|_| is_imposing(category) && is_microsoft(vendor));
+        let product = known.filter(|p| !p.is_empty()).unwrap_or(product);
         let first = |texts: [&str; 3]| texts.into_iter().find(|t| !t.is_empty()).unwrap_or("").to_owned();
         Party {
             product: if windows { WINDOWS.to_owned() } else { first([product, vendor, name]) },
@@ -83,7 +88,9 @@ impl Party {
 
     /// What products are told apart by. Parts of a security product have many names: the vendor stands for them.
     pub fn key(&self) -> String {
-        if is_imposing(&self.category) && !self.vendor.is_empty() && !is_microsoft(&self.vendor) {
+        if is_imposing(&self.category) && is_microsoft(&self.vendor) {
+            format!("microsoft {}", self.category)
+        } else if is_imposing(&self.category) && !self.vendor.is_empty() {
             format!("vendor {}", self.vendor.to_ascii_lowercase())
         } else {
             self.product.to_ascii_lowercase()

@@ -39,7 +39,7 @@ use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, Party};
 use crate::bill::side::{Side, Sides};
 use crate::derive::DerivedSpec;
 use crate::fold::{Classes, freeze, id, text};
-use crate::operators::add;
+use crate::operators::{add, for_each_batch};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::BTreeMap;
 
@@ -107,6 +107,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&BILL],
     reads: &[
         "trace",
+        "ledger",
         "machine",
         "cpu",
         "process",
@@ -121,6 +122,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
         "registry_usage",
         "hard_fault",
         "cpu_frequency",
+        "sample",
     ],
     on_demand: false,
     make,
@@ -310,7 +312,7 @@ impl<'t> Printer<'t> {
     fn new(db: &Database, time: &'t Time, waits: bool) -> Printer<'t> {
         let machine = db.get("machine");
         let number = |column: &str| machine.and_then(|m| m.i64(0, column)).unwrap_or(0);
-        let lost = number("events_lost").max(number("buffers_lost")) > 0;
+        let lost = number("events_lost").max(number("buffers_lost")) > 0 || buffers_missing(db);
         let share = time.unattributed as f64 / time.capacity as f64;
         let mut doubts = Vec::new();
         if share > MUCH {
@@ -328,7 +330,7 @@ impl<'t> Printer<'t> {
                 "idle processors were not sampled: idle time and missing samples cannot be told apart"
                     .to_owned()
             }
-            Source::Sample => "no samples: stretches in which nothing was recorded".to_owned(),
+            Source::Sample => sampled_part(db),
             Source::Cswitch => {
                 "before the first and behind the last switch of each processor, and in gaps".to_owned()
             }
@@ -431,7 +433,8 @@ impl<'t> Printer<'t> {
             }
             if samples < 1000 {
                 let error = 100.0 / (samples.max(1) as f64).sqrt();
-                why.push(format!("{samples} samples (± {error:.0} %)"));
+                let s = if samples == 1 { "" } else { "s" };
+                why.push(format!("{samples} sample{s} (± {error:.0} %)"));
             }
         }
         if kind != Kind::Process {
@@ -453,6 +456,34 @@ impl<'t> Printer<'t> {
             why.push(format!("energy: model, {machines} ({}), {frequency}", model.group()));
         }
         (["high", "medium", "low"].get(level).copied().unwrap_or("low"), why.join("; "))
+    }
+}
+
+/// Anomalies that mean that whole stretches of events are missing.
+const LOSSES: [&str; 5] =
+    ["buffers_missing", "buffers_lost", "events_lost", "fewer_buffers_than_written", "file_truncated"];
+
+fn buffers_missing(db: &Database) -> bool {
+    let mut missing = false;
+    for_each_batch(db, "ledger", ["name"], |rows, [name]| {
+        missing |= (0..rows).any(|row| name.text(row).is_some_and(|name| LOSSES.contains(&name)));
+    });
+    missing
+}
+
+/// Of the trace, which part has samples.
+fn sampled_part(db: &Database) -> String {
+    let ts = |row: usize| db.get("sample").and_then(|t| t.i64(u32::try_from(row).ok()?, "ts_ns"));
+    let rows = db.get("sample").map_or(0, etwhy_table::Table::rows);
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    let span = ts(0).zip(ts(rows.saturating_sub(1)));
+    let end = db.get("trace").and_then(|trace| trace.i64(0, "last_ns"));
+    match span.zip(end) {
+        Some(((from, to), end)) => {
+            let (from, to, end) = (seconds(from), seconds(to), seconds(end));
+            format!("no samples: the first came at {from:.3} s, the last at {to:.3} s of {end:.3} s")
+        }
+        None => "no samples: stretches in which nothing was recorded".to_owned(),
     }
 }
 
