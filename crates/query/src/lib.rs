@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod bill;
 pub mod derive;
 pub mod derived;
 pub mod findings;
