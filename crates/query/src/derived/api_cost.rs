@@ -114,7 +114,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let mut sums: Vec<(Key, (i64, i64))> = sums.into_iter().collect();
         sums.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
         for (key, (cost_ns, samples)) in sums {
-            let function = |number: u32| fold.facts.functions.get(number as usize).map_or("", |f| f.0.as_str());
+            let function =
+                |number: u32| fold.facts.functions.get(number as usize).map_or("", |f| f.0.as_str());
             rows.push(ApiCostRow {
                 upid: id(group.upid),
                 api: text(&mut strings, function(key.api)),

@@ -2,9 +2,7 @@
 
 use super::NONE;
 use crate::operators::for_each_batch;
-use etwhy_knowledge::{
-    StackTag, category_of, is_os_driver, is_system_library, is_thread_start, stack_tag,
-};
+use etwhy_knowledge::{StackTag, category_of, is_os_driver, is_system_library, is_thread_start, stack_tag};
 use etwhy_table::Database;
 use foldhash::HashMap;
 
@@ -208,7 +206,9 @@ impl Module {
     fn new(name: &str, kind: Kind, image: Option<&Version>) -> Module {
         let (vendor, product, company) = image.cloned().unwrap_or_default();
         let known = category_of(name, &company);
-        let or = |own: String, known: Option<&str>| if own.is_empty() { known.unwrap_or("").to_owned() } else { own };
+        let or = |own: String, known: Option<&str>| {
+            if own.is_empty() { known.unwrap_or("").to_owned() } else { own }
+        };
         Module {
             name: name.to_owned(),
             vendor: or(vendor, known.map(|k| k.vendor)),

@@ -118,9 +118,10 @@ impl Stacks {
             }
         });
         for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
-            out.frames.extend((0..rows).map(|row| {
-                frame.i64(row).and_then(|f| u32::try_from(f).ok()).unwrap_or(super::NONE)
-            }));
+            out.frames.extend(
+                (0..rows)
+                    .map(|row| frame.i64(row).and_then(|f| u32::try_from(f).ok()).unwrap_or(super::NONE)),
+            );
         });
         out
     }

@@ -2,11 +2,17 @@
 
 use super::*;
 use crate::derive::derive;
-use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value};
+use etwhy_table::{
+    AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
+};
 use std::collections::BTreeSet;
 
 /// A table with these columns.
-pub(crate) fn table(name: &'static str, columns: &[(&'static str, ColumnType)], rows: &[Vec<Value<'_>>]) -> Table {
+pub(crate) fn table(
+    name: &'static str,
+    columns: &[(&'static str, ColumnType)],
+    rows: &[Vec<Value<'_>>],
+) -> Table {
     let columns = columns.iter().map(|&(name, ty)| ColumnSpec {
         name: name.into(),
         ty,
@@ -59,7 +65,8 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
     let frames: Vec<Vec<Value<'_>>> = frames
         .iter()
         .map(|(label, kernel)| {
-            let (module, function) = label.split_once('!').map_or((label.as_str(), None), |(m, f)| (m, Some(f)));
+            let (module, function) =
+                label.split_once('!').map_or((label.as_str(), None), |(m, f)| (m, Some(f)));
             let tag = etwhy_knowledge::stack_tag(module, function.unwrap_or("")).map(|t| t.category);
             let option = |text: Option<&'static str>| text.map_or(Value::Null, Value::Text);
             vec![
@@ -78,8 +85,14 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
     db.insert(table("stack_cost", &columns, &costs));
     db.insert(table("stack", &[("depth", I32), ("kernel_depth", I32)], &stacks));
     db.insert(table("stack_frame", &[("frame_id", I32)], &places));
-    let columns =
-        [("module", Text), ("label", Text), ("function", Text), ("kind", Text), ("tag", Text), ("image_id", I32)];
+    let columns = [
+        ("module", Text),
+        ("label", Text),
+        ("function", Text),
+        ("kind", Text),
+        ("tag", Text),
+        ("image_id", I32),
+    ];
     db.insert(table("frame", &columns, &frames));
     let wanted: BTreeSet<String> = ["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]
         .map(str::to_owned)
@@ -116,9 +129,19 @@ const STACKS: &[(&str, i64, i64, &str)] = &[
          ntoskrnl.exe!PerfInfoLogSysCallEntry | ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin \
          a.exe!Spin ntdll.dll!RtlUserThreadStart",
     ),
-    ("thread", 1, 5, "tedrdrv.sys!Hook ntoskrnl.exe!EtwpLogKernelEvent ntoskrnl.exe!PerfInfoLogSysCallEntry | \
-                      ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin"),
-    ("thread", 1, 4, "ntoskrnl.exe!NtDelayExecution | ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin"),
+    (
+        "thread",
+        1,
+        5,
+        "tedrdrv.sys!Hook ntoskrnl.exe!EtwpLogKernelEvent ntoskrnl.exe!PerfInfoLogSysCallEntry | \
+                      ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin",
+    ),
+    (
+        "thread",
+        1,
+        4,
+        "ntoskrnl.exe!NtDelayExecution | ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin",
+    ),
     // Two drivers: the inner one is charged. The filter manager is nobody.
     (
         "thread",
@@ -130,9 +153,19 @@ const STACKS: &[(&str, i64, i64, &str)] = &[
     ("thread", 1, 9, " | a.exe!Work"),
     ("thread", 1, 2, ""),
     // A DPC that interrupted a thread in a filter driver is not that driver's.
-    ("dpc", 1, 8, "tcpip.sys!TcpReceive ntoskrnl.exe!KiExecuteAllDpcs ntoskrnl.exe!KiRetireDpcList tedrdrv.sys!Hook \
-                   | a.exe!Work"),
-    ("dpc", 2, 3, "nic.sys!Poll ndis.sys!ndisInterruptDpc ntoskrnl.exe!KiExecuteAllDpcs intelppm.sys!MWaitIdle"),
+    (
+        "dpc",
+        1,
+        8,
+        "tcpip.sys!TcpReceive ntoskrnl.exe!KiExecuteAllDpcs ntoskrnl.exe!KiRetireDpcList tedrdrv.sys!Hook \
+                   | a.exe!Work",
+    ),
+    (
+        "dpc",
+        2,
+        3,
+        "nic.sys!Poll ndis.sys!ndisInterruptDpc ntoskrnl.exe!KiExecuteAllDpcs intelppm.sys!MWaitIdle",
+    ),
 ];
 
 #[test]
@@ -167,14 +200,20 @@ fn exclusive_time_is_all_time() {
         let sum = |column: &str| (0..table.rows() as u32).filter_map(|r| table.i64(r, column)).sum::<i64>();
         assert_eq!(sum("exclusive_ns"), total * 1_000_000, "{name}");
     }
-    let modules = rows(&db, "module_cost", &["class", "upid", "module", "os", "inclusive_ns", "exclusive_ns", "samples"]);
+    let modules = rows(
+        &db,
+        "module_cost",
+        &["class", "upid", "module", "os", "inclusive_ns", "exclusive_ns", "samples"],
+    );
     // Twice on the stack counts once.
     assert!(modules.contains(&"thread 1 a.exe - 55 9 55".to_owned()), "{modules:?}");
     assert!(modules.contains(&"thread 1 ntoskrnl.exe Bool(true) 46 41 46".to_owned()), "{modules:?}");
     assert!(modules.contains(&"thread 1 tedrdrv.sys Bool(false) 35 5 35".to_owned()), "{modules:?}");
     assert!(modules.contains(&"thread 1 - - 2 2 2".to_owned()), "{modules:?}");
     // What a DPC interrupted is not on its stack.
-    assert!(!modules.iter().any(|row| row.starts_with("dpc 1 a.exe") || row.starts_with("dpc 1 tedrdrv.sys")));
+    assert!(
+        !modules.iter().any(|row| row.starts_with("dpc 1 a.exe") || row.starts_with("dpc 1 tedrdrv.sys"))
+    );
     let functions = rows(&db, "function_cost", &["class", "function", "inclusive_ns", "exclusive_ns"]);
     assert!(functions.contains(&"thread a.exe!Spin 39 0".to_owned()), "{functions:?}");
 }
@@ -221,7 +260,8 @@ fn tags_count_once_and_the_innermost_alone() {
 fn openmp_threads_spin_or_work() {
     let barrier = "libiomp5md.dll!__kmp_hyper_barrier_release libiomp5md.dll!__kmp_launch_worker";
     let spin = format!(" | libiomp5md.dll!__kmp_wait_template {barrier}");
-    let work = " | render.exe!Region libiomp5md.dll!__kmp_invoke_microtask libiomp5md.dll!__kmp_launch_worker";
+    let work =
+        " | render.exe!Region libiomp5md.dll!__kmp_invoke_microtask libiomp5md.dll!__kmp_launch_worker";
     let db = sampled(&[("thread", 1, 90, &spin), ("thread", 1, 10, work)]);
     let tags = rows(&db, "tag_cost", &["level", "category", "inclusive_ns", "exclusive_ns"]);
     assert!(tags.contains(&"category spin 90 90".to_owned()), "{tags:?}");
