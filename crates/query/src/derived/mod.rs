@@ -3,9 +3,12 @@
 pub mod api_cost;
 pub mod driver_cost;
 pub mod function_cost;
+pub mod interrupt_path;
+pub mod interrupt_spread;
 pub mod machine;
 pub mod module;
 pub mod module_cost;
+pub mod rss_advice;
 pub mod tag_cost;
 
 use crate::derive::DerivedSpec;
@@ -15,8 +18,11 @@ pub static ALL: &[&DerivedSpec] = &[
     &api_cost::DERIVED,
     &driver_cost::DERIVED,
     &function_cost::DERIVED,
+    &interrupt_path::DERIVED,
+    &interrupt_spread::DERIVED,
     &machine::DERIVED,
     &module::DERIVED,
     &module_cost::DERIVED,
+    &rss_advice::DERIVED,
     &tag_cost::DERIVED,
 ];
