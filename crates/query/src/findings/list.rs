@@ -4,4 +4,6 @@
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
     ("dpc.over-limit", include_str!("../../findings/dpc.over-limit.toml")),
+    ("trace.kernel-session-taken", include_str!("../../findings/trace.kernel-session-taken.toml")),
+    ("trace.syscall-tracing-cost", include_str!("../../findings/trace.syscall-tracing-cost.toml")),
 ];
