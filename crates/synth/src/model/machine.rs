@@ -48,6 +48,8 @@ pub(crate) struct Machine {
     pub(crate) stack_style: Option<String>,
     pub(crate) user_stack_delay: Option<Dist>,
     pub(crate) volumes: Option<Vec<(String, String)>>,
+    /// Descriptions of network cards.
+    pub(crate) nics: Option<Vec<String>>,
     pub(crate) rundown_start: Option<bool>,
     pub(crate) rundown_end: Option<bool>,
     pub(crate) seed: Option<u64>,

@@ -55,6 +55,8 @@ pub(crate) struct Facts {
     pub(crate) user_stack_delay: Dist,
     /// NT path and DOS path, both with a backslash at the end.
     pub(crate) volumes: Vec<(String, String)>,
+    /// Descriptions of network cards.
+    pub(crate) nics: Vec<String>,
     pub(crate) rundown_start: bool,
     pub(crate) rundown_end: bool,
     pub(crate) seed: u64,
@@ -127,6 +129,7 @@ impl Facts {
                 ))?,
             },
             volumes,
+            nics: m.nics.clone().unwrap_or_default(),
             rundown_start: m.rundown_start.unwrap_or(true),
             rundown_end: m.rundown_end.unwrap_or(true),
             seed: m.seed.unwrap_or(1),
