@@ -10,6 +10,7 @@ pub mod module;
 pub mod module_cost;
 pub mod page_fault_site;
 pub mod pool_flow;
+pub mod process_slice;
 pub mod registry_caller;
 pub mod service_chain;
 pub mod tag_cost;
@@ -28,6 +29,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &module_cost::DERIVED,
     &page_fault_site::DERIVED,
     &pool_flow::DERIVED,
+    &process_slice::DERIVED,
     &registry_caller::DERIVED,
     &service_chain::DERIVED,
     &tag_cost::DERIVED,
