@@ -2,6 +2,7 @@
 
 pub mod missing;
 pub mod quality;
+pub mod rules;
 pub mod services;
 pub mod strace;
 pub mod terminal;

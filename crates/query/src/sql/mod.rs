@@ -7,7 +7,9 @@
 
 mod groups;
 mod result;
+pub mod subset;
 mod table_source;
+mod tokens;
 mod view_list;
 pub mod views;
 
