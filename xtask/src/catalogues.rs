@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_short_list_is_one_line_and_a_long_one_is_many() {
-        let commands = &CATALOGUES[1];
+        let commands = &CATALOGUES[2];
         let made = text(commands, &["dump".to_owned(), "why".to_owned()]);
         assert!(made.contains("\nmod dump;\nmod why;\n\nuse crate::command::Command;\n"), "{made}");
         assert!(
