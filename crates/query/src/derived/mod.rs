@@ -6,6 +6,7 @@ pub mod function_cost;
 pub mod machine;
 pub mod module;
 pub mod module_cost;
+pub mod process_slice;
 pub mod tag_cost;
 
 use crate::derive::DerivedSpec;
@@ -18,5 +19,6 @@ pub static ALL: &[&DerivedSpec] = &[
     &machine::DERIVED,
     &module::DERIVED,
     &module_cost::DERIVED,
+    &process_slice::DERIVED,
     &tag_cost::DERIVED,
 ];

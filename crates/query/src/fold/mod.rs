@@ -145,4 +145,4 @@ pub(crate) fn freeze(mut strings: Strings, db: &Database) -> etwhy_table::Result
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
