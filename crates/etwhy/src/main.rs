@@ -10,6 +10,7 @@ mod moment;
 mod open;
 mod progress;
 mod report;
+mod rules;
 
 use exit::Exit;
 use std::io::Write;

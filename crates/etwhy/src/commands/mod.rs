@@ -5,6 +5,7 @@ mod info;
 mod modules;
 mod path;
 mod record;
+mod rules;
 mod sql;
 mod strace;
 mod synth;
@@ -19,6 +20,7 @@ pub static ALL: &[&Command] = &[
     &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &rules::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,

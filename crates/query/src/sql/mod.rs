@@ -11,7 +11,9 @@ mod groups;
 mod result;
 pub mod scalar;
 pub mod scalars;
+pub mod subset;
 mod table_source;
+mod tokens;
 mod view_list;
 pub mod views;
 
