@@ -10,6 +10,7 @@ mod moment;
 mod open;
 mod progress;
 mod report;
+mod shell;
 mod rules;
 
 use exit::Exit;

@@ -2,12 +2,21 @@
 
 pub mod api_cost;
 pub mod bill;
+pub mod disk_cost;
 pub mod driver_cost;
 pub mod function_cost;
+pub mod hard_fault_cost;
+pub mod interrupt_path;
+pub mod interrupt_spread;
 pub mod machine;
 pub mod module;
 pub mod module_cost;
+pub mod page_fault_site;
+pub mod pool_flow;
 pub mod process_slice;
+pub mod registry_caller;
+pub mod rss_advice;
+pub mod service_chain;
 pub mod tag_cost;
 
 use crate::derive::DerivedSpec;
@@ -16,11 +25,20 @@ use crate::derive::DerivedSpec;
 pub static ALL: &[&DerivedSpec] = &[
     &api_cost::DERIVED,
     &bill::DERIVED,
+    &disk_cost::DERIVED,
     &driver_cost::DERIVED,
     &function_cost::DERIVED,
+    &hard_fault_cost::DERIVED,
+    &interrupt_path::DERIVED,
+    &interrupt_spread::DERIVED,
     &machine::DERIVED,
     &module::DERIVED,
     &module_cost::DERIVED,
+    &page_fault_site::DERIVED,
+    &pool_flow::DERIVED,
     &process_slice::DERIVED,
+    &registry_caller::DERIVED,
+    &rss_advice::DERIVED,
+    &service_chain::DERIVED,
     &tag_cost::DERIVED,
 ];
