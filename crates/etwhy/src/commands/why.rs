@@ -62,7 +62,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let opened = args.trace.open()?;
     let analysed = opened.analyse(Some(TABLES.iter().map(|t| (*t).to_owned()).collect()))?;
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.output, &Scope::default(), top);
+    let verdict = Verdict::of(&analysed.db, &Scope::default(), top);
     let mut out = out();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &verdict).map_err(std::io::Error::from)?;

@@ -102,6 +102,8 @@ pub struct Stacks {
     known: HashMap<Provisional, u32>,
     /// Provisional stack of each ticket, `NO_PART` if it has none.
     tickets: Vec<u32>,
+    /// A bit for each ticket that a table wants which is not only made on demand.
+    wanted: Vec<u64>,
     late: u64,
     /// The record that asked last, with its ticket: several analyses may want the stack of one event.
     asked: Option<(usize, i64, u32, i32)>,
@@ -157,6 +159,22 @@ impl Stacks {
             }
         }
         ticket as i32
+    }
+
+    /// The ticket is for a table that is not only made on demand.
+    #[inline]
+    pub(crate) fn wanted(&mut self, ticket: i32) {
+        let Ok(ticket) = usize::try_from(ticket) else { return };
+        if self.wanted.len() <= ticket / 64 {
+            self.wanted.resize(ticket / 64 + 1, 0);
+        }
+        if let Some(bits) = self.wanted.get_mut(ticket / 64) {
+            *bits |= 1 << (ticket % 64);
+        }
+    }
+
+    fn is_wanted(&self, ticket: usize) -> bool {
+        self.wanted.get(ticket / 64).is_some_and(|bits| bits >> (ticket % 64) & 1 == 1)
     }
 
     /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
@@ -395,12 +413,37 @@ impl Stacks {
             })
             .collect();
         // In place: there may be a hundred million of them.
-        let of_ticket = std::mem::take(&mut self.tickets)
+        let mut of_ticket: Vec<i32> = std::mem::take(&mut self.tickets)
             .into_iter()
             .map(|p| merged.get(p as usize).copied().flatten().map_or(NO_STACK, |s| s as i32))
             .collect();
+        // Numbers follow the first event that has the stack, and first come those that do not depend on whether a
+        // large table is made too.
+        let mut numbers = vec![NO_STACK; stacks.len()];
+        let mut sorted = Vec::with_capacity(stacks.len());
+        let mut wanted = 0;
+        for pass in [true, false] {
+            for (ticket, &stack) in of_ticket.iter().enumerate() {
+                let Some(number) = usize::try_from(stack).ok().and_then(|s| numbers.get_mut(s)) else { continue };
+                if *number == NO_STACK
+                    && (!pass || self.is_wanted(ticket))
+                    && let Some(stack) = stacks.get(stack as usize)
+                {
+                    *number = sorted.len() as i32;
+                    sorted.push(*stack);
+                }
+            }
+            if pass {
+                wanted = sorted.len();
+            }
+        }
+        for slot in &mut of_ticket {
+            *slot = usize::try_from(*slot).ok().and_then(|s| numbers.get(s)).copied().unwrap_or(NO_STACK);
+        }
+        self.wanted = Vec::new();
+        let stacks: Vec<DistinctStack> = sorted;
         self.known = HashMap::default();
-        FinishedStacks { stacks, of_ticket }
+        FinishedStacks { stacks, wanted, of_ticket }
     }
 
     /// Frames of a half, innermost first.
@@ -432,6 +475,8 @@ pub struct DistinctStack {
 pub struct FinishedStacks {
     /// Distinct stacks; the stack number is the index.
     pub stacks: Vec<DistinctStack>,
+    /// How many of them, at the front, do not depend on whether tables are made that are only made on demand.
+    pub wanted: usize,
     /// Stack number of each ticket, [`NO_STACK`] without one.
     pub of_ticket: Vec<i32>,
 }
