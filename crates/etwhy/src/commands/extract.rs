@@ -67,12 +67,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         drop(Writer::new(folder, Vec::new(), force)?);
     }
     let sqlite = args.sqlite.as_deref().map(|file| sqlite::Writer::new(file, force)).transpose()?;
-    let analysed = opened.analyse(Some(tables))?;
-    let tables: Vec<&Table> = analysed.db.tables().collect();
+    let analysed = opened.analyse(Some(tables.clone()))?;
+    // Others were made on the way.
+    let tables: Vec<&Table> = analysed.db.tables().filter(|table| tables.contains(table.name())).collect();
     let rows: usize = tables.iter().map(|table| table.rows()).sum();
     let what = format!("{} tables, {} rows", tables.len(), thousands(rows as i128));
     if let Some(folder) = &args.output {
-        let size = write_folder(folder, force, &analysed)?;
+        let size = write_folder(folder, force, &analysed, &tables)?;
         eprintln!("etwhy: {}: {what}, {}", folder.display(), bytes(size as i64));
     }
     if let (Some(mut writer), Some(file)) = (sqlite, &args.sqlite) {
@@ -87,18 +88,24 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// Writes the folder; the size of its tables.
-fn write_folder(folder: &Path, force: bool, analysed: &Analysed) -> anyhow::Result<u64> {
+fn write_folder(
+    folder: &Path,
+    force: bool,
+    analysed: &Analysed,
+    tables: &[&Table],
+) -> anyhow::Result<u64> {
     let db = &analysed.db;
     let files = db.get("trace").map_or(0, Table::rows);
     let name = |row: usize| db.get("trace")?.text(u32::try_from(row).ok()?, "file").map(str::to_owned);
     let mut writer = Writer::new(folder, (0..files).filter_map(name).collect(), force)?;
     let mut size = 0;
-    for table in db.tables() {
+    for table in tables {
         size += writer.table(table)?;
     }
+    let written: BTreeSet<&str> = tables.iter().map(|table| table.name()).collect();
     let manifest = writer.manifest();
     manifest.left_out =
-        specs().filter(|spec| db.get(&spec.name).is_none()).map(|spec| spec.name.to_string()).collect();
+        specs().map(|spec| spec.name.to_string()).filter(|name| !written.contains(name.as_str())).collect();
     manifest.left_out.sort();
     manifest.end = EndOfPass {
         exit: analysed.exit as u8,

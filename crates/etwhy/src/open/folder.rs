@@ -54,11 +54,18 @@ pub(super) fn load(
             extract.path().display()
         );
     }
-    let wanted = wanted.unwrap_or_else(|| {
+    let mut wanted = wanted.unwrap_or_else(|| {
         specs().filter(|s| !catalog::is_on_demand(&s.name)).map(|s| s.name.to_string()).collect()
     });
+    // What is made together comes together: readers of stacks ask for `stack` and read its frames too.
+    let together = catalog::made_together().filter(|tables| tables.iter().any(|t| wanted.contains(&*t.name)));
+    let together: Vec<String> = together.flatten().map(|t| t.name.to_string()).collect();
+    wanted.extend(together);
     let (present, made) = plan(extract, &wanted)?;
     let mut strings = Strings::new();
+    if present.contains("process") {
+        labels(extract, &mut strings, &memory)?;
+    }
     let mut loaders: Vec<TableLoader> = Vec::new();
     for spec in specs().filter(|spec| present.contains(spec.name.as_ref())) {
         loaders.push(extract.load(spec, &mut strings, &memory)?);
@@ -74,6 +81,19 @@ pub(super) fn load(
     }
     derive(&mut db, Some(&made), &memory)?;
     Ok(Analysed::of(db, memory, extract.manifest().end.newer_than_known.clone()))
+}
+
+/// Names of processes with their ids, which `dump` shows beside numbers: a pass over a trace has them among its texts.
+fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> anyhow::Result<()> {
+    let Some(spec) = specs().find(|spec| spec.name == "process") else { return Ok(()) };
+    let mut own = Strings::new();
+    let loader = extract.load(spec, &mut own, memory)?;
+    let mut db = Database::new();
+    db.insert(loader.finish(&own.freeze().map_err(TableError::texts)?)?);
+    for (name, pid) in etwhy_query::operators::process_names(&db) {
+        strings.intern(&format!("{name} ({pid})"));
+    }
+    Ok(())
 }
 
 /// Which tables are read and which are made from others.

@@ -67,8 +67,24 @@ struct Open {
     user: u32,
     /// Instruction pointer, for a stack of one frame if no half comes; 0 if unknown.
     ip: u64,
-    /// Another ticket with the same time and thread.
+    /// Another ticket with the same time and thread, the latest.
     twin: Option<u32>,
+}
+
+impl Open {
+    fn has_half(&self) -> bool {
+        self.kernel != NO_PART || self.user != NO_PART
+    }
+
+    /// A sample that was taken in user mode has no kernel half.
+    fn is_user_mode(&self) -> bool {
+        self.ip != 0 && !is_kernel(self.ip, 8)
+    }
+
+    /// Both halves are there; the kernel's comes first.
+    fn is_complete(&self) -> bool {
+        self.user != NO_PART && (self.kernel != NO_PART || self.is_user_mode())
+    }
 }
 
 /// A distinct stack: process, epoch of its address space, halves.
@@ -102,6 +118,10 @@ pub struct Stacks {
     known: HashMap<Provisional, u32>,
     /// Provisional stack of each ticket, `NO_PART` if it has none.
     tickets: Vec<u32>,
+    /// For a ticket that is a twin, the twin before it: any number of events may have the same time and thread.
+    twins: HashMap<u32, u32>,
+    /// Tickets of the same time and thread as one in `open` that have a stack of their own.
+    before: HashMap<(i64, u32), Vec<Open>>,
     /// A bit for each ticket that a table wants which is not only made on demand.
     wanted: Vec<u64>,
     late: u64,
@@ -148,9 +168,15 @@ impl Stacks {
             self.item(&item, record, key, &mut open);
         }
         match self.open.get_mut(&key) {
+            // The kernel writes a stack right behind its event: what comes behind a stack has another one. So has what is
+            // known to be elsewhere.
+            Some(first) if first.has_half() || open.has_half() || first.ip != open.ip => {
+                let first = std::mem::replace(first, open);
+                self.before.entry(key).or_default().push(first);
+            }
             Some(first) => {
-                if first.twin.is_none() {
-                    first.twin = Some(ticket);
+                if let Some(before) = first.twin.replace(ticket) {
+                    self.twins.insert(ticket, before);
                 }
             }
             None => {
@@ -311,17 +337,35 @@ impl Stacks {
         if open.utid == NO_PART {
             open.utid = utid;
         }
-        if kernel != NO_PART && open.kernel == NO_PART {
-            open.kernel = kernel;
+        let mut left = kernel;
+        if open.kernel == NO_PART && !open.is_user_mode() {
+            open.kernel = std::mem::replace(&mut left, NO_PART);
         }
         if user != NO_PART && open.user == NO_PART {
             open.user = user;
         }
-        // The kernel half comes first; a sample taken in user mode has none.
-        let user_mode = open.ip != 0 && !is_kernel(open.ip, 8);
-        if open.user != NO_PART && (open.kernel != NO_PART || user_mode) && open.twin.is_none() {
-            let open = *open;
-            self.open.remove(&key);
+        // At one moment a thread has one user half.
+        let mut complete = open.is_complete() && open.twin.is_none();
+        for earlier in self.before.get_mut(&key).into_iter().flatten() {
+            if earlier.kernel == NO_PART && !earlier.is_user_mode() {
+                earlier.kernel = std::mem::replace(&mut left, NO_PART);
+            }
+            if earlier.user == NO_PART {
+                earlier.user = user;
+            }
+            complete &= earlier.is_complete();
+        }
+        if complete {
+            self.close_all(key, threads, images);
+        }
+    }
+
+    /// Closes the tickets of a time and thread.
+    fn close_all(&mut self, key: (i64, u32), threads: &Threads, images: &Images) {
+        for open in self.before.remove(&key).into_iter().flatten() {
+            self.close_one(open, threads, images);
+        }
+        if let Some(open) = self.open.remove(&key) {
             self.close_one(open, threads, images);
         }
     }
@@ -341,8 +385,7 @@ impl Stacks {
             }
             self.queue.pop_front();
             self.closed_until = self.closed_until.max(Some(ticks));
-            let Some(open) = self.open.remove(&(ticks, tid)) else { continue };
-            self.close_one(open, threads, images);
+            self.close_all((ticks, tid), threads, images);
         }
     }
 
@@ -364,10 +407,14 @@ impl Stacks {
         if number == next {
             self.provisional.push(stack);
         }
-        for ticket in [Some(open.ticket), open.twin].into_iter().flatten() {
+        let mut next = Some(open.ticket);
+        let mut twin = open.twin;
+        while let Some(ticket) = next {
             if let Some(slot) = self.tickets.get_mut(ticket as usize) {
                 *slot = number;
             }
+            next = twin;
+            twin = twin.and_then(|ticket| self.twins.remove(&ticket));
         }
     }
 
