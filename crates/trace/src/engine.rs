@@ -388,7 +388,7 @@ impl Pass<'_> {
             finished,
             &mut self.symbols,
             &mut self.strings,
-            &mut self.stack_ledger,
+            &mut self.ledger,
             stats.bytes,
         );
         let undecoded = (0..self.types.len() as u32)

@@ -320,20 +320,24 @@ impl Stacks {
         threads: &Threads,
         images: &Images,
     ) {
-        let (kernel, user) = halves;
-        let mut key = (ticks, tid);
-        let mut found = self.open.get_mut(&key);
-        if found.is_none() {
-            key = (ticks, ANY_TID);
-            found = self.open.get_mut(&key);
+        // An event that does not say its thread may be asked about beside one that does, or be the same.
+        let keys = [(ticks, tid), (ticks, ANY_TID)];
+        let found = keys.map(|key| self.attach_to(key, utid, halves, threads, images));
+        // Else nobody asked for this event's stack, or it came after tickets of its time were closed.
+        if found == [false, false] && self.closed_until.is_some_and(|closed| ticks <= closed) {
+            self.late += 1;
         }
-        let Some(open) = found else {
-            // Nobody asked for this event's stack, or it came after tickets of its time were closed.
-            if self.closed_until.is_some_and(|closed| ticks <= closed) {
-                self.late += 1;
-            }
-            return;
-        };
+    }
+
+    fn attach_to(
+        &mut self,
+        key: (i64, u32),
+        utid: u32,
+        (kernel, user): (u32, u32),
+        threads: &Threads,
+        images: &Images,
+    ) -> bool {
+        let Some(open) = self.open.get_mut(&key) else { return false };
         if open.utid == NO_PART {
             open.utid = utid;
         }
@@ -358,6 +362,7 @@ impl Stacks {
         if complete {
             self.close_all(key, threads, images);
         }
+        true
     }
 
     /// Closes the tickets of a time and thread.
