@@ -71,8 +71,13 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
                 etwhy_etl::Error::Io { .. } => Exit::WrongUse,
             };
         }
-        if let Some(ExtractError::TooNew { .. }) = cause.downcast_ref::<ExtractError>() {
-            return Exit::TooNew;
+        if let Some(error) = cause.downcast_ref::<ExtractError>() {
+            use ExtractError::{Columns, Damaged, Manifest, Rows, TooNew};
+            return match error {
+                TooNew { .. } => Exit::TooNew,
+                Manifest { .. } | Columns { .. } | Damaged { .. } | Rows { .. } => Exit::NotATrace,
+                _ => Exit::WrongUse,
+            };
         }
         if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {
             use etwhy_input::InputError::{Damaged, NoTraceInArchive, NoTraceInFolder, NotATrace};

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use etwhy_table::{ColumnType, Memory, Strings, TableError, TableLoader, TableSpec, arrow_field};
 use parquet::arrow::ProjectionMask;
@@ -20,8 +21,8 @@ use super::manifest::{FORMAT, MANIFEST, Manifest, VERSION};
 use super::parquet_columns::columns_of;
 use super::{TableEntry, file_name};
 
-/// A manifest names some hundred tables with their columns; what is larger is none.
-const MAX_MANIFEST: u64 = 16 << 20;
+/// A manifest names some hundred tables with their columns, in some hundred kilobytes; what is larger is none.
+const MAX_MANIFEST: u64 = 4 << 20;
 
 /// Metadata of a Parquet file grow with row groups and columns: a thousand groups of forty columns need some megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
@@ -249,7 +250,9 @@ impl Folder {
             table: spec.name.to_string(),
             why,
         })?;
-        self.check_size(spec, path, &metadata, size)?;
+        let limit = self.limits.of_file(size);
+        let fixed = bytes_of_rows(spec, &metadata);
+        self.check_size(path, fixed, limit)?;
 
         // Texts that repeat come as dictionaries.
         let mut fields: Vec<Arc<Field>> = first.schema().fields().iter().cloned().collect();
@@ -275,6 +278,7 @@ impl Folder {
         let order: Vec<usize> =
             places.iter().map(|at| sorted.binary_search(at).unwrap_or(usize::MAX)).collect();
         let mut loader = TableLoader::new(spec, memory);
+        let (texts_before, mut long) = (strings.bytes(), 0usize);
         for batch in reader {
             let arrow = |error: arrow_schema::ArrowError| ExtractError::Damaged {
                 file: path.to_path_buf(),
@@ -284,40 +288,56 @@ impl Folder {
             loader
                 .push(&batch, strings)
                 .map_err(|source| ExtractError::Rows { file: path.to_path_buf(), source })?;
+            // Rows are as large as the file says; what texts unpack to shows when they are read.
+            long = long.saturating_add(long_text_bytes(spec, &batch));
+            let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
+            self.check_size(path, fixed.saturating_add(texts), limit)?;
         }
+        let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
+        self.unpacked = self.unpacked.saturating_add(fixed).saturating_add(texts);
         Ok(loader)
     }
 
-    /// Refuses tables that are much larger than their files, and more tables than fit.
-    fn check_size(
-        &mut self,
-        spec: &TableSpec,
-        path: &Path,
-        metadata: &ParquetMetaData,
-        size: u64,
-    ) -> Result<(), ExtractError> {
-        let rows: i64 = metadata.row_groups().iter().fold(0, |n, g| n.saturating_add(g.num_rows().max(0)));
-        let width: u64 = spec
-            .columns
-            .iter()
-            .map(|c| match c.ty {
-                ColumnType::I64 | ColumnType::F64 => 8,
-                ColumnType::I32 | ColumnType::Text | ColumnType::LongText => 4,
-                ColumnType::Bool => 1,
-            })
-            .sum();
-        let bytes = rows.unsigned_abs().saturating_mul(width);
-        let Limits { bytes: most, ratio, free_bytes, options: [all, times] } = self.limits;
-        let by_ratio = size.saturating_mul(ratio).max(free_bytes);
-        let too_large = |limit, option| {
+    /// Refuses a table that is much larger than its file, and more tables than fit.
+    fn check_size(&self, path: &Path, bytes: u64, limit: u64) -> Result<(), ExtractError> {
+        let [all, times] = self.limits.options;
+        let too_large = |bytes, limit, option| {
             Err(ExtractError::TooLarge { file: path.to_path_buf(), bytes, limit, option })
         };
-        if bytes > by_ratio {
-            return too_large(by_ratio, times);
+        let sum = self.unpacked.saturating_add(bytes);
+        if bytes > limit {
+            too_large(bytes, limit, times)
+        } else if sum > self.limits.bytes {
+            too_large(sum, self.limits.bytes, all)
+        } else {
+            Ok(())
         }
-        self.unpacked = self.unpacked.saturating_add(bytes);
-        if self.unpacked > most { too_large(most, all) } else { Ok(()) }
     }
+}
+
+impl Limits {
+    /// Most bytes that a file of this size may unpack to.
+    fn of_file(&self, size: u64) -> u64 {
+        size.saturating_mul(self.ratio).max(self.free_bytes)
+    }
+}
+
+/// Bytes of all rows of a table without their texts, as the file counts rows.
+fn bytes_of_rows(spec: &TableSpec, metadata: &ParquetMetaData) -> u64 {
+    let rows: i64 = metadata.row_groups().iter().fold(0, |n, g| n.saturating_add(g.num_rows().max(0)));
+    let width = |c: &etwhy_table::ColumnSpec| match c.ty {
+        ColumnType::I64 | ColumnType::F64 => 8,
+        ColumnType::I32 | ColumnType::Text | ColumnType::LongText => 4,
+        ColumnType::Bool => 1,
+    };
+    rows.unsigned_abs().saturating_mul(spec.columns.iter().map(width).sum())
+}
+
+/// Bytes of the long texts of a batch.
+fn long_text_bytes(spec: &TableSpec, batch: &RecordBatch) -> usize {
+    let long = spec.columns.iter().zip(batch.columns()).filter(|(c, _)| c.ty == ColumnType::LongText);
+    long.map(|(_, array)| array.as_any().downcast_ref::<StringArray>().map_or(0, |a| a.value_data().len()))
+        .sum()
 }
 
 /// Refuses files whose end claims metadata of an absurd size. (Parquet ends with their length and `PAR1`.)
