@@ -197,7 +197,7 @@ fn versions_decide() {
 fn damage_anywhere_is_an_error_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("x");
-    write(&place, &things(3000));
+    write(&place, &things(1000));
     let file = place.join("thing.parquet");
     let whole = std::fs::read(&file).unwrap();
     // Every place of the metadata, and places all over the pages.
@@ -205,7 +205,7 @@ fn damage_anywhere_is_an_error_or_harmless() {
     let pages = whole.len() - 8 - footer;
     let mut errors = 0;
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let places = (0..pages).step_by(pages / 1500 + 1).chain((pages..whole.len()).step_by(3));
+    let places = (0..pages).step_by(pages / 1000 + 1).chain((pages..whole.len()).step_by(5));
     for at in places {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut bytes = whole.clone();
@@ -216,7 +216,7 @@ fn damage_anywhere_is_an_error_or_harmless() {
         std::fs::write(&file, &bytes).unwrap();
         errors += usize::from(load(&place).is_err());
     }
-    assert!(errors > 500, "{errors}");
+    assert!(errors > 300, "{errors}");
     for len in [0, 3, 8, 12, 100, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&file, &whole[..len]).unwrap();
         assert!(matches!(load(&place), Err(ExtractError::Damaged { .. })), "{len}");

@@ -1,6 +1,6 @@
 //! `etwhy extract`: all tables of a trace as Parquet files or as one SQLite file.
 
-use crate::catalog::specs;
+use crate::catalog::{made_together, specs};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
@@ -151,7 +151,7 @@ fn chosen(only: &[String], without: &[String]) -> anyhow::Result<BTreeSet<String
     Ok(tables)
 }
 
-/// Adds the tables whose numbers stand in columns of these.
+/// Adds the tables whose numbers stand in columns of these, and those that are made together with them.
 fn referred_to(tables: &mut BTreeSet<String>) {
     tables.extend(ALWAYS.iter().map(|name| (*name).to_owned()));
     loop {
@@ -170,6 +170,12 @@ fn referred_to(tables: &mut BTreeSet<String>) {
                 _ => &[],
             };
             tables.extend(more.iter().map(|name| (*name).to_owned()));
+        }
+        // What is made together is read together.
+        for all in made_together() {
+            if all.iter().any(|table| tables.contains(table.name.as_ref())) {
+                tables.extend(all.iter().map(|table| table.name.to_string()));
+            }
         }
         if tables.len() == before {
             return;

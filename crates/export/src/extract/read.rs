@@ -250,6 +250,8 @@ impl Folder {
             table: spec.name.to_string(),
             why,
         })?;
+        check_places(&metadata, size)
+            .map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why: why.to_owned() })?;
         let limit = self.limits.of_file(size);
         let fixed = bytes_of_rows(spec, &metadata);
         self.check_size(path, fixed, limit)?;
@@ -320,6 +322,18 @@ impl Limits {
     fn of_file(&self, size: u64) -> u64 {
         size.saturating_mul(self.ratio).max(self.free_bytes)
     }
+}
+
+/// Refuses metadata whose parts lie outside of the file: the reader asserts that they do not.
+fn check_places(metadata: &ParquetMetaData, size: u64) -> Result<(), &'static str> {
+    for chunk in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let start = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset());
+        let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+        if place.and_then(|(from, len)| from.checked_add(len)).is_none_or(|end| end > size) {
+            return Err("a column lies outside of the file");
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of all rows of a table without their texts, as the file counts rows.
