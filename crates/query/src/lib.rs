@@ -9,4 +9,4 @@ pub mod derive;
 pub mod derived;
 pub mod operators;
 
-pub use operators::{clr, cpu, critical_path, disk, strace};
+pub use operators::{clr, cpu, critical_path, disk, flame, for_each_batch, strace, timeline};
