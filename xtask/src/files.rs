@@ -55,7 +55,7 @@ pub fn check(repo: &Repo) -> Result<()> {
 }
 
 fn is_source(file: &str) -> bool {
-    [".rs", ".py", ".sh"].iter().any(|ending| file.ends_with(ending))
+    [".rs", ".py", ".sh", ".ts", ".mjs"].iter().any(|ending| file.ends_with(ending))
 }
 
 /// True if the first lines say that nobody edits the file.

@@ -69,7 +69,7 @@ fn harmless(value: &mut serde_json::Value, longest: usize, long: bool) {
         Value::Array(list) => list.iter_mut().for_each(|item| harmless(item, longest, long)),
         Value::Object(map) => {
             for (key, item) in map.iter_mut() {
-                let room = if SENTENCES.contains(&key.as_str()) { 2000 } else { longest };
+                let room = if SENTENCES.contains(&key.as_str()) { 800 } else { longest };
                 harmless(item, room, LONG.contains(&key.as_str()));
             }
         }

@@ -48,7 +48,7 @@ function energy(row: BillRow, most: number): Child {
       h("i", { class: "mid", style: { width: at(mid) } }),
       h("i", { class: "whisker", style: { left: at(low), width: at(Math.max(0, high - low)) } }),
     ),
-    h("span", {}, wattHours(mid), " ", h("small", {}, `${wattHours(low)} to ${wattHours(high)}`)),
+    h("span", {}, wattHours(mid), h("small", { class: "line" }, `${wattHours(low)} to ${wattHours(high)}`)),
   );
 }
 

@@ -62,18 +62,20 @@ function hitBody(hit: Hit): Child {
   if (hit.cost_ns !== null) facts.push(["cost", duration(hit.cost_ns)]);
   if (hit.share !== null) facts.push(["of the machine", percent(hit.share)]);
   if (hit.confidence !== null) facts.push(["confidence", hit.confidence]);
-  return [
-    h("dl", { class: "numbers" }, facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
-    hit.explanation && h("p", {}, hit.explanation),
-    hit.fix && h("p", { class: "fix" }, h("strong", {}, "What to do "), hit.fix),
-    Object.keys(hit.values).length > 0 &&
-      h(
-        "details",
-        {},
-        h("summary", {}, "Figures"),
-        h("dl", { class: "values" }, Object.entries(hit.values).map(([name, cell]) => h("div", {}, h("dt", {}, name), h("dd", { class: "name" }, value(name, cell))))),
-      ),
-  ];
+  const figures = Object.entries(hit.values);
+  return h(
+    "div",
+    { class: "hit-body" },
+    h(
+      "div",
+      {},
+      h("dl", { class: "numbers" }, facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
+      hit.explanation && h("p", {}, hit.explanation),
+      hit.fix && h("p", { class: "fix" }, h("strong", {}, "What to do "), hit.fix),
+    ),
+    figures.length > 0 &&
+      h("dl", { class: "values" }, figures.map(([name, cell]) => h("div", {}, h("dt", {}, name), h("dd", { class: "name" }, value(name, cell))))),
+  );
 }
 
 /** A card. */

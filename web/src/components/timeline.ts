@@ -27,13 +27,20 @@ export function timeline(data: Timeline): HTMLElement {
   const used = data.series.reduce((sum, one) => sum + one.total_ns, 0) - idle;
   const most = [...data.series].filter((one) => one.kind !== "idle").sort((a, b) => b.total_ns - a.total_ns)[0];
   const graphic = h("div", { class: "graphic timeline" });
-  const readout = h("div", { class: "readout", "aria-hidden": "true" });
+  const hint = "Point at a moment, or focus the chart and use the arrow keys, to read its figures.";
+  const readout = h("div", { class: "readout", "aria-hidden": "true" }, hint);
+  const leave = () => {
+    graphic.classList.remove("reading");
+    readout.replaceChildren(hint);
+  };
   const handle = h("div", {
     class: "crosshair",
     role: "slider",
     tabindex: "0",
     "aria-label": "Moment in the timeline",
     "aria-valuemin": "0",
+    "aria-valuenow": "0",
+    "aria-valuetext": "not read yet",
     "aria-valuemax": String(Math.max(0, slices - 1)),
     onkeydown: (event) => key(event as KeyboardEvent),
     onfocus: () => move(current),
@@ -132,8 +139,8 @@ export function timeline(data: Timeline): HTMLElement {
     handle.style.left = `${position(current)}px`;
     graphic.replaceChildren(drawing, handle, readout);
   });
-  graphic.addEventListener("pointerleave", () => graphic.classList.remove("reading"));
-  handle.addEventListener("blur", () => graphic.classList.remove("reading"));
+  graphic.addEventListener("pointerleave", leave);
+  handle.addEventListener("blur", leave);
 
   return frame({
     title: "CPU over time",
