@@ -3,7 +3,7 @@
 import type { Cost, DiskCost, Report } from "./model.ts";
 import { bill } from "./components/bill.ts";
 import { facts, ledger } from "./components/facts.ts";
-import { badge, finding, severity } from "./components/finding.ts";
+import { badge, finding } from "./components/finding.ts";
 import { flame } from "./components/flame.ts";
 import { growth } from "./components/growth.ts";
 import { histogram } from "./components/histogram.ts";
@@ -20,14 +20,14 @@ interface Section {
 }
 
 /** The command that would tell. */
-const record = (command: string) => command && h("span", {}, " Record: ", h("code", {}, command));
+const record = (command: string | null) => command && h("span", {}, " Record: ", h("code", {}, command));
 
 function findings(report: Report): Section {
   const found = report.findings.filter((one) => one.answer === "found");
   const without = report.findings.filter((one) => one.answer === "not_found");
   const open = report.findings.filter((one) => one.answer === "cannot_tell");
   const bySeverity = ["critical", "warning", "notice", "info"]
-    .map((name) => ({ name, number: found.filter((one) => severity(one) === name).length }))
+    .map((name) => ({ name, number: found.filter((one) => one.severity === name).length }))
     .filter((one) => one.number > 0);
   const tally: Child = report.findings.length === 0
     ? h("p", { class: "empty" }, "Cannot tell: no findings were evaluated.")
@@ -192,7 +192,7 @@ function sections(report: Report): Section[] {
     {
       id: "bill",
       title: "The bill",
-      body: report.bill.length > 0 ? bill(report.bill) : h("p", { class: "empty" }, "Cannot tell: there is nothing to charge."),
+      body: report.bill.length > 0 ? bill(report.bill) : h("p", { class: "empty" }, "Cannot tell: nothing was recorded that could be charged."),
     },
     cpu(report),
     charts && charts.histograms.length > 0 && { id: "dpc", title: "DPCs and interrupts", body: histogram(charts.histograms) },

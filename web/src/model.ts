@@ -8,8 +8,8 @@ export interface Report {
   sentence: string;
   /** How good the trace is. */
   quality: Quality;
-  /** Outcomes of all findings: found ones by severity and cost, then those that cannot be told, then the others. */
-  findings: (Finding)[];
+  /** The answers to all findings: found ones first, the worst and dearest first. */
+  findings: (Outcome)[];
   /** What each culprit cost, the dearest first. */
   bill: (BillRow)[];
   /** Where the CPU went. */
@@ -70,110 +70,122 @@ export interface LedgerLine {
   meaning: string;
 }
 
-/** What became of one finding. */
-export interface Finding {
-  /** Its id, `area.pattern`. */
+/** The answer to a finding's question. */
+export interface Outcome {
+  /** The finding. */
   id: string;
-  /** What it looks for, in a few words. */
+  /** Its title. */
   title: string;
-  /** critical, warning, notice or info. */
-  severity: string;
-  /** found, not_found or cannot_tell. */
+  /** What it is about. */
+  topic: string;
+  /** How much it matters: that of the worst culprit, else that of the finding. */
+  severity: "critical" | "warning" | "notice" | "info";
+  /** The answer. */
   answer: "found" | "not_found" | "cannot_tell";
   /** Why it cannot be told. */
   reasons: (Reason)[];
-  /** Who or what it found, the dearest first. */
+  /** What makes the numbers uncertain. */
+  caveats: (string)[];
+  /** The culprits, the worst first. */
   hits: (Hit)[];
-  /** What the pattern means. */
-  explanation: string;
-  /** What to do. */
-  fix: string;
   /** What would disprove it. */
   disproof: string;
-  /** The query that is its evidence. */
+  /** The query that anyone can run, thresholds filled in. */
   sql: string;
-  /** The limits it judges by. */
-  thresholds: (Threshold)[];
-  /** Its manual page, Markdown. */
-  manual: string;
+  /** Thresholds with their sources. */
+  thresholds: Record<string, Threshold>;
 }
 
-/** Why something cannot be told, and what to record. */
+/** Why a question cannot be answered. */
 export interface Reason {
-  /** Why. */
+  /** In words. */
   text: string;
-  /** The command that prints the recording that would tell; empty if there is none. */
-  record: string;
+  /** The command that prints the recording that would tell. */
+  record: string | null;
 }
 
 /** One culprit of a finding. */
 export interface Hit {
-  /** Who or what did it. */
+  /** Who: the name of a process, a driver, a file, a processor. */
   culprit: string;
-  /** process, driver, product, file and so on. */
+  /** What that is: process, driver, session, file, … */
   culprit_kind: string;
-  /** One sentence. */
+  /** How much this one matters. */
+  severity: "critical" | "warning" | "notice" | "info";
+  /** One sentence with numbers. */
   headline: string;
-  /** What it means here. */
+  /** Why it is slow. */
   explanation: string;
-  /** What to do here. */
+  /** What to do. */
   fix: string;
-  /** critical, warning, notice or info. */
-  severity: string;
-  /** What it cost, where that is a time. */
+  /** Time that it cost, if the query says (`cost_ns`). */
   cost_ns: number | null;
-  /** Share of the machine, 0 to 1. */
+  /** Part of the whole that it is, 0 to 1, if the query says (`share`). */
   share: number | null;
-  /** How sure it is: high, medium or low. */
+  /** high, medium or low, if the query says. */
   confidence: string | null;
-  /** The row of the query, by column. */
-  values: Record<string, string | number | boolean | null>;
+  /** All columns of the row. */
+  values: Record<string, string | number | null>;
 }
 
-/** A limit that a finding judges by. */
+/** A number that the query compares with. */
 export interface Threshold {
-  /** Its name in the query. */
-  name: string;
-  /** Its value. */
+  /** The number; `{name}` in the query and the texts. */
   value: number;
-  /** Its unit. */
+  /** What it is measured in. */
   unit: string;
-  /** Who says so. */
-  source: string;
-  /** Where: an address or a title. */
+  /** Where it comes from. */
+  source: "doc" | "derived" | "case" | "heuristic";
+  /** The document, the reasoning, the case. */
   reference: string;
 }
 
-/** What one culprit cost. Fields are the columns of the table `bill`; what is not known is null. */
+/** What one culprit cost: a row of the table `bill`. Within a kind, `total_cpu_ns` adds up to the machine's capacity, but for culprits that are too small to be shown. */
 export interface BillRow {
-  /** process, driver, product, category, or idle and unattributed. */
+  /** What is told apart: process, driver, product or category. */
   kind: string;
-  /** Who. */
+  /** culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle or unattributed. */
+  part: string;
+  /** Name of the culprit; in brackets if it is none. */
   culprit: string;
+  /** Vendor of a driver or product, if known. */
+  vendor: string | null;
+  /** Category, from the knowledge base. */
+  category: string | null;
   /** CPU time of its own threads. */
-  own_cpu_ns: number | null;
-  /** CPU time of its code on threads of others. */
-  others_cpu_ns: number | null;
-  /** Time of its DPCs. */
-  dpc_ns: number | null;
-  /** Time of its ISRs. */
-  isr_ns: number | null;
-  /** Time that it made others wait. */
-  wait_imposed_ns: number | null;
-  /** Time that it delayed files. */
-  file_delay_ns: number | null;
-  /** Its CPU time as share of the machine, 0 to 1. */
-  share: number | null;
-  /** Its CPU time in core-hours. */
+  own_cpu_ns: number;
+  /** CPU time of its drivers and libraries on the threads of others. */
+  frames_cpu_ns: number;
+  /** CPU time of its DPCs. */
+  dpc_ns: number;
+  /** CPU time of its ISRs. */
+  isr_ns: number;
+  /** All of these; of parts idle and unattributed the time itself. */
+  total_cpu_ns: number;
+  /** Share of the machine: of processors times duration. */
+  share_percent: number | null;
+  /** CPU time in hours of one processor. */
   core_hours: number | null;
-  /** Energy, lower bound, watt-hours. */
-  energy_low_wh: number | null;
-  /** Energy, best estimate, watt-hours. */
-  energy_mid_wh: number | null;
-  /** Energy, upper bound, watt-hours. */
-  energy_high_wh: number | null;
-  /** How sure the row is: high, medium or low. */
-  confidence: string | null;
+  /** Waiting that it imposed on other processes; null where waits were not recorded. */
+  imposed_wait_ns: number | null;
+  /** Callbacks of its file system filters. */
+  filter_ns: number | null;
+  /** Time of its file operations. */
+  file_ns: number | null;
+  /** Time of its registry operations. */
+  registry_ns: number | null;
+  /** Its waits for hard page faults. */
+  hard_fault_ns: number | null;
+  /** Energy of its CPU time above idle, in joules: the most likely value. */
+  energy_j: number | null;
+  /** Lower bound: one machine in ten shows less. */
+  energy_low_j: number | null;
+  /** Upper bound: one machine in ten shows more. */
+  energy_high_j: number | null;
+  /** How sure it is: high, medium, low, or cannot tell. */
+  confidence: string;
+  /** Why it is not surer, and what the energy rests on. */
+  why: string | null;
 }
 
 /** Where the CPU went. */
@@ -324,24 +336,28 @@ export interface Missing {
 
 /** What charts show. */
 export interface Charts {
-  /** CPU time by process over time; null without samples. */
+  /** CPU time by process over time; null without samples and context switches. */
   timeline: Timeline | null;
   /** CPU time along stacks; null without samples. */
   flame: Flame | null;
   /** Durations of DPCs and ISRs: of all drivers, then of those with the most time over the limit. */
   histograms: (DurationHistogram)[];
-  /** Cost per call against the number of earlier ones. */
+  /** Laws by which the cost of a call grows, the worst first. */
   growth: (GrowthCurve)[];
 }
 
 /** CPU time in slices. */
 export interface Timeline {
+  /** Start of the first slice. */
+  start_ns: number;
   /** Length of a slice; the last one may be shorter. */
   slice_ns: number;
   /** End of the last slice. */
   end_ns: number;
   /** Processors. */
   cpus: number;
+  /** What it rests on: sample or cswitch. */
+  source: string;
   /** Processes by their time, then `other`, `interrupt`, `idle`. */
   series: (Series)[];
 }
@@ -420,40 +436,56 @@ export interface Bin {
   over_limit: boolean;
 }
 
-/** A cost that was fitted. */
+/** A growth law with what it was fitted to: a row of the table `growth`. */
 export interface GrowthCurve {
   /** What is called. */
   operation: string;
-  /** By whom; null for all together. */
-  process: string | null;
-  /** The model that fits best: 1, log n, n, n log n, n^1.5, n^2, n^3. */
+  /** Image name of the process that calls it, or of those that were started. */
+  name: string;
+  /** What n is: calls (the number of the call, from 1) or size_bytes. */
+  predictor: string;
+  /** super_linear, slight, logarithmic, linear or with_time. */
+  verdict: string;
+  /** What the verdict says, in words. */
+  why: string;
+  /** Law of one call: 1, log n, n^0.5, n, n log n, n^1.5, n^2 or n^3. */
   model: string;
-  /** Cost per call at the start: `a` of a + b·f(n). */
-  offset_ns: number | null;
-  /** What it grows by: `b`. */
-  slope_ns: number | null;
-  /** Exponent of growth. */
-  exponent: number | null;
-  /** Lower end of its confidence interval. */
-  exponent_low: number | null;
-  /** Upper end of it. */
-  exponent_high: number | null;
-  /** How sure the model is, 0 to 1. */
+  /** Law of all calls together. */
+  total_model: string;
+  /** Weight of the law among those compared, 0 to 1. */
   weight: number | null;
-  /** What a call will cost at ten times the count. */
-  at_ten_times_ns: number | null;
-  /** What was measured. */
+  /** Offset: cost of a call is a + b * f(n), ns. */
+  a: number | null;
+  /** Factor of the law, ns. */
+  b: number | null;
+  /** Exponent p of a + b * n^p, cost of one call; null if it does not grow. */
+  exponent: number | null;
+  /** Lower end of its 95 % interval. */
+  exponent_low: number | null;
+  /** Upper end. */
+  exponent_high: number | null;
+  /** What all calls cost. */
+  total_ns: number;
+  /** Of that, what they would not have cost if each had cost as much as the first ones. */
+  excess_ns: number | null;
+  /** Cost of a call at ten times the largest n, by the law. */
+  cost_10x_ns: number | null;
+  /** Function that holds the growth, by samples. */
+  function: string | null;
+  /** Who calls it. */
+  caller: string | null;
+  /** What was measured: rows of the table `growth_point`. */
   points: (GrowthPoint)[];
 }
 
-/** Calls in a class of earlier calls. */
+/** Calls in a bin of n. */
 export interface GrowthPoint {
-  /** Earlier calls, in the middle of the class. */
-  n: number;
-  /** Cost of a call. */
+  /** Middle of the bin: the n that the law is fitted to. */
+  n_mid: number;
+  /** Typical cost of a call (geometric mean). */
   cost_ns: number;
-  /** The fitted cost, where the table has it. */
+  /** Cost of a call by the law. */
   fit_ns: number | null;
-  /** Calls in the class. */
+  /** Calls in the bin. */
   calls: number;
 }

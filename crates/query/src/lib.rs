@@ -7,6 +7,9 @@
 
 pub mod derive;
 pub mod derived;
+pub mod findings;
+mod fold;
 pub mod operators;
+pub mod sql;
 
 pub use operators::{clr, cpu, critical_path, disk, flame, for_each_batch, strace, timeline};

@@ -3,14 +3,17 @@
 //! Its figures are invented.
 
 use crate::charts::{Bin, DurationHistogram, GrowthCurve, GrowthPoint};
-use crate::{BillRow, Charts, Finding, Hit, LedgerLine, Missing, Parts, Quality, Reason, Report, Threshold};
+use crate::{BillRow, Charts, LedgerLine, Missing, Parts, Quality, Report};
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, ProcessCost, StackCost};
 use etwhy_query::disk::{Disk, DiskCost};
+use etwhy_query::findings::evaluate::Cell;
+use etwhy_query::findings::rule::{Source, Threshold};
+use etwhy_query::findings::{Answer, Hit, Outcome, Reason, Severity};
 use etwhy_query::flame::{Flame, FlameName};
 use etwhy_query::timeline::{Series, Timeline};
 use etwhy_table::Database;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Names that markup, terminals, spreadsheets or readers could take for more.
 pub fn hostile_names() -> Vec<String> {
@@ -114,13 +117,15 @@ fn quality() -> Quality {
     }
 }
 
-fn findings(names: &[String]) -> Vec<Finding> {
-    let text = str::to_owned;
-    let values = |list: &[(&str, Value)]| -> Map<String, Value> {
-        list.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
-    };
-    let hit = |culprit: &str, kind: &str, headline: &str, severity: &str, cost: Option<i64>, share| {
-        Hit {
+fn hit(culprit: &str, kind: &str, headline: &str, severity: Severity, cost_ns: i64, share: f64) -> Hit {
+    let values = [
+        ("driver", Cell::Text(culprit.to_owned())),
+        ("tracing_ns", Cell::I64(2_448_614_000_000)),
+        ("other_ns", Cell::I64(73_927_000_000)),
+        ("times_dearer", Cell::F64(33.1)),
+        ("first_seen_ns", Cell::Null),
+    ];
+    Hit {
         culprit: culprit.into(),
         culprit_kind: kind.into(),
         headline: headline.into(),
@@ -128,112 +133,119 @@ fn findings(names: &[String]) -> Vec<Finding> {
                       processors share."
             .into(),
         fix: "Remove the product, or its tracing of system calls; excluding paths does not help.".into(),
-        severity: severity.into(),
-        cost_ns: cost,
-        share,
+        severity,
+        cost_ns: Some(cost_ns),
+        share: Some(share),
         confidence: Some("high".into()),
-        values: values(&[
-            ("driver", Value::from(culprit)),
-            ("tracing_ns", Value::from(2_448_614_000_000i64)),
-            ("other_ns", Value::from(73_927_000_000i64)),
-            ("times_dearer", Value::from(33.1)),
-        ]),
+        values: values.into_iter().map(|(name, cell)| (name.to_owned(), cell)).collect(),
     }
+}
+
+fn outcome(id: &str, title: &str, severity: Severity, answer: Answer, hits: Vec<Hit>) -> Outcome {
+    let limit = Threshold {
+        value: 5.0,
+        unit: "percent of busy CPU".into(),
+        source: Source::Heuristic,
+        reference: "below that other causes weigh more".into(),
     };
-    let finding = |id: &str, title: &str, severity: &str, answer: &str| Finding {
+    Outcome {
         id: id.into(),
         title: title.into(),
-        severity: severity.into(),
-        answer: answer.into(),
-        ..Finding::default()
-    };
+        topic: "trace".into(),
+        severity,
+        answer,
+        reasons: Vec::new(),
+        caveats: Vec::new(),
+        hits,
+        disproof: "The cost stays when the session is stopped.".into(),
+        sql: "SELECT module AS culprit,\n       sum(weight_ns) AS cost_ns\nFROM stack_cost_by_module\nWHERE function LIKE \
+              'PerfInfoLogSysCall%'\nGROUP BY module\nORDER BY cost_ns DESC;"
+            .into(),
+        thresholds: BTreeMap::from([("least_percent".to_owned(), limit)]),
+    }
+}
+
+fn findings(names: &[String]) -> Vec<Outcome> {
+    use Answer::{CannotTell, Found, NotFound};
+    use Severity::{Critical, Notice, Warning};
+    let dearer = "Tracing of system calls by exflt.sys makes Sleep(0) 33 times dearer";
+    let over = "NDIS.SYS: 1,204 of 69,407 DPCs took longer than 100 µs (1.90 s in all, longest 4.10 ms)";
     let hostile = names.iter().map(|name| {
-        hit(
-            name,
-            "process",
-            &format!("{name} starts {name} again and again"),
-            "notice",
-            Some(MS),
-            Some(0.001),
-        )
+        hit(name, "process", &format!("{name} starts {name} again and again"), Notice, MS, 0.001)
+    });
+    let mut syscalls = outcome(
+        "trace.syscall-tracing-cost",
+        "Tracing of system calls is expensive",
+        Critical,
+        Found,
+        vec![hit("exflt.sys", "driver", dearer, Critical, 2_448 * S, 0.34)],
+    );
+    syscalls.caveats.push("12 events were lost: the figures are lower bounds.".into());
+    let mut dpc = outcome(
+        "dpc.over-limit",
+        "DPCs run longer than 100 µs",
+        Warning,
+        Found,
+        vec![hit("NDIS.SYS", "driver", over, Warning, 1_900 * MS, 0.03)],
+    );
+    let limit = Threshold {
+        value: 100.0,
+        unit: "us".into(),
+        source: Source::Doc,
+        reference:
+            "https://learn.microsoft.com/windows-hardware/drivers/kernel/guidelines-for-writing-dpc-routines"
+                .into(),
+    };
+    dpc.thresholds.insert("limit_us".into(), limit);
+    let mut locks = outcome("lock.contention", "Threads wait for one lock", Warning, CannotTell, Vec::new());
+    locks.reasons.push(Reason {
+        text: "no CSwitch events were recorded".into(),
+        record: Some("etwhy record --print cpu".into()),
     });
     vec![
-        Finding {
-            hits: vec![hit(
-                "exflt.sys",
-                "driver",
-                "Tracing of system calls by exflt.sys makes Sleep(0) 33 times dearer",
-                "critical",
-                Some(2_448 * S),
-                Some(0.34),
-            )],
-            explanation: text("A kernel session that traces system calls makes each of them dearer."),
-            fix: text("Stop the session."),
-            disproof: text("The cost stays when the session is stopped."),
-            sql: text(
-                "SELECT module AS driver,\n       sum(weight_ns) AS tracing_ns\nFROM stack_cost_by_module\nWHERE function LIKE 'PerfInfoLogSysCall%'\nGROUP BY module\nORDER BY tracing_ns DESC;",
-            ),
-            thresholds: vec![Threshold {
-                name: "min_share".into(),
-                value: 0.05,
-                unit: "share of busy CPU".into(),
-                source: "etwhy: below that other causes weigh more".into(),
-                reference: "https://learn.microsoft.com/windows/win32/etw/configuring-and-starting-the-nt-kernel-logger-session".into(),
-            }],
-            manual: text("# trace.syscall-tracing-cost\n\nWhat tracing of system calls costs."),
-            ..finding("trace.syscall-tracing-cost", "Tracing of system calls is expensive", "critical", "found")
-        },
-        Finding {
-            hits: vec![hit("NDIS.SYS", "driver", "NDIS.SYS: 1,204 DPCs ran longer than 100 µs, the longest 4.10 ms", "warning", Some(1_900 * MS), Some(0.03))],
-            thresholds: vec![Threshold {
-                name: "limit_ns".into(),
-                value: 100_000.0,
-                unit: "ns".into(),
-                source: "Microsoft, Windows Driver Kit, “Example 15: Measuring DPC/ISR Time”".into(),
-                reference: String::new(),
-            }],
-            sql: text("SELECT * FROM interrupt_cost WHERE level = 'module' AND over_limit > 0"),
-            ..finding("dpc.over-limit", "DPCs run longer than Microsoft's limit", "warning", "found")
-        },
-        Finding { hits: hostile.collect(), ..finding("process.churn", "Processes start all the time", "notice", "found") },
-        finding("disk.saturated", "A disk is saturated", "warning", "not_found"),
-        finding("memory.low", "Memory is low", "warning", "not_found"),
-        Finding {
-            reasons: vec![Reason {
-                text: "no CSwitch events were recorded".into(),
-                record: "etwhy record --print cpu".into(),
-            }],
-            ..finding("lock.contention", "Threads wait for one lock", "warning", "cannot_tell")
-        },
+        syscalls,
+        dpc,
+        outcome("process.churn", "Processes start all the time", Notice, Found, hostile.collect()),
+        locks,
+        outcome("disk.saturated", "A disk is saturated", Warning, NotFound, Vec::new()),
+        outcome("memory.low", "Memory is low", Warning, NotFound, Vec::new()),
     ]
 }
 
 fn bill(names: &[String]) -> Vec<BillRow> {
-    let row = |kind: &str, culprit: &str, own: i64, others: i64, dpc: i64, wh: f64| BillRow {
-        kind: kind.into(),
-        culprit: culprit.into(),
-        own_cpu_ns: Some(own * MS),
-        others_cpu_ns: Some(others * MS),
-        dpc_ns: Some(dpc * MS),
-        isr_ns: Some(dpc * MS / 20),
-        wait_imposed_ns: (others > 0).then_some(others * MS / 2),
-        file_delay_ns: (others > 0).then_some(others * MS / 3),
-        share: Some((own + others + dpc) as f64 / 64_000.0),
-        core_hours: Some((own + others + dpc) as f64 / 3_600_000.0),
-        energy_low_wh: Some(wh * 0.4),
-        energy_mid_wh: Some(wh),
-        energy_high_wh: Some(wh * 1.7),
-        confidence: Some("medium".into()),
-    };
+    let row =
+        |kind: &str, part: &str, culprit: &str, own: i64, frames: i64, dpc: i64, joules: Option<f64>| {
+            BillRow {
+                kind: kind.into(),
+                part: part.into(),
+                culprit: culprit.into(),
+                own_cpu_ns: own * MS,
+                frames_cpu_ns: frames * MS,
+                dpc_ns: dpc * MS,
+                isr_ns: dpc * MS / 20,
+                total_cpu_ns: (own + frames + dpc) * MS + dpc * MS / 20,
+                share_percent: Some((own + frames + dpc) as f64 / 640.0),
+                core_hours: Some((own + frames + dpc) as f64 / 3_600_000.0),
+                imposed_wait_ns: (frames > 0).then_some(frames * MS / 2),
+                file_ns: (frames > 0).then_some(frames * MS / 3),
+                energy_j: joules,
+                energy_low_j: joules.map(|j| j * 0.4),
+                energy_high_j: joules.map(|j| j * 1.7),
+                confidence: "medium".into(),
+                why: Some("few samples".into()),
+                ..BillRow::default()
+            }
+        };
     let mut rows = vec![
-        row("product", "Example Defender", 1200, 20_400, 60, 0.09),
-        row("product", "Windows", 5_100, 2_100, 900, 0.034),
-        row("driver", "exflt.sys", 0, 20_400, 60, 0.085),
-        row("driver", "NDIS.SYS", 0, 310, 1_900, 0.009),
-        row("process", "solver.exe (1012)", 11_300, 0, 0, 0.047),
-        row("process", "build.exe (1008)", 1_860, 0, 0, 0.008),
+        row("driver", "culprit", "exflt.sys", 0, 20_400, 60, Some(306.0)),
+        row("driver", "culprit", "NDIS.SYS", 0, 310, 1_900, Some(33.0)),
+        row("driver", "idle", "[idle]", 0, 0, 0, None),
+        row("process", "culprit", "solver.exe (1012)", 11_300, 0, 0, Some(170.0)),
+        row("process", "culprit", "build.exe (1008)", 1_860, 0, 0, Some(28.0)),
     ];
-    rows.extend(names.iter().take(4).map(|name| row("process", name, 200, 20, 1, 0.001)));
+    rows.extend(names.iter().take(4).map(|name| row("process", "culprit", name, 200, 20, 1, Some(3.3))));
+    rows.push(row("product", "culprit", "Example Defender", 1200, 20_400, 60, Some(325.0)));
+    rows.push(row("product", "culprit", "Windows", 5_100, 2_100, 900, Some(121.0)));
     rows
 }
 
@@ -331,7 +343,7 @@ fn timeline(names: &[String]) -> Timeline {
         .map(|ns| ns.max(0))
         .collect();
     all.push(series("idle", "idle", idle));
-    Timeline { slice_ns: 50 * MS, end_ns: 8 * S, cpus: 8, series: all }
+    Timeline { start_ns: 0, slice_ns: 50 * MS, end_ns: 8 * S, cpus: 8, source: "sample", series: all }
 }
 
 fn flame(names: &[String]) -> Flame {
@@ -399,21 +411,29 @@ fn histogram(module: Option<&str>, divide: i64) -> DurationHistogram {
 fn growth() -> GrowthCurve {
     let cost = |n: f64| 4_000.0 + 0.8 * n;
     let points = (0..24).map(|at| {
-        let n = f64::from(at) * 1_000.0 + 500.0;
+        let n_mid = f64::from(at) * 1_000.0 + 500.0;
         let noise = 1.0 + 0.08 * f64::from(at * 37 % 11 - 5) / 5.0;
-        GrowthPoint { n, cost_ns: cost(n) * noise, fit_ns: Some(cost(n)), calls: 1_000 }
+        GrowthPoint { n_mid, cost_ns: cost(n_mid) * noise, fit_ns: Some(cost(n_mid)), calls: 1_000 }
     });
     GrowthCurve {
-        operation: "NtAllocateVirtualMemory, MEM_TOP_DOWN".into(),
-        process: Some("render.exe (2210)".into()),
+        operation: "VirtualAlloc MEM_TOP_DOWN".into(),
+        name: "render.exe".into(),
+        predictor: "calls".into(),
+        verdict: "super_linear".into(),
+        why: "each call costs more than the one before: all together grow with n^2".into(),
         model: "n".into(),
-        offset_ns: Some(4_000.0),
-        slope_ns: Some(0.8),
+        total_model: "n^2".into(),
+        weight: Some(0.97),
+        a: Some(4_000.0),
+        b: Some(0.8),
         exponent: Some(0.98),
         exponent_low: Some(0.93),
         exponent_high: Some(1.04),
-        weight: Some(0.97),
-        at_ten_times_ns: Some(cost(240_000.0)),
+        total_ns: 326 * MS,
+        excess_ns: Some(230 * MS),
+        cost_10x_ns: Some(cost(240_000.0)),
+        function: Some("ntoskrnl.exe!MiFindEmptyAddressRangeDownTree".into()),
+        caller: Some("render.exe!Arena::grow".into()),
         points: points.collect(),
     }
 }

@@ -17,10 +17,10 @@ const MAX_DATA: usize = 1_500_000;
 /// Longest names, in turn, until the data fit.
 const NAMES: [usize; 4] = [300, 120, 48, 16];
 /// Keys of texts with several lines.
-const LONG: [&str; 5] = ["sql", "manual", "explanation", "fix", "disproof"];
+const LONG: [&str; 5] = ["sql", "caveats", "explanation", "fix", "disproof"];
 
 /// Keys of texts with one line that is longer than a name.
-const SENTENCES: [&str; 5] = ["sentence", "headline", "meaning", "text", "because"];
+const SENTENCES: [&str; 7] = ["sentence", "headline", "meaning", "text", "because", "why", "reference"];
 
 /// Writes the page.
 ///
@@ -35,12 +35,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn data(report: &Report) -> io::Result<String> {
-    let mut report = report.clone();
-    for finding in report.findings.iter_mut().filter(|f| !f.found()) {
-        // What was not found needs no pages.
-        finding.manual.clear();
-    }
-    let value = serde_json::to_value(&report).map_err(io::Error::from)?;
+    let value = serde_json::to_value(report).map_err(io::Error::from)?;
     let mut text = String::new();
     for longest in NAMES {
         let mut value = value.clone();

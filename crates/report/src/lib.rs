@@ -8,7 +8,6 @@
 pub mod bill;
 pub mod charts;
 pub mod example;
-pub mod finding;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -16,12 +15,12 @@ pub mod quality;
 
 pub use bill::BillRow;
 pub use charts::Charts;
-pub use finding::{Finding, Hit, Reason, Threshold};
 pub use quality::{LedgerLine, Quality};
 
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::Cpu;
 use etwhy_query::disk::Disk;
+use etwhy_query::findings::Outcome;
 use etwhy_table::Database;
 use serde::Serialize;
 
@@ -48,8 +47,8 @@ pub struct Report {
     pub sentence: String,
     /// How good the trace is.
     pub quality: Quality,
-    /// Outcomes of all findings: found ones by severity and cost, then those that cannot be told, then the others.
-    pub findings: Vec<Finding>,
+    /// The answers to all findings: found ones first, the worst and dearest first.
+    pub findings: Vec<Outcome>,
     /// What each culprit cost, the dearest first.
     pub bill: Vec<BillRow>,
     /// Where the CPU went.
@@ -71,8 +70,8 @@ pub struct Parts {
     pub sentence: String,
     /// How good the trace is.
     pub quality: Quality,
-    /// Outcomes of findings, in any order.
-    pub findings: Vec<Finding>,
+    /// The answers to all findings, in their order.
+    pub findings: Vec<Outcome>,
     /// Where the CPU went.
     pub cpu: Cpu,
     /// .NET by process.
@@ -85,8 +84,7 @@ pub struct Parts {
 
 impl Report {
     /// A report without charts; the bill is read from its table.
-    pub fn new(db: &Database, mut parts: Parts) -> Report {
-        finding::rank(&mut parts.findings);
+    pub fn new(db: &Database, parts: Parts) -> Report {
         Report {
             schema: SCHEMA,
             sentence: parts.sentence,

@@ -1,17 +1,11 @@
 /** What a finding found: who, what it cost, why it matters, what to do, and how to check it. */
 
-import type { Finding, Hit, Threshold } from "../model.ts";
+import type { Hit, Outcome, Threshold } from "../model.ts";
 import { h, type Child } from "../lib/dom.ts";
-import { count, duration, number, percent } from "../lib/format.ts";
+import { bytes, count, duration, number, percent } from "../lib/format.ts";
 
 const RANK = ["critical", "warning", "notice", "info"];
 const MARKS: Record<string, string> = { critical: "✖", warning: "▲", notice: "●", info: "i" };
-
-/** The worst severity of its hits, else its own. */
-export function severity(finding: Finding): string {
-  const rank = (name: string) => (RANK.indexOf(name) + RANK.length + 1) % (RANK.length + 1);
-  return finding.hits.map((hit) => hit.severity).sort((a, b) => rank(a) - rank(b))[0] ?? finding.severity;
-}
 
 /** The severity as a word with a mark: never by colour alone. */
 export function badge(name: string): HTMLElement {
@@ -20,20 +14,24 @@ export function badge(name: string): HTMLElement {
 }
 
 /** A value in the unit that its column's name says. */
-function value(column: string, cell: string | number | boolean | null): string {
+function value(column: string, cell: string | number | null): string {
   if (cell === null) return "unknown";
   if (typeof cell !== "number") return String(cell);
   if (column.endsWith("_ns")) return duration(cell);
+  if (column.endsWith("_percent")) return percent(cell / 100);
+  if (column.endsWith("_bytes")) return bytes(cell);
   if (column.endsWith("share")) return percent(cell);
   return Number.isInteger(cell) ? count(cell) : number(cell);
 }
+
+const SOURCES = { doc: "documented", derived: "derived", case: "a real case", heuristic: "rule of thumb" };
 
 /** Sources open in a new window, but only addresses that cannot run anything. */
 function source(limit: Threshold): Child {
   const link = /^https:\/\/[\w.-]+(\/[\w./%?=&#+~-]*)?$/.test(limit.reference)
     ? h("a", { href: limit.reference, rel: "noreferrer noopener", target: "_blank" }, limit.reference)
     : limit.reference;
-  return [limit.source, limit.source && limit.reference ? ", " : "", link];
+  return [` (${SOURCES[limit.source]}): `, link];
 }
 
 function query(sql: string): Child {
@@ -78,38 +76,40 @@ function hitBody(hit: Hit): Child {
   );
 }
 
+/** Culprits that are shown; behind them only their number. */
+const MORE = 30;
+
 /** A card. */
-export function finding(data: Finding): HTMLElement {
-  const worst = severity(data);
+export function finding(data: Outcome): HTMLElement {
   const [first, ...others] = data.hits;
+  const more = others.slice(0, MORE);
   return h(
     "article",
-    { class: `finding ${RANK.includes(worst) ? worst : "info"}`, id: `finding-${data.id.replace(/[^\w.-]/g, "")}` },
-    h("header", {}, badge(worst), h("h3", {}, first?.headline || data.title)),
-    first ? hitBody(first) : h("p", {}, data.explanation),
-    others.length > 0 &&
+    { class: `finding ${data.severity}`, id: `finding-${data.id.replace(/[^\w.-]/g, "")}` },
+    h("header", {}, badge(data.severity), h("h3", {}, first?.headline || data.title)),
+    first && hitBody(first),
+    data.caveats.map((caveat) => h("p", { class: "caveat" }, h("strong", {}, "But "), caveat)),
+    more.length > 0 &&
       h(
         "details",
         { class: "more" },
         h("summary", {}, `${count(others.length)} more of this kind`),
-        others.map((hit) => h("section", { class: "hit" }, h("h4", {}, badge(hit.severity), " ", hit.headline), hitBody(hit))),
+        more.map((hit) => h("section", { class: "hit" }, h("h4", {}, badge(hit.severity), " ", hit.headline), hitBody(hit))),
+        others.length > more.length && h("p", {}, `And ${count(others.length - more.length)} more; the query names them all.`),
       ),
     h(
       "details",
       { class: "evidence" },
       h("summary", {}, "Evidence, limits, what would disprove it"),
-      h("p", {}, h("strong", {}, data.title), " (", h("code", {}, data.id), "). ", data.explanation),
+      h("p", {}, h("strong", {}, data.title), " (", h("code", {}, data.id), "). ", h("code", {}, `etwhy rules show ${data.id}`), " explains it."),
       data.disproof && h("p", {}, h("strong", {}, "What would disprove it: "), data.disproof),
-      data.thresholds.length > 0 &&
+      Object.keys(data.thresholds).length > 0 &&
         h(
           "ul",
           {},
-          data.thresholds.map((limit) =>
-            h("li", {}, h("code", {}, limit.name), ` = ${limit.unit === "ns" ? duration(limit.value) : `${number(limit.value)} ${limit.unit}`}: `, source(limit)),
-          ),
+          Object.entries(data.thresholds).map(([name, limit]) => h("li", {}, h("code", {}, name), ` = ${number(limit.value)} ${limit.unit}`, source(limit))),
         ),
       data.sql && query(data.sql),
-      data.manual && h("details", {}, h("summary", {}, "Manual page"), h("pre", { class: "manual", tabindex: "0" }, data.manual)),
     ),
   );
 }

@@ -4,7 +4,7 @@ import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 import type { GrowthCurve } from "../model.ts";
 import { h, onWidth, s } from "../lib/dom.ts";
-import { count, duration, number, percent } from "../lib/format.ts";
+import { bytes, count, duration, number, percent } from "../lib/format.ts";
 import { frame } from "./frame.ts";
 import { dataTable } from "./table.ts";
 
@@ -15,6 +15,7 @@ const MARGIN = { top: 14, right: 16, bottom: 42, left: 64 };
 const LAWS: Record<string, (n: number) => number> = {
   "1": () => 1,
   "log n": (n) => Math.log(Math.max(1, n)),
+  "n^0.5": (n) => Math.sqrt(n),
   n: (n) => n,
   "n log n": (n) => n * Math.log(Math.max(1, n)),
   "n^1.5": (n) => n ** 1.5,
@@ -26,12 +27,14 @@ const LAWS: Record<string, (n: number) => number> = {
 export function growth(data: GrowthCurve): HTMLElement {
   const graphic = h("div", { class: "graphic growth" });
   const law = LAWS[data.model];
-  const { offset_ns: offset, slope_ns: slope } = data;
-  const most = Math.max(1, ...data.points.map((point) => point.n));
+  const { a, b } = data;
+  const sizes = data.predictor === "size_bytes";
+  const amount = sizes ? bytes : count;
+  const most = Math.max(1, ...data.points.map((point) => point.n_mid));
   const fitted: [number, number][] =
-    law && offset !== null && slope !== null
-      ? Array.from({ length: 60 }, (_, at) => (most * at) / 59).map((n) => [n, offset + slope * law(n)])
-      : data.points.flatMap((point) => (point.fit_ns === null ? [] : [[point.n, point.fit_ns] as [number, number]]));
+    law && a !== null && b !== null
+      ? Array.from({ length: 60 }, (_, at) => (most * at) / 59).map((n) => [n, a + b * law(n)])
+      : data.points.flatMap((point) => (point.fit_ns === null ? [] : [[point.n_mid, point.fit_ns] as [number, number]]));
   const top = Math.max(1, ...data.points.map((point) => point.cost_ns), ...fitted.map((point) => point[1]));
   onWidth(graphic, (width) => {
     const x = scaleLinear([0, most], [MARGIN.left, width - MARGIN.right]);
@@ -48,15 +51,15 @@ export function growth(data: GrowthCurve): HTMLElement {
           ),
         ),
         x.ticks(Math.max(2, Math.floor(width / 130))).map((tick) =>
-          s("g", { class: "tick" }, s("text", { x: x(tick), y: floor + 18, "text-anchor": "middle" }, count(tick))),
+          s("g", { class: "tick" }, s("text", { x: x(tick), y: floor + 18, "text-anchor": "middle" }, amount(tick))),
         ),
         s("line", { class: "axis", x1: MARGIN.left, x2: width - MARGIN.right, y1: floor, y2: floor }),
         s("path", { class: "fit", d: line()(fitted.map(([n, ns]) => [x(n), y(ns)])) ?? "" }),
         data.points.map((point) =>
-          s("circle", { class: "point", cx: x(point.n), cy: y(point.cost_ns), r: 3 },
-            s("title", {}, `after ${count(point.n)} calls: ${duration(point.cost_ns)} each, ${count(point.calls)} calls`)),
+          s("circle", { class: "point", cx: x(point.n_mid), cy: y(point.cost_ns), r: 3 },
+            s("title", {}, `${sizes ? bytes(point.n_mid) : `after ${count(point.n_mid)} calls`}: ${duration(point.cost_ns)} each, ${count(point.calls)} calls`)),
         ),
-        s("text", { class: "label", x: (MARGIN.left + width - MARGIN.right) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "earlier calls"),
+        s("text", { class: "label", x: (MARGIN.left + width - MARGIN.right) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, sizes ? "size of a call" : "earlier calls"),
       ),
     );
   });
@@ -64,12 +67,16 @@ export function growth(data: GrowthCurve): HTMLElement {
     ? ""
     : ` Exponent ${number(data.exponent)}${data.exponent_low !== null && data.exponent_high !== null ? `, between ${number(data.exponent_low)} and ${number(data.exponent_high)} with 95 % confidence` : ""}.`;
   return frame({
-    title: `${data.operation}${data.process ? `, ${data.process}` : ""}`,
+    title: `${data.operation}, ${data.name}`,
     summary: [
-      data.model === "1" ? "The cost of a call does not grow." : ["The cost of a call grows with ", h("strong", {}, data.model), "."],
+      `${data.why.charAt(0).toUpperCase()}${data.why.slice(1).replace(/\.$/, "")}. Law of one call: `,
+      h("strong", {}, data.model),
+      ".",
       exponent,
       data.weight === null ? "" : ` Weight of the model ${percent(data.weight)}.`,
-      data.at_ten_times_ns === null ? "" : ` At ten times as many calls, one will take about ${duration(data.at_ten_times_ns)}.`,
+      data.cost_10x_ns === null ? "" : ` At ten times ${sizes ? "the size" : "as many calls"}, one will take about ${duration(data.cost_10x_ns)}.`,
+      ` All of them took ${duration(data.total_ns)}${data.excess_ns ? `, of it ${duration(data.excess_ns)} because of growth` : ""}.`,
+      data.function ? [" It grows in ", h("code", {}, data.function), data.caller ? [", called by ", h("code", {}, data.caller)] : "", "."] : "",
     ],
     graphic,
     legend: h(
@@ -82,7 +89,7 @@ export function growth(data: GrowthCurve): HTMLElement {
       dataTable(
         data.points,
         [
-          { title: "earlier calls", cell: (point) => count(point.n), key: (point) => point.n, head: true },
+          { title: sizes ? "size" : "earlier calls", cell: (point) => amount(point.n_mid), key: (point) => point.n_mid, head: true },
           { title: "calls", cell: (point) => count(point.calls), key: (point) => point.calls },
           { title: "cost of a call", cell: (point) => duration(point.cost_ns), key: (point) => point.cost_ns },
           { title: "fit", cell: (point) => (point.fit_ns === null ? "–" : duration(point.fit_ns)), key: (point) => point.fit_ns ?? 0 },

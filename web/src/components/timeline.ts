@@ -19,10 +19,11 @@ function band(series: Series, at: number): string {
 /** The chart. */
 export function timeline(data: Timeline): HTMLElement {
   const slices = data.series[0]?.values_ns.length ?? 0;
-  const length = (at: number) => Math.max(1, Math.min(data.slice_ns, data.end_ns - at * data.slice_ns));
+  const begin = (at: number) => data.start_ns + at * data.slice_ns;
+  const length = (at: number) => Math.max(1, Math.min(data.slice_ns, data.end_ns - begin(at)));
   // Processors that a band takes in a slice.
   const busy = (series: Series, at: number) => (series.values_ns[at] ?? 0) / length(at);
-  const capacity = data.end_ns * data.cpus;
+  const capacity = (data.end_ns - data.start_ns) * data.cpus;
   const idle = data.series.filter((one) => one.kind === "idle").reduce((sum, one) => sum + one.total_ns, 0);
   const used = data.series.reduce((sum, one) => sum + one.total_ns, 0) - idle;
   const most = [...data.series].filter((one) => one.kind !== "idle").sort((a, b) => b.total_ns - a.total_ns)[0];
@@ -47,7 +48,7 @@ export function timeline(data: Timeline): HTMLElement {
   });
   let current = 0;
   let position = (_at: number) => 0;
-  const at = (slice: number) => `${duration(slice * data.slice_ns)} to ${duration(slice * data.slice_ns + length(slice))}`;
+  const at = (slice: number) => `${duration(begin(slice))} to ${duration(begin(slice) + length(slice))}`;
 
   function move(slice: number): void {
     current = Math.max(0, Math.min(slices - 1, slice));
@@ -92,15 +93,15 @@ export function timeline(data: Timeline): HTMLElement {
   }
 
   onWidth(graphic, (width) => {
-    const x = scaleLinear([0, data.end_ns], [MARGIN.left, width - MARGIN.right]);
+    const x = scaleLinear([data.start_ns, data.end_ns], [MARGIN.left, width - MARGIN.right]);
     const y = scaleLinear([0, data.cpus], [HEIGHT - MARGIN.bottom, MARGIN.top]);
-    position = (slice) => x(slice * data.slice_ns + length(slice) / 2);
+    position = (slice) => x(begin(slice) + length(slice) / 2);
     const base = new Array<number>(slices).fill(0);
     const paths: Child[] = data.series.map((series, number) => {
       const points = base.map((low, slice) => {
         const high = low + busy(series, slice);
         base[slice] = high;
-        return { at: slice * data.slice_ns, low, high };
+        return { at: begin(slice), low, high };
       });
       const end = points.at(-1);
       if (end) points.push({ ...end, at: data.end_ns });
@@ -120,7 +121,7 @@ export function timeline(data: Timeline): HTMLElement {
         onpointermove: (event) => {
           const box = drawing.getBoundingClientRect();
           const moved = ((event as PointerEvent).clientX - box.left) * (width / box.width);
-          move(Math.floor(x.invert(moved) / data.slice_ns));
+          move(Math.floor((x.invert(moved) - data.start_ns) / data.slice_ns));
         },
       },
       y.ticks(Math.min(5, data.cpus)).map((tick) =>
@@ -146,8 +147,9 @@ export function timeline(data: Timeline): HTMLElement {
     title: "CPU over time",
     summary: [
       `Processors in use, of ${data.cpus}. Busy ${percent(share(used, capacity))} of the time, idle ${percent(share(idle, capacity))}`,
-      used + idle < capacity * 0.98 ? `; for ${percent(1 - share(used + idle, capacity))} there are no samples` : "",
-      most ? `. Most by ${most.name}: ${duration(most.total_ns)}.` : ".",
+      used + idle < capacity * 0.98 ? `; ${percent(1 - share(used + idle, capacity))} was not recorded` : "",
+      data.source === "cswitch" ? "; by context switches, which do not tell processes apart here" : "",
+      most && data.source === "sample" ? `. Most by ${most.name}: ${duration(most.total_ns)}.` : ".",
     ],
     graphic,
     legend: h(
@@ -170,7 +172,7 @@ export function timeline(data: Timeline): HTMLElement {
       dataTable(
         Array.from({ length: slices }, (_, slice) => slice),
         [
-          { title: "from", cell: (slice) => duration(slice * data.slice_ns), key: (slice) => slice, head: true },
+          { title: "from", cell: (slice) => duration(begin(slice)), key: (slice) => slice, head: true },
           ...data.series.map((series) => ({
             title: series.name,
             cell: (slice: number) => busy(series, slice).toFixed(2),

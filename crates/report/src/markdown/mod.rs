@@ -2,11 +2,12 @@
 
 mod escape;
 
-use crate::finding::{Finding, Hit};
 use crate::quality::percent;
 use crate::{BillRow, Report};
 use escape::{block, code, prose, reference};
 use etwhy_export::{bytes, duration_ns, thousands};
+use etwhy_query::findings::rule::Source;
+use etwhy_query::findings::{Answer, Hit, Outcome};
 use std::io::{self, Write};
 
 /// Writes the report as Markdown.
@@ -79,40 +80,50 @@ fn quality(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "## Findings\n")?;
-    let count = |answer: &str| report.findings.iter().filter(|f| f.answer == answer).count();
+    let count = |answer: Answer| report.findings.iter().filter(|f| f.answer == answer).count();
     if report.findings.is_empty() {
         return writeln!(out, "No findings were evaluated.\n");
     }
     writeln!(
         out,
         "{} found, {} not found, {} cannot be told from this trace.\n",
-        count("found"),
-        count("not_found"),
-        count("cannot_tell")
+        count(Answer::Found),
+        count(Answer::NotFound),
+        count(Answer::CannotTell)
     )?;
-    for finding in report.findings.iter().filter(|f| f.found()) {
+    for finding in report.findings.iter().filter(|f| f.answer == Answer::Found) {
         found(finding, out)?;
     }
     Ok(())
 }
 
-fn found(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "### {}: {}\n", prose(&finding.worst().to_uppercase()), prose(&finding.title))?;
-    for hit in &finding.hits {
+/// Culprits of one finding that are told; the others are counted.
+const HITS: usize = 5;
+
+fn found(finding: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "### {}: {}\n", finding.severity.name().to_uppercase(), prose(&finding.title))?;
+    for hit in finding.hits.iter().take(HITS) {
         write_hit(hit, out)?;
     }
-    if let [] = finding.hits.as_slice() {
-        writeln!(out, "{}\n", prose(&finding.explanation))?;
+    if let Some(more) = finding.hits.len().checked_sub(HITS).filter(|more| *more > 0) {
+        writeln!(out, "And {more} more.\n")?;
+    }
+    for caveat in &finding.caveats {
+        writeln!(out, "But: {}\n", prose(caveat))?;
     }
     if !finding.disproof.is_empty() {
         writeln!(out, "What would disprove it: {}\n", prose(&finding.disproof))?;
     }
     writeln!(out, "<details><summary>Evidence and limits</summary>\n\nFinding {}\n", code(&finding.id))?;
-    for limit in &finding.thresholds {
-        let source = [prose(&limit.source), reference(&limit.reference)];
-        let source: Vec<String> = source.into_iter().filter(|s| !s.is_empty()).collect();
-        let name = code(&limit.name);
-        writeln!(out, "- {name} = {} {}: {}", limit.value, prose(&limit.unit), source.join(", "))?;
+    for (name, limit) in &finding.thresholds {
+        let source = match limit.source {
+            Source::Doc => "documented",
+            Source::Derived => "derived",
+            Source::Case => "a real case",
+            Source::Heuristic => "rule of thumb",
+        };
+        let (name, unit, text) = (code(name), prose(&limit.unit), reference(&limit.reference));
+        writeln!(out, "- {name} = {} {unit} ({source}): {text}", limit.value)?;
     }
     if !finding.sql.trim().is_empty() {
         writeln!(out, "\n{}", block("sql", finding.sql.trim()))?;
@@ -139,45 +150,56 @@ fn write_hit(hit: &Hit, out: &mut dyn Write) -> io::Result<()> {
 fn bill(rows: &[BillRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "## The bill\n")?;
     if rows.is_empty() {
-        return writeln!(out, "Cannot tell: there is nothing to charge.\n");
+        return writeln!(out, "Cannot tell: nothing was recorded that could be charged.\n");
     }
-    let time = |ns: Option<i64>| ns.map_or("–".to_owned(), duration_ns);
+    let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+    kinds.dedup();
+    for kind in kinds {
+        let rows: Vec<&BillRow> = rows.iter().filter(|row| row.kind == kind).collect();
+        bill_of(kind, &rows, out)?;
+    }
+    Ok(())
+}
+
+fn bill_of(kind: &str, rows: &[&BillRow], out: &mut dyn Write) -> io::Result<()> {
+    let time = |ns: i64| if ns == 0 { "–".to_owned() } else { duration_ns(ns) };
+    let known = |ns: Option<i64>| ns.map_or("–".to_owned(), duration_ns);
+    let energy = |row: &BillRow| match (row.energy_j, row.energy_low_j, row.energy_high_j) {
+        (Some(mid), Some(low), Some(high)) => format!("{mid:.1} ({low:.1}–{high:.1}) J"),
+        _ => "–".to_owned(),
+    };
     let lines: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            let energy = match (row.energy_low_wh, row.energy_mid_wh, row.energy_high_wh) {
-                (Some(low), Some(mid), Some(high)) => format!("{mid:.3} ({low:.3}–{high:.3}) Wh"),
-                _ => "–".to_owned(),
-            };
             vec![
-                prose(&row.kind),
                 code(&row.culprit),
-                row.share.map_or("–".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+                duration_ns(row.total_cpu_ns),
+                row.share_percent.map_or("–".to_owned(), |share| format!("{share:.1} %")),
                 time(row.own_cpu_ns),
-                time(row.others_cpu_ns),
-                time(row.dpc_ns),
-                time(row.isr_ns),
-                time(row.wait_imposed_ns),
-                time(row.file_delay_ns),
-                energy,
-                row.confidence.as_deref().map_or("–".to_owned(), prose),
+                time(row.frames_cpu_ns),
+                time(row.dpc_ns.saturating_add(row.isr_ns)),
+                known(row.imposed_wait_ns),
+                known(row.file_ns),
+                known(row.registry_ns),
+                energy(row),
+                prose(&row.confidence),
             ]
         })
         .collect();
     let head = [
-        "kind",
-        "culprit",
-        "share",
-        "own CPU",
+        kind,
+        "CPU",
+        "of the machine",
+        "own threads",
         "on others' threads",
-        "DPC",
-        "ISR",
+        "DPC, ISR",
         "made others wait",
-        "delayed files",
+        "files",
+        "registry",
         "energy",
         "confidence",
     ];
-    table(out, &head, 2, &lines)
+    table(out, &head, 1, &lines)
 }
 
 fn cpu(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -253,27 +275,30 @@ fn interrupts(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             .iter()
             .map(|g| {
                 let number = |n: Option<f64>| n.map_or("–".to_owned(), |n| format!("{n:.2}"));
-                let later = g.at_ten_times_ns.map_or("–".to_owned(), |ns| duration_ns(ns as i64));
+                let later = g.cost_10x_ns.map_or("–".to_owned(), |ns| duration_ns(ns as i64));
+                let exponent = [g.exponent, g.exponent_low, g.exponent_high].map(number);
+                let [exponent, low, high] = exponent;
                 vec![
                     code(&g.operation),
-                    g.process.as_deref().map_or("–".to_owned(), code),
+                    code(&g.name),
+                    prose(&g.why),
                     prose(&g.model),
-                    format!(
-                        "{} ({}–{})",
-                        number(g.exponent),
-                        number(g.exponent_low),
-                        number(g.exponent_high)
-                    ),
+                    format!("{exponent} ({low}–{high})"),
+                    duration_ns(g.total_ns),
                     later,
                 ]
             })
             .collect();
-        table(
-            out,
-            &["operation", "process", "cost per call grows with", "exponent", "call at 10 × n"],
-            3,
-            &rows,
-        )?;
+        let head = [
+            "operation",
+            "process",
+            "verdict",
+            "law of one call",
+            "exponent",
+            "cost of all",
+            "one call at 10 × n",
+        ];
+        table(out, &head, 4, &rows)?;
     }
     Ok(())
 }
@@ -344,27 +369,23 @@ fn disk(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn cannot_tell(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let findings: Vec<&Finding> = report.findings.iter().filter(|f| f.cannot_tell()).collect();
-    if report.cannot_tell.is_empty() && findings.is_empty() {
+    let open = || report.findings.iter().filter(|f| f.answer == Answer::CannotTell);
+    if report.cannot_tell.is_empty() && open().next().is_none() {
         return Ok(());
     }
     writeln!(out, "## Cannot tell from this trace\n")?;
+    let record = |command: &str| match command {
+        "" => String::new(),
+        command => format!(" Record: {}", code(command)),
+    };
     for missing in &report.cannot_tell {
-        let record = if missing.record.is_empty() {
-            String::new()
-        } else {
-            format!(" Record: {}", code(&missing.record))
-        };
-        writeln!(out, "- {}: {}.{record}", prose(&missing.question), prose(&missing.because))?;
+        let (question, because) = (prose(&missing.question), prose(&missing.because));
+        writeln!(out, "- {question}: {because}.{}", record(&missing.record))?;
     }
-    for finding in findings {
+    for finding in open() {
         for reason in &finding.reasons {
-            let record = if reason.record.is_empty() {
-                String::new()
-            } else {
-                format!(" Record: {}", code(&reason.record))
-            };
             let text = prose(reason.text.trim_end_matches('.'));
+            let record = record(reason.record.as_deref().unwrap_or_default());
             writeln!(out, "- {} ({}): {text}.{record}", prose(&finding.title), code(&finding.id))?;
         }
     }
