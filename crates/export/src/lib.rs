@@ -27,6 +27,6 @@ mod test_table;
 pub mod text;
 
 pub use error::{ExportError, Result};
-pub use format::{Format, Options, formats, write_file};
+pub use format::{Format, Options, formats, replace_file, write_file};
 pub use humane::{bytes, duration_ns, thousands, utc_100ns};
-pub use sanitize::sanitize;
+pub use sanitize::{is_unsafe, sanitize};

@@ -6,12 +6,12 @@ use std::io::Write;
 
 /// One line per anomaly that is more than a fact, worst first.
 pub fn ledger_lines(out: &mut impl Write, db: &Database, width: usize) -> std::io::Result<()> {
-    for (severity, count, name, meaning) in anomalies(db) {
-        if severity == "info" {
+    for line in etwhy_report::quality::ledger(db) {
+        if line.severity == "info" {
             continue;
         }
-        let head = format!("{severity:<12} ");
-        let body = format!("{} x {name}: {meaning}", thousands(count.into()));
+        let head = format!("{:<12} ", line.severity);
+        let body = format!("{} x {}: {}", thousands(line.count.into()), line.name, line.meaning);
         for line in text::hanging(&head, "             ", &sanitize(&body), width) {
             writeln!(out, "{line}")?;
         }
@@ -50,29 +50,6 @@ pub fn ledger(db: &Database) -> Vec<Anomaly> {
             first: text(row, "first"),
         })
         .collect()
-}
-
-/// (severity, count, name, meaning) of the ledger, worst first. The meaning ends with the place of the first one,
-/// where it is known.
-pub fn anomalies(db: &Database) -> Vec<(String, i64, String, String)> {
-    let mut rows: Vec<(String, i64, String, String)> = ledger(db)
-        .into_iter()
-        .map(|a| {
-            let meaning = match a.first.as_str() {
-                "" => a.meaning,
-                first => format!("{} First: {first}.", a.meaning),
-            };
-            (a.severity, a.count, a.name, meaning)
-        })
-        .collect();
-    let rank = |severity: &str| match severity {
-        "error" => 0,
-        "data_loss" => 1,
-        "warning" => 2,
-        _ => 3,
-    };
-    rows.sort_by(|a, b| rank(&a.0).cmp(&rank(&b.0)).then_with(|| a.2.cmp(&b.2)));
-    rows
 }
 
 /// Events of the trace, and the bytes of their records.
