@@ -8,6 +8,7 @@ pub mod interrupt_spread;
 pub mod machine;
 pub mod module;
 pub mod module_cost;
+pub mod process_slice;
 pub mod rss_advice;
 pub mod tag_cost;
 
@@ -23,6 +24,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &machine::DERIVED,
     &module::DERIVED,
     &module_cost::DERIVED,
+    &process_slice::DERIVED,
     &rss_advice::DERIVED,
     &tag_cost::DERIVED,
 ];

@@ -225,11 +225,10 @@ fn tracing_of_system_calls_by_api() {
         rows(&db, "api_cost", &["api", "syscall_stub", "tracing", "tag", "owner", "cost_ns"]),
         [
             "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall lock tedrdrv.sys 30",
-            "- - - - - 9",
+            "- - - - - 11",
             "ntdll.dll!NtReadFile ntdll.dll!NtReadFile - memory stornvme.sys 7",
             "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall etw tedrdrv.sys 5",
             "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution - spin - 4",
-            "- - - - - 2",
         ]
     );
 }
@@ -246,6 +245,7 @@ fn tags_count_once_and_the_innermost_alone() {
         [
             "category thread 1 etw tedrdrv.sys 35 5",
             "category thread 1 filter stornvme.sys 7 0",
+            "category thread 1 integrity stornvme.sys 7 0",
             "category thread 1 lock tedrdrv.sys 30 30",
             "category thread 1 memory stornvme.sys 7 7",
             "category thread 1 spin - 4 4",
