@@ -15,6 +15,12 @@ pub static FILES: &[(&str, &str)] = &[
     ("growth.top-down-alloc", include_str!("../../findings/growth.top-down-alloc.toml")),
     ("isr.over-limit", include_str!("../../findings/isr.over-limit.toml")),
     ("isr.storm", include_str!("../../findings/isr.storm.toml")),
+    ("trace.clock-anomaly", include_str!("../../findings/trace.clock-anomaly.toml")),
+    ("trace.events-lost", include_str!("../../findings/trace.events-lost.toml")),
     ("trace.kernel-session-taken", include_str!("../../findings/trace.kernel-session-taken.toml")),
+    ("trace.samples-missing", include_str!("../../findings/trace.samples-missing.toml")),
+    ("trace.sampling-coarse", include_str!("../../findings/trace.sampling-coarse.toml")),
+    ("trace.stacks-missing", include_str!("../../findings/trace.stacks-missing.toml")),
     ("trace.syscall-tracing-cost", include_str!("../../findings/trace.syscall-tracing-cost.toml")),
+    ("trace.tracing-cost", include_str!("../../findings/trace.tracing-cost.toml")),
 ];
