@@ -3,7 +3,13 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("cpu.context-switch-storm", include_str!("../../findings/cpu.context-switch-storm.toml")),
+    ("cpu.dominant", include_str!("../../findings/cpu.dominant.toml")),
+    ("cpu.kernel-spinlock", include_str!("../../findings/cpu.kernel-spinlock.toml")),
+    ("cpu.priority-inversion", include_str!("../../findings/cpu.priority-inversion.toml")),
+    ("cpu.single-thread", include_str!("../../findings/cpu.single-thread.toml")),
     ("cpu.spin-wait", include_str!("../../findings/cpu.spin-wait.toml")),
+    ("cpu.starvation", include_str!("../../findings/cpu.starvation.toml")),
     ("dpc.cpu-imbalance", include_str!("../../findings/dpc.cpu-imbalance.toml")),
     ("dpc.filter-in-path", include_str!("../../findings/dpc.filter-in-path.toml")),
     ("dpc.flood", include_str!("../../findings/dpc.flood.toml")),
