@@ -45,8 +45,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&MACHINE], reads: &["trace", "cpu", "stack_cost", "stack"], on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&MACHINE],
+    reads: &["trace", "cpu", "stack_cost", "stack"],
+    on_demand: false,
+    make,
+};
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<MachineRow>::new(memory);
@@ -85,8 +89,9 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
     for_each_batch(db, "stack", ["leaf_only"], |n, [leaf_only]| {
         bare.extend((0..n).map(|row| leaf_only.bool(row).unwrap_or(false)));
     });
-    let has_stack =
-        |id: Option<i64>| id.is_some_and(|id| !bare.get(usize::try_from(id).unwrap_or(0)).copied().unwrap_or(false));
+    let has_stack = |id: Option<i64>| {
+        id.is_some_and(|id| !bare.get(usize::try_from(id).unwrap_or(0)).copied().unwrap_or(false))
+    };
     let mut with_stack = 0i64;
     for_each_batch(db, "stack_cost", ["stack_id", "weight_ns"], |n, [stack, weight]| {
         for row in (0..n).filter(|&row| has_stack(stack.i64(row))) {

@@ -183,14 +183,21 @@ impl Candidate {
         Some(candidate)
     }
 
-    fn by_size(series: &Series, number: u32, upid: Option<u32>, sizes: &Sizes, span: f64) -> Option<Candidate> {
+    fn by_size(
+        series: &Series,
+        number: u32,
+        upid: Option<u32>,
+        sizes: &Sizes,
+        span: f64,
+    ) -> Option<Candidate> {
         let total: f64 = sizes.bins().map(|bin| bin.sum).sum();
         let calls = sizes.bins().map(|bin| u64::from(bin.known)).sum();
         let growth = compare(&sizes.points(), Form::Total);
         if growth.points < MIN_POINTS || total < LEAST_SHARE * span {
             return None;
         }
-        let growth = if growth.verdict == Verdict::SuperLinear { fit(&sizes.points(), Form::Total) } else { growth };
+        let growth =
+            if growth.verdict == Verdict::SuperLinear { fit(&sizes.points(), Form::Total) } else { growth };
         Some(Candidate {
             operation: series.operation,
             series: Some(number),
@@ -320,7 +327,8 @@ impl Candidate {
     }
 
     fn why(&self) -> String {
-        let (growth, cost) = (&self.growth, if self.by_size { "an operation on n bytes" } else { "the n-th call" });
+        let (growth, cost) =
+            (&self.growth, if self.by_size { "an operation on n bytes" } else { "the n-th call" });
         match (self.verdict, self.doubt) {
             (_, Some(doubt)) => doubt.to_owned(),
             (Verdict::SuperLinear, _) if self.by_size => format!("{cost} costs like {}", growth.law.name()),
@@ -329,7 +337,9 @@ impl Candidate {
                 let sure = if growth.weight(growth.law) > 0.9 { "" } else { ", or a law near it" };
                 format!("{cost} costs like {call}, all of them like {all}{sure}")
             }
-            (Verdict::WithTime, _) => "the cost rises with time rather than with the number of calls".to_owned(),
+            (Verdict::WithTime, _) => {
+                "the cost rises with time rather than with the number of calls".to_owned()
+            }
             (Verdict::Slight, _) => "the cost rises, to less than twice".to_owned(),
             (Verdict::Constant, _) => "the cost does not depend on n".to_owned(),
             _ => format!("{cost} costs like {}", growth.law.name()),
@@ -367,7 +377,8 @@ impl Candidate {
         let scale = self.total / growth.total_at(n).max(f64::MIN_POSITIVE);
         let all = |times: f64| (!self.by_size).then(|| finite(scale * growth.total_at(times * n)));
         let upid = self.upid.map(|u| u as i32);
-        let (first, last) = (self.bins.first().copied().unwrap_or_default(), self.bins.last().copied().unwrap_or_default());
+        let (first, last) =
+            (self.bins.first().copied().unwrap_or_default(), self.bins.last().copied().unwrap_or_default());
         let (from_ns, to_ns) = if self.by_size {
             let from = self.bins.iter().map(|bin| bin.from_ns).min();
             (from.unwrap_or(0), self.bins.iter().map(|bin| bin.to_ns).max().unwrap_or(0))
