@@ -4,4 +4,12 @@
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
     ("dpc.over-limit", include_str!("../../findings/dpc.over-limit.toml")),
+    ("file.directory-watch", include_str!("../../findings/file.directory-watch.toml")),
+    ("registry.repeated-reads", include_str!("../../findings/registry.repeated-reads.toml")),
+    ("registry.storm", include_str!("../../findings/registry.storm.toml")),
+    ("security.driver-hot-path", include_str!("../../findings/security.driver-hot-path.toml")),
+    ("security.first-open-penalty", include_str!("../../findings/security.first-open-penalty.toml")),
+    ("security.minifilter-delay", include_str!("../../findings/security.minifilter-delay.toml")),
+    ("service.eventlog-amplification", include_str!("../../findings/service.eventlog-amplification.toml")),
+    ("service.formatting-chain", include_str!("../../findings/service.formatting-chain.toml")),
 ];
