@@ -5,8 +5,12 @@
 //! Nothing is loaded into a database. Each table of the [`Database`] is a virtual table ([`table_source`]) that shares
 //! its columns, so a query starts at once however large the trace is.
 
+pub mod function;
+pub mod functions;
 mod groups;
 mod result;
+pub mod scalar;
+pub mod scalars;
 pub mod subset;
 mod table_source;
 mod tokens;
@@ -91,6 +95,13 @@ impl Engine {
         for table in db.tables() {
             let source = table_source::TableSource::new(table.clone());
             etwhy_vtab::register(&connection, table.name(), Arc::new(source))?;
+        }
+        for function in functions::ALL {
+            let source = function::FunctionSource { function, db: db.clone() };
+            etwhy_vtab::register(&connection, function.name, Arc::new(source))?;
+        }
+        for scalar in scalars::ALL {
+            (scalar.register)(&connection, db)?;
         }
         Ok(Engine { connection, db: db.clone() })
     }
