@@ -8,6 +8,7 @@ pub mod function_cost;
 pub mod hard_fault_cost;
 pub mod interrupt_path;
 pub mod interrupt_spread;
+pub mod leak;
 pub mod machine;
 pub mod module;
 pub mod module_cost;
@@ -31,6 +32,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &hard_fault_cost::DERIVED,
     &interrupt_path::DERIVED,
     &interrupt_spread::DERIVED,
+    &leak::DERIVED,
     &machine::DERIVED,
     &module::DERIVED,
     &module_cost::DERIVED,
