@@ -5,6 +5,7 @@ mod catalog;
 mod command;
 mod commands;
 mod exit;
+mod knowledge;
 mod moment;
 mod open;
 mod progress;

@@ -1,6 +1,7 @@
 //! Records on their way to the file: held back until their time comes, counted by type.
 
 use crate::rng::Rng;
+use crate::without::Without;
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter, Written};
 use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
 use std::cmp::Reverse;
@@ -68,6 +69,8 @@ pub(crate) struct Output {
     bytes: u64,
     /// Kernel records of this moment and later are not written.
     pub(crate) silent_from: i64,
+    /// Kinds of events that are not written.
+    pub(crate) without: Without,
 }
 
 impl Output {
@@ -89,6 +92,7 @@ impl Output {
             counts,
             bytes: 0,
             silent_from: i64::MAX,
+            without: Without::default(),
         })
     }
 
@@ -110,7 +114,7 @@ impl Output {
         build(&mut self.record, ticks);
         let kind = self.record.kind();
         let bytes = self.record.finish()?;
-        if ns >= self.silent_from && kind.is_system() {
+        if ns >= self.silent_from && kind.is_system() || self.without.drops(kind, bytes, ticks) {
             return Ok(());
         }
         self.counts.count(kind, bytes);

@@ -2,8 +2,10 @@
 
 mod dump;
 mod info;
+mod modules;
 mod path;
 mod record;
+mod sql;
 mod strace;
 mod synth;
 mod why;
@@ -14,8 +16,10 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &info::COMMAND,
+    &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,

@@ -5,6 +5,7 @@ pub mod bill;
 pub mod driver_cost;
 pub mod function_cost;
 pub mod machine;
+pub mod module;
 pub mod module_cost;
 pub mod process_slice;
 pub mod tag_cost;
@@ -18,6 +19,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &driver_cost::DERIVED,
     &function_cost::DERIVED,
     &machine::DERIVED,
+    &module::DERIVED,
     &module_cost::DERIVED,
     &process_slice::DERIVED,
     &tag_cost::DERIVED,

@@ -121,6 +121,7 @@ pub(crate) fn moments<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<Time
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Files {
     pub(crate) names: Vec<String>,
+    pub(crate) cause: Option<bool>,
 }
 
 macro_rules! event_tables {
@@ -147,6 +148,7 @@ macro_rules! event_tables {
             stack: Option<Frames>,
             stacks: Vec<Weighted>,
             stack_style: Option<String>,
+            pub(crate) cause: Option<bool>,
             $(pub(crate) $field: $kind,)*
         }
         impl $name {

@@ -50,4 +50,7 @@ pub(crate) struct Machine {
     pub(crate) rundown_start: Option<bool>,
     pub(crate) rundown_end: Option<bool>,
     pub(crate) seed: Option<u64>,
+    pub(crate) keywords: Vec<String>,
+    /// What the planted cause changes in this table.
+    pub(crate) cause: Option<toml::Table>,
 }

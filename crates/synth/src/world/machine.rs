@@ -3,6 +3,7 @@
 use crate::engine::Style;
 use crate::model::Machine;
 use crate::value::Dist;
+use etwhy_decode::kernel::keywords::{keyword, keywords as all_keywords};
 use etwhy_etl::write::{Clock, TraceSetup};
 
 /// FILETIME of 1970-01-01.
@@ -57,6 +58,8 @@ pub(crate) struct Facts {
     pub(crate) rundown_start: bool,
     pub(crate) rundown_end: bool,
     pub(crate) seed: u64,
+    /// Mask and bits that are set beside those of what is in the scenario.
+    pub(crate) keywords: Vec<(usize, u32)>,
     /// Factor of all moments and windows.
     pub(crate) stretch: f64,
     /// Factor of all counts.
@@ -123,6 +126,7 @@ impl Facts {
             rundown_start: m.rundown_start.unwrap_or(true),
             rundown_end: m.rundown_end.unwrap_or(true),
             seed: m.seed.unwrap_or(1),
+            keywords: keywords(&m.keywords)?,
             stretch,
             counts: factors.counts(),
             silent_from: m.silent_from.map_or(i64::MAX, |t| (t.0 * stretch * 1e9) as i64),
@@ -201,6 +205,18 @@ fn setup(
         circular_buffers: m.circular_buffers,
         ..TraceSetup::default()
     })
+}
+
+/// Kernel flags by xperf's names.
+fn keywords(names: &[String]) -> Result<Vec<(usize, u32)>, String> {
+    let find = |name: &String| {
+        let found = keyword(&name.to_uppercase());
+        found.map(|k| (k.mask, k.bits)).ok_or_else(|| {
+            let known = crate::error::one_of(all_keywords().iter().map(|k| k.name));
+            format!("keywords: {name:?} is none; there are {known}")
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// FILETIME of `2025-03-01T08:00:00` (UTC; `Z`, fractions and a blank for `T` are allowed).

@@ -36,6 +36,7 @@ use crate::model::file_name::FileRef;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use names::Names;
+pub(super) use names::operation as operation_name;
 use usage::{FILE_OPEN, FILE_USAGE, Usage};
 
 define_table! {

@@ -18,6 +18,7 @@ pub mod event_type;
 pub mod file;
 pub mod file_io;
 pub mod gdi_user_handle;
+pub mod growth;
 pub mod handle;
 pub mod hard_fault;
 pub mod heap;
@@ -77,6 +78,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &file::SPEC,
     &file_io::SPEC,
     &gdi_user_handle::SPEC,
+    &growth::SPEC,
     &handle::SPEC,
     &hard_fault::SPEC,
     &heap::SPEC,
