@@ -122,13 +122,13 @@ fn energy_by_hand() {
     let model = Model::read(&db, false).unwrap();
     assert_eq!((model.group(), model.known, model.frequency), ("Intel Xeon 2017+", true, true));
     // Means of 1 and 2, 4, 8; 3.21 W, from 2.02 to 3.94.
-    let (phi, second) = ([1.5, 2.5, 4.5], 1_000 * MS);
+    let (phi, second) = ([1.5, 2.5, 4.5f64], 1_000 * MS);
     let joules = model.joules(second);
     assert!((joules.mid - 3.21 * phi[1]).abs() < 1e-9, "{joules:?}");
     let low =
-        joules.mid / ((2.02f64 / 3.21).ln().powi(2) + (phi[0] / phi[1] as f64).ln().powi(2)).sqrt().exp();
+        joules.mid / ((2.02f64 / 3.21).ln().powi(2) + (phi[0] / phi[1]).ln().powi(2)).sqrt().exp();
     let high =
-        joules.mid * ((3.94f64 / 3.21).ln().powi(2) + (phi[2] / phi[1] as f64).ln().powi(2)).sqrt().exp();
+        joules.mid * ((3.94f64 / 3.21).ln().powi(2) + (phi[2] / phi[1]).ln().powi(2)).sqrt().exp();
     assert!((joules.low - low).abs() < 1e-6 && (joules.high - high).abs() < 1e-6, "{joules:?} {low} {high}");
     assert_eq!(model.joules(0).high, 0.0);
     // Without frequencies, and with few samples: the bounds are wider than those of the watts.
