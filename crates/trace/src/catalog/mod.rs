@@ -13,6 +13,7 @@ pub mod cswitch;
 pub mod disk_io;
 pub mod dns_query;
 pub mod dpc;
+pub mod energy;
 pub mod event;
 pub mod event_type;
 pub mod file;
@@ -74,6 +75,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &disk_io::SPEC,
     &dns_query::SPEC,
     &dpc::SPEC,
+    &energy::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
