@@ -5,10 +5,12 @@ mod catalog;
 mod command;
 mod commands;
 mod exit;
+mod knowledge;
 mod moment;
 mod open;
 mod progress;
 mod report;
+mod rules;
 
 use exit::Exit;
 use std::io::Write;

@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};
+use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_export::extract::Folder;
 use etwhy_table::{Database, Memory};
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
@@ -37,6 +37,10 @@ pub struct TraceArgs {
     /// Folders or files of WPP message formats (.tmf)
     #[arg(long, value_name = "DIR")]
     pub tmf: Vec<PathBuf>,
+    /// Files (CSV) with facts of your own about drivers, libraries and programs; they win over those that ship and over
+    /// those in `etwhy/knowledge.csv` of your configuration folder (~/.config, %APPDATA%)
+    #[arg(long, value_name = "FILE")]
+    pub knowledge: Vec<PathBuf>,
     /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
     /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
     /// themselves
@@ -129,6 +133,7 @@ impl TraceArgs {
     /// # Errors
     /// If no trace can be opened.
     pub fn open(&self) -> anyhow::Result<Opened> {
+        crate::knowledge::load(&self.knowledge)?;
         if let Some(extract) = self.extract()? {
             let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
             let source = Source::Extract(Box::new(extract));

@@ -1,2 +1,36 @@
 //! Statistics that verdicts rest on. Numbers in, numbers out: no tables, no events.
+//!
+//! * [`growth`]: does a cost grow with the number of calls or with size, and by which law?
+//! * [`resample`]: bootstrap intervals of a mean, a median, a difference, a ratio.
+//! * [`rank`]: Mann-Whitney, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
+//! * [`rate`]: are there more events per second than before?
+//! * [`percentile`]: percentiles of weighted values.
+//!
+//! Nothing here is random: resampling takes a seed, and equal input gives equal output.
 #![forbid(unsafe_code)]
+
+pub mod growth;
+pub mod normal;
+pub mod percentile;
+pub mod rank;
+pub mod rate;
+pub mod resample;
+pub mod rng;
+
+/// An estimate with the interval that holds the true value with the confidence that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// True if `value` lies within.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}

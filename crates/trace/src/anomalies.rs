@@ -37,6 +37,7 @@ etwhy_etl::define_anomalies! {
     KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
     ENDS_DOUBTFUL "ends_doubtful" DataLoss Analysis "Allocations and handles that seem to end behind a place where buffers may be missing: their address may have been freed and given out again in between, so the time of their end is not told.";
     TCP_CONNECTIONS_CUT "tcp_connections_cut" Warning Analysis "More TCP connections at a time than are followed: each of these is shown in several parts, whose sums are right.";
+    GROWTH_BEYOND_LIMIT "growth_series_beyond_limit" Warning Analysis "Calls of operations and processes beyond those whose cost is followed for growth laws: table `growth` lacks them.";
     INTERVALS_BEYOND_LIMIT "intervals_beyond_limit" DataLoss Analysis "More operations open at a time than are followed: the ones that began last are missing, or shown without their start.";
     INTERVALS_DOUBTFUL "intervals_doubtful" DataLoss Analysis "Start and stop events of one thread with missing buffers between them: they may not belong together, so no duration is shown.";
     PATHS_BEYOND_LIMIT "critical_paths_beyond_limit" Warning Analysis "Stretches whose critical path is left out: the paths before have more pieces together than the trace can fill.";

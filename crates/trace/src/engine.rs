@@ -256,8 +256,12 @@ pub fn analyse(
             }
         });
     }
+    let memory = match &options.tables {
+        Some(names) => options.memory.wanting(names.clone()),
+        None => options.memory.clone(),
+    };
     let mut pass = Pass {
-        analyses: chosen.iter().map(|spec| (spec.new)(&options.memory)).collect(),
+        analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
         ledgers: vec![Ledger::new(); chosen.len()],
         stack_ledger: Ledger::new(),
         stacks: chosen.iter().any(|spec| spec.stacks),

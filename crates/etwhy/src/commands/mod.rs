@@ -3,8 +3,11 @@
 mod dump;
 mod extract;
 mod info;
+mod modules;
 mod path;
 mod record;
+mod rules;
+mod sql;
 mod strace;
 mod synth;
 mod why;
@@ -16,8 +19,11 @@ pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &extract::COMMAND,
     &info::COMMAND,
+    &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &rules::COMMAND,
+    &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,

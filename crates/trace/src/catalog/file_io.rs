@@ -36,6 +36,7 @@ use crate::model::file_name::FileRef;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use names::Names;
+pub(super) use names::operation as operation_name;
 use usage::{FILE_OPEN, FILE_USAGE, Usage};
 
 define_table! {
@@ -151,7 +152,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(FileIo {
-            rows: TableBuilder::new(memory),
+            rows: TableBuilder::if_wanted(memory),
             usage: Usage::new(memory),
             pending: HashMap::default(),
             names: Names::default(),

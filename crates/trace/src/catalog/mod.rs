@@ -18,6 +18,7 @@ pub mod event_type;
 pub mod file;
 pub mod file_io;
 pub mod gdi_user_handle;
+pub mod growth;
 pub mod handle;
 pub mod hard_fault;
 pub mod heap;
@@ -52,6 +53,7 @@ pub mod timer_resolution;
 pub mod trace;
 pub mod ui_delay;
 pub mod virtual_alloc;
+pub mod wait_chain;
 pub mod wait_cost;
 
 use crate::engine::AnalysisSpec;
@@ -76,6 +78,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &file::SPEC,
     &file_io::SPEC,
     &gdi_user_handle::SPEC,
+    &growth::SPEC,
     &handle::SPEC,
     &hard_fault::SPEC,
     &heap::SPEC,
@@ -110,5 +113,6 @@ pub static ALL: &[&AnalysisSpec] = &[
     &trace::SPEC,
     &ui_delay::SPEC,
     &virtual_alloc::SPEC,
+    &wait_chain::SPEC,
     &wait_cost::SPEC,
 ];

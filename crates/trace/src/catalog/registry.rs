@@ -102,7 +102,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(Registry {
-            rows: TableBuilder::new(memory),
+            rows: TableBuilder::if_wanted(memory),
             usage: Usage::new(memory),
             stacks: ByStack::new(memory),
             statuses: HashMap::default(),
@@ -212,7 +212,7 @@ impl Analysis for Registry {
 const FAILED: u32 = 0xC000_0000;
 
 /// The name of an operation, as the kernel's classes have it.
-fn operation_name(op: u8) -> &'static str {
+pub(super) fn operation_name(op: u8) -> &'static str {
     match op {
         10 => "Create",
         11 => "Open",

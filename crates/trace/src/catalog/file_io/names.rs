@@ -6,7 +6,7 @@ use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
 /// The name of an operation, as the kernel's classes have it.
-pub(super) fn operation(op: u8) -> &'static str {
+pub(in crate::catalog) fn operation(op: u8) -> &'static str {
     match op {
         super::CREATE => "Create",
         super::CLEANUP => "Cleanup",
