@@ -105,7 +105,8 @@ fn same_answers(trace: &Path, folder: &Path, extra: &[&str]) {
     }
     for command in ["why", "info"] {
         let of = |input: &str| {
-            let mut value: Value = serde_json::from_str(&done(&[command, input, "--json", "--quiet"])).unwrap();
+            let mut value: Value =
+                serde_json::from_str(&done(&[command, input, "--json", "--quiet"])).unwrap();
             without_numbers(&mut value);
             value
         };
@@ -172,7 +173,8 @@ fn what_was_left_out_is_told() {
     let place = folder.path().join("x");
     let place = text(&place);
     done(&["extract", "--demo", "-o", place, "--only", "disk_io", "-q"]);
-    let manifest: Value = serde_json::from_slice(&std::fs::read(format!("{place}/manifest.json")).unwrap()).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(format!("{place}/manifest.json")).unwrap()).unwrap();
     let names = |list: &Value| -> Vec<String> {
         let name = |t: &Value| t.get("name").unwrap_or(t).as_str().unwrap().to_owned();
         list.as_array().unwrap().iter().map(name).collect()

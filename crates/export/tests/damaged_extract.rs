@@ -31,7 +31,8 @@ define_table! {
     }
 }
 
-const LIMITS: Limits = Limits { bytes: 1 << 30, ratio: 1000, free_bytes: 1 << 20, options: ["--all", "--times"] };
+const LIMITS: Limits =
+    Limits { bytes: 1 << 30, ratio: 1000, free_bytes: 1 << 20, options: ["--all", "--times"] };
 
 fn things(rows: usize) -> Table {
     let mut strings = Strings::new();

@@ -27,7 +27,9 @@ impl TraceArgs {
             ("--loggers", &self.loggers),
         ];
         for (option, _) in given.iter().filter(|(_, paths)| !paths.is_empty()) {
-            eprintln!("etwhy: {option} says nothing about an extract: it was used, or not, when that was made");
+            eprintln!(
+                "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
+            );
         }
         let options = self.input_options();
         let limits = Limits {
@@ -39,6 +41,9 @@ impl TraceArgs {
         Ok(Some(Folder::open(path, limits)?))
     }
 }
+
+/// Stacks and their frames.
+const STACKS: [&str; 3] = ["stack", "stack_frame", "frame"];
 
 /// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
 pub(super) fn load(
@@ -57,10 +62,10 @@ pub(super) fn load(
     let mut wanted = wanted.unwrap_or_else(|| {
         specs().filter(|s| !catalog::is_on_demand(&s.name)).map(|s| s.name.to_string()).collect()
     });
-    // What is made together comes together: readers of stacks ask for `stack` and read its frames too.
-    let together = catalog::made_together().filter(|tables| tables.iter().any(|t| wanted.contains(&*t.name)));
-    let together: Vec<String> = together.flatten().map(|t| t.name.to_string()).collect();
-    wanted.extend(together);
+    // Readers of stacks ask for one of these tables and read all, since they are made together.
+    if STACKS.iter().any(|name| wanted.contains(*name)) {
+        wanted.extend(STACKS.iter().map(|name| (*name).to_owned()));
+    }
     let (present, made) = plan(extract, &wanted)?;
     let mut strings = Strings::new();
     if present.contains("process") {
@@ -97,10 +102,7 @@ fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> anyho
 }
 
 /// Which tables are read and which are made from others.
-fn plan(
-    extract: &Folder,
-    wanted: &BTreeSet<String>,
-) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
+fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut present, mut made, mut missing) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut open: Vec<String> = wanted.iter().cloned().collect();
     while let Some(name) = open.pop() {
@@ -128,7 +130,9 @@ fn plan(
     let (manifest, folder) = (extract.manifest(), extract.path().display());
     let list = Vec::from_iter(missing.iter().map(String::as_str)).join(", ");
     if missing.iter().all(|name| manifest.left_out.contains(name)) {
-        bail!("{folder}: has no table {list}: left out when it was made; extract the trace with it, or ask the trace");
+        bail!(
+            "{folder}: has no table {list}: left out when it was made; extract the trace with it, or ask the trace"
+        );
     }
     bail!("{folder}: has no table {list}, which {} did not write; extract the trace again", manifest.program)
 }

@@ -53,7 +53,9 @@ pub enum ExtractError {
         why: String,
     },
     /// Written by a program that knows more than this one.
-    #[error("{file}: {what} has version {version}, newer than {known}, which this program knows; use a newer etwhy")]
+    #[error(
+        "{file}: {what} has version {version}, newer than {known}, which this program knows; use a newer etwhy"
+    )]
     TooNew {
         /// The file.
         file: PathBuf,
@@ -207,7 +209,10 @@ impl Folder {
         // The Parquet reader is written for files that are sound, and this one may come from anybody.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(spec, &path, strings, memory)));
         read.unwrap_or_else(|_| {
-            Err(ExtractError::Damaged { file: path.clone(), why: "its parts contradict each other".to_owned() })
+            Err(ExtractError::Damaged {
+                file: path.clone(),
+                why: "its parts contradict each other".to_owned(),
+            })
         })
     }
 
@@ -233,10 +238,8 @@ impl Folder {
         memory: &Memory,
     ) -> Result<TableLoader, ExtractError> {
         let io = |source| ExtractError::Io { file: path.to_path_buf(), source };
-        let damaged = |error: ParquetError| ExtractError::Damaged {
-            file: path.to_path_buf(),
-            why: error.to_string(),
-        };
+        let damaged =
+            |error: ParquetError| ExtractError::Damaged { file: path.to_path_buf(), why: error.to_string() };
         let file = File::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         check_footer(&file, size).map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why })?;

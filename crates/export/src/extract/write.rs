@@ -91,8 +91,7 @@ impl Writer {
         let mut aside = None;
         if self.folder.symlink_metadata().is_ok() {
             let parent = self.temp.path().parent().unwrap_or(Path::new("."));
-            let place =
-                tempfile::Builder::new().prefix(".etwhy-old-").tempdir_in(parent).map_err(failed)?;
+            let place = tempfile::Builder::new().prefix(".etwhy-old-").tempdir_in(parent).map_err(failed)?;
             fs::rename(&self.folder, place.path().join("old")).map_err(failed)?;
             aside = Some(place);
         }

@@ -476,7 +476,9 @@ impl Stacks {
         let mut wanted = 0;
         for pass in [true, false] {
             for (ticket, &stack) in of_ticket.iter().enumerate() {
-                let Some(number) = usize::try_from(stack).ok().and_then(|s| numbers.get_mut(s)) else { continue };
+                let Some(number) = usize::try_from(stack).ok().and_then(|s| numbers.get_mut(s)) else {
+                    continue;
+                };
                 if *number == NO_STACK
                     && (!pass || self.is_wanted(ticket))
                     && let Some(stack) = stacks.get(stack as usize)
