@@ -4,10 +4,10 @@
 
 use crate::charts::{Bin, DurationHistogram, GrowthCurve, GrowthPoint};
 use crate::{BillRow, Charts, LedgerLine, Missing, Parts, Quality, Report};
+use etwhy_query::Cell;
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, ProcessCost, StackCost};
 use etwhy_query::disk::{Disk, DiskCost};
-use etwhy_query::findings::evaluate::Cell;
 use etwhy_query::findings::rule::{Source, Threshold};
 use etwhy_query::findings::{Answer, Hit, Outcome, Reason, Severity};
 use etwhy_query::flame::{Flame, FlameName};

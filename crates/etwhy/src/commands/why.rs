@@ -103,22 +103,22 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
     }
     let analysed = opened.analyse(Some(tables))?;
-    let engine = Engine::new(&analysed.output.db)?;
+    let engine = Engine::new(&analysed.db)?;
     let outcomes = evaluate_all(&engine, &rules);
     drop(engine);
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.output, &Scope::default(), top, outcomes);
+    let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
     let mut out = out();
     if !documents {
         why::print(&mut out, &verdict, args.frames, args.all)?;
         out.flush()?;
         return Ok(analysed.exit);
     }
-    let mut report = verdict.report(&analysed.output);
+    let mut report = verdict.report(&analysed.db);
     if args.json {
         json::write(&report, &mut out)?;
     }
-    report.add_charts(&analysed.output.db);
+    report.add_charts(&analysed.db);
     match args.md.as_deref() {
         Some(_) if printed => markdown::write(&report, &mut out)?,
         Some(path) => write_file(path, &report, markdown::write)?,

@@ -10,7 +10,7 @@ use etwhy_query::disk::Disk;
 use etwhy_query::findings::Outcome;
 use etwhy_query::{clr, cpu, disk};
 use etwhy_report::{Missing, Parts, Quality, Report};
-use etwhy_trace::Output;
+use etwhy_table::Database;
 use std::io::{self, Write};
 
 /// Everything that `why` says.
@@ -38,10 +38,9 @@ fn percent(part: i64, whole: i64) -> f64 {
 
 impl Verdict {
     /// Collects the verdict from the tables of a pass.
-    pub fn of(output: &Output, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
-        let db = &output.db;
+    pub fn of(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let cpu = cpu::cpu(db, scope, top);
-        let quality = Quality::read(db, output.stats.records, &cpu);
+        let quality = Quality::read(db, &cpu);
         let sentence = sentence(&cpu, &quality);
         Verdict {
             sentence,
@@ -55,7 +54,7 @@ impl Verdict {
     }
 
     /// The verdict as a document, without charts.
-    pub fn report(self, output: &Output) -> Report {
+    pub fn report(self, db: &Database) -> Report {
         let parts = Parts {
             sentence: self.sentence,
             quality: self.quality,
@@ -65,7 +64,7 @@ impl Verdict {
             disk: self.disk,
             cannot_tell: self.cannot_tell,
         };
-        Report::new(&output.db, parts)
+        Report::new(db, parts)
     }
 }
 
