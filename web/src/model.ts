@@ -398,6 +398,8 @@ export interface FlameName {
   kind: string;
   /** Category of the module in the knowledge base. */
   category: string | null;
+  /** The category is one of security products. */
+  security: boolean;
 }
 
 /** Durations of the DPCs or ISRs of a driver in classes. */

@@ -3,6 +3,7 @@
 use crate::catalogues;
 use crate::picture;
 use crate::repo::Repo;
+use crate::schema_page;
 use anyhow::{Result, bail};
 use std::env::consts::EXE_SUFFIX;
 use std::path::Path;
@@ -69,6 +70,7 @@ fn reference(repo: &Repo) -> Result<Vec<Generated>> {
         Generated { path: "docs/reference/views.md", text: document("views")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo, &program)? },
         Generated { path: "docs/reference/demo.txt", text: demo },
+        Generated { path: "docs/reference/why-json.md", text: schema_page::page(repo)? },
     ])
 }
 

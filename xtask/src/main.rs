@@ -8,6 +8,7 @@ mod layers;
 mod new;
 mod picture;
 mod repo;
+mod schema_page;
 mod web;
 
 use anyhow::{Result, bail};

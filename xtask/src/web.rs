@@ -4,17 +4,13 @@
 //! of itself; `web/build.mjs` wrote them, and this computes them again.
 
 use crate::repo::Repo;
+use crate::schema_page::SCHEMA;
 use anyhow::{Context as _, Result, bail};
 
 const PAGE: &str = "web/dist/report.html";
 /// Sources besides all files below `web/src`; `web/build.mjs` has the same list.
-const SOURCES: [&str; 5] = [
-    "docs/reference/why.schema.json",
-    "web/build.mjs",
-    "web/package.json",
-    "web/package-lock.json",
-    "web/tsconfig.json",
-];
+const SOURCES: [&str; 5] =
+    [SCHEMA, "web/build.mjs", "web/package.json", "web/package-lock.json", "web/tsconfig.json"];
 /// Types that are made from the schema.
 const MADE: &str = "web/src/model.ts";
 

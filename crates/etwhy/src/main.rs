@@ -10,8 +10,8 @@ mod moment;
 mod open;
 mod progress;
 mod report;
-mod shell;
 mod rules;
+mod shell;
 
 use exit::Exit;
 use std::io::Write;

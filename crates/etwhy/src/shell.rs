@@ -57,7 +57,9 @@ pub fn parse(line: &str) -> Line {
         ".mode" => Line::Mode(rest.trim().to_owned()),
         ".help" | "help" | "?" => Line::Help,
         ".quit" | ".exit" | "exit" | "quit" => Line::Quit,
-        word if word.starts_with('.') => Line::Wrong(format!("there is no {word}; .help lists what there is")),
+        word if word.starts_with('.') => {
+            Line::Wrong(format!("there is no {word}; .help lists what there is"))
+        }
         _ => Line::Query(text.to_owned()),
     }
 }
@@ -90,7 +92,11 @@ fn completions(names: &[String], line: &str, at: usize) -> (usize, Vec<String>) 
     // Behind an alias only the column counts.
     let word = if word.starts_with('.') { word } else { word.rsplit('.').next().unwrap_or(word) };
     let lower = word.to_ascii_lowercase();
-    let found = names.iter().filter(|name| !word.is_empty() && name.to_ascii_lowercase().starts_with(&lower)).cloned().collect();
+    let found = names
+        .iter()
+        .filter(|name| !word.is_empty() && name.to_ascii_lowercase().starts_with(&lower))
+        .cloned()
+        .collect();
     (at.saturating_sub(word.len()), found)
 }
 
@@ -105,7 +111,8 @@ impl Completer for Assistant {
 
 /// All names that can be completed.
 fn names() -> Vec<String> {
-    let mut names: Vec<String> = [".tables", ".schema", ".explain", ".mode", ".help", ".quit"].map(str::to_owned).to_vec();
+    let mut names: Vec<String> =
+        [".tables", ".schema", ".explain", ".mode", ".help", ".quit"].map(str::to_owned).to_vec();
     let keywords = "SELECT FROM WHERE GROUP BY ORDER LIMIT JOIN LEFT ON AS WITH HAVING DISTINCT COUNT SUM MIN MAX AVG CASE WHEN THEN ELSE END UNION ALL";
     names.extend(keywords.split(' ').map(str::to_owned));
     for spec in catalog::specs() {
@@ -126,7 +133,11 @@ fn names() -> Vec<String> {
 /// Where earlier questions are kept.
 fn history_file() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE")).map(|h| PathBuf::from(h).join(".local/state"));
+    let home = || {
+        std::env::var_os("HOME")
+            .or_else(|| std::env::var_os("USERPROFILE"))
+            .map(|h| PathBuf::from(h).join(".local/state"))
+    };
     let folder = state.or_else(home)?.join("etwhy");
     std::fs::create_dir_all(&folder).ok()?;
     Some(folder.join("sql_history"))

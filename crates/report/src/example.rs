@@ -4,10 +4,10 @@
 
 use crate::charts::{Bin, DurationHistogram, GrowthCurve, GrowthPoint};
 use crate::{BillRow, Charts, LedgerLine, Missing, Parts, Quality, Report};
+use etwhy_query::Cell;
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, ProcessCost, StackCost};
 use etwhy_query::disk::{Disk, DiskCost};
-use etwhy_query::findings::evaluate::Cell;
 use etwhy_query::findings::rule::{Source, Threshold};
 use etwhy_query::findings::{Answer, Hit, Outcome, Reason, Severity};
 use etwhy_query::flame::{Flame, FlameName};
@@ -350,8 +350,9 @@ fn flame(names: &[String]) -> Flame {
     let mut flame = Flame { omitted: 12, ..Flame::default() };
     let mut add = |name: &str, kind: &str, category: Option<&str>, parent: u32, total: i64, own: i64| {
         let number = flame.names.len() as u32;
+        let security = category == Some("security");
         let category = category.map(str::to_owned);
-        flame.names.push(FlameName { name: name.into(), kind: kind.into(), category });
+        flame.names.push(FlameName { name: name.into(), kind: kind.into(), category, security });
         flame.name.push(number);
         flame.parent.push(parent);
         flame.total_ns.push(total * MS);

@@ -57,9 +57,9 @@ pub(crate) fn percent(part: i64, whole: i64) -> f64 {
 }
 
 impl Quality {
-    /// Collects it from tables; `events` is how many were read.
-    pub fn read(db: &Database, events: u64, cpu: &Cpu) -> Quality {
-        let mut quality = Quality { events, ledger: ledger(db), ..Quality::default() };
+    /// Collects it from tables.
+    pub fn read(db: &Database, cpu: &Cpu) -> Quality {
+        let mut quality = Quality { ledger: ledger(db), ..Quality::default() };
         if let Some(trace) = db.get("trace") {
             for row in 0..trace.rows() as u32 {
                 let number = |column: &str| trace.i64(row, column).unwrap_or(0);
@@ -80,6 +80,9 @@ impl Quality {
         quality.cpus = quality.cpus.max(cpu.cpus);
         if let Some(types) = db.get("event_type") {
             quality.event_types = types.rows();
+            let counts =
+                (0..types.rows() as u32).filter_map(|row| u64::try_from(types.i64(row, "count")?).ok());
+            quality.events = counts.fold(0, u64::saturating_add);
             let none = |row: &u32| types.text(*row, "decoded_by") == Some("none");
             quality.undecoded_types = (0..types.rows() as u32).filter(none).count();
         }

@@ -55,12 +55,15 @@ function query(sql: string): Child {
   );
 }
 
+/** Columns that stand above the figures already. */
+const SHOWN = ["culprit", "culprit_kind", "cost_ns", "share", "confidence", "severity"];
+
 function hitBody(hit: Hit): Child {
   const facts: [string, Child][] = [[hit.culprit_kind || "culprit", h("span", { class: "name" }, hit.culprit)]];
   if (hit.cost_ns !== null) facts.push(["cost", duration(hit.cost_ns)]);
-  if (hit.share !== null) facts.push(["of the machine", percent(hit.share)]);
+  if (hit.share !== null) facts.push(["share", percent(hit.share)]);
   if (hit.confidence !== null) facts.push(["confidence", hit.confidence]);
-  const figures = Object.entries(hit.values);
+  const figures = Object.entries(hit.values).filter(([name]) => !SHOWN.includes(name));
   return h(
     "div",
     { class: "hit-body" },

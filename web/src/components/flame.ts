@@ -30,8 +30,6 @@ const DRAWN_AS: Record<string, string> = {
   managed: "managed",
   interrupt: "interrupt",
 };
-/** Categories that people look for. */
-const WATCHED = /secur|virus|edr|filter/i;
 
 /** Nodes with their children, largest first; the first is the root. Parents stand before children in the data. */
 function tree(data: Flame): Node[] {
@@ -42,7 +40,7 @@ function tree(data: Flame): Node[] {
     const node: Node = {
       at,
       name: named?.name ?? "",
-      colour: named?.category && WATCHED.test(named.category) ? "watched" : (DRAWN_AS[named?.kind ?? ""] ?? "unknown"),
+      colour: named?.security ? "watched" : (DRAWN_AS[named?.kind ?? ""] ?? "unknown"),
       category: named?.category ?? null,
       total: data.total_ns[at] ?? 0,
       own: data.self_ns[at] ?? 0,
@@ -233,7 +231,7 @@ export function flame(data: Flame): HTMLElement {
     ["user", "program"],
     ["managed", ".NET"],
     ["kernel", "kernel"],
-    ["watched", "security or filter"],
+    ["watched", "security product"],
     ["interrupt", "DPC and ISR"],
     ["unknown", "unknown"],
   ].filter(([colour]) => nodes.some((node) => node.colour === colour));

@@ -47,7 +47,7 @@ export function growth(data: GrowthCurve): HTMLElement {
         y.ticks(4).map((tick) =>
           s("g", { class: "tick" },
             s("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) }),
-            s("text", { x: MARGIN.left - 6, y: y(tick), dy: "0.32em", "text-anchor": "end" }, duration(tick)),
+            s("text", { x: MARGIN.left - 6, y: y(tick), dy: "0.32em", "text-anchor": "end" }, tick === 0 ? "0" : duration(tick)),
           ),
         ),
         x.ticks(Math.max(2, Math.floor(width / 130))).map((tick) =>

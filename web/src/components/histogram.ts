@@ -67,7 +67,7 @@ export function histogram(all: DurationHistogram[]): HTMLElement {
         ticks.map((tick) =>
           s("g", { class: "tick" },
             s("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) }),
-            s("text", { x: MARGIN.left - 6, y: y(tick), dy: "0.32em", "text-anchor": "end" }, measure === "count" ? count(tick) : duration(tick)),
+            s("text", { x: MARGIN.left - 6, y: y(tick), dy: "0.32em", "text-anchor": "end" }, measure === "count" ? count(tick) : tick === 0 ? "0" : duration(tick)),
           ),
         ),
         s("line", { class: "axis", x1: MARGIN.left, x2: width - MARGIN.right, y1: floor, y2: floor }),

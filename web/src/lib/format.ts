@@ -25,6 +25,7 @@ export function duration(ns: number): string {
 /** A limit or the border of a class: without digits that say nothing. */
 export function border(ns: number): string {
   const trim = (value: number, unit: string) => `${Number(value.toPrecision(4))}${NBSP}${unit}`;
+  if (ns === 0) return "0";
   if (ns >= 1e9) return trim(ns / 1e9, "s");
   if (ns >= 1e6) return trim(ns / 1e6, "ms");
   return ns >= 1e3 ? trim(ns / 1e3, "µs") : trim(ns, "ns");

@@ -70,7 +70,8 @@ pub(crate) fn tables_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<St
 
 fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.command.is_none() {
-        let is_query = |path: &mut PathBuf| !path.exists() && path.to_string_lossy().contains(char::is_whitespace);
+        let is_query =
+            |path: &mut PathBuf| !path.exists() && path.to_string_lossy().contains(char::is_whitespace);
         args.command = args.trace.traces.pop_if(is_query).map(|query| query.to_string_lossy().into_owned());
     }
     if args.trace.traces.is_empty() && !args.trace.demo {
@@ -78,10 +79,13 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     }
     let format = match (&args.format, &args.output) {
         (Some(name), _) => Format::by_name(name)?,
-        (None, Some(path)) => Format::by_path(path).context("the file's ending names no format; use --format")?,
+        (None, Some(path)) => {
+            Format::by_path(path).context("the file's ending names no format; use --format")?
+        }
         (None, None) => Format::by_name("table")?,
     };
-    let mut session = Session { args: &args, format, exit: Exit::Done, loaded: BTreeSet::new(), engine: None };
+    let mut session =
+        Session { args: &args, format, exit: Exit::Done, loaded: BTreeSet::new(), engine: None };
     match &args.command {
         Some(query) => session.answer(query)?,
         None => shell::run(|line| session.line(line))?,
@@ -136,7 +140,8 @@ impl Session<'_> {
         }
         let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
         let options = etwhy_export::Options {
-            width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+            width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some()))
+                .then(width),
             color: args.output.is_none() && color(),
             sanitize: to_terminal,
             hex: args.hex,
@@ -207,7 +212,13 @@ fn print_schema(name: &str) -> anyhow::Result<()> {
     if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(name)) {
         println!("{}", spec.manual());
         for column in spec.columns.iter() {
-            println!("  {:<22} {:<9} {:<9} {}", column.name, column.ty.name(), column.unit.name(), column.doc);
+            println!(
+                "  {:<22} {:<9} {:<9} {}",
+                column.name,
+                column.ty.name(),
+                column.unit.name(),
+                column.doc
+            );
         }
     } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(name)) {
         println!("{}\n{}\n", view.title, view.manual);

@@ -38,7 +38,7 @@ struct Args {
     #[arg(long)]
     json: bool,
     /// Write Markdown to a file, or print it
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     md: Option<PathBuf>,
     /// Write one HTML file with charts, which needs no network
     #[arg(long, value_name = "FILE")]
@@ -78,6 +78,10 @@ const TABLES: [&str; 17] = [
 ];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
+    let printed = args.md.as_deref() == Some(Path::new("-"));
+    if args.json && printed {
+        anyhow::bail!("--json and --md both print; name a file: --md FILE");
+    }
     let rules = args.rules.load()?;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
@@ -104,7 +108,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     report.add_charts(&analysed.db);
     match args.md.as_deref() {
-        Some(path) if path == Path::new("-") => markdown::write(&report, &mut out)?,
+        Some(_) if printed => markdown::write(&report, &mut out)?,
         Some(path) => write_file(path, &report, markdown::write)?,
         None => {}
     }

@@ -1,7 +1,6 @@
 //! The verdict: collected from tables, printed for people.
 
 use super::missing::missing;
-use super::quality::events;
 use super::terminal::width;
 use etwhy_export::text::{bar, boxed, pad_end, pad_start, truncate_middle, wrap};
 use etwhy_export::{bytes, duration_ns, sanitize, thousands};
@@ -41,7 +40,7 @@ impl Verdict {
     /// Collects the verdict from the tables of a pass.
     pub fn of(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let cpu = cpu::cpu(db, scope, top);
-        let quality = Quality::read(db, events(db).0, &cpu);
+        let quality = Quality::read(db, &cpu);
         let sentence = sentence(&cpu, &quality);
         Verdict {
             sentence,

@@ -13,6 +13,7 @@
 
 use super::cpu::{DPC_ISR, StackFrames};
 use super::{add, for_each_batch, process_names};
+use etwhy_knowledge::is_security;
 use etwhy_table::Database;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -46,11 +47,13 @@ pub struct FlameName {
     pub kind: String,
     /// Category of the module in the knowledge base.
     pub category: Option<String>,
+    /// The category is one of security products.
+    pub security: bool,
 }
 
 impl FlameName {
     fn new(name: String, kind: &str) -> FlameName {
-        FlameName { name, kind: kind.to_owned(), category: None }
+        FlameName { name, kind: kind.to_owned(), category: None, security: false }
     }
 }
 
@@ -84,6 +87,7 @@ fn frames(db: &Database, names: &mut Names) -> Vec<(u32, bool)> {
                 name,
                 kind: kind.text(row).unwrap_or("unknown").to_owned(),
                 category: category.text(row).map(str::to_owned),
+                security: category.text(row).is_some_and(is_security),
             });
             out.push((number, named));
         }

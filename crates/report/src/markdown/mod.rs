@@ -135,7 +135,7 @@ fn write_hit(hit: &Hit, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "**{}**\n", prose(&hit.headline))?;
     let mut facts = vec![format!("{} {}", prose(&hit.culprit_kind), code(&hit.culprit))];
     facts.extend(hit.cost_ns.map(|ns| format!("cost {}", duration_ns(ns))));
-    facts.extend(hit.share.map(|share| format!("{:.1} % of the machine", share * 100.0)));
+    facts.extend(hit.share.map(|share| format!("share {:.1} %", share * 100.0)));
     facts.extend(hit.confidence.as_ref().map(|c| format!("confidence {}", prose(c))));
     writeln!(out, "{}\n", facts.join(" · "))?;
     if !hit.explanation.is_empty() {
