@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("knowledge", &[]),
     ("etl", &["map"]),
     ("table", &["map"]),
-    ("vtab", &["table"]),
+    ("vtab", &[]),
     ("decode", &["etl"]),
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),

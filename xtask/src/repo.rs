@@ -65,6 +65,19 @@ impl Repo {
         Ok(names)
     }
 
+    /// Names without ending of the files in a folder that end so, sorted.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn stems(&self, folder: &str, ending: &str) -> Result<Vec<String>> {
+        let entries = self.entries(folder)?;
+        let stem =
+            |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(ending)?.to_owned());
+        let mut names: Vec<String> = entries.iter().filter_map(stem).collect();
+        names.sort();
+        Ok(names)
+    }
+
     /// All files below a folder, as paths with `/` inside the repository, sorted. Folders that hold no
     /// sources (`target`, version control, virtual environments) are left out.
     ///

@@ -6,6 +6,7 @@
 //! cargo run --release -p etwhy-bench -- a.etl b.etl      your own traces
 //! cargo run --release -p etwhy-bench -- --tables --size 1GB   why and every dump of a trace with all classes
 //! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
+//! cargo run --release -p etwhy-bench -- --sql 10000000   SQL and views over tables of so many rows
 //! ```
 //!
 //! `ETWHY_PYTHON` names a Python with the package `dissect.etl` for the comparison with that reader.
@@ -13,6 +14,7 @@
 
 mod child;
 mod python;
+mod sql;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -26,9 +28,14 @@ fn main() -> anyhow::Result<()> {
         match argument.as_str() {
             "--size" => size = parse_size(&arguments.next().unwrap_or_default())?,
             "--tables" => tables = true,
+            "--sql" => {
+                let rows = arguments.next().map_or(Ok(10_000_000), |n| n.parse())?;
+                machine();
+                return sql::run(rows);
+            }
             "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
-                println!("etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [TRACE...]");
+                println!("etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [TRACE...]");
                 return Ok(());
             }
             file => files.push(PathBuf::from(file)),

@@ -5,10 +5,13 @@ mod catalog;
 mod command;
 mod commands;
 mod exit;
+mod knowledge;
 mod moment;
 mod open;
 mod progress;
 mod report;
+mod shell;
+mod rules;
 
 use exit::Exit;
 use std::io::Write;

@@ -34,6 +34,10 @@ pub struct TraceArgs {
     /// Folders or files of WPP message formats (.tmf)
     #[arg(long, value_name = "DIR")]
     pub tmf: Vec<PathBuf>,
+    /// Files (CSV) with facts of your own about drivers, libraries and programs; they win over those that ship and over
+    /// those in `etwhy/knowledge.csv` of your configuration folder (~/.config, %APPDATA%)
+    #[arg(long, value_name = "FILE")]
+    pub knowledge: Vec<PathBuf>,
     /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
     /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
     /// themselves
@@ -118,6 +122,7 @@ impl TraceArgs {
     /// # Errors
     /// If no trace can be opened.
     pub fn open(&self) -> anyhow::Result<Opened> {
+        crate::knowledge::load(&self.knowledge)?;
         let mut ledger = Ledger::new();
         let mut paths = self.traces.clone();
         let demo = if self.demo { Some(write_demo()?) } else { None };

@@ -27,8 +27,49 @@ pub struct Classification {
     pub product: &'static str,
     /// What this rests on.
     pub basis: Basis,
+    /// What the category rests on, in a word: that of the table of drivers, `process-name`, `company` or `user`.
+    pub category_basis: &'static str,
     /// How sure it is.
     pub confidence: Confidence,
+    /// Keys of the sources separated by `;`, explained in `data/README.md`.
+    pub sources: &'static str,
+}
+
+impl Classification {
+    /// The category as one may say it: a guess says that it is one.
+    pub fn said(&self) -> String {
+        match self.confidence {
+            Confidence::Low => format!("probably {}", self.category),
+            _ => self.category.to_owned(),
+        }
+    }
+}
+
+/// Categories of products that watch, scan or restrict others for security's sake. Those that only say in which
+/// load-order group a filter registered (`activity-monitor`, `content-screener`) are not among them: backup,
+/// auditing and quotas register there too.
+const SECURITY: &[&str] = &[
+    "antivirus",
+    "application-control",
+    "dlp",
+    "edr",
+    "firewall",
+    "integrity",
+    "intrusion-prevention",
+    "management/edr",
+    "privilege-management",
+    "security",
+    "security-enhancer",
+    "security-monitor",
+    "security-ui",
+    "vulnerability-scanner",
+    "ztna",
+    "ztna/dlp",
+];
+
+/// True if a category, in any case, is that of security products.
+pub fn is_security(category: &str) -> bool {
+    SECURITY.iter().any(|security| security.eq_ignore_ascii_case(category))
 }
 
 /// A company whose programs are nearly all of one category.
@@ -68,7 +109,9 @@ fn of_driver(fact: &'static DriverFact) -> Classification {
         vendor: fact.vendor,
         product: fact.product,
         basis: Basis::Driver,
+        category_basis: fact.category_basis,
         confidence: fact.confidence,
+        sources: fact.sources,
     }
 }
 
@@ -78,7 +121,9 @@ fn of_process(fact: &'static ProcessFact) -> Classification {
         vendor: fact.vendor,
         product: fact.product,
         basis: Basis::Process,
+        category_basis: if fact.sources.starts_with(crate::extend::USER) { "user" } else { "process-name" },
         confidence: if fact.ambiguous { Confidence::Low } else { fact.confidence },
+        sources: fact.sources,
     }
 }
 
@@ -90,7 +135,9 @@ fn of_company(company: &str) -> Option<Classification> {
         vendor: found.vendor,
         product: "",
         basis: Basis::Company,
+        category_basis: "company",
         confidence: Confidence::Low,
+        sources: "CURATED",
     })
 }
 
@@ -135,6 +182,27 @@ mod tests {
         assert_eq!(category_of("x.exe", "CrowdStrikers United"), None);
         assert_eq!(category_of("x.exe", ""), None);
         assert_eq!(category_of("x.exe", "Microsoft Corporation"), None);
+    }
+
+    #[test]
+    fn what_is_sure_is_said_so() {
+        assert_eq!(category_of("tedrdrv.sys", "").unwrap().said(), "EDR");
+        assert_eq!(category_of("csnew.exe", "CrowdStrike, Inc.").unwrap().said(), "probably EDR");
+        assert!(category_of("tedrdrv.sys", "").unwrap().sources.ends_with("MSDOCS"));
+    }
+
+    #[test]
+    fn security_products() {
+        for name in ["tedrdrv.sys", "WdFilter.sys", "MsMpEng.exe", "csagent.sys"] {
+            assert!(is_security(category_of(name, "").unwrap().category), "{name}");
+        }
+        for name in ["ndis.sys", "1password.exe", "procmon24.sys"] {
+            assert!(!is_security(category_of(name, "").unwrap().category), "{name}");
+        }
+        let categories = crate::drivers().iter().map(|d| d.category);
+        let categories = categories.chain(crate::processes().iter().map(|p| p.category));
+        let secure = categories.clone().filter(|c| is_security(c)).count();
+        assert!(secure > 500 && secure < categories.count() / 2);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::Confidence;
+use crate::extend::user_driver;
 use crate::table::{file_name, find, rows};
 
 /// What kind of module a driver fact is about.
@@ -28,12 +29,14 @@ pub struct DriverFact {
     /// What it is for, e.g. `antivirus`, `EDR`, `backup`.
     pub category: &'static str,
     /// What the category rests on: `load-order-group` (what the vendor asked Microsoft for, not
-    /// necessarily what the product is), `vendor`, `curated`, `LOLDrivers`, `ETWAnalyzer`.
+    /// necessarily what the product is), `vendor`, `curated`, `LOLDrivers`, `ETWAnalyzer`, `user`.
     pub category_basis: &'static str,
     /// What kind of module it is.
     pub kind: DriverKind,
     /// Altitudes separated by `;`, as registered; several mean several instances or registrations.
-    altitudes: &'static str,
+    pub(crate) altitudes: &'static str,
+    /// Load-order groups separated by `;`, as registered (`FSFilter Anti-Virus`): where the vendor asked to stand.
+    pub load_order_groups: &'static str,
     /// How sure this is.
     pub confidence: Confidence,
     /// Keys of the sources separated by `;`, explained in `data/README.md`.
@@ -55,23 +58,37 @@ impl DriverFact {
 
 static DRIVERS: LazyLock<Vec<DriverFact>> = LazyLock::new(|| {
     rows(include_str!("../data/drivers.tsv"))
-        .map(|[file, vendor, product, category, category_basis, kind, altitudes, confidence, sources]| {
-            DriverFact {
+        .map(
+            |[
                 file,
                 vendor,
                 product,
                 category,
                 category_basis,
-                kind: match kind {
-                    "minifilter" => DriverKind::Minifilter,
-                    "user-mode-dll" => DriverKind::UserModeDll,
-                    _ => DriverKind::Driver,
-                },
+                kind,
                 altitudes,
-                confidence: Confidence::parse(confidence),
+                groups,
+                confidence,
                 sources,
-            }
-        })
+            ]| {
+                DriverFact {
+                    file,
+                    vendor,
+                    product,
+                    category,
+                    category_basis,
+                    kind: match kind {
+                        "minifilter" => DriverKind::Minifilter,
+                        "user-mode-dll" => DriverKind::UserModeDll,
+                        _ => DriverKind::Driver,
+                    },
+                    altitudes,
+                    load_order_groups: groups,
+                    confidence: Confidence::parse(confidence),
+                    sources,
+                }
+            },
+        )
         .collect()
 });
 
@@ -80,9 +97,15 @@ pub fn drivers() -> &'static [DriverFact] {
     &DRIVERS
 }
 
-/// The driver of this file name, in any case, with or without a path.
+/// The driver of this file name, in any case, with or without a path. What the user says comes first.
 pub fn driver(name: &str) -> Option<&'static DriverFact> {
-    find(drivers(), |d| d.file, file_name(name))
+    let name = file_name(name);
+    user_driver(name).or_else(|| built_in(name))
+}
+
+/// As [`driver`], of the table that ships.
+pub(crate) fn built_in(name: &str) -> Option<&'static DriverFact> {
+    find(drivers(), |d| d.file, name)
 }
 
 #[cfg(test)]
@@ -98,6 +121,8 @@ mod tests {
         assert!(drivers().iter().all(|d| !d.category.is_empty() && !d.sources.is_empty()));
         assert_eq!(drivers().iter().filter(|d| d.confidence == Confidence::High).count(), 2006);
         assert_eq!(drivers().iter().filter(|d| d.altitudes().next().is_some()).count(), 1988);
+        // Microsoft's list gives an altitude to each group and a group to each altitude.
+        assert!(drivers().iter().all(|d| d.altitudes.is_empty() || !d.load_order_groups.is_empty()));
     }
 
     #[test]
@@ -106,6 +131,7 @@ mod tests {
         assert_eq!((cortex.vendor, cortex.category), ("Palo Alto Networks", "EDR"));
         assert_eq!(cortex.confidence, Confidence::High);
         assert_eq!(cortex.altitudes().collect::<Vec<_>>(), ["380430"]);
+        assert_eq!(cortex.load_order_groups, "FSFilter Activity Monitor");
         let defender = driver(r"\SystemRoot\system32\drivers\wd\WdFilter.sys").unwrap();
         assert_eq!((defender.vendor, defender.category), ("Microsoft", "antivirus"));
         assert_eq!(driver("nosuchdriver.sys"), None);

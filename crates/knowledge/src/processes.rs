@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::Confidence;
+use crate::extend::user_process;
 use crate::table::{file_name, find, rows};
 
 /// One program.
@@ -43,9 +44,15 @@ pub fn processes() -> &'static [ProcessFact] {
     &PROCESSES
 }
 
-/// The program of this image name, in any case, with or without a path.
+/// The program of this image name, in any case, with or without a path. What the user says comes first.
 pub fn process(name: &str) -> Option<&'static ProcessFact> {
-    find(processes(), |p| p.process, file_name(name))
+    let name = file_name(name);
+    user_process(name).or_else(|| built_in(name))
+}
+
+/// As [`process`], of the table that ships.
+pub(crate) fn built_in(name: &str) -> Option<&'static ProcessFact> {
+    find(processes(), |p| p.process, name)
 }
 
 #[cfg(test)]

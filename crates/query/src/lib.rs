@@ -5,8 +5,14 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
+mod cell;
+mod bill;
 pub mod derive;
 pub mod derived;
+pub mod findings;
+mod fold;
 pub mod operators;
+pub mod sql;
 
+pub use cell::Cell;
 pub use operators::{clr, cpu, critical_path, disk, strace};

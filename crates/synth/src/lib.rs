@@ -27,6 +27,7 @@ mod symbols;
 mod tally;
 mod truth;
 mod value;
+mod without;
 mod world;
 
 pub use degrade::{Dropped, drop_buffers};

@@ -1,6 +1,7 @@
 //! Records on their way to the file: held back until their time comes, counted by type.
 
 use crate::rng::Rng;
+use crate::without::Without;
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter, Written};
 use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
 use std::cmp::Reverse;
@@ -68,6 +69,10 @@ pub(crate) struct Output {
     bytes: u64,
     /// Kernel records of this moment and later are not written.
     pub(crate) silent_from: i64,
+    /// No record has a time from the first moment until the second.
+    pub(crate) stall: Option<(i64, i64)>,
+    /// Kinds of events that are not written.
+    pub(crate) without: Without,
 }
 
 impl Output {
@@ -89,6 +94,8 @@ impl Output {
             counts,
             bytes: 0,
             silent_from: i64::MAX,
+            stall: None,
+            without: Without::default(),
         })
     }
 
@@ -106,11 +113,12 @@ impl Output {
         build: impl FnOnce(&mut RecordBuf, i64),
     ) -> io::Result<()> {
         let ns = ns.max(self.now);
+        let ns = self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to);
         let ticks = self.setup.ticks_at(ns);
         build(&mut self.record, ticks);
         let kind = self.record.kind();
         let bytes = self.record.finish()?;
-        if ns >= self.silent_from && kind.is_system() {
+        if ns >= self.silent_from && kind.is_system() || self.without.drops(kind, bytes, ticks) {
             return Ok(());
         }
         self.counts.count(kind, bytes);

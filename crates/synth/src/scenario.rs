@@ -3,11 +3,12 @@
 use crate::engine::{Engine, Sampler, Source, activity, interrupts};
 use crate::error::{Place, Result, ScenarioError};
 use crate::events::{self, Lifecycle, Site, rundown_end, rundown_start};
-use crate::model::{Common, Frames, Text, parse};
+use crate::model::{Common, Frames, Text, choose, has_cause, parse};
 use crate::output::{Output, Sink};
 use crate::rng::mix;
 use crate::symbols::write_symbols;
-use crate::tally::Scaled;
+use crate::tally::{Scaled, Stated, check_findings};
+use crate::without::Without;
 use crate::world::{Factors, World};
 use etwhy_etl::write::{TraceSetup, Written};
 use std::collections::BTreeMap;
@@ -24,7 +25,12 @@ const TRIAL_BYTES: f64 = 40e6;
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// As it is to be written: with the planted cause, or without it.
     text: Text,
+    /// With the tables of both.
+    all: Text,
+    cause: bool,
+    without: Without,
     place: Place,
     factors: Factors,
 }
@@ -57,11 +63,55 @@ impl Scenario {
     /// [`ScenarioError::Text`] with line, column and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Scenario> {
         let place = Place { name: name.into(), text: text.into() };
-        let scenario =
-            Scenario { text: parse(&place)?, place, factors: Factors { stretch: 1.0, scale: 1.0 } };
+        let all = parse(&place)?;
+        let scenario = Scenario {
+            text: choose(&all, &place, true)?,
+            all,
+            cause: true,
+            without: Without::default(),
+            place,
+            factors: Factors { stretch: 1.0, scale: 1.0 },
+        };
+        check_findings(&scenario.text.truth, &scenario.place)?;
         // Building everything finds the mistakes that no grammar finds.
         scenario.build()?;
         Ok(scenario)
+    }
+
+    /// True if something in it is marked as the planted cause.
+    pub fn has_cause(&self) -> bool {
+        has_cause(&self.all)
+    }
+
+    /// Leaves out what is marked as the planted cause, and with it the stated truth: what an analysis finds in the
+    /// scenario it must not find then. What the session recorded stays the same.
+    ///
+    /// # Errors
+    /// When nothing is marked, or the rest is no scenario.
+    pub fn without_cause(&mut self) -> Result<()> {
+        if !self.has_cause() {
+            let message = "nothing says `cause = true`: there is no cause to leave out";
+            return Err(self.place.error(None, message));
+        }
+        self.text = choose(&self.all, &self.place, false)?;
+        self.cause = false;
+        self.text.truth.clear();
+        self.build().map(|_| ())
+    }
+
+    /// Leaves out kinds of events, as if they had not been recorded: names of events, groups, kernel keywords and
+    /// providers. What the truth file says is what happened, not what was recorded of it.
+    ///
+    /// # Errors
+    /// When a name means nothing.
+    pub fn without_events(&mut self, names: &[String]) -> Result<()> {
+        let own = self.all.tracelogging.iter().map(|t| {
+            let t = t.get_ref();
+            (crate::events::provider_guid(&t.guid, &t.provider), t.provider.clone())
+        });
+        let own = own.filter_map(|(guid, name)| Some((guid.ok()?, name))).collect();
+        self.without = Without::new(names, own).map_err(|e| self.place.error(None, e))?;
+        Ok(())
     }
 
     /// Length of the trace in seconds.
@@ -201,7 +251,7 @@ impl Scenario {
         }
         w.settle()?;
         let idle_ip = w.stacks.list.get(idle).and_then(|s| s.kernel.first()).copied().unwrap_or(0);
-        let switches = w.facts.context_switches.unwrap_or(!t.thread_activity.is_empty());
+        let switches = w.facts.context_switches.unwrap_or(!self.all.thread_activity.is_empty());
         if w.facts.samples || switches {
             sources.push(Box::new(Sampler::new(loads, &w, idle_ip)));
         }
@@ -211,7 +261,7 @@ impl Scenario {
 
     /// The group masks of the session: the kernel flags that go with what is in the scenario.
     fn masks(&self, w: &World, switches: bool) -> [u32; 8] {
-        let t = &self.text;
+        let t = &self.all;
         let mut masks = [0u32; 8];
         let mut low = 0x1 | 0x2 | 0x4;
         for (present, flag) in [
@@ -236,6 +286,12 @@ impl Scenario {
         masks[0] = low;
         masks[1] = if t.pool.is_empty() { 0 } else { 0x40 };
         masks[4] = if t.handle.is_empty() { 0 } else { 0x40 };
+        for (mask, bits) in &w.facts.keywords {
+            if let Some(m) = masks.get_mut(*mask) {
+                *m |= bits;
+            }
+        }
+        self.without.clear(&mut masks);
         masks
     }
 
@@ -250,6 +306,8 @@ impl Scenario {
         let masks = self.masks(&world, switches);
         let mut engine = Engine::new(&world, Output::new(sink, setup)?, switches);
         engine.out.silent_from = world.facts.silent_from;
+        engine.out.stall = world.facts.stall;
+        engine.out.without = self.without.clone();
         engine.truth.uses_handles = !self.text.handle.is_empty();
         rundown_start(&mut engine, &masks)?;
         engine.run(&mut sources, end, progress)?;
@@ -274,8 +332,11 @@ impl Scenario {
         let samples = f64::from(world.facts.cpus) + 20.0;
         let scaled =
             Scaled { samples, counts: world.facts.counts, time: world.facts.stretch, sample_ms, note };
-        let stated = truth.tally.check(&self.text.truth, &scaled, &self.place).map_err(io::Error::other)?;
-        let json = truth.json(&world, &counts, &self.place.name, &stated);
+        let stated = match self.cause {
+            true => truth.tally.check(&self.text.truth, &scaled, &self.place).map_err(io::Error::other)?,
+            false => Stated::new(),
+        };
+        let json = truth.json(&world, &counts, &self.place.name, (&stated, &self.text.truth));
         Ok((written, json, Finished { counts, world }))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Place, Result};
 use crate::json::Json;
-use crate::model::TruthText;
+use crate::model::{Figure, TruthText};
 use std::collections::BTreeMap;
 
 /// Figures of one name: whole numbers; those that end in `_ns` are times.
@@ -68,11 +68,18 @@ impl Tally {
     /// Counts must be exact when nothing is scaled. A scaled scenario rounds: up to three events of a figure.
     pub(crate) fn check(&self, stated: &TruthText, factors: &Scaled, place: &Place) -> Result<Stated> {
         let mut all = Stated::new();
-        for (table, names) in stated {
+        let number = |figure: &Figure| match figure {
+            Figure::Number(n) => Some(*n),
+            Figure::Text(_) => None,
+        };
+        for (table, names) in stated.iter().filter(|(table, _)| *table != FINDING) {
             for (name, figures) in names {
-                let count = figures.get("count").map(|c| *c.get_ref());
+                let count = figures.get("count").and_then(|c| number(c.get_ref()));
                 for (figure, value) in figures {
-                    let (span, value) = (value.span(), *value.get_ref());
+                    let span = value.span();
+                    let Some(value) = number(value.get_ref()) else {
+                        return Err(place.error(Some(span), "write a number"));
+                    };
                     let mut keep = |value: f64| {
                         all.entry(table.clone())
                             .or_default()
@@ -130,6 +137,36 @@ impl Tally {
             },
         }
     }
+}
+
+/// Section of `[truth]` that says what a verdict must find: neither scaled nor checked.
+const FINDING: &str = "finding";
+
+/// The findings that the scenario plants, as its author states them.
+pub(crate) fn findings_json(json: &mut Json, stated: &TruthText) {
+    json.object(FINDING, |j| {
+        for (id, figures) in stated.get(FINDING).into_iter().flatten() {
+            j.object(id, |j| {
+                for (name, figure) in figures {
+                    match figure.get_ref() {
+                        Figure::Number(n) => j.number(name, *n),
+                        Figure::Text(text) => j.text(name, text),
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Every finding names its culprit.
+pub(crate) fn check_findings(stated: &TruthText, place: &Place) -> Result<()> {
+    for (id, figures) in stated.get(FINDING).into_iter().flatten() {
+        if !matches!(figures.get("culprit").map(|c| c.get_ref()), Some(Figure::Text(_))) {
+            let span = figures.values().next().map(|f| f.span());
+            return Err(place.error(span, format!("truth.finding.{id:?}: it needs culprit = \"text\"")));
+        }
+    }
+    Ok(())
 }
 
 /// Stated figures, as they are in the trace that was written.

@@ -1,7 +1,8 @@
 //! What an analysis of the trace has to find.
 
 use crate::json::Json;
-use crate::tally::{Stated, Tally, stated_json};
+use crate::model::TruthText;
+use crate::tally::{Stated, Tally, findings_json, stated_json};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -117,11 +118,16 @@ impl Truth {
         w: &World,
         counts: &BTreeMap<String, u64>,
         name: &str,
-        stated: &Stated,
+        (stated, text): (&Stated, &TruthText),
     ) -> String {
         let ms = w.facts.interval as f64 / 1e6;
         let mut json = Json::new();
         json.text("scenario", name);
+        findings_json(&mut json, text);
+        json.object("scale", |j| {
+            j.number("counts", w.facts.counts);
+            j.number("time", w.facts.stretch);
+        });
         json.number("duration_ms", w.facts.duration as f64 / 1e6);
         json.whole("cpus", w.facts.cpus.into());
         json.number("sampling_interval_ms", ms);

@@ -88,6 +88,11 @@ impl AdHocBuilder {
         }
     }
 
+    /// Puts a text into the pool that no row holds yet, for columns that are derived later.
+    pub fn intern(&mut self, text: &str) {
+        self.strings.intern(text);
+    }
+
     /// Appends a row. A value that does not fit its column becomes null.
     ///
     /// # Errors

@@ -164,6 +164,11 @@ impl Texts {
         self.0.index.find(hash, |&at| self.get(Sym(at)) == text).map(|&at| Sym(at))
     }
 
+    /// True if both are the same pool, so that numbers mean the same.
+    pub fn is_same(&self, other: &Texts) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Number of distinct texts, the empty one included.
     pub fn len(&self) -> usize {
         self.0.values.len()

@@ -253,8 +253,12 @@ pub fn analyse(
             }
         });
     }
+    let memory = match &options.tables {
+        Some(names) => options.memory.wanting(names.clone()),
+        None => options.memory.clone(),
+    };
     let mut pass = Pass {
-        analyses: chosen.iter().map(|spec| (spec.new)(&options.memory)).collect(),
+        analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
         stacks: chosen.iter().any(|spec| spec.stacks),
         chosen,
         model: Model::default(),

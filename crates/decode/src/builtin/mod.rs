@@ -33,6 +33,16 @@ pub fn manifests() -> &'static Manifests {
 
 /// The name of a well-known provider.
 pub fn provider_name(guid: Guid) -> Option<&'static Arc<str>> {
+    names().get(&guid)
+}
+
+/// The well-known provider of this name, in any case.
+pub fn provider_guid(name: &str) -> Option<Guid> {
+    let listed = names().iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(guid, _)| *guid);
+    listed.or_else(|| manifests().provider_named(name))
+}
+
+fn names() -> &'static HashMap<Guid, Arc<str>> {
     static NAMES: LazyLock<HashMap<Guid, Arc<str>>> = LazyLock::new(|| {
         let lines = PROVIDERS.lines().filter(|l| !l.starts_with('#'));
         lines
@@ -40,12 +50,20 @@ pub fn provider_name(guid: Guid) -> Option<&'static Arc<str>> {
             .filter_map(|(g, name)| Some((g.parse().ok()?, name.into())))
             .collect()
     });
-    NAMES.get(&guid)
+    &NAMES
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn providers_are_found_by_name() {
+        let runtime = provider_guid("microsoft-windows-dotnetruntime").unwrap();
+        assert_eq!(provider_name(runtime).unwrap().as_ref(), "Microsoft-Windows-DotNETRuntime");
+        assert!(provider_guid("Microsoft-Windows-Win32k").is_some());
+        assert_eq!(provider_guid("Nobody"), None);
+    }
 
     #[test]
     fn every_line_parses() {

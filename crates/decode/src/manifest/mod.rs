@@ -127,6 +127,11 @@ impl Manifests {
         self.names.get(&provider)
     }
 
+    /// The provider of this name, in any case.
+    pub fn provider_named(&self, name: &str) -> Option<Guid> {
+        self.names.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(guid, _)| *guid)
+    }
+
     /// Number of events over all providers.
     pub fn len(&self) -> usize {
         self.events.values().map(Vec::len).sum()

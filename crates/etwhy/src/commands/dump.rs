@@ -13,12 +13,12 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
-    ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Memory, Pattern, Predicate, Role, Selection,
-    SortKey, Sym, Table, TableSpec, Unit, Value,
+    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
+    Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
 };
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -122,7 +122,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         out.flush()?;
         return Ok(Exit::Done);
     }
-    let format = chosen_format(&args)?;
+    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
     let mut tables: BTreeSet<String> =
         ["process", "thread", "ledger", "event_type"].iter().map(|t| (*t).to_owned()).collect();
     tables.insert(spec.name.to_string());
@@ -166,13 +166,14 @@ pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
         .collect()
 }
 
-fn chosen_format(args: &Args) -> anyhow::Result<&'static Format> {
-    let format = match (&args.format, &args.output) {
+/// The format that is named, else that of the file's ending, else a table.
+pub(super) fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<&'static Format> {
+    let format = match (name, path) {
         (Some(name), _) => Format::by_name(name)?,
         (None, Some(path)) => Format::by_path(path).unwrap_or(Format::by_name("csv")?),
         (None, None) => Format::by_name("table")?,
     };
-    if format.binary && args.output.is_none() && std::io::stdout().is_terminal() {
+    if format.binary && path.is_none() && std::io::stdout().is_terminal() {
         bail!("{} is no text for a terminal; write it to a file with -o", format.name);
     }
     Ok(format)
@@ -204,17 +205,29 @@ fn write(
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
-    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    write_selection(&selection, format, args.output.as_deref(), args.hex, matching, out)
+}
+
+/// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
+pub(super) fn write_selection(
+    selection: &Selection<'_>,
+    format: &Format,
+    path: Option<&Path>,
+    hex: bool,
+    matching: usize,
+    out: &mut (impl Write + Send),
+) -> anyhow::Result<()> {
+    let to_terminal = path.is_none() && std::io::stdout().is_terminal();
     let options = etwhy_export::Options {
-        width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
-        color: args.output.is_none() && color(),
+        width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+        color: path.is_none() && color(),
         sanitize: to_terminal,
-        hex: args.hex,
+        hex,
         total_rows: Some(matching),
     };
-    match &args.output {
-        Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
-        None => (format.write)(&selection, &options, out)?,
+    match path {
+        Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
+        None => (format.write)(selection, &options, out)?,
     }
     Ok(())
 }
@@ -315,6 +328,9 @@ fn name_for(column: &ColumnSpec) -> Option<String> {
 
 /// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
 fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyhow::Result<Table> {
+    let own_pool = db.get("process").is_some_and(|p| !p.texts().is_same(table.texts()));
+    let repooled = if own_pool { Some(with_texts_of_names(db, table, memory)?) } else { None };
+    let table = repooled.as_ref().unwrap_or(table);
     let spec = table.spec();
     let texts = table.texts();
     let labels: Vec<Option<Sym>> = etwhy_query::operators::process_names(db)
@@ -324,7 +340,10 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
     let (threads, files, stacks) = (db.get("thread"), db.get("file"), db.get("stack"));
     let text_of = |of: Option<&Table>, name: &str| -> Vec<Option<Sym>> {
         let views = of.and_then(|t| t.column(name)).unwrap_or_default();
-        views.iter().flat_map(|view| (0..view.len()).map(|row| view.key(row))).collect()
+        let sym = |view: &ColumnView<'_>, row| {
+            if own_pool { texts.find(view.text(row)?) } else { view.key(row) }
+        };
+        views.iter().flat_map(|view| (0..view.len()).map(|row| sym(view, row))).collect()
     };
     let tids: Vec<Option<i32>> = threads.and_then(|t| t.column("tid")).map_or(Vec::new(), |views| {
         views.iter().flat_map(|view| (0..view.len()).map(|row| view.i32(row))).collect()
@@ -391,6 +410,34 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
         derived.push(Derived { from, replaces: false, spec, make });
     }
     Ok(table.with_derived(&derived, memory)?)
+}
+
+/// A table that was made from others has texts of its own: the same rows, with the texts of the names that its
+/// numbers stand for.
+fn with_texts_of_names(db: &Database, table: &Table, memory: &Memory) -> anyhow::Result<Table> {
+    let processes = etwhy_query::operators::process_names(db);
+    let mut rows = AdHocBuilder::new(table.spec().clone(), memory);
+    let columns = table.spec().columns.len();
+    for row in 0..table.rows() as u32 {
+        let cells: Vec<Value<'_>> = (0..columns).map(|column| table.cell(row, column)).collect();
+        for (cell, column) in cells.iter().zip(table.spec().columns.iter()) {
+            let Some(n) = cell.as_i64().and_then(|n| u32::try_from(n).ok()) else { continue };
+            let text =
+                |table: &str, column: &str| db.get(table).and_then(|t| t.text(n, column)).map(str::to_owned);
+            let name = match column.role {
+                Role::Process => processes.get(n as usize).map(|(name, pid)| format!("{name} ({pid})")),
+                Role::Stack => text("stack", "leaf"),
+                Role::Frame => text("frame", "label"),
+                Role::Id => text("file", "path"),
+                _ => None,
+            };
+            if let Some(name) = name {
+                rows.intern(&name);
+            }
+        }
+        rows.push(&cells)?;
+    }
+    Ok(rows.finish()?)
 }
 
 /// The rows in range and of the wanted processes.

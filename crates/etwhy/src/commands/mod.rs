@@ -2,8 +2,11 @@
 
 mod dump;
 mod info;
+mod modules;
 mod path;
 mod record;
+mod rules;
+mod sql;
 mod strace;
 mod synth;
 mod why;
@@ -14,8 +17,11 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &dump::COMMAND,
     &info::COMMAND,
+    &modules::COMMAND,
     &path::COMMAND,
     &record::COMMAND,
+    &rules::COMMAND,
+    &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,

@@ -16,7 +16,8 @@ pub static COMMAND: Command = Command {
                  docs/scenarios.md explains the format.",
     examples: "Examples:\n  etwhy synth scenario.toml -o trace.etl\n  etwhy synth scenario.toml -o big.etl --size 1GB\n  \
                etwhy synth scenario.toml -o small.etl --scale 0.01 --drop-buffers 10%\n  \
-               etwhy synth --demo -o demo.etl\n  etwhy synth --demo --print",
+               etwhy synth scenario.toml -o trace.etl --without DPC,CSwitch,Stack\n  \
+               etwhy synth scenario.toml -o healthy.etl --no-cause\n  etwhy synth --demo -o demo.etl\n  etwhy synth --demo --print",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -41,6 +42,13 @@ struct Args {
     /// Leave out this share of the buffers, as a machine that is too busy does (10%)
     #[arg(long, value_name = "SHARE", value_parser = share)]
     drop_buffers: Option<f64>,
+    /// Leave out kinds of events, as if they had not been recorded: names of events (CSwitch, FileIo/Create), groups
+    /// (Registry, Stack), kernel keywords (PROFILE) and providers
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    without: Vec<String>,
+    /// Leave out what the scenario marks as the planted cause
+    #[arg(long)]
+    no_cause: bool,
     /// Print the scenario's text instead of writing a trace
     #[arg(long)]
     print: bool,
@@ -72,6 +80,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut scenario = etwhy_synth::Scenario::parse(&text, &name)?;
+    if args.no_cause {
+        scenario.without_cause()?;
+    }
+    scenario.without_events(&args.without)?;
     if let Some(factor) = args.scale {
         scenario.scale(factor)?;
     }

@@ -1,5 +1,6 @@
 //! `etwhy why`: the verdict.
 
+use super::sql::tables_of;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
@@ -7,7 +8,11 @@ use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::cpu::{Scope, Top};
+use etwhy_query::findings::{Rule, builtin, evaluate_all, load_folder};
+use etwhy_query::sql::Engine;
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -32,6 +37,12 @@ struct Args {
     /// Rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
+    /// Say of every pattern why it was not found or cannot be told
+    #[arg(long)]
+    all: bool,
+    /// Folder of findings of your own (`etwhy rules` explains their form)
+    #[arg(long, value_name = "DIR")]
+    rules: Vec<PathBuf>,
     /// Frames per stack (0: all)
     #[arg(long, default_value_t = 16, value_name = "N")]
     frames: usize,
@@ -58,17 +69,35 @@ const TABLES: [&str; 17] = [
     "mark",
 ];
 
+/// The findings that ship and the user's own, which take the place of shipped ones of the same id.
+fn rules(folders: &[PathBuf]) -> anyhow::Result<Vec<Rule>> {
+    let mut rules = builtin();
+    for folder in folders {
+        for rule in load_folder(folder)? {
+            rules.retain(|known| known.id != rule.id);
+            rules.push(rule);
+        }
+    }
+    Ok(rules)
+}
+
 fn run(args: Args) -> anyhow::Result<Exit> {
+    let rules = rules(&args.rules)?;
     let opened = args.trace.open()?;
-    let analysed = opened.analyse(Some(TABLES.iter().map(|t| (*t).to_owned()).collect()))?;
+    let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
+    tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
+    let analysed = opened.analyse(Some(tables))?;
+    let engine = Engine::new(&analysed.output.db)?;
+    let outcomes = evaluate_all(&engine, &rules);
+    drop(engine);
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.output, &Scope::default(), top);
+    let verdict = Verdict::of(&analysed.output, &Scope::default(), top, outcomes);
     let mut out = out();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &verdict).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        why::print(&mut out, &verdict, args.frames)?;
+        why::print(&mut out, &verdict, args.frames, args.all)?;
     }
     out.flush()?;
     Ok(analysed.exit)

@@ -1,7 +1,9 @@
 //! Reports in words.
 
+pub mod findings;
 pub mod missing;
 pub mod quality;
+pub mod rules;
 pub mod services;
 pub mod strace;
 pub mod terminal;

@@ -8,6 +8,7 @@ use etwhy_export::{bytes, duration_ns, sanitize, thousands};
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, Scope, Top};
 use etwhy_query::disk::Disk;
+use etwhy_query::findings::Outcome;
 use etwhy_query::{clr, cpu, disk};
 use etwhy_table::Database;
 use etwhy_trace::Output;
@@ -56,6 +57,8 @@ pub struct Verdict {
     pub sentence: String,
     /// How good the trace is.
     pub quality: Quality,
+    /// The answers to all findings, found ones first.
+    pub findings: Vec<Outcome>,
     /// Where the CPU went.
     pub cpu: Cpu,
     /// .NET by process.
@@ -72,13 +75,14 @@ fn percent(part: i64, whole: i64) -> f64 {
 
 impl Verdict {
     /// Collects the verdict from the tables of a pass.
-    pub fn of(output: &Output, scope: &Scope, top: Top) -> Verdict {
+    pub fn of(output: &Output, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let db = &output.db;
         let cpu = cpu::cpu(db, scope, top);
         let quality = quality(db, output, &cpu);
         let sentence = sentence(&cpu, &quality);
         Verdict {
             sentence,
+            findings,
             cpu,
             clr: clr::clr(db),
             disk: disk::disk(db, top.overall),
@@ -166,13 +170,14 @@ fn process_name(name: &str, pid: i64) -> String {
 }
 
 /// Prints the verdict. `frames`: how many frames of a stack, 0 for all.
-pub fn print(out: &mut impl Write, verdict: &Verdict, frames: usize) -> io::Result<()> {
+pub fn print(out: &mut impl Write, verdict: &Verdict, frames: usize, all: bool) -> io::Result<()> {
     let width = width();
     for line in wrap(&sanitize(&verdict.sentence), width) {
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
     print_quality(out, &verdict.quality, width)?;
+    super::findings::print(out, &verdict.findings, all, width)?;
     if verdict.cpu.samples > 0 {
         print_cpu(out, &verdict.cpu, frames, width)?;
     }

@@ -18,7 +18,7 @@ pub(crate) use lifecycle::Lifecycle;
 pub(crate) use memory::{handle, page_fault, pool, virtual_alloc};
 pub(crate) use rundown::{rundown_end, rundown_start};
 pub(crate) use system::{mark, network, registry, syscall};
-pub(crate) use user::{manifest_event, tracelogging};
+pub(crate) use user::{guid as provider_guid, manifest_event, tracelogging};
 
 use crate::engine::{Arrivals, Durations, Engine, Source, Style};
 use crate::error::{Result, ScenarioError};

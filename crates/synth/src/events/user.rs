@@ -140,7 +140,8 @@ struct User {
     fields: Vec<Data>,
 }
 
-fn guid(text: &Option<String>, name: &str) -> std::result::Result<Guid, String> {
+/// The GUID that is given, else one made from the name.
+pub(crate) fn guid(text: &Option<String>, name: &str) -> std::result::Result<Guid, String> {
     match text {
         Some(text) => text.parse().map_err(|()| format!("{text:?} is no GUID")),
         None => {

@@ -121,6 +121,7 @@ pub(crate) fn moments<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<Time
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Files {
     pub(crate) names: Vec<String>,
+    pub(crate) cause: Option<bool>,
 }
 
 macro_rules! event_tables {
@@ -147,6 +148,7 @@ macro_rules! event_tables {
             stack: Option<Frames>,
             stacks: Vec<Weighted>,
             stack_style: Option<String>,
+            pub(crate) cause: Option<bool>,
             $(pub(crate) $field: $kind,)*
         }
         impl $name {
@@ -226,7 +228,7 @@ event_tables! {
     /// .NET lock contention.
     Contention { duration: Option<Dist> }
     /// Methods that get compiled while the trace runs.
-    Jit { methods: OneOrMany, duration: Option<Dist>, size: Option<Dist> }
+    Jit { methods: OneOrMany, started: bool, duration: Option<Dist>, size: Option<Dist> }
     /// Any kernel event, by its layout.
     Generic {
         r#type: Option<String>, group: Option<u8>, op: Option<u8>, version: Option<u8>, header: Option<String>,

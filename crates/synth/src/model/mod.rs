@@ -55,5 +55,94 @@ pub(crate) struct Text {
 
 /// Reads the text.
 pub(crate) fn parse(place: &Place) -> Result<Text> {
-    toml::from_str(&place.text).map_err(|e| place.error(e.span(), e.message().trim()))
+    let text: Text = toml::from_str(&place.text).map_err(|e| place.error(e.span(), e.message().trim()))?;
+    // A mistake in what the cause changes is one whether it is left out or not.
+    choose(&text, place, true)?;
+    Ok(text)
+}
+
+/// The scenario with its planted cause, or without it: tables that say `cause = true` are only in the one, those that
+/// say `cause = false` only in the other, and so is what `[machine.cause]` changes.
+pub(crate) fn choose(all: &Text, place: &Place, cause: bool) -> Result<Text> {
+    let mut text = all.clone();
+    let keep = |marked: Option<bool>| marked.is_none_or(|marked| marked == cause);
+    macro_rules! tables {
+        ($($field:ident),*) => { $(text.$field.retain(|t| keep(t.get_ref().cause));)* };
+    }
+    tables!(
+        image,
+        process,
+        samples,
+        thread_activity,
+        dpc,
+        isr,
+        syscall,
+        alpc,
+        disk_io,
+        hard_fault,
+        page_fault,
+        virtual_alloc,
+        file_io,
+        files,
+        minifilter,
+        registry,
+        network,
+        pool,
+        handle,
+        mark,
+        gc,
+        exception
+    );
+    tables!(contention, jit, event, tracelogging, manifest_event);
+    text.loggers = text.loggers.filter(|l| keep(l.cause));
+    if let Some(machine) = &mut text.machine
+        && let Some(changes) = machine.get_ref().cause.clone()
+        && cause
+    {
+        let span = machine.span();
+        let whole: toml::Table =
+            toml::from_str(&place.text).map_err(|e| place.error(e.span(), e.message().trim()))?;
+        let mut merged = whole.get("machine").and_then(|m| m.as_table()).cloned().unwrap_or_default();
+        merged.remove("cause");
+        merged.extend(changes);
+        let merged: Machine = merged
+            .try_into()
+            .map_err(|e: toml::de::Error| place.error(Some(span.clone()), e.message().trim()))?;
+        *machine.get_mut() = merged;
+    }
+    Ok(text)
+}
+
+/// True if anything is marked as the planted cause.
+pub(crate) fn has_cause(text: &Text) -> bool {
+    let mut found = text.loggers.as_ref().is_some_and(|l| l.cause == Some(true));
+    macro_rules! tables {
+        ($($field:ident),*) => { $(found |= text.$field.iter().any(|t| t.get_ref().cause == Some(true));)* };
+    }
+    tables!(
+        image,
+        process,
+        samples,
+        thread_activity,
+        dpc,
+        isr,
+        syscall,
+        alpc,
+        disk_io,
+        hard_fault,
+        page_fault,
+        virtual_alloc,
+        file_io,
+        files,
+        minifilter,
+        registry,
+        network,
+        pool,
+        handle,
+        mark,
+        gc,
+        exception
+    );
+    tables!(contention, jit, event, tracelogging, manifest_event);
+    found || text.machine.as_ref().is_some_and(|m| m.get_ref().cause.is_some())
 }

@@ -25,6 +25,7 @@ pub(crate) struct Image {
     pub(crate) symbols: Option<bool>,
     pub(crate) timestamp: Option<u32>,
     pub(crate) checksum: Option<u32>,
+    pub(crate) cause: Option<bool>,
 }
 
 /// A function: a name, or a table with `name`, `rva`, `size`.
@@ -61,6 +62,7 @@ pub(crate) struct Process {
     pub(crate) every: Option<Dist>,
     pub(crate) life: Option<Dist>,
     pub(crate) reuse_ids: bool,
+    pub(crate) cause: Option<bool>,
 }
 
 /// An image of a process: a name, or a table with `name`, `load`, `unload`.

@@ -53,6 +53,7 @@ pub mod timer_resolution;
 pub mod trace;
 pub mod ui_delay;
 pub mod virtual_alloc;
+pub mod wait_chain;
 pub mod wait_cost;
 
 use crate::engine::AnalysisSpec;
@@ -112,5 +113,6 @@ pub static ALL: &[&AnalysisSpec] = &[
     &trace::SPEC,
     &ui_delay::SPEC,
     &virtual_alloc::SPEC,
+    &wait_chain::SPEC,
     &wait_cost::SPEC,
 ];

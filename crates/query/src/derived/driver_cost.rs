@@ -1,0 +1,110 @@
+//! CPU time that drivers are charged with, by class, process and driver.
+//!
+//! # How it is computed
+//!
+//! Each sample is charged once: to the innermost module of the kernel part of its stack that is not Windows itself. The
+//! kernel, its file systems and frameworks that host other drivers (`fltmgr.sys`, `ndis.sys`, `storport.sys` and others)
+//! are nobody: what they do on a driver's behalf is the driver's. A lock of the kernel that a filter driver
+//! takes is charged to the filter driver. Samples without such a module are the rows without a driver, so that `charged_ns`
+//! adds up to the sampled time that was not idle.
+//!
+//! # What fools it
+//!
+//! A driver that only stands on the path and calls the next one is charged if that is Windows; if it is another driver, that
+//! one is. `inclusive_ns` has the time below as well, and must not be added up over drivers. Microsoft's drivers for devices
+//! and its filters (Defender, BitLocker) are drivers of their own. Of a DPC or ISR only the part inside of the kernel's
+//! dispatcher counts; without symbols of the kernel the whole kernel part does, which may blame a driver that was
+//! only interrupted. A module is told to be Windows by a list of names, else by its company; a module of
+//! which neither is known counts as a driver.
+
+use crate::derive::DerivedSpec;
+use crate::fold::{Fold, NONE, Sums, freeze, id, text};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+
+define_table! {
+    /// CPU time that drivers are charged with, from samples: each sample once.
+    pub table DRIVER_COST: DriverCostRow = "driver_cost" {
+        version: 1,
+        /// thread, dpc or isr.
+        class: Sym [None, Kind],
+        /// Process in which the driver ran; for DPCs and ISRs the one that they interrupted.
+        upid: Option<i32> [None, Process],
+        /// File name of the driver; null: no driver but Windows itself stands on the stack, or there is none.
+        driver: Option<Sym> [None, Name],
+        /// Who makes it, from the knowledge base or the version resource.
+        vendor: Option<Sym> [None, Name],
+        /// What it belongs to, from the version resource or the knowledge base.
+        product: Option<Sym> [None, Name],
+        /// What it is for, from the knowledge base.
+        category: Option<Sym> [None, Kind],
+        /// Time charged to it: its own and that of Windows below it.
+        charged_ns: i64 [Ns, Weight],
+        /// Of this in the driver itself.
+        exclusive_ns: i64 [Ns, Weight],
+        /// Of this in Windows, called by the driver.
+        os_below_ns: i64 [Ns, Weight],
+        /// Time with it on the stack, other drivers below it included.
+        inclusive_ns: i64 [Ns, Weight],
+        /// Samples with it on the stack.
+        samples: i64 [Count, Count],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&DRIVER_COST],
+    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
+    on_demand: false,
+    make,
+};
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let fold = Fold::read(db, false);
+    let mut rows = TableBuilder::<DriverCostRow>::new(memory);
+    let mut strings = Strings::new();
+    let nobody = fold.facts.modules.len() as u32;
+    let mut sums = Sums::new(fold.facts.modules.len() + 1);
+    for group in &fold.groups {
+        for row in &group.rows {
+            let part = fold.part(group.class, row.stack);
+            sums.next();
+            for &frame in part.kernel {
+                let module = fold.facts.module_of(frame);
+                if fold.facts.is_driver(module) {
+                    sums.on_stack(module, row.samples, row.weight);
+                }
+            }
+            let owner = match fold.owner(&part) {
+                NONE => nobody,
+                owner => owner,
+            };
+            if owner == nobody {
+                sums.on_stack(nobody, row.samples, row.weight);
+            }
+            let own = part.leaf().is_some_and(|leaf| fold.facts.module_of(leaf) == owner);
+            if let Some(cell) = sums.cell(owner) {
+                cell.charged = cell.charged.saturating_add(row.weight);
+                if own {
+                    cell.exclusive = cell.exclusive.saturating_add(row.weight);
+                }
+            }
+        }
+        for (number, cell) in sums.take() {
+            let module = fold.facts.module(number).cloned().unwrap_or_default();
+            rows.push(DriverCostRow {
+                class: strings.intern(group.class.name()),
+                upid: id(group.upid),
+                driver: text(&mut strings, &module.name),
+                vendor: text(&mut strings, &module.vendor),
+                product: text(&mut strings, &module.product),
+                category: text(&mut strings, &module.category),
+                charged_ns: cell.charged,
+                exclusive_ns: cell.exclusive,
+                os_below_ns: if number == nobody { 0 } else { cell.charged.saturating_sub(cell.exclusive) },
+                inclusive_ns: cell.inclusive,
+                samples: cell.samples,
+            });
+        }
+    }
+    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}

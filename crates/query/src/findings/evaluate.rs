@@ -1,0 +1,252 @@
+//! Findings asked of tables.
+
+use super::rule::{Need, Rule, Severity, Threshold};
+use super::text::fill;
+pub use crate::cell::Cell;
+use crate::sql::{Engine, SqlError};
+use etwhy_table::{Database, Table};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is said about a question.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Found,
+    /// No, although it would have shown.
+    NotFound,
+    /// This trace does not tell.
+    CannotTell,
+}
+
+impl Answer {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Answer::Found => "found",
+            Answer::NotFound => "not_found",
+            Answer::CannotTell => "cannot_tell",
+        }
+    }
+}
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Reason {
+    /// In words.
+    pub text: String,
+    /// The command that prints the recording that would tell.
+    pub record: Option<String>,
+}
+
+/// One culprit of a finding.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hit {
+    /// Who: the name of a process, a driver, a file, a processor.
+    pub culprit: String,
+    /// What that is: process, driver, session, file, …
+    pub culprit_kind: String,
+    /// How much this one matters.
+    pub severity: Severity,
+    /// One sentence with numbers.
+    pub headline: String,
+    /// Why it is slow.
+    pub explanation: String,
+    /// What to do.
+    pub fix: String,
+    /// Time that it cost, if the query says (`cost_ns`).
+    pub cost_ns: Option<i64>,
+    /// Part of the whole that it is, 0 to 1, if the query says (`share`).
+    pub share: Option<f64>,
+    /// high, medium or low, if the query says.
+    pub confidence: Option<String>,
+    /// All columns of the row.
+    pub values: BTreeMap<String, Cell>,
+}
+
+/// The answer to a finding's question.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The finding.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it is about.
+    pub topic: String,
+    /// How much it matters: that of the worst culprit, else that of the finding.
+    pub severity: Severity,
+    /// The answer.
+    pub answer: Answer,
+    /// Why it cannot be told.
+    pub reasons: Vec<Reason>,
+    /// What makes the numbers uncertain.
+    pub caveats: Vec<String>,
+    /// The culprits, the worst first.
+    pub hits: Vec<Hit>,
+    /// What would disprove it.
+    pub disproof: String,
+    /// The query that anyone can run, thresholds filled in.
+    pub sql: String,
+    /// Thresholds with their sources.
+    pub thresholds: BTreeMap<String, Threshold>,
+}
+
+/// The most culprits that a finding names.
+const MOST_HITS: usize = 100;
+
+/// Asks all findings, and puts them in order: found before untold before not found, worst first, dearest first.
+pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
+    let facts = Facts::of(engine.database());
+    let mut outcomes: Vec<Outcome> = rules.iter().map(|rule| ask(engine, rule, &facts)).collect();
+    let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
+    outcomes.sort_by(|a, b| {
+        let key = |o: &Outcome| match o.answer {
+            Answer::Found => 0,
+            Answer::CannotTell => 1,
+            Answer::NotFound => 2,
+        };
+        key(a)
+            .cmp(&key(b))
+            .then(b.severity.cmp(&a.severity))
+            .then_with(|| cost(b).cmp(&cost(a)))
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    outcomes
+}
+
+/// Asks one finding.
+pub fn evaluate(engine: &Engine, rule: &Rule) -> Outcome {
+    ask(engine, rule, &Facts::of(engine.database()))
+}
+
+/// What a trace holds.
+struct Facts {
+    /// Names of kernel events, short and with their group.
+    events: BTreeSet<String>,
+    providers: BTreeSet<String>,
+    caveats: Vec<String>,
+}
+
+/// As `event_type` names the kernel.
+const KERNEL: &str = "Windows Kernel";
+
+impl Facts {
+    fn of(db: &Database) -> Facts {
+        let mut facts = Facts { events: BTreeSet::new(), providers: BTreeSet::new(), caveats: Vec::new() };
+        if let Some(types) = db.get("event_type") {
+            for row in 0..types.rows() as u32 {
+                let provider = types.text(row, "provider").unwrap_or("");
+                facts.providers.insert(provider.to_owned());
+                if provider == KERNEL {
+                    let name = types.text(row, "name").unwrap_or("");
+                    facts.events.insert(name.to_owned());
+                    facts.events.extend(name.rsplit('/').next().map(str::to_owned));
+                    let group = types.text(row, "task").zip(types.text(row, "opcode_name"));
+                    facts.events.extend(group.map(|(task, opcode)| format!("{task}/{opcode}")));
+                }
+            }
+        }
+        if let Some(machine) = db.get("machine") {
+            let lost = machine.i64(0, "events_lost").unwrap_or(0);
+            let buffers = machine.i64(0, "buffers_lost").unwrap_or(0);
+            if lost > 0 || buffers > 0 {
+                facts.caveats.push(format!(
+                    "the recording lost {} events and {} buffers: counts and sums are lower bounds",
+                    super::text::thousands(lost),
+                    super::text::thousands(buffers)
+                ));
+            }
+        }
+        facts
+    }
+
+    fn has(&self, need: &Need) -> bool {
+        need.events.iter().any(|e| self.events.contains(e))
+            || need.providers.iter().any(|p| self.providers.contains(p))
+    }
+}
+
+fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
+    let mut outcome = Outcome {
+        id: rule.id.clone(),
+        title: rule.title.clone(),
+        topic: rule.topic.clone(),
+        severity: rule.severity,
+        answer: Answer::CannotTell,
+        reasons: Vec::new(),
+        caveats: Vec::new(),
+        hits: Vec::new(),
+        disproof: rule.disproof.trim().to_owned(),
+        sql: rule.query(),
+        thresholds: rule.thresholds.clone(),
+    };
+    for need in rule.needs.iter().filter(|need| !facts.has(need)) {
+        outcome.reasons.push(Reason {
+            text: format!("no {} were recorded", need.what),
+            record: Some(format!("etwhy record --print {}", need.record)),
+        });
+    }
+    if !outcome.reasons.is_empty() {
+        return outcome;
+    }
+    match answer(engine, rule, &mut outcome) {
+        Ok(()) => {}
+        Err(error) => {
+            let text = format!("its query failed: {error}");
+            outcome.answer = Answer::CannotTell;
+            outcome.reasons.push(Reason { text, record: None });
+        }
+    }
+    if outcome.answer == Answer::Found {
+        outcome.caveats.clone_from(&facts.caveats);
+    }
+    outcome
+}
+
+fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), SqlError> {
+    if let Some(query) = &rule.cannot_tell {
+        let rows = engine.query(&rule.id, &rule.with_thresholds(query))?;
+        for row in 0..rows.rows() as u32 {
+            let record = rows.text(row, "record").map(|profile| format!("etwhy record --print {profile}"));
+            outcome.reasons.push(Reason { text: rows.text(row, "reason").unwrap_or("").to_owned(), record });
+        }
+        if !outcome.reasons.is_empty() {
+            return Ok(());
+        }
+    }
+    let rows = engine.query(&rule.id, &outcome.sql)?;
+    outcome.hits = (0..rows.rows().min(MOST_HITS) as u32).map(|row| hit(rule, &rows, row)).collect();
+    outcome.answer = if outcome.hits.is_empty() { Answer::NotFound } else { Answer::Found };
+    if let Some(worst) = outcome.hits.iter().map(|hit| hit.severity).max() {
+        outcome.severity = worst;
+    }
+    Ok(())
+}
+
+fn hit(rule: &Rule, rows: &Table, row: u32) -> Hit {
+    let columns = rows.spec().columns.iter();
+    let values: BTreeMap<String, Cell> = columns
+        .enumerate()
+        .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
+        .collect();
+    let value = |name: &str| {
+        values.get(name).cloned().or_else(|| rule.thresholds.get(name).map(|t| Cell::F64(t.value)))
+    };
+    let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
+    // A query may choose the words itself.
+    let sentence =
+        |name: &str, fallback: &str| fill(text(name).as_deref().unwrap_or(fallback).trim(), &value);
+    Hit {
+        culprit: text("culprit").unwrap_or_default(),
+        culprit_kind: text("culprit_kind").unwrap_or_default(),
+        severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
+        headline: sentence("headline", &rule.headline),
+        explanation: sentence("explanation", &rule.explanation),
+        fix: sentence("fix", &rule.fix),
+        cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),
+        share: values.get("share").and_then(Cell::number),
+        confidence: text("confidence"),
+        values,
+    }
+}

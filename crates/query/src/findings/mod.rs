@@ -1,0 +1,16 @@
+//! Findings: claims about a trace that anyone can check.
+//!
+//! A finding is one text file (`crates/query/findings/*.toml`, or a user's own): manual page, what it needs, thresholds with
+//! their source, a query over tables, texts, tests. The answer is *found*, *not found*, or *cannot tell because …*.
+//! [`rule`] reads the files, [`evaluate`] asks the tables, [`text`] fills numbers into sentences, [`check`] runs the
+//! tests that the files hold.
+
+pub mod check;
+pub mod evaluate;
+mod list;
+pub mod manual;
+pub mod rule;
+pub mod text;
+
+pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
+pub use rule::{Rule, RuleError, Rules, Severity, Source, builtin, load_file, load_folder, with_folders};

@@ -1,0 +1,206 @@
+//! Sentences with numbers in them.
+//!
+//! `{column}` is the column's value in the format that its name asks for (`_ns`, `_bytes`, `_percent`, `share`), `{column:format}`
+//! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
+//! `number`, `energy` (joules), `text`.
+
+use super::evaluate::Cell;
+use std::fmt::Write as _;
+
+/// Fills a text; a name that `value` does not know stays as it is.
+pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        if let Some(after) = after.strip_prefix('{') {
+            out.push('{');
+            rest = after;
+            continue;
+        }
+        let Some((inside, behind)) = after.split_once('}') else {
+            out.push('{');
+            rest = after;
+            continue;
+        };
+        let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
+        match value(name) {
+            Some(cell) => out.push_str(&shown(name, format, &cell)),
+            // Writing into a `String` cannot fail.
+            None => drop(write!(out, "{{{inside}}}")),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out.replace("}}", "}")
+}
+
+/// Names that a text refers to.
+pub fn names(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('{') {
+        if let Some(after) = after.strip_prefix('{') {
+            rest = after;
+            continue;
+        }
+        let Some((inside, behind)) = after.split_once('}') else { break };
+        names.push(inside.split(':').next().unwrap_or(inside));
+        rest = behind;
+    }
+    names
+}
+
+fn shown(name: &str, format: &str, cell: &Cell) -> String {
+    let number = match cell {
+        Cell::Null => return "unknown".to_owned(),
+        Cell::Text(text) => return text.clone(),
+        Cell::I64(n) => *n as f64,
+        Cell::F64(n) => *n,
+    };
+    let format = if format.is_empty() { by_name(name, cell) } else { format };
+    match format {
+        "duration" => duration(number),
+        "bytes" => bytes(number),
+        "percent" => format!("{} %", digits(number * 100.0)),
+        "per_cent" => format!("{} %", digits(number)),
+        "count" => thousands(number.round() as i64),
+        "energy" => energy(number),
+        _ => digits(number),
+    }
+}
+
+fn by_name(name: &str, cell: &Cell) -> &'static str {
+    if name.ends_with("_ns") {
+        "duration"
+    } else if name.ends_with("_bytes") {
+        "bytes"
+    } else if name.ends_with("_percent") {
+        "per_cent"
+    } else if name == "share" || name.ends_with("_share") {
+        "percent"
+    } else if name.ends_with("_joules") {
+        "energy"
+    } else if matches!(cell, Cell::I64(_)) {
+        "count"
+    } else {
+        "number"
+    }
+}
+
+/// About three significant digits, with thousands apart.
+pub fn digits(n: f64) -> String {
+    let size = n.abs();
+    if !n.is_finite() {
+        "unknown".to_owned()
+    } else if size >= 100.0 {
+        thousands(n.round() as i64)
+    } else if size >= 10.0 {
+        trimmed(format!("{n:.1}"))
+    } else if size >= 1.0 {
+        trimmed(format!("{n:.2}"))
+    } else if size == 0.0 {
+        "0".to_owned()
+    } else {
+        trimmed(format!("{n:.*}", (2 - size.log10().floor() as i32).clamp(2, 9) as usize))
+    }
+}
+
+fn trimmed(text: String) -> String {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(n: i64) -> String {
+    let digits = n.unsigned_abs().to_string();
+    let mut out = String::from(if n < 0 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Nanoseconds in the unit that a person would choose.
+pub fn duration(ns: f64) -> String {
+    let size = ns.abs();
+    let (n, unit) = if size < 1e3 {
+        (ns, "ns")
+    } else if size < 1e6 {
+        (ns / 1e3, "µs")
+    } else if size < 1e9 {
+        (ns / 1e6, "ms")
+    } else if size < 180e9 {
+        (ns / 1e9, "s")
+    } else if size < 2.0 * 3600e9 {
+        (ns / 60e9, "min")
+    } else {
+        (ns / 3600e9, "h")
+    };
+    format!("{} {unit}", digits(n))
+}
+
+/// Bytes in binary units.
+pub fn bytes(n: f64) -> String {
+    let mut n = n;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if n.abs() < 1024.0 {
+            return format!("{} {unit}", digits(n));
+        }
+        n /= 1024.0;
+    }
+    format!("{} TiB", digits(n))
+}
+
+/// Joules, as watt-hours where there are many; two digits, because no more are known.
+pub fn energy(joules: f64) -> String {
+    let two = |n: f64| {
+        if n == 0.0 {
+            return "0".to_owned();
+        }
+        let places = 1 - n.abs().log10().floor() as i32;
+        if places > 0 {
+            trimmed(format!("{n:.*}", places as usize))
+        } else {
+            let step = 10f64.powi(-places);
+            thousands(((n / step).round() * step) as i64)
+        }
+    };
+    if joules.abs() < 1000.0 { format!("{} J", two(joules)) } else { format!("{} Wh", two(joules / 3600.0)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (n, text) in
+            [(0.0, "0"), (0.1234, "0.123"), (1.5, "1.5"), (33.123, "33.1"), (1234.5, "1,235"), (-5.0, "-5")]
+        {
+            assert_eq!(digits(n), text);
+        }
+        assert_eq!(duration(36_800_000_000.0), "36.8 s");
+        assert_eq!(duration(225_448.0), "225 µs");
+        assert_eq!(bytes(10_422_591_488.0), "9.71 GiB");
+        assert_eq!(energy(12.345), "12 J");
+        assert_eq!(energy(9_500.0), "2.6 Wh");
+        assert_eq!(energy(1_234_567.0), "340 Wh");
+    }
+
+    #[test]
+    fn sentences() {
+        let value = |name: &str| match name {
+            "culprit" => Some(Cell::Text("a.sys".to_owned())),
+            "cost_ns" => Some(Cell::I64(1_500_000)),
+            "share" => Some(Cell::F64(0.256)),
+            "nothing" => Some(Cell::Null),
+            _ => None,
+        };
+        let text = fill("{culprit}: {cost_ns}, {share}, {cost_ns:count}, {nothing}, {other} {{x}}", &value);
+        assert_eq!(text, "a.sys: 1.5 ms, 25.6 %, 1,500,000, unknown, {other} {x}");
+        assert_eq!(names("{a} {{b}} {c:count}"), ["a", "c"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! What is known of frames, by dense numbers of their modules, functions and stack tags.
+
+use super::NONE;
+use crate::operators::for_each_batch;
+use etwhy_knowledge::{StackTag, category_of, is_os_driver, is_system_library, is_thread_start, stack_tag};
+use etwhy_table::Database;
+use foldhash::HashMap;
+
+/// What kind of code a module is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Kernel or driver.
+    Kernel,
+    /// Code of a process.
+    User,
+    /// .NET.
+    Managed,
+    /// Nothing is known there.
+    #[default]
+    Unknown,
+}
+
+impl Kind {
+    fn of(name: Option<&str>) -> Kind {
+        match name {
+            Some("kernel") => Kind::Kernel,
+            Some("user") => Kind::User,
+            Some("managed") => Kind::Managed,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// The word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Kernel => "kernel",
+            Kind::User => "user",
+            Kind::Managed => "managed",
+            Kind::Unknown => "unknown",
+        }
+    }
+}
+
+/// A module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Module {
+    /// File name.
+    pub name: String,
+    /// Who makes it; empty if unknown.
+    pub vendor: String,
+    /// What it belongs to; empty if unknown.
+    pub product: String,
+    /// What it is for; empty if unknown.
+    pub category: String,
+    /// What kind of code it is.
+    pub kind: Kind,
+    /// A kernel module that is Windows itself, or hosts others.
+    pub os: bool,
+    /// A library of Windows that programs call.
+    pub system_library: bool,
+}
+
+/// A frame that begins a DPC or ISR.
+const DISPATCH: u8 = 1;
+/// A frame that nobody called.
+const THREAD_START: u8 = 2;
+/// A system call of ntdll or win32u.
+const STUB: u8 = 4;
+/// The kernel writes the event of a system call.
+const SYSCALL_EVENT: u8 = 8;
+
+/// What is known of frames.
+#[derive(Default)]
+pub(crate) struct Facts {
+    module: Vec<u32>,
+    function: Vec<u32>,
+    tag: Vec<u32>,
+    flags: Vec<u8>,
+    /// Modules by number.
+    pub modules: Vec<Module>,
+    /// Functions by number: their label and module.
+    pub functions: Vec<(String, u32)>,
+    /// Stack tags by number.
+    pub tags: Vec<&'static StackTag>,
+}
+
+/// Vendor, product and company of an image.
+type Version = (String, String, String);
+
+fn versions(db: &Database) -> Vec<Version> {
+    let mut out = Vec::new();
+    for_each_batch(db, "image", ["vendor", "product", "company"], |rows, columns| {
+        let [vendor, product, company] = columns.map(|c| move |row| c.text(row).unwrap_or("").to_owned());
+        out.extend((0..rows).map(|row| (vendor(row), product(row), company(row))));
+    });
+    out
+}
+
+impl Facts {
+    /// Reads `frame` and `image`.
+    pub fn read(db: &Database, with_tags: bool) -> Facts {
+        let versions = versions(db);
+        let mut out = Facts::default();
+        let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
+        let mut tags: HashMap<(u32, u32), u32> = HashMap::default();
+        let columns = ["module", "label", "function", "kind", "tag", "image_id"];
+        for_each_batch(db, "frame", columns, |rows, [module, label, function, kind, tag, image]| {
+            for row in 0..rows {
+                let kind = Kind::of(kind.text(row));
+                let name = module.text(row).unwrap_or("[unknown]");
+                let number = *modules.entry((name.to_owned(), kind == Kind::Kernel)).or_insert_with(|| {
+                    let image = image.i64(row).and_then(|i| versions.get(usize::try_from(i).ok()?));
+                    out.modules.push(Module::new(name, kind, image));
+                    (out.modules.len() - 1) as u32
+                });
+                out.module.push(number);
+                // Without a name every address would be its own function; the module stands for them.
+                let own = function.text(row);
+                let text = match own {
+                    Some(_) => label.text(row).unwrap_or(name).to_owned(),
+                    None => format!("{name}!?"),
+                };
+                let function = *functions.entry(text).or_insert_with_key(|text| {
+                    out.functions.push((text.clone(), number));
+                    (out.functions.len() - 1) as u32
+                });
+                out.function.push(function);
+                let own = own.unwrap_or("");
+                out.flags.push(flags(name, kind, own, tag.text(row)));
+                out.tag.push(match tag.text(row) {
+                    Some(_) if with_tags => *tags.entry((number, function)).or_insert_with(|| {
+                        let Some(found) = stack_tag(name, own) else { return NONE };
+                        out.tags.iter().position(|t| *t == found).unwrap_or_else(|| {
+                            out.tags.push(found);
+                            out.tags.len() - 1
+                        }) as u32
+                    }),
+                    _ => NONE,
+                });
+            }
+        });
+        out
+    }
+
+    /// Number of the frame's module.
+    pub fn module_of(&self, frame: u32) -> u32 {
+        self.module.get(frame as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Number of the frame's function.
+    pub fn function_of(&self, frame: u32) -> u32 {
+        self.function.get(frame as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Number of the frame's stack tag.
+    pub fn tag_of(&self, frame: u32) -> u32 {
+        self.tag.get(frame as usize).copied().unwrap_or(NONE)
+    }
+
+    /// The module with this number.
+    pub fn module(&self, number: u32) -> Option<&Module> {
+        self.modules.get(number as usize)
+    }
+
+    /// The stack tag with this number.
+    pub fn stack_tag(&self, number: u32) -> Option<&'static StackTag> {
+        self.tags.get(number as usize).copied()
+    }
+
+    /// The module is a driver that can be blamed.
+    pub fn is_driver(&self, module: u32) -> bool {
+        self.module(module).is_some_and(|m| m.kind == Kind::Kernel && !m.os)
+    }
+
+    /// The frame belongs to a library of Windows that programs call.
+    pub fn is_system_library(&self, frame: u32) -> bool {
+        self.module(self.module_of(frame)).is_some_and(|m| m.system_library)
+    }
+
+    fn has(&self, frame: u32, flag: u8) -> bool {
+        self.flags.get(frame as usize).is_some_and(|f| f & flag != 0)
+    }
+
+    /// The frame begins a DPC or ISR.
+    pub fn is_dispatch(&self, frame: u32) -> bool {
+        self.has(frame, DISPATCH)
+    }
+
+    /// The frame begins a thread.
+    pub fn is_thread_start(&self, frame: u32) -> bool {
+        self.has(frame, THREAD_START)
+    }
+
+    /// The frame is a system call of ntdll or win32u.
+    pub fn is_stub(&self, frame: u32) -> bool {
+        self.has(frame, STUB)
+    }
+
+    /// The kernel writes the event of a system call there.
+    pub fn is_syscall_event(&self, frame: u32) -> bool {
+        self.has(frame, SYSCALL_EVENT)
+    }
+}
+
+impl Module {
+    fn new(name: &str, kind: Kind, image: Option<&Version>) -> Module {
+        let (vendor, product, company) = image.cloned().unwrap_or_default();
+        let known = category_of(name, &company);
+        let or = |own: String, known: Option<&str>| {
+            if own.is_empty() { known.unwrap_or("").to_owned() } else { own }
+        };
+        Module {
+            name: name.to_owned(),
+            vendor: or(vendor, known.map(|k| k.vendor)),
+            product: or(product, known.map(|k| k.product)),
+            category: known.map_or(String::new(), |k| k.category.to_owned()),
+            kind,
+            // Where nothing is known there is nobody to blame.
+            os: kind == Kind::Kernel && (name.starts_with('[') || is_os_driver(name, &company)),
+            system_library: kind != Kind::Kernel && is_system_library(name),
+        }
+    }
+}
+
+fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u8 {
+    if function.is_empty() {
+        return 0;
+    }
+    let mut flags = 0;
+    if kind == Kind::Kernel {
+        // Only those of the kernel: ndis.sys has functions tagged so that lie inside of a DPC.
+        let dispatcher = tag == Some("interrupt") && function.starts_with('K');
+        flags |= if dispatcher { DISPATCH } else { 0 };
+        let logs = ["PerfInfoLogSysCall", "KiTrackSystemCall"];
+        flags |= if logs.iter().any(|f| function.starts_with(f)) { SYSCALL_EVENT } else { 0 };
+    } else {
+        flags |= if is_thread_start(function) { THREAD_START } else { 0 };
+        let system = ["ntdll.dll", "win32u.dll"].iter().any(|m| module.eq_ignore_ascii_case(m));
+        let stub = system && (function.starts_with("Nt") || function.starts_with("Zw"));
+        flags |= if stub { STUB } else { 0 };
+    }
+    flags
+}

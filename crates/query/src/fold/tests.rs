@@ -1,0 +1,269 @@
+//! Tables of costs, from stacks whose sums are easy to see.
+
+use super::*;
+use crate::derive::derive;
+use etwhy_table::{
+    AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
+};
+use std::collections::BTreeSet;
+
+/// A table with these columns.
+pub(crate) fn table(
+    name: &'static str,
+    columns: &[(&'static str, ColumnType)],
+    rows: &[Vec<Value<'_>>],
+) -> Table {
+    let columns = columns.iter().map(|&(name, ty)| ColumnSpec {
+        name: name.into(),
+        ty,
+        unit: Unit::None,
+        role: Role::Other,
+        doc: "For a test.".into(),
+        nullable: true,
+    });
+    let spec = TableSpec {
+        name: name.into(),
+        title: name.into(),
+        doc: name.into(),
+        columns: columns.collect::<Vec<_>>().into(),
+        sorted_by: None,
+        version: 1,
+        evidence: Evidence::Documented,
+    };
+    let mut builder = AdHocBuilder::new(spec, &Memory::unlimited());
+    for row in rows {
+        builder.push(row).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// Samples as tables: class, process, milliseconds, and the frames innermost first; those of the kernel stand before
+/// the bar.
+pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
+    const MS: i64 = 1_000_000;
+    let mut frames: Vec<(String, bool)> = Vec::new();
+    let (mut stacks, mut places, mut costs) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, &(class, upid, ms, text)) in samples.iter().enumerate() {
+        let number = number as i64;
+        let (kernel, user) = text.split_once('|').unwrap_or((text, ""));
+        let split = |part: &str| part.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let (kernel, user) = (split(kernel), split(user));
+        let depth = (kernel.len() + user.len()) as i64;
+        stacks.push(vec![Value::I64(depth), Value::I64(kernel.len() as i64)]);
+        let of_kernel = kernel.len();
+        for (at, label) in kernel.into_iter().chain(user).enumerate() {
+            let frame = (label, at < of_kernel);
+            let id = frames.iter().position(|f| *f == frame).unwrap_or_else(|| {
+                frames.push(frame);
+                frames.len() - 1
+            });
+            places.push(vec![Value::I64(id as i64)]);
+        }
+        let stack = if depth > 0 { Value::I64(number) } else { Value::Null };
+        costs.push(vec![Value::Text(class), Value::I64(upid), stack, Value::I64(ms), Value::I64(ms * MS)]);
+    }
+    let frames: Vec<Vec<Value<'_>>> = frames
+        .iter()
+        .map(|(label, kernel)| {
+            let (module, function) =
+                label.split_once('!').map_or((label.as_str(), None), |(m, f)| (m, Some(f)));
+            let tag = etwhy_knowledge::stack_tag(module, function.unwrap_or("")).map(|t| t.category);
+            let option = |text: Option<&'static str>| text.map_or(Value::Null, Value::Text);
+            vec![
+                Value::Text(module),
+                Value::Text(label),
+                function.map_or(Value::Null, Value::Text),
+                Value::Text(if *kernel { "kernel" } else { "user" }),
+                option(tag),
+                Value::Null,
+            ]
+        })
+        .collect();
+    use ColumnType::{I32, I64, Text};
+    let mut db = Database::new();
+    let columns = [("class", Text), ("upid", I32), ("stack_id", I32), ("samples", I64), ("weight_ns", I64)];
+    db.insert(table("stack_cost", &columns, &costs));
+    db.insert(table("stack", &[("depth", I32), ("kernel_depth", I32)], &stacks));
+    db.insert(table("stack_frame", &[("frame_id", I32)], &places));
+    let columns = [
+        ("module", Text),
+        ("label", Text),
+        ("function", Text),
+        ("kind", Text),
+        ("tag", Text),
+        ("image_id", I32),
+    ];
+    db.insert(table("frame", &columns, &frames));
+    let wanted: BTreeSet<String> = ["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+    db
+}
+
+/// Rows of a table as text: columns joined by blanks, times in ms.
+fn rows(db: &Database, name: &str, columns: &[&str]) -> Vec<String> {
+    let table = db.get(name).unwrap();
+    (0..table.rows() as u32)
+        .map(|row| {
+            let cell = |column: &&str| match table.value(row, column) {
+                Value::Null => "-".to_owned(),
+                Value::I64(n) if column.ends_with("_ns") => (n / 1_000_000).to_string(),
+                Value::I64(n) => n.to_string(),
+                Value::Text(text) => text.to_owned(),
+                other => format!("{other:?}"),
+            };
+            columns.iter().map(cell).collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+}
+
+const STACKS: &[(&str, i64, i64, &str)] = &[
+    // A lock of the kernel that a filter driver takes, below the event of a system call.
+    (
+        "thread",
+        1,
+        30,
+        "ntoskrnl.exe!ExfAcquireRundownProtection tedrdrv.sys!Hook ntoskrnl.exe!EtwpLogKernelEvent \
+         ntoskrnl.exe!PerfInfoLogSysCallEntry | ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin \
+         a.exe!Spin ntdll.dll!RtlUserThreadStart",
+    ),
+    (
+        "thread",
+        1,
+        5,
+        "tedrdrv.sys!Hook ntoskrnl.exe!EtwpLogKernelEvent ntoskrnl.exe!PerfInfoLogSysCallEntry | \
+                      ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin",
+    ),
+    (
+        "thread",
+        1,
+        4,
+        "ntoskrnl.exe!NtDelayExecution | ntdll.dll!NtDelayExecution KernelBase.dll!SleepEx a.exe!Spin",
+    ),
+    // Two drivers: the inner one is charged. The filter manager is nobody.
+    (
+        "thread",
+        1,
+        7,
+        "ntoskrnl.exe!memcpy stornvme.sys!StartIo storport.sys!RaidUnit Ntfs.sys!NtfsRead WdFilter.sys!MpPreRead \
+         fltmgr.sys!FltpPerformPreCallbacks | ntdll.dll!NtReadFile a.exe!Load",
+    ),
+    ("thread", 1, 9, " | a.exe!Work"),
+    ("thread", 1, 2, ""),
+    // A DPC that interrupted a thread in a filter driver is not that driver's.
+    (
+        "dpc",
+        1,
+        8,
+        "tcpip.sys!TcpReceive ntoskrnl.exe!KiExecuteAllDpcs ntoskrnl.exe!KiRetireDpcList tedrdrv.sys!Hook \
+                   | a.exe!Work",
+    ),
+    (
+        "dpc",
+        2,
+        3,
+        "nic.sys!Poll ndis.sys!ndisInterruptDpc ntoskrnl.exe!KiExecuteAllDpcs intelppm.sys!MWaitIdle",
+    ),
+];
+
+#[test]
+fn samples_are_charged_once() {
+    let db = sampled(STACKS);
+    let columns = ["class", "upid", "driver", "charged_ns", "exclusive_ns", "os_below_ns", "inclusive_ns"];
+    assert_eq!(
+        rows(&db, "driver_cost", &columns),
+        [
+            "thread 1 tedrdrv.sys 35 5 30 35",
+            "thread 1 - 15 0 0 15",
+            "thread 1 stornvme.sys 7 0 7 7",
+            "thread 1 WdFilter.sys 0 0 0 7",
+            "dpc 1 - 8 0 0 8",
+            "dpc 2 nic.sys 3 3 0 3",
+        ]
+    );
+    let vendor = |driver: &str| {
+        let all = rows(&db, "driver_cost", &["driver", "vendor", "category"]);
+        all.into_iter().find(|row| row.starts_with(driver)).unwrap()
+    };
+    assert_eq!(vendor("tedrdrv.sys"), "tedrdrv.sys Palo Alto Networks EDR");
+    assert_eq!(vendor("WdFilter.sys"), "WdFilter.sys Microsoft antivirus");
+}
+
+#[test]
+fn exclusive_time_is_all_time() {
+    let db = sampled(STACKS);
+    let total: i64 = STACKS.iter().map(|s| s.2).sum();
+    for name in ["module_cost", "function_cost"] {
+        let table = db.get(name).unwrap();
+        let sum = |column: &str| (0..table.rows() as u32).filter_map(|r| table.i64(r, column)).sum::<i64>();
+        assert_eq!(sum("exclusive_ns"), total * 1_000_000, "{name}");
+    }
+    let modules = rows(
+        &db,
+        "module_cost",
+        &["class", "upid", "module", "os", "inclusive_ns", "exclusive_ns", "samples"],
+    );
+    // Twice on the stack counts once.
+    assert!(modules.contains(&"thread 1 a.exe - 55 9 55".to_owned()), "{modules:?}");
+    assert!(modules.contains(&"thread 1 ntoskrnl.exe Bool(true) 46 41 46".to_owned()), "{modules:?}");
+    assert!(modules.contains(&"thread 1 tedrdrv.sys Bool(false) 35 5 35".to_owned()), "{modules:?}");
+    assert!(modules.contains(&"thread 1 - - 2 2 2".to_owned()), "{modules:?}");
+    // What a DPC interrupted is not on its stack.
+    assert!(
+        !modules.iter().any(|row| row.starts_with("dpc 1 a.exe") || row.starts_with("dpc 1 tedrdrv.sys"))
+    );
+    let functions = rows(&db, "function_cost", &["class", "function", "inclusive_ns", "exclusive_ns"]);
+    assert!(functions.contains(&"thread a.exe!Spin 39 0".to_owned()), "{functions:?}");
+}
+
+#[test]
+fn tracing_of_system_calls_by_api() {
+    let db = sampled(STACKS);
+    assert_eq!(
+        rows(&db, "api_cost", &["api", "syscall_stub", "tracing", "tag", "owner", "cost_ns"]),
+        [
+            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall lock tedrdrv.sys 30",
+            "- - - - - 11",
+            "ntdll.dll!NtReadFile ntdll.dll!NtReadFile - memory stornvme.sys 7",
+            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall etw tedrdrv.sys 5",
+            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution - spin - 4",
+        ]
+    );
+}
+
+#[test]
+fn tags_count_once_and_the_innermost_alone() {
+    let db = sampled(STACKS);
+    let columns = ["level", "class", "upid", "category", "owner", "inclusive_ns", "exclusive_ns"];
+    let mut found = rows(&db, "tag_cost", &columns);
+    found.retain(|row| row.starts_with("category thread"));
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "category thread 1 etw tedrdrv.sys 35 5",
+            "category thread 1 filter stornvme.sys 7 0",
+            "category thread 1 integrity stornvme.sys 7 0",
+            "category thread 1 lock tedrdrv.sys 30 30",
+            "category thread 1 memory stornvme.sys 7 7",
+            "category thread 1 spin - 4 4",
+            "category thread 1 spin tedrdrv.sys 35 0",
+        ]
+    );
+    let tags = rows(&db, "tag_cost", &["level", "tag", "inclusive_ns", "exclusive_ns"]);
+    assert!(tags.contains(&"tag ntoskrnl.exe!PerfInfoLogSysCallEntry 35 0".to_owned()), "{tags:?}");
+}
+
+#[test]
+fn openmp_threads_spin_or_work() {
+    let barrier = "libiomp5md.dll!__kmp_hyper_barrier_release libiomp5md.dll!__kmp_launch_worker";
+    let spin = format!(" | libiomp5md.dll!__kmp_wait_template {barrier}");
+    let work =
+        " | render.exe!Region libiomp5md.dll!__kmp_invoke_microtask libiomp5md.dll!__kmp_launch_worker";
+    let db = sampled(&[("thread", 1, 90, &spin), ("thread", 1, 10, work)]);
+    let tags = rows(&db, "tag_cost", &["level", "category", "inclusive_ns", "exclusive_ns"]);
+    assert!(tags.contains(&"category spin 90 90".to_owned()), "{tags:?}");
+    assert!(tags.contains(&"category openmp 100 10".to_owned()), "{tags:?}");
+}

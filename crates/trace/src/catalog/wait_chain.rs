@@ -1,0 +1,427 @@
+//! Who made whom wait: waits by the process that waited and by who ended the wait.
+//!
+//! # How it is computed
+//! Each wait of table `cswitch` that a `ReadyThread` ended is charged to the process of the thread that ended it, and to the
+//! service that this thread worked for. If a DPC ended it, to the module of that DPC's routine: the DPC whose `DPC` event
+//! says that it was running on the processor of the `ReadyThread`. `wait_sum_ns` adds up; `wait_union_ns` counts each moment
+//! once, which is what somebody who waits for the program would measure. `inverted_*` are waits that a thread
+//! of lower priority ended: its priority when it ran last, against that of the waiting thread when it began to wait.
+//! `inverted_queued_ns` is the part of these in which that thread was itself ready and had no processor (its last time in
+//! the queue): what a priority inversion looks like.
+//!
+//! # What fools it
+//! A wait ends when somebody signals, which does not make him its cause: a thread without work waits for the next request, and
+//! whoever sends it ends the wait. `wait_reason` tells some: `WrQueue` and `WrLpcReceive` are threads without work,
+//! `DelayExecution` is sleep; `WrLpcReply` is a caller that waits for an answer; `WrResource`, `WrPushLock`, `WrFastMutex`
+//! and `WrRundown` are locks. Threads also hand on: the one that ended a wait may have waited itself (`critical_path`
+//! follows that). Priorities hold for the moment; Windows boosts threads that wait and owners of locks.
+//! Without `ReadyThread` events (flag DISPATCHER) the table is empty.
+
+mod union;
+
+use crate::anomalies::PAYLOAD_TOO_SHORT;
+use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select, What};
+use crate::model::switch::WAITING;
+use etwhy_decode::kernel::names::wait_reason;
+use etwhy_table::{Sym, TableBuilder, define_table};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
+use union::Union;
+
+define_table! {
+    /// Waits by the process that waited, and by the process, service or driver that ended the wait.
+    pub table WAIT_CHAIN: WaitChainRow = "wait_chain" {
+        version: 1,
+        /// Process that waited.
+        waiting_upid: Option<i32> [None, Process],
+        /// Who ended the wait: thread, dpc, or unknown (nothing tells who ran).
+        readied_by: Sym [None, Kind],
+        /// Process of the thread that ended it; null for DPCs.
+        readying_upid: Option<i32> [None, Process],
+        /// Service that this thread worked for, by its `SubProcessTag`.
+        readying_service: Option<Sym> [None, Name],
+        /// Module of the DPC's routine; null for threads, and where no `DPC` event tells.
+        readying_driver: Option<Sym> [None, Name],
+        /// Why it waited (`KWAIT_REASON`).
+        wait_reason: Option<Sym> [None, Kind],
+        /// Waits.
+        count: i64 [Count, Count],
+        /// Sum of the waits.
+        wait_sum_ns: i64 [Ns, Duration],
+        /// Time in which at least one of the threads waited.
+        wait_union_ns: i64 [Ns, Duration],
+        /// Longest wait.
+        wait_max_ns: i64 [Ns, Duration],
+        /// Time in the queue for a processor after these waits, summed.
+        ready_ns: i64 [Ns, Duration],
+        /// Highest priority with which a thread began one of these waits.
+        waiting_priority: i32 [None, Other],
+        /// Lowest priority of a thread that ended one; null for DPCs.
+        readying_priority: Option<i32> [None, Other],
+        /// Waits that a thread of lower priority ended.
+        inverted_count: i64 [Count, Count],
+        /// Sum of these.
+        inverted_wait_ns: i64 [Ns, Duration],
+        /// Part of these in which the thread that ended them was itself ready without a processor.
+        inverted_queued_ns: i64 [Ns, Duration],
+    }
+}
+
+const SWITCH: u8 = 36;
+const READY: u8 = 50;
+const IN_DPC: u64 = 1;
+/// Types of DPCs, see table `dpc`.
+const DPCS: [u8; 4] = [66, 68, 69, 70];
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&WAIT_CHAIN],
+    selects: &[
+        Select::with(
+            What::Kernel(5, SWITCH),
+            SWITCH,
+            &["NewThreadId", "OldThreadId", "NewThreadPriority", "OldThreadPriority"],
+        ),
+        Select::with(What::Kernel(5, READY), READY, &["TThreadId", "Flag"]),
+        Select::with(What::Kernel(0x0F, DPCS[0]), DPCS[0], &["Routine"]),
+        Select::with(What::Kernel(0x0F, DPCS[1]), DPCS[1], &["Routine"]),
+        Select::with(What::Kernel(0x0F, DPCS[2]), DPCS[2], &["Routine"]),
+        Select::with(What::Kernel(0x0F, DPCS[3]), DPCS[3], &["Routine"]),
+    ],
+    stacks: false,
+    on_demand: false,
+    new: |memory| Box::new(Chains { rows: TableBuilder::new(memory), ..Chains::default() }),
+};
+
+/// `ReadyThread` in DPCs of one processor whose `DPC` event has not come yet. A DPC readies few threads; without `DPC`
+/// events they would pile up.
+const MAX_OPEN: usize = 256;
+
+/// Who waited: his process if it is known at that moment, else his thread; by whom, why.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    waiting: Owner,
+    readied: Readied,
+    reason: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Owner {
+    Process(u32),
+    Thread(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Readied {
+    /// Owner, and the tag of its service.
+    Thread(Owner, u32),
+    /// Place of the routine.
+    Dpc(Option<u32>),
+    Unknown,
+}
+
+/// A wait that is over.
+#[derive(Clone, Copy)]
+struct Wait {
+    waiting: Owner,
+    reason: u8,
+    from_ns: i64,
+    to_ns: i64,
+    ready_ns: i64,
+    priority: i8,
+    by_priority: Option<i8>,
+    queued_ns: i64,
+}
+
+#[derive(Default)]
+struct Sum {
+    count: i64,
+    wait_ns: i64,
+    wait_max_ns: i64,
+    ready_ns: i64,
+    priority: i8,
+    by_priority: Option<i8>,
+    inverted: i64,
+    inverted_ns: i64,
+    inverted_queued_ns: i64,
+    union: Union,
+}
+
+impl Sum {
+    fn add(&mut self, wait: &Wait) {
+        let ns = wait.to_ns.saturating_sub(wait.from_ns).max(0);
+        self.count += 1;
+        self.wait_ns = self.wait_ns.saturating_add(ns);
+        self.wait_max_ns = self.wait_max_ns.max(ns);
+        self.ready_ns = self.ready_ns.saturating_add(wait.ready_ns);
+        self.priority = self.priority.max(wait.priority);
+        self.by_priority = [self.by_priority, wait.by_priority].into_iter().flatten().min();
+        if wait.by_priority.is_some_and(|by| by < wait.priority) {
+            self.inverted += 1;
+            self.inverted_ns = self.inverted_ns.saturating_add(ns);
+            self.inverted_queued_ns = self.inverted_queued_ns.saturating_add(wait.queued_ns);
+        }
+        self.union.add(wait.from_ns, wait.to_ns);
+    }
+
+    fn merge(&mut self, other: Sum) {
+        self.count += other.count;
+        self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
+        self.wait_max_ns = self.wait_max_ns.max(other.wait_max_ns);
+        self.ready_ns = self.ready_ns.saturating_add(other.ready_ns);
+        self.priority = self.priority.max(other.priority);
+        self.by_priority = [self.by_priority, other.by_priority].into_iter().flatten().min();
+        self.inverted += other.inverted;
+        self.inverted_ns = self.inverted_ns.saturating_add(other.inverted_ns);
+        self.inverted_queued_ns = self.inverted_queued_ns.saturating_add(other.inverted_queued_ns);
+        self.union.merge(other.union);
+    }
+}
+
+/// What a thread did last.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    /// Priority with which it left a processor.
+    priority: i8,
+    /// Priority of the thread that readied it.
+    by_priority: Option<i8>,
+    /// Its last time in the queue.
+    queued: (i64, i64),
+    /// It was readied in a DPC: when and where.
+    dpc: Option<(i64, u16)>,
+    /// The routine of that DPC.
+    routine: Option<u32>,
+}
+
+/// A thread that a DPC readied, before the DPC's event has come.
+struct Open {
+    ns: i64,
+    utid: u32,
+    wait: Option<Wait>,
+}
+
+#[derive(Default)]
+struct Cpu {
+    /// Priority of whoever runs.
+    priority: Option<i8>,
+    open: Vec<Open>,
+}
+
+struct Chains {
+    rows: TableBuilder<WaitChainRow>,
+    sums: HashMap<Key, Sum>,
+    threads: Vec<Thread>,
+    cpus: Vec<Cpu>,
+}
+
+impl Default for Chains {
+    fn default() -> Chains {
+        Chains {
+            rows: TableBuilder::new(&etwhy_table::Memory::default()),
+            sums: HashMap::default(),
+            threads: Vec::new(),
+            cpus: Vec::new(),
+        }
+    }
+}
+
+/// The element with this number, which is made if need be.
+fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> Option<&mut T> {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    list.get_mut(index)
+}
+
+fn owner(cx: &Context<'_>, utid: u32) -> Owner {
+    cx.model.upid_of(utid).map_or(Owner::Thread(utid), Owner::Process)
+}
+
+impl Analysis for Chains {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let Some(first) = event.u64(0) else {
+            cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+            return;
+        };
+        match event.tag {
+            READY => self.ready(first as u32, event, cx),
+            SWITCH => self.switch(event, cx),
+            _ => self.dpc(first, event, cx),
+        }
+    }
+
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        for cpu in std::mem::take(&mut self.cpus) {
+            for wait in cpu.open.into_iter().filter_map(|open| open.wait) {
+                self.charge(&wait, Readied::Dpc(None));
+            }
+        }
+        /// Names that rows are told apart by.
+        type Group = (Option<u32>, u8, Option<u32>, Option<Sym>, Option<Sym>, u8);
+        let mut groups: BTreeMap<Group, Sum> = BTreeMap::new();
+        let upid = |owner: Owner| match owner {
+            Owner::Process(upid) => Some(upid),
+            Owner::Thread(utid) => end.model.upid_of(utid),
+        };
+        let mut sums: Vec<(Key, Sum)> = std::mem::take(&mut self.sums).into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        for (key, sum) in sums {
+            let by = match key.readied {
+                Readied::Thread(owner, tag) => {
+                    let upid = upid(owner);
+                    let pid = upid.and_then(|u| end.model.processes.get(u)).map(|p| p.pid);
+                    let service = pid.and_then(|pid| end.model.services.by_tag(pid, tag)).map(|s| s.name);
+                    (0, upid, service.filter(|_| tag != 0), None)
+                }
+                Readied::Dpc(place) => {
+                    let frame = place.and_then(|place| end.resolved.frame_of_place(place));
+                    (1, None, None, frame.map(|(_, frame)| frame.module))
+                }
+                Readied::Unknown => (2, None, None, None),
+            };
+            let group = (upid(key.waiting), by.0, by.1, by.2, by.3, key.reason);
+            groups.entry(group).or_default().merge(sum);
+        }
+        let kinds = ["thread", "dpc", "unknown"].map(|name| end.strings.intern(name));
+        let mut groups: Vec<(Group, Sum)> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.wait_ns));
+        for ((waiting, kind, readying, service, driver, reason), sum) in groups {
+            let name = wait_reason(u32::from(reason)).map(|name| end.strings.intern(name));
+            self.rows.push(WaitChainRow {
+                waiting_upid: waiting.map(|u| u as i32),
+                readied_by: kinds.get(usize::from(kind)).copied().unwrap_or(Sym::EMPTY),
+                readying_upid: readying.map(|u| u as i32),
+                readying_service: service,
+                readying_driver: driver,
+                wait_reason: name,
+                count: sum.count,
+                wait_sum_ns: sum.wait_ns,
+                wait_union_ns: sum.union.length(),
+                wait_max_ns: sum.wait_max_ns,
+                ready_ns: sum.ready_ns,
+                waiting_priority: i32::from(sum.priority),
+                readying_priority: sum.by_priority.map(i32::from),
+                inverted_count: sum.inverted,
+                inverted_wait_ns: sum.inverted_ns,
+                inverted_queued_ns: sum.inverted_queued_ns,
+            });
+        }
+        Ok(vec![self.rows.into()])
+    }
+}
+
+impl Chains {
+    fn charge(&mut self, wait: &Wait, readied: Readied) {
+        let key = Key { waiting: wait.waiting, readied, reason: wait.reason };
+        self.sums.entry(key).or_default().add(wait);
+    }
+
+    fn ready(&mut self, tid: u32, event: &Event<'_>, cx: &mut Context<'_>) {
+        let utid = cx.model.thread(tid, None, event.ns);
+        // A thread that is readied again before it runs was woken by the first one.
+        if cx.model.switches.ready_ns(utid) != Some(event.ns) {
+            return;
+        }
+        let in_dpc = event.u64(1).unwrap_or(0) & IN_DPC != 0;
+        let cpu = event.record.cpu;
+        let Some(here) = slot(&mut self.cpus, usize::from(cpu)) else { return };
+        let by_priority = here.priority.filter(|_| !in_dpc);
+        if in_dpc {
+            if here.open.len() >= MAX_OPEN {
+                let given_up: Vec<Open> = here.open.drain(..MAX_OPEN / 2).collect();
+                for wait in given_up.into_iter().filter_map(|open| open.wait) {
+                    self.charge(&wait, Readied::Dpc(None));
+                }
+            }
+            if let Some(here) = self.cpus.get_mut(usize::from(cpu)) {
+                here.open.push(Open { ns: event.ns, utid, wait: None });
+            }
+        }
+        if let Some(thread) = slot(&mut self.threads, utid as usize) {
+            thread.by_priority = by_priority;
+            thread.dpc = in_dpc.then_some((event.ns, cpu));
+            thread.routine = None;
+        }
+    }
+
+    fn dpc(&mut self, routine: u64, event: &Event<'_>, cx: &mut Context<'_>) {
+        let Some(here) = self.cpus.get_mut(usize::from(event.record.cpu)) else { return };
+        if here.open.is_empty() {
+            return;
+        }
+        let began = cx.model.cpus.last_interrupt(event.record.cpu).start_ns;
+        let place = cx.place(None, routine);
+        for open in std::mem::take(&mut here.open) {
+            // What was readied before this DPC began was readied in one whose event is missing.
+            let place = (open.ns >= began).then_some(place);
+            if let Some(wait) = open.wait {
+                self.charge(&wait, Readied::Dpc(place));
+            } else if let Some(thread) = self.threads.get_mut(open.utid as usize)
+                && thread.dpc.is_some_and(|(ns, _)| ns == open.ns)
+            {
+                (thread.dpc, thread.routine) = (None, place);
+            }
+        }
+    }
+
+    fn switch(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let switch = cx.model.switches.current;
+        let priority = |field: usize| event.i64(field).unwrap_or(0).clamp(-1, 31) as i8;
+        if let Some(here) = slot(&mut self.cpus, usize::from(event.record.cpu)) {
+            here.priority = (switch.new_tid != 0).then(|| priority(2));
+        }
+        if switch.old_tid != 0
+            && let Some(old) = slot(&mut self.threads, switch.old_utid as usize)
+        {
+            old.priority = priority(3);
+        }
+        if switch.new_tid == 0 {
+            return;
+        }
+        let Some(new) = slot(&mut self.threads, switch.new_utid as usize) else { return };
+        let was = *new;
+        (new.dpc, new.routine) = (None, None);
+        let Some(ready_ns) = switch.ready_ns else { return };
+        let to_ns = event.ns.saturating_sub(ready_ns);
+        new.queued = (to_ns, event.ns);
+        let (Some(wait_ns), Some(ready), Some(prev)) = (switch.wait_ns, switch.ready, switch.prev) else {
+            return;
+        };
+        if prev.state != WAITING {
+            return;
+        }
+        let from_ns = to_ns.saturating_sub(wait_ns);
+        let queued = ready.by.and_then(|by| self.threads.get(by as usize)).map_or((0, 0), |by| by.queued);
+        let wait = Wait {
+            waiting: owner(cx, switch.new_utid),
+            reason: prev.reason,
+            from_ns,
+            to_ns,
+            ready_ns,
+            priority: was.priority,
+            by_priority: was.by_priority,
+            queued_ns: queued.1.min(to_ns).saturating_sub(queued.0.max(from_ns)).max(0),
+        };
+        let readied = match ready.by {
+            Some(by) => {
+                let tag = cx.model.threads.get(by).and_then(|t| t.service_tags.last().copied());
+                Readied::Thread(owner(cx, by), tag.unwrap_or(0))
+            }
+            None if !ready.in_dpc => Readied::Unknown,
+            None => {
+                let open = was.dpc.and_then(|(ns, cpu)| {
+                    let open = &mut self.cpus.get_mut(usize::from(cpu))?.open;
+                    open.iter_mut().rev().find(|o| o.ns == ns && o.utid == switch.new_utid)
+                });
+                if let Some(open) = open {
+                    // The DPC still runs, or its event is on its way.
+                    open.wait = Some(wait);
+                    return;
+                }
+                Readied::Dpc(was.routine)
+            }
+        };
+        self.charge(&wait, readied);
+    }
+}
