@@ -8,6 +8,7 @@ mod layers;
 mod new;
 mod picture;
 mod repo;
+mod web;
 
 use anyhow::{Result, bail};
 use repo::Repo;
@@ -26,7 +27,8 @@ Tasks:
   new view <name>       Write the skeleton of a view
   layers                Check that crates depend on each other only as ARCHITECTURE.md says
   files                 Check lengths of files, links and paths in documents
-  check                 gen --check, layers and files";
+  web                   Check that the page of web/ is built from what stands there
+  check                 gen --check, layers, files and web";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,10 +50,12 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["new", kind, name] => new::write(&repo, kind, name),
         ["layers"] => layers::check(&repo),
         ["files"] => files::check(&repo),
+        ["web"] => web::check(&repo),
         ["check"] => {
             generated::check(&repo)?;
             layers::check(&repo)?;
-            files::check(&repo)
+            files::check(&repo)?;
+            web::check(&repo)
         }
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

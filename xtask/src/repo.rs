@@ -79,7 +79,7 @@ impl Repo {
     }
 
     /// All files below a folder, as paths with `/` inside the repository, sorted. Folders that hold no
-    /// sources (`target`, version control, virtual environments) are left out.
+    /// sources (`target`, version control, virtual environments, packages) are left out.
     ///
     /// # Errors
     /// If a folder cannot be read.
@@ -92,7 +92,7 @@ impl Repo {
                 let inside = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
                 if !path.is_dir() {
                     found.push(inside);
-                } else if !["target", ".git", ".venv", "__pycache__"].contains(&name) {
+                } else if !["target", ".git", ".venv", "__pycache__", "node_modules"].contains(&name) {
                     open.push(inside);
                 }
             }

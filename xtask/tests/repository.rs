@@ -26,6 +26,11 @@ fn files_are_short_and_documents_name_what_exists() {
 }
 
 #[test]
+fn the_page_is_built_from_its_sources() {
+    passes(&["web"]);
+}
+
+#[test]
 fn a_wrong_task_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask")).arg("nonsense").output().unwrap();
     assert!(!output.status.success());

@@ -36,6 +36,8 @@ pub struct Options {
     pub hex: bool,
     /// How many rows there were before a limit was applied, to say so below a terminal's table.
     pub total_rows: Option<usize>,
+    /// Facts about the whole, by key, that a format with metadata keeps (Parquet).
+    pub facts: Vec<(String, String)>,
 }
 
 /// All formats.
@@ -62,12 +64,20 @@ impl Format {
     }
 }
 
+/// Writes a selection to a file, as [`replace_file`].
+///
+/// # Errors
+/// As [`replace_file`], and those of the format.
+pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options, path: &Path) -> Result<()> {
+    replace_file(path, |out| (format.write)(selection, options, out))
+}
+
 /// Writes a file, or leaves what was there: the data goes into a temporary file of the same folder, which
 /// takes the name when it is whole.
 ///
 /// # Errors
-/// If the folder or the file cannot be written.
-pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options, path: &Path) -> Result<()> {
+/// If the folder or the file cannot be written, and those of `write`.
+pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
     let failed = |source| ExportError::File { file: path.to_path_buf(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -80,7 +90,7 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
     }
     let mut file = builder.tempfile_in(folder).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 18, file.as_file_mut());
-    (format.write)(selection, options, &mut out)?;
+    write(&mut out)?;
     out.flush().map_err(failed)?;
     drop(out);
     file.persist(path).map_err(|e| failed(e.error))?;

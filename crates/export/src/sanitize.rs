@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// True for characters that change what a terminal does or how the text around them reads: controls,
 /// direction marks (Unicode Technical Report 36, "Bidirectional Text Spoofing"), and invisible ones.
-pub(crate) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -9,10 +9,11 @@ mod cell;
 mod bill;
 pub mod derive;
 pub mod derived;
+pub mod diff;
 pub mod findings;
 mod fold;
 pub mod operators;
 pub mod sql;
 
 pub use cell::Cell;
-pub use operators::{clr, cpu, critical_path, disk, strace};
+pub use operators::{clr, cpu, critical_path, disk, flame, for_each_batch, strace, timeline};

@@ -63,6 +63,11 @@ impl<R: Row> TableBuilder<R> {
         TableBuilder { kept: memory.wants(&R::spec().name), ..TableBuilder::new(memory) }
     }
 
+    /// False if rows are left out ([`TableBuilder::if_wanted`]).
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
     /// Appends a row. Rows beyond 4,294,967,295 are counted, not kept; see [`TableBuilder::dropped`].
     #[inline]
     pub fn push(&mut self, row: R) {
@@ -189,6 +194,11 @@ impl Chunks {
         if self.memory.hold(bytes) {
             self.spill();
         }
+    }
+
+    /// True once rows were refused.
+    pub(crate) fn is_full(&self) -> bool {
+        self.dropped > 0
     }
 
     /// Moves every chunk of this table that is still in memory into a file. If the disk refuses they

@@ -51,8 +51,8 @@ struct Args {
 }
 
 /// Tables that a query reads, views followed.
-pub(crate) fn tables_of<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
-    let mut open: Vec<String> = words.map(str::to_owned).collect();
+pub(crate) fn tables_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut open: Vec<String> = names.map(str::to_owned).collect();
     let mut seen = BTreeSet::new();
     let mut tables = BTreeSet::new();
     while let Some(word) = open.pop() {
@@ -120,7 +120,7 @@ impl Session<'_> {
             if self.exit == Exit::Done {
                 self.exit = analysed.exit;
             }
-            let engine = Engine::new(&analysed.output.db)?;
+            let engine = Engine::new(&analysed.db)?;
             self.engine = Some((engine, analysed));
         }
         self.engine.as_ref().map(|(engine, _)| engine).context("there is no trace")
@@ -141,6 +141,7 @@ impl Session<'_> {
             sanitize: to_terminal,
             hex: args.hex,
             total_rows: Some(rows),
+            ..Default::default()
         };
         let mut out = out();
         match &args.output {

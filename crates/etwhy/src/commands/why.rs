@@ -6,13 +6,15 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
+use crate::rules::RuleArgs;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::cpu::{Scope, Top};
-use etwhy_query::findings::{Rule, builtin, evaluate_all, load_folder};
+use etwhy_query::findings::{Rule, evaluate_all};
 use etwhy_query::sql::Engine;
+use etwhy_report::{Report, charts, html, json, markdown};
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -22,7 +24,8 @@ pub static COMMAND: Command = Command {
                  stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
                  recording would.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  \
-               etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json",
+               etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
+               etwhy why trace.etl --html why.html --md why.md",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -31,18 +34,23 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Print JSON
+    /// Print JSON (docs/reference/why.schema.json explains it)
     #[arg(long)]
     json: bool,
+    /// Write Markdown to a file, or print it
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with = "json")]
+    md: Option<PathBuf>,
+    /// Write one HTML file with charts, which needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
     /// Say of every pattern why it was not found or cannot be told
     #[arg(long)]
     all: bool,
-    /// Folder of findings of your own (`etwhy rules` explains their form)
-    #[arg(long, value_name = "DIR")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// Frames per stack (0: all)
     #[arg(long, default_value_t = 16, value_name = "N")]
     frames: usize,
@@ -69,36 +77,51 @@ const TABLES: [&str; 17] = [
     "mark",
 ];
 
-/// The findings that ship and the user's own, which take the place of shipped ones of the same id.
-fn rules(folders: &[PathBuf]) -> anyhow::Result<Vec<Rule>> {
-    let mut rules = builtin();
-    for folder in folders {
-        for rule in load_folder(folder)? {
-            rules.retain(|known| known.id != rule.id);
-            rules.push(rule);
-        }
-    }
-    Ok(rules)
-}
-
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let rules = rules(&args.rules)?;
+    let rules = args.rules.load()?;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
+    let documents = args.json || args.html.is_some() || args.md.is_some();
+    if documents {
+        tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
+    }
     let analysed = opened.analyse(Some(tables))?;
-    let engine = Engine::new(&analysed.output.db)?;
+    let engine = Engine::new(&analysed.db)?;
     let outcomes = evaluate_all(&engine, &rules);
     drop(engine);
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.output, &Scope::default(), top, outcomes);
+    let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
     let mut out = out();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &verdict).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    } else {
+    if !documents {
         why::print(&mut out, &verdict, args.frames, args.all)?;
+        out.flush()?;
+        return Ok(analysed.exit);
+    }
+    let mut report = verdict.report(&analysed.db);
+    if args.json {
+        json::write(&report, &mut out)?;
+    }
+    report.add_charts(&analysed.db);
+    match args.md.as_deref() {
+        Some(path) if path == Path::new("-") => markdown::write(&report, &mut out)?,
+        Some(path) => write_file(path, &report, markdown::write)?,
+        None => {}
+    }
+    if let Some(path) = &args.html {
+        write_file(path, &report, html::write)?;
     }
     out.flush()?;
     Ok(analysed.exit)
+}
+
+/// Writes a report to a file and says so.
+fn write_file(
+    path: &Path,
+    report: &Report,
+    write: fn(&Report, &mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    etwhy_export::replace_file(path, |out| Ok(write(report, out)?))?;
+    eprintln!("{}: written", path.display());
+    Ok(())
 }

@@ -2,9 +2,9 @@
 
 use etwhy_decode::kernel::KernelLayouts;
 use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
+use etwhy_report::Missing;
 use etwhy_table::Database;
 use etwhy_trace::event::What;
-use serde::Serialize;
 
 /// A question that needs events.
 struct Question {
@@ -88,17 +88,6 @@ const QUESTIONS: &[Question] = &[
         table: "ui_delay",
     },
 ];
-
-/// A question without an answer.
-#[derive(Clone, Debug, Serialize)]
-pub struct Missing {
-    /// What cannot be told.
-    pub question: &'static str,
-    /// Why not.
-    pub because: String,
-    /// The command that prints the recording that would tell.
-    pub record: String,
-}
 
 /// The command that prints the recording that fills a table.
 pub fn recording_for(table: &str) -> String {
@@ -192,7 +181,7 @@ pub fn missing(db: &Database) -> Vec<Missing> {
         .filter(|q| !q.kernel.iter().any(|k| kernel.contains(*k)))
         .filter(|q| !q.providers.iter().any(|p| providers.contains(*p)))
         .map(|q| Missing {
-            question: q.question,
+            question: q.question.to_owned(),
             because: match (q.kernel.first(), q.providers.first()) {
                 (Some(&"CSwitch"), _) if compact => COMPACT.to_owned(),
                 (Some(event), _) => format!("no {event} events were recorded"),

@@ -1,7 +1,7 @@
 //! The verdict: collected from tables, printed for people.
 
-use super::missing::{Missing, missing};
-use super::quality::anomalies;
+use super::missing::missing;
+use super::quality::events;
 use super::terminal::width;
 use etwhy_export::text::{bar, boxed, pad_end, pad_start, truncate_middle, wrap};
 use etwhy_export::{bytes, duration_ns, sanitize, thousands};
@@ -10,48 +10,12 @@ use etwhy_query::cpu::{Cost, Cpu, Scope, Top};
 use etwhy_query::disk::Disk;
 use etwhy_query::findings::Outcome;
 use etwhy_query::{clr, cpu, disk};
+use etwhy_report::{Missing, Parts, Quality, Report};
 use etwhy_table::Database;
-use etwhy_trace::Output;
-use serde::Serialize;
 use std::io::{self, Write};
 
-/// How good the trace is.
-#[derive(Debug, Default, Serialize)]
-pub struct Quality {
-    /// Files.
-    pub files: Vec<String>,
-    /// Windows version.
-    pub os: String,
-    /// Logical processors.
-    pub cpus: i64,
-    /// Memory.
-    pub memory_bytes: Option<i64>,
-    /// Start, UTC.
-    pub start_utc: String,
-    /// From the first to the last event.
-    pub duration_ns: i64,
-    /// Events read.
-    pub events: u64,
-    /// Events lost, as the headers say.
-    pub events_lost: i64,
-    /// Buffers lost, as the headers say.
-    pub buffers_lost: i64,
-    /// Kinds of events.
-    pub event_types: usize,
-    /// Kinds of events that nothing describes.
-    pub undecoded_types: usize,
-    /// Share of busy CPU time with a stack, 0 to 100; none without samples.
-    pub stacks_percent: Option<f64>,
-    /// Share of busy CPU time with a function name.
-    pub named_percent: Option<f64>,
-    /// Interval of CPU samples.
-    pub sample_interval_ns: Option<i64>,
-    /// (severity, count, name, meaning) of everything in the ledger.
-    pub ledger: Vec<(String, i64, String, String)>,
-}
-
 /// Everything that `why` says.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Verdict {
     /// One sentence.
     pub sentence: String,
@@ -75,10 +39,9 @@ fn percent(part: i64, whole: i64) -> f64 {
 
 impl Verdict {
     /// Collects the verdict from the tables of a pass.
-    pub fn of(output: &Output, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
-        let db = &output.db;
+    pub fn of(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let cpu = cpu::cpu(db, scope, top);
-        let quality = quality(db, output, &cpu);
+        let quality = Quality::read(db, events(db).0, &cpu);
         let sentence = sentence(&cpu, &quality);
         Verdict {
             sentence,
@@ -90,38 +53,20 @@ impl Verdict {
             quality,
         }
     }
-}
 
-fn quality(db: &Database, output: &Output, cpu: &Cpu) -> Quality {
-    let mut quality = Quality { events: output.stats.records, ledger: anomalies(db), ..Quality::default() };
-    if let Some(trace) = db.get("trace") {
-        for row in 0..trace.rows() as u32 {
-            let number = |column: &str| trace.i64(row, column).unwrap_or(0);
-            quality.files.push(trace.text(row, "file").unwrap_or("").to_owned());
-            quality.cpus = quality.cpus.max(number("cpus"));
-            quality.events_lost += number("events_lost");
-            quality.buffers_lost += number("buffers_lost");
-            quality.duration_ns = quality.duration_ns.max(number("duration_ns"));
-            if row == 0 {
-                let product = trace.text(row, "product").map(|p| format!(" ({p})")).unwrap_or_default();
-                quality.os = format!("{}{product}", trace.text(row, "os").unwrap_or(""));
-                quality.start_utc = trace.text(row, "start_utc").unwrap_or("").to_owned();
-                quality.memory_bytes = trace.i64(row, "memory_bytes");
-                quality.sample_interval_ns = trace.i64(row, "sample_interval_ns");
-            }
-        }
+    /// The verdict as a document, without charts.
+    pub fn report(self, db: &Database) -> Report {
+        let parts = Parts {
+            sentence: self.sentence,
+            quality: self.quality,
+            findings: self.findings,
+            cpu: self.cpu,
+            clr: self.clr,
+            disk: self.disk,
+            cannot_tell: self.cannot_tell,
+        };
+        Report::new(db, parts)
     }
-    quality.cpus = quality.cpus.max(cpu.cpus);
-    if let Some(types) = db.get("event_type") {
-        quality.event_types = types.rows();
-        let none = |row: &u32| types.text(*row, "decoded_by") == Some("none");
-        quality.undecoded_types = (0..types.rows() as u32).filter(none).count();
-    }
-    if cpu.busy_ns > 0 {
-        quality.stacks_percent = Some(percent(cpu.with_stack_ns, cpu.busy_ns));
-        quality.named_percent = Some(percent(cpu.named_ns, cpu.busy_ns));
-    }
-    quality
 }
 
 fn sentence(cpu: &Cpu, quality: &Quality) -> String {
@@ -209,8 +154,9 @@ fn print_quality(out: &mut impl Write, quality: &Quality, width: usize) -> io::R
         ));
     }
     let inner = width.saturating_sub(4);
-    for (severity, count, name, meaning) in quality.ledger.iter().filter(|l| l.0 != "info") {
-        let text = format!("{severity}: {} x {name}: {meaning}", thousands((*count).into()));
+    for line in quality.ledger.iter().filter(|line| line.severity != "info") {
+        let count = thousands(line.count.into());
+        let text = format!("{}: {count} x {}: {}", line.severity, line.name, line.meaning);
         lines.extend(wrap(&sanitize(&text), inner));
     }
     for line in boxed("Quality of the trace", &lines, width) {

@@ -270,14 +270,14 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
 }
 
 /// Where each stack's rows are in `stack_frame`, and the frames.
-struct StackFrames {
+pub(crate) struct StackFrames {
     starts: Vec<u32>,
     frames: Vec<u32>,
     leaf_only: Vec<bool>,
 }
 
 impl StackFrames {
-    fn read(db: &Database) -> StackFrames {
+    pub(crate) fn read(db: &Database) -> StackFrames {
         let mut out = StackFrames { starts: vec![0], frames: Vec::new(), leaf_only: Vec::new() };
         let mut total = 0u32;
         for_each_batch(db, "stack", ["depth", "leaf_only"], |rows, [depth, leaf]| {
@@ -296,7 +296,8 @@ impl StackFrames {
         out
     }
 
-    fn of(&self, stack: i64) -> &[u32] {
+    /// Frames of a stack, innermost first.
+    pub(crate) fn of(&self, stack: i64) -> &[u32] {
         let Ok(stack) = usize::try_from(stack) else { return &[] };
         let (Some(&from), Some(&to)) = (self.starts.get(stack), self.starts.get(stack + 1)) else {
             return &[];

@@ -4,13 +4,15 @@ pub mod clr;
 pub mod cpu;
 pub mod critical_path;
 pub mod disk;
+pub mod flame;
 pub mod strace;
+pub mod timeline;
 
 use etwhy_table::{ColumnView, Database, Table};
 
 /// Views of the columns `names` of a table, batch by batch, handed to `each` with the number of rows.
 /// Nothing happens if the table or a column is missing.
-pub(crate) fn for_each_batch<const N: usize>(
+pub fn for_each_batch<const N: usize>(
     db: &Database,
     table: &str,
     names: [&str; N],

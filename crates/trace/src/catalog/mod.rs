@@ -55,6 +55,7 @@ pub mod ui_delay;
 pub mod virtual_alloc;
 pub mod wait_chain;
 pub mod wait_cost;
+pub mod wmi_operation;
 
 use crate::engine::AnalysisSpec;
 
@@ -115,4 +116,5 @@ pub static ALL: &[&AnalysisSpec] = &[
     &virtual_alloc::SPEC,
     &wait_chain::SPEC,
     &wait_cost::SPEC,
+    &wmi_operation::SPEC,
 ];

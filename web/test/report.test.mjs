@@ -1,0 +1,150 @@
+// Opens reports in Chromium and does what readers do.
+//
+//   ETWHY_BROWSER=/usr/bin/chromium ETWHY_REPORTS="a.html:b.html" npm test
+//
+// Every report must draw its charts, ask nothing of the network, log no error, and show names as text.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { delimiter, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const reports = (process.env.ETWHY_REPORTS ?? "").split(delimiter).filter(Boolean);
+let browser;
+
+before(async () => {
+  const executablePath = process.env.ETWHY_BROWSER;
+  assert.ok(executablePath, "ETWHY_BROWSER names no browser");
+  assert.ok(reports.length > 0, "ETWHY_REPORTS names no report");
+  // The sandbox of Chromium needs rights that containers lack; the pages are our own.
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+});
+after(() => browser?.close());
+
+/** A page with a report, and what went wrong on it. */
+async function open(report, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => message.type() !== "log" && wrong.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  const url = pathToFileURL(resolve(report)).href;
+  page.on("request", (request) => request.url() !== url && wrong.push(`request: ${request.url().slice(0, 200)}`));
+  await page.goto(url);
+  await page.waitForSelector("main section");
+  await page.waitForFunction(() => [...document.querySelectorAll(".graphic")].every((one) => one.childElementCount > 0));
+  const data = await page.evaluate(() => JSON.parse(document.getElementById("etwhy-report").textContent));
+  return { context, page, wrong, data };
+}
+
+/** What axe calls serious or critical. The page's policy forbids scripts by address, not those of a debugger. */
+async function violations(page) {
+  await page.evaluate(axe);
+  const result = await page.evaluate(() => window.axe.run(document));
+  return result.violations
+    .filter((one) => ["serious", "critical"].includes(one.impact))
+    .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
+}
+
+for (const report of reports) {
+  test(`${report}: charts, figures, no errors, nothing from the network`, async () => {
+    const { context, page, wrong, data } = await open(report);
+    assert.equal(await page.locator("h1 .verdict").textContent(), data.sentence);
+    const found = data.findings.filter((one) => one.answer === "found");
+    assert.equal(await page.locator("article.finding").count(), found.length);
+    const { timeline, flame, histograms, growth } = data.charts;
+    const bands = await page.locator(".timeline path.band").count();
+    assert.equal(bands, timeline ? timeline.series.length : 0);
+    const bars = (histograms[0]?.bins ?? []).filter((bin) => bin.count > 0).length;
+    assert.equal(await page.locator(".histogram rect.bar").count(), bars);
+    assert.equal(await page.locator(".histogram line.limit").count(), histograms.length > 0 ? 1 : 0);
+    assert.equal(await page.locator(".growth").count(), growth.length);
+    assert.equal(await page.locator(".growth circle").count(), growth.reduce((sum, one) => sum + one.points.length, 0));
+    assert.equal(await page.locator("#bill tbody tr").count(), data.bill.length);
+    if (flame) assert.ok((await page.locator(".flame .node").count()) > 1);
+    // No name became an element, no script ran but ours.
+    assert.equal(await page.locator("script").count(), 2);
+    assert.equal(await page.locator("main img, main iframe, main script, main [onerror], main style").count(), 0);
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+
+  // Charts are looked at in the dark, tables in the light.
+  for (const colorScheme of ["light", "dark"]) {
+    test(`${report}: readable by all, ${colorScheme}`, async () => {
+      const { context, page, wrong } = await open(report, { colorScheme, reducedMotion: "reduce" });
+      await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+      if (colorScheme === "dark") assert.deepEqual(await violations(page), []);
+      assert.equal(await page.locator("h1").count(), 1);
+      // Every drawing has a name and the same figures as a table.
+      for (const drawing of await page.locator(".graphic svg").all()) {
+        assert.equal(await drawing.getAttribute("role"), "img");
+        assert.ok(((await drawing.getAttribute("aria-label")) ?? "").length > 10);
+      }
+      const charts = page.locator("figure.chart");
+      for (let at = 0; at < (await charts.count()); at += 1) {
+        const chart = charts.nth(at);
+        await chart.getByRole("button", { name: "Show as table" }).click();
+        assert.ok((await chart.locator(".as-table tbody tr").count()) > 0);
+        assert.equal(await chart.locator(".graphic").isVisible(), false);
+      }
+      if (colorScheme === "light") assert.deepEqual(await violations(page), []);
+      assert.deepEqual(wrong, []);
+      await context.close();
+    });
+  }
+
+  test(`${report}: by keyboard`, async () => {
+    const { context, page, wrong, data } = await open(report);
+    if (data.charts.timeline) {
+      const slider = page.getByRole("slider", { name: "Moment in the timeline" });
+      await slider.focus();
+      await page.keyboard.press("End");
+      await page.keyboard.press("ArrowLeft");
+      const slices = data.charts.timeline.series[0].values_ns.length;
+      assert.equal(await slider.getAttribute("aria-valuenow"), String(slices - 2));
+      assert.match((await slider.getAttribute("aria-valuetext")) ?? "", /processors: .+/);
+    }
+    if (data.charts.flame) {
+      const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+      await page.locator(".flame [tabindex='0']").focus();
+      assert.match(await focused(), /^all processes: 100\.0/);
+      await page.keyboard.press("ArrowDown");
+      const first = await focused();
+      await page.keyboard.press("Enter");
+      assert.equal(await page.locator(".crumbs [aria-current]").textContent(), first.split(": ")[0]);
+      await page.keyboard.press("Escape");
+      assert.equal(await page.locator(".crumbs").isVisible(), false);
+      assert.equal(await focused(), first);
+      const name = data.charts.flame.names[data.charts.flame.name[2]].name;
+      await page.getByRole("searchbox").fill(name.slice(0, 40));
+      assert.ok((await page.locator(".flame .match").count()) > 0);
+      assert.match((await page.locator("figure .found").textContent()) ?? "", /% of CPU time/);
+    }
+    const theme = page.getByRole("button", { name: /^Theme/ });
+    await theme.click();
+    await theme.click();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+
+  test(`${report}: narrow and on paper`, async () => {
+    const { context, page, wrong } = await open(report, { viewport: { width: 360, height: 700 } });
+    const [wide, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(wide <= width, `${wide} pixels wide on ${width}`);
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.locator("nav.contents").isVisible(), false);
+    assert.ok((await page.pdf({ format: "A4" })).length > 10_000);
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}

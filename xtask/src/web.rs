@@ -1,0 +1,69 @@
+//! Whether the page of `web/` was built from what stands there.
+//!
+//! The page is committed, so that nobody needs Node to build etwhy. Its first comment holds a checksum of its sources and one
+//! of itself; `web/build.mjs` wrote them, and this computes them again.
+
+use crate::repo::Repo;
+use anyhow::{Context as _, Result, bail};
+
+const PAGE: &str = "web/dist/report.html";
+/// Sources besides all files below `web/src`; `web/build.mjs` has the same list.
+const SOURCES: [&str; 5] = [
+    "docs/reference/why.schema.json",
+    "web/build.mjs",
+    "web/package.json",
+    "web/package-lock.json",
+    "web/tsconfig.json",
+];
+/// Types that are made from the schema.
+const MADE: &str = "web/src/model.ts";
+
+/// Fails if the page is not what its sources make, or was edited.
+///
+/// # Errors
+/// What is stale and what to do.
+pub fn check(repo: &Repo) -> Result<()> {
+    let mut sources: Vec<String> = SOURCES.map(str::to_owned).into();
+    sources.extend(repo.files("web/src")?.into_iter().filter(|path| path != MADE));
+    sources.sort();
+    let mut of = String::new();
+    for path in &sources {
+        of.push_str(&format!("{path}\0{}\0", repo.read(path)?.replace('\r', "")));
+    }
+    let page = repo.read(PAGE)?.replace('\r', "");
+    let (head, body) = parts(&page).with_context(|| format!("{PAGE}: has no checksums"))?;
+    if head != (fnv(&of), fnv(body)) {
+        let what = if head.0 == fnv(&of) { "was edited" } else { "is older than its sources" };
+        bail!("{PAGE} {what}: run `npm ci && npm run build` in web/");
+    }
+    Ok(())
+}
+
+/// The checksums that a page states, and what follows them.
+fn parts(page: &str) -> Option<((String, String), &str)> {
+    let (_, rest) = page.split_once(" sources ")?;
+    let (sources, rest) = rest.split_once(" body ")?;
+    let (body, rest) = rest.split_once(" -->\n")?;
+    Some(((sources.to_owned(), body.to_owned()), rest))
+}
+
+/// FNV-1a, 64 bits: <http://www.isthe.com/chongo/tech/comp/fnv/>. It notices what was forgotten, no more.
+fn fnv(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums() {
+        // Test vectors of the page above.
+        assert_eq!(fnv(""), "cbf29ce484222325");
+        assert_eq!(fnv("foobar"), "85944171f73967e8");
+        let page = "<!doctype html>\n<!-- made. sources 01 body 02 -->\n<html>";
+        assert_eq!(parts(page), Some((("01".to_owned(), "02".to_owned()), "<html>")));
+        assert_eq!(parts("<html>"), None);
+    }
+}
