@@ -8,7 +8,7 @@ use crate::catalog::process::{initial_loads, lifetime, name_and_path};
 use crate::engine::Finish;
 use crate::owner::Owner;
 use etwhy_stats::Interval;
-use etwhy_stats::growth::{Doubt, Form, Growth, LAWS, MIN_POINTS, Verdict, compare, fit};
+use etwhy_stats::growth::{Doubt, Form, Growth, LAWS, MIN_FACTOR, MIN_POINTS, Verdict, compare, fit};
 use etwhy_stats::rank::{Trend, mann_kendall};
 use etwhy_table::{Sym, TableBuilder};
 use foldhash::HashMap;
@@ -95,8 +95,13 @@ pub(super) fn fill(
     }
 }
 
+/// Series with the source of their costs.
+type Sources = Vec<(Series, &'static str)>;
+/// Name of each process that was started, and which start of that name it was.
+type Members = HashMap<u32, (Sym, u64)>;
+
 /// Starts of processes by name, as series of lifetimes and of load times, and the series and number of each process.
-fn process_starts(end: &mut Finish<'_>) -> (Vec<(Series, &'static str)>, HashMap<u32, (Sym, u64)>) {
+fn process_starts(end: &mut Finish<'_>) -> (Sources, Members) {
     let model = end.model;
     let mut started: Vec<(i64, u32)> = Vec::new();
     for (upid, process) in model.processes.all().iter().enumerate() {
@@ -236,7 +241,7 @@ impl Candidate {
     }
 
     fn grows(&self) -> bool {
-        !self.by_size && self.growth.factor() >= 2.0
+        !self.by_size && self.growth.factor() >= MIN_FACTOR
     }
 }
 
@@ -252,12 +257,7 @@ fn judge_together(found: &mut [Candidate]) {
 }
 
 /// Finds the functions in which the growth is, for all that grow.
-fn culprits(
-    found: &mut [Candidate],
-    samples: &Samples,
-    members: &HashMap<u32, (Sym, u64)>,
-    end: &Finish<'_>,
-) {
+fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: &Finish<'_>) {
     let mut of_process: HashMap<u32, Vec<usize>> = HashMap::default();
     let mut of_name: HashMap<Sym, Vec<usize>> = HashMap::default();
     let mut wanted: HashMap<usize, (Wanted, ByStack)> = HashMap::default();
@@ -340,7 +340,7 @@ impl Candidate {
             (Verdict::WithTime, _) => {
                 "the cost rises with time rather than with the number of calls".to_owned()
             }
-            (Verdict::Slight, _) => "the cost rises, to less than twice".to_owned(),
+            (Verdict::Slight, _) => "the cost rises, to less than one and a half times".to_owned(),
             (Verdict::Constant, _) => "the cost does not depend on n".to_owned(),
             _ => format!("{cost} costs like {}", growth.law.name()),
         }
