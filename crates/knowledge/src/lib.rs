@@ -14,6 +14,7 @@ mod processes;
 mod stack_tags;
 mod system_modules;
 mod table;
+mod watts;
 
 pub use classify::{Basis, Classification, category_of, is_security};
 pub use codes::{ntstatus_name, win32_error_name};
@@ -24,3 +25,4 @@ pub use hosts::{HOSTS_NEVER_CULPRITS, is_host};
 pub use processes::{ProcessFact, process, processes};
 pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};
 pub use system_modules::{is_os_driver, is_system_library, is_thread_start};
+pub use watts::{WattGroup, watt_groups, watts_of};

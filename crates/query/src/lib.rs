@@ -5,6 +5,8 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
+mod cell;
+mod bill;
 pub mod derive;
 pub mod derived;
 pub mod findings;
@@ -12,4 +14,5 @@ mod fold;
 pub mod operators;
 pub mod sql;
 
+pub use cell::Cell;
 pub use operators::{clr, cpu, critical_path, disk, strace};

@@ -36,12 +36,8 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&PROCESS_SLICE],
-    reads: &["trace", "process", "sample"],
-    on_demand: false,
-    make,
-};
+pub static DERIVED: DerivedSpec =
+    DerivedSpec { tables: &[&PROCESS_SLICE], reads: &["trace", "process", "sample"], on_demand: false, make };
 
 const SLICES: i64 = 200;
 const CLASSES: [&str; 4] = ["thread", "dpc", "isr", "idle"];
@@ -138,9 +134,17 @@ mod tests {
     #[test]
     fn samples_fall_into_their_slices() {
         let mut db = Database::new();
-        db.insert(table("trace", &[("first_ns", I64), ("last_ns", I64)], &[vec![Value::I64(1000), Value::I64(5000)]]));
+        db.insert(table(
+            "trace",
+            &[("first_ns", I64), ("last_ns", I64)],
+            &[vec![Value::I64(1000), Value::I64(5000)]],
+        ));
         let process = |name, pid| vec![Value::Text(name), Value::I64(pid)];
-        db.insert(table("process", &[("name", Text), ("pid", I32)], &[process("Idle", 0), process("a.exe", 7)]));
+        db.insert(table(
+            "process",
+            &[("name", Text), ("pid", I32)],
+            &[process("Idle", 0), process("a.exe", 7)],
+        ));
         let sample = |ts, upid, dpc| {
             vec![Value::I64(ts), Value::I64(upid), Value::I64(10), Value::Bool(dpc), Value::Bool(false)]
         };
@@ -159,7 +163,12 @@ mod tests {
         let all: Vec<_> = (0..made.rows() as u32)
             .map(|r| {
                 let get = |column| made.i64(r, column);
-                (get("start_ns").unwrap(), made.text(r, "class").unwrap(), get("upid"), get("cpu_ns").unwrap())
+                (
+                    get("start_ns").unwrap(),
+                    made.text(r, "class").unwrap(),
+                    get("upid"),
+                    get("cpu_ns").unwrap(),
+                )
             })
             .collect();
         assert_eq!(

@@ -3,15 +3,22 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("cpu.spin-wait", include_str!("../../findings/cpu.spin-wait.toml")),
     ("disk.flush-storm", include_str!("../../findings/disk.flush-storm.toml")),
     ("disk.saturated", include_str!("../../findings/disk.saturated.toml")),
     ("disk.slow", include_str!("../../findings/disk.slow.toml")),
     ("disk.small-random", include_str!("../../findings/disk.small-random.toml")),
+    ("dpc.cpu-imbalance", include_str!("../../findings/dpc.cpu-imbalance.toml")),
+    ("dpc.filter-in-path", include_str!("../../findings/dpc.filter-in-path.toml")),
+    ("dpc.flood", include_str!("../../findings/dpc.flood.toml")),
     ("dpc.over-limit", include_str!("../../findings/dpc.over-limit.toml")),
+    ("dpc.watchdog-risk", include_str!("../../findings/dpc.watchdog-risk.toml")),
     ("file.decompression", include_str!("../../findings/file.decompression.toml")),
     ("file.directory-watch", include_str!("../../findings/file.directory-watch.toml")),
     ("file.encryption", include_str!("../../findings/file.encryption.toml")),
     ("file.failing-opens", include_str!("../../findings/file.failing-opens.toml")),
+    ("isr.over-limit", include_str!("../../findings/isr.over-limit.toml")),
+    ("isr.storm", include_str!("../../findings/isr.storm.toml")),
     ("memory.hard-faults", include_str!("../../findings/memory.hard-faults.toml")),
     ("registry.repeated-reads", include_str!("../../findings/registry.repeated-reads.toml")),
     ("registry.storm", include_str!("../../findings/registry.storm.toml")),
@@ -28,4 +35,6 @@ pub static FILES: &[(&str, &str)] = &[
     ("security.two-scanners", include_str!("../../findings/security.two-scanners.toml")),
     ("service.eventlog-amplification", include_str!("../../findings/service.eventlog-amplification.toml")),
     ("service.formatting-chain", include_str!("../../findings/service.formatting-chain.toml")),
+    ("trace.kernel-session-taken", include_str!("../../findings/trace.kernel-session-taken.toml")),
+    ("trace.syscall-tracing-cost", include_str!("../../findings/trace.syscall-tracing-cost.toml")),
 ];

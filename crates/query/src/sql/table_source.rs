@@ -8,8 +8,9 @@
 //! SQLite checks all conditions again, so what is pushed down may be coarser than what was asked, never finer.
 
 use super::groups::{Groups, Index};
-use etwhy_table::{ColumnType, ColumnView, Table};
+use etwhy_table::{ColumnType, ColumnView, Sym, Table};
 use etwhy_vtab::{Ask, Constraint, Context, Cursor, Op, Plan, Result, Source, ValueRef};
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -137,6 +138,7 @@ impl Source for TableSource {
             rows: Rows::Range { next: 0, end: 0 },
             row: None,
             at: (0, 0),
+            ahead: RefCell::new(Vec::new()),
         })
     }
 }
@@ -194,6 +196,20 @@ struct TableCursor<'t> {
     row: Option<u32>,
     /// Batch and row in it.
     at: (usize, usize),
+    /// Cells of the next rows of a list, by column.
+    ahead: RefCell<Vec<Ahead>>,
+}
+
+/// Rows of a list whose cells are fetched together. They lie all over the table: many reads at once hide that memory
+/// is slow, one read for each step of SQLite does not.
+const BLOCK: usize = 1024;
+
+/// Cells of one column for a block of rows.
+#[derive(Default)]
+struct Ahead {
+    /// The block that they belong to; none at first.
+    block: Option<usize>,
+    numbers: Vec<Option<i64>>,
 }
 
 impl<'t> TableCursor<'t> {
@@ -215,6 +231,32 @@ impl<'t> TableCursor<'t> {
             Check::NotNull(column) => !self.view(*column, batch).is_null(row),
             Check::Never => false,
         })
+    }
+
+    /// The number, or number of a text, in the row of a list that `next` stands behind.
+    fn ahead(&self, column: usize, rows: &[u32], next: usize) -> Option<i64> {
+        let at = next.checked_sub(1)?;
+        let block = at / BLOCK;
+        let mut all = self.ahead.borrow_mut();
+        if all.len() <= column {
+            all.resize_with(self.columns.len().max(column + 1), Ahead::default);
+        }
+        let ahead = all.get_mut(column)?;
+        if ahead.block != Some(block) {
+            ahead.block = Some(block);
+            ahead.numbers.clear();
+            let views = self.columns.get(column)?;
+            let wanted = rows.get(block * BLOCK..).unwrap_or_default();
+            ahead.numbers.extend(wanted.iter().take(BLOCK).map(|&row| {
+                let (batch, row) = self.source.table.locate(row)?;
+                let view = views.get(batch)?;
+                match view {
+                    ColumnView::Text(..) => view.key(row).map(|key| i64::from(key.0)),
+                    view => view.i64(row),
+                }
+            }));
+        }
+        ahead.numbers.get(at % BLOCK).copied().flatten()
     }
 
     /// The next row of the source, whether it meets the conditions or not.
@@ -367,6 +409,7 @@ impl Cursor for TableCursor<'_> {
                 }
             }
             self.checks.clear();
+            self.ahead.borrow_mut().clear();
             self.rows = Rows::List { rows: Groups::of(&self.source.table, &columns, rows).rows, next: 0 };
         }
         self.advance();
@@ -384,6 +427,16 @@ impl Cursor for TableCursor<'_> {
 
     fn column(&self, column: usize, out: &mut Context) -> Result<()> {
         let (batch, row) = self.at;
+        if let Rows::List { rows, next } = &self.rows {
+            match self.view(column, 0) {
+                ColumnView::I64(..) | ColumnView::I32(..) => return out.set_result(self.ahead(column, rows, *next)),
+                ColumnView::Text(..) => {
+                    let key = self.ahead(column, rows, *next).and_then(|key| u32::try_from(key).ok());
+                    return out.set_result(key.map(|key| self.source.table.texts().get(Sym(key))));
+                }
+                _ => {}
+            }
+        }
         match self.view(column, batch) {
             view @ (ColumnView::I64(..) | ColumnView::I32(..) | ColumnView::Bool(_)) => {
                 out.set_result(view.i64(row))

@@ -385,7 +385,9 @@ impl Chains {
         let Some(ready_ns) = switch.ready_ns else { return };
         let to_ns = event.ns.saturating_sub(ready_ns);
         new.queued = (to_ns, event.ns);
-        let (Some(wait_ns), Some(ready), Some(prev)) = (switch.wait_ns, switch.ready, switch.prev) else { return };
+        let (Some(wait_ns), Some(ready), Some(prev)) = (switch.wait_ns, switch.ready, switch.prev) else {
+            return;
+        };
         if prev.state != WAITING {
             return;
         }

@@ -1,0 +1,290 @@
+//! The bill: its rows add up to the machine, whatever the trace lacks, and the stories name their culprits.
+//! The tables that it rests on are compared with the rows that they sum up.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Row = serde_json::Map<String, Value>;
+
+fn run(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy")).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    // 1: results are there, and not complete.
+    assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}\n{errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn rows(table: &str, trace: &Path) -> Vec<Row> {
+    let text = run(&["dump", table, trace.to_str().unwrap(), "--format", "jsonl", "--quiet"]);
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(row: &Row, column: &str) -> f64 {
+    row.get(column).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn text<'r>(row: &'r Row, column: &str) -> &'r str {
+    row.get(column).and_then(Value::as_str).unwrap_or("")
+}
+
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+/// A scenario as a trace, written small.
+fn synth(folder: &Path, scenario: &Path, more: &[&str]) -> PathBuf {
+    let trace = folder.join(scenario.file_name().unwrap()).with_extension("etl");
+    let mut arguments = vec!["synth", scenario.to_str().unwrap(), "-o", trace.to_str().unwrap(), "--quiet"];
+    arguments.extend(more);
+    run(&arguments);
+    trace
+}
+
+/// Checks that each kind is a partition of the machine's time; gives the share that is unattributed.
+fn adds_up(name: &str, trace: &Path) -> Option<f64> {
+    let machine = rows("machine", trace);
+    let capacity = number(machine.first()?, "capacity_ns");
+    let bill = rows("bill", trace);
+    if capacity <= 0.0 {
+        assert!(bill.is_empty(), "{name}");
+        return None;
+    }
+    let mut open = 0.0;
+    for kind in ["process", "driver", "product", "category"] {
+        let all: Vec<&Row> = bill.iter().filter(|row| text(row, "kind") == kind).collect();
+        let sum: f64 = all.iter().map(|row| number(row, "total_cpu_ns")).sum();
+        assert!((sum / capacity - 1.0).abs() < 0.001, "{name}: {kind} adds up to {sum} of {capacity}");
+        let share: f64 = all.iter().map(|row| number(row, "share_percent")).sum();
+        assert!((share - 100.0).abs() < 0.1, "{name}: {kind} {share} %");
+        for row in &all {
+            let parts = ["own_cpu_ns", "frames_cpu_ns", "dpc_ns", "isr_ns"].map(|c| number(row, c));
+            assert!(parts.iter().all(|&n| n >= 0.0) && number(row, "total_cpu_ns") >= 0.0, "{name}: {row:?}");
+            if !["idle", "unattributed"].contains(&text(row, "part")) {
+                assert_eq!(parts.iter().sum::<f64>(), number(row, "total_cpu_ns"), "{name}: {row:?}");
+                let joules = ["energy_low_j", "energy_j", "energy_high_j"].map(|c| number(row, c));
+                assert!(joules[0] <= joules[1] && joules[1] <= joules[2], "{name}: {row:?}");
+            }
+            if text(row, "part") == "unattributed" {
+                open = number(row, "total_cpu_ns") / capacity;
+                assert!(open < 0.001 || !text(row, "why").is_empty(), "{name}: nobody says why");
+            }
+        }
+    }
+    Some(open)
+}
+
+#[test]
+fn every_scenario_adds_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let scales = [
+        ("antivirus_opens", "0.01"),
+        ("clean_busy_machine", "0.1"),
+        ("directory_watcher", "0.004"),
+        ("virtual_alloc_top_down", "0.02"),
+    ];
+    let (mut seen, mut sampled) = (0, 0);
+    for entry in
+        std::fs::read_dir(scenarios()).unwrap().chain(std::fs::read_dir(scenarios().join("tables")).unwrap())
+    {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "toml") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let small = scales.iter().find(|(n, _)| *n == name).map_or("0.02", |(_, s)| s);
+        let scale = if path.parent().unwrap().ends_with("tables") { "1" } else { small };
+        let trace = synth(folder.path(), &path, &["--scale", scale]);
+        let open = adds_up(&name, &trace);
+        seen += 1;
+        // Traces without any samples are those of other tables.
+        if rows("machine", &trace).iter().any(|row| row.get("sampled_busy_ns").is_some_and(Value::is_number))
+        {
+            sampled += 1;
+            // The kernel's session of this one is taken over in the middle.
+            let taken = if name == "loggers" { 0.5 } else { 0.0 };
+            assert!(open.unwrap() <= 0.05 + taken, "{name}: {:.1} % unattributed", 100.0 * open.unwrap());
+        }
+        std::fs::remove_file(trace).unwrap();
+    }
+    assert!(seen > 25 && sampled > 12, "{seen} scenarios, {sampled} with samples");
+}
+
+/// `clean_busy_machine` with other lines in its machine.
+fn changed(folder: &Path, name: &str, lines: &str, more: &[&str]) -> PathBuf {
+    let scenario = std::fs::read_to_string(scenarios().join("clean_busy_machine.toml")).unwrap();
+    let path = folder.join(format!("{name}.toml"));
+    let scenario = scenario.replacen("context_switches = true\n", "", 1);
+    let own = if lines.contains("context_switches") { "" } else { "\ncontext_switches = true" };
+    std::fs::write(&path, scenario.replacen("[machine]", &format!("[machine]\n{lines}{own}"), 1)).unwrap();
+    let mut arguments = vec!["--scale", "0.1"];
+    arguments.extend(more);
+    synth(folder, &path, &arguments)
+}
+
+#[test]
+fn it_adds_up_whatever_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = |trace: &Path| {
+        let bill = rows("bill", trace);
+        let mut sources: Vec<String> = bill.iter().map(|row| text(row, "source").to_owned()).collect();
+        sources.dedup();
+        assert_eq!(sources.len(), 1, "one source for the whole column");
+        sources.remove(0)
+    };
+    let whole = changed(folder.path(), "whole", "", &[]);
+    assert!(adds_up("whole", &whole).unwrap() < 0.01);
+    assert_eq!(source(&whole), "sample");
+
+    // Context switches alone tell the same of processes.
+    let switches = changed(folder.path(), "switches", "samples = false", &[]);
+    assert!(adds_up("switches", &switches).unwrap() < 0.05);
+    assert_eq!(source(&switches), "cswitch");
+    let build = |trace: &Path| {
+        let bill = rows("bill", trace);
+        let row = bill
+            .iter()
+            .find(|row| text(row, "kind") == "process" && text(row, "culprit").starts_with("build"));
+        number(row.unwrap(), "total_cpu_ns")
+    };
+    assert!((build(&switches) / build(&whole) - 1.0).abs() < 0.03, "{} {}", build(&switches), build(&whole));
+
+    // Without samples of idle processors, context switches still tell that they were idle.
+    let busy_only = changed(folder.path(), "busy_only", "idle_samples = false", &[]);
+    assert!(adds_up("busy_only", &busy_only).unwrap() < 0.05);
+    assert_eq!(source(&busy_only), "sample");
+
+    // Nothing tells: it says so.
+    let unknown = changed(folder.path(), "unknown", "idle_samples = false\ncontext_switches = false", &[]);
+    let open = adds_up("unknown", &unknown).unwrap();
+    assert!((0.3..0.5).contains(&open), "{open}");
+    let nothing = changed(folder.path(), "nothing", "samples = false\ncontext_switches = false", &[]);
+    assert_eq!(adds_up("nothing", &nothing), Some(1.0));
+    assert_eq!(source(&nothing), "none");
+    assert!(rows("bill", &nothing).iter().all(|row| text(row, "confidence") == "cannot tell"));
+
+    let lost = changed(folder.path(), "lost", "", &["--drop-buffers", "20%"]);
+    let open = adds_up("lost", &lost).unwrap();
+    assert!(open > 0.02, "{open}");
+    assert!(rows("bill", &lost).iter().any(|row| text(row, "why").contains("lost")));
+}
+
+#[test]
+fn the_culprits_of_the_stories() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = |scenario: &str, scale: &str, kind: &str| {
+        let trace = synth(folder.path(), &scenarios().join(format!("{scenario}.toml")), &["--scale", scale]);
+        let bill = rows("bill", &trace);
+        bill.into_iter().find(|row| text(row, "kind") == kind && text(row, "part") == "culprit").unwrap()
+    };
+    // 2,167,695 of 4,172,541 ms of samples, all of it below a system call of somebody else.
+    let row = first("syscall_hook", "0.01", "driver");
+    assert_eq!((text(&row, "culprit"), text(&row, "vendor")), ("tedrdrv.sys", "Palo Alto Networks"));
+    let (frames, total) = (number(&row, "frames_cpu_ns"), number(&row, "total_cpu_ns"));
+    assert!(frames == total && (total / 21_676_950_000.0 - 1.0).abs() < 0.02, "{total}");
+    // 3.66 W for each busy processor, between 1.28 and 10.07.
+    let joules = total / 1e9 * 3.66;
+    assert!((number(&row, "energy_j") / joules - 1.0).abs() < 0.01, "{row:?}");
+    assert!((number(&row, "energy_wh") * 3600.0 / joules - 1.0).abs() < 0.01);
+    assert!((number(&row, "energy_low_j") / (joules * 1.28 / 3.66) - 1.0).abs() < 0.02, "{row:?}");
+    assert!((number(&row, "energy_high_j") / (joules * 10.07 / 3.66) - 1.0).abs() < 0.02, "{row:?}");
+
+    let row = first("dpc_flood", "0.1", "driver");
+    assert_eq!(text(&row, "culprit"), "IDSvia64.sys");
+    assert_eq!(number(&row, "dpc_ns"), number(&row, "total_cpu_ns"));
+    let row = first("antivirus_opens", "0.01", "product");
+    assert_eq!(text(&row, "culprit"), "Example Antivirus");
+    assert!(number(&row, "filter_ns") > 0.0);
+    let row = first("openmp_spin", "0.1", "process");
+    assert!(text(&row, "culprit").starts_with("render.exe"), "{row:?}");
+}
+
+#[test]
+fn tracing_makes_the_api_33_times_dearer() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = synth(folder.path(), &scenarios().join("syscall_hook.toml"), &["--scale", "0.05"]);
+    let api = rows("api_cost", &trace);
+    let sum = |tracing: bool| -> f64 {
+        let of = api.iter().filter(|r| text(r, "api") == "KernelBase.dll!SleepEx");
+        of.filter(|r| (text(r, "tracing") == "syscall") == tracing).map(|r| number(r, "cost_ns")).sum()
+    };
+    // Truth: (1,387,533 + 1,061,081) / (2,522,541 - 1,387,533 - 1,061,081).
+    let factor = sum(true) / sum(false);
+    assert!((factor / 33.12 - 1.0).abs() < 0.02, "{factor}");
+    let tags = rows("tag_cost", &trace);
+    let lock = tags.iter().find(|r| text(r, "level") == "category" && text(r, "category") == "lock").unwrap();
+    assert_eq!(text(lock, "owner"), "tedrdrv.sys");
+}
+
+/// Waits of `wait_chain` are those of `cswitch`.
+#[test]
+fn chains_are_sums_of_switches() {
+    let folder = tempfile::tempdir().unwrap();
+    for scenario in ["tables/cswitch.toml", "clean_busy_machine.toml"] {
+        let trace = synth(folder.path(), &scenarios().join(scenario), &["--scale", "0.5"]);
+        type Sums = BTreeMap<(String, String, String), (f64, f64, f64)>;
+        let mut expected = Sums::new();
+        for row in rows("cswitch", &trace) {
+            let waited =
+                text(&row, "prev_state") == "Waiting" && row.get("ready_ts_ns").is_some_and(Value::is_number);
+            if !waited || !row.get("wait_ns").is_some_and(Value::is_number) {
+                continue;
+            }
+            let by = if row.get("readied_in_dpc") == Some(&Value::Bool(true)) {
+                "dpc"
+            } else {
+                text(&row, "readying_process")
+            };
+            let key = (text(&row, "new_process"), by, text(&row, "prev_wait_reason"));
+            let sum = expected.entry((key.0.into(), key.1.into(), key.2.into())).or_default();
+            *sum = (sum.0 + 1.0, sum.1 + number(&row, "wait_ns"), sum.2 + number(&row, "ready_ns"));
+        }
+        let mut found = Sums::new();
+        for row in rows("wait_chain", &trace) {
+            let by = if text(&row, "readied_by") == "dpc" { "dpc" } else { text(&row, "readying_process") };
+            let key = (text(&row, "waiting_process"), by, text(&row, "wait_reason"));
+            let sum = found.entry((key.0.into(), key.1.into(), key.2.into())).or_default();
+            let (count, wait, ready) =
+                (number(&row, "count"), number(&row, "wait_sum_ns"), number(&row, "ready_ns"));
+            *sum = (sum.0 + count, sum.1 + wait, sum.2 + ready);
+            let union = number(&row, "wait_union_ns");
+            assert!(union <= wait && union >= number(&row, "wait_max_ns"), "{row:?}");
+        }
+        assert!(expected.len() > 2, "{scenario}");
+        assert_eq!(found, expected, "{scenario}");
+    }
+}
+
+#[test]
+fn real_traces_add_up() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder =
+        std::env::var_os("ETWHY_CORPUS").map_or_else(|| root.join("../shared/corpus"), PathBuf::from);
+    if !folder.join("etl").is_dir() {
+        assert!(std::env::var_os("ETWHY_CORPUS_REQUIRED").is_none(), "no corpus at {}", folder.display());
+        println!("skipped: no corpus at {}", folder.display());
+        return;
+    }
+    let mut sampled = 0;
+    for entry in std::fs::read_dir(folder.join("etl/microsoft+perfview")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "etl") {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if adds_up(&name, &path).is_none() {
+            continue;
+        }
+        let costs =
+            |table: &str, column: &str| -> f64 { rows(table, &path).iter().map(|r| number(r, column)).sum() };
+        let all = costs("stack_cost", "weight_ns");
+        sampled += i32::from(all > 0.0);
+        assert_eq!(costs("module_cost", "exclusive_ns"), all, "{name}");
+        assert_eq!(costs("function_cost", "exclusive_ns"), all, "{name}");
+        assert_eq!(costs("driver_cost", "charged_ns"), all, "{name}");
+        assert_eq!(costs("process_slice", "samples"), rows("sample", &path).len() as f64, "{name}");
+    }
+    assert!(sampled >= 2, "{sampled}");
+}

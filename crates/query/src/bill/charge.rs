@@ -1,0 +1,220 @@
+//! CPU time in charges that do not overlap, from one source.
+
+use super::party::{Parties, Party, is_imposing};
+use crate::fold::Classes;
+use crate::operators::{add, for_each_batch};
+use etwhy_knowledge::is_os_driver;
+use etwhy_table::Database;
+use std::collections::BTreeMap;
+
+/// What the CPU column rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Samples.
+    Sample,
+    /// Context switches, with the events of DPCs and ISRs.
+    Cswitch,
+    /// Nothing was recorded that tells.
+    None,
+}
+
+/// CPU time of one class, process and driver.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    /// Thread, DPC or ISR.
+    pub class: Classes,
+    /// Process, -1 if it is not known.
+    pub upid: i64,
+    /// Driver, or library in a foreign process, that it is charged to.
+    pub by: Option<(String, Party)>,
+    /// `by` is a driver.
+    pub driver: bool,
+    /// Nanoseconds.
+    pub ns: i64,
+}
+
+/// Where the machine's time went.
+pub(crate) struct Time {
+    /// What it rests on.
+    pub source: Source,
+    /// Processors times duration.
+    pub capacity: i64,
+    /// Idle time.
+    pub idle: i64,
+    /// What neither is charged nor was idle.
+    pub unattributed: i64,
+    /// Busy time; no moment of a processor is in two of them.
+    pub charges: Vec<Charge>,
+    /// More time was counted than the machine has: all was scaled by this.
+    pub scale: f64,
+    /// There are samples of idle processors.
+    pub idle_seen: bool,
+}
+
+/// More than this above the capacity is scaled down (the sum must hold within it).
+const TOLERANCE: f64 = 0.001;
+
+impl Time {
+    /// Reads it.
+    pub fn read(db: &Database, parties: &Parties) -> Option<Time> {
+        let machine = db.get("machine").filter(|machine| machine.rows() > 0)?;
+        let capacity = machine.i64(0, "capacity_ns").unwrap_or(0).max(0);
+        let source = if machine.i64(0, "sampled_busy_ns").is_some() {
+            Source::Sample
+        } else if machine.i64(0, "switched_busy_ns").is_some() {
+            Source::Cswitch
+        } else {
+            Source::None
+        };
+        let idle = Idle::read(db);
+        let (charges, idle_ns) = match source {
+            Source::Sample => (sampled(db, parties), idle.sampled),
+            Source::Cswitch => (switched(db, parties), idle.switched),
+            Source::None => (Vec::new(), 0),
+        };
+        let mut time = Time {
+            source,
+            capacity,
+            idle: idle_ns,
+            unattributed: 0,
+            charges,
+            scale: 1.0,
+            idle_seen: idle_ns > 0,
+        };
+        time.balance(if source == Source::Sample { idle.unseen } else { 0 });
+        Some(time)
+    }
+
+    /// Time of all charges.
+    pub fn busy(&self) -> i64 {
+        self.charges.iter().fold(0, |sum, charge| sum.saturating_add(charge.ns))
+    }
+
+    /// Makes charged, idle and unattributed time add up to the capacity.
+    fn balance(&mut self, unseen_idle: i64) {
+        let counted = self.busy().saturating_add(self.idle);
+        if counted > self.capacity {
+            let scale = self.capacity as f64 / counted as f64;
+            if 1.0 - scale > TOLERANCE {
+                self.scale = scale;
+                self.idle = (self.idle as f64 * scale) as i64;
+                for charge in &mut self.charges {
+                    charge.ns = (charge.ns as f64 * scale) as i64;
+                }
+            }
+            return;
+        }
+        let open = self.capacity.saturating_sub(counted);
+        let idle = unseen_idle.clamp(0, open);
+        add(&mut self.idle, idle);
+        self.unattributed = open.saturating_sub(idle);
+    }
+}
+
+/// Idle time of all processors.
+#[derive(Default)]
+struct Idle {
+    sampled: i64,
+    switched: i64,
+    /// By context switches, above that of the samples: Windows may leave sleeping processors alone.
+    unseen: i64,
+}
+
+impl Idle {
+    fn read(db: &Database) -> Idle {
+        let mut out = Idle::default();
+        for_each_batch(db, "cpu", ["sampled_idle_ns", "idle_ns"], |rows, [sampled, switched]| {
+            for row in 0..rows {
+                let sampled = sampled.i64(row).unwrap_or(0).max(0);
+                let switched = switched.i64(row).unwrap_or(0).max(0);
+                add(&mut out.sampled, sampled);
+                add(&mut out.switched, switched);
+                add(&mut out.unseen, switched.saturating_sub(sampled).max(0));
+            }
+        });
+        out
+    }
+}
+
+/// Charges of samples: `driver_cost`, less the time of libraries that a foreign product has put into a process.
+fn sampled(db: &Database, parties: &Parties) -> Vec<Charge> {
+    let mut out = Vec::new();
+    let mut injected: BTreeMap<i64, i64> = BTreeMap::new();
+    let columns = ["class", "upid", "kind", "module", "vendor", "product", "category", "exclusive_ns"];
+    for_each_batch(db, "module_cost", columns, |rows, columns| {
+        let [class, upid, kind, module, vendor, product, category, ns] = columns;
+        for row in 0..rows {
+            let (upid, ns) = (upid.i64(row).unwrap_or(-1), ns.i64(row).unwrap_or(0));
+            if class.text(row) != Some("thread") || kind.text(row) != Some("user") || ns <= 0 {
+                continue;
+            }
+            let party = Party::of_module(
+                module.text(row).unwrap_or(""),
+                vendor.text(row),
+                product.text(row),
+                category.text(row),
+            );
+            if !is_imposing(&party.category) || parties.process(upid).is_same(&party) {
+                continue;
+            }
+            add(injected.entry(upid).or_default(), ns);
+            let by = Some((module.text(row).unwrap_or("").to_owned(), party));
+            out.push(Charge { class: Classes::Thread, upid, by, driver: false, ns });
+        }
+    });
+    let columns = ["class", "upid", "driver", "vendor", "product", "category", "charged_ns"];
+    for_each_batch(db, "driver_cost", columns, |rows, columns| {
+        let [class, upid, driver, vendor, product, category, ns] = columns;
+        for row in 0..rows {
+            let class = match class.text(row) {
+                Some("dpc") => Classes::Dpc,
+                Some("isr") => Classes::Isr,
+                _ => Classes::Thread,
+            };
+            let (upid, mut ns) = (upid.i64(row).unwrap_or(-1), ns.i64(row).unwrap_or(0));
+            let by = driver.text(row).map(|name| {
+                let (vendor, product) = (vendor.text(row), product.text(row));
+                (name.to_owned(), Party::of_module(name, vendor, product, category.text(row)))
+            });
+            if by.is_none() && class == Classes::Thread {
+                // A library's own time has no driver below it: it is part of this row.
+                ns = ns.saturating_sub(injected.get(&upid).copied().unwrap_or(0)).max(0);
+            }
+            if ns > 0 {
+                out.push(Charge { class, upid, driver: by.is_some(), by, ns });
+            }
+        }
+    });
+    out
+}
+
+/// Charges of context switches, and of the events of DPCs and ISRs.
+fn switched(db: &Database, parties: &Parties) -> Vec<Charge> {
+    let mut threads: BTreeMap<i64, i64> = BTreeMap::new();
+    for_each_batch(db, "thread_time", ["upid", "cpu_ns", "open_run_ns"], |rows, [upid, ns, open]| {
+        for row in 0..rows {
+            let upid = upid.i64(row).unwrap_or(-1);
+            if !parties.is_idle(upid) {
+                let sum = threads.entry(upid).or_default();
+                add(sum, ns.i64(row).unwrap_or(0));
+                add(sum, open.i64(row).unwrap_or(0));
+            }
+        }
+    });
+    let threads = threads.into_iter().filter(|&(_, ns)| ns > 0);
+    let mut out: Vec<Charge> = threads
+        .map(|(upid, ns)| Charge { class: Classes::Thread, upid, by: None, driver: false, ns })
+        .collect();
+    let columns = ["level", "class", "module", "exclusive_ns"];
+    for_each_batch(db, "interrupt_cost", columns, |rows, [level, class, module, ns]| {
+        for row in (0..rows).filter(|&row| level.text(row) == Some("module")) {
+            let class = if class.text(row) == Some("isr") { Classes::Isr } else { Classes::Dpc };
+            let name = module.text(row).unwrap_or("");
+            let party = parties.driver(name);
+            let blamed = !name.is_empty() && !name.starts_with('[') && !is_os_driver(name, &party.company);
+            let by = blamed.then(|| (name.to_owned(), party));
+            out.push(Charge { class, upid: -1, driver: blamed, by, ns: ns.i64(row).unwrap_or(0).max(0) });
+        }
+    });
+    out
+}
