@@ -11,6 +11,7 @@ mod open;
 mod progress;
 mod report;
 mod rules;
+mod shell;
 
 use exit::Exit;
 use std::io::Write;

@@ -5,8 +5,8 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
-mod cell;
 mod bill;
+mod cell;
 pub mod derive;
 pub mod derived;
 pub mod findings;

@@ -191,6 +191,11 @@ impl Chunks {
         }
     }
 
+    /// True once rows were refused.
+    pub(crate) fn is_full(&self) -> bool {
+        self.dropped > 0
+    }
+
     /// Moves every chunk of this table that is still in memory into a file. If the disk refuses they
     /// stay, and [`Memory`] remembers why.
     fn spill(&mut self) {

@@ -76,7 +76,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let format = chosen_format(named, args.output.as_deref())?;
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let analysed = args.trace.open()?.analyse(Some(tables))?;
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let table = db.get("module").context("the pass made no table `module`")?;
     let wanted = args.process.as_ref().map(|filter| {
         let names = etwhy_query::operators::process_names(db);

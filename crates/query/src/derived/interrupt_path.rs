@@ -115,14 +115,15 @@ mod tests {
         ]);
         let made = make(&db, &Memory::default()).unwrap();
         let path = |row| {
-            ["host", "device_driver", "driver"].map(|c| made[0].text(row, c).unwrap_or("-").to_owned()).join(" ")
+            ["host", "device_driver", "driver"]
+                .map(|c| made[0].text(row, c).unwrap_or("-").to_owned())
+                .join(" ")
         };
         assert_eq!(made[0].rows(), 3);
-        assert_eq!([path(0), path(1), path(2)], [
-            "ndis.sys nic.sys ids.sys",
-            "ndis.sys nic.sys nic.sys",
-            "ntoskrnl.exe - -"
-        ]);
+        assert_eq!(
+            [path(0), path(1), path(2)],
+            ["ndis.sys nic.sys ids.sys", "ndis.sys nic.sys nic.sys", "ntoskrnl.exe - -"]
+        );
         assert_eq!((0..3).map(|row| made[0].i64(row, "cost_ns").unwrap()).sum::<i64>(), 10_000_000);
     }
 }

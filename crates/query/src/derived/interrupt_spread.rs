@@ -43,12 +43,8 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&INTERRUPT_SPREAD],
-    reads: &["interrupt_cost", "cpu"],
-    on_demand: false,
-    make,
-};
+pub static DERIVED: DerivedSpec =
+    DerivedSpec { tables: &[&INTERRUPT_SPREAD], reads: &["interrupt_cost", "cpu"], on_demand: false, make };
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut nodes: BTreeMap<i64, i64> = BTreeMap::new();
@@ -73,7 +69,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let hot = || cpus.iter().filter(|(_, sum)| sum.0 > 0 && sum.0 >= busiest / 2);
         let numbers: Vec<String> = hot().map(|(cpu, _)| cpu.to_string()).collect();
         let on: BTreeSet<i64> = hot().filter_map(|(cpu, _)| nodes.get(cpu).copied()).collect();
-        let total = |which: &dyn Fn(&(i64, i64)) -> i64| cpus.values().map(which).fold(0i64, i64::saturating_add);
+        let total =
+            |which: &dyn Fn(&(i64, i64)) -> i64| cpus.values().map(which).fold(0i64, i64::saturating_add);
         rows.push(InterruptSpreadRow {
             class: strings.intern(&class),
             module: (!module.is_empty()).then(|| strings.intern(&module)),
@@ -118,7 +115,13 @@ mod tests {
         db.insert(table(
             "interrupt_cost",
             &columns,
-            &[row("routine_cpu", 0, 60), row("routine_cpu", 0, 40), row("routine_cpu", 2, 50), row("routine_cpu", 5, 49), row("cpu", 5, 900)],
+            &[
+                row("routine_cpu", 0, 60),
+                row("routine_cpu", 0, 40),
+                row("routine_cpu", 2, 50),
+                row("routine_cpu", 5, 49),
+                row("cpu", 5, 900),
+            ],
         ));
         let made = make(&db, &Memory::default()).unwrap();
         let number = |column| made[0].i64(0, column).unwrap();

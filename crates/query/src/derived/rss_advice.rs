@@ -184,8 +184,20 @@ fn nodes(db: &Database) -> BTreeMap<i32, Vec<Processor>> {
 /// Network cards that are not virtual, in order.
 fn cards(db: &Database) -> Vec<String> {
     const VIRTUAL: [&str; 14] = [
-        "loopback", "isatap", "teredo", "6to4", "tunnel", "virtual", "wan miniport", "bluetooth", "kernel debug",
-        "wi-fi", "wireless", "hyper-v", "multiplexor", "tap-",
+        "loopback",
+        "isatap",
+        "teredo",
+        "6to4",
+        "tunnel",
+        "virtual",
+        "wan miniport",
+        "bluetooth",
+        "kernel debug",
+        "wi-fi",
+        "wireless",
+        "hyper-v",
+        "multiplexor",
+        "tap-",
     ];
     let mut cards = Vec::new();
     if let Some(nics) = db.get("trace").and_then(|trace| trace.text(0, "nics")) {
@@ -202,13 +214,20 @@ fn cards(db: &Database) -> Vec<String> {
 /// Threads per core, and whether the trace shows them.
 fn threads(db: &Database) -> (usize, bool) {
     let mut hot: Vec<i64> = Vec::new();
-    for_each_batch(db, "interrupt_spread", ["class", "module", "hot_processors"], |n, [class, module, list]| {
-        for row in (0..n).filter(|&row| class.text(row) == Some("dpc")) {
-            if module.text(row).is_some_and(|m| m.eq_ignore_ascii_case("ndis.sys")) {
-                hot.extend(list.text(row).unwrap_or("").split(", ").filter_map(|n| n.parse::<i64>().ok()));
+    for_each_batch(
+        db,
+        "interrupt_spread",
+        ["class", "module", "hot_processors"],
+        |n, [class, module, list]| {
+            for row in (0..n).filter(|&row| class.text(row) == Some("dpc")) {
+                if module.text(row).is_some_and(|m| m.eq_ignore_ascii_case("ndis.sys")) {
+                    hot.extend(
+                        list.text(row).unwrap_or("").split(", ").filter_map(|n| n.parse::<i64>().ok()),
+                    );
+                }
             }
-        }
-    });
+        },
+    );
     match hot.len() {
         0 | 1 => (2, false),
         _ if hot.iter().all(|cpu| cpu % 2 == 0) => (2, true),
@@ -251,7 +270,9 @@ mod tests {
     use super::*;
 
     fn machine(nodes: i32, each: i32) -> BTreeMap<i32, Vec<Processor>> {
-        let of = |node: i32| (node * each..(node + 1) * each).map(|number| Processor { group: 0, number }).collect();
+        let of = |node: i32| {
+            (node * each..(node + 1) * each).map(|number| Processor { group: 0, number }).collect()
+        };
         (0..nodes).map(|node| (node, of(node))).collect()
     }
 
@@ -269,7 +290,10 @@ mod tests {
     #[test]
     fn a_power_of_two_of_cores_on_one_node() {
         let one = plan(&machine(2, 12), 1, 1);
-        assert_eq!(one, [Place { node: 0, group: 0, base_core: 0, base_processor: 0, max_processor: 7, cores: 8 }]);
+        assert_eq!(
+            one,
+            [Place { node: 0, group: 0, base_core: 0, base_processor: 0, max_processor: 7, cores: 8 }]
+        );
         let crowded = plan(&machine(1, 2), 2, 3);
         assert_eq!(crowded.iter().map(|p| p.base_core).collect::<Vec<_>>(), [0, 0, 0]);
         assert!(plan(&BTreeMap::new(), 2, 3).is_empty());

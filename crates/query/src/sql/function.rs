@@ -79,7 +79,12 @@ impl Args {
     /// If one is not there.
     pub fn columns(&self, at: usize, table: &Table) -> std::result::Result<Vec<usize>, String> {
         let names = self.text(at).unwrap_or("");
-        names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(|name| column(table, name)).collect()
+        names
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(|name| column(table, name))
+            .collect()
     }
 
     /// The column that an argument names.
@@ -130,7 +135,9 @@ impl Source for FunctionSource {
         let item = |item: &Item| format!("\"{}\" {}", item.name, super::sql_type(item.ty));
         let mut columns: Vec<String> = self.function.columns.iter().map(item).collect();
         // Arguments may be called as a column of the result is.
-        columns.extend(self.function.args.iter().map(|arg| format!("\"{}\" HIDDEN", arg_name(self.function, arg))));
+        columns.extend(
+            self.function.args.iter().map(|arg| format!("\"{}\" HIDDEN", arg_name(self.function, arg))),
+        );
         format!("CREATE TABLE x({})", columns.join(", "))
     }
 

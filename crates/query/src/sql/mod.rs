@@ -116,6 +116,16 @@ impl Engine {
         &self.connection
     }
 
+    /// How SQLite would answer a query, a line for each step.
+    ///
+    /// # Errors
+    /// SQLite's, with the place in the query.
+    pub fn explain(&self, sql: &str) -> Result<String, SqlError> {
+        let plan = self.query("plan", &format!("EXPLAIN QUERY PLAN {sql}"))?;
+        let lines: Vec<&str> = (0..plan.rows() as u32).filter_map(|row| plan.text(row, "detail")).collect();
+        Ok(lines.join("\n"))
+    }
+
     /// Runs one `SELECT` and gives its rows as a table called `name`.
     ///
     /// # Errors

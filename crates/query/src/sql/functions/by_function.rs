@@ -24,8 +24,16 @@ pub static FUNCTION: Function = Function {
     required: 2,
     columns: &[
         Item { name: "module", ty: ColumnType::Text, about: "Module." },
-        Item { name: "function", ty: ColumnType::Text, about: "`module!function`; stacks without frames stand under null." },
-        Item { name: "inclusive", ty: ColumnType::F64, about: "Metric of stacks with the function, in its unit." },
+        Item {
+            name: "function",
+            ty: ColumnType::Text,
+            about: "`module!function`; stacks without frames stand under null.",
+        },
+        Item {
+            name: "inclusive",
+            ty: ColumnType::F64,
+            about: "Metric of stacks with the function, in its unit.",
+        },
         Item { name: "exclusive", ty: ColumnType::F64, about: "Metric of stacks that end in the function." },
         Item { name: "count", ty: ColumnType::I64, about: "Rows whose stack has the function." },
     ],
@@ -79,7 +87,9 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         }
     }
     let columns = ["stack_id", "position", "frame_id"].map(|name| column(on_stack, name));
-    let [Ok(stack), Ok(position), Ok(frame)] = columns else { return Err("stack_frame lacks columns".to_owned()) };
+    let [Ok(stack), Ok(position), Ok(frame)] = columns else {
+        return Err("stack_frame lacks columns".to_owned());
+    };
     for row in 0..on_stack.rows() as u32 {
         let id = on_stack.cell(row, stack).as_i64().unwrap_or(-1);
         let Some(&(value, count)) = by_stack.get(&id) else { continue };

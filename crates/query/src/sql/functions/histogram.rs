@@ -39,7 +39,12 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
     };
     let parts = args.integer(3).unwrap_or(20).clamp(1, 100_000);
     let views: Vec<_> = (0..table.batches().len()).map(|batch| table.view(batch, column)).collect();
-    let values = || views.iter().flat_map(|view| (0..view.len()).filter_map(|row| view.f64(row))).filter(|v| v.is_finite());
+    let values = || {
+        views
+            .iter()
+            .flat_map(|view| (0..view.len()).filter_map(|row| view.f64(row)))
+            .filter(|v| v.is_finite())
+    };
     let least = values().fold(f64::INFINITY, f64::min);
     let most = values().fold(f64::NEG_INFINITY, f64::max);
     if least > most {

@@ -16,7 +16,11 @@ pub static FUNCTION: Function = Function {
     args: &[
         Item { name: "source", ty: ColumnType::Text, about: "Name of a table." },
         Item { name: "of", ty: ColumnType::Text, about: "Column." },
-        Item { name: "by", ty: ColumnType::Text, about: "Columns whose values are kept apart (the first is shown)." },
+        Item {
+            name: "by",
+            ty: ColumnType::Text,
+            about: "Columns whose values are kept apart (the first is shown).",
+        },
     ],
     required: 2,
     columns: &[

@@ -17,11 +17,19 @@ pub static FUNCTION: Function = Function {
         Item { name: "intervals", ty: ColumnType::Text, about: "Table with intervals: start and duration." },
         Item { name: "events", ty: ColumnType::Text, about: "Table with times." },
         Item { name: "metric", ty: ColumnType::Text, about: "Column of the events to add up." },
-        Item { name: "same_thread", ty: ColumnType::I64, about: "1 (default): events of the interval's thread only; 0: of all." },
+        Item {
+            name: "same_thread",
+            ty: ColumnType::I64,
+            about: "1 (default): events of the interval's thread only; 0: of all.",
+        },
     ],
     required: 3,
     columns: &[
-        Item { name: "interval_row", ty: ColumnType::I64, about: "Row of the interval in its table, from 0 (its rowid)." },
+        Item {
+            name: "interval_row",
+            ty: ColumnType::I64,
+            about: "Row of the interval in its table, from 0 (its rowid).",
+        },
         Item { name: "start_ns", ty: ColumnType::I64, about: "Begin, ns." },
         Item { name: "end_ns", ty: ColumnType::I64, about: "End, ns." },
         Item { name: "utid", ty: ColumnType::I64, about: "Thread of the interval, if it has one." },
@@ -43,7 +51,8 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
     let none = |table: &Table, what: &str| format!("table `{}` has no {what}", table.name());
     let time = events.spec().sorted_by.as_deref().and_then(|name| events.spec().column_index(name));
     let time = time.or_else(|| role(events, Role::Time)).ok_or_else(|| none(events, "time"))?;
-    let duration = column(intervals, "dur_ns").or_else(|_| role(intervals, Role::Duration).ok_or_else(|| none(intervals, "duration")))?;
+    let duration = column(intervals, "dur_ns")
+        .or_else(|_| role(intervals, Role::Duration).ok_or_else(|| none(intervals, "duration")))?;
     let start = column(intervals, "start_ns").ok();
     let stamp = role(intervals, Role::Time).ok_or_else(|| none(intervals, "time"))?;
     let threads = (role(intervals, Role::Thread), role(events, Role::Thread));

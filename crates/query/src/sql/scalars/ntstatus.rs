@@ -6,8 +6,11 @@ use etwhy_vtab::{Connection, Result};
 use rusqlite::functions::FunctionFlags;
 
 /// Declaration.
-pub static SCALAR: Scalar =
-    Scalar { usage: "ntstatus(code)", about: "Name of an NTSTATUS (STATUS_ACCESS_DENIED), else its hexadecimal number", register };
+pub static SCALAR: Scalar = Scalar {
+    usage: "ntstatus(code)",
+    about: "Name of an NTSTATUS (STATUS_ACCESS_DENIED), else its hexadecimal number",
+    register,
+};
 
 fn register(connection: &Connection, _: &Database) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;

@@ -27,7 +27,8 @@ fn register(connection: &Connection, db: &Database) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("stack_has", 2, flags, move |call| {
         let (db, known) = &*state;
-        let (Some(stack), Some(pattern)) = (call.get::<Option<i64>>(0)?, call.get::<Option<String>>(1)?) else {
+        let (Some(stack), Some(pattern)) = (call.get::<Option<i64>>(0)?, call.get::<Option<String>>(1)?)
+        else {
             return Ok(None);
         };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +43,8 @@ fn matching(db: &Database, pattern: &str) -> Vec<bool> {
     let mut stacks = Vec::new();
     let (Some(frames), Some(on_stack)) = (db.get("frame"), db.get("stack_frame")) else { return stacks };
     let names = ["label", "module", "category"];
-    let matches = |row: u32| names.iter().any(|name| frames.text(row, name).is_some_and(|text| pattern.matches(text)));
+    let matches =
+        |row: u32| names.iter().any(|name| frames.text(row, name).is_some_and(|text| pattern.matches(text)));
     let frames: Vec<bool> = (0..frames.rows() as u32).map(matches).collect();
     for row in 0..on_stack.rows() as u32 {
         let number = |name: &str| on_stack.i64(row, name).and_then(|n| usize::try_from(n).ok());

@@ -37,7 +37,8 @@ fn find(db: &Database, upid: Option<i64>, address: u64) -> Option<String> {
     let name = images.text(row, "name").unwrap_or("");
     let image = images.i64(row, "image_id");
     let named = db.get("frame").and_then(|frames| {
-        let same = |f: &u32| frames.i64(*f, "image_id") == image && frames.i64(*f, "rva") == i64::try_from(rva).ok();
+        let same =
+            |f: &u32| frames.i64(*f, "image_id") == image && frames.i64(*f, "rva") == i64::try_from(rva).ok();
         let frame = (0..frames.rows() as u32).find(same)?;
         frames.text(frame, "label").map(str::to_owned)
     });
