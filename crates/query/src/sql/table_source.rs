@@ -429,7 +429,9 @@ impl Cursor for TableCursor<'_> {
         let (batch, row) = self.at;
         if let Rows::List { rows, next } = &self.rows {
             match self.view(column, 0) {
-                ColumnView::I64(..) | ColumnView::I32(..) => return out.set_result(self.ahead(column, rows, *next)),
+                ColumnView::I64(..) | ColumnView::I32(..) => {
+                    return out.set_result(self.ahead(column, rows, *next));
+                }
                 ColumnView::Text(..) => {
                     let key = self.ahead(column, rows, *next).and_then(|key| u32::try_from(key).ok());
                     return out.set_result(key.map(|key| self.source.table.texts().get(Sym(key))));

@@ -92,7 +92,8 @@ impl Analysis for Operations {
 mod tests {
     #[test]
     fn the_text_comes_apart() {
-        let text = r"Start IWbemServices::ExecQuery - root\cimv2 : SELECT * FROM Win32_Process WHERE a = ' : '";
+        let text =
+            r"Start IWbemServices::ExecQuery - root\cimv2 : SELECT * FROM Win32_Process WHERE a = ' : '";
         assert_eq!(super::parts(text), ("ExecQuery", "SELECT * FROM Win32_Process WHERE a = ' : '"));
         assert_eq!(super::parts("Start IWbemServices::Connect"), ("Connect", ""));
         assert_eq!(super::parts(""), ("", ""));
