@@ -14,6 +14,11 @@ pub const FORMATS: &str = "crates/export/src/formats";
 /// Folder of the tables that are made from tables.
 pub const DERIVED: &str = "crates/query/src/derived";
 
+/// Folder of the findings.
+pub const FINDINGS: &str = "crates/query/findings";
+/// Folder of the views.
+pub const VIEWS: &str = "crates/query/views";
+
 /// A catalogue: where it stands and how its lines read.
 struct Catalogue {
     path: &'static str,
@@ -50,6 +55,26 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All of them, by file name.",
         element: "&DerivedSpec",
         item: ("&", "::DERIVED"),
+    },
+    Catalogue {
+        path: "crates/query/src/sql/functions/mod.rs",
+        folder: "crates/query/src/sql/functions",
+        title: "Table functions",
+        visibility: "",
+        import: "super::function::Function",
+        list: "All table functions, by file name.",
+        element: "&Function",
+        item: ("&", "::FUNCTION"),
+    },
+    Catalogue {
+        path: "crates/query/src/sql/scalars/mod.rs",
+        folder: "crates/query/src/sql/scalars",
+        title: "Functions of values",
+        visibility: "",
+        import: "super::scalar::Scalar",
+        list: "All functions of values, by file name.",
+        element: "&Scalar",
+        item: ("&", "::SCALAR"),
     },
     Catalogue {
         path: "crates/etwhy/src/commands/mod.rs",
@@ -98,14 +123,14 @@ struct TextList {
 const TEXT_LISTS: &[TextList] = &[
     TextList {
         path: "crates/query/src/sql/view_list.rs",
-        folder: "crates/query/views",
+        folder: VIEWS,
         ending: ".sql",
         from_list: "../../views",
         title: "The views",
     },
     TextList {
         path: "crates/query/src/findings/list.rs",
-        folder: "crates/query/findings",
+        folder: FINDINGS,
         ending: ".toml",
         from_list: "../../findings",
         title: "The findings",
@@ -155,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_short_list_is_one_line_and_a_long_one_is_many() {
-        let commands = &CATALOGUES[1];
+        let commands = &CATALOGUES[2];
         let made = text(commands, &["dump".to_owned(), "why".to_owned()]);
         assert!(made.contains("\nmod dump;\nmod why;\n\nuse crate::command::Command;\n"), "{made}");
         assert!(

@@ -65,6 +65,8 @@ fn reference(repo: &Repo) -> Result<Vec<Generated>> {
         Generated { path: "README.md", text: picture::renewed(&repo.read("README.md")?, &demo)? },
         Generated { path: "docs/reference/tables.md", text: document("tables")? },
         Generated { path: "docs/reference/anomalies.md", text: document("anomalies")? },
+        Generated { path: "docs/reference/findings.md", text: document("findings")? },
+        Generated { path: "docs/reference/views.md", text: document("views")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo, &program)? },
         Generated { path: "docs/reference/demo.txt", text: demo },
     ])

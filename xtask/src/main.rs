@@ -22,6 +22,8 @@ Tasks:
   new analysis <name>   Write the skeleton of an analysis with one table
   new command <name>    Write the skeleton of a command
   new format <name>     Write the skeleton of an export format
+  new finding <id>      Write the skeleton of a finding
+  new view <name>       Write the skeleton of a view
   layers                Check that crates depend on each other only as ARCHITECTURE.md says
   files                 Check lengths of files, links and paths in documents
   check                 gen --check, layers and files";

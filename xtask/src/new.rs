@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 struct Skeleton {
     kind: &'static str,
     folder: &'static str,
+    ending: &'static str,
     text: &'static str,
     next: &'static str,
 }
@@ -16,20 +17,37 @@ const SKELETONS: &[Skeleton] = &[
     Skeleton {
         kind: "analysis",
         folder: catalogues::ANALYSES,
+        ending: "rs",
         text: include_str!("skeletons/analysis.txt"),
         next: "Next: events in `selects`, columns in the table, rows in `event`, a test. CONTRIBUTING.md has the steps.",
     },
     Skeleton {
         kind: "command",
         folder: catalogues::COMMANDS,
+        ending: "rs",
         text: include_str!("skeletons/command.txt"),
         next: "Next: its texts, its arguments, what it does. CONTRIBUTING.md has the steps.",
     },
     Skeleton {
         kind: "format",
         folder: catalogues::FORMATS,
+        ending: "rs",
         text: include_str!("skeletons/format.txt"),
         next: "Next: its name and endings, how it writes, a test. CONTRIBUTING.md has the steps.",
+    },
+    Skeleton {
+        kind: "finding",
+        folder: catalogues::FINDINGS,
+        ending: "toml",
+        text: include_str!("skeletons/finding.txt"),
+        next: "Next: its manual, needs, query, thresholds, texts and tests. CONTRIBUTING.md has the steps.",
+    },
+    Skeleton {
+        kind: "view",
+        folder: catalogues::VIEWS,
+        ending: "sql",
+        text: include_str!("skeletons/view.txt"),
+        next: "Next: its title, its columns, its query. CONTRIBUTING.md has the steps.",
     },
 ];
 
@@ -42,10 +60,14 @@ pub fn write(repo: &Repo, kind: &str, name: &str) -> Result<()> {
         let known: Vec<&str> = SKELETONS.iter().map(|s| s.kind).collect();
         bail!("cannot start a new `{kind}`; known: {}", known.join(", "));
     };
-    if !is_name(name) {
+    if skeleton.kind == "finding" {
+        if !is_id(name) {
+            bail!("`{name}` is no id: area.pattern-seen, in small letters and digits");
+        }
+    } else if !is_name(name) {
         bail!("`{name}` is no name: small letters, digits and _, a letter first");
     }
-    let path = format!("{}/{name}.rs", skeleton.folder);
+    let path = format!("{}/{name}.{}", skeleton.folder, skeleton.ending);
     if repo.path(&path).exists() {
         bail!("{path} exists");
     }
@@ -59,6 +81,15 @@ pub fn write(repo: &Repo, kind: &str, name: &str) -> Result<()> {
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// The id of a finding: `area.pattern-seen`.
+fn is_id(name: &str) -> bool {
+    let part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_lowercase())
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    };
+    name.split_once('.').is_some_and(|(area, pattern)| part(area) && part(pattern))
 }
 
 /// The skeleton with the name in it: `@name@`, `@NAME@`, `@Name@`.
@@ -83,6 +114,9 @@ mod tests {
     fn names_are_filled_in() {
         assert_eq!(fill("@name@ @NAME@ @Name@Row", "page_fault"), "page_fault PAGE_FAULT PageFaultRow");
         assert!(is_name("alpc2") && !is_name("Alpc") && !is_name("../x") && !is_name(""));
+        assert!(
+            is_id("dpc.over-limit") && !is_id("dpc") && !is_id("a.b/c") && !is_id(".x") && !is_id("a.b.c")
+        );
         for skeleton in SKELETONS {
             assert!(!fill(skeleton.text, "x").contains('@'), "{}", skeleton.kind);
         }

@@ -4,8 +4,13 @@ use etwhy_table::TableSpec;
 
 /// Every table of the contract.
 pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
-    let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
-    let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
+    made_together().flat_map(|tables| tables.iter().copied())
+}
+
+/// Every table of the contract, with those that are made in the same place.
+pub fn made_together() -> impl Iterator<Item = &'static [&'static TableSpec]> {
+    let traced = etwhy_trace::catalog::ALL.iter().map(|analysis| analysis.tables);
+    let derived = etwhy_query::derived::ALL.iter().map(|derived| derived.tables);
     traced.chain(derived)
 }
 

@@ -1,7 +1,9 @@
 //! Exit codes.
 
-use etwhy_etl::{Anomaly, Ledger, Severity, Stage};
+use crate::report::quality::{self, Anomaly};
+use etwhy_export::extract::ExtractError;
 use etwhy_export::thousands;
+use etwhy_table::Database;
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -25,29 +27,29 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit code of a run that ended with this ledger. What the recording session lost is a fact of the
+/// The exit code of a run that ended with this table `ledger`. What the recording session lost is a fact of the
 /// trace, not a failure of the run.
-pub fn of_ledger(ledger: &Ledger) -> Exit {
-    if ledger.entries().any(|e| is_missing(e.anomaly)) { Exit::InPart } else { Exit::Done }
+pub fn of_ledger(db: &Database) -> Exit {
+    if quality::ledger(db).iter().any(is_missing) { Exit::InPart } else { Exit::Done }
 }
 
 /// True for anomalies that mean that something in the input could not be used.
 pub fn is_missing(anomaly: &Anomaly) -> bool {
-    match anomaly.severity {
-        Severity::Error => true,
-        Severity::DataLoss => matches!(anomaly.stage, Stage::Input | Stage::Read),
+    match anomaly.severity.as_str() {
+        "error" => true,
+        "data_loss" => matches!(anomaly.stage.as_str(), "input" | "read"),
         _ => false,
     }
 }
 
 /// What to say when a run was done in part: what is missing, where it begins, what to do. `None` if nothing is.
-pub fn in_part(ledger: &Ledger) -> Option<String> {
-    let missing: Vec<_> = ledger.entries().filter(|e| is_missing(e.anomaly)).collect();
-    let kinds: Vec<String> = missing
+pub fn in_part(db: &Database) -> Option<String> {
+    let kinds: Vec<String> = quality::ledger(db)
         .iter()
-        .map(|e| match e.first.as_str() {
-            "" => format!("{} x {}", thousands(e.count.into()), e.anomaly.name),
-            first => format!("{} x {} ({first})", thousands(e.count.into()), e.anomaly.name),
+        .filter(|anomaly| is_missing(anomaly))
+        .map(|a| match a.first.as_str() {
+            "" => format!("{} x {}", thousands(a.count.into()), a.name),
+            first => format!("{} x {} ({first})", thousands(a.count.into()), a.name),
         })
         .collect();
     (!kinds.is_empty()).then(|| {
@@ -67,6 +69,14 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
                 etwhy_etl::Error::NotATrace { .. } => Exit::NotATrace,
                 etwhy_etl::Error::TooNew { .. } => Exit::TooNew,
                 etwhy_etl::Error::Io { .. } => Exit::WrongUse,
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<ExtractError>() {
+            use ExtractError::{Columns, Damaged, Manifest, Rows, TooNew};
+            return match error {
+                TooNew { .. } => Exit::TooNew,
+                Manifest { .. } | Columns { .. } | Damaged { .. } | Rows { .. } => Exit::NotATrace,
+                _ => Exit::WrongUse,
             };
         }
         if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {

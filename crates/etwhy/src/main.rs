@@ -10,6 +10,8 @@ mod moment;
 mod open;
 mod progress;
 mod report;
+mod shell;
+mod rules;
 
 use exit::Exit;
 use std::io::Write;

@@ -1,4 +1,6 @@
-//! What all commands that read traces share: their arguments, opening, the pass.
+//! What all commands that read traces share: their arguments, opening, the pass. An extract opens like a trace.
+
+mod folder;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
@@ -8,7 +10,8 @@ use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_table::Memory;
+use etwhy_export::extract::Folder;
+use etwhy_table::{Database, Memory};
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -18,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Clone, Debug)]
 pub struct TraceArgs {
     /// Traces: .etl files, .zip, .7z, .gz, .zst or .diagsession with traces inside, folders of segments, or
-    /// - for standard input. Several are read as one
+    /// - for standard input. Several are read as one. Instead, one folder that `etwhy extract` wrote
     #[arg(value_name = "TRACE", required_unless_present = "demo")]
     pub traces: Vec<PathBuf>,
     /// Use the demonstration trace that is built into the program
@@ -92,25 +95,33 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok((number * factor) as u64)
 }
 
-/// Opened traces.
+/// Opened traces, or an extract in their place.
 pub struct Opened {
-    /// The files.
-    pub files: Vec<EtlFile>,
-    /// What was found on the way.
-    pub ledger: Ledger,
-    /// Folders of symbols, the user's first.
-    pub symbols: Vec<PathBuf>,
-    /// Keeps unpacked files alive.
-    _inputs: Vec<InputFile>,
-    /// Keeps the demonstration trace alive.
-    _demo: Option<tempfile::TempDir>,
+    source: Source,
     memory: Memory,
+    quiet: bool,
+    /// See [`etwhy_trace::Options::all_stacks`]. An extract always has all.
+    pub all_stacks: bool,
+}
+
+enum Source {
+    Traces(Box<Traces>),
+    Extract(Box<Folder>),
+}
+
+struct Traces {
+    files: Vec<EtlFile>,
+    /// What was found on the way.
+    ledger: Ledger,
+    /// Folders of symbols, the user's first.
+    symbols: Vec<PathBuf>,
+    /// Keeps unpacked files alive.
+    inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    demo: Option<tempfile::TempDir>,
     decoder: Decoder,
     loggers: Vec<ListedLogger>,
     threads: usize,
-    quiet: bool,
-    /// See [`etwhy_trace::Options::all_stacks`].
-    pub all_stacks: bool,
 }
 
 /// Tables that are smaller than this are not worth a temporary file.
@@ -123,19 +134,18 @@ impl TraceArgs {
     /// If no trace can be opened.
     pub fn open(&self) -> anyhow::Result<Opened> {
         crate::knowledge::load(&self.knowledge)?;
+        if let Some(extract) = self.extract()? {
+            let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
+            let source = Source::Extract(Box::new(extract));
+            return Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false });
+        }
         let mut ledger = Ledger::new();
         let mut paths = self.traces.clone();
         let demo = if self.demo { Some(write_demo()?) } else { None };
         if let Some(folder) = &demo {
             paths = vec![folder.path().join("demo.etl")];
         }
-        let mut options = InputOptions {
-            temp_dir: self.temp_dir.clone(),
-            recursive: self.recursive,
-            ..InputOptions::default()
-        };
-        options.max_unpacked_bytes = self.max_unpacked.unwrap_or(options.max_unpacked_bytes);
-        options.max_ratio = self.max_unpack_ratio.unwrap_or(options.max_ratio);
+        let options = self.input_options();
         let bar = Bar::new("unpacking", self.quiet);
         let mut progress =
             |p: etwhy_input::Progress<'_>| bar.set(p.unpacked, p.claimed.unwrap_or(p.unpacked));
@@ -171,25 +181,32 @@ impl TraceArgs {
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,
         );
-        let read: u64 = files.iter().map(EtlFile::len).sum();
-        // Trackers, texts and stacks need about as much as the tables of a trace that does not fit.
-        let budget = self.memory.map_or((read / 3).max(LEAST_MEMORY), |memory| memory / 2);
-        let memory = Memory::with_budget(budget, self.temp_dir.clone());
+        let memory = self.table_memory(files.iter().map(EtlFile::len).sum());
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);
-        Ok(Opened {
-            files,
-            ledger,
-            symbols,
-            _inputs: inputs,
-            _demo: demo,
-            memory,
-            decoder,
-            loggers: self.listed_loggers()?,
-            threads,
-            quiet: self.quiet,
-            all_stacks: false,
-        })
+        let loggers = self.listed_loggers()?;
+        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads };
+        let source = Source::Traces(Box::new(traces));
+        Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false })
+    }
+
+    /// What input may unpack to.
+    fn input_options(&self) -> InputOptions {
+        let mut options = InputOptions {
+            temp_dir: self.temp_dir.clone(),
+            recursive: self.recursive,
+            ..InputOptions::default()
+        };
+        options.max_unpacked_bytes = self.max_unpacked.unwrap_or(options.max_unpacked_bytes);
+        options.max_ratio = self.max_unpack_ratio.unwrap_or(options.max_ratio);
+        options
+    }
+
+    /// Memory for tables, from input of this size.
+    fn table_memory(&self, read: u64) -> Memory {
+        // Trackers, texts and stacks need about as much as the tables of a trace that does not fit.
+        let budget = self.memory.map_or((read / 3).max(LEAST_MEMORY), |memory| memory / 2);
+        Memory::with_budget(budget, self.temp_dir.clone())
     }
 }
 
@@ -254,14 +271,18 @@ fn write_demo() -> anyhow::Result<tempfile::TempDir> {
 
 /// The result of a pass and how the run ends.
 pub struct Analysed {
-    /// Tables and ledger.
-    pub output: etwhy_trace::Output,
+    /// Tables, with `ledger` among them.
+    pub db: Database,
     /// Exit code, unless something else goes wrong.
     pub exit: Exit,
     /// Where columns are held.
     pub memory: Memory,
+    /// What was newer than known, in words.
+    pub newer_than_known: Vec<String>,
+    /// Anomalies that are those of some tables; see [`etwhy_trace::Output::ledgers`].
+    pub ledgers: Vec<(Vec<&'static str>, Ledger)>,
     /// Keeps the files alive.
-    _opened: Vec<InputFile>,
+    _inputs: Vec<InputFile>,
     _demo: Option<tempfile::TempDir>,
 }
 
@@ -269,7 +290,7 @@ impl Opened {
     /// Runs the analyses for `tables` (`None`: all that are not on demand).
     ///
     /// # Errors
-    /// Those of the table builder.
+    /// Those of the table builder, and of an extract that does not hold the tables.
     pub fn analyse(self, tables: Option<BTreeSet<String>>) -> anyhow::Result<Analysed> {
         self.analyse_stretches(tables, Vec::new())
     }
@@ -277,38 +298,68 @@ impl Opened {
     /// As [`Opened::analyse`], with stretches whose critical path is wanted.
     ///
     /// # Errors
-    /// Those of the table builder.
+    /// Those of the table builder, and of an extract that does not hold the tables.
     pub fn analyse_stretches(
+        self,
+        mut tables: Option<BTreeSet<String>>,
+        stretches: Vec<etwhy_trace::engine::Stretch>,
+    ) -> anyhow::Result<Analysed> {
+        if let Some(tables) = &mut tables {
+            // It decides how the run ends.
+            tables.insert("ledger".to_owned());
+        }
+        let Opened { source, memory, quiet, all_stacks } = self;
+        let analysed = match source {
+            Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet, all_stacks)?,
+            Source::Extract(mut extract) => folder::load(&mut extract, tables, &stretches, memory)?,
+        };
+        if let Some(failure) = analysed.memory.failure() {
+            eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+        }
+        if let Some(text) = exit::in_part(&analysed.db) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+        }
+        for text in &analysed.newer_than_known {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(text));
+        }
+        Ok(analysed)
+    }
+}
+
+impl Analysed {
+    fn of(db: Database, memory: Memory, newer_than_known: Vec<String>) -> Analysed {
+        let exit = if newer_than_known.is_empty() { exit::of_ledger(&db) } else { Exit::TooNew };
+        let (ledgers, _inputs) = (Vec::new(), Vec::new());
+        Analysed { db, exit, memory, newer_than_known, ledgers, _inputs, _demo: None }
+    }
+}
+
+impl Traces {
+    fn analyse(
         self,
         tables: Option<BTreeSet<String>>,
         stretches: Vec<etwhy_trace::engine::Stretch>,
+        memory: Memory,
+        quiet: bool,
+        all_stacks: bool,
     ) -> anyhow::Result<Analysed> {
-        let mut bar = Bar::new("reading", self.quiet);
+        let mut bar = Bar::new("reading", quiet);
         let options = etwhy_trace::Options {
             tables: tables.as_ref().map(closure),
             stretches,
-            all_stacks: self.all_stacks,
+            all_stacks,
             threads: self.threads,
-            memory: self.memory.clone(),
+            memory: memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,
             loggers: self.loggers,
         };
         let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);
-        derive(&mut output.db, tables.as_ref().map(closure).as_ref(), &self.memory)?;
-        if let Some(failure) = self.memory.failure() {
-            eprintln!("etwhy: columns could not be moved out of memory: {failure}");
-        }
-        let mut exit = exit::of_ledger(&output.ledger);
-        if let Some(text) = exit::in_part(&output.ledger) {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
-        }
-        for error in self.files.iter().filter_map(EtlFile::newer_than_known) {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&error.to_string()));
-            exit = Exit::TooNew;
-        }
-        Ok(Analysed { output, exit, memory: self.memory, _opened: self._inputs, _demo: self._demo })
+        derive(&mut output.db, tables.as_ref().map(closure).as_ref(), &memory)?;
+        let newer = self.files.iter().filter_map(EtlFile::newer_than_known).map(|e| e.to_string());
+        let analysed = Analysed::of(output.db, memory, newer.collect());
+        Ok(Analysed { ledgers: output.ledgers, _inputs: self.inputs, _demo: self.demo, ..analysed })
     }
 }
 

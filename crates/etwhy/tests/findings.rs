@@ -1,7 +1,8 @@
 //! The findings that ship, by the tests that their files hold.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use etwhy_query::findings::{builtin, check::check};
+use etwhy_query::findings::builtin;
+use etwhy_query::findings::check::{check, check_sql, is_flag};
 use etwhy_table::TableSpec;
 
 fn specs() -> Vec<&'static TableSpec> {
@@ -43,4 +44,76 @@ fn every_view_can_be_asked() {
         assert_eq!(had, documented, "{}", view.name);
         assert!(view.columns.iter().all(|(_, meaning)| meaning.len() > 3), "{}", view.name);
     }
+}
+
+#[test]
+fn findings_and_views_are_written_in_the_sql_that_databases_share() {
+    let specs = specs();
+    let mut faults: Vec<String> = builtin().iter().flat_map(|rule| check_sql(rule, &specs)).collect();
+    for view in etwhy_query::sql::views::all() {
+        let found = etwhy_query::sql::subset::faults(view.sql, &|name| is_flag(&specs, name));
+        faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", view.name)));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_skeleton_of_a_finding_works() {
+    let text = include_str!("../../../xtask/src/skeletons/finding.txt").replace("@name@", "my.own");
+    let rule = etwhy_query::findings::Rule::parse("skeleton", &text).unwrap();
+    assert_eq!(check(&rule, &specs()), Ok(()));
+    assert_eq!(check_sql(&rule, &specs()), Vec::<String>::new());
+}
+
+fn etwhy(arguments: &[&str]) -> (i32, String, String) {
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(arguments)
+        .env("COLUMNS", "80")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
+}
+
+#[test]
+fn users_test_their_own_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = include_str!("../../../xtask/src/skeletons/finding.txt").replace("@name@", "my.own");
+    let good = folder.path().join("good.toml");
+    std::fs::write(&good, &text).unwrap();
+    let (exit, out, _) = etwhy(&["rules", "test", good.to_str().unwrap()]);
+    assert!(exit == 0 && out.contains("ok      my.own (3 tests)"), "{out}");
+    // A wrong threshold fails the test, wrong SQL is named, an id of ours is taken.
+    let bad = text.replace("my.own", "dpc.over-limit").replace("value = 10\n", "value = 50\n");
+    std::fs::write(folder.path().join("bad.toml"), bad.replace("c.class = 'thread'", "c.class == 'thread'"))
+        .unwrap();
+    let dir = folder.path().to_str().unwrap();
+    let (exit, out, _) = etwhy(&["rules", "test", "--rules", dir]);
+    assert_eq!(exit, 1, "{out}");
+    for part in ["ok      my.own", "FAILED  dpc.over-limit", "==: write =", "the answer should be found"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let (exit, out, err) = etwhy(&["rules", "--rules", dir]);
+    assert!(
+        exit == 0 && out.contains("my.own") && err.contains("takes the place of the one that ships"),
+        "{err}"
+    );
+}
+
+#[test]
+fn the_list_and_the_pages_fit_a_terminal() {
+    let (_, list, _) = etwhy(&["rules"]);
+    let (_, json, _) = etwhy(&["rules", "--json"]);
+    let json: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.len(), builtin().len());
+    for rule in builtin() {
+        assert!(list.contains(&rule.id));
+        let (exit, page, _) = etwhy(&["rules", "show", &rule.id]);
+        assert!(exit == 0 && page.contains("WHAT FOOLS IT") && page.contains("THRESHOLDS"), "{page}");
+        let prose = page.lines().filter(|line| !line.starts_with("    "));
+        assert!(prose.clone().all(|line| line.chars().count() <= 80), "{page}");
+    }
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    let (exit, _, err) = etwhy(&["rules", "show", "dpc.over-limits"]);
+    assert!(exit == 2 && err.contains("there is no finding"), "{err}");
 }

@@ -29,6 +29,17 @@ pub enum ExportError {
     /// The rows could not be gathered.
     #[error("cannot gather rows: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
+    /// The SQLite writer failed.
+    #[error("cannot write SQLite: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The folder holds something else, or a file of that name is no database of ours.
+    #[error("{place}: {why}")]
+    Occupied {
+        /// The folder or file.
+        place: PathBuf,
+        /// What is there and what to do.
+        why: &'static str,
+    },
     /// No format goes by this name.
     #[error("unknown format `{name}`; known: {known}")]
     UnknownFormat {

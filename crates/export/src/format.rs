@@ -36,6 +36,8 @@ pub struct Options {
     pub hex: bool,
     /// How many rows there were before a limit was applied, to say so below a terminal's table.
     pub total_rows: Option<usize>,
+    /// Facts about the whole, by key, that a format with metadata keeps (Parquet).
+    pub facts: Vec<(String, String)>,
 }
 
 /// All formats.

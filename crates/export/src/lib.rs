@@ -4,6 +4,9 @@
 //! [`Format::by_path`] find one. Every writer takes a [`Selection`](etwhy_table::Selection), streams, and
 //! says the same: the terminal's table for eyes, the others exactly.
 //!
+//! [`extract`] writes all tables of a trace as a folder of Parquet files, and reads such a folder back; [`sqlite`]
+//! writes them into one file.
+//!
 //! # Hostile text
 //!
 //! Names in a trace are chosen by whoever wrote the trace. [`sanitize`] makes control characters and
@@ -12,11 +15,13 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod extract;
 mod format;
 mod formats;
 mod hex;
 mod humane;
 mod sanitize;
+pub mod sqlite;
 #[cfg(test)]
 mod test_table;
 pub mod text;

@@ -5,6 +5,7 @@
 //! they do on a trace.
 #![forbid(unsafe_code)]
 
+mod cell;
 mod bill;
 pub mod derive;
 pub mod derived;
@@ -13,4 +14,5 @@ mod fold;
 pub mod operators;
 pub mod sql;
 
+pub use cell::Cell;
 pub use operators::{clr, cpu, critical_path, disk, strace};

@@ -52,7 +52,11 @@ pub const MIN_RANGE: f64 = 8.0;
 /// Weight of all super-linear laws together from which on it is said.
 pub const MIN_WEIGHT: f64 = 0.99;
 /// Cost at the end divided by that at the start below which growth is called slight: an expert would not act on it.
-pub const MIN_FACTOR: f64 = 2.0;
+pub const MIN_FACTOR: f64 = 1.5;
+/// The same below which a cost is called constant, however sure the rise.
+const MIN_VISIBLE: f64 = 1.1;
+/// Weight from which on the constant may be the law.
+const MAY_BE: f64 = 0.05;
 /// By how much AICc must be better than with time: 6 is odds of 20 to 1.
 const MIN_OVER_TIME: f64 = 6.0;
 
@@ -65,7 +69,7 @@ pub enum Verdict {
     Logarithmic,
     /// It grows like n or n log n: only of [`Form::Total`], where that is as it should be.
     Linear,
-    /// It grows, but to less than twice of what it was.
+    /// It grows, but to less than one and a half times of what it was ([`MIN_FACTOR`]).
     Slight,
     /// It grows so that all work together is super-linear.
     SuperLinear,
@@ -127,7 +131,7 @@ pub struct Growth {
     pub verdict: Verdict,
     /// Why they do not decide; `None` if they do.
     pub doubt: Option<Doubt>,
-    /// The law with the most weight.
+    /// The law with the most weight; the constant where it may be and the rise is slight.
     pub law: Law,
     /// Offset of that law.
     pub a: f64,
@@ -155,6 +159,8 @@ pub struct Growth {
     pub over_step: Option<f64>,
     /// Whether costs rise in the order of n at all.
     pub trend: Option<Trend>,
+    /// What residuals were cut off by.
+    cut: f64,
 }
 
 /// Points that can be used, in the order of n.
@@ -170,9 +176,16 @@ fn usable(points: &[Point]) -> Vec<Point> {
 pub fn fit(points: &[Point], form: Form) -> Growth {
     let mut growth = compare(points, form);
     if growth.points >= MIN_POINTS && growth.law != Law::Constant {
-        growth.exponent = exponent(&usable(points), growth.scatter, growth.worth);
+        growth.exponent = exponent(&usable(points), growth.cut, growth.worth);
     }
     growth
+}
+
+/// As [`fit`], of pairs (n, cost) of one call each, whose time is not known.
+pub fn fit_pairs(pairs: &[(f64, f64)], form: Form) -> Growth {
+    let points: Vec<Point> =
+        pairs.iter().map(|&(n, cost)| Point { n, cost, weight: 1.0, time: None }).collect();
+    fit(&points, form)
 }
 
 /// As [`fit`], without the exponent, which takes most of the time.
@@ -187,7 +200,7 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
         // A law that needs no factor is the constant once more.
         .filter(|(law, fit)| *law == Law::Constant || fit.b > 0.0)
         .collect();
-    let scale = models.iter().map(|(_, fit)| fit.scale).fold(f64::INFINITY, f64::min);
+    let scale = models.iter().map(|(_, fit)| fit.spread()).fold(f64::INFINITY, f64::min);
     let square = |fit: &Fit| mean_square(&fit.residuals, &w, scale);
     let parameters = |law: Law| if law == Law::Constant { 2.0 } else { 3.0 };
     let criteria = |worth: f64| -> Vec<f64> {
@@ -225,8 +238,15 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
             *share = ((best - criterion) / 2.0).exp() / sum;
         }
     }
-    let flat = fit_of(Law::Constant).map_or(0.0, &square);
+    // Of two laws that may both be, and do not differ much, the simpler one.
+    let (f, range) = (fit_of(law), (points.first().map_or(0.0, |p| p.n), points.last().map_or(0.0, |p| p.n)));
+    let at = |n: f64| f.map_or(0.0, |fit| fit.a + fit.b * law.f(n));
+    let simple = shares.first().is_some_and(|&constant| constant >= MAY_BE);
+    let slight = if simple { MIN_FACTOR } else { MIN_VISIBLE };
+    let law = if at(range.1) < slight * at(range.0) { Law::Constant } else { law };
     let chosen = fit_of(law);
+    let squares = |fit: &Fit| fit.residuals.iter().zip(&w).map(|(r, w)| w * r * r).sum::<f64>();
+    let flat = fit_of(Law::Constant).map_or(0.0, squares);
     let over = |residuals: &[f64], parameters| criterion(residuals, worth, parameters) - best;
     let mut growth = Growth {
         form,
@@ -239,13 +259,14 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
         super_weight: LAWS.iter().zip(shares).filter(|(law, _)| law.super_linear(form)).map(|(_, s)| s).sum(),
         points: points.len(),
         worth,
-        range: (points.first().map_or(0.0, |p| p.n), points.last().map_or(0.0, |p| p.n)),
-        r2: if flat > 0.0 { (1.0 - chosen.map_or(flat, &square) / flat).max(0.0) } else { 0.0 },
+        range,
+        r2: if flat > 0.0 { (1.0 - chosen.map_or(flat, squares) / flat).max(0.0) } else { 0.0 },
         scatter: chosen.map_or(0.0, |fit| fit.scale),
         exponent: None,
         over_time: drifts
             .map(|drifts| drifts.iter().map(|d| over(&d.residuals, 3.0)).fold(f64::INFINITY, f64::min)),
         over_step: step.map(|residuals| over(&residuals, 4.0)),
+        cut: scale,
         trend: mann_kendall(&points.iter().map(|p| (p.n, p.cost)).collect::<Vec<_>>()),
     };
     (growth.verdict, growth.doubt) = growth.judge();
@@ -302,7 +323,7 @@ impl Growth {
         if self.range.1 < MIN_RANGE * self.range.0 {
             return doubt(Doubt::Range);
         }
-        if self.super_weight <= MIN_WEIGHT {
+        if self.super_weight <= MIN_WEIGHT || self.law == Law::Constant {
             let ordinary = match self.law {
                 Law::Constant => Verdict::Constant,
                 Law::Log => Verdict::Logarithmic,

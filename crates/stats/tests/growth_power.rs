@@ -146,9 +146,9 @@ fn growing_costs_of_calls_are_found() {
     for (law, offset, sigma, least) in [
         (Law::Linear, 0.0, 0.15, 0.85),
         (Law::Linear, 0.25, 0.15, 0.85),
-        (Law::Linear, 1.0, 0.03, 0.9),
-        (Law::Square, 0.0, 0.15, 0.95),
-        (Law::Square, 1.0, 0.03, 0.9),
+        (Law::Linear, 1.0, 0.03, 0.85),
+        (Law::Square, 0.0, 0.15, 0.9),
+        (Law::Square, 1.0, 0.03, 0.8),
     ] {
         for case in [PLAIN, Case { outliers: 0.05, ..PLAIN }, Case { points: 64, dependence: 0.3, ..PLAIN }] {
             let case = Case { law, offset, sigma, ..case };

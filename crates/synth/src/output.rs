@@ -69,6 +69,8 @@ pub(crate) struct Output {
     bytes: u64,
     /// Kernel records of this moment and later are not written.
     pub(crate) silent_from: i64,
+    /// No record has a time from the first moment until the second.
+    pub(crate) stall: Option<(i64, i64)>,
     /// Kinds of events that are not written.
     pub(crate) without: Without,
 }
@@ -92,6 +94,7 @@ impl Output {
             counts,
             bytes: 0,
             silent_from: i64::MAX,
+            stall: None,
             without: Without::default(),
         })
     }
@@ -110,6 +113,7 @@ impl Output {
         build: impl FnOnce(&mut RecordBuf, i64),
     ) -> io::Result<()> {
         let ns = ns.max(self.now);
+        let ns = self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to);
         let ticks = self.setup.ticks_at(ns);
         build(&mut self.record, ticks);
         let kind = self.record.kind();

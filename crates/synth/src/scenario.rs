@@ -306,6 +306,7 @@ impl Scenario {
         let masks = self.masks(&world, switches);
         let mut engine = Engine::new(&world, Output::new(sink, setup)?, switches);
         engine.out.silent_from = world.facts.silent_from;
+        engine.out.stall = world.facts.stall;
         engine.out.without = self.without.clone();
         engine.truth.uses_handles = !self.text.handle.is_empty();
         rundown_start(&mut engine, &masks)?;

@@ -19,7 +19,7 @@ pub struct AdHocBuilder {
     spec: Arc<TableSpec>,
 }
 
-enum Column {
+pub(crate) enum Column {
     I64(PlainBuilder<i64>),
     I32(PlainBuilder<i32>),
     F64(PlainBuilder<f64>),
@@ -29,7 +29,7 @@ enum Column {
 }
 
 impl Column {
-    fn new(ty: ColumnType) -> Column {
+    pub(crate) fn new(ty: ColumnType) -> Column {
         match ty {
             ColumnType::I64 => Column::I64(Default::default()),
             ColumnType::I32 => Column::I32(Default::default()),
@@ -55,7 +55,15 @@ impl Column {
         }
     }
 
-    fn finish_chunk(&mut self) -> ColumnChunk {
+    /// Bytes of long text since the last chunk.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Column::LongText(c) => c.text_bytes(),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn finish_chunk(&mut self) -> ColumnChunk {
         match self {
             Column::I64(c) => c.finish_chunk(),
             Column::I32(c) => c.finish_chunk(),

@@ -24,13 +24,14 @@ pub fn arrow_field(column: &ColumnSpec) -> Field {
     ]))
 }
 
-/// The table as an Arrow schema, with metadata `etwhy.table`, `etwhy.version`, `etwhy.title`,
+/// The table as an Arrow schema, with metadata `etwhy.table`, `etwhy.version`, `etwhy.title`, `etwhy.doc`,
 /// `etwhy.evidence` and, where declared, `etwhy.sorted_by`.
 pub fn arrow_schema(spec: &TableSpec) -> SchemaRef {
     let mut metadata = HashMap::from([
         ("etwhy.table".to_owned(), spec.name.to_string()),
         ("etwhy.version".to_owned(), spec.version.to_string()),
         ("etwhy.title".to_owned(), spec.title.to_string()),
+        ("etwhy.doc".to_owned(), spec.manual()),
         ("etwhy.evidence".to_owned(), spec.evidence.text()),
     ]);
     if let Some(column) = &spec.sorted_by {

@@ -40,6 +40,7 @@ pub struct TableBuilder<R: Row> {
     columns: R::Columns,
     open_rows: usize,
     chunks: Chunks,
+    kept: bool,
     row: PhantomData<fn(R)>,
 }
 
@@ -53,12 +54,21 @@ impl<R: Row> TableBuilder<R> {
     /// An empty table whose finished chunks count against `memory`.
     pub fn new(memory: &Memory) -> TableBuilder<R> {
         let chunks = Chunks::new(Arc::new(R::spec().clone()), memory);
-        TableBuilder { columns: R::columns(), open_rows: 0, chunks, row: PhantomData }
+        TableBuilder { columns: R::columns(), open_rows: 0, chunks, kept: true, row: PhantomData }
+    }
+
+    /// As [`TableBuilder::new`], but rows are left out if nobody reads the table: for the rows of an analysis that
+    /// is asked for its sums.
+    pub fn if_wanted(memory: &Memory) -> TableBuilder<R> {
+        TableBuilder { kept: memory.wants(&R::spec().name), ..TableBuilder::new(memory) }
     }
 
     /// Appends a row. Rows beyond 4,294,967,295 are counted, not kept; see [`TableBuilder::dropped`].
     #[inline]
     pub fn push(&mut self, row: R) {
+        if !self.kept {
+            return;
+        }
         row.append(&mut self.columns);
         self.open_rows += 1;
         if self.open_rows >= CHUNK_ROWS || R::text_bytes(&self.columns) >= CHUNK_TEXT_BYTES {
@@ -179,6 +189,11 @@ impl Chunks {
         if self.memory.hold(bytes) {
             self.spill();
         }
+    }
+
+    /// True once rows were refused.
+    pub(crate) fn is_full(&self) -> bool {
+        self.dropped > 0
     }
 
     /// Moves every chunk of this table that is still in memory into a file. If the disk refuses they

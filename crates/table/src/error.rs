@@ -1,4 +1,5 @@
-//! What can go wrong with a table. Input cannot cause these; a wrong declaration or request can.
+//! What can go wrong with a table. A trace cannot cause these; a wrong declaration, a wrong request or a file of rows
+//! that somebody else wrote can.
 
 /// Why a table could not be built or changed.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,12 @@ pub enum TableError {
         needed: usize,
         /// Number of cells.
         had: usize,
+    },
+    /// More rows than a table can have.
+    #[error("table `{table}` has more rows than the 4,294,967,295 that a table can have")]
+    TooManyRows {
+        /// The table.
+        table: String,
     },
     /// Arrow refused what the builder made, e.g. a null in a column that is declared without.
     #[error("table `{table}`: {source}")]

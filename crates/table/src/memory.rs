@@ -1,5 +1,6 @@
 //! The memory budget that the tables of one analysis share, and the files that take what exceeds it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ const ALIGNMENT: usize = 64;
 /// unlinked temporary file and reads them through a map from then on. The operating system may drop
 /// mapped pages at any time, so they are not counted.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Inner>);
+pub struct Memory(Arc<Inner>, Option<Arc<BTreeSet<String>>>);
 
 #[derive(Debug)]
 struct Inner {
@@ -58,7 +59,18 @@ impl Memory {
     /// temporary files.
     pub fn with_budget(bytes: u64, folder: Option<PathBuf>) -> Memory {
         let folder = folder.unwrap_or_else(std::env::temp_dir);
-        Memory(Arc::new(Inner { budget: bytes, folder, ..Inner::default() }))
+        Memory(Arc::new(Inner { budget: bytes, folder, ..Inner::default() }), None)
+    }
+
+    /// The same budget for builders of which only those of `tables` are read afterwards: others may leave out their
+    /// rows ([`TableBuilder::if_wanted`](crate::TableBuilder::if_wanted)).
+    pub fn wanting(&self, tables: BTreeSet<String>) -> Memory {
+        Memory(self.0.clone(), Some(Arc::new(tables)))
+    }
+
+    /// The rows of `table` are read afterwards.
+    pub(crate) fn wants(&self, table: &str) -> bool {
+        self.1.as_ref().is_none_or(|tables| tables.contains(table))
     }
 
     /// The most bytes that finished chunks held at one time.

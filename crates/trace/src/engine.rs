@@ -193,6 +193,9 @@ pub struct Output {
     pub db: Database,
     /// All anomalies, also as table `ledger`.
     pub ledger: Ledger,
+    /// Those of them that were counted for some tables only, with the names of these tables: a pass without them
+    /// would not have them.
+    pub ledgers: Vec<(Vec<&'static str>, Ledger)>,
     /// What the walk saw.
     pub stats: WalkStats,
 }
@@ -253,8 +256,14 @@ pub fn analyse(
             }
         });
     }
+    let memory = match &options.tables {
+        Some(names) => options.memory.wanting(names.clone()),
+        None => options.memory.clone(),
+    };
     let mut pass = Pass {
-        analyses: chosen.iter().map(|spec| (spec.new)(&options.memory)).collect(),
+        analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
+        ledgers: vec![Ledger::new(); chosen.len()],
+        stack_ledger: Ledger::new(),
         stacks: chosen.iter().any(|spec| spec.stacks),
         chosen,
         model: Model::default(),
@@ -291,6 +300,10 @@ pub fn analyse(
 
 struct Pass<'p> {
     analyses: Vec<Box<dyn Analysis>>,
+    /// What each analysis counts.
+    ledgers: Vec<Ledger>,
+    /// What is counted because of stacks.
+    stack_ledger: Ledger,
     stacks: bool,
     chosen: Vec<&'static AnalysisSpec>,
     model: Model,
@@ -343,19 +356,26 @@ impl Pass<'_> {
                 names: state.names.as_ref().map_or(("", ""), |(provider, name)| (provider, name)),
                 slots: binding.slots.get(width).map_or(&[], Vec::as_slice),
             };
+            let handler = usize::from(binding.handler);
+            let own = match binding.tracker {
+                true if TRACKERS.get(handler).is_some_and(|t| t.for_stacks) => Some(&mut self.stack_ledger),
+                true => None,
+                false => self.ledgers.get_mut(handler),
+            };
             let mut cx = Context {
                 model: &mut self.model,
                 strings: &mut self.strings,
                 timeline: self.timeline,
-                ledger: &mut self.ledger,
+                ledger: own.unwrap_or(&mut self.ledger),
                 symbols: &mut self.symbols,
             };
-            let handler = usize::from(binding.handler);
             if binding.tracker {
+                cx.model.for_large_table = false;
                 if let Some(tracker) = TRACKERS.get(handler) {
                     (tracker.event)(&event, &mut cx);
                 }
             } else if let Some(analysis) = self.analyses.get_mut(handler) {
+                cx.model.for_large_table = self.chosen.get(handler).is_some_and(|spec| spec.on_demand);
                 analysis.event(&event, &mut cx);
             }
         }
@@ -363,7 +383,7 @@ impl Pass<'_> {
 
     fn finish(mut self, files: &[EtlFile], stats: WalkStats) -> etwhy_table::Result<Output> {
         let finished = if self.stacks {
-            self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.ledger)
+            self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.stack_ledger)
         } else {
             Default::default()
         };
@@ -384,15 +404,26 @@ impl Pass<'_> {
         let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
         let mut filled = Vec::new();
         // The ledger's own table comes last, when everything is counted.
-        let mut order: Vec<(&AnalysisSpec, Box<dyn Analysis>)> =
-            self.chosen.iter().copied().zip(self.analyses).collect();
-        order.sort_by_key(|(spec, _)| spec.tables.iter().any(|t| t.name == "ledger"));
-        for (_, analysis) in order {
+        let is_ledger = |spec: &AnalysisSpec| spec.tables.iter().any(|t| t.name == "ledger");
+        let mut order: Vec<(&'static AnalysisSpec, Box<dyn Analysis>, Ledger)> = Vec::new();
+        for ((&spec, analysis), ledger) in self.chosen.iter().zip(self.analyses).zip(self.ledgers) {
+            order.push((spec, analysis, ledger));
+        }
+        order.sort_by_key(|(spec, ..)| is_ledger(spec));
+        let names = |spec: &'static AnalysisSpec| spec.tables.iter().map(|t| t.name.as_ref());
+        self.ledger.merge(&self.stack_ledger);
+        let with_stacks = catalog::ALL.iter().copied().filter(|spec| spec.stacks);
+        let mut ledgers: Vec<(Vec<&'static str>, Ledger)> =
+            vec![(with_stacks.flat_map(names).collect(), self.stack_ledger)];
+        for (spec, analysis, mut ledger) in order {
+            if is_ledger(spec) {
+                ledger = self.ledger.clone();
+            }
             let mut end = Finish {
                 model: &self.model,
                 strings: &mut self.strings,
                 timeline: self.timeline,
-                ledger: &mut self.ledger,
+                ledger: &mut ledger,
                 files,
                 types: &self.types,
                 decoder: &self.decoder,
@@ -403,7 +434,12 @@ impl Pass<'_> {
                 loggers: &self.loggers,
             };
             filled.extend(analysis.finish(&mut end)?);
+            if !is_ledger(spec) {
+                self.ledger.merge(&ledger);
+                ledgers.push((names(spec).collect(), ledger));
+            }
         }
+        ledgers.retain(|(_, ledger)| !ledger.is_empty());
         let texts = self
             .strings
             .freeze()
@@ -412,7 +448,7 @@ impl Pass<'_> {
         for Filled(finish) in filled {
             db.insert(finish(&texts)?);
         }
-        Ok(Output { db, ledger: self.ledger, stats })
+        Ok(Output { db, ledger: self.ledger, ledgers, stats })
     }
 }
 

@@ -205,7 +205,8 @@ impl Context<'_> {
     pub fn place(&mut self, upid: Option<u32>, address: u64) -> u32 {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
-        self.model.places.number(crate::model::place::Place { upid, epoch, address })
+        let large = self.model.for_large_table;
+        self.model.places.number(crate::model::place::Place { upid, epoch, address }, large)
     }
 
     /// Module and function at an address of the kernel, as far as images and symbols are known at this moment
@@ -236,6 +237,9 @@ impl Context<'_> {
         let upid = utid.and_then(|u| self.model.upid_of(u));
         let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
         let ticket = self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns);
+        if !self.model.for_large_table {
+            self.model.stacks.wanted(ticket);
+        }
         if ticket & TICKETS_BETWEEN_CLOSING == 0 {
             self.model.close_stacks(event.ns);
         }

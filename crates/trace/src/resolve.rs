@@ -236,7 +236,22 @@ impl Resolved {
         let mut starts = Vec::with_capacity(finished.stacks.len() + 1);
         let mut stack_frames = Vec::new();
         starts.push(0u64);
-        for stack in &finished.stacks {
+        let places = model.places.all();
+        let mut of_place = vec![u32::MAX; places.len()];
+        let mut name_places = |frames: &mut Frames<'_>, large_only: bool| {
+            for (number, (place, frame)) in places.iter().zip(&mut of_place).enumerate() {
+                if model.places.is_large_only(number) == large_only {
+                    let (upid, epoch) = (place.upid, place.epoch);
+                    let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
+                    *frame = frames.frame(&none, place.address, false);
+                }
+            }
+        };
+        for (number, stack) in finished.stacks.iter().enumerate() {
+            // Frames are numbered in this order: what large tables add comes behind all else.
+            if number == finished.wanted {
+                name_places(&mut frames, false);
+            }
             let mut parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
             let depth = parts.iter().map(|p| p.len()).sum();
             match left.checked_sub(depth) {
@@ -251,16 +266,10 @@ impl Resolved {
             }
             starts.push(stack_frames.len() as u64);
         }
-        let of_place = model
-            .places
-            .all()
-            .iter()
-            .map(|place| {
-                let (upid, epoch) = (place.upid, place.epoch);
-                let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
-                frames.frame(&none, place.address, false)
-            })
-            .collect();
+        if finished.wanted >= finished.stacks.len() {
+            name_places(&mut frames, false);
+        }
+        name_places(&mut frames, true);
         frames.ledger.count(&FRAMES_WITHOUT_IMAGE, frames.without_image);
         Resolved {
             frames: frames.frames,

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod anomalies;
+mod findings;
 mod tables;
+mod views;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,8 +14,10 @@ fn main() -> ExitCode {
     let text = match std::env::args().nth(1).as_deref() {
         Some("tables") => tables::document(),
         Some("anomalies") => anomalies::document(),
+        Some("findings") => findings::document(),
+        Some("views") => views::document(),
         _ => {
-            eprintln!("usage: reference tables|anomalies");
+            eprintln!("usage: reference tables|anomalies|findings|views");
             return ExitCode::from(2);
         }
     };

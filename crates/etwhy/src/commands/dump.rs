@@ -10,7 +10,6 @@ use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_etl::Severity;
 use etwhy_export::Format;
 use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
@@ -146,7 +145,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         eprintln!("etwhy: {line}");
     }
     // Conditions that no row meets are no reason to record again, and what could not be read may have been recorded.
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     if analysed.exit == Exit::Done
         && db.get(&spec.name).is_some_and(|table| table.rows() == 0)
         && let Some(line) = why_empty(db, &spec.name)
@@ -159,10 +158,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 /// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
 /// said already.
 pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
-    let entries = analysed.output.ledger.entries();
-    entries
-        .filter(|e| e.anomaly.severity == Severity::DataLoss && !crate::exit::is_missing(e.anomaly))
-        .map(|e| format!("{} x {}: {}", e.count, e.anomaly.name, e.anomaly.meaning))
+    let anomalies = crate::report::quality::ledger(&analysed.db);
+    anomalies
+        .iter()
+        .filter(|a| a.severity == "data_loss" && !crate::exit::is_missing(a))
+        .map(|a| format!("{} x {}: {}", a.count, a.name, a.meaning))
         .collect()
 }
 
@@ -186,7 +186,7 @@ fn write(
     format: &'static Format,
     out: &mut (impl Write + Send),
 ) -> anyhow::Result<()> {
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let table = db.get(&spec.name).context("the pass made no such table")?;
     let zero = zero(args, db)?;
     // Names cost room for every row: if few rows are wanted and no name decides which, those are chosen first.
@@ -224,6 +224,7 @@ pub(super) fn write_selection(
         sanitize: to_terminal,
         hex,
         total_rows: Some(matching),
+        facts: Vec::new(),
     };
     match path {
         Some(path) => etwhy_export::write_file(format, selection, &options, path)?,

@@ -3,6 +3,7 @@
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use crate::report::quality::events;
 use crate::report::terminal::{out, width};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
@@ -38,12 +39,12 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let opened = args.trace.open()?;
     let names = ["trace", "event_type", "ledger", "logger"];
     let analysed = opened.analyse(Some(names.iter().map(|n| (*n).to_owned()).collect()))?;
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let mut out = out();
     if args.json {
         json_report(&mut out, &analysed)?;
     } else {
-        human_report(&mut out, db, &analysed.output.stats, args.top)?;
+        human_report(&mut out, db, args.top)?;
     }
     out.flush()?;
     Ok(analysed.exit)
@@ -73,12 +74,13 @@ fn json_rows(table: Option<&Table>) -> Vec<serde_json::Value> {
 }
 
 fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow::Result<()> {
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let files = json_rows(db.get("trace"));
     let sum = |key: &str| files.iter().filter_map(|f| f.get(key)?.as_i64()).sum::<i64>();
+    let (records, record_bytes) = events(db);
     let report = json!({
-        "records": analysed.output.stats.records,
-        "record_bytes": analysed.output.stats.bytes,
+        "records": records,
+        "record_bytes": record_bytes,
         "buffers": sum("buffers"),
         "compressed_buffers": sum("compressed_buffers"),
         "events_lost": sum("events_lost"),
@@ -94,22 +96,13 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
     Ok(())
 }
 
-fn human_report(
-    out: &mut impl Write,
-    db: &Database,
-    stats: &etwhy_etl::read::WalkStats,
-    top: usize,
-) -> anyhow::Result<()> {
+fn human_report(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
     let trace = db.get("trace").context("the pass made no table `trace`")?;
     for row in 0..trace.rows() as u32 {
         file_lines(out, trace, row)?;
     }
-    writeln!(
-        out,
-        "Records      {} in {} of records",
-        thousands(stats.records.into()),
-        bytes(stats.bytes as i64)
-    )?;
+    let (records, size) = events(db);
+    writeln!(out, "Records      {} in {} of records", thousands(records.into()), bytes(size as i64))?;
     crate::report::quality::ledger_lines(out, db, width())?;
     writeln!(out)?;
     types(out, db, top)

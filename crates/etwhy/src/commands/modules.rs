@@ -76,7 +76,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let format = chosen_format(named, args.output.as_deref())?;
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let analysed = args.trace.open()?.analyse(Some(tables))?;
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let table = db.get("module").context("the pass made no table `module`")?;
     let wanted = args.process.as_ref().map(|filter| {
         let names = etwhy_query::operators::process_names(db);
@@ -125,7 +125,9 @@ fn security(out: &mut impl Write, selection: &Selection<'_>) -> anyhow::Result<(
     for row in selection.row_ids().filter(|&row| is_security(table, row)) {
         let text = |column| table.text(row, column).unwrap_or("");
         let guess = if text("confidence") == "low" { "probably " } else { "" };
-        let name = [text("vendor"), text("product")].join(" ");
+        let (vendor, product) = (text("vendor"), text("product"));
+        let name =
+            if product.starts_with(vendor) { product.to_owned() } else { format!("{vendor} {product}") };
         let title = format!("{} ({guess}{})", name.trim(), text("category"));
         let (files, time) = products.entry(title).or_default();
         files.push(text("name"));

@@ -63,7 +63,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let analysed = args.trace.open()?.analyse_stretches(Some(tables), stretches)?;
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let found = paths(db);
     let mut out = out();
     if args.json {

@@ -3,12 +3,13 @@
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::open::TraceArgs;
+use crate::open::{Analysed, TraceArgs};
 use crate::report::terminal::{color, out, width};
+use crate::shell::{self, Line};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::Format;
-use etwhy_query::sql::{Engine, views};
+use etwhy_query::sql::{Engine, functions, scalars, views, words};
 use etwhy_table::Selection;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -19,7 +20,8 @@ pub static COMMAND: Command = Command {
     name: "sql",
     about: "Ask in SQL: all tables and views, over the trace itself",
     long_about: "Runs one SELECT over the tables of a trace (docs/reference/tables.md) and the shipped views. Only the tables \
-                 that the query names are filled. The dialect is SQLite's.",
+                 that the query names are filled. The dialect is SQLite's; docs/sql.md says what databases share, and which \
+                 functions there are. Without a query it is a shell: .help says what it understands.",
     examples: "Examples:\n  etwhy sql trace.etl \"SELECT * FROM dpc_by_module ORDER BY exclusive_ns DESC\"\n  \
                etwhy sql --demo \"SELECT class, sum(weight_ns) AS cpu_ns FROM stack_cost GROUP BY class\"",
     build: |command| Args::augment_args(command),
@@ -40,14 +42,17 @@ struct Args {
     /// Write to a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Addresses and codes as hex in CSV and JSON
+    #[arg(long)]
+    hex: bool,
     /// Most rows to show
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
 
 /// Tables that a query reads, views followed.
-pub(crate) fn tables_of<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
-    let mut open: Vec<String> = words.map(str::to_owned).collect();
+pub(crate) fn tables_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut open: Vec<String> = names.map(str::to_owned).collect();
     let mut seen = BTreeSet::new();
     let mut tables = BTreeSet::new();
     while let Some(word) = open.pop() {
@@ -57,7 +62,7 @@ pub(crate) fn tables_of<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<St
         if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(&word)) {
             tables.insert(spec.name.to_string());
         } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(&word)) {
-            open.extend(etwhy_query::sql::words(view.sql).into_iter().map(str::to_owned));
+            open.extend(words(view.sql).into_iter().map(str::to_owned));
         }
     }
     tables
@@ -65,42 +70,162 @@ pub(crate) fn tables_of<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<St
 
 fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.command.is_none() {
-        let last = args
-            .trace
-            .traces
-            .pop_if(|path| !path.exists() && path.to_string_lossy().contains(char::is_whitespace));
-        args.command = last.map(|query| query.to_string_lossy().into_owned());
+        let is_query = |path: &mut PathBuf| !path.exists() && path.to_string_lossy().contains(char::is_whitespace);
+        args.command = args.trace.traces.pop_if(is_query).map(|query| query.to_string_lossy().into_owned());
     }
-    let Some(query) = &args.command else { bail!("what is the question? Give a SELECT as the last word") };
+    if args.trace.traces.is_empty() && !args.trace.demo {
+        bail!("which trace? Name it in front of the query, or use --demo");
+    }
     let format = match (&args.format, &args.output) {
         (Some(name), _) => Format::by_name(name)?,
-        (None, Some(path)) => {
-            Format::by_path(path).context("the file's ending names no format; use --format")?
-        }
+        (None, Some(path)) => Format::by_path(path).context("the file's ending names no format; use --format")?,
         (None, None) => Format::by_name("table")?,
     };
-    let opened = args.trace.open()?;
-    let analysed = opened.analyse(Some(tables_of(etwhy_query::sql::words(query).into_iter())))?;
-    let engine = Engine::new(&analysed.output.db)?;
-    let table = engine.query("result", query)?;
-    let mut selection = Selection::all(&table);
-    let rows = selection.len();
-    if let Some(top) = args.top {
-        selection = selection.top(top);
+    let mut session = Session { args: &args, format, exit: Exit::Done, loaded: BTreeSet::new(), engine: None };
+    match &args.command {
+        Some(query) => session.answer(query)?,
+        None => shell::run(|line| session.line(line))?,
     }
-    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
-    let options = etwhy_export::Options {
-        width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
-        color: args.output.is_none() && color(),
-        sanitize: to_terminal,
-        hex: false,
-        total_rows: Some(rows),
-    };
-    let mut out = out();
-    match &args.output {
-        Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
-        None => (format.write)(&selection, &options, &mut out)?,
+    Ok(session.exit)
+}
+
+/// A trace that is asked one or more questions. Tables are filled when a question first names them.
+struct Session<'a> {
+    args: &'a Args,
+    format: &'static Format,
+    exit: Exit,
+    loaded: BTreeSet<String>,
+    engine: Option<(Engine, Analysed)>,
+}
+
+impl Session<'_> {
+    /// Sees to it that the tables of a query are there.
+    fn engine(&mut self, query: &str) -> anyhow::Result<&Engine> {
+        // Functions name tables in quotes.
+        let mut wanted = tables_of(query.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+        // What functions read along with the table that they are given.
+        if FUNCTIONS_ON_STACKS.iter().any(|name| query.contains(name)) {
+            wanted.extend(["stack", "stack_frame", "frame"].map(str::to_owned));
+        }
+        if query.contains("time_of_day") {
+            wanted.insert("trace".to_owned());
+        }
+        if self.engine.is_none() || !wanted.is_subset(&self.loaded) {
+            // All anew, so that numbers of stacks, processes and files fit together.
+            self.loaded.extend(wanted);
+            self.engine = None;
+            let mut tables = self.loaded.clone();
+            tables.insert("ledger".to_owned());
+            let analysed = self.args.trace.open()?.analyse(Some(tables))?;
+            if self.exit == Exit::Done {
+                self.exit = analysed.exit;
+            }
+            let engine = Engine::new(&analysed.db)?;
+            self.engine = Some((engine, analysed));
+        }
+        self.engine.as_ref().map(|(engine, _)| engine).context("there is no trace")
     }
-    out.flush()?;
-    Ok(analysed.exit)
+
+    fn answer(&mut self, query: &str) -> anyhow::Result<()> {
+        let (args, format) = (self.args, self.format);
+        let table = self.engine(query)?.query("result", query)?;
+        let mut selection = Selection::all(&table);
+        let rows = selection.len();
+        if let Some(top) = args.top {
+            selection = selection.top(top);
+        }
+        let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+        let options = etwhy_export::Options {
+            width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+            color: args.output.is_none() && color(),
+            sanitize: to_terminal,
+            hex: args.hex,
+            total_rows: Some(rows),
+            ..Default::default()
+        };
+        let mut out = out();
+        match &args.output {
+            Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
+            None => (format.write)(&selection, &options, &mut out)?,
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// A line of the shell; false at the end.
+    fn line(&mut self, line: Line) -> anyhow::Result<bool> {
+        match line {
+            Line::Query(query) => self.answer(&query)?,
+            Line::Explain(query) => {
+                let plan = self.engine(&query)?.explain(&query)?;
+                println!("{}", etwhy_export::sanitize(&plan));
+            }
+            Line::Tables => print_tables(),
+            Line::Schema(name) => print_schema(&name)?,
+            Line::Mode(name) => {
+                let format = Format::by_name(&name)?;
+                if format.binary {
+                    bail!("a terminal cannot show {}; use --format and --output", format.name);
+                }
+                self.format = format;
+            }
+            Line::Help => println!("{}", shell::HELP),
+            Line::Wrong(text) => bail!(text),
+            Line::Empty => {}
+            Line::Quit => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Functions that read stacks besides the table that they are given.
+const FUNCTIONS_ON_STACKS: &[&str] = &["by_function", "stack_has", "symbol("];
+
+fn print_tables() {
+    let mut specs: Vec<_> = catalog::specs().collect();
+    specs.sort_by(|a, b| a.name.cmp(&b.name));
+    println!("Tables");
+    for spec in specs {
+        println!("  {:<20} {}", spec.name, spec.title);
+    }
+    println!("Views");
+    for view in views::all() {
+        println!("  {:<20} {}", view.name, view.title);
+    }
+    println!("Table functions");
+    for function in functions::ALL {
+        let args: Vec<&str> = function.args.iter().map(|a| a.name).collect();
+        println!("  {}({})\n      {}", function.name, args.join(", "), function.about);
+    }
+    println!("Functions of values");
+    for scalar in scalars::ALL {
+        println!("  {}\n      {}", scalar.usage, scalar.about);
+    }
+}
+
+fn print_schema(name: &str) -> anyhow::Result<()> {
+    if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(name)) {
+        println!("{}", spec.manual());
+        for column in spec.columns.iter() {
+            println!("  {:<22} {:<9} {:<9} {}", column.name, column.ty.name(), column.unit.name(), column.doc);
+        }
+    } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(name)) {
+        println!("{}\n{}\n", view.title, view.manual);
+        for (column, meaning) in &view.columns {
+            println!("  {column:<22} {meaning}");
+        }
+        println!("\n{}", view.sql.lines().filter(|l| !l.starts_with("--")).collect::<Vec<_>>().join("\n"));
+    } else if let Some(function) = functions::ALL.iter().find(|f| f.name.eq_ignore_ascii_case(name)) {
+        println!("{}", function.about);
+        for (n, arg) in function.args.iter().enumerate() {
+            let needed = if n < function.required { "" } else { " (may be left out)" };
+            println!("  argument {:<13} {}{needed}", arg.name, arg.about);
+        }
+        for column in function.columns {
+            println!("  column   {:<13} {}", column.name, column.about);
+        }
+    } else {
+        bail!("there is no table, view or function `{name}`; .tables lists them");
+    }
+    Ok(())
 }

@@ -108,7 +108,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut choice = choice(&args)?;
     let order = order(&args.summary_sort_by)?;
     let analysed = args.trace.open()?.analyse(Some(tables(!args.count || choice.filter.has_classes())))?;
-    let db = &analysed.output.db;
+    let db = &analysed.db;
     let who = Who::of(db);
     choice.processes = processes(&args, &who, &analysed)?;
     let calls = Calls::of(db).filter(|calls| !calls.is_empty());
@@ -204,7 +204,7 @@ fn processes(args: &Args, who: &Who, analysed: &Analysed) -> anyhow::Result<Opti
         }
     }
     if args.follow_forks {
-        with_children(&analysed.output.db, &mut wanted);
+        with_children(&analysed.db, &mut wanted);
     }
     Ok(Some(wanted))
 }

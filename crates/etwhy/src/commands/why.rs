@@ -87,11 +87,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
     let analysed = opened.analyse(Some(tables))?;
-    let engine = Engine::new(&analysed.output.db)?;
+    let engine = Engine::new(&analysed.db)?;
     let outcomes = evaluate_all(&engine, &rules);
     drop(engine);
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.output, &Scope::default(), top, outcomes);
+    let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
     let mut out = out();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &verdict).map_err(std::io::Error::from)?;

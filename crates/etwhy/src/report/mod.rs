@@ -3,6 +3,7 @@
 pub mod findings;
 pub mod missing;
 pub mod quality;
+pub mod rules;
 pub mod services;
 pub mod strace;
 pub mod terminal;

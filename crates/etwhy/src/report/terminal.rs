@@ -29,5 +29,6 @@ pub fn color() -> bool {
 
 /// How tables are written.
 pub fn options(total_rows: Option<usize>) -> etwhy_export::Options {
-    etwhy_export::Options { width: Some(width()), color: color(), sanitize: true, hex: false, total_rows }
+    let (width, facts) = (Some(width()), Vec::new());
+    etwhy_export::Options { width, color: color(), sanitize: true, hex: false, total_rows, facts }
 }

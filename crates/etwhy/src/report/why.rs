@@ -1,7 +1,7 @@
 //! The verdict: collected from tables, printed for people.
 
 use super::missing::{Missing, missing};
-use super::quality::anomalies;
+use super::quality::{anomalies, events};
 use super::terminal::width;
 use etwhy_export::text::{bar, boxed, pad_end, pad_start, truncate_middle, wrap};
 use etwhy_export::{bytes, duration_ns, sanitize, thousands};
@@ -11,7 +11,6 @@ use etwhy_query::disk::Disk;
 use etwhy_query::findings::Outcome;
 use etwhy_query::{clr, cpu, disk};
 use etwhy_table::Database;
-use etwhy_trace::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -75,10 +74,9 @@ fn percent(part: i64, whole: i64) -> f64 {
 
 impl Verdict {
     /// Collects the verdict from the tables of a pass.
-    pub fn of(output: &Output, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
-        let db = &output.db;
+    pub fn of(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let cpu = cpu::cpu(db, scope, top);
-        let quality = quality(db, output, &cpu);
+        let quality = quality(db, &cpu);
         let sentence = sentence(&cpu, &quality);
         Verdict {
             sentence,
@@ -92,8 +90,8 @@ impl Verdict {
     }
 }
 
-fn quality(db: &Database, output: &Output, cpu: &Cpu) -> Quality {
-    let mut quality = Quality { events: output.stats.records, ledger: anomalies(db), ..Quality::default() };
+fn quality(db: &Database, cpu: &Cpu) -> Quality {
+    let mut quality = Quality { events: events(db).0, ledger: anomalies(db), ..Quality::default() };
     if let Some(trace) = db.get("trace") {
         for row in 0..trace.rows() as u32 {
             let number = |column: &str| trace.i64(row, column).unwrap_or(0);

@@ -26,12 +26,15 @@ pub(super) const FORMATS: &[Format] = &[Format {
 /// 1,000,000 rows ("Parquet Tips", row group size).
 const ROW_GROUP: usize = 1 << 20;
 
+/// A row group is held in memory until it is full, and so wide rows make it end earlier.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
 /// zstd 3 is zstd's own default; higher levels cost time in extraction for few per cent.
 const ZSTD_LEVEL: i32 = 3;
 
-fn write(selection: &Selection<'_>, _options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
+fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
     let schema = selection.schema();
-    let mut writer = ArrowWriter::try_new(out, schema, Some(properties(selection)?))?;
+    let mut writer = ArrowWriter::try_new(out, schema, Some(properties(selection, &options.facts)?))?;
     for batch in selection.batches() {
         writer.write(&batch?)?;
     }
@@ -39,18 +42,21 @@ fn write(selection: &Selection<'_>, _options: &Options, out: &mut (dyn Write + S
     Ok(())
 }
 
-fn properties(selection: &Selection<'_>) -> Result<WriterProperties> {
+fn properties(selection: &Selection<'_>, facts: &[(String, String)]) -> Result<WriterProperties> {
     let spec = selection.spec();
     let mut metadata: Vec<KeyValue> = selection
         .schema()
         .metadata()
         .iter()
+        .map(|(key, value)| (key, value))
+        .chain(facts.iter().map(|(key, value)| (key, value)))
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
         .collect();
     metadata.sort_by(|a, b| a.key.cmp(&b.key));
     let column = |c: &etwhy_table::ColumnSpec| {
         serde_json::json!({
             "name": c.name, "type": c.ty.name(), "unit": c.unit.name(), "role": c.role.name(), "doc": c.doc,
+            "nullable": c.nullable,
         })
     };
     let columns: Vec<serde_json::Value> = spec.columns.iter().map(column).collect();
@@ -63,10 +69,16 @@ fn properties(selection: &Selection<'_>) -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
         .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_created_by(concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_sorting_columns(sorting)
         .set_key_value_metadata(Some(metadata));
     for column in spec.columns.iter() {
+        // Long texts are mostly unique.
+        if column.ty == ColumnType::LongText {
+            let path = ColumnPath::from(column.name.as_ref());
+            properties = properties.set_column_dictionary_enabled(path, false);
+        }
         // Times never repeat, and so a dictionary of them is waste; their differences are small.
         if column.role == Role::Time && column.ty == ColumnType::I64 {
             let path = ColumnPath::from(column.name.as_ref());
@@ -109,6 +121,22 @@ mod tests {
         assert_eq!(of("etwhy.version").as_deref(), Some("2"));
         assert_eq!(of("etwhy.sorted_by").as_deref(), Some("ts_ns"));
         let columns: serde_json::Value = serde_json::from_str(&of("etwhy.columns").unwrap()).unwrap();
+        assert_eq!(of("etwhy.doc").as_deref(), Some("Rows to test with."));
+        // Readers that know Arrow find the same at its fields.
+        let schema = file.metadata().file_metadata();
+        let options = parquet::arrow::arrow_reader::ArrowReaderOptions::new();
+        let arrow = parquet::arrow::arrow_reader::ArrowReaderMetadata::load(
+            &std::fs::File::open(&path).unwrap(),
+            options,
+        );
+        let arrow = arrow.unwrap();
+        assert_eq!(arrow.schema().fields().len(), schema.schema_descr().num_columns());
+        for (field, column) in arrow.schema().fields().iter().zip(table.spec().columns.iter()) {
+            let said = |key: &str| field.metadata().get(key).map(String::as_str);
+            assert_eq!(said("etwhy.unit"), Some(column.unit.name()), "{}", column.name);
+            assert_eq!(said("etwhy.role"), Some(column.role.name()), "{}", column.name);
+            assert_eq!(said("etwhy.doc"), Some(column.doc.as_ref()), "{}", column.name);
+        }
         assert_eq!(columns[2]["unit"], "ns");
         assert_eq!(columns[2]["role"], "duration");
         assert!(file.metadata().row_group(0).sorting_columns().is_some());

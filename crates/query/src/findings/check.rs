@@ -3,8 +3,8 @@
 use super::evaluate::{Answer, Outcome, evaluate};
 use super::rule::Rule;
 use super::text::names;
-use crate::sql::Engine;
-use etwhy_table::{AdHocBuilder, ColumnSpec, Database, Memory, TableSpec, Value};
+use crate::sql::{Engine, subset};
+use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableSpec, Value};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,24 @@ pub struct RuleTest {
     /// What the first row's sentences must hold.
     #[serde(default)]
     pub says: Vec<String>,
+}
+
+/// What in a finding's queries is outside of the SQL that all databases share (`docs/sql.md`).
+pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {
+    let queries = [("sql", Some(&rule.sql)), ("cannot_tell", rule.cannot_tell.as_ref())];
+    let mut faults = Vec::new();
+    for (name, query) in queries {
+        let Some(query) = query else { continue };
+        let found = subset::faults(&rule.with_thresholds(query), &|name| is_flag(specs, name));
+        faults.extend(found.into_iter().map(|fault| format!("{}: {name}: {fault}", rule.id)));
+    }
+    faults
+}
+
+/// True if every table that has a column of this name has a flag in it.
+pub fn is_flag(specs: &[&TableSpec], name: &str) -> bool {
+    let mut columns = specs.iter().filter_map(|spec| spec.column(name)).peekable();
+    columns.peek().is_some() && columns.all(|column| column.ty == ColumnType::Bool)
 }
 
 /// Runs a finding's tests over tables of the contract. `specs`: all tables.

@@ -2,8 +2,9 @@
 
 use super::rule::{Need, Rule, Severity, Threshold};
 use super::text::fill;
+pub use crate::cell::Cell;
 use crate::sql::{Engine, SqlError};
-use etwhy_table::{Database, Table, Value};
+use etwhy_table::{Database, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,49 +38,6 @@ pub struct Reason {
     pub text: String,
     /// The command that prints the recording that would tell.
     pub record: Option<String>,
-}
-
-/// A value of a row.
-#[derive(Clone, Debug, Serialize, PartialEq)]
-#[serde(untagged)]
-pub enum Cell {
-    /// Unknown.
-    Null,
-    /// A whole number.
-    I64(i64),
-    /// A number.
-    F64(f64),
-    /// Text.
-    Text(String),
-}
-
-impl Cell {
-    fn of(value: Value<'_>) -> Cell {
-        match value {
-            Value::Null => Cell::Null,
-            Value::I64(n) => Cell::I64(n),
-            Value::F64(n) => Cell::F64(n),
-            Value::Bool(b) => Cell::I64(b.into()),
-            Value::Text(text) => Cell::Text(text.to_owned()),
-        }
-    }
-
-    /// The number.
-    pub fn number(&self) -> Option<f64> {
-        match self {
-            Cell::I64(n) => Some(*n as f64),
-            Cell::F64(n) => Some(*n),
-            _ => None,
-        }
-    }
-
-    /// The text.
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Cell::Text(text) => Some(text),
-            _ => None,
-        }
-    }
 }
 
 /// One culprit of a finding.

@@ -3,5 +3,14 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("cpu.spin-wait", include_str!("../../findings/cpu.spin-wait.toml")),
+    ("dpc.cpu-imbalance", include_str!("../../findings/dpc.cpu-imbalance.toml")),
+    ("dpc.filter-in-path", include_str!("../../findings/dpc.filter-in-path.toml")),
+    ("dpc.flood", include_str!("../../findings/dpc.flood.toml")),
     ("dpc.over-limit", include_str!("../../findings/dpc.over-limit.toml")),
+    ("dpc.watchdog-risk", include_str!("../../findings/dpc.watchdog-risk.toml")),
+    ("isr.over-limit", include_str!("../../findings/isr.over-limit.toml")),
+    ("isr.storm", include_str!("../../findings/isr.storm.toml")),
+    ("trace.kernel-session-taken", include_str!("../../findings/trace.kernel-session-taken.toml")),
+    ("trace.syscall-tracing-cost", include_str!("../../findings/trace.syscall-tracing-cost.toml")),
 ];

@@ -8,8 +8,9 @@
 pub mod check;
 pub mod evaluate;
 mod list;
+pub mod manual;
 pub mod rule;
 pub mod text;
 
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
-pub use rule::{Rule, RuleError, Severity, builtin, load_folder};
+pub use rule::{Rule, RuleError, Rules, Severity, Source, builtin, load_file, load_folder, with_folders};

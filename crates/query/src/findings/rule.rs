@@ -120,6 +120,9 @@ pub struct Rule {
     /// Tests: rows in, verdict out.
     #[serde(default, rename = "test", skip_serializing)]
     pub tests: Vec<RuleTest>,
+    /// The file, if it is a user's.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 }
 
 /// A file of a finding that cannot be used.
@@ -186,6 +189,54 @@ pub fn builtin() -> Vec<Rule> {
     FILES.iter().filter_map(|(name, text)| Rule::parse(name, text).ok()).collect()
 }
 
+/// The findings in force.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// In order of id.
+    pub rules: Vec<Rule>,
+    /// What a user's file changed: which finding it stands for, and in whose place.
+    pub replaced: Vec<String>,
+}
+
+/// The findings that ship and those of a user's folders. A finding takes the place of one of the same id that came
+/// before it.
+///
+/// # Errors
+/// The first file that cannot be used.
+pub fn with_folders(folders: &[PathBuf]) -> Result<Rules, RuleError> {
+    let mut found = Rules { rules: builtin(), replaced: Vec::new() };
+    for folder in folders {
+        for rule in load_folder(folder)? {
+            match found.rules.iter_mut().find(|r| r.id == rule.id) {
+                Some(old) => {
+                    let old_file = old
+                        .file
+                        .as_deref()
+                        .map_or_else(|| "the one that ships".to_owned(), |file| file.display().to_string());
+                    let file = rule.file.as_deref().unwrap_or(folder).display();
+                    found.replaced.push(format!("{}: {file} takes the place of {old_file}", rule.id));
+                    *old = rule;
+                }
+                None => found.rules.push(rule),
+            }
+        }
+    }
+    found.rules.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(found)
+}
+
+/// Reads a user's file.
+///
+/// # Errors
+/// If it cannot be read or is no finding.
+pub fn load_file(file: &Path) -> Result<Rule, RuleError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| RuleError::Read { file: file.to_path_buf(), source })?;
+    let mut rule = Rule::parse(&file.display().to_string(), &text)?;
+    rule.file = Some(file.to_path_buf());
+    Ok(rule)
+}
+
 /// A user's own findings: all `.toml` files of a folder.
 ///
 /// # Errors
@@ -200,13 +251,7 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
         }
     }
     files.sort();
-    let mut rules = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(&file)
-            .map_err(|source| RuleError::Read { file: file.clone(), source })?;
-        rules.push(Rule::parse(&file.display().to_string(), &text)?);
-    }
-    Ok(rules)
+    files.iter().map(|file| load_file(file)).collect()
 }
 
 #[cfg(test)]
@@ -229,5 +274,23 @@ mod tests {
                 Err(error) => panic!("{error}"),
             }
         }
+    }
+
+    #[test]
+    fn a_users_finding_takes_the_place_of_ours() {
+        let folder = std::env::temp_dir().join(format!("etwhy-rules-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (name, text) = FILES[0];
+        std::fs::write(folder.join("mine.toml"), text.replace("title = \"", "title = \"My ")).unwrap();
+        std::fs::write(folder.join("other.toml"), text.replace(name, "my.own")).unwrap();
+        std::fs::write(folder.join("readme.txt"), "no finding").unwrap();
+        let found = with_folders(std::slice::from_ref(&folder)).unwrap();
+        assert_eq!(found.rules.len(), FILES.len() + 1);
+        assert!(found.rules.iter().any(|r| r.id == name && r.title.starts_with("My ")));
+        assert!(found.replaced.len() == 1 && found.replaced[0].contains("the one that ships"));
+        std::fs::write(folder.join("wrong.toml"), "id = \"x\"").unwrap();
+        let error = with_folders(std::slice::from_ref(&folder)).unwrap_err().to_string();
+        assert!(error.contains("wrong.toml"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -16,6 +16,19 @@ struct Ids {
     bound: usize,
 }
 
+/// The number of each row's group among the groups of these columns, and a number that is larger than all.
+pub fn number_rows(table: &Table, columns: &[usize], rows: &[u32]) -> (Vec<u32>, usize) {
+    let mut all: Option<Ids> = None;
+    for &column in columns {
+        let next = ids(table, column, rows);
+        all = Some(match all {
+            None => next,
+            Some(before) => combine(&before, &next),
+        });
+    }
+    all.map_or_else(|| (vec![0; rows.len()], 1), |ids| (ids.ids, ids.bound))
+}
+
 /// Rows in groups: those of one value stand together, in the table's order.
 #[derive(Debug, Default)]
 pub struct Groups {
@@ -28,18 +41,11 @@ pub struct Groups {
 impl Groups {
     /// Groups `rows` by the values of `columns`.
     pub fn of(table: &Table, columns: &[usize], rows: Vec<u32>) -> Groups {
-        let mut all: Option<Ids> = None;
-        for &column in columns {
-            let next = ids(table, column, &rows);
-            all = Some(match all {
-                None => next,
-                Some(before) => combine(&before, &next),
-            });
+        if columns.is_empty() {
+            return Groups { starts: vec![0, rows.len() as u32], rows };
         }
-        match all {
-            Some(ids) => counted(&rows, &ids),
-            None => Groups { starts: vec![0, rows.len() as u32], rows },
-        }
+        let (ids, bound) = number_rows(table, columns, &rows);
+        counted(&rows, &Ids { ids, bound })
     }
 
     /// The rows of group `n`.

@@ -5,9 +5,15 @@
 //! Nothing is loaded into a database. Each table of the [`Database`] is a virtual table ([`table_source`]) that shares
 //! its columns, so a query starts at once however large the trace is.
 
+pub mod function;
+pub mod functions;
 mod groups;
 mod result;
+pub mod scalar;
+pub mod scalars;
+pub mod subset;
 mod table_source;
+mod tokens;
 mod view_list;
 pub mod views;
 
@@ -90,6 +96,13 @@ impl Engine {
             let source = table_source::TableSource::new(table.clone());
             etwhy_vtab::register(&connection, table.name(), Arc::new(source))?;
         }
+        for function in functions::ALL {
+            let source = function::FunctionSource { function, db: db.clone() };
+            etwhy_vtab::register(&connection, function.name, Arc::new(source))?;
+        }
+        for scalar in scalars::ALL {
+            (scalar.register)(&connection, db)?;
+        }
         Ok(Engine { connection, db: db.clone() })
     }
 
@@ -101,6 +114,16 @@ impl Engine {
     /// The connection, for functions of their own.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// How SQLite would answer a query, a line for each step.
+    ///
+    /// # Errors
+    /// SQLite's, with the place in the query.
+    pub fn explain(&self, sql: &str) -> Result<String, SqlError> {
+        let plan = self.query("plan", &format!("EXPLAIN QUERY PLAN {sql}"))?;
+        let lines: Vec<&str> = (0..plan.rows() as u32).filter_map(|row| plan.text(row, "detail")).collect();
+        Ok(lines.join("\n"))
     }
 
     /// Runs one `SELECT` and gives its rows as a table called `name`.

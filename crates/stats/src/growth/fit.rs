@@ -3,7 +3,7 @@
 //! Weights are renewed from the fit (iteratively reweighted least squares): 1 / fit², because costs vary in proportion to
 //! their size, times Huber's factor, which keeps an outlier from pulling.
 
-use crate::percentile::median;
+use crate::percentile::{median, weighted_percentile};
 
 /// A fitted line and how far the points are from it.
 #[derive(Clone, Debug)]
@@ -14,6 +14,16 @@ pub(super) struct Fit {
     pub(super) residuals: Vec<f64>,
     /// Their typical size, by the median: 1.4826 * median of absolute values (of normal noise the standard deviation).
     pub(super) scale: f64,
+}
+
+impl Fit {
+    /// Typical size of residuals, by their 90th percentile: up to a tenth of the points may be outliers. More are no outliers but
+    /// another law, which the median would not see.
+    pub(super) fn spread(&self) -> f64 {
+        let sizes: Vec<(f64, f64)> = self.residuals.iter().map(|r| (r.abs(), 1.0)).collect();
+        // The 90th percentile of the absolute value of a standard normal.
+        (weighted_percentile(&sizes, 0.9).unwrap_or(0.0) / 1.645).max(LEAST_SCALE)
+    }
 }
 
 /// Most rounds of reweighting. They settle within some six.

@@ -33,6 +33,10 @@ pub(crate) trait Source {
     fn next(&self) -> Option<i64>;
     /// Brings the events of that moment and moves on.
     fn fire(&mut self, engine: &mut Engine) -> io::Result<()>;
+    /// Whether its events come later while the machine stands still; else they do not come at all.
+    fn waits_for_the_machine(&self) -> bool {
+        true
+    }
 }
 
 /// What sources share.
@@ -73,6 +77,12 @@ impl<'w> Engine<'w> {
         let mut reported = 0;
         while let Some(Reverse((due, at))) = queue.pop() {
             if due >= end {
+                continue;
+            }
+            if let Some(later) = self.world.facts.stalled_until(due)
+                && sources.get(at).is_some_and(|s| s.waits_for_the_machine())
+            {
+                queue.push(Reverse((later, at)));
                 continue;
             }
             self.catch_up(due)?;

@@ -326,7 +326,7 @@ impl Sampler {
     fn sample(&mut self, cpu: u16, engine: &mut Engine) -> io::Result<()> {
         let now = engine.now;
         let running = engine.cpus.running(cpu);
-        let silent = now >= engine.world.facts.silent_from;
+        let silent = now >= engine.world.facts.silent_from || engine.world.facts.unsampled.contains(&cpu);
         let interrupt = engine.interrupt_at(cpu, now);
         let (thread, mut flags, style, stack) = match (running, &interrupt) {
             (Some(r), None) => {
@@ -387,8 +387,13 @@ impl Source for Sampler {
         })
     }
 
+    fn waits_for_the_machine(&self) -> bool {
+        false
+    }
+
     fn fire(&mut self, engine: &mut Engine) -> io::Result<()> {
         match self.step {
+            _ if engine.world.facts.stalled_until(engine.now).is_some() => {}
             0 => self.place(engine)?,
             n => self.sample(n - 1, engine)?,
         }

@@ -151,6 +151,8 @@ impl Kind for Contend {
 struct Compile {
     /// Stacks whose only frame is the method.
     methods: Vec<usize>,
+    /// MethodJittingStarted comes too.
+    started: bool,
 }
 
 pub(crate) fn jit(t: &Jit, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
@@ -180,7 +182,7 @@ pub(crate) fn jit(t: &Jit, site: &Site, w: &mut World) -> Result<Box<dyn Source>
         let step = (to - from) / methods.len() as f64;
         c.at = Some((0..methods.len()).map(|i| crate::value::Time(from + step * (i as f64 + 0.5))).collect());
     }
-    events(&site, w, t.duration.clone(), Box::new(Compile { methods }))
+    events(&site, w, t.duration.clone(), Box::new(Compile { methods, started: t.started }))
 }
 
 impl Kind for Compile {
@@ -195,6 +197,13 @@ impl Kind for Compile {
         let Some(m) = cx.engine.world.images.modules.get(module) else { return Ok(()) };
         let Some(f) = m.functions.get(function) else { return Ok(()) };
         let (start, size, name) = (m.base + u64::from(f.rva), f.size, f.name.clone());
+        if self.started {
+            let (class, method) = name.rsplit_once('.').unwrap_or(("", &name));
+            runtime(cx, 0, (145, 1, 42, 9, 0x10), |r| {
+                r.u64(start ^ 0x1_0000_0000).u64(0x7FF8_0001_0000).u32(0x0600_0001).u32(size / 3);
+                r.utf16z(class).utf16z(method).utf16z("void  ()").u16(CLR_INSTANCE);
+            })?;
+        }
         runtime(cx, cx.duration, (143, 1, 37, 9, 0x30), |r| method(r, start, size, &name))?;
         cx.stack(cx.duration)
     }

@@ -112,6 +112,13 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
             r.utf16_fixed("GenuineIntel", 16).utf16_fixed("Intel64 Family 6 Model 158 Stepping 13", 128);
         })?;
     }
+    for (at, nic) in f.nics.iter().enumerate() {
+        let index = at as u32 + 1;
+        system(engine, 0x0B0D, 2, |r| {
+            r.u64(0x0000_5E00_5300 + u64::from(index)).u32(6).u32(index).u32(index);
+            r.utf16z(nic).utf16z("").utf16z("");
+        })?;
+    }
     services(engine)
 }
 

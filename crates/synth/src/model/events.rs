@@ -228,7 +228,7 @@ event_tables! {
     /// .NET lock contention.
     Contention { duration: Option<Dist> }
     /// Methods that get compiled while the trace runs.
-    Jit { methods: OneOrMany, duration: Option<Dist>, size: Option<Dist> }
+    Jit { methods: OneOrMany, started: bool, duration: Option<Dist>, size: Option<Dist> }
     /// Any kernel event, by its layout.
     Generic {
         r#type: Option<String>, group: Option<u8>, op: Option<u8>, version: Option<u8>, header: Option<String>,

@@ -1,5 +1,6 @@
 //! `[machine]`: the computer and the recording session.
 
+use super::Cpus;
 use crate::value::{Dist, Time};
 use serde::Deserialize;
 
@@ -47,10 +48,22 @@ pub(crate) struct Machine {
     pub(crate) stack_style: Option<String>,
     pub(crate) user_stack_delay: Option<Dist>,
     pub(crate) volumes: Option<Vec<(String, String)>>,
+    /// Descriptions of network cards.
+    pub(crate) nics: Option<Vec<String>>,
     pub(crate) rundown_start: Option<bool>,
     pub(crate) rundown_end: Option<bool>,
     pub(crate) seed: Option<u64>,
     pub(crate) keywords: Vec<String>,
+    pub(crate) stall: Option<Stall>,
+    pub(crate) unsampled_cpus: Option<Cpus>,
     /// What the planted cause changes in this table.
     pub(crate) cause: Option<toml::Table>,
+}
+
+/// A time in which nothing happens at all.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stall {
+    pub(crate) at: Time,
+    pub(crate) length: Time,
 }

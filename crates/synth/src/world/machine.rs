@@ -55,9 +55,15 @@ pub(crate) struct Facts {
     pub(crate) user_stack_delay: Dist,
     /// NT path and DOS path, both with a backslash at the end.
     pub(crate) volumes: Vec<(String, String)>,
+    /// Descriptions of network cards.
+    pub(crate) nics: Vec<String>,
     pub(crate) rundown_start: bool,
     pub(crate) rundown_end: bool,
     pub(crate) seed: u64,
+    /// Nothing happens from the first moment until the second.
+    pub(crate) stall: Option<(i64, i64)>,
+    /// Processors that are not sampled.
+    pub(crate) unsampled: Vec<u16>,
     /// Mask and bits that are set beside those of what is in the scenario.
     pub(crate) keywords: Vec<(usize, u32)>,
     /// Factor of all moments and windows.
@@ -123,9 +129,15 @@ impl Facts {
                 ))?,
             },
             volumes,
+            nics: m.nics.clone().unwrap_or_default(),
             rundown_start: m.rundown_start.unwrap_or(true),
             rundown_end: m.rundown_end.unwrap_or(true),
             seed: m.seed.unwrap_or(1),
+            stall: m.stall.map(|s| {
+                let from = (s.at.0 * stretch * 1e9) as i64;
+                (from, from + s.length.ns())
+            }),
+            unsampled: m.unsampled_cpus.clone().unwrap_or_default().0,
             keywords: keywords(&m.keywords)?,
             stretch,
             counts: factors.counts(),
@@ -133,6 +145,11 @@ impl Facts {
             setup: setup(m, name.clone(), cpus, pointer_size, build, merged)?,
             name,
         })
+    }
+
+    /// The end of the time in which nothing happens, for a moment in it.
+    pub(crate) fn stalled_until(&self, ns: i64) -> Option<i64> {
+        self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map(|(_, to)| to)
     }
 
     /// Path as the kernel writes it: a DOS path is turned into a device path.

@@ -152,7 +152,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(FileIo {
-            rows: TableBuilder::new(memory),
+            rows: TableBuilder::if_wanted(memory),
             usage: Usage::new(memory),
             pending: HashMap::default(),
             names: Names::default(),

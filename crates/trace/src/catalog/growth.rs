@@ -78,7 +78,7 @@ define_table! {
         n_high: f64 [None, Other],
         /// Points that the law was fitted to (table `growth_point`).
         points: i32 [Count, Other],
-        /// super_linear, slight (to less than twice), constant, logarithmic, linear, with_time, cannot_tell.
+        /// super_linear, slight (to less than one and a half times), constant, logarithmic, linear, with_time, cannot_tell.
         verdict: Sym [None, Kind],
         /// Why it cannot be told, or what the verdict says, in words.
         why: Sym [None, Message],

@@ -110,7 +110,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(Minifilters {
-            rows: TableBuilder::new(memory),
+            rows: TableBuilder::if_wanted(memory),
             costs: Costs::new(memory),
             begun: HashMap::default(),
         })

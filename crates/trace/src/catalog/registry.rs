@@ -102,7 +102,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     on_demand: true,
     new: |memory| {
         Box::new(Registry {
-            rows: TableBuilder::new(memory),
+            rows: TableBuilder::if_wanted(memory),
             usage: Usage::new(memory),
             stacks: ByStack::new(memory),
             statuses: HashMap::default(),

@@ -47,6 +47,9 @@ pub struct Model {
     pub services: service::Services,
     /// Machine facts.
     pub system: system::SystemFacts,
+    /// Who asks for stacks and places now is a table that is only made on demand: those that it alone has are
+    /// numbered behind all others, so that the numbers in other tables do not depend on it.
+    pub(crate) for_large_table: bool,
 }
 
 /// A tracker: the events that it needs and what it does with them.

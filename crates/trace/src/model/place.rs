@@ -20,17 +20,29 @@ pub struct Place {
 pub struct Places {
     all: Vec<Place>,
     known: HashMap<Place, u32>,
+    /// For each whether only large tables, which are made on demand, have it.
+    large_only: Vec<bool>,
 }
 
 impl Places {
     /// The number of a place.
     #[inline]
-    pub(crate) fn number(&mut self, place: Place) -> u32 {
-        let all = &mut self.all;
-        *self.known.entry(place).or_insert_with(|| {
+    pub(crate) fn number(&mut self, place: Place, for_large_table: bool) -> u32 {
+        let (all, large_only) = (&mut self.all, &mut self.large_only);
+        let number = *self.known.entry(place).or_insert_with(|| {
             all.push(place);
+            large_only.push(true);
             (all.len() - 1) as u32
-        })
+        });
+        if !for_large_table && let Some(large) = large_only.get_mut(number as usize) {
+            *large = false;
+        }
+        number
+    }
+
+    /// True if only large tables have the place.
+    pub fn is_large_only(&self, number: usize) -> bool {
+        self.large_only.get(number).copied().unwrap_or(false)
     }
 
     /// All, in the order of their numbers.

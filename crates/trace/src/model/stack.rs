@@ -67,8 +67,24 @@ struct Open {
     user: u32,
     /// Instruction pointer, for a stack of one frame if no half comes; 0 if unknown.
     ip: u64,
-    /// Another ticket with the same time and thread.
+    /// Another ticket with the same time and thread, the latest.
     twin: Option<u32>,
+}
+
+impl Open {
+    fn has_half(&self) -> bool {
+        self.kernel != NO_PART || self.user != NO_PART
+    }
+
+    /// A sample that was taken in user mode has no kernel half.
+    fn is_user_mode(&self) -> bool {
+        self.ip != 0 && !is_kernel(self.ip, 8)
+    }
+
+    /// Both halves are there; the kernel's comes first.
+    fn is_complete(&self) -> bool {
+        self.user != NO_PART && (self.kernel != NO_PART || self.is_user_mode())
+    }
 }
 
 /// A distinct stack: process, epoch of its address space, halves.
@@ -102,6 +118,12 @@ pub struct Stacks {
     known: HashMap<Provisional, u32>,
     /// Provisional stack of each ticket, `NO_PART` if it has none.
     tickets: Vec<u32>,
+    /// For a ticket that is a twin, the twin before it: any number of events may have the same time and thread.
+    twins: HashMap<u32, u32>,
+    /// Tickets of the same time and thread as one in `open` that have a stack of their own.
+    before: HashMap<(i64, u32), Vec<Open>>,
+    /// A bit for each ticket that a table wants which is not only made on demand.
+    wanted: Vec<u64>,
     late: u64,
     /// The record that asked last, with its ticket: several analyses may want the stack of one event.
     asked: Option<(usize, i64, u32, i32)>,
@@ -146,9 +168,15 @@ impl Stacks {
             self.item(&item, record, key, &mut open);
         }
         match self.open.get_mut(&key) {
+            // The kernel writes a stack right behind its event: what comes behind a stack has another one. So has what is
+            // known to be elsewhere.
+            Some(first) if first.has_half() || open.has_half() || first.ip != open.ip => {
+                let first = std::mem::replace(first, open);
+                self.before.entry(key).or_default().push(first);
+            }
             Some(first) => {
-                if first.twin.is_none() {
-                    first.twin = Some(ticket);
+                if let Some(before) = first.twin.replace(ticket) {
+                    self.twins.insert(ticket, before);
                 }
             }
             None => {
@@ -157,6 +185,22 @@ impl Stacks {
             }
         }
         ticket as i32
+    }
+
+    /// The ticket is for a table that is not only made on demand.
+    #[inline]
+    pub(crate) fn wanted(&mut self, ticket: i32) {
+        let Ok(ticket) = usize::try_from(ticket) else { return };
+        if self.wanted.len() <= ticket / 64 {
+            self.wanted.resize(ticket / 64 + 1, 0);
+        }
+        if let Some(bits) = self.wanted.get_mut(ticket / 64) {
+            *bits |= 1 << (ticket % 64);
+        }
+    }
+
+    fn is_wanted(&self, ticket: usize) -> bool {
+        self.wanted.get(ticket / 64).is_some_and(|bits| bits >> (ticket % 64) & 1 == 1)
     }
 
     /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
@@ -276,34 +320,57 @@ impl Stacks {
         threads: &Threads,
         images: &Images,
     ) {
-        let (kernel, user) = halves;
-        let mut key = (ticks, tid);
-        let mut found = self.open.get_mut(&key);
-        if found.is_none() {
-            key = (ticks, ANY_TID);
-            found = self.open.get_mut(&key);
+        // An event that does not say its thread may be asked about beside one that does, or be the same.
+        let keys = [(ticks, tid), (ticks, ANY_TID)];
+        let found = keys.map(|key| self.attach_to(key, utid, halves, threads, images));
+        // Else nobody asked for this event's stack, or it came after tickets of its time were closed.
+        if found == [false, false] && self.closed_until.is_some_and(|closed| ticks <= closed) {
+            self.late += 1;
         }
-        let Some(open) = found else {
-            // Nobody asked for this event's stack, or it came after tickets of its time were closed.
-            if self.closed_until.is_some_and(|closed| ticks <= closed) {
-                self.late += 1;
-            }
-            return;
-        };
+    }
+
+    fn attach_to(
+        &mut self,
+        key: (i64, u32),
+        utid: u32,
+        (kernel, user): (u32, u32),
+        threads: &Threads,
+        images: &Images,
+    ) -> bool {
+        let Some(open) = self.open.get_mut(&key) else { return false };
         if open.utid == NO_PART {
             open.utid = utid;
         }
-        if kernel != NO_PART && open.kernel == NO_PART {
-            open.kernel = kernel;
+        let mut left = kernel;
+        if open.kernel == NO_PART && !open.is_user_mode() {
+            open.kernel = std::mem::replace(&mut left, NO_PART);
         }
         if user != NO_PART && open.user == NO_PART {
             open.user = user;
         }
-        // The kernel half comes first; a sample taken in user mode has none.
-        let user_mode = open.ip != 0 && !is_kernel(open.ip, 8);
-        if open.user != NO_PART && (open.kernel != NO_PART || user_mode) && open.twin.is_none() {
-            let open = *open;
-            self.open.remove(&key);
+        // At one moment a thread has one user half.
+        let mut complete = open.is_complete() && open.twin.is_none();
+        for earlier in self.before.get_mut(&key).into_iter().flatten() {
+            if earlier.kernel == NO_PART && !earlier.is_user_mode() {
+                earlier.kernel = std::mem::replace(&mut left, NO_PART);
+            }
+            if earlier.user == NO_PART {
+                earlier.user = user;
+            }
+            complete &= earlier.is_complete();
+        }
+        if complete {
+            self.close_all(key, threads, images);
+        }
+        true
+    }
+
+    /// Closes the tickets of a time and thread.
+    fn close_all(&mut self, key: (i64, u32), threads: &Threads, images: &Images) {
+        for open in self.before.remove(&key).into_iter().flatten() {
+            self.close_one(open, threads, images);
+        }
+        if let Some(open) = self.open.remove(&key) {
             self.close_one(open, threads, images);
         }
     }
@@ -323,8 +390,7 @@ impl Stacks {
             }
             self.queue.pop_front();
             self.closed_until = self.closed_until.max(Some(ticks));
-            let Some(open) = self.open.remove(&(ticks, tid)) else { continue };
-            self.close_one(open, threads, images);
+            self.close_all((ticks, tid), threads, images);
         }
     }
 
@@ -346,10 +412,14 @@ impl Stacks {
         if number == next {
             self.provisional.push(stack);
         }
-        for ticket in [Some(open.ticket), open.twin].into_iter().flatten() {
+        let mut next = Some(open.ticket);
+        let mut twin = open.twin;
+        while let Some(ticket) = next {
             if let Some(slot) = self.tickets.get_mut(ticket as usize) {
                 *slot = number;
             }
+            next = twin;
+            twin = twin.and_then(|ticket| self.twins.remove(&ticket));
         }
     }
 
@@ -395,12 +465,37 @@ impl Stacks {
             })
             .collect();
         // In place: there may be a hundred million of them.
-        let of_ticket = std::mem::take(&mut self.tickets)
+        let mut of_ticket: Vec<i32> = std::mem::take(&mut self.tickets)
             .into_iter()
             .map(|p| merged.get(p as usize).copied().flatten().map_or(NO_STACK, |s| s as i32))
             .collect();
+        // Numbers follow the first event that has the stack, and first come those that do not depend on whether a
+        // large table is made too.
+        let mut numbers = vec![NO_STACK; stacks.len()];
+        let mut sorted = Vec::with_capacity(stacks.len());
+        let mut wanted = 0;
+        for pass in [true, false] {
+            for (ticket, &stack) in of_ticket.iter().enumerate() {
+                let Some(number) = usize::try_from(stack).ok().and_then(|s| numbers.get_mut(s)) else { continue };
+                if *number == NO_STACK
+                    && (!pass || self.is_wanted(ticket))
+                    && let Some(stack) = stacks.get(stack as usize)
+                {
+                    *number = sorted.len() as i32;
+                    sorted.push(*stack);
+                }
+            }
+            if pass {
+                wanted = sorted.len();
+            }
+        }
+        for slot in &mut of_ticket {
+            *slot = usize::try_from(*slot).ok().and_then(|s| numbers.get(s)).copied().unwrap_or(NO_STACK);
+        }
+        self.wanted = Vec::new();
+        let stacks: Vec<DistinctStack> = sorted;
         self.known = HashMap::default();
-        FinishedStacks { stacks, of_ticket }
+        FinishedStacks { stacks, wanted, of_ticket }
     }
 
     /// Frames of a half, innermost first.
@@ -432,6 +527,8 @@ pub struct DistinctStack {
 pub struct FinishedStacks {
     /// Distinct stacks; the stack number is the index.
     pub stacks: Vec<DistinctStack>,
+    /// How many of them, at the front, do not depend on whether tables are made that are only made on demand.
+    pub wanted: usize,
     /// Stack number of each ticket, [`NO_STACK`] without one.
     pub of_ticket: Vec<i32>,
 }

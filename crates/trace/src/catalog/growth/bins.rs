@@ -112,7 +112,8 @@ impl Bins {
             return bin.add(ns, cost, size);
         }
         if self.list.len() >= MOST_BINS {
-            self.list = self.list.chunks(2).filter_map(|pair| pair.iter().copied().reduce(Bin::join)).collect();
+            self.list =
+                self.list.chunks(2).filter_map(|pair| pair.iter().copied().reduce(Bin::join)).collect();
             self.width = self.width.saturating_mul(2);
         }
         let mut bin = Bin { first: self.calls, from_ns: ns, ..Bin::default() };
@@ -216,7 +217,10 @@ mod tests {
         assert_eq!((last.last(), last.to_ns), (1000, 1000));
         // The middle call's cost is the mean of its bin, and nearly the typical one.
         let some = bins.list[20];
-        assert!((some.mean() - some.middle() * 10.0).abs() < 1e-6 && (some.typical() / some.mean() - 1.0).abs() < 1e-3);
+        assert!(
+            (some.mean() - some.middle() * 10.0).abs() < 1e-6
+                && (some.typical() / some.mean() - 1.0).abs() < 1e-3
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::catalog::process::{initial_loads, lifetime, name_and_path};
 use crate::engine::Finish;
 use crate::owner::Owner;
 use etwhy_stats::Interval;
-use etwhy_stats::growth::{Doubt, Form, Growth, LAWS, MIN_POINTS, Verdict, compare, fit};
+use etwhy_stats::growth::{Doubt, Form, Growth, LAWS, MIN_FACTOR, MIN_POINTS, Verdict, compare, fit};
 use etwhy_stats::rank::{Trend, mann_kendall};
 use etwhy_table::{Sym, TableBuilder};
 use foldhash::HashMap;
@@ -95,8 +95,13 @@ pub(super) fn fill(
     }
 }
 
+/// Series with the source of their costs.
+type Sources = Vec<(Series, &'static str)>;
+/// Name of each process that was started, and which start of that name it was.
+type Members = HashMap<u32, (Sym, u64)>;
+
 /// Starts of processes by name, as series of lifetimes and of load times, and the series and number of each process.
-fn process_starts(end: &mut Finish<'_>) -> (Vec<(Series, &'static str)>, HashMap<u32, (Sym, u64)>) {
+fn process_starts(end: &mut Finish<'_>) -> (Sources, Members) {
     let model = end.model;
     let mut started: Vec<(i64, u32)> = Vec::new();
     for (upid, process) in model.processes.all().iter().enumerate() {
@@ -183,14 +188,21 @@ impl Candidate {
         Some(candidate)
     }
 
-    fn by_size(series: &Series, number: u32, upid: Option<u32>, sizes: &Sizes, span: f64) -> Option<Candidate> {
+    fn by_size(
+        series: &Series,
+        number: u32,
+        upid: Option<u32>,
+        sizes: &Sizes,
+        span: f64,
+    ) -> Option<Candidate> {
         let total: f64 = sizes.bins().map(|bin| bin.sum).sum();
         let calls = sizes.bins().map(|bin| u64::from(bin.known)).sum();
         let growth = compare(&sizes.points(), Form::Total);
         if growth.points < MIN_POINTS || total < LEAST_SHARE * span {
             return None;
         }
-        let growth = if growth.verdict == Verdict::SuperLinear { fit(&sizes.points(), Form::Total) } else { growth };
+        let growth =
+            if growth.verdict == Verdict::SuperLinear { fit(&sizes.points(), Form::Total) } else { growth };
         Some(Candidate {
             operation: series.operation,
             series: Some(number),
@@ -229,7 +241,7 @@ impl Candidate {
     }
 
     fn grows(&self) -> bool {
-        !self.by_size && self.growth.factor() >= 2.0
+        !self.by_size && self.growth.factor() >= MIN_FACTOR
     }
 }
 
@@ -245,12 +257,7 @@ fn judge_together(found: &mut [Candidate]) {
 }
 
 /// Finds the functions in which the growth is, for all that grow.
-fn culprits(
-    found: &mut [Candidate],
-    samples: &Samples,
-    members: &HashMap<u32, (Sym, u64)>,
-    end: &Finish<'_>,
-) {
+fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: &Finish<'_>) {
     let mut of_process: HashMap<u32, Vec<usize>> = HashMap::default();
     let mut of_name: HashMap<Sym, Vec<usize>> = HashMap::default();
     let mut wanted: HashMap<usize, (Wanted, ByStack)> = HashMap::default();
@@ -320,7 +327,8 @@ impl Candidate {
     }
 
     fn why(&self) -> String {
-        let (growth, cost) = (&self.growth, if self.by_size { "an operation on n bytes" } else { "the n-th call" });
+        let (growth, cost) =
+            (&self.growth, if self.by_size { "an operation on n bytes" } else { "the n-th call" });
         match (self.verdict, self.doubt) {
             (_, Some(doubt)) => doubt.to_owned(),
             (Verdict::SuperLinear, _) if self.by_size => format!("{cost} costs like {}", growth.law.name()),
@@ -329,8 +337,10 @@ impl Candidate {
                 let sure = if growth.weight(growth.law) > 0.9 { "" } else { ", or a law near it" };
                 format!("{cost} costs like {call}, all of them like {all}{sure}")
             }
-            (Verdict::WithTime, _) => "the cost rises with time rather than with the number of calls".to_owned(),
-            (Verdict::Slight, _) => "the cost rises, to less than twice".to_owned(),
+            (Verdict::WithTime, _) => {
+                "the cost rises with time rather than with the number of calls".to_owned()
+            }
+            (Verdict::Slight, _) => "the cost rises, to less than one and a half times".to_owned(),
             (Verdict::Constant, _) => "the cost does not depend on n".to_owned(),
             _ => format!("{cost} costs like {}", growth.law.name()),
         }
@@ -367,7 +377,8 @@ impl Candidate {
         let scale = self.total / growth.total_at(n).max(f64::MIN_POSITIVE);
         let all = |times: f64| (!self.by_size).then(|| finite(scale * growth.total_at(times * n)));
         let upid = self.upid.map(|u| u as i32);
-        let (first, last) = (self.bins.first().copied().unwrap_or_default(), self.bins.last().copied().unwrap_or_default());
+        let (first, last) =
+            (self.bins.first().copied().unwrap_or_default(), self.bins.last().copied().unwrap_or_default());
         let (from_ns, to_ns) = if self.by_size {
             let from = self.bins.iter().map(|bin| bin.from_ns).min();
             (from.unwrap_or(0), self.bins.iter().map(|bin| bin.to_ns).max().unwrap_or(0))

@@ -77,7 +77,8 @@ pub(super) fn costs<'s>(
     let mut known: HashMap<(i32, usize), [bool; 3]> = HashMap::default();
     for sample in samples.list.iter().filter(|s| s.series != NONE) {
         let Some((bins, within)) = series(sample.series) else { continue };
-        let key = (end.resolved.stack_of_ticket(sample.ticket).unwrap_or(-1), within.functions.as_ptr() as usize);
+        let key =
+            (end.resolved.stack_of_ticket(sample.ticket).unwrap_or(-1), within.functions.as_ptr() as usize);
         let [in_call, in_kernel, has_names] = *known.entry(key).or_insert_with(|| look(end, key.0, &within));
         if has_names {
             named.insert(sample.series);
@@ -98,7 +99,8 @@ pub(super) fn costs<'s>(
         if !by_name && !within.or_kernel {
             continue;
         }
-        let sums: Vec<(f64, u32)> = sums.into_iter().map(|[call, kernel]| if by_name { call } else { kernel }).collect();
+        let sums: Vec<(f64, u32)> =
+            sums.into_iter().map(|[call, kernel]| if by_name { call } else { kernel }).collect();
         found.insert(number, Sampled { bins: costing(bins, &sums), by_name });
     }
     found

@@ -1,0 +1,387 @@
+//! Reads an extract back.
+
+use std::fs::File;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use etwhy_table::{ColumnType, Memory, Strings, TableError, TableLoader, TableSpec, arrow_field};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::Encoding;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::manifest::{FORMAT, MANIFEST, Manifest, VERSION};
+use super::parquet_columns::columns_of;
+use super::{TableEntry, file_name};
+
+/// A manifest names some hundred tables with their columns, in some hundred kilobytes; what is larger is none.
+const MAX_MANIFEST: u64 = 4 << 20;
+
+/// Metadata of a Parquet file grow with row groups and columns: a thousand groups of forty columns need some megabytes.
+const MAX_FOOTER: u64 = 64 << 20;
+
+/// Rows read at once: few, so that what a batch unpacks to is bounded, and enough that a batch costs nothing.
+const BATCH_ROWS: usize = 8192;
+
+/// Rows read at once where long texts may repeat without taking room in the file, which extracts never have.
+const BATCH_ROWS_UNPACKING: usize = 16;
+
+/// Why an extract, or a table of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtractError {
+    /// The operating system refused a file.
+    #[error("cannot read {file}: {source}")]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The manifest is none.
+    #[error("{file}: not the manifest of an extract: {why}")]
+    Manifest {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Written by a program that knows more than this one.
+    #[error("{file}: {what} has version {version}, newer than {known}, which this program knows; use a newer etwhy")]
+    TooNew {
+        /// The file.
+        file: PathBuf,
+        /// The layout, or a table.
+        what: String,
+        /// Its version.
+        version: u32,
+        /// The newest known.
+        known: u32,
+    },
+    /// Written by a program that knows less than this one.
+    #[error("{file}: table `{table}` has version {version}, older than {known}; extract the trace again")]
+    TooOld {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        table: String,
+        /// Its version.
+        version: u32,
+        /// The one needed.
+        known: u32,
+    },
+    /// The file does not hold the table.
+    #[error("{file}: does not hold table `{table}`: {why}")]
+    Columns {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        table: String,
+        /// The column and what is wrong with it.
+        why: String,
+    },
+    /// The file is damaged, or not Parquet.
+    #[error("{file}: damaged, or not Parquet: {why}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What the reader says.
+        why: String,
+    },
+    /// The file unpacks to more than is allowed.
+    #[error("{file}: would unpack to {bytes} bytes, more than {limit}, which {option} can raise")]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// Bytes of the table.
+        bytes: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// The option that allows more.
+        option: &'static str,
+    },
+    /// The rows are not those of the table.
+    #[error("{file}: {source}")]
+    Rows {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        source: TableError,
+    },
+}
+
+/// How much an extract may unpack to. The rules are those for archives.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most bytes of all tables together.
+    pub bytes: u64,
+    /// Most times that a table may be larger than its file, once it is larger than `free_bytes`.
+    pub ratio: u64,
+    /// Bytes up to which the ratio does not matter.
+    pub free_bytes: u64,
+    /// Options of the command line that raise `bytes` and `ratio`.
+    pub options: [&'static str; 2],
+}
+
+/// True for a folder that says it is an extract.
+pub fn is_extract(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(MANIFEST)) else { return false };
+    let mut head = Vec::new();
+    // The first field says it.
+    let read = file.take(256).read_to_end(&mut head).is_ok();
+    read && String::from_utf8_lossy(&head).contains(FORMAT)
+}
+
+/// An extract that is open.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    manifest: Manifest,
+    limits: Limits,
+    unpacked: u64,
+}
+
+impl Folder {
+    /// Opens an extract.
+    ///
+    /// # Errors
+    /// If the manifest is missing, damaged or too new.
+    pub fn open(path: &Path, limits: Limits) -> Result<Folder, ExtractError> {
+        let file = path.join(MANIFEST);
+        let io = |source| ExtractError::Io { file: file.clone(), source };
+        let mut bytes = Vec::new();
+        File::open(&file).map_err(io)?.take(MAX_MANIFEST).read_to_end(&mut bytes).map_err(io)?;
+        let bad = |why: String| ExtractError::Manifest { file: file.clone(), why };
+        // The version first: what a newer manifest says is not for this program.
+        let any: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
+        if any.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
+            return Err(bad("`format` is another".to_owned()));
+        }
+        let version = any.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        if version > VERSION {
+            let what = "the extract".to_owned();
+            return Err(ExtractError::TooNew { file, what, version, known: VERSION });
+        }
+        let manifest: Manifest = serde_json::from_value(any).map_err(|e| bad(e.to_string()))?;
+        Ok(Folder { path: path.to_path_buf(), manifest, limits, unpacked: 0 })
+    }
+
+    /// What the manifest says.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True if the extract says that it holds the table. Its file may be missing all the same.
+    pub fn has(&self, table: &str) -> bool {
+        self.entry(table).is_some()
+    }
+
+    fn entry(&self, table: &str) -> Option<&TableEntry> {
+        self.manifest.tables.iter().find(|t| t.name == table)
+    }
+
+    /// Reads a table. Its texts go into `strings`; [`TableLoader::finish`] makes the table when these are complete.
+    ///
+    /// # Errors
+    /// If the file is missing, damaged, too large, or does not hold the table as declared.
+    pub fn load(
+        &mut self,
+        spec: &TableSpec,
+        strings: &mut Strings,
+        memory: &Memory,
+    ) -> Result<TableLoader, ExtractError> {
+        let path = self.path.join(file_name(&spec.name));
+        self.check_version(spec, &path)?;
+        // The Parquet reader is written for files that are sound, and this one may come from anybody.
+        let read = catch_unwind(AssertUnwindSafe(|| self.read(spec, &path, strings, memory)));
+        read.unwrap_or_else(|_| {
+            Err(ExtractError::Damaged { file: path.clone(), why: "its parts contradict each other".to_owned() })
+        })
+    }
+
+    fn check_version(&self, spec: &TableSpec, path: &Path) -> Result<(), ExtractError> {
+        let known = spec.version;
+        let version = self.entry(&spec.name).map_or(known, |entry| entry.version);
+        let (file, table) = (path.to_path_buf(), spec.name.to_string());
+        match version.cmp(&known) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => Err(ExtractError::TooOld { file, table, version, known }),
+            std::cmp::Ordering::Greater => {
+                let what = format!("table `{table}`");
+                Err(ExtractError::TooNew { file, what, version, known })
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        spec: &TableSpec,
+        path: &Path,
+        strings: &mut Strings,
+        memory: &Memory,
+    ) -> Result<TableLoader, ExtractError> {
+        let io = |source| ExtractError::Io { file: path.to_path_buf(), source };
+        let damaged = |error: ParquetError| ExtractError::Damaged {
+            file: path.to_path_buf(),
+            why: error.to_string(),
+        };
+        let file = File::open(path).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        check_footer(&file, size).map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why })?;
+        // What the file says of Arrow types is not asked.
+        let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let first = ArrowReaderMetadata::load(&file, plain).map_err(damaged)?;
+        let metadata = Arc::clone(first.metadata());
+        let schema = metadata.file_metadata().schema_descr();
+        let places = columns_of(spec, schema).map_err(|why| ExtractError::Columns {
+            file: path.to_path_buf(),
+            table: spec.name.to_string(),
+            why,
+        })?;
+        check_places(&metadata, size)
+            .map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why: why.to_owned() })?;
+        let limit = self.limits.of_file(size);
+        let fixed = bytes_of_rows(spec, &metadata);
+        self.check_size(path, fixed, limit)?;
+
+        // Texts that repeat come as dictionaries.
+        let mut fields: Vec<Arc<Field>> = first.schema().fields().iter().cloned().collect();
+        for (column, &at) in spec.columns.iter().zip(&places) {
+            let Some(field) = fields.get_mut(at).filter(|_| column.ty == ColumnType::Text) else { continue };
+            let ty: DataType = arrow_field(column).data_type().clone();
+            *field = Arc::new(Field::new(field.name(), ty, field.is_nullable()));
+        }
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+        let typed = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(damaged)?;
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, typed)
+            .with_projection(ProjectionMask::roots(schema, places.iter().copied()))
+            .with_batch_size(if texts_repeat(spec, &places, &metadata) {
+                BATCH_ROWS_UNPACKING
+            } else {
+                BATCH_ROWS
+            })
+            .build()
+            .map_err(damaged)?;
+        // The reader keeps the file's order, the table has its own.
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        let order: Vec<usize> =
+            places.iter().map(|at| sorted.binary_search(at).unwrap_or(usize::MAX)).collect();
+        let mut loader = TableLoader::new(spec, memory);
+        let (texts_before, mut long) = (strings.bytes(), 0usize);
+        for batch in reader {
+            let arrow = |error: arrow_schema::ArrowError| ExtractError::Damaged {
+                file: path.to_path_buf(),
+                why: error.to_string(),
+            };
+            let batch = batch.map_err(arrow)?.project(&order).map_err(arrow)?;
+            loader
+                .push(&batch, strings)
+                .map_err(|source| ExtractError::Rows { file: path.to_path_buf(), source })?;
+            // Rows are as large as the file says; what texts unpack to shows when they are read.
+            long = long.saturating_add(long_text_bytes(spec, &batch));
+            let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
+            self.check_size(path, fixed.saturating_add(texts), limit)?;
+        }
+        let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
+        self.unpacked = self.unpacked.saturating_add(fixed).saturating_add(texts);
+        Ok(loader)
+    }
+
+    /// Refuses a table that is much larger than its file, and more tables than fit.
+    fn check_size(&self, path: &Path, bytes: u64, limit: u64) -> Result<(), ExtractError> {
+        let [all, times] = self.limits.options;
+        let too_large = |bytes, limit, option| {
+            Err(ExtractError::TooLarge { file: path.to_path_buf(), bytes, limit, option })
+        };
+        let sum = self.unpacked.saturating_add(bytes);
+        if bytes > limit {
+            too_large(bytes, limit, times)
+        } else if sum > self.limits.bytes {
+            too_large(sum, self.limits.bytes, all)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Limits {
+    /// Most bytes that a file of this size may unpack to.
+    fn of_file(&self, size: u64) -> u64 {
+        size.saturating_mul(self.ratio).max(self.free_bytes)
+    }
+}
+
+/// Refuses metadata whose parts lie outside of the file: the reader asserts that they do not.
+fn check_places(metadata: &ParquetMetaData, size: u64) -> Result<(), &'static str> {
+    for chunk in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let start = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset());
+        let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+        if place.and_then(|(from, len)| from.checked_add(len)).is_none_or(|end| end > size) {
+            return Err("a column lies outside of the file");
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of all rows of a table without their texts, as the file counts rows.
+fn bytes_of_rows(spec: &TableSpec, metadata: &ParquetMetaData) -> u64 {
+    let rows: i64 = metadata.row_groups().iter().fold(0, |n, g| n.saturating_add(g.num_rows().max(0)));
+    let width = |c: &etwhy_table::ColumnSpec| match c.ty {
+        ColumnType::I64 | ColumnType::F64 => 8,
+        ColumnType::I32 | ColumnType::Text | ColumnType::LongText => 4,
+        ColumnType::Bool => 1,
+    };
+    rows.unsigned_abs().saturating_mul(spec.columns.iter().map(width).sum())
+}
+
+/// Bytes of the long texts of a batch.
+fn long_text_bytes(spec: &TableSpec, batch: &RecordBatch) -> usize {
+    let long = spec.columns.iter().zip(batch.columns()).filter(|(c, _)| c.ty == ColumnType::LongText);
+    long.map(|(_, array)| array.as_any().downcast_ref::<StringArray>().map_or(0, |a| a.value_data().len()))
+        .sum()
+}
+
+/// Refuses files whose end claims metadata of an absurd size. (Parquet ends with their length and `PAR1`.)
+fn check_footer(file: &File, size: u64) -> Result<(), String> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = file;
+    let mut end = [0u8; 8];
+    let at = size.checked_sub(8).ok_or("too short")?;
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut end)).map_err(|e| e.to_string())?;
+    let (length, magic) = end.split_at(4);
+    if magic != b"PAR1" {
+        return Err("the end is not that of a Parquet file".to_owned());
+    }
+    let length = length.iter().rev().fold(0u64, |n, &byte| n << 8 | u64::from(byte));
+    if length > MAX_FOOTER.min(at) {
+        return Err(format!("metadata of {length} bytes"));
+    }
+    file.seek(SeekFrom::Start(0)).map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+/// Whether long texts of the file repeat without taking room: as numbers of a dictionary, or by common beginnings.
+fn texts_repeat(spec: &TableSpec, places: &[usize], metadata: &ParquetMetaData) -> bool {
+    let long = || spec.columns.iter().zip(places).filter(|(c, _)| c.ty == ColumnType::LongText);
+    metadata.row_groups().iter().any(|group| {
+        long().filter_map(|(_, &at)| group.columns().get(at)).any(|chunk| {
+            chunk.dictionary_page_offset().is_some()
+                || chunk.encodings().any(|e| {
+                    !matches!(e, Encoding::PLAIN | Encoding::RLE | Encoding::DELTA_LENGTH_BYTE_ARRAY)
+                })
+        })
+    })
+}

@@ -1,0 +1,125 @@
+//! Writes an extract.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use etwhy_table::{Selection, Table};
+use tempfile::TempDir;
+
+use super::manifest::{FORMAT, MANIFEST, Manifest, TableEntry, VERSION};
+use super::{file_name, is_extract};
+use crate::{ExportError, Format, Options, Result};
+
+/// Writes tables into a folder that takes its name when it is whole.
+#[derive(Debug)]
+pub struct Writer {
+    folder: PathBuf,
+    temp: TempDir,
+    manifest: Manifest,
+    format: &'static Format,
+    options: Options,
+}
+
+impl Writer {
+    /// A new extract at `folder`, of the traces of these names. An extract that is there already stays until the new
+    /// one is whole; anything else is only replaced by `force`.
+    ///
+    /// # Errors
+    /// If something else is there, or the folder beside it cannot be written.
+    pub fn new(folder: &Path, traces: Vec<String>, force: bool) -> Result<Writer> {
+        occupied(folder, force)?;
+        // `a/b/` and `a/b` are the same folder.
+        let folder: PathBuf = folder.components().collect();
+        let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let failed = |source| ExportError::File { file: folder.clone(), source };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".etwhy-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            // As any program's folders; `tempfile` alone would let nobody else read it. The umask applies.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o777));
+        }
+        let temp = builder.tempdir_in(parent).map_err(failed)?;
+        let program = concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned();
+        let facts = vec![
+            ("etwhy.program".to_owned(), program.clone()),
+            ("etwhy.trace".to_owned(), traces.join("\n")),
+            ("etwhy.extract".to_owned(), VERSION.to_string()),
+        ];
+        let manifest =
+            Manifest { format: FORMAT.to_owned(), version: VERSION, program, traces, ..Manifest::default() };
+        let options = Options { facts, ..Options::default() };
+        Ok(Writer { folder, temp, manifest, format: Format::by_name("parquet")?, options })
+    }
+
+    /// Writes a table; its size in bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn table(&mut self, table: &Table) -> Result<u64> {
+        let name = file_name(table.name());
+        let path = self.temp.path().join(&name);
+        let failed = |source| ExportError::File { file: self.folder.join(&name), source };
+        let file = File::create(&path).map_err(failed)?;
+        let mut out = BufWriter::with_capacity(1 << 18, file);
+        (self.format.write)(&Selection::all(table), &self.options, &mut out)?;
+        out.flush().map_err(failed)?;
+        let bytes = fs::metadata(&path).map_err(failed)?.len();
+        self.manifest.tables.push(TableEntry::of(table, name, bytes));
+        Ok(bytes)
+    }
+
+    /// What the manifest will say; the caller fills in what was left out and how the pass ended.
+    pub fn manifest(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// Writes the manifest and gives the folder its name.
+    ///
+    /// # Errors
+    /// If a file cannot be written or the folder cannot be renamed.
+    pub fn finish(mut self) -> Result<Manifest> {
+        self.manifest.tables.sort_by(|a, b| a.name.cmp(&b.name));
+        let failed = |source| ExportError::File { file: self.folder.clone(), source };
+        let mut text = serde_json::to_vec_pretty(&self.manifest)?;
+        text.push(b'\n');
+        fs::write(self.temp.path().join(MANIFEST), text).map_err(failed)?;
+        // A folder cannot take the place of another that is not empty: the old one steps aside first, and comes back if
+        // the new one cannot be put there.
+        let mut aside = None;
+        if self.folder.symlink_metadata().is_ok() {
+            let parent = self.temp.path().parent().unwrap_or(Path::new("."));
+            let place =
+                tempfile::Builder::new().prefix(".etwhy-old-").tempdir_in(parent).map_err(failed)?;
+            fs::rename(&self.folder, place.path().join("old")).map_err(failed)?;
+            aside = Some(place);
+        }
+        let new = self.temp.path().to_path_buf();
+        if let Err(error) = fs::rename(&new, &self.folder) {
+            if let Some(place) = &aside {
+                fs::rename(place.path().join("old"), &self.folder).map_err(failed)?;
+            }
+            return Err(failed(error));
+        }
+        // It has another name now: nothing is left to remove.
+        let _ = self.temp.keep();
+        Ok(self.manifest)
+    }
+}
+
+/// Refuses a place where something else than an extract is.
+fn occupied(folder: &Path, force: bool) -> Result<()> {
+    let Ok(what) = fs::metadata(folder) else { return Ok(()) };
+    let refuse = |why| Err(ExportError::Occupied { place: folder.to_path_buf(), why });
+    if !what.is_dir() {
+        return refuse("is a file; name a folder");
+    }
+    let failed = |source| ExportError::File { file: folder.to_path_buf(), source };
+    let empty = fs::read_dir(folder).map_err(failed)?.next().is_none();
+    match (empty || is_extract(folder), force) {
+        (true, _) | (_, true) => Ok(()),
+        (false, false) => refuse("holds something else than an extract; name another folder, or --force"),
+    }
+}

@@ -1,0 +1,252 @@
+//! How disks are used: response times, load, who loads them, and with what.
+//!
+//! # How it is computed
+//!
+//! Rows of `disk_io`, summed by disk (`level` disk) and by disk and process (`level` process). Busy is the time in which at
+//! least one transfer was under way. A transfer is small up to 16 KiB and sequential if it begins where the
+//! one before it, of the same disk, process and direction, ended.
+//!
+//! # What fools it
+//!
+//! Response times have the waiting behind other transfers in them; `service_ns` has not. Lazily written data is the
+//! System process's. Several physical disks may stand behind one number (RAID, storage pools, virtual machines).
+
+use crate::derive::DerivedSpec;
+use crate::fold::{freeze, id};
+use crate::operators::{add, for_each_batch};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use std::collections::BTreeMap;
+
+define_table! {
+    /// How disks are used, by disk and by process.
+    ///
+    /// `level` says what a row sums over: `disk` or `process`. Take rows of one level only.
+    pub table DISK_COST: DiskCostRow = "disk_cost" {
+        version: 1,
+        /// What the row sums over: disk, process.
+        level: Sym [None, Kind],
+        /// Physical disk.
+        disk: i32 [None, Other],
+        /// Process, at level process.
+        upid: Option<i32> [None, Process],
+        /// Transfers and flushes.
+        count: i64 [Count, Count],
+        /// Reads.
+        reads: i64 [Count, Count],
+        /// Writes.
+        writes: i64 [Count, Count],
+        /// Flushes.
+        flushes: i64 [Count, Count],
+        /// Bytes read.
+        read_bytes: i64 [Bytes, Bytes],
+        /// Bytes written.
+        written_bytes: i64 [Bytes, Bytes],
+        /// Time in which the disk worked on nothing else.
+        service_ns: i64 [Ns, Duration],
+        /// Part of it of flushes.
+        flush_service_ns: i64 [Ns, Duration],
+        /// Response times, summed.
+        total_ns: i64 [Ns, Duration],
+        /// Part of it of flushes.
+        flush_ns: i64 [Ns, Duration],
+        /// Time in which at least one was under way.
+        busy_ns: i64 [Ns, Duration],
+        /// Mean number under way while busy.
+        queue_mean: f64 [None, Other],
+        /// Half of the reads and writes had a response time no longer.
+        p50_ns: Option<i64> [Ns, Duration],
+        /// 95 % of them.
+        p95_ns: Option<i64> [Ns, Duration],
+        /// 99 % of them.
+        p99_ns: Option<i64> [Ns, Duration],
+        /// The longest response time of a read or write.
+        max_ns: Option<i64> [Ns, Duration],
+        /// 95 % of the reads and writes kept the disk to themselves no longer.
+        service_p95_ns: Option<i64> [Ns, Duration],
+        /// Reads and writes of at most 16 KiB.
+        small: i64 [Count, Count],
+        /// Reads and writes that begin where the one before ended.
+        sequential: i64 [Count, Count],
+        /// Half of the reads and writes were no larger.
+        p50_bytes: Option<i64> [Bytes, Bytes],
+        /// Reads and writes that took more than a second.
+        over_second: i64 [Count, Count],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec =
+    DerivedSpec { tables: &[&DISK_COST], reads: &["process", "disk_io"], on_demand: false, make };
+
+/// Up to here a transfer is small.
+const SMALL_BYTES: i64 = 16 << 10;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Read,
+    Write,
+    Flush,
+}
+
+#[derive(Clone, Copy)]
+struct Transfer {
+    start: i64,
+    end: i64,
+    service: i64,
+    op: Op,
+    size: i64,
+    offset: i64,
+}
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let mut rows = TableBuilder::<DiskCostRow>::new(memory);
+    let mut strings = Strings::new();
+    let mut by: BTreeMap<(i32, i64), Vec<Transfer>> = BTreeMap::new();
+    let columns = ["disk", "upid", "op", "start_ns", "ts_ns", "service_ns", "size_bytes", "offset_bytes"];
+    for_each_batch(db, "disk_io", columns, |n, [disk, upid, op, start, end, service, size, offset]| {
+        for row in 0..n {
+            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
+            let op = match op.text(row) {
+                Some("read") => Op::Read,
+                Some("write") => Op::Write,
+                _ => Op::Flush,
+            };
+            let transfer = Transfer {
+                start: get(&start),
+                end: get(&end),
+                service: get(&service),
+                op,
+                size: get(&size),
+                offset: get(&offset),
+            };
+            let disk = i32::try_from(get(&disk)).unwrap_or(-1);
+            by.entry((disk, upid.i64(row).unwrap_or(-1))).or_default().push(transfer);
+        }
+    });
+    let mut disks: BTreeMap<i32, Vec<Transfer>> = BTreeMap::new();
+    let (all, one) = (strings.intern("disk"), strings.intern("process"));
+    let mut out = Vec::new();
+    for ((disk, upid), transfers) in by {
+        let mut row = row(one, disk, id(upid), &transfers);
+        row.sequential = sequential(transfers.clone());
+        out.push(row);
+        disks.entry(disk).or_default().extend(transfers);
+    }
+    for (disk, transfers) in disks {
+        let mut row = row(all, disk, None, &transfers);
+        // What is sequential for its process is so for the disk: others come in between by chance.
+        let of_processes = out.iter().filter(|row| row.level == one && row.disk == disk);
+        row.sequential = of_processes.map(|row| row.sequential).sum();
+        out.push(row);
+    }
+    out.sort_by_key(|row| (row.level != all, std::cmp::Reverse(row.service_ns), row.disk, row.upid));
+    for row in out {
+        rows.push(row);
+    }
+    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+/// Reads and writes that begin where the one before of the same direction ended.
+fn sequential(mut transfers: Vec<Transfer>) -> i64 {
+    transfers.sort_by_key(|t| t.start);
+    let mut count = 0;
+    let mut ends: [Option<i64>; 2] = [None; 2];
+    for t in transfers.iter().filter(|t| t.op != Op::Flush) {
+        let [reads, writes] = &mut ends;
+        let end = if t.op == Op::Read { reads } else { writes };
+        count += i64::from(*end == Some(t.offset));
+        *end = t.offset.checked_add(t.size);
+    }
+    count
+}
+
+/// The value that `percent` of a sorted list do not exceed, by nearest rank.
+fn percentile(sorted: &[i64], percent: usize) -> Option<i64> {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied()
+}
+
+fn union(mut spans: Vec<(i64, i64)>) -> i64 {
+    spans.sort_unstable();
+    let (mut sum, mut until) = (0i64, i64::MIN);
+    for (start, end) in spans {
+        let from = start.max(until);
+        if end > from {
+            add(&mut sum, end.saturating_sub(from));
+            until = end;
+        }
+    }
+    sum
+}
+
+fn row(level: Sym, disk: i32, upid: Option<i32>, transfers: &[Transfer]) -> DiskCostRow {
+    let dur = |t: &Transfer| t.end.saturating_sub(t.start).max(0);
+    let of = |op: Op| transfers.iter().filter(move |t| t.op == op);
+    let sum = |values: &mut dyn Iterator<Item = i64>| values.fold(0i64, i64::saturating_add);
+    let moving = || transfers.iter().filter(|t| t.op != Op::Flush);
+    let sorted = |value: &dyn Fn(&Transfer) -> i64| {
+        let mut values: Vec<i64> = moving().map(value).collect();
+        values.sort_unstable();
+        values
+    };
+    let (times, services, sizes) = (sorted(&dur), sorted(&|t| t.service), sorted(&|t| t.size));
+    let busy_ns = union(transfers.iter().map(|t| (t.start, t.end)).collect());
+    let total_ns = sum(&mut transfers.iter().map(dur));
+    DiskCostRow {
+        level,
+        disk,
+        upid,
+        count: transfers.len() as i64,
+        reads: of(Op::Read).count() as i64,
+        writes: of(Op::Write).count() as i64,
+        flushes: of(Op::Flush).count() as i64,
+        read_bytes: sum(&mut of(Op::Read).map(|t| t.size)),
+        written_bytes: sum(&mut of(Op::Write).map(|t| t.size)),
+        service_ns: sum(&mut transfers.iter().map(|t| t.service)),
+        flush_service_ns: sum(&mut of(Op::Flush).map(|t| t.service)),
+        total_ns,
+        flush_ns: sum(&mut of(Op::Flush).map(dur)),
+        busy_ns,
+        queue_mean: if busy_ns > 0 { total_ns as f64 / busy_ns as f64 } else { 0.0 },
+        p50_ns: percentile(&times, 50),
+        p95_ns: percentile(&times, 95),
+        p99_ns: percentile(&times, 99),
+        max_ns: times.last().copied(),
+        service_p95_ns: percentile(&services, 95),
+        small: moving().filter(|t| t.size <= SMALL_BYTES).count() as i64,
+        sequential: 0,
+        p50_bytes: percentile(&sizes, 50),
+        over_second: times.iter().filter(|&&t| t > 1_000_000_000).count() as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_transfers_keep_the_disk_busy_once() {
+        assert_eq!(union(vec![(0, 10), (5, 8), (9, 20), (30, 40)]), 30);
+        assert_eq!(union(vec![]), 0);
+    }
+
+    #[test]
+    fn figures_of_a_disk() {
+        let t = |start, end, op, size, offset| Transfer { start, end, service: end - start, op, size, offset };
+        let transfers = [
+            t(0, 10, Op::Read, 4096, 0),
+            t(10, 40, Op::Read, 4096, 4096),
+            t(35, 40, Op::Write, 65536, 0),
+            t(50, 100, Op::Flush, 0, 0),
+        ];
+        let mut strings = Strings::new();
+        let row = row(strings.intern("disk"), 0, None, &transfers);
+        assert_eq!((row.count, row.reads, row.writes, row.flushes), (4, 2, 1, 1));
+        assert_eq!((row.read_bytes, row.written_bytes), (8192, 65536));
+        assert_eq!((row.total_ns, row.busy_ns, row.flush_ns), (95, 90, 50));
+        assert_eq!((row.p50_ns, row.p95_ns, row.max_ns), (Some(10), Some(30), Some(30)));
+        assert_eq!((row.small, row.p50_bytes), (2, Some(4096)));
+        assert_eq!(sequential(transfers.to_vec()), 1);
+        assert!((row.queue_mean - 95.0 / 90.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,137 @@
+//! Kernel pool from the process that allocates it to the process that frees it.
+//!
+//! # How it is computed
+//!
+//! Rows of `pool` by tag, allocating function and process, and the process whose thread freed the memory. The function is
+//! the innermost of the kernel on the stack that is no function of the pool itself.
+//!
+//! # What fools it
+//!
+//! Memory that one process allocates and another frees is handed from one to the other: a notification, a message, a
+//! finished request. Worker threads of the System process free for everybody. Processes are those of the threads,
+//! not those that the memory belongs to.
+
+use crate::derive::DerivedSpec;
+use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
+use crate::operators::{add, for_each_batch};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use std::collections::BTreeMap;
+
+define_table! {
+    /// Kernel pool by tag, allocating function and process, and freeing process.
+    pub table POOL_FLOW: PoolFlowRow = "pool_flow" {
+        version: 1,
+        /// Four characters that the allocator chose.
+        tag: Sym [None, Name],
+        /// paged or nonpaged.
+        pool: Sym [None, Kind],
+        /// Function of the kernel that allocated it, `module!function`; null without stacks.
+        function: Option<Sym> [None, Name],
+        /// Process that allocated it.
+        upid: Option<i32> [None, Process],
+        /// Process that freed it; null while it is there, and where the free was not seen.
+        freed_by_upid: Option<i32> [None, Other],
+        /// How it ended: free, unseen, doubtful; null if it is there at the end of the trace.
+        freed_by: Option<Sym> [None, Kind],
+        /// Allocations.
+        count: i64 [Count, Count],
+        /// Bytes of all.
+        size_bytes: i64 [Bytes, Bytes],
+        /// The largest.
+        max_bytes: i64 [Bytes, Bytes],
+        /// Time that they lived, summed, of those that were freed.
+        alive_ns: i64 [Ns, Duration],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&POOL_FLOW],
+    reads: &["process", "pool", "stack", "stack_frame", "frame", "image"],
+    on_demand: false,
+    make,
+};
+
+#[derive(Default)]
+struct Sum {
+    count: i64,
+    bytes: i64,
+    max: i64,
+    alive: i64,
+}
+
+/// A function that does the pool's work or fills memory for whoever called it.
+pub(crate) fn is_memory_helper(label: &str) -> bool {
+    let function = label.split_once('!').map_or(label, |(_, function)| function);
+    let prefixes = ["Mi", "Mm", "Ki", "Kx", "Rtlp", "RtlpHp", "mem", "?"];
+    let middle = ["Pool", "ZeroMemory", "CopyMemory", "MoveMemory", "FillMemory"];
+    prefixes.iter().any(|p| function.starts_with(p)) || middle.iter().any(|m| function.contains(m))
+}
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let mut rows = TableBuilder::<PoolFlowRow>::new(memory);
+    let mut strings = Strings::new();
+    if db.get("pool").is_some_and(|pool| pool.rows() > 0) {
+        let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
+        let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
+        let site = |stack: Option<i64>| {
+            let part = stacks.of(stack.unwrap_or(-1));
+            let numbers = part.kernel.iter().map(|&frame| facts.function_of(frame));
+            let helps = |n: &u32| helpers.get(*n as usize).copied().unwrap_or(true);
+            numbers.into_iter().find(|n| !helps(n)).unwrap_or(NONE)
+        };
+        let mut sums: BTreeMap<(Sym, Sym, u32, i64, i64, Option<Sym>), Sum> = BTreeMap::new();
+        let columns =
+            ["tag", "pool", "stack_id", "upid", "freed_by_upid", "freed_by", "size_bytes", "dur_ns"];
+        for_each_batch(db, "pool", columns, |n, [tag, pool, stack, upid, freer, freed, size, dur]| {
+            for row in 0..n {
+                let key = (
+                    strings.intern(tag.text(row).unwrap_or("")),
+                    strings.intern(pool.text(row).unwrap_or("")),
+                    site(stack.i64(row)),
+                    upid.i64(row).unwrap_or(-1),
+                    freer.i64(row).unwrap_or(-1),
+                    freed.text(row).map(|text| strings.intern(text)),
+                );
+                let size = size.i64(row).unwrap_or(0);
+                let sum = sums.entry(key).or_default();
+                sum.count += 1;
+                add(&mut sum.bytes, size);
+                sum.max = sum.max.max(size);
+                add(&mut sum.alive, dur.i64(row).unwrap_or(0));
+            }
+        });
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
+        for ((tag, pool, function, upid, freer, freed_by), sum) in sums {
+            let label = facts.functions.get(function as usize).map_or("", |f| f.0.as_str());
+            rows.push(PoolFlowRow {
+                tag,
+                pool,
+                function: text(&mut strings, label),
+                upid: id(upid),
+                freed_by_upid: id(freer),
+                freed_by,
+                count: sum.count,
+                size_bytes: sum.bytes,
+                max_bytes: sum.max,
+                alive_ns: sum.alive,
+            });
+        }
+    }
+    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_memory_helper;
+
+    #[test]
+    fn helpers_of_memory_are_not_who_allocates() {
+        for helper in ["ntoskrnl.exe!ExAllocatePoolWithTag", "ntoskrnl.exe!memset", "ntoskrnl.exe!MmAccessFault"] {
+            assert!(is_memory_helper(helper), "{helper}");
+        }
+        assert!(!is_memory_helper("ntoskrnl.exe!FsRtlNotifyFilterReportChangeLiteEx"));
+        assert!(!is_memory_helper("a.sys!Read"));
+    }
+}

@@ -1,0 +1,61 @@
+//! `stack_has(stack_id, pattern)`: does a stack contain a function, module or category?
+//!
+//! The pattern is compared with `module!function`, with the module and with the category of each frame; `*` stands for
+//! anything, letter case does not matter. `stack_has(stack_id, 'tedrdrv.sys!*')`, `stack_has(stack_id, 'antivirus')`.
+//! The stacks that match a pattern are found once; the query must name the table `stack_frame` or any with stacks.
+
+use crate::sql::scalar::Scalar;
+use etwhy_table::{Database, Pattern};
+use etwhy_vtab::{Connection, Result};
+use foldhash::HashMap;
+use rusqlite::functions::FunctionFlags;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Declaration.
+pub static SCALAR: Scalar = Scalar {
+    usage: "stack_has(stack_id, pattern)",
+    about: "1 if a frame of the stack is in that function (`module!function`), module or category; * stands for anything",
+    register,
+};
+
+/// For each pattern asked: whether stack n matches.
+type Known = Mutex<HashMap<String, Arc<Vec<bool>>>>;
+
+fn register(connection: &Connection, db: &Database) -> Result<()> {
+    let state = AssertUnwindSafe((db.clone(), Known::default()));
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("stack_has", 2, flags, move |call| {
+        let (db, known) = &*state;
+        let (Some(stack), Some(pattern)) = (call.get::<Option<i64>>(0)?, call.get::<Option<String>>(1)?) else {
+            return Ok(None);
+        };
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(matching(db, pattern)));
+        let found = usize::try_from(stack).ok().and_then(|n| stacks.get(n)).copied().unwrap_or(false);
+        Ok(Some(found))
+    })
+}
+
+fn matching(db: &Database, pattern: &str) -> Vec<bool> {
+    let pattern = Pattern::parse(pattern);
+    let mut stacks = Vec::new();
+    let (Some(frames), Some(on_stack)) = (db.get("frame"), db.get("stack_frame")) else { return stacks };
+    let names = ["label", "module", "category"];
+    let matches = |row: u32| names.iter().any(|name| frames.text(row, name).is_some_and(|text| pattern.matches(text)));
+    let frames: Vec<bool> = (0..frames.rows() as u32).map(matches).collect();
+    for row in 0..on_stack.rows() as u32 {
+        let number = |name: &str| on_stack.i64(row, name).and_then(|n| usize::try_from(n).ok());
+        let (Some(stack), Some(frame)) = (number("stack_id"), number("frame_id")) else { continue };
+        // Stacks are numbered from 0: what is beyond their number is damage.
+        if frames.get(frame) == Some(&true) && stack < on_stack.rows() {
+            if stacks.len() <= stack {
+                stacks.resize(stack + 1, false);
+            }
+            if let Some(found) = stacks.get_mut(stack) {
+                *found = true;
+            }
+        }
+    }
+    stacks
+}

@@ -1,0 +1,132 @@
+//! Words, numbers, texts and signs of a query.
+
+/// A piece of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// A name or a keyword.
+    Word(&'a str),
+    /// A number.
+    Number(&'a str),
+    /// What stands between single quotes, doubled quotes as they are.
+    Text(&'a str),
+    /// Something in double quotes, back quotes or brackets, with them.
+    Quoted(&'a str),
+    /// An operator or a bracket.
+    Sign(&'a str),
+}
+
+impl<'a> Token<'a> {
+    /// The word, or the sign.
+    pub fn is(&self, text: &str) -> bool {
+        match self {
+            Token::Word(word) => word.eq_ignore_ascii_case(text),
+            Token::Sign(sign) => *sign == text,
+            _ => false,
+        }
+    }
+
+    /// The word.
+    pub fn word(&self) -> Option<&'a str> {
+        match self {
+            Token::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// As it stands in the query, roughly.
+    pub fn shown(&self) -> &'a str {
+        match self {
+            Token::Word(t) | Token::Number(t) | Token::Text(t) | Token::Quoted(t) | Token::Sign(t) => t,
+        }
+    }
+}
+
+/// Signs of two characters.
+const PAIRS: &[&str] = &["==", "<>", "!=", "<=", ">=", "||", "<<", ">>", "->", "::"];
+
+/// The tokens of a query without its comments.
+pub fn tokens(sql: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let (token, len) = next(rest, first);
+        found.extend(token);
+        rest = rest.get(len..).unwrap_or("");
+    }
+    found
+}
+
+fn next(rest: &str, first: char) -> (Option<Token<'_>>, usize) {
+    let until = |end: fn(char) -> bool| rest.find(end).unwrap_or(rest.len());
+    let piece = |len: usize| rest.get(..len).unwrap_or(rest);
+    if first.is_whitespace() {
+        return (None, until(|c| !c.is_whitespace()));
+    }
+    if rest.starts_with("--") {
+        return (None, until(|c| c == '\n'));
+    }
+    if rest.starts_with("/*") {
+        return (None, rest.find("*/").map_or(rest.len(), |at| at + 2));
+    }
+    if first == '\'' {
+        let len = closing(rest);
+        let inside = rest.get(1..len.saturating_sub(1)).unwrap_or("");
+        return (Some(Token::Text(inside)), len);
+    }
+    if let Some(close) = match first {
+        '"' => Some('"'),
+        '`' => Some('`'),
+        '[' => Some(']'),
+        _ => None,
+    } {
+        let end = rest.char_indices().skip(1).find(|&(_, c)| c == close);
+        let len = end.map_or(rest.len(), |(at, c)| at + c.len_utf8());
+        return (Some(Token::Quoted(piece(len))), len);
+    }
+    if first.is_ascii_digit() {
+        let len = until(|c| !(c.is_ascii_alphanumeric() || c == '.'));
+        return (Some(Token::Number(piece(len))), len);
+    }
+    if first.is_alphabetic() || first == '_' {
+        let len = until(|c| !(c.is_alphanumeric() || c == '_'));
+        return (Some(Token::Word(piece(len))), len);
+    }
+    let two = PAIRS.iter().find(|pair| rest.starts_with(**pair));
+    let len = two.map_or(first.len_utf8(), |pair| pair.len());
+    (Some(Token::Sign(piece(len))), len)
+}
+
+/// Length of the text in single quotes at the start; `''` inside is a quote.
+fn closing(rest: &str) -> usize {
+    let mut at = 1;
+    while let Some(quote) = rest.get(at..).and_then(|r| r.find('\'')) {
+        at += quote + 1;
+        match rest.get(at..) {
+            Some(behind) if behind.starts_with('\'') => at += 1,
+            _ => return at,
+        }
+    }
+    rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_comes_apart() {
+        let found =
+            tokens("SELECT a.b,1.5e3 -- not 'this\nFROM \"x y\" /* nor this */ WHERE c<='it''s' || 'é'");
+        assert_eq!(
+            found.iter().map(Token::shown).collect::<Vec<_>>(),
+            [
+                "SELECT", "a", ".", "b", ",", "1.5e3", "FROM", "\"x y\"", "WHERE", "c", "<=", "it''s", "||",
+                "é"
+            ]
+        );
+        assert!(found[0].is("select") && found[10].is("<=") && !found[11].is("it''s"));
+        assert_eq!(tokens("'open"), [Token::Text("ope")]);
+        assert_eq!(tokens("\"open /* open"), [Token::Quoted("\"open /* open")]);
+        assert_eq!(tokens("é€/*"), [Token::Word("é"), Token::Sign("€")]);
+    }
+}
