@@ -141,7 +141,9 @@ impl Facts {
                     module: number,
                     function,
                     tag: match tag.text(row) {
-                        Some(_) if with_tags => *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out)),
+                        Some(_) if with_tags => {
+                            *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out))
+                        }
                         _ => NONE,
                     },
                     flags: flags(name, kind, own, tag.text(row)),
