@@ -22,7 +22,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
 };
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db);
+    let fold = Fold::read(db, true);
     let mut modules = ModuleCosts::new(&fold, memory);
     let mut functions = FunctionCosts::new(&fold, memory);
     let mut drivers = DriverCosts::new(&fold, memory);

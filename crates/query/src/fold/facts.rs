@@ -103,8 +103,8 @@ fn versions(db: &Database) -> Vec<Version> {
 }
 
 impl Facts {
-    /// Reads `frame` and `image`.
-    pub fn read(db: &Database) -> Facts {
+    /// Reads `frame` and `image`; stack tags only if they are wanted.
+    pub fn read(db: &Database, with_tags: bool) -> Facts {
         let versions = versions(db);
         let mut out = Facts::default();
         let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
@@ -141,8 +141,10 @@ impl Facts {
                     module: number,
                     function,
                     tag: match tag.text(row) {
-                        Some(_) => *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out)),
-                        None => NONE,
+                        Some(_) if with_tags => {
+                            *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out))
+                        }
+                        _ => NONE,
                     },
                     flags: flags(name, kind, own, tag.text(row)),
                 };

@@ -31,13 +31,13 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// Reads the tables.
-    pub fn read(db: &Database) -> Fold {
+    /// Reads the tables; `with_tags` if stack tags are wanted.
+    pub fn read(db: &Database, with_tags: bool) -> Fold {
         let groups = groups(db);
         if groups.is_empty() {
             return Fold { facts: Facts::default(), stacks: Stacks::default(), groups };
         }
-        Fold { facts: Facts::read(db), stacks: Stacks::read(db), groups }
+        Fold { facts: Facts::read(db, with_tags), stacks: Stacks::read(db), groups }
     }
 
     /// The driver that a sample with this stack is charged to: the innermost module of the kernel part that is not
