@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn figures_of_a_disk() {
-        let t = |start, end, op, size, offset| Transfer { start, end, service: end - start, op, size, offset };
+        let t =
+            |start, end, op, size, offset| Transfer { start, end, service: end - start, op, size, offset };
         let transfers = [
             t(0, 10, Op::Read, 4096, 0),
             t(10, 40, Op::Read, 4096, 4096),

@@ -128,7 +128,9 @@ mod tests {
 
     #[test]
     fn helpers_of_memory_are_not_who_allocates() {
-        for helper in ["ntoskrnl.exe!ExAllocatePoolWithTag", "ntoskrnl.exe!memset", "ntoskrnl.exe!MmAccessFault"] {
+        for helper in
+            ["ntoskrnl.exe!ExAllocatePoolWithTag", "ntoskrnl.exe!memset", "ntoskrnl.exe!MmAccessFault"]
+        {
             assert!(is_memory_helper(helper), "{helper}");
         }
         assert!(!is_memory_helper("ntoskrnl.exe!FsRtlNotifyFilterReportChangeLiteEx"));
