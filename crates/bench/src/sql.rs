@@ -10,16 +10,28 @@ use std::time::Instant;
 const QUERIES: &[(&str, &str)] = &[
     ("count and sum", "SELECT count(*) AS n, sum(weight_ns) AS ns FROM sample"),
     ("two conditions", "SELECT count(*) AS n FROM sample WHERE cpu = 3 AND weight_ns > 500000"),
-    ("a tenth of the time", "SELECT count(*) AS n FROM sample WHERE ts_ns BETWEEN 400000000000 AND 500000000000"),
+    (
+        "a tenth of the time",
+        "SELECT count(*) AS n FROM sample WHERE ts_ns BETWEEN 400000000000 AND 500000000000",
+    ),
     ("GROUP BY 64 processors", "SELECT cpu, count(*) AS n, sum(weight_ns) AS ns FROM sample GROUP BY cpu"),
-    ("GROUP BY 4,000 stacks", "SELECT stack_id, sum(weight_ns) AS ns FROM sample GROUP BY stack_id ORDER BY ns DESC"),
+    (
+        "GROUP BY 4,000 stacks",
+        "SELECT stack_id, sum(weight_ns) AS ns FROM sample GROUP BY stack_id ORDER BY ns DESC",
+    ),
     (
         "GROUP BY process and stack",
         "SELECT upid, stack_id, count(*) AS n, sum(weight_ns) AS ns FROM sample GROUP BY upid, stack_id",
     ),
-    ("GROUP BY text", "SELECT wait_reason, count(*) AS n, sum(wait_ns) AS ns FROM cswitch GROUP BY wait_reason"),
+    (
+        "GROUP BY text",
+        "SELECT wait_reason, count(*) AS n, sum(wait_ns) AS ns FROM cswitch GROUP BY wait_reason",
+    ),
     ("DISTINCT", "SELECT DISTINCT utid FROM sample"),
-    ("time buckets", "SELECT ts_ns / 1000000000 AS s, sum(weight_ns) AS ns FROM sample GROUP BY ts_ns / 1000000000"),
+    (
+        "time buckets",
+        "SELECT ts_ns / 1000000000 AS s, sum(weight_ns) AS ns FROM sample GROUP BY ts_ns / 1000000000",
+    ),
     (
         "join with names",
         "SELECT p.name AS name, sum(s.weight_ns) AS ns FROM sample s JOIN process p ON p.upid = s.upid GROUP BY p.name",

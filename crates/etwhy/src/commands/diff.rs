@@ -85,8 +85,9 @@ const TABLES: &[&str] = &[
 const CONDITIONS: &[&str] = &["new", "worse", "found"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let severity = Severity::from_name(&args.severity)
-        .ok_or_else(|| anyhow!("`{}` is no severity; there are info, notice, warning, critical", args.severity))?;
+    let severity = Severity::from_name(&args.severity).ok_or_else(|| {
+        anyhow!("`{}` is no severity; there are info, notice, warning, critical", args.severity)
+    })?;
     if let Some(wrong) = args.fail_on.iter().find(|c| !CONDITIONS.contains(&c.as_str())) {
         bail!("--fail-on knows {}, not `{wrong}`", CONDITIONS.join(", "));
     }
@@ -147,7 +148,12 @@ fn conditions_met(diff: &Diff, conditions: &[String], least: Severity) -> Vec<St
         let found = verdict.answers.last() == Some(&etwhy_query::findings::Answer::Found);
         let is = |condition: &String| condition == last || (condition == "found" && found);
         if let Some(condition) = conditions.iter().find(|c| is(c)) {
-            met.push(format!("{condition}: {} ({}): {}", verdict.id, verdict.severity.name(), verdict.headline));
+            met.push(format!(
+                "{condition}: {} ({}): {}",
+                verdict.id,
+                verdict.severity.name(),
+                verdict.headline
+            ));
         }
     }
     met

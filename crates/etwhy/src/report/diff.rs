@@ -13,8 +13,16 @@ use std::io::{self, Write};
 /// Prints a comparison; `top` rows of each list.
 pub fn print(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io::Result<()> {
     for (at, trace) in diff.traces.iter().enumerate() {
-        let busy = trace.busy_ns.map_or("busy unknown".to_owned(), |ns| format!("{} busy", percent(trace.share(ns as f64))));
-        let line = format!("{} {}: {}, {} processors, {busy}", letter(at), trace.label, duration_ns(trace.duration_ns), trace.cpus);
+        let busy = trace
+            .busy_ns
+            .map_or("busy unknown".to_owned(), |ns| format!("{} busy", percent(trace.share(ns as f64))));
+        let line = format!(
+            "{} {}: {}, {} processors, {busy}",
+            letter(at),
+            trace.label,
+            duration_ns(trace.duration_ns),
+            trace.cpus
+        );
         writeln!(out, "{}", truncate_middle(&sanitize(&line), width))?;
     }
     verdicts(out, diff, width)?;
@@ -49,7 +57,12 @@ fn ratio(change: &Change) -> String {
     };
     match (change.ratio_low, change.ratio_high) {
         (Some(low), Some(high)) if change.ratio.is_some_and(|r| r > 0.0) => {
-            format!("{text} ({} to {}){}", digits(low), digits(high), if change.significant { "" } else { " ~" })
+            format!(
+                "{text} ({} to {}){}",
+                digits(low),
+                digits(high),
+                if change.significant { "" } else { " ~" }
+            )
         }
         _ => text,
     }
@@ -61,12 +74,26 @@ fn verdicts(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
         return writeln!(out, "  none in any of the traces");
     }
     for verdict in &diff.verdicts {
-        let changes: Vec<String> =
-            verdict.changes.iter().enumerate().map(|(at, change)| format!("{} {change}", letter(at + 1))).collect();
+        let changes: Vec<String> = verdict
+            .changes
+            .iter()
+            .enumerate()
+            .map(|(at, change)| format!("{} {change}", letter(at + 1)))
+            .collect();
         let shares: Vec<String> =
             verdict.shares.iter().map(|share| share.map_or("-".to_owned(), percent)).collect();
-        let cost = if verdict.shares.iter().any(Option::is_some) { format!("  [{}]", shares.join(" > ")) } else { String::new() };
-        let text = format!("{}  {} {}  {}{cost}", changes.join(", "), verdict.severity.name(), verdict.id, verdict.culprit);
+        let cost = if verdict.shares.iter().any(Option::is_some) {
+            format!("  [{}]", shares.join(" > "))
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "{}  {} {}  {}{cost}",
+            changes.join(", "),
+            verdict.severity.name(),
+            verdict.id,
+            verdict.culprit
+        );
         for (n, line) in wrap(&sanitize(&text), width.saturating_sub(4)).into_iter().enumerate() {
             writeln!(out, "{}{line}", if n == 0 { "  " } else { "      " })?;
         }
@@ -81,14 +108,16 @@ fn modules(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
             continue;
         }
         writeln!(out, "\nModules, A to {}", letter(at + 1))?;
-        let replaced: Vec<String> = replaced.iter().map(|(name, old, new)| format!("{name} ({old} > {new})")).collect();
+        let replaced: Vec<String> =
+            replaced.iter().map(|(name, old, new)| format!("{name} ({old} > {new})")).collect();
         for (what, list) in [("came", added), ("went", removed), ("replaced", &replaced)] {
             if list.is_empty() {
                 continue;
             }
             let more = list.len().saturating_sub(12);
             let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let text = format!("{what}: {}{rest}", list.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
+            let text =
+                format!("{what}: {}{rest}", list.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
             for line in wrap(&sanitize(&text), width.saturating_sub(4)) {
                 writeln!(out, "  {line}")?;
             }
@@ -124,9 +153,17 @@ fn interrupts(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io
     }
     writeln!(out, "\nDPCs and ISRs: count, per second, time, mean, 95 %, longest, over the limit")?;
     for module in diff.interrupts.iter().take(top) {
-        writeln!(out, "  {} {}", module.class, truncate_middle(&sanitize(&module.module), width.saturating_sub(8)))?;
+        writeln!(
+            out,
+            "  {} {}",
+            module.class,
+            truncate_middle(&sanitize(&module.module), width.saturating_sub(8))
+        )?;
         for (at, f) in module.traces.iter().enumerate() {
-            let change = at.checked_sub(1).and_then(|n| module.mean_changes.get(n)).map(|c| format!("  mean {}", ratio(c)));
+            let change = at
+                .checked_sub(1)
+                .and_then(|n| module.mean_changes.get(n))
+                .map(|c| format!("  mean {}", ratio(c)));
             let line = format!(
                 "    {} {} {} {} {} {} {} {}{}",
                 letter(at),
@@ -151,7 +188,8 @@ fn interrupts(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io
 /// The distributions over each other: a line for each class, a bar for each trace.
 fn histogram(out: &mut impl Write, module: &Module, width: usize) -> io::Result<()> {
     let traces = module.traces.len();
-    let totals: Vec<i64> = (0..traces).map(|at| module.histogram.iter().filter_map(|c| c.counts.get(at)).sum()).collect();
+    let totals: Vec<i64> =
+        (0..traces).map(|at| module.histogram.iter().filter_map(|c| c.counts.get(at)).sum()).collect();
     writeln!(out, "\n  durations of {} {}, share of each trace's", module.class, sanitize(&module.module))?;
     let room = (width.saturating_sub(22) / traces.max(1)).saturating_sub(10).clamp(4, 30);
     let mut over = false;
@@ -159,14 +197,29 @@ fn histogram(out: &mut impl Write, module: &Module, width: usize) -> io::Result<
         if class.over_limit && !over {
             over = true;
             let limit = if module.class == "dpc" { "100 µs" } else { "25 µs" };
-            writeln!(out, "  {}", truncate_middle(&format!("--- Microsoft's limit, {limit} {}", "-".repeat(width)), width.saturating_sub(4)))?;
+            writeln!(
+                out,
+                "  {}",
+                truncate_middle(
+                    &format!("--- Microsoft's limit, {limit} {}", "-".repeat(width)),
+                    width.saturating_sub(4)
+                )
+            )?;
         }
-        let end = class.up_to_ns.map_or_else(|| format!("> {}", duration_ns(class.above_ns)), |up| format!("<= {}", duration_ns(up)));
+        let end = class.up_to_ns.map_or_else(
+            || format!("> {}", duration_ns(class.above_ns)),
+            |up| format!("<= {}", duration_ns(up)),
+        );
         let mut line = format!("  {}", pad_start(&end, 12));
         for at in 0..traces {
             let n = class.counts.get(at).copied().unwrap_or(0);
             let share = n as f64 / totals.get(at).copied().unwrap_or(0).max(1) as f64;
-            line.push_str(&format!("  {} {} {}", letter(at), pad_start(&percent(share), 7), pad_end(&bar(share, room), room)));
+            line.push_str(&format!(
+                "  {} {} {}",
+                letter(at),
+                pad_start(&percent(share), 7),
+                pad_end(&bar(share, room), room)
+            ));
         }
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -174,9 +227,22 @@ fn histogram(out: &mut impl Write, module: &Module, width: usize) -> io::Result<
 }
 
 /// Prints the comparison of a table.
-pub fn print_table(out: &mut impl Write, traces: &[Scale], lines: &[Line], top: usize, width: usize) -> io::Result<()> {
+pub fn print_table(
+    out: &mut impl Write,
+    traces: &[Scale],
+    lines: &[Line],
+    top: usize,
+    width: usize,
+) -> io::Result<()> {
     for (at, trace) in traces.iter().enumerate() {
-        writeln!(out, "{} {}: {}, {} processors", letter(at), sanitize(&trace.label), duration_ns(trace.duration_ns), trace.cpus)?;
+        writeln!(
+            out,
+            "{} {}: {}, {} processors",
+            letter(at),
+            sanitize(&trace.label),
+            duration_ns(trace.duration_ns),
+            trace.cpus
+        )?;
     }
     let mut metric = "";
     let mut shown = 0;
@@ -198,7 +264,14 @@ pub fn print_table(out: &mut impl Write, traces: &[Scale], lines: &[Line], top: 
         let ratios: String = line
             .ratios
             .iter()
-            .map(|r| pad_start(&r.map_or("new".to_owned(), |r| if r == 0.0 { "gone".to_owned() } else { format!("x{}", digits(r)) }), 9))
+            .map(|r| {
+                pad_start(
+                    &r.map_or("new".to_owned(), |r| {
+                        if r == 0.0 { "gone".to_owned() } else { format!("x{}", digits(r)) }
+                    }),
+                    9,
+                )
+            })
             .collect();
         let room = width.saturating_sub(figures.chars().count() + ratios.chars().count() + 2).max(20);
         writeln!(out, "{figures}{ratios}  {}", truncate_middle(&sanitize(&line.key.join("  ")), room))?;

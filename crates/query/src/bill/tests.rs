@@ -125,10 +125,8 @@ fn energy_by_hand() {
     let (phi, second) = ([1.5, 2.5, 4.5f64], 1_000 * MS);
     let joules = model.joules(second);
     assert!((joules.mid - 3.21 * phi[1]).abs() < 1e-9, "{joules:?}");
-    let low =
-        joules.mid / ((2.02f64 / 3.21).ln().powi(2) + (phi[0] / phi[1]).ln().powi(2)).sqrt().exp();
-    let high =
-        joules.mid * ((3.94f64 / 3.21).ln().powi(2) + (phi[2] / phi[1]).ln().powi(2)).sqrt().exp();
+    let low = joules.mid / ((2.02f64 / 3.21).ln().powi(2) + (phi[0] / phi[1]).ln().powi(2)).sqrt().exp();
+    let high = joules.mid * ((3.94f64 / 3.21).ln().powi(2) + (phi[2] / phi[1]).ln().powi(2)).sqrt().exp();
     assert!((joules.low - low).abs() < 1e-6 && (joules.high - high).abs() < 1e-6, "{joules:?} {low} {high}");
     assert_eq!(model.joules(0).high, 0.0);
     // Without frequencies, and with few samples: the bounds are wider than those of the watts.

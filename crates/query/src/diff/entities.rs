@@ -52,7 +52,9 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
         ("function", "function_cost", "function", "exclusive_ns"),
     ] {
         let costs: Vec<Costs> = sides.iter().map(|side| by_name(side, table, name, cost)).collect();
-        all.extend(compared(kind, &costs, scales, |name, side| interval_of_counts(&costs, scales, name, side)));
+        all.extend(compared(kind, &costs, scales, |name, side| {
+            interval_of_counts(&costs, scales, name, side)
+        }));
     }
     let slices: Vec<BTreeMap<String, Vec<f64>>> = sides.iter().map(|side| process_slices(side)).collect();
     let sum = |slices: &BTreeMap<String, Vec<f64>>| -> Costs {
@@ -91,7 +93,8 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     for_each_batch(side.db, "process_slice", ["start_ns"], |rows, [start]| {
         starts.extend((0..rows).filter_map(|row| start.i64(row)));
     });
-    let places: BTreeMap<i64, usize> = starts.into_iter().enumerate().map(|(at, start)| (start, at)).collect();
+    let places: BTreeMap<i64, usize> =
+        starts.into_iter().enumerate().map(|(at, start)| (start, at)).collect();
     let mut slices: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let columns = ["start_ns", "upid", "class", "cpu_ns"];
     for_each_batch(side.db, "process_slice", columns, |rows, [start, upid, class, cpu]| {
@@ -116,7 +119,12 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     slices
 }
 
-fn interval_of_counts(costs: &[Costs], scales: &[Scale], name: &str, side: usize) -> Option<etwhy_stats::Interval> {
+fn interval_of_counts(
+    costs: &[Costs],
+    scales: &[Scale],
+    name: &str,
+    side: usize,
+) -> Option<etwhy_stats::Interval> {
     let tests: usize = costs.iter().map(BTreeMap::len).max().unwrap_or(1).min(MOST);
     let count = |at: usize| -> Option<(f64, f64)> {
         let scale = scales.get(at)?;

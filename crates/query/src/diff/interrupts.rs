@@ -63,7 +63,8 @@ type Key = (String, String);
 
 /// All modules, the most expensive first.
 pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
-    let figures: Vec<BTreeMap<Key, Figures>> = sides.iter().zip(scales).map(|(s, scale)| read(s, scale)).collect();
+    let figures: Vec<BTreeMap<Key, Figures>> =
+        sides.iter().zip(scales).map(|(s, scale)| read(s, scale)).collect();
     let keys: BTreeSet<&Key> = figures.iter().flat_map(BTreeMap::keys).collect();
     let histograms: Vec<_> = sides.iter().map(histogram).collect();
     let mut all = Vec::new();
@@ -78,9 +79,14 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
                 Bootstrap { draws: 300, ..Bootstrap::default() }.ratio_of_means(before, after)
             });
             mean_changes.push(Change::new(base.mean_ns as f64, after.mean_ns as f64, interval));
-            let share = |f: &Figures, side: usize| scales.get(side).map_or(0.0, |s| s.share(f.total_ns as f64));
+            let share =
+                |f: &Figures, side: usize| scales.get(side).map_or(0.0, |s| s.share(f.total_ns as f64));
             let rates = if base.per_second > 0.0 { after.per_second / base.per_second } else { 0.0 };
-            let whole = interval.map(|i| etwhy_stats::Interval { value: i.value * rates, low: i.low * rates, high: i.high * rates });
+            let whole = interval.map(|i| etwhy_stats::Interval {
+                value: i.value * rates,
+                low: i.low * rates,
+                high: i.high * rates,
+            });
             changes.push(Change::new(share(&base, 0), share(after, side), whole));
         }
         let (class, module) = key.clone();
@@ -121,15 +127,21 @@ type Histogram = BTreeMap<Key, Vec<(i64, Option<i64>, i64, i64, bool)>>;
 fn histogram(side: &Side<'_>) -> Histogram {
     let mut found = Histogram::new();
     let columns = ["class", "module", "above_ns", "up_to_ns", "count", "total_ns", "over_limit"];
-    for_each_batch(side.db, "dpc_histogram", columns, |rows, [class, module, above, up_to, count, total, over]| {
-        for row in 0..rows {
-            // Rows without a module are those of all together.
-            let (Some(class), Some(module)) = (class.text(row), module.text(row)) else { continue };
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let line = (get(&above), up_to.i64(row), get(&count), get(&total), over.bool(row).unwrap_or(false));
-            found.entry((class.to_owned(), module.to_owned())).or_default().push(line);
-        }
-    });
+    for_each_batch(
+        side.db,
+        "dpc_histogram",
+        columns,
+        |rows, [class, module, above, up_to, count, total, over]| {
+            for row in 0..rows {
+                // Rows without a module are those of all together.
+                let (Some(class), Some(module)) = (class.text(row), module.text(row)) else { continue };
+                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
+                let line =
+                    (get(&above), up_to.i64(row), get(&count), get(&total), over.bool(row).unwrap_or(false));
+                found.entry((class.to_owned(), module.to_owned())).or_default().push(line);
+            }
+        },
+    );
     found
 }
 
@@ -158,7 +170,9 @@ fn values(classes: &[Class], side: usize) -> Vec<f64> {
     let thin = (all / 10_000).max(1);
     let mut values = Vec::new();
     for class in classes {
-        let middle = class.up_to_ns.map_or(class.above_ns as f64 * 1.5, |up| (class.above_ns as f64 + up as f64) / 2.0);
+        let middle = class
+            .up_to_ns
+            .map_or(class.above_ns as f64 * 1.5, |up| (class.above_ns as f64 + up as f64) / 2.0);
         let n = (count(class) + thin / 2) / thin;
         values.extend(std::iter::repeat_n(middle, usize::try_from(n).unwrap_or(0)));
     }

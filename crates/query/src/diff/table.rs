@@ -43,7 +43,8 @@ pub fn compare(
         None => Err(format!("`{}` has no column `{name}`", spec.name)),
     };
     let keys: Vec<String> = if keys.is_empty() {
-        let key = |c: &&etwhy_table::ColumnSpec| c.ty.is_text() && !matches!(c.role, Role::Message | Role::Guid);
+        let key =
+            |c: &&etwhy_table::ColumnSpec| c.ty.is_text() && !matches!(c.role, Role::Message | Role::Guid);
         spec.columns.iter().filter(key).map(|c| c.name.to_string()).collect()
     } else {
         keys.iter().map(known).collect::<Result<_, _>>()?

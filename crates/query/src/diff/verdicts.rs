@@ -38,8 +38,11 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
             keys.extend(outcome.hits.iter().map(|hit| (outcome.id.as_str(), hit.culprit.as_str())));
         }
     }
-    let mut all: Vec<Verdict> = keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit)).collect();
-    all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit)));
+    let mut all: Vec<Verdict> =
+        keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit)).collect();
+    all.sort_by(|a, b| {
+        b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit))
+    });
     all
 }
 

@@ -87,7 +87,10 @@ impl Analysis for Energies {
         let fields = event.fields();
         let Some(app) = fields.non_empty("AppName") else { return };
         let number = |name: &str| {
-            fields.get(name).and_then(etwhy_decode::Value::as_u64).map(|n| i64::try_from(n).unwrap_or(i64::MAX))
+            fields
+                .get(name)
+                .and_then(etwhy_decode::Value::as_u64)
+                .map(|n| i64::try_from(n).unwrap_or(i64::MAX))
         };
         let app = cx.sym(app);
         self.rows.push(EnergyRow {
