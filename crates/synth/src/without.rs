@@ -73,9 +73,8 @@ impl Without {
             without.providers.extend(known);
         }
         let gone = |name: &&str| hooks_of(name).iter().all(|hook| without.hooks.contains(hook));
-        let silent = |keyword: &str| {
-            KEYWORDS.iter().any(|(k, events)| *k == keyword && events.iter().all(|e| gone(e)))
-        };
+        let silent =
+            |keyword: &str| KEYWORDS.iter().any(|(k, events)| *k == keyword && events.iter().all(&gone));
         without.bits = keywords()
             .iter()
             .filter(|k| k.bits.is_power_of_two() && silent(k.name))

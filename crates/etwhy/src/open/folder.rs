@@ -111,17 +111,15 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet
             continue;
         }
         let derived = etwhy_query::derived::ALL.iter().find(|d| d.tables.iter().any(|t| t.name == name));
-        match derived {
-            Some(derived) => {
-                if made.insert(name) {
-                    open.extend(derived.reads.iter().map(|read| (*read).to_owned()));
-                }
-            }
+        let Some(derived) = derived else {
             // Some commands ask for tables that no version of the program has.
-            None if specs().any(|spec| spec.name == name) => {
+            if specs().any(|spec| spec.name == name) {
                 missing.insert(name);
             }
-            None => {}
+            continue;
+        };
+        if made.insert(name) {
+            open.extend(derived.reads.iter().map(|read| (*read).to_owned()));
         }
     }
     if missing.is_empty() {

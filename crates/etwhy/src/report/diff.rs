@@ -52,7 +52,7 @@ fn ratio(change: &Change) -> String {
     let text = match change.ratio {
         None if change.after > 0.0 => "new".to_owned(),
         None => "-".to_owned(),
-        Some(ratio) if ratio == 0.0 => "gone".to_owned(),
+        Some(0.0) => "gone".to_owned(),
         Some(ratio) => format!("x{}", digits(ratio)),
     };
     match (change.ratio_low, change.ratio_high) {

@@ -48,7 +48,6 @@ fn properties(selection: &Selection<'_>, facts: &[(String, String)]) -> Result<W
         .schema()
         .metadata()
         .iter()
-        .map(|(key, value)| (key, value))
         .chain(facts.iter().map(|(key, value)| (key, value)))
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
         .collect();

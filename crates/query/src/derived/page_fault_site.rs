@@ -59,7 +59,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             // The outermost frame of the kernel is the system call; without a better one the program did it.
             find(part.kernel).map(|n| (n, true)).or_else(|| find(part.user).map(|n| (n, false)))
         };
-        let mut sums: BTreeMap<(i64, Sym, (u32, bool)), (i64, i64)> = BTreeMap::new();
+        // By process, kind, and function with whether it was charged: faults and bytes.
+        type Key = (i64, Sym, (u32, bool));
+        let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
         let columns = ["upid", "kind", "stack_id", "count", "size_bytes"];
         for_each_batch(db, "page_fault_cost", columns, |n, [upid, kind, stack, count, size]| {
             for row in 0..n {

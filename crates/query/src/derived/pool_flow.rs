@@ -80,7 +80,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             let helps = |n: &u32| helpers.get(*n as usize).copied().unwrap_or(true);
             numbers.into_iter().find(|n| !helps(n)).unwrap_or(NONE)
         };
-        let mut sums: BTreeMap<(Sym, Sym, u32, i64, i64, Option<Sym>), Sum> = BTreeMap::new();
+        // By tag, pool, function, process, process that freed it, and how.
+        type Key = (Sym, Sym, u32, i64, i64, Option<Sym>);
+        let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
         let columns =
             ["tag", "pool", "stack_id", "upid", "freed_by_upid", "freed_by", "size_bytes", "dur_ns"];
         for_each_batch(db, "pool", columns, |n, [tag, pool, stack, upid, freer, freed, size, dur]| {
