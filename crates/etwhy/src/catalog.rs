@@ -4,13 +4,8 @@ use etwhy_table::TableSpec;
 
 /// Every table of the contract.
 pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
-    made_together().flat_map(|tables| tables.iter().copied())
-}
-
-/// Every table of the contract, with those that are made in the same place.
-pub fn made_together() -> impl Iterator<Item = &'static [&'static TableSpec]> {
-    let traced = etwhy_trace::catalog::ALL.iter().map(|analysis| analysis.tables);
-    let derived = etwhy_query::derived::ALL.iter().map(|derived| derived.tables);
+    let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
+    let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     traced.chain(derived)
 }
 

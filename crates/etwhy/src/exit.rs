@@ -19,6 +19,8 @@ pub enum Exit {
     NotATrace = 3,
     /// The input is newer than this program.
     TooNew = 4,
+    /// A condition of `--fail-on` is met.
+    ConditionMet = 5,
 }
 
 impl From<Exit> for ExitCode {

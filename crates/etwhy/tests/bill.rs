@@ -288,3 +288,49 @@ fn real_traces_add_up() {
     }
     assert!(sampled >= 2, "{sampled}");
 }
+
+/// The provider's manifest, as far as the test needs it; the layout of a real one is the user's or the trace's.
+const ENERGY_MANIFEST: &str = r#"<instrumentationManifest xmlns="http://schemas.microsoft.com/win/2004/08/events">
+<instrumentation><events>
+<provider name="Microsoft-Windows-Energy-Estimation-Engine" guid="{ddcc3826-a68a-4e0d-bcfd-9c06c27c6948}" symbol="E3"
+ resourceFileName="x" messageFileName="x">
+<events><event value="37" version="0" template="T" symbol="e37"/></events>
+<templates><template tid="T">
+<data name="AppName" inType="win:UnicodeString"/>
+<data name="CpuEnergy" inType="win:UInt64"/>
+<data name="EmiEnergy" inType="win:UInt64"/>
+<data name="TimeInMSec" inType="win:UInt32"/>
+</template></templates>
+</provider></events></instrumentation></instrumentationManifest>"#;
+
+#[test]
+fn recorded_energy_by_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = |at: &str, app: &str, cpu: u64, emi: u64| {
+        format!(
+            "[[manifest_event]]\nprocess = \"app.exe\"\nprovider = \"ddcc3826-a68a-4e0d-bcfd-9c06c27c6948\"\nid = 37\n\
+             at = [\"{at}\"]\nfields = [\"{app}\", {{ type = \"u64\", value = {cpu} }}, {{ type = \"u64\", value = {emi} }}, \
+             {{ type = \"u32\", value = 60000 }}]\n"
+        )
+    };
+    let mut scenario =
+        String::from("[machine]\ncpus = 2\nduration = \"10s\"\n[[process]]\nname = \"app.exe\"\n");
+    scenario += &event("2s", "C:/x/app.exe", 1500, 0);
+    scenario += &event("2s", "EMI_RAPL_Package0_PKG", 0, 9000);
+    let path = folder.path().join("energy.toml");
+    std::fs::write(&path, scenario).unwrap();
+    let trace = synth(folder.path(), &path, &[]);
+    let manifest = folder.path().join("e3.man");
+    std::fs::write(&manifest, ENERGY_MANIFEST).unwrap();
+    let (trace, manifest) = (trace.to_str().unwrap(), manifest.to_str().unwrap());
+    let text = run(&["dump", "energy", trace, "--manifests", manifest, "--format", "jsonl", "--quiet"]);
+    let found: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 2, "{text}");
+    assert_eq!(found[0]["app"], "C:/x/app.exe");
+    assert_eq!(
+        (found[0]["cpu_energy"].as_i64(), found[0]["dur_ns"].as_i64()),
+        (Some(1500), Some(60_000_000_000))
+    );
+    assert_eq!(found[1]["emi_energy"].as_i64(), Some(9000));
+    assert!(found[0]["gpu_energy"].is_null());
+}

@@ -93,6 +93,26 @@ fn allocations_from_the_top_are_a_square_in_all() {
 }
 
 #[test]
+fn missing_buffers_do_not_hide_the_law() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/virtual_alloc_top_down.toml");
+    let (scenario, trace) = (scenario.to_str().unwrap(), folder.path().join("t.etl"));
+    let trace_text = trace.to_str().unwrap();
+    run(&["synth", scenario, "-o", trace_text, "--scale", "0.1", "--drop-buffers", "10%", "--quiet"]);
+    // "Done in part": buffers are missing.
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["dump", "growth", trace_text, "--format", "json"])
+        .output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = only(rows.as_array().unwrap(), &[("cost_source", "samples")]);
+    assert_eq!(row["verdict"], "super_linear", "{row:#}");
+    // Calls in missing buffers are not counted, so later ones seem dearer: the exponent is off by that.
+    assert_near(number(row, "exponent"), 1.0, 0.2, "exponent");
+}
+
+#[test]
 fn without_samples_rarer_calls_are_no_growth() {
     let text = r#"
 [machine]

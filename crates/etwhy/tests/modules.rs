@@ -53,7 +53,11 @@ fn modules_are_known_and_users_know_better() {
 
     let secure = rows(folder, "modules hook.etl --security --json");
     let names: Vec<_> = secure.iter().map(|r| r["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["cyserver.exe", "tedrdrv.sys"]);
+    // The dearest first.
+    assert_eq!(names, ["tedrdrv.sys", "cyserver.exe"]);
+    let ns = |row: &Value, column: &str| row[column].as_i64().unwrap();
+    assert!(ns(&secure[0], "cpu_inclusive_ns") > ns(&secure[0], "cpu_exclusive_ns"));
+    assert_eq!(ns(&secure[1], "cpu_inclusive_ns"), 0);
     let kernel = rows(folder, "modules hook.etl --kernel --json");
     assert!(kernel.iter().all(|r| r["kind"] == "kernel") && kernel.len() >= 2);
     let own = rows(folder, "modules hook.etl --process cyserver --json");

@@ -32,6 +32,21 @@ impl std::fmt::Debug for Writer {
     }
 }
 
+/// A view: a question that keeps its name.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is, in a line.
+    pub title: &'a str,
+    /// The manual page.
+    pub doc: &'a str,
+    /// Columns with their meaning.
+    pub columns: &'a [(String, String)],
+    /// The query.
+    pub sql: &'a str,
+}
+
 struct Cell<'a>(Value<'a>);
 
 impl ToSql for Cell<'_> {
@@ -74,10 +89,10 @@ impl Writer {
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
              PRAGMA cache_size = {CACHE_KIB}; PRAGMA application_id = {APPLICATION_ID}; BEGIN; \
-             CREATE TABLE etwhy_table (name TEXT NOT NULL, title TEXT NOT NULL, version INTEGER NOT NULL, \
-             evidence TEXT NOT NULL, sorted_by TEXT, rows INTEGER NOT NULL, doc TEXT NOT NULL); \
-             CREATE TABLE etwhy_column (table_name TEXT NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, \
-             unit TEXT NOT NULL, role TEXT NOT NULL, meaning TEXT NOT NULL);"
+             CREATE TABLE etwhy_table (name TEXT NOT NULL, title TEXT NOT NULL, version INTEGER, \
+             evidence TEXT NOT NULL, sorted_by TEXT, rows INTEGER, doc TEXT NOT NULL); \
+             CREATE TABLE etwhy_column (table_name TEXT NOT NULL, name TEXT NOT NULL, type TEXT, unit TEXT, \
+             role TEXT, meaning TEXT NOT NULL);"
         ))?;
         Ok(Writer { file: file.to_path_buf(), temp, connection })
     }
@@ -134,13 +149,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds views: statements `CREATE VIEW …` over the tables that were written.
+    /// Adds a view over tables that were written.
     ///
     /// # Errors
-    /// If SQLite does not understand one.
-    pub fn views<'s>(&mut self, statements: impl Iterator<Item = &'s str>) -> Result<()> {
-        for statement in statements {
-            self.connection.execute_batch(statement)?;
+    /// If SQLite does not understand it.
+    pub fn view(&mut self, view: &View<'_>) -> Result<()> {
+        let sql = view.sql.trim_end().trim_end_matches(';');
+        self.connection.execute_batch(&format!("CREATE VIEW {} AS {sql}", quoted(view.name)))?;
+        self.connection.execute(
+            "INSERT INTO etwhy_table (name, title, evidence, doc) VALUES (?1, ?2, 'view', ?3)",
+            [view.name, view.title, view.doc],
+        )?;
+        let mut insert = self
+            .connection
+            .prepare("INSERT INTO etwhy_column (table_name, name, meaning) VALUES (?1, ?2, ?3)")?;
+        for (column, meaning) in view.columns {
+            insert.execute([view.name, column, meaning])?;
         }
         Ok(())
     }
@@ -196,7 +220,11 @@ mod tests {
         for _ in 0..2 {
             let mut writer = Writer::new(&file, false).unwrap();
             writer.table(&table).unwrap();
-            writer.views(["CREATE VIEW waits AS SELECT wait_ns FROM sample"].into_iter()).unwrap();
+            let columns = [("wait_ns".to_owned(), "How long.".to_owned())];
+            let sql = "-- Waits.\nSELECT wait_ns FROM sample;\n";
+            writer
+                .view(&View { name: "waits", title: "Waits", doc: "All.", columns: &columns, sql })
+                .unwrap();
             writer.finish().unwrap();
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");

@@ -9,6 +9,7 @@ mod bill;
 mod cell;
 pub mod derive;
 pub mod derived;
+pub mod diff;
 pub mod findings;
 mod fold;
 pub mod operators;

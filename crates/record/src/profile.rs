@@ -124,6 +124,7 @@ const FILES: &[(&str, &str)] = &[
     ("alpc", include_str!("../profiles/alpc.toml")),
     ("power", include_str!("../profiles/power.toml")),
     ("dotnet", include_str!("../profiles/dotnet.toml")),
+    ("wmi", include_str!("../profiles/wmi.toml")),
     ("session", include_str!("../profiles/session.toml")),
     ("base", include_str!("../profiles/base.toml")),
     ("all", include_str!("../profiles/all.toml")),

@@ -30,7 +30,7 @@ pub use law::{Form, LAWS, Law};
 use crate::Interval;
 use crate::normal::student_quantile;
 use crate::rank::{Trend, mann_kendall};
-use fit::{Fit, affine, aicc, autocorrelation, mean_square};
+use fit::{Fit, affine, aicc, autocorrelation, mean_square, trust};
 
 /// A measurement: calls around the n-th, or work on n things.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,7 @@ pub const MIN_WEIGHT: f64 = 0.99;
 /// Cost at the end divided by that at the start below which growth is called slight: an expert would not act on it.
 pub const MIN_FACTOR: f64 = 1.5;
 /// The same below which a cost is called constant, however sure the rise.
-const MIN_VISIBLE: f64 = 1.1;
+const MIN_VISIBLE: f64 = 1.05;
 /// Weight from which on the constant may be the law.
 const MAY_BE: f64 = 0.05;
 /// By how much AICc must be better than with time: 6 is odds of 20 to 1.
@@ -159,8 +159,8 @@ pub struct Growth {
     pub over_step: Option<f64>,
     /// Whether costs rise in the order of n at all.
     pub trend: Option<Trend>,
-    /// What residuals were cut off by.
-    cut: f64,
+    /// Weights of the points that residuals were compared with, less those of outliers.
+    trust: Vec<f64>,
 }
 
 /// Points that can be used, in the order of n.
@@ -176,7 +176,7 @@ fn usable(points: &[Point]) -> Vec<Point> {
 pub fn fit(points: &[Point], form: Form) -> Growth {
     let mut growth = compare(points, form);
     if growth.points >= MIN_POINTS && growth.law != Law::Constant {
-        growth.exponent = exponent(&usable(points), growth.cut, growth.worth);
+        growth.exponent = exponent(&usable(points), &growth.trust, growth.worth);
     }
     growth
 }
@@ -200,8 +200,9 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
         // A law that needs no factor is the constant once more.
         .filter(|(law, fit)| *law == Law::Constant || fit.b > 0.0)
         .collect();
-    let scale = models.iter().map(|(_, fit)| fit.spread()).fold(f64::INFINITY, f64::min);
-    let square = |fit: &Fit| mean_square(&fit.residuals, &w, scale);
+    let closest = models.iter().map(|(_, fit)| (fit.spread(), fit)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let (scale, trust) = closest.map_or((0.0, Vec::new()), |(s, fit)| (s, trust(&fit.residuals, &w, s)));
+    let square = |fit: &Fit| mean_square(&fit.residuals, &trust, &w);
     let parameters = |law: Law| if law == Law::Constant { 2.0 } else { 3.0 };
     let criteria = |worth: f64| -> Vec<f64> {
         models.iter().map(|(law, fit)| aicc(square(fit), worth, parameters(*law))).collect()
@@ -216,7 +217,7 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
     let drifts = other::drift(&points, &y, &w);
     let step = other::step(&y);
     let criterion =
-        |residuals: &[f64], worth, parameters| aicc(mean_square(residuals, &w, scale), worth, parameters);
+        |residuals: &[f64], worth, parameters| aicc(mean_square(residuals, &trust, &w), worth, parameters);
     let (least_now, law_now) = least(&criteria(count));
     let law_residuals = fit_of(law_now).map(|fit| (least_now, fit.residuals.as_slice()));
     let drift_residuals =
@@ -238,12 +239,16 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
             *share = ((best - criterion) / 2.0).exp() / sum;
         }
     }
+    let super_weight =
+        LAWS.iter().zip(shares).filter(|(law, _)| law.super_linear(form)).map(|(_, s)| s).sum();
+    let range = (points.first().map_or(0.0, |p| p.n), points.last().map_or(0.0, |p| p.n));
+    // What is left when resembling points count for less is no proof that nothing grows.
+    let law = if law == Law::Constant { law_now } else { law };
     // Of two laws that may both be, and do not differ much, the simpler one.
-    let (f, range) = (fit_of(law), (points.first().map_or(0.0, |p| p.n), points.last().map_or(0.0, |p| p.n)));
-    let at = |n: f64| f.map_or(0.0, |fit| fit.a + fit.b * law.f(n));
+    let at = |n: f64| fit_of(law).map_or(0.0, |fit| fit.a + fit.b * law.f(n));
     let simple = shares.first().is_some_and(|&constant| constant >= MAY_BE);
-    let slight = if simple { MIN_FACTOR } else { MIN_VISIBLE };
-    let law = if at(range.1) < slight * at(range.0) { Law::Constant } else { law };
+    let slight = at(range.1) < at(range.0) * if simple { MIN_FACTOR } else { MIN_VISIBLE };
+    let law = if slight { Law::Constant } else { law };
     let chosen = fit_of(law);
     let squares = |fit: &Fit| fit.residuals.iter().zip(&w).map(|(r, w)| w * r * r).sum::<f64>();
     let flat = fit_of(Law::Constant).map_or(0.0, squares);
@@ -256,7 +261,7 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
         a: chosen.map_or(0.0, |fit| fit.a),
         b: chosen.map_or(0.0, |fit| fit.b),
         weights: shares,
-        super_weight: LAWS.iter().zip(shares).filter(|(law, _)| law.super_linear(form)).map(|(_, s)| s).sum(),
+        super_weight,
         points: points.len(),
         worth,
         range,
@@ -266,7 +271,7 @@ pub fn compare(points: &[Point], form: Form) -> Growth {
         over_time: drifts
             .map(|drifts| drifts.iter().map(|d| over(&d.residuals, 3.0)).fold(f64::INFINITY, f64::min)),
         over_step: step.map(|residuals| over(&residuals, 4.0)),
-        cut: scale,
+        trust: trust.clone(),
         trend: mann_kendall(&points.iter().map(|p| (p.n, p.cost)).collect::<Vec<_>>()),
     };
     (growth.verdict, growth.doubt) = growth.judge();
@@ -281,13 +286,13 @@ fn weights(points: &[Point]) -> Vec<f64> {
 }
 
 /// The exponent of a free power: all that fit nearly as well as the best one are its interval.
-fn exponent(points: &[Point], scale: f64, worth: f64) -> Option<Interval> {
+fn exponent(points: &[Point], trust: &[f64], worth: f64) -> Option<Interval> {
     let top = points.last()?.n;
     let y: Vec<f64> = points.iter().map(|p| p.cost).collect();
     let w = weights(points);
     let square = |p: f64| {
         let f: Vec<f64> = points.iter().map(|point| (point.n / top).powf(p)).collect();
-        mean_square(&affine(&f, &y, &w).residuals, &w, scale)
+        mean_square(&affine(&f, &y, &w).residuals, trust, &w)
     };
     let grid: Vec<(f64, f64)> = (1..=80).map(|i| f64::from(i) * 0.05).map(|p| (p, square(p))).collect();
     let (value, least) = grid.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -326,6 +331,10 @@ impl Growth {
         if self.super_weight <= MIN_WEIGHT || self.law == Law::Constant {
             let ordinary = match self.law {
                 Law::Constant => Verdict::Constant,
+                // The law of the points each for itself, which the weights do not bear out.
+                law if self.weight(law) < self.weight(Law::Constant) && self.factor() >= MIN_FACTOR => {
+                    return doubt(Doubt::Laws);
+                }
                 Law::Log => Verdict::Logarithmic,
                 law if !law.super_linear(self.form) => Verdict::Linear,
                 _ => {
@@ -455,5 +464,22 @@ mod tests {
         phases.iter_mut().for_each(|p| p.cost *= 1.0 + 0.1 * rng.normal());
         let growth = fit(&phases, Form::PerCall);
         assert_eq!((growth.verdict, growth.doubt), (Verdict::CannotTell, Some(Doubt::Step)), "{growth:?}");
+    }
+
+    #[test]
+    fn waves_on_a_clear_rise_do_not_hide_it() {
+        // Missing buffers and phases move neighbours alike, which leaves few independent points, but 49 times is 49 times.
+        let waves = points(45, 512.0, |n| 48.0 * n * (1.0 + 0.05 * (n / 2_000.0).sin()));
+        let growth = fit(&waves, Form::PerCall);
+        assert_eq!((growth.verdict, growth.law), (Verdict::SuperLinear, Law::Linear), "{growth:?}");
+        assert!(growth.worth < 20.0, "{growth:?}");
+    }
+
+    #[test]
+    fn a_rise_too_small_to_see_is_none() {
+        let mut rng = Rng::new(3);
+        let mut small = points(64, 10.0, |n| 4_386.0 + n.ln());
+        small.iter_mut().for_each(|p| p.cost *= 1.0 + 0.005 * rng.normal());
+        assert_eq!(fit(&small, Form::PerCall).verdict, Verdict::Constant);
     }
 }

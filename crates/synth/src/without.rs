@@ -74,7 +74,7 @@ impl Without {
         }
         let gone = |name: &&str| hooks_of(name).iter().all(|hook| without.hooks.contains(hook));
         let silent = |keyword: &str| {
-            KEYWORDS.iter().any(|(k, events)| *k == keyword && events.iter().all(|e| gone(&e)))
+            KEYWORDS.iter().any(|(k, events)| *k == keyword && events.iter().all(|e| gone(e)))
         };
         without.bits = keywords()
             .iter()

@@ -63,6 +63,11 @@ impl<R: Row> TableBuilder<R> {
         TableBuilder { kept: memory.wants(&R::spec().name), ..TableBuilder::new(memory) }
     }
 
+    /// False if rows are left out ([`TableBuilder::if_wanted`]).
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
     /// Appends a row. Rows beyond 4,294,967,295 are counted, not kept; see [`TableBuilder::dropped`].
     #[inline]
     pub fn push(&mut self, row: R) {

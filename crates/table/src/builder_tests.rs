@@ -164,3 +164,31 @@ fn a_database_is_in_order_of_name() {
     database.set_metadata("a", "1");
     assert_eq!(database.metadata().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
 }
+
+#[test]
+fn rows_that_nobody_reads_are_left_out() {
+    let row = || ExampleRow {
+        ts_ns: 1,
+        cpu: 0,
+        wait_ns: None,
+        size: 0,
+        process: None,
+        address: 0,
+        status: 0,
+        share: None,
+        in_dpc: None,
+        fields: "".into(),
+    };
+    let memory = Memory::default().wanting(std::collections::BTreeSet::from(["other".to_owned()]));
+    let mut left_out = TableBuilder::<ExampleRow>::if_wanted(&memory);
+    left_out.push(row());
+    assert!(!left_out.is_kept());
+    assert_eq!(left_out.rows(), 0);
+    // Only builders that ask look at it.
+    let mut kept = TableBuilder::<ExampleRow>::new(&memory);
+    kept.push(row());
+    assert_eq!(kept.rows(), 1);
+    let memory = Memory::default().wanting(std::collections::BTreeSet::from([EXAMPLE.name.to_string()]));
+    assert!(TableBuilder::<ExampleRow>::if_wanted(&memory).is_kept());
+    assert!(TableBuilder::<ExampleRow>::if_wanted(&Memory::default()).is_kept());
+}

@@ -43,14 +43,14 @@ pub trait Analysis {
 }
 
 /// A table with all its rows, waiting for the text pool to be complete.
-pub struct Filled(Finisher);
+pub struct Filled(Option<Finisher>);
 
 /// Makes the table when the texts are known.
 type Finisher = Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>;
 
 impl<R: Row + 'static> From<TableBuilder<R>> for Filled {
     fn from(builder: TableBuilder<R>) -> Filled {
-        Filled(Box::new(move |texts| builder.finish(texts)))
+        Filled(builder.is_kept().then(|| -> Finisher { Box::new(move |texts| builder.finish(texts)) }))
     }
 }
 
@@ -445,7 +445,7 @@ impl Pass<'_> {
             .freeze()
             .map_err(|source| etwhy_table::TableError::Arrow { table: "texts".into(), source })?;
         let mut db = Database::new();
-        for Filled(finish) in filled {
+        for finish in filled.into_iter().filter_map(|Filled(finish)| finish) {
             db.insert(finish(&texts)?);
         }
         Ok(Output { db, ledger: self.ledger, ledgers, stats })

@@ -84,8 +84,9 @@ function hitBody(hit: Hit): Child {
       h("dl", { class: "numbers" }, facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
       hit.explanation && h("p", {}, words(hit.explanation)),
       hit.fix && h("p", { class: "fix" }, h("strong", {}, "What to do "), words(hit.fix)),
+      figures.length > FEW && h("details", {}, h("summary", {}, `${figures.length} figures`), list),
     ),
-    figures.length > FEW ? h("details", {}, h("summary", {}, `${figures.length} figures`), list) : figures.length > 0 && list,
+    figures.length > 0 && figures.length <= FEW && list,
   );
 }
 

@@ -1,6 +1,7 @@
 //! `etwhy extract`: all tables of a trace as Parquet files or as one SQLite file.
 
-use crate::catalog::{made_together, specs};
+use super::sql::tables_of;
+use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
@@ -9,6 +10,7 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_etl::Ledger;
 use etwhy_export::extract::{Anomalies, EndOfPass, Writer};
 use etwhy_export::{bytes, sqlite, thousands};
+use etwhy_query::sql::views::{self, View};
 use etwhy_table::{Pattern, Role, Table, TableSpec};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,7 @@ pub static COMMAND: Command = Command {
                etwhy extract trace.etl -o trace.tables --only 'disk_io,sample'\n  \
                etwhy extract trace.etl --sqlite trace.sqlite\n  \
                etwhy why trace.tables\n  \
-               duckdb -c \"select process_name, sum(weight) from 'trace.tables/sample.parquet' group by 1\"",
+               duckdb -c \"select name, pid from 'trace.tables/process.parquet'\"",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -80,8 +82,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         for table in &tables {
             writer.table(table)?;
         }
-        // Views over the tables belong here as soon as there are any.
-        writer.views(std::iter::empty())?;
+        let names: BTreeSet<&str> = tables.iter().map(|table| table.name()).collect();
+        for view in views::all() {
+            // A view over tables that are not there would only fail when it is asked.
+            if tables_of([view.name].into_iter()).iter().all(|table| names.contains(table.as_str())) {
+                let View { name, title, manual, columns, sql } = &view;
+                writer.view(&sqlite::View { name, title, doc: manual, columns, sql })?;
+            }
+        }
         eprintln!("etwhy: {}: {what}, {}", file.display(), bytes(writer.finish()? as i64));
     }
     Ok(analysed.exit)
@@ -146,7 +154,7 @@ fn chosen(only: &[String], without: &[String]) -> anyhow::Result<BTreeSet<String
     Ok(tables)
 }
 
-/// Adds the tables whose numbers stand in columns of these, and those that are made together with them.
+/// Adds the tables whose numbers stand in columns of these.
 fn referred_to(tables: &mut BTreeSet<String>) {
     tables.extend(ALWAYS.iter().map(|name| (*name).to_owned()));
     loop {
@@ -165,12 +173,6 @@ fn referred_to(tables: &mut BTreeSet<String>) {
                 _ => &[],
             };
             tables.extend(more.iter().map(|name| (*name).to_owned()));
-        }
-        // What is made together is read together.
-        for all in made_together() {
-            if all.iter().any(|table| tables.contains(table.name.as_ref())) {
-                tables.extend(all.iter().map(|table| table.name.to_string()));
-            }
         }
         if tables.len() == before {
             return;

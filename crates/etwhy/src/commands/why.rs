@@ -6,9 +6,10 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
+use crate::rules::RuleArgs;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::cpu::{Scope, Top};
-use etwhy_query::findings::{Rule, builtin, evaluate_all, load_folder};
+use etwhy_query::findings::{Rule, evaluate_all};
 use etwhy_query::sql::Engine;
 use etwhy_report::{Report, charts, html, json, markdown};
 use std::collections::BTreeSet;
@@ -48,9 +49,8 @@ struct Args {
     /// Say of every pattern why it was not found or cannot be told
     #[arg(long)]
     all: bool,
-    /// Folder of findings of your own (`etwhy rules` explains their form)
-    #[arg(long, value_name = "DIR")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// Frames per stack (0: all)
     #[arg(long, default_value_t = 16, value_name = "N")]
     frames: usize,
@@ -77,24 +77,12 @@ const TABLES: [&str; 17] = [
     "mark",
 ];
 
-/// The findings that ship and the user's own, which take the place of shipped ones of the same id.
-fn rules(folders: &[PathBuf]) -> anyhow::Result<Vec<Rule>> {
-    let mut rules = builtin();
-    for folder in folders {
-        for rule in load_folder(folder)? {
-            rules.retain(|known| known.id != rule.id);
-            rules.push(rule);
-        }
-    }
-    Ok(rules)
-}
-
 fn run(args: Args) -> anyhow::Result<Exit> {
     let printed = args.md.as_deref() == Some(Path::new("-"));
     if args.json && printed {
         anyhow::bail!("--json and --md both print; name a file: --md FILE");
     }
-    let rules = rules(&args.rules)?;
+    let rules = args.rules.load()?;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     tables.extend(tables_of(rules.iter().flat_map(Rule::words)));

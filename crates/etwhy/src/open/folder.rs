@@ -42,6 +42,9 @@ impl TraceArgs {
     }
 }
 
+/// Stacks and their frames.
+const STACKS: [&str; 3] = ["stack", "stack_frame", "frame"];
+
 /// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
 pub(super) fn load(
     extract: &mut Folder,
@@ -59,10 +62,10 @@ pub(super) fn load(
     let mut wanted = wanted.unwrap_or_else(|| {
         specs().filter(|s| !catalog::is_on_demand(&s.name)).map(|s| s.name.to_string()).collect()
     });
-    // What is made together comes together: readers of stacks ask for `stack` and read its frames too.
-    let together = catalog::made_together().filter(|tables| tables.iter().any(|t| wanted.contains(&*t.name)));
-    let together: Vec<String> = together.flatten().map(|t| t.name.to_string()).collect();
-    wanted.extend(together);
+    // Readers of stacks ask for one of these tables and read all, since they are made together.
+    if STACKS.iter().any(|name| wanted.contains(*name)) {
+        wanted.extend(STACKS.iter().map(|name| (*name).to_owned()));
+    }
     let (present, made) = plan(extract, &wanted)?;
     let mut strings = Strings::new();
     if present.contains("process") {

@@ -1,5 +1,6 @@
 //! Reports in words.
 
+pub mod diff;
 pub mod findings;
 pub mod missing;
 pub mod quality;

@@ -1,1 +1,153 @@
-//! Tests
+//! The bill of small machines, by hand.
+
+use super::charge::{Source, Time};
+use super::energy::Model;
+use super::party::{Parties, Party};
+use crate::derive::derive;
+use crate::fold::tests::{sampled, table};
+use etwhy_table::ColumnType::{F64, I32, I64, Text};
+use etwhy_table::{Database, Memory, Value};
+use std::collections::BTreeSet;
+
+const MS: i64 = 1_000_000;
+
+/// Two processors for `ms` milliseconds, of which samples say that `idle` were idle.
+fn machine(db: &mut Database, ms: i64, idle: Option<i64>) {
+    let ns = |ms: i64| Value::I64(ms * MS);
+    let columns = [
+        ("capacity_ns", I64),
+        ("sampled_busy_ns", I64),
+        ("sampled_stack_ns", I64),
+        ("switched_busy_ns", I64),
+        ("sample_interval_ns", I64),
+    ];
+    let busy = if idle.is_some() { ns(1) } else { Value::Null };
+    db.insert(table("machine", &columns, &[vec![ns(2 * ms), busy, ns(1), Value::Null, ns(1)]]));
+    let columns = [("sampled_idle_ns", I64), ("idle_ns", I64)];
+    db.insert(table("cpu", &columns, &[vec![ns(idle.unwrap_or(0)), Value::Null]]));
+    let columns = [("last_ns", I64), ("cpu_mhz", I64), ("processor", Text)];
+    let trace = vec![ns(ms), Value::I64(2000), Value::Text("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz")];
+    db.insert(table("trace", &columns, &[trace]));
+    let process = |name, pid| vec![Value::Text(name), Value::I64(pid)];
+    let processes = [process("Idle", 0), process("app.exe", 7), process("MsMpEng.exe", 8)];
+    db.insert(table("process", &[("name", Text), ("pid", I32)], &processes));
+}
+
+const STACKS: &[(&str, i64, i64, &str)] = &[
+    ("thread", 1, 500, " | app.exe!Work"),
+    ("thread", 1, 200, "ntoskrnl.exe!KeAcquireSpinLock WdFilter.sys!Scan fltmgr.sys!Call | app.exe!Open"),
+    // A library of a security product: its own code is its vendor's, what it calls is not.
+    ("thread", 1, 70, " | aswhook.dll!Hook app.exe!Open"),
+    ("thread", 1, 30, " | ntdll.dll!NtClose aswhook.dll!Hook app.exe!Open"),
+    ("thread", 2, 40, " | mpengine.dll!Scan"),
+    ("dpc", 1, 100, "nic.sys!Poll ndis.sys!ndisInterruptDpc ntoskrnl.exe!KiExecuteAllDpcs"),
+    ("isr", 2, 10, "ntoskrnl.exe!KiInterruptDispatch"),
+];
+
+/// Rows of a kind as `part culprit own frames dpc isr total`, in ms.
+fn bill(db: &mut Database, kind: &str) -> Vec<String> {
+    derive(db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();
+    let bill = db.get("bill").unwrap();
+    (0..bill.rows() as u32)
+        .filter(|&row| bill.text(row, "kind") == Some(kind))
+        .map(|row| {
+            let ms = |column| bill.i64(row, column).unwrap() / MS;
+            let text = |column| bill.text(row, column).unwrap();
+            let [own, frames, dpc, isr, total] =
+                ["own_cpu_ns", "frames_cpu_ns", "dpc_ns", "isr_ns", "total_cpu_ns"].map(ms);
+            format!("{} {}: {own} {frames} {dpc} {isr} = {total}", text("part"), text("culprit"))
+        })
+        .collect()
+}
+
+#[test]
+fn each_kind_is_a_partition() {
+    let mut db = sampled(STACKS);
+    machine(&mut db, 1000, Some(1000));
+    assert_eq!(
+        bill(&mut db, "process"),
+        [
+            "culprit app.exe (7): 800 0 0 0 = 800",
+            "culprit MsMpEng.exe (8): 40 0 0 0 = 40",
+            "interrupt [DPC and ISR]: 0 0 100 10 = 110",
+            "idle [idle]: 0 0 0 0 = 1000",
+            "unattributed [unattributed]: 0 0 0 0 = 50",
+        ]
+    );
+    assert_eq!(
+        bill(&mut db, "driver"),
+        [
+            "culprit WdFilter.sys: 0 200 0 0 = 200",
+            "culprit nic.sys: 0 0 100 0 = 100",
+            "rest [no driver]: 640 0 0 0 = 640",
+            "interrupt [DPC and ISR]: 0 0 0 10 = 10",
+            "idle [idle]: 0 0 0 0 = 1000",
+            "unattributed [unattributed]: 0 0 0 0 = 50",
+        ]
+    );
+    let products = bill(&mut db, "product");
+    assert!(products.contains(&"culprit app.exe: 530 0 0 0 = 530".to_owned()), "{products:?}");
+    // Defender's service and its filter are one.
+    assert!(products.iter().any(|row| row.ends_with(": 40 200 0 0 = 240")), "{products:?}");
+    assert!(
+        products.iter().any(|row| row.contains("Avast") && row.ends_with(": 0 70 0 0 = 70")),
+        "{products:?}"
+    );
+    let categories = bill(&mut db, "category");
+    assert!(categories.contains(&"culprit antivirus: 40 270 0 0 = 310".to_owned()), "{categories:?}");
+    assert!(categories.contains(&"culprit [other drivers]: 0 0 100 0 = 100".to_owned()), "{categories:?}");
+}
+
+#[test]
+fn more_time_than_there_is_is_scaled() {
+    let mut db = sampled(&[("thread", 1, 3000, " | app.exe!Work")]);
+    machine(&mut db, 1000, Some(1000));
+    derive(&mut db, Some(&BTreeSet::from(["driver_cost".to_owned()])), &Memory::default()).unwrap();
+    let time = Time::read(&db, &Parties::read(&db)).unwrap();
+    assert_eq!((time.source, time.capacity), (Source::Sample, 2000 * MS));
+    assert_eq!((time.busy(), time.idle, time.unattributed), (1500 * MS, 500 * MS, 0));
+    assert!((time.scale - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn energy_by_hand() {
+    let mut db = Database::new();
+    machine(&mut db, 1000, Some(0));
+    // Half of the time at twice the nominal frequency.
+    let columns = [("ts_ns", I64), ("cpu", I32), ("kind", Text), ("mhz", I32), ("percent", I32)];
+    let change = |ms: i64, mhz| {
+        vec![Value::I64(ms * MS), Value::I64(0), Value::Text("change"), Value::I64(mhz), Value::Null]
+    };
+    db.insert(table("cpu_frequency", &columns, &[change(0, 2000), change(500, 4000)]));
+    let model = Model::read(&db, false).unwrap();
+    assert_eq!((model.group(), model.known, model.frequency), ("Intel Xeon 2017+", true, true));
+    // Means of 1 and 2, 4, 8; 3.21 W, from 2.02 to 3.94.
+    let (phi, second) = ([1.5, 2.5, 4.5f64], 1_000 * MS);
+    let joules = model.joules(second);
+    assert!((joules.mid - 3.21 * phi[1]).abs() < 1e-9, "{joules:?}");
+    let low = joules.mid / ((2.02f64 / 3.21).ln().powi(2) + (phi[0] / phi[1]).ln().powi(2)).sqrt().exp();
+    let high = joules.mid * ((3.94f64 / 3.21).ln().powi(2) + (phi[2] / phi[1]).ln().powi(2)).sqrt().exp();
+    assert!((joules.low - low).abs() < 1e-6 && (joules.high - high).abs() < 1e-6, "{joules:?} {low} {high}");
+    assert_eq!(model.joules(0).high, 0.0);
+    // Without frequencies, and with few samples: the bounds are wider than those of the watts.
+    db.insert(table("cpu_frequency", &[("ts_ns", F64)], &[]));
+    let sampled = Model::read(&db, true).unwrap();
+    let (few, many) = (sampled.joules(10 * MS), sampled.joules(1_000_000 * MS));
+    assert!((many.high / many.mid - 3.94 / 3.21).abs() < 0.001, "{many:?}");
+    assert!(few.high / few.mid > 1.5 && few.low / few.mid < 0.66, "{few:?}");
+}
+
+#[test]
+fn owners() {
+    let of = |name, vendor, product, category| Party::of_module(name, vendor, product, category);
+    let windows = of("Ntfs.sys", Some("Microsoft"), Some("Microsoft® Windows® Operating System"), Some("os"));
+    assert!(windows.is_windows());
+    let defender =
+        of("MsMpEng.exe", Some("Microsoft"), Some("Microsoft® Windows® Operating System"), Some("antivirus"));
+    assert!(!defender.is_windows() && defender.product.contains("Defender"), "{defender:?}");
+    let agent = of("cyserver.exe", Some("Palo Alto Networks"), None, Some("EDR"));
+    let driver = of("tedrdrv.sys", Some("Palo Alto Networks"), Some("Cortex XDR"), Some("EDR"));
+    assert!(agent.is_same(&driver));
+    assert_eq!(of("x.sys", None, None, None).category, "[other drivers]");
+    assert_eq!(of("x.exe", None, None, None).product, "x.exe");
+}

@@ -45,8 +45,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&MACHINE], reads: &["trace", "cpu", "stack_cost"], on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&MACHINE],
+    reads: &["trace", "cpu", "stack_cost", "stack"],
+    on_demand: false,
+    make,
+};
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<MachineRow>::new(memory);
@@ -80,9 +84,17 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
             }
         },
     );
+    // Without a recorded stack the instruction pointer alone is one.
+    let mut bare: Vec<bool> = Vec::new();
+    for_each_batch(db, "stack", ["leaf_only"], |n, [leaf_only]| {
+        bare.extend((0..n).map(|row| leaf_only.bool(row).unwrap_or(false)));
+    });
+    let has_stack = |id: Option<i64>| {
+        id.is_some_and(|id| !bare.get(usize::try_from(id).unwrap_or(0)).copied().unwrap_or(false))
+    };
     let mut with_stack = 0i64;
     for_each_batch(db, "stack_cost", ["stack_id", "weight_ns"], |n, [stack, weight]| {
-        for row in (0..n).filter(|&row| !stack.is_null(row)) {
+        for row in (0..n).filter(|&row| has_stack(stack.i64(row))) {
             with_stack = with_stack.saturating_add(weight.i64(row).unwrap_or(0));
         }
     });

@@ -69,13 +69,19 @@ const STUB: u8 = 4;
 /// The kernel writes the event of a system call.
 const SYSCALL_EVENT: u8 = 8;
 
+/// What is known of one frame, together since it is needed together.
+#[derive(Clone, Copy)]
+struct Frame {
+    module: u32,
+    function: u32,
+    tag: u32,
+    flags: u8,
+}
+
 /// What is known of frames.
 #[derive(Default)]
 pub(crate) struct Facts {
-    module: Vec<u32>,
-    function: Vec<u32>,
-    tag: Vec<u32>,
-    flags: Vec<u8>,
+    frames: Vec<Frame>,
     /// Modules by number.
     pub modules: Vec<Module>,
     /// Functions by number: their label and module.
@@ -97,7 +103,7 @@ fn versions(db: &Database) -> Vec<Version> {
 }
 
 impl Facts {
-    /// Reads `frame` and `image`.
+    /// Reads `frame` and `image`; stack tags only if they are wanted.
     pub fn read(db: &Database, with_tags: bool) -> Facts {
         let versions = versions(db);
         let mut out = Facts::default();
@@ -113,7 +119,6 @@ impl Facts {
                     out.modules.push(Module::new(name, kind, image));
                     (out.modules.len() - 1) as u32
                 });
-                out.module.push(number);
                 // Without a name every address would be its own function; the module stands for them.
                 let own = function.text(row);
                 let text = match own {
@@ -124,19 +129,26 @@ impl Facts {
                     out.functions.push((text.clone(), number));
                     (out.functions.len() - 1) as u32
                 });
-                out.function.push(function);
                 let own = own.unwrap_or("");
-                out.flags.push(flags(name, kind, own, tag.text(row)));
-                out.tag.push(match tag.text(row) {
-                    Some(_) if with_tags => *tags.entry((number, function)).or_insert_with(|| {
-                        let Some(found) = stack_tag(name, own) else { return NONE };
-                        out.tags.iter().position(|t| *t == found).unwrap_or_else(|| {
-                            out.tags.push(found);
-                            out.tags.len() - 1
-                        }) as u32
-                    }),
-                    _ => NONE,
-                });
+                let tag_of = |out: &mut Facts| {
+                    let Some(found) = stack_tag(name, own) else { return NONE };
+                    out.tags.iter().position(|t| *t == found).unwrap_or_else(|| {
+                        out.tags.push(found);
+                        out.tags.len() - 1
+                    }) as u32
+                };
+                let frame = Frame {
+                    module: number,
+                    function,
+                    tag: match tag.text(row) {
+                        Some(_) if with_tags => {
+                            *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out))
+                        }
+                        _ => NONE,
+                    },
+                    flags: flags(name, kind, own, tag.text(row)),
+                };
+                out.frames.push(frame);
             }
         });
         out
@@ -144,17 +156,17 @@ impl Facts {
 
     /// Number of the frame's module.
     pub fn module_of(&self, frame: u32) -> u32 {
-        self.module.get(frame as usize).copied().unwrap_or(NONE)
+        self.frames.get(frame as usize).map_or(NONE, |f| f.module)
     }
 
     /// Number of the frame's function.
     pub fn function_of(&self, frame: u32) -> u32 {
-        self.function.get(frame as usize).copied().unwrap_or(NONE)
+        self.frames.get(frame as usize).map_or(NONE, |f| f.function)
     }
 
     /// Number of the frame's stack tag.
     pub fn tag_of(&self, frame: u32) -> u32 {
-        self.tag.get(frame as usize).copied().unwrap_or(NONE)
+        self.frames.get(frame as usize).map_or(NONE, |f| f.tag)
     }
 
     /// The module with this number.
@@ -178,7 +190,7 @@ impl Facts {
     }
 
     fn has(&self, frame: u32, flag: u8) -> bool {
-        self.flags.get(frame as usize).is_some_and(|f| f & flag != 0)
+        self.frames.get(frame as usize).is_some_and(|f| f.flags & flag != 0)
     }
 
     /// The frame begins a DPC or ISR.

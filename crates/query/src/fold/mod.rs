@@ -3,11 +3,16 @@
 //! Rows of `stack_cost` are looked at by class and process; within one of these groups every sum has a dense number,
 //! so that nothing is hashed per frame. A thing that stands on a stack more than once counts once.
 
+pub(crate) mod api_cost;
+pub(crate) mod driver_cost;
 mod facts;
+pub(crate) mod function_cost;
+pub(crate) mod module_cost;
 mod stacks;
+pub(crate) mod tag_cost;
 
 pub(crate) use facts::{Facts, Kind};
-pub(crate) use stacks::{Classes, Group, Part, Stacks, groups};
+pub(crate) use stacks::{Classes, Group, Part, Row, Stacks, groups};
 
 use crate::operators::{add, process_names};
 use etwhy_table::{Database, Strings, Sym};
@@ -59,12 +64,35 @@ impl Fold {
     }
 }
 
+/// A stack with its time, as the tables see it.
+pub(crate) struct Seen<'s> {
+    /// Class of the samples.
+    pub class: Classes,
+    /// Its own part.
+    pub part: Part<'s>,
+    /// Number of the driver that it is charged to, or [`NONE`].
+    pub owner: u32,
+    /// Samples and time.
+    pub row: Row,
+}
+
 /// Inclusive and exclusive sums of things with dense numbers, for one group at a time.
 #[derive(Default)]
 pub(crate) struct Sums {
     cells: Vec<Cell>,
     touched: Vec<u32>,
     mark: u32,
+}
+
+impl Cell {
+    /// It stands on the stack with the number `mark`, which counts once.
+    pub fn on_stack(&mut self, mark: u32, samples: i64, weight: i64) {
+        if self.mark != mark {
+            self.mark = mark;
+            add(&mut self.inclusive, weight);
+            add(&mut self.samples, samples);
+        }
+    }
 }
 
 /// Sums of one thing.
@@ -95,11 +123,8 @@ impl Sums {
     /// `number` stands on the stack: counts once.
     pub fn on_stack(&mut self, number: u32, samples: i64, weight: i64) {
         let mark = self.mark;
-        let Some(cell) = self.cell(number) else { return };
-        if cell.mark != mark {
-            cell.mark = mark;
-            add(&mut cell.inclusive, weight);
-            add(&mut cell.samples, samples);
+        if let Some(cell) = self.cell(number) {
+            cell.on_stack(mark, samples, weight);
         }
     }
 

@@ -17,6 +17,7 @@ const FUNCTIONS: &[&str] = &[
     "exp",
     "first_value",
     "floor",
+    "instr",
     "lag",
     "last_value",
     "lead",
@@ -301,6 +302,15 @@ fn division(tokens: &[Token<'_>], at: usize, faults: &mut Vec<String>) {
 /// Flags are numbers in SQLite alone.
 fn flags(tokens: &[Token<'_>], at: usize, is_flag: &dyn Fn(&str) -> bool, faults: &mut Vec<String>) {
     let Some(name) = tokens.get(at).and_then(Token::word).filter(|name| is_flag(name)) else { return };
+    // A column of the query's own may have the name.
+    let own = |n: usize| {
+        is(tokens, Some(n + 1), "as")
+            && is(tokens, Some(n + 2), name)
+            && [")", "end"].iter().any(|w| is(tokens, Some(n), w))
+    };
+    if (0..tokens.len()).any(own) {
+        return;
+    }
     let first = if is(tokens, at.checked_sub(1), ".") { at.saturating_sub(2) } else { at };
     let compared = ["=", "<>", "!=", "<", ">", "<=", ">=", "+", "*", "-"].iter();
     let number = matches!(tokens.get(at + 2), Some(Token::Number(_)));
@@ -321,8 +331,9 @@ const LIST_ENDS: &[&str] =
 fn aliases(tokens: &[Token<'_>], select: usize, faults: &mut Vec<String>) {
     let before = select.checked_sub(1);
     let outer = before.and_then(|b| b.checked_sub(1));
-    // Names come from the first of several SELECTs, and nobody sees those behind EXISTS and IN.
-    let unseen = is(tokens, before, "(") && ["exists", "in"].iter().any(|w| is(tokens, outer, w));
+    // Names come from the first of several SELECTs, and nobody sees those of a subquery that stands for a value.
+    let named = ["from", "join", "as"].iter().any(|w| is(tokens, outer, w));
+    let unseen = is(tokens, before, "(") && !named;
     if unseen || ["all", "union", "except", "intersect"].iter().any(|w| is(tokens, before, w)) {
         return;
     }
@@ -385,6 +396,7 @@ mod tests {
             "SELECT DISTINCT x FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.x = t.x) AND y IN (SELECT max(y) FROM u)",
             "SELECT a AS a, row_number() OVER (PARTITION BY b ORDER BY c) AS n FROM t UNION ALL SELECT 1, 2 FROM t",
             "SELECT CAST(x AS DOUBLE) / y AS q, (a + b) / 2.0 AS r, 100.0 * (a - b) / nullif(c, 0) AS s, round(x, 2) AS z FROM t",
+            "SELECT x FROM (SELECT max(CASE WHEN pending THEN 1 ELSE 0 END) AS pending FROM t) s WHERE s.pending = 1 AND (SELECT count(*) FROM u) = 0",
             "SELECT max(CASE WHEN a > 0 THEN b END) AS m FROM t -- \"comment\"",
         ] {
             assert_eq!(check(sql), Vec::<String>::new(), "{sql}");

@@ -90,18 +90,21 @@ fn near(old: f64, new: f64) -> bool {
     (old - new).abs() <= 1e-5 * new.abs()
 }
 
-/// Where residuals are cut off when models are compared, in units of the best model's scale.
-const CUT: f64 = 2.5;
+/// Where a point is an outlier, in units of the best model's scale.
+const CUT: f64 = 3.0;
 
-/// Mean square of residuals, each cut off at 2.5 times `scale`, the same for all models that are compared: an
-/// outlier costs all of them as much.
-pub(super) fn mean_square(residuals: &[f64], w: &[f64], scale: f64) -> f64 {
-    let cut = CUT * scale;
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for (r, w) in residuals.iter().zip(w) {
-        sum += w * r.abs().min(cut).powi(2);
-        weight += w;
-    }
+/// How far points are trusted when models are compared: those far from the best model, by its `residuals` and their `scale`, count as
+/// if they were three scales away from it. The same for all models, so an outlier speaks for none, and a model that is wrong
+/// everywhere pays in full.
+pub(super) fn trust(residuals: &[f64], w: &[f64], scale: f64) -> Vec<f64> {
+    let share = |r: &f64| (CUT * scale / r.abs().max(f64::MIN_POSITIVE)).min(1.0).powi(2);
+    residuals.iter().zip(w).map(|(r, w)| w * share(r)).collect()
+}
+
+/// Mean square of residuals; `trust` from [`trust`], `w` the weights.
+pub(super) fn mean_square(residuals: &[f64], trust: &[f64], w: &[f64]) -> f64 {
+    let sum: f64 = residuals.iter().zip(trust).map(|(r, trust)| trust * r * r).sum();
+    let weight: f64 = w.iter().sum();
     (sum / weight.max(f64::MIN_POSITIVE)).max(LEAST_SCALE * LEAST_SCALE)
 }
 
@@ -112,14 +115,17 @@ pub(super) fn aicc(mean_square: f64, points: f64, parameters: f64) -> f64 {
     points * mean_square.ln() + 2.0 * parameters + 2.0 * parameters * (parameters + 1.0) / rest
 }
 
-/// How much each residual tells of the next one: lag-1 autocorrelation, 0 to 0.9.
+/// Autocorrelation that is believed: with more hardly a point would be left to judge by.
+const MOST_CORRELATED: f64 = 0.7;
+
+/// How much each residual tells of the next one: lag-1 autocorrelation, 0 to 0.7.
 pub(super) fn autocorrelation(residuals: &[f64], scale: f64) -> f64 {
     let cut = |r: &f64| r.clamp(-CUT * scale, CUT * scale);
     let square: f64 = residuals.iter().map(|r| cut(r).powi(2)).sum();
     let product: f64 = residuals.iter().zip(residuals.iter().skip(1)).map(|(a, b)| cut(a) * cut(b)).sum();
     // What is left of exact data is rounding, which is no dependence.
     let rounding = residuals.len() as f64 * LEAST_SCALE * LEAST_SCALE;
-    let r = (product / (square + rounding)).clamp(0.0, 0.9);
+    let r = (product / (square + rounding)).clamp(0.0, MOST_CORRELATED);
     // Independent values show as much in one of twenty cases.
     if r > 1.645 / (residuals.len() as f64).sqrt() { r } else { 0.0 }
 }

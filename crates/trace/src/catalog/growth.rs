@@ -33,7 +33,7 @@
 //! # What fools it
 //! Programs do different things with the same call: files become larger, keys deeper, caches warm. A law is a description
 //! of what was seen; the prediction holds if the program goes on like that. Series with fewer than 20 calls, and those that
-//! cost less than 0.01 % of the trace's time, have no row. Calls before the trace are not counted. The culprit is that of the process
+//! cost less than 0.01 % of the trace's time, have no row. Calls before the trace and in missing buffers are not counted. The culprit is that of the process
 //! over that time, also of its other work.
 
 mod bins;

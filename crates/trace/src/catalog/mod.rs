@@ -13,6 +13,7 @@ pub mod cswitch;
 pub mod disk_io;
 pub mod dns_query;
 pub mod dpc;
+pub mod energy;
 pub mod event;
 pub mod event_type;
 pub mod file;
@@ -55,6 +56,7 @@ pub mod ui_delay;
 pub mod virtual_alloc;
 pub mod wait_chain;
 pub mod wait_cost;
+pub mod wmi_operation;
 
 use crate::engine::AnalysisSpec;
 
@@ -73,6 +75,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &disk_io::SPEC,
     &dns_query::SPEC,
     &dpc::SPEC,
+    &energy::SPEC,
     &event::SPEC,
     &event_type::SPEC,
     &file::SPEC,
@@ -115,4 +118,5 @@ pub static ALL: &[&AnalysisSpec] = &[
     &virtual_alloc::SPEC,
     &wait_chain::SPEC,
     &wait_cost::SPEC,
+    &wmi_operation::SPEC,
 ];

@@ -124,6 +124,7 @@ enum Readied {
 /// A wait that is over.
 #[derive(Clone, Copy)]
 struct Wait {
+    utid: u32,
     waiting: Owner,
     reason: u8,
     from_ns: i64,
@@ -192,6 +193,8 @@ struct Thread {
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
     routine: Option<u32>,
+    /// Its last wait was added to this sum: the next one often is, too.
+    last: Option<(Key, u32)>,
 }
 
 /// A thread that a DPC readied, before the DPC's event has come.
@@ -210,7 +213,8 @@ struct Cpu {
 
 struct Chains {
     rows: TableBuilder<WaitChainRow>,
-    sums: HashMap<Key, Sum>,
+    sums: Vec<Sum>,
+    numbers: HashMap<Key, u32>,
     threads: Vec<Thread>,
     cpus: Vec<Cpu>,
 }
@@ -219,7 +223,8 @@ impl Default for Chains {
     fn default() -> Chains {
         Chains {
             rows: TableBuilder::new(&etwhy_table::Memory::default()),
-            sums: HashMap::default(),
+            sums: Vec::new(),
+            numbers: HashMap::default(),
             threads: Vec::new(),
             cpus: Vec::new(),
         }
@@ -245,7 +250,7 @@ impl Analysis for Chains {
             return;
         };
         match event.tag {
-            READY => self.ready(first as u32, event, cx),
+            READY => self.ready(event, cx),
             SWITCH => self.switch(event, cx),
             _ => self.dpc(first, event, cx),
         }
@@ -264,9 +269,10 @@ impl Analysis for Chains {
             Owner::Process(upid) => Some(upid),
             Owner::Thread(utid) => end.model.upid_of(utid),
         };
-        let mut sums: Vec<(Key, Sum)> = std::mem::take(&mut self.sums).into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| *key);
-        for (key, sum) in sums {
+        let mut numbers: Vec<(Key, u32)> = std::mem::take(&mut self.numbers).into_iter().collect();
+        numbers.sort_unstable();
+        for (key, number) in numbers {
+            let Some(sum) = self.sums.get_mut(number as usize).map(std::mem::take) else { continue };
             let by = match key.readied {
                 Readied::Thread(owner, tag) => {
                     let upid = upid(owner);
@@ -314,15 +320,27 @@ impl Analysis for Chains {
 impl Chains {
     fn charge(&mut self, wait: &Wait, readied: Readied) {
         let key = Key { waiting: wait.waiting, readied, reason: wait.reason };
-        self.sums.entry(key).or_default().add(wait);
+        let mut thread = self.threads.get_mut(wait.utid as usize);
+        let known = thread.as_ref().and_then(|t| t.last).filter(|(last, _)| *last == key);
+        let number = known.map(|(_, number)| number).unwrap_or_else(|| {
+            *self.numbers.entry(key).or_insert_with(|| {
+                self.sums.push(Sum::default());
+                (self.sums.len() - 1) as u32
+            })
+        });
+        if known.is_none()
+            && let Some(thread) = &mut thread
+        {
+            thread.last = Some((key, number));
+        }
+        if let Some(sum) = self.sums.get_mut(number as usize) {
+            sum.add(wait);
+        }
     }
 
-    fn ready(&mut self, tid: u32, event: &Event<'_>, cx: &mut Context<'_>) {
-        let utid = cx.model.thread(tid, None, event.ns);
+    fn ready(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         // A thread that is readied again before it runs was woken by the first one.
-        if cx.model.switches.ready_ns(utid) != Some(event.ns) {
-            return;
-        }
+        let Some(utid) = cx.model.switches.readied else { return };
         let in_dpc = event.u64(1).unwrap_or(0) & IN_DPC != 0;
         let cpu = event.record.cpu;
         let Some(here) = slot(&mut self.cpus, usize::from(cpu)) else { return };
@@ -394,6 +412,7 @@ impl Chains {
         let from_ns = to_ns.saturating_sub(wait_ns);
         let queued = ready.by.and_then(|by| self.threads.get(by as usize)).map_or((0, 0), |by| by.queued);
         let wait = Wait {
+            utid: switch.new_utid,
             waiting: owner(cx, switch.new_utid),
             reason: prev.reason,
             from_ns,

@@ -105,6 +105,8 @@ pub struct Switches {
     pub current: Switch,
     /// `ReadyThread` events were seen.
     pub readies: bool,
+    /// The thread whose wait the `ReadyThread` that is being looked at has ended; `None` if it was a boost.
+    pub readied: Option<u32>,
 }
 
 impl Switches {
@@ -131,11 +133,13 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         let utid = cx.model.thread(tid as u32, None, ns);
         let by = if in_dpc { None } else { cx.model.cpus.running(cpu, ns).map(|r| r.utid) };
         cx.model.switches.readies = true;
+        cx.model.switches.readied = None;
         if let Some(state) = cx.model.switches.state(utid) {
             // The first one of a wait ends it, later ones are boosts; one from before the wait does not count.
             let of_this_wait = state.ready.is_some_and(|r| state.out.is_none_or(|out| r.ns >= out.ns));
             if !of_this_wait || state.out.is_none() {
                 state.ready = Some(Ready { ns, by, in_dpc });
+                cx.model.switches.readied = Some(utid);
             }
         }
         return;

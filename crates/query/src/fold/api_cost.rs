@@ -14,8 +14,7 @@
 //! A library of the system that is not in the list of `crates/knowledge` counts as the program. Without symbols, functions
 //! are `module!?` and tracing cannot be told: both are null or `?`, which is not zero.
 
-use crate::derive::DerivedSpec;
-use crate::fold::{Classes, Fold, NONE, Part, freeze, id, text};
+use super::{Classes, Fold, Group, NONE, Seen, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::BTreeMap;
 
@@ -45,14 +44,6 @@ define_table! {
     }
 }
 
-/// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&API_COST],
-    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
-    on_demand: false,
-    make,
-};
-
 /// What samples are told apart by, as dense numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -70,8 +61,8 @@ enum Tracing {
     Event,
 }
 
-fn key(fold: &Fold, part: &Part<'_>) -> Key {
-    let facts = &fold.facts;
+fn key(fold: &Fold, seen: &Seen<'_>) -> Key {
+    let (facts, part) = (&fold.facts, &seen.part);
     let inner = part.user.iter().take_while(|f| facts.is_system_library(**f)).count();
     let mut system = part.user.get(..inner).unwrap_or(&[]);
     while let Some((&last, rest)) = system.split_last()
@@ -96,43 +87,60 @@ fn key(fold: &Fold, part: &Part<'_>) -> Key {
             // Tags of one category are one.
             facts.tags.iter().position(|tag| tag.category == name).map_or(NONE, |n| n as u32)
         }),
-        owner: fold.owner(part),
+        owner: seen.owner,
         in_kernel: !part.kernel.is_empty(),
     }
 }
 
-fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db, true);
-    let mut rows = TableBuilder::<ApiCostRow>::new(memory);
-    let mut strings = Strings::new();
-    for group in fold.groups.iter().filter(|group| group.class == Classes::Thread) {
-        let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
-        for row in &group.rows {
-            let sum = sums.entry(key(&fold, &fold.stacks.of(row.stack))).or_default();
-            *sum = (sum.0.saturating_add(row.weight), sum.1.saturating_add(row.samples));
+/// Sums on the way to the table.
+pub(crate) struct ApiCosts {
+    rows: TableBuilder<ApiCostRow>,
+    strings: Strings,
+    /// Time and samples.
+    sums: BTreeMap<Key, (i64, i64)>,
+}
+
+impl ApiCosts {
+    /// Nothing yet.
+    pub fn new(memory: &Memory) -> ApiCosts {
+        ApiCosts { rows: TableBuilder::new(memory), strings: Strings::new(), sums: BTreeMap::new() }
+    }
+
+    /// Adds a stack.
+    pub fn stack(&mut self, fold: &Fold, seen: &Seen<'_>) {
+        if seen.class == Classes::Thread {
+            let sum = self.sums.entry(key(fold, seen)).or_default();
+            *sum = (sum.0.saturating_add(seen.row.weight), sum.1.saturating_add(seen.row.samples));
         }
-        let mut sums: Vec<(Key, (i64, i64))> = sums.into_iter().collect();
+    }
+
+    /// Writes the rows of a group.
+    pub fn flush(&mut self, fold: &Fold, group: &Group) {
+        let mut sums: Vec<_> = std::mem::take(&mut self.sums).into_iter().collect();
         sums.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
         for (key, (cost_ns, samples)) in sums {
             let function =
                 |number: u32| fold.facts.functions.get(number as usize).map_or("", |f| f.0.as_str());
-            rows.push(ApiCostRow {
+            let tracing = key.tracing.map(|tracing| match tracing {
+                Tracing::Syscall => "syscall",
+                Tracing::Event => "event",
+            });
+            self.rows.push(ApiCostRow {
                 upid: id(group.upid),
-                api: text(&mut strings, function(key.api)),
-                syscall_stub: text(&mut strings, function(key.stub)),
-                tracing: key.tracing.map(|tracing| {
-                    strings.intern(match tracing {
-                        Tracing::Syscall => "syscall",
-                        Tracing::Event => "event",
-                    })
-                }),
-                tag: fold.facts.stack_tag(key.tag).map(|tag| strings.intern(tag.category)),
-                owner: fold.facts.module(key.owner).and_then(|m| text(&mut strings, &m.name)),
+                api: text(&mut self.strings, function(key.api)),
+                syscall_stub: text(&mut self.strings, function(key.stub)),
+                tracing: tracing.map(|name| self.strings.intern(name)),
+                tag: fold.facts.stack_tag(key.tag).map(|tag| self.strings.intern(tag.category)),
+                owner: fold.facts.module(key.owner).and_then(|m| text(&mut self.strings, &m.name)),
                 in_kernel: key.in_kernel,
                 cost_ns,
                 samples,
             });
         }
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+
+    /// The table.
+    pub fn finish(self, db: &Database) -> etwhy_table::Result<Table> {
+        self.rows.finish(&freeze(self.strings, db)?)
+    }
 }

@@ -17,8 +17,7 @@
 //! only interrupted. A module is told to be Windows by a list of names, else by its company; a module of
 //! which neither is known counts as a driver.
 
-use crate::derive::DerivedSpec;
-use crate::fold::{Fold, NONE, Sums, freeze, id, text};
+use super::{Fold, Group, NONE, Seen, Sums, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 
 define_table! {
@@ -50,61 +49,76 @@ define_table! {
     }
 }
 
-/// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&DRIVER_COST],
-    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
-    on_demand: false,
-    make,
-};
+/// Sums on the way to the table.
+pub(crate) struct DriverCosts {
+    rows: TableBuilder<DriverCostRow>,
+    strings: Strings,
+    sums: Sums,
+    /// Number that stands for no driver.
+    nobody: u32,
+}
 
-fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db, false);
-    let mut rows = TableBuilder::<DriverCostRow>::new(memory);
-    let mut strings = Strings::new();
-    let nobody = fold.facts.modules.len() as u32;
-    let mut sums = Sums::new(fold.facts.modules.len() + 1);
-    for group in &fold.groups {
-        for row in &group.rows {
-            let part = fold.part(group.class, row.stack);
-            sums.next();
-            for &frame in part.kernel {
-                let module = fold.facts.module_of(frame);
+impl DriverCosts {
+    /// Nothing yet.
+    pub fn new(fold: &Fold, memory: &Memory) -> DriverCosts {
+        let count = fold.facts.modules.len();
+        DriverCosts {
+            rows: TableBuilder::new(memory),
+            strings: Strings::new(),
+            sums: Sums::new(count + 1),
+            nobody: count as u32,
+        }
+    }
+
+    /// Adds a stack.
+    pub fn stack(&mut self, fold: &Fold, seen: &Seen<'_>) {
+        let (samples, weight) = (seen.row.samples, seen.row.weight);
+        self.sums.next();
+        if seen.owner == NONE {
+            self.sums.on_stack(self.nobody, samples, weight);
+        } else {
+            for module in seen.part.kernel.iter().map(|&frame| fold.facts.module_of(frame)) {
                 if fold.facts.is_driver(module) {
-                    sums.on_stack(module, row.samples, row.weight);
-                }
-            }
-            let owner = match fold.owner(&part) {
-                NONE => nobody,
-                owner => owner,
-            };
-            if owner == nobody {
-                sums.on_stack(nobody, row.samples, row.weight);
-            }
-            let own = part.leaf().is_some_and(|leaf| fold.facts.module_of(leaf) == owner);
-            if let Some(cell) = sums.cell(owner) {
-                cell.charged = cell.charged.saturating_add(row.weight);
-                if own {
-                    cell.exclusive = cell.exclusive.saturating_add(row.weight);
+                    self.sums.on_stack(module, samples, weight);
                 }
             }
         }
-        for (number, cell) in sums.take() {
+        let owner = if seen.owner == NONE { self.nobody } else { seen.owner };
+        let own = seen.part.leaf().is_some_and(|leaf| fold.facts.module_of(leaf) == owner);
+        if let Some(cell) = self.sums.cell(owner) {
+            cell.charged = cell.charged.saturating_add(weight);
+            if own {
+                cell.exclusive = cell.exclusive.saturating_add(weight);
+            }
+        }
+    }
+
+    /// Writes the rows of a group.
+    pub fn flush(&mut self, fold: &Fold, group: &Group) {
+        for (number, cell) in self.sums.take() {
             let module = fold.facts.module(number).cloned().unwrap_or_default();
-            rows.push(DriverCostRow {
-                class: strings.intern(group.class.name()),
+            self.rows.push(DriverCostRow {
+                class: self.strings.intern(group.class.name()),
                 upid: id(group.upid),
-                driver: text(&mut strings, &module.name),
-                vendor: text(&mut strings, &module.vendor),
-                product: text(&mut strings, &module.product),
-                category: text(&mut strings, &module.category),
+                driver: text(&mut self.strings, &module.name),
+                vendor: text(&mut self.strings, &module.vendor),
+                product: text(&mut self.strings, &module.product),
+                category: text(&mut self.strings, &module.category),
                 charged_ns: cell.charged,
                 exclusive_ns: cell.exclusive,
-                os_below_ns: if number == nobody { 0 } else { cell.charged.saturating_sub(cell.exclusive) },
+                os_below_ns: if number == self.nobody {
+                    0
+                } else {
+                    cell.charged.saturating_sub(cell.exclusive)
+                },
                 inclusive_ns: cell.inclusive,
                 samples: cell.samples,
             });
         }
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+
+    /// The table.
+    pub fn finish(self, db: &Database) -> etwhy_table::Result<Table> {
+        self.rows.finish(&freeze(self.strings, db)?)
+    }
 }

@@ -12,8 +12,7 @@
 //! kernel's dispatcher counts, since the rest of its stack is a thread that it interrupted by chance; without
 //! symbols of the kernel that place cannot be seen, and the whole kernel part counts.
 
-use crate::derive::DerivedSpec;
-use crate::fold::{Fold, Sums, freeze, id, text};
+use super::{Fold, Group, Seen, Sums, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 
 define_table! {
@@ -45,51 +44,71 @@ define_table! {
     }
 }
 
-/// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&MODULE_COST],
-    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
-    on_demand: false,
-    make,
-};
+/// Sums on the way to the table.
+pub(crate) struct ModuleCosts {
+    rows: TableBuilder<ModuleCostRow>,
+    strings: Strings,
+    sums: Sums,
+    /// Number that stands for samples without any place.
+    nowhere: u32,
+}
 
-fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db, false);
-    let mut rows = TableBuilder::<ModuleCostRow>::new(memory);
-    let mut strings = Strings::new();
-    let nowhere = fold.facts.modules.len() as u32;
-    let mut sums = Sums::new(fold.facts.modules.len() + 1);
-    for group in &fold.groups {
-        for row in &group.rows {
-            let part = fold.part(group.class, row.stack);
-            sums.next();
-            for frame in part.frames() {
-                sums.on_stack(fold.facts.module_of(frame), row.samples, row.weight);
-            }
-            let leaf = part.leaf().map_or(nowhere, |frame| fold.facts.module_of(frame));
-            if leaf == nowhere {
-                sums.on_stack(nowhere, row.samples, row.weight);
-            }
-            if let Some(cell) = sums.cell(leaf) {
-                cell.exclusive = cell.exclusive.saturating_add(row.weight);
+impl ModuleCosts {
+    /// Nothing yet.
+    pub fn new(fold: &Fold, memory: &Memory) -> ModuleCosts {
+        let count = fold.facts.modules.len();
+        ModuleCosts {
+            rows: TableBuilder::new(memory),
+            strings: Strings::new(),
+            sums: Sums::new(count + 1),
+            nowhere: count as u32,
+        }
+    }
+
+    /// Adds a stack.
+    pub fn stack(&mut self, fold: &Fold, seen: &Seen<'_>) {
+        let (samples, weight) = (seen.row.samples, seen.row.weight);
+        self.sums.next();
+        let mut last = self.nowhere;
+        for frame in seen.part.frames() {
+            let number = fold.facts.module_of(frame);
+            // Neighbours are often the same.
+            if number != last {
+                self.sums.on_stack(number, samples, weight);
+                last = number;
             }
         }
-        for (number, cell) in sums.take() {
+        let leaf = seen.part.leaf().map_or(self.nowhere, |frame| fold.facts.module_of(frame));
+        if leaf == self.nowhere {
+            self.sums.on_stack(self.nowhere, samples, weight);
+        }
+        if let Some(cell) = self.sums.cell(leaf) {
+            cell.exclusive = cell.exclusive.saturating_add(weight);
+        }
+    }
+
+    /// Writes the rows of a group.
+    pub fn flush(&mut self, fold: &Fold, group: &Group) {
+        for (number, cell) in self.sums.take() {
             let module = fold.facts.module(number).cloned().unwrap_or_default();
-            rows.push(ModuleCostRow {
-                class: strings.intern(group.class.name()),
+            self.rows.push(ModuleCostRow {
+                class: self.strings.intern(group.class.name()),
                 upid: id(group.upid),
-                module: text(&mut strings, &module.name),
-                kind: strings.intern(module.kind.name()),
-                os: (module.kind == crate::fold::Kind::Kernel).then_some(module.os),
-                vendor: text(&mut strings, &module.vendor),
-                product: text(&mut strings, &module.product),
-                category: text(&mut strings, &module.category),
+                module: text(&mut self.strings, &module.name),
+                kind: self.strings.intern(module.kind.name()),
+                os: (module.kind == super::Kind::Kernel).then_some(module.os),
+                vendor: text(&mut self.strings, &module.vendor),
+                product: text(&mut self.strings, &module.product),
+                category: text(&mut self.strings, &module.category),
                 inclusive_ns: cell.inclusive,
                 exclusive_ns: cell.exclusive,
                 samples: cell.samples,
             });
         }
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+
+    /// The table.
+    pub fn finish(self, db: &Database) -> etwhy_table::Result<Table> {
+        self.rows.finish(&freeze(self.strings, db)?)
+    }
 }

@@ -1,0 +1,325 @@
+//! Memory that is taken and not given back: kernel pool by driver, committed memory by process.
+//!
+//! # How it is computed
+//!
+//! Allocations of the trace (`pool`, `virtual_alloc`) that are there at its end, by the quarter of the trace in which they
+//! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one.
+//! The driver is the innermost module of the allocation's kernel stack that is not Windows itself, the function the
+//! innermost of the program's own.
+//!
+//! # What fools it
+//!
+//! A cache that fills looks like a leak until it is full, and a trace is short. Without stacks nobody is named.
+
+use crate::derive::DerivedSpec;
+use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
+use crate::operators::{add, for_each_batch};
+use etwhy_table::{ColumnView, Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use std::collections::BTreeMap;
+
+define_table! {
+    /// Kernel pool that was allocated in the trace and is there at its end, by tag and driver.
+    pub table POOL_LEAK: PoolLeakRow = "pool_leak" {
+        version: 1,
+        /// Tag.
+        tag: Sym [None, Name],
+        /// paged or nonpaged.
+        pool: Sym [None, Kind],
+        /// Driver that allocated it; null without stacks, and for Windows itself.
+        driver: Option<Sym> [None, Name],
+        /// Allocations.
+        allocs: i64 [Count, Count],
+        /// Bytes of all allocations.
+        total_bytes: i64 [Bytes, Bytes],
+        /// Allocations that are there at the end.
+        outstanding_count: i64 [Count, Count],
+        /// Their bytes.
+        outstanding_bytes: i64 [Bytes, Bytes],
+        /// Bytes of these that were allocated in the first quarter of the trace.
+        quarter1_bytes: i64 [Bytes, Bytes],
+        /// In the second quarter.
+        quarter2_bytes: i64 [Bytes, Bytes],
+        /// In the third quarter.
+        quarter3_bytes: i64 [Bytes, Bytes],
+        /// In the last quarter.
+        quarter4_bytes: i64 [Bytes, Bytes],
+    }
+}
+
+define_table! {
+    /// Memory that was committed in the trace and is committed at its end, by process and function.
+    pub table COMMIT_LEAK: CommitLeakRow = "commit_leak" {
+        version: 1,
+        /// Process whose address space it is.
+        upid: i32 [None, Process],
+        /// Innermost function on the stack that is not of Windows' own libraries, `module!function`; null without stacks.
+        function: Option<Sym> [None, Name],
+        /// Calls that committed memory.
+        allocs: i64 [Count, Count],
+        /// Bytes that they committed.
+        total_bytes: i64 [Bytes, Bytes],
+        /// Calls of which something is committed at the end.
+        outstanding_count: i64 [Count, Count],
+        /// Bytes of these that are committed at the end.
+        outstanding_bytes: i64 [Bytes, Bytes],
+        /// Bytes of these that were committed in the first quarter of the trace.
+        quarter1_bytes: i64 [Bytes, Bytes],
+        /// In the second quarter.
+        quarter2_bytes: i64 [Bytes, Bytes],
+        /// In the third quarter.
+        quarter3_bytes: i64 [Bytes, Bytes],
+        /// In the last quarter.
+        quarter4_bytes: i64 [Bytes, Bytes],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&POOL_LEAK, &COMMIT_LEAK],
+    reads: &["trace", "process", "pool", "virtual_alloc", "stack", "stack_frame", "frame", "image"],
+    on_demand: false,
+    make,
+};
+
+/// What one tag, or one function, took and did not give back.
+#[derive(Default)]
+struct Taken {
+    count: i64,
+    bytes: i64,
+    left: i64,
+    left_bytes: i64,
+    quarters: [i64; 4],
+}
+
+impl Taken {
+    fn add(&mut self, bytes: i64, left: i64, quarter: usize) {
+        add(&mut self.count, 1);
+        add(&mut self.bytes, bytes);
+        if left > 0 {
+            add(&mut self.left, 1);
+            add(&mut self.left_bytes, left);
+            if let Some(sum) = self.quarters.get_mut(quarter) {
+                add(sum, left);
+            }
+        }
+    }
+}
+
+/// Which quarter of the trace a time is in.
+struct Quarters {
+    first_ns: i64,
+    quarter_ns: i64,
+}
+
+impl Quarters {
+    fn of(db: &Database) -> Quarters {
+        let trace = db.get("trace");
+        let column = |name: &str| {
+            let rows = 0..trace.map_or(0, |t| t.rows() as u32);
+            rows.filter_map(|row| trace.and_then(|t| t.i64(row, name))).collect::<Vec<i64>>()
+        };
+        let first_ns = column("first_ns").into_iter().min().unwrap_or(0);
+        let last_ns = column("last_ns").into_iter().max().unwrap_or(0);
+        Quarters { first_ns, quarter_ns: (last_ns.saturating_sub(first_ns) / 4).max(1) }
+    }
+
+    fn at(&self, ts_ns: i64) -> usize {
+        (ts_ns.saturating_sub(self.first_ns) / self.quarter_ns).clamp(0, 3) as usize
+    }
+}
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let any = ["pool", "virtual_alloc"].iter().any(|name| db.get(name).is_some_and(|t| t.rows() > 0));
+    let (facts, stacks) = if any { (Facts::read(db), Stacks::read(db)) } else { Default::default() };
+    let quarters = Quarters::of(db);
+    Ok(vec![pool(db, memory, &facts, &stacks, &quarters)?, commit(db, memory, &facts, &stacks, &quarters)?])
+}
+
+/// A stack's number, or -1.
+fn stack_of(view: &ColumnView<'_>, row: usize) -> i64 {
+    view.i64(row).unwrap_or(-1)
+}
+
+fn pool(
+    db: &Database,
+    memory: &Memory,
+    facts: &Facts,
+    stacks: &Stacks,
+    quarters: &Quarters,
+) -> etwhy_table::Result<Table> {
+    let mut sums: BTreeMap<(String, String, u32), Taken> = BTreeMap::new();
+    let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
+    let columns = ["ts_ns", "tag", "pool", "size_bytes", "stack_id", "freed_by"];
+    for_each_batch(db, "pool", columns, |n, [time, tag, pool, size, stack, freed]| {
+        for row in 0..n {
+            let driver = *drivers.entry(stack_of(&stack, row)).or_insert_with_key(|&stack| {
+                let part = stacks.of(stack);
+                let module = |frame: &u32| facts.module_of(*frame);
+                part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
+            });
+            let bytes = size.i64(row).unwrap_or(0);
+            let left = if freed.is_null(row) { bytes } else { 0 };
+            let key = (tag.text(row).unwrap_or(""), pool.text(row).unwrap_or(""));
+            let taken = sums.entry((key.0.to_owned(), key.1.to_owned(), driver)).or_default();
+            taken.add(bytes, left, quarters.at(time.i64(row).unwrap_or(0)));
+        }
+    });
+    let mut strings = Strings::new();
+    let mut rows = TableBuilder::<PoolLeakRow>::new(memory);
+    for ((tag, pool, driver), taken) in sums {
+        let name = facts.module(driver).map_or("", |module| module.name.as_str());
+        let [quarter1_bytes, quarter2_bytes, quarter3_bytes, quarter4_bytes] = taken.quarters;
+        rows.push(PoolLeakRow {
+            tag: strings.intern(&tag),
+            pool: strings.intern(&pool),
+            driver: text(&mut strings, name),
+            allocs: taken.count,
+            total_bytes: taken.bytes,
+            outstanding_count: taken.left,
+            outstanding_bytes: taken.left_bytes,
+            quarter1_bytes,
+            quarter2_bytes,
+            quarter3_bytes,
+            quarter4_bytes,
+        });
+    }
+    rows.finish(&freeze(strings, db)?)
+}
+
+fn commit(
+    db: &Database,
+    memory: &Memory,
+    facts: &Facts,
+    stacks: &Stacks,
+    quarters: &Quarters,
+) -> etwhy_table::Result<Table> {
+    let mut sums: BTreeMap<(i64, u32), Taken> = BTreeMap::new();
+    let mut functions: BTreeMap<i64, u32> = BTreeMap::new();
+    let columns = ["ts_ns", "upid", "committed_bytes", "outstanding_bytes", "stack_id"];
+    for_each_batch(db, "virtual_alloc", columns, |n, [time, upid, committed, outstanding, stack]| {
+        for row in 0..n {
+            let bytes = committed.i64(row).unwrap_or(0);
+            if bytes <= 0 {
+                continue;
+            }
+            let function = *functions.entry(stack_of(&stack, row)).or_insert_with_key(|&stack| {
+                let own = |frame: &&u32| !facts.is_system_library(**frame);
+                stacks.of(stack).user.iter().find(own).map_or(NONE, |&frame| facts.function_of(frame))
+            });
+            let process = upid.i64(row).unwrap_or(-1);
+            let left = outstanding.i64(row).unwrap_or(0);
+            let taken = sums.entry((process, function)).or_default();
+            taken.add(bytes, left, quarters.at(time.i64(row).unwrap_or(0)));
+        }
+    });
+    let mut strings = Strings::new();
+    let mut rows = TableBuilder::<CommitLeakRow>::new(memory);
+    for ((upid, function), taken) in sums {
+        let Some(upid) = id(upid) else { continue };
+        let name = facts.functions.get(function as usize).map_or("", |(name, _)| name.as_str());
+        let [quarter1_bytes, quarter2_bytes, quarter3_bytes, quarter4_bytes] = taken.quarters;
+        rows.push(CommitLeakRow {
+            upid,
+            function: text(&mut strings, name),
+            allocs: taken.count,
+            total_bytes: taken.bytes,
+            outstanding_count: taken.left,
+            outstanding_bytes: taken.left_bytes,
+            quarter1_bytes,
+            quarter2_bytes,
+            quarter3_bytes,
+            quarter4_bytes,
+        });
+    }
+    rows.finish(&freeze(strings, db)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::derive;
+    use crate::fold::tests::{sampled, table};
+    use etwhy_table::{ColumnType, Value};
+
+    #[test]
+    fn what_is_left_by_quarter_and_driver() {
+        use ColumnType::{I32, I64, Text};
+        use Value::{I64 as N, Null, Text as T};
+        let mut db = sampled(&[
+            ("thread", 1, 1, "ntoskrnl.exe!ExAllocatePool2 leakdrv.sys!Work | ntdll.dll!NtX app.exe!Main"),
+            (
+                "thread",
+                1,
+                1,
+                "ntoskrnl.exe!NtAllocateVirtualMemory | ntdll.dll!NtX app.exe!Grow app.exe!Main",
+            ),
+        ]);
+        let columns = [("first_ns", I64), ("last_ns", I64)];
+        db.insert(table("trace", &columns, &[vec![N(100), N(500)]]));
+        let columns = [
+            ("ts_ns", I64),
+            ("tag", Text),
+            ("pool", Text),
+            ("size_bytes", I64),
+            ("stack_id", I32),
+            ("freed_by", Text),
+        ];
+        let pool = |ts: i64, size: i64, stack: Value<'static>, freed: Value<'static>| {
+            vec![N(ts), T("Leak"), T("nonpaged"), N(size), stack, freed]
+        };
+        db.insert(table(
+            "pool",
+            &columns,
+            &[
+                pool(100, 1, N(0), Null),
+                pool(150, 2, N(0), T("free")),
+                pool(210, 4, N(0), Null),
+                pool(499, 8, N(0), Null),
+                pool(500, 16, N(0), Null),
+                pool(300, 32, Null, Null),
+            ],
+        ));
+        let columns = [
+            ("ts_ns", I64),
+            ("upid", I32),
+            ("committed_bytes", I64),
+            ("outstanding_bytes", I64),
+            ("stack_id", I32),
+        ];
+        db.insert(table(
+            "virtual_alloc",
+            &columns,
+            &[
+                vec![N(100), N(7), N(10), N(4), N(1)],
+                vec![N(400), N(7), N(20), N(0), N(1)],
+                vec![N(400), N(7), Null, Null, N(1)],
+                vec![N(400), N(7), N(5), N(5), Null],
+            ],
+        ));
+        let wanted = ["pool_leak", "commit_leak"].map(str::to_owned).into_iter().collect();
+        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        let columns = ["allocs", "total_bytes", "outstanding_count", "outstanding_bytes"];
+        let quarters = ["quarter1_bytes", "quarter2_bytes", "quarter3_bytes", "quarter4_bytes"];
+        let read = |name: &str| -> Vec<(String, Vec<i64>)> {
+            let table = db.get(name).unwrap();
+            let who = if name == "pool_leak" { "driver" } else { "function" };
+            let numbers = |row| columns.iter().chain(&quarters).map(|c| table.i64(row, c).unwrap()).collect();
+            let all = 0..table.rows() as u32;
+            all.map(|row| (table.text(row, who).unwrap_or("-").to_owned(), numbers(row))).collect()
+        };
+        assert_eq!(
+            read("pool_leak"),
+            [
+                ("leakdrv.sys".to_owned(), vec![5, 31, 4, 29, 1, 4, 0, 24]),
+                ("-".to_owned(), vec![1, 32, 1, 32, 0, 0, 32, 0]),
+            ]
+        );
+        assert_eq!(
+            read("commit_leak"),
+            [
+                ("app.exe!Grow".to_owned(), vec![2, 30, 1, 4, 4, 0, 0, 0]),
+                ("-".to_owned(), vec![1, 5, 1, 5, 0, 0, 0, 5]),
+            ]
+        );
+    }
+}
