@@ -51,7 +51,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
 };
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db);
+    let fold = Fold::read(db, false);
     let facts = &fold.facts;
     let mut rows = TableBuilder::<InterruptPathRow>::new(memory);
     let mut strings = Strings::new();

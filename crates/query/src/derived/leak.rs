@@ -130,7 +130,7 @@ impl Quarters {
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let any = ["pool", "virtual_alloc"].iter().any(|name| db.get(name).is_some_and(|t| t.rows() > 0));
-    let (facts, stacks) = if any { (Facts::read(db), Stacks::read(db)) } else { Default::default() };
+    let (facts, stacks) = if any { (Facts::read(db, false), Stacks::read(db)) } else { Default::default() };
     let quarters = Quarters::of(db);
     Ok(vec![pool(db, memory, &facts, &stacks, &quarters)?, commit(db, memory, &facts, &stacks, &quarters)?])
 }

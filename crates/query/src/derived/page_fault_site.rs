@@ -48,7 +48,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<PageFaultSiteRow>::new(memory);
     let mut strings = Strings::new();
     if db.get("page_fault_cost").is_some_and(|faults| faults.rows() > 0) {
-        let (facts, stacks) = (Facts::read(db), Stacks::read(db));
+        let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
         let site = |stack: i64| {
             let part = stacks.of(stack);

@@ -62,7 +62,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<RegistryCallerRow>::new(memory);
     let mut strings = Strings::new();
     if db.get("registry_stack").is_some_and(|registry| registry.rows() > 0) {
-        let (facts, stacks) = (Facts::read(db), Stacks::read(db));
+        let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let site = |stack: i64| {
             let part = stacks.of(stack);
             let number = |frame: Option<&u32>| frame.map_or(NONE, |&f| facts.function_of(f));

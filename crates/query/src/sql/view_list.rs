@@ -3,5 +3,16 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("cpu_by_driver", include_str!("../../views/cpu_by_driver.sql")),
+    ("cpu_by_function", include_str!("../../views/cpu_by_function.sql")),
+    ("cpu_by_module", include_str!("../../views/cpu_by_module.sql")),
+    ("cpu_by_process", include_str!("../../views/cpu_by_process.sql")),
+    ("disk_by_process", include_str!("../../views/disk_by_process.sql")),
     ("dpc_by_module", include_str!("../../views/dpc_by_module.sql")),
+    ("file_by_filter", include_str!("../../views/file_by_filter.sql")),
+    ("file_by_process", include_str!("../../views/file_by_process.sql")),
+    ("growth_curve", include_str!("../../views/growth_curve.sql")),
+    ("registry_by_key", include_str!("../../views/registry_by_key.sql")),
+    ("waits_by_stack", include_str!("../../views/waits_by_stack.sql")),
+    ("who_made_whom_wait", include_str!("../../views/who_made_whom_wait.sql")),
 ];
