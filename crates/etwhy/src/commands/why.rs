@@ -57,8 +57,10 @@ struct Args {
 }
 
 /// Tables that the verdict reads.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 19] = [
     "trace",
+    "machine",
+    "bill",
     "event_type",
     "ledger",
     "logger",

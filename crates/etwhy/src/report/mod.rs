@@ -2,6 +2,7 @@
 
 pub mod diff;
 pub mod findings;
+pub mod headline;
 pub mod missing;
 pub mod quality;
 pub mod rules;

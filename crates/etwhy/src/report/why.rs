@@ -9,7 +9,7 @@ use etwhy_query::cpu::{Cost, Cpu, Scope, Top};
 use etwhy_query::disk::Disk;
 use etwhy_query::findings::Outcome;
 use etwhy_query::{clr, cpu, disk};
-use etwhy_report::{Missing, Parts, Quality, Report};
+use etwhy_report::{BillRow, Missing, Parts, Quality, Report};
 use etwhy_table::Database;
 use std::io::{self, Write};
 
@@ -20,6 +20,8 @@ pub struct Verdict {
     pub sentence: String,
     /// How good the trace is.
     pub quality: Quality,
+    /// What products, programs and drivers cost.
+    pub bill: Vec<BillRow>,
     /// The answers to all findings, found ones first.
     pub findings: Vec<Outcome>,
     /// Where the CPU went.
@@ -41,9 +43,15 @@ impl Verdict {
     pub fn of(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -> Verdict {
         let cpu = cpu::cpu(db, scope, top);
         let quality = Quality::read(db, &cpu);
-        let sentence = sentence(&cpu, &quality);
+        let bill = etwhy_report::bill::read(db);
+        let load = sentence(&cpu, &quality);
+        let sentence = match super::headline::sentence(db, &findings, &bill) {
+            Some(worst) => format!("{worst} {load}"),
+            None => load,
+        };
         Verdict {
             sentence,
+            bill,
             findings,
             cpu,
             clr: clr::clr(db),
@@ -122,6 +130,7 @@ pub fn print(out: &mut impl Write, verdict: &Verdict, frames: usize, all: bool) 
     writeln!(out)?;
     print_quality(out, &verdict.quality, width)?;
     super::findings::print(out, &verdict.findings, all, width)?;
+    super::headline::print_bill(out, &verdict.bill, width)?;
     if verdict.cpu.samples > 0 {
         print_cpu(out, &verdict.cpu, frames, width)?;
     }

@@ -51,6 +51,8 @@ pub struct Hit {
     pub severity: Severity,
     /// One sentence with numbers.
     pub headline: String,
+    /// What it did, for the verdict's first sentence.
+    pub effect: Option<String>,
     /// Why it is slow.
     pub explanation: String,
     /// What to do.
@@ -242,6 +244,11 @@ fn hit(rule: &Rule, rows: &Table, row: u32) -> Hit {
         culprit_kind: text("culprit_kind").unwrap_or_default(),
         severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
         headline: sentence("headline", &rule.headline),
+        effect: rule
+            .effect
+            .as_deref()
+            .map(|effect| fill(effect.trim(), &value))
+            .filter(|effect| !effect.contains("unknown")),
         explanation: sentence("explanation", &rule.explanation),
         fix: sentence("fix", &rule.fix),
         cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),

@@ -111,6 +111,9 @@ pub struct Rule {
     pub sql: String,
     /// One sentence with numbers: `{column}` or `{column:format}`.
     pub headline: String,
+    /// What it did, for the verdict's first sentence: the end of "… cost this machine 49 % of its CPU and …".
+    #[serde(default)]
+    pub effect: Option<String>,
     /// Why it is slow, for people who have never heard of it.
     pub explanation: String,
     /// What to do, concretely.

@@ -154,21 +154,35 @@ pub fn bytes(n: f64) -> String {
     format!("{} TiB", digits(n))
 }
 
-/// Joules, as watt-hours where there are many; two digits, because no more are known.
+/// Two digits, because no more are known.
+fn two_digits(n: f64) -> String {
+    if n == 0.0 || !n.is_finite() {
+        return if n == 0.0 { "0" } else { "unknown" }.to_owned();
+    }
+    let places = 1 - n.abs().log10().floor() as i32;
+    if places > 0 {
+        return trimmed(format!("{n:.*}", places.min(9) as usize));
+    }
+    let step = 10f64.powi(-places);
+    thousands(((n / step).round() * step) as i64)
+}
+
+/// The unit for an energy: joules for little, watt-hours from a tenth of one on.
+fn energy_unit(joules: f64) -> (f64, &'static str) {
+    if joules.abs() < 360.0 { (1.0, "J") } else { (3600.0, "Wh") }
+}
+
+/// Joules, as watt-hours where there are many.
 pub fn energy(joules: f64) -> String {
-    let two = |n: f64| {
-        if n == 0.0 {
-            return "0".to_owned();
-        }
-        let places = 1 - n.abs().log10().floor() as i32;
-        if places > 0 {
-            trimmed(format!("{n:.*}", places as usize))
-        } else {
-            let step = 10f64.powi(-places);
-            thousands(((n / step).round() * step) as i64)
-        }
-    };
-    if joules.abs() < 1000.0 { format!("{} J", two(joules)) } else { format!("{} Wh", two(joules / 3600.0)) }
+    let (factor, unit) = energy_unit(joules);
+    format!("{} {unit}", two_digits(joules / factor))
+}
+
+/// An energy with its bounds, all in one unit: `0.11 Wh (0.039 to 0.3)`.
+pub fn energy_range(joules: f64, low: f64, high: f64) -> String {
+    let (factor, unit) = energy_unit(joules);
+    let text = |joules: f64| two_digits(joules / factor);
+    format!("{} {unit} ({} to {})", text(joules), text(low), text(high))
 }
 
 #[cfg(test)]
@@ -188,6 +202,7 @@ mod tests {
         assert_eq!(energy(12.345), "12 J");
         assert_eq!(energy(9_500.0), "2.6 Wh");
         assert_eq!(energy(1_234_567.0), "340 Wh");
+        assert_eq!(energy_range(400.0, 140.0, 1090.0), "0.11 Wh (0.039 to 0.3)");
     }
 
     #[test]
