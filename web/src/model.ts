@@ -114,6 +114,8 @@ export interface Hit {
   severity: "critical" | "warning" | "notice" | "info";
   /** One sentence with numbers. */
   headline: string;
+  /** What it did, for the first sentence. */
+  effect: string | null;
   /** Why it is slow. */
   explanation: string;
   /** What to do. */

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_short_list_is_one_line_and_a_long_one_is_many() {
-        let commands = &CATALOGUES[2];
+        let commands = CATALOGUES.iter().find(|c| c.folder == COMMANDS).unwrap();
         let made = text(commands, &["dump".to_owned(), "why".to_owned()]);
         assert!(made.contains("\nmod dump;\nmod why;\n\nuse crate::command::Command;\n"), "{made}");
         assert!(

@@ -32,7 +32,8 @@ pub fn cpu_time(pid: u32) -> Option<u64> {
 }
 
 /// The most that a run over `bytes` of input may take: what the program needs for itself, and a factor.
-/// Columns, stacks and texts of dense traces take a multiple of their bytes on disk.
+/// Columns, stacks and texts of dense traces take a multiple of their bytes on disk, and costs are summed by process
+/// and function.
 pub fn memory_limit(bytes: usize) -> u64 {
-    (64 << 20) + 20 * bytes as u64
+    (160 << 20) + 24 * bytes as u64
 }

@@ -114,7 +114,7 @@ fn stated_truth_is_written_and_checked() {
     assert!(stated.contains("\"count\": 1230"), "123,000 / 100");
     let wrong = text.replacen("count = 163230\ntotal_ms", "count = 163231\ntotal_ms", 1);
     let error = write(&Scenario::parse(&wrong, "flood").unwrap(), &out, &mut |_| ()).unwrap_err().to_string();
-    assert!(error.starts_with("flood:16:9") && error.contains("163231"), "{error}");
+    assert!(error.starts_with("flood:24:9") && error.contains("163231"), "{error}");
     std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
 }
 

@@ -46,7 +46,6 @@ pub static FILES: &[(&str, &str)] = &[
     ("memory.low", include_str!("../../findings/memory.low.toml")),
     ("memory.pool-leak", include_str!("../../findings/memory.pool-leak.toml")),
     ("memory.verifier", include_str!("../../findings/memory.verifier.toml")),
-    ("net.certificate-timeout", include_str!("../../findings/net.certificate-timeout.toml")),
     ("net.connection-churn", include_str!("../../findings/net.connection-churn.toml")),
     ("net.dns-slow", include_str!("../../findings/net.dns-slow.toml")),
     ("net.retransmits", include_str!("../../findings/net.retransmits.toml")),
@@ -84,6 +83,5 @@ pub static FILES: &[(&str, &str)] = &[
     ("trace.stacks-missing", include_str!("../../findings/trace.stacks-missing.toml")),
     ("trace.syscall-tracing-cost", include_str!("../../findings/trace.syscall-tracing-cost.toml")),
     ("trace.tracing-cost", include_str!("../../findings/trace.tracing-cost.toml")),
-    ("ui.blocked", include_str!("../../findings/ui.blocked.toml")),
     ("ui.hang", include_str!("../../findings/ui.hang.toml")),
 ];
