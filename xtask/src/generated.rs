@@ -21,7 +21,7 @@ pub struct Generated {
 /// # Errors
 /// If something cannot be read, built or written.
 pub fn write(repo: &Repo) -> Result<()> {
-    for make in [catalogues::all, reference] {
+    for make in [catalogues::all, documents, reference] {
         for file in make(repo)? {
             if is_stale(repo, &file) {
                 repo.write(file.path, &file.text)?;
@@ -38,7 +38,7 @@ pub fn write(repo: &Repo) -> Result<()> {
 /// The stale files by name.
 pub fn check(repo: &Repo) -> Result<()> {
     let mut stale = Vec::new();
-    for make in [catalogues::all, reference] {
+    for make in [catalogues::all, documents, reference] {
         stale.extend(make(repo)?.into_iter().filter(|file| is_stale(repo, file)).map(|file| file.path));
     }
     if !stale.is_empty() {
@@ -55,7 +55,12 @@ fn is_stale(repo: &Repo, file: &Generated) -> bool {
 /// the same features as in `cargo test --workspace` and are not built twice.
 const BUILD: &[&str] = &["build", "--quiet", "--workspace", "--bin", "etwhy", "--example", "reference"];
 
-/// The documents below `docs/reference`, and what the program prints in README.md.
+/// Documents that are made from files alone.
+fn documents(repo: &Repo) -> Result<Vec<Generated>> {
+    Ok(vec![Generated { path: "docs/reference/why-json.md", text: schema_page::page(repo)? }])
+}
+
+/// The documents below `docs/reference` that need the program, and what the program prints in README.md.
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     repo.cargo(BUILD)?;
     let built = repo.target()?.join("debug");
@@ -70,7 +75,6 @@ fn reference(repo: &Repo) -> Result<Vec<Generated>> {
         Generated { path: "docs/reference/views.md", text: document("views")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo, &program)? },
         Generated { path: "docs/reference/demo.txt", text: demo },
-        Generated { path: "docs/reference/why-json.md", text: schema_page::page(repo)? },
     ])
 }
 

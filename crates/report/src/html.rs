@@ -6,6 +6,7 @@
 use crate::{Report, json};
 use etwhy_export::sanitize;
 use etwhy_export::text::truncate_middle;
+use etwhy_query::findings::Answer;
 use std::io::{self, Write};
 
 /// The page, built from `web/` (`web/build.mjs`).
@@ -35,7 +36,14 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn data(report: &Report) -> io::Result<String> {
-    let value = serde_json::to_value(report).map_err(io::Error::from)?;
+    let mut report = report.clone();
+    for finding in report.findings.iter_mut().filter(|f| f.answer != Answer::Found) {
+        // What was not found needs no evidence on a page; JSON has it.
+        finding.sql.clear();
+        finding.disproof.clear();
+        finding.thresholds.clear();
+    }
+    let value = serde_json::to_value(&report).map_err(io::Error::from)?;
     let mut text = String::new();
     for longest in NAMES {
         let mut value = value.clone();

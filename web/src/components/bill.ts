@@ -2,7 +2,7 @@
 
 import type { BillRow } from "../model.ts";
 import { h, type Child } from "../lib/dom.ts";
-import { duration, number, percent, wattHours } from "../lib/format.ts";
+import { duration, number, percent, wattHours, wattRange } from "../lib/format.ts";
 import { segmented } from "./frame.ts";
 import { dataTable, type Column } from "./table.ts";
 
@@ -50,7 +50,7 @@ function energy(row: BillRow, most: number): Child {
       h("i", { class: "mid", style: { width: at(mid) } }),
       h("i", { class: "whisker", style: { left: at(low), width: at(Math.max(0, high - low)) } }),
     ),
-    h("span", {}, wattHours(mid / WH), h("small", { class: "line" }, `${wattHours(low / WH)} to ${wattHours(high / WH)}`)),
+    h("span", {}, wattHours(mid / WH), h("small", { class: "line" }, wattRange(low / WH, high / WH))),
   );
 }
 

@@ -55,8 +55,18 @@ function query(sql: string): Child {
   );
 }
 
-/** Columns that stand above the figures already. */
-const SHOWN = ["culprit", "culprit_kind", "cost_ns", "share", "confidence", "severity"];
+/** Columns that stand above the figures already, and texts that the others were put into. */
+const SHOWN = ["culprit", "culprit_kind", "cost_ns", "share", "confidence", "severity", "headline", "explanation", "fix"];
+/** More figures than this are closed at first. */
+const FEW = 9;
+
+/** A text whose parts between backticks are commands. */
+function words(text: string): Child {
+  const parts = text.split("`");
+  // An odd number of backticks: they are not ours.
+  if (parts.length % 2 === 0) return text;
+  return parts.map((part, at) => (at % 2 === 0 ? part : h("code", {}, part)));
+}
 
 function hitBody(hit: Hit): Child {
   const facts: [string, Child][] = [[hit.culprit_kind || "culprit", h("span", { class: "name" }, hit.culprit)]];
@@ -64,6 +74,7 @@ function hitBody(hit: Hit): Child {
   if (hit.share !== null) facts.push(["share", percent(hit.share)]);
   if (hit.confidence !== null) facts.push(["confidence", hit.confidence]);
   const figures = Object.entries(hit.values).filter(([name]) => !SHOWN.includes(name));
+  const list = h("dl", { class: "values" }, figures.map(([name, cell]) => h("div", {}, h("dt", {}, name), h("dd", { class: "name" }, value(name, cell)))));
   return h(
     "div",
     { class: "hit-body" },
@@ -71,11 +82,11 @@ function hitBody(hit: Hit): Child {
       "div",
       {},
       h("dl", { class: "numbers" }, facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
-      hit.explanation && h("p", {}, hit.explanation),
-      hit.fix && h("p", { class: "fix" }, h("strong", {}, "What to do "), hit.fix),
+      hit.explanation && h("p", {}, words(hit.explanation)),
+      hit.fix && h("p", { class: "fix" }, h("strong", {}, "What to do "), words(hit.fix)),
+      figures.length > FEW && h("details", {}, h("summary", {}, `${figures.length} figures`), list),
     ),
-    figures.length > 0 &&
-      h("dl", { class: "values" }, figures.map(([name, cell]) => h("div", {}, h("dt", {}, name), h("dd", { class: "name" }, value(name, cell))))),
+    figures.length > 0 && figures.length <= FEW && list,
   );
 }
 
@@ -91,7 +102,7 @@ export function finding(data: Outcome): HTMLElement {
     { class: `finding ${data.severity}`, id: `finding-${data.id.replace(/[^\w.-]/g, "")}` },
     h("header", {}, badge(data.severity), h("h3", {}, first?.headline || data.title)),
     first && hitBody(first),
-    data.caveats.map((caveat) => h("p", { class: "caveat" }, h("strong", {}, "But "), caveat)),
+    data.caveats.map((caveat) => h("p", { class: "caveat" }, h("strong", {}, "But "), words(caveat))),
     more.length > 0 &&
       h(
         "details",
@@ -105,7 +116,7 @@ export function finding(data: Outcome): HTMLElement {
       { class: "evidence" },
       h("summary", {}, "Evidence, limits, what would disprove it"),
       h("p", {}, h("strong", {}, data.title), " (", h("code", {}, data.id), "). ", h("code", {}, `etwhy rules show ${data.id}`), " explains it."),
-      data.disproof && h("p", {}, h("strong", {}, "What would disprove it: "), data.disproof),
+      data.disproof && h("p", {}, h("strong", {}, "What would disprove it: "), words(data.disproof)),
       Object.keys(data.thresholds).length > 0 &&
         h(
           "ul",

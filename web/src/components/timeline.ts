@@ -11,6 +11,8 @@ import { dataTable } from "./table.ts";
 const HEIGHT = 240;
 const MARGIN = { top: 8, right: 12, bottom: 28, left: 40 };
 
+const NOTHING = "nothing was recorded";
+
 /** Class of a band: its colour. Processes take those of the palette in turn. */
 function band(series: Series, at: number): string {
   return series.kind === "process" ? `series-${at % 8}` : `series-${series.kind}`;
@@ -58,10 +60,11 @@ export function timeline(data: Timeline): HTMLElement {
       .sort((a, b) => b.cpus - a.cpus);
     const texts = parts.map((part) => `${part.series.name} ${part.cpus.toFixed(2)}`);
     handle.setAttribute("aria-valuenow", String(current));
-    handle.setAttribute("aria-valuetext", `${at(current)}, processors: ${texts.join(", ")}`);
+    handle.setAttribute("aria-valuetext", `${at(current)}, ${texts.length > 0 ? `processors: ${texts.join(", ")}` : NOTHING}`);
     handle.style.left = `${position(current)}px`;
     readout.replaceChildren(
       h("strong", {}, at(current)),
+      parts.length === 0 ? h("span", {}, NOTHING) : "",
       ...parts.map((part) =>
         h(
           "span",

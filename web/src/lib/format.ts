@@ -67,6 +67,13 @@ export function wattHours(wh: number): string {
   return `${Number((wh * 1000).toPrecision(3))}${NBSP}mWh`;
 }
 
+/** Energy between two bounds, in the unit of the upper one. */
+export function wattRange(low: number, high: number): string {
+  const [unit, scale] = high >= 0.9995 ? ["Wh", 1] : ["mWh", 1000];
+  const show = (wh: number) => Number((wh * scale).toPrecision(3));
+  return `${show(low)}–${show(high)}${NBSP}${unit}`;
+}
+
 /** Three significant digits. */
 export function number(value: number): string {
   return Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(3)));

@@ -85,6 +85,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         anyhow::bail!("--json and --md both print; name a file: --md FILE");
     }
     let rules = args.rules.load()?;
+    let quiet = args.trace.quiet;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
@@ -111,23 +112,26 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     report.add_charts(&analysed.db);
     match args.md.as_deref() {
         Some(_) if printed => markdown::write(&report, &mut out)?,
-        Some(path) => write_file(path, &report, markdown::write)?,
+        Some(path) => write_file(path, &report, quiet, markdown::write)?,
         None => {}
     }
     if let Some(path) = &args.html {
-        write_file(path, &report, html::write)?;
+        write_file(path, &report, quiet, html::write)?;
     }
     out.flush()?;
     Ok(analysed.exit)
 }
 
-/// Writes a report to a file and says so.
+/// Writes a report to a file and says so, unless nothing is to be said.
 fn write_file(
     path: &Path,
     report: &Report,
+    quiet: bool,
     write: fn(&Report, &mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
     etwhy_export::replace_file(path, |out| Ok(write(report, out)?))?;
-    eprintln!("{}: written", path.display());
+    if !quiet {
+        eprintln!("{}: written", path.display());
+    }
     Ok(())
 }
