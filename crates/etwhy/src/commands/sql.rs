@@ -9,7 +9,7 @@ use crate::shell::{self, Line};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::Format;
-use etwhy_query::sql::{Engine, functions, scalars, views, words};
+use etwhy_query::sql::{Engine, functions, scalars, texts, views, words};
 use etwhy_table::Selection;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -105,8 +105,11 @@ struct Session<'a> {
 impl Session<'_> {
     /// Sees to it that the tables of a query are there.
     fn engine(&mut self, query: &str) -> anyhow::Result<&Engine> {
-        // Functions name tables in quotes.
-        let mut wanted = tables_of(query.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+        // Functions name their tables in quotes.
+        let mut wanted = tables_of(words(query).into_iter());
+        if functions::ALL.iter().any(|function| query.contains(function.name)) {
+            wanted.extend(tables_of(texts(query).into_iter()));
+        }
         // What functions read along with the table that they are given.
         if FUNCTIONS_ON_STACKS.iter().any(|name| query.contains(name)) {
             wanted.extend(["stack", "stack_frame", "frame"].map(str::to_owned));

@@ -23,19 +23,26 @@ use etwhy_table::{Database, Table};
 use etwhy_vtab::Connection;
 use std::sync::Arc;
 
-/// The words of a query outside of texts and comments: names of tables are among them.
+/// Names that stand where tables stand in a query (behind `FROM`, `JOIN` or a comma): tables, views, common table
+/// expressions.
 pub fn words(sql: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    for line in sql.lines() {
-        let code = line.split("--").next().unwrap_or(line);
-        for (n, piece) in code.split('\'').enumerate() {
-            if n % 2 == 0 {
-                let apart = |c: char| !(c.is_alphanumeric() || c == '_');
-                words.extend(piece.split(apart).filter(|word| !word.is_empty()));
-            }
-        }
-    }
-    words
+    let tokens = tokens::tokens(sql);
+    let place = |before: &tokens::Token<'_>| ["from", "join", ","].iter().any(|word| before.is(word));
+    let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter(|(before, _)| place(before));
+    pairs
+        .filter_map(|(_, token)| match token {
+            tokens::Token::Word(word) => Some(*word),
+            tokens::Token::Quoted(name) => Some(name.trim_matches(['"', '`', '[', ']'])),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The texts of a query: arguments of table functions, which may name tables.
+pub fn texts(sql: &str) -> Vec<&str> {
+    let text = |token: tokens::Token<'_>| matches!(token, tokens::Token::Text(_));
+    let tokens = tokens::tokens(sql).into_iter();
+    tokens.filter(|token| text(*token)).map(|token| token.shown().trim_matches('\'')).collect()
 }
 
 /// What went wrong with a query.
@@ -132,5 +139,15 @@ impl Engine {
     /// SQLite's, with the place in the query.
     pub fn query(&self, name: &str, sql: &str) -> Result<Table, SqlError> {
         result::run(&self.connection, &self.db, name, sql)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_of_tables_stand_behind_from_and_join() {
+        let sql = "WITH a AS (SELECT x.event AS registry FROM sample x) SELECT 'dpc' AS sample_kind FROM a, \"process\" p -- FROM isr";
+        assert_eq!(super::words(sql), ["sample", "a", "process"]);
+        assert_eq!(super::texts("SELECT * FROM aggregate('sample', 'cpu')"), ["sample", "cpu"]);
     }
 }
