@@ -38,6 +38,8 @@ pub struct Class {
     pub counts: Vec<i64>,
     /// Longer than Microsoft's limit.
     pub over_limit: bool,
+    /// Sum of their durations in each trace, ns.
+    pub total_ns: Vec<i64>,
 }
 
 /// Figures of one trace.
@@ -148,13 +150,17 @@ fn histogram(side: &Side<'_>) -> Histogram {
 fn classes(histograms: &[Histogram], key: &Key) -> Vec<Class> {
     let mut classes: BTreeMap<i64, Class> = BTreeMap::new();
     for (side, histogram) in histograms.iter().enumerate() {
-        for (above, up_to, count, _, over_limit) in histogram.get(key).map_or(&[][..], Vec::as_slice) {
+        for (above, up_to, count, total, over_limit) in histogram.get(key).map_or(&[][..], Vec::as_slice) {
             let class = classes.entry(*above).or_insert_with(|| Class {
                 above_ns: *above,
                 up_to_ns: *up_to,
                 counts: vec![0; histograms.len()],
                 over_limit: *over_limit,
+                total_ns: vec![0; histograms.len()],
             });
+            if let Some(ns) = class.total_ns.get_mut(side) {
+                *ns = ns.saturating_add(*total);
+            }
             if let Some(n) = class.counts.get_mut(side) {
                 *n = n.saturating_add(*count);
             }
@@ -170,11 +176,11 @@ fn values(classes: &[Class], side: usize) -> Vec<f64> {
     let thin = (all / 10_000).max(1);
     let mut values = Vec::new();
     for class in classes {
-        let middle = class
-            .up_to_ns
-            .map_or(class.above_ns as f64 * 1.5, |up| (class.above_ns as f64 + up as f64) / 2.0);
+        // All of a class count as its mean, so that the mean of the whole is exact.
+        let total = class.total_ns.get(side).copied().unwrap_or(0);
+        let mean = total as f64 / count(class).max(1) as f64;
         let n = (count(class) + thin / 2) / thin;
-        values.extend(std::iter::repeat_n(middle, usize::try_from(n).unwrap_or(0)));
+        values.extend(std::iter::repeat_n(mean, usize::try_from(n).unwrap_or(0)));
     }
     values
 }
