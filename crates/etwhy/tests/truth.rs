@@ -75,7 +75,7 @@ fn verdicts_say_the_truth() {
         // very tick of a sample of it, nothing tells which stack is whose. One sample may have the other's.
         let allowed = match name {
             "directory_watcher" | "event_log" | "registry_storm" => 1_000_000,
-            "file.directory-watch" | "growth.top-down-alloc" => 1_000_000,
+            "file.directory-watch" | "growth.top-down-alloc" | "process_start_growth" => 1_000_000,
             "memory.demand-zero" | "security.minifilter-delay" => 3_000_000,
             _ => 0,
         };
