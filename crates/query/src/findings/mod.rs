@@ -2,7 +2,7 @@
 //!
 //! A finding is one text file (`crates/query/findings/*.toml`, or a user's own): manual page, what it needs, thresholds with
 //! their source, a query over tables, texts, tests. The answer is *found*, *not found*, or *cannot tell because …*.
-//! [`rule`] reads the files, [`evaluate`] asks the tables, [`text`] fills numbers into sentences, [`check`] runs the
+//! [`mod@rule`] reads the files, [`mod@evaluate`] asks the tables, [`mod@text`] fills numbers into sentences, [`mod@check`] runs the
 //! tests that the files hold.
 
 pub mod check;

@@ -2,7 +2,7 @@
 //!
 //! # The central decision: no copy
 //!
-//! Nothing is loaded into a database. Each table of the [`Database`] is a virtual table ([`table_source`]) that shares
+//! Nothing is loaded into a database. Each table of the [`Database`] is a virtual table (`table_source.rs`) that shares
 //! its columns, so a query starts at once however large the trace is.
 
 pub mod function;
