@@ -4,11 +4,12 @@ use anyhow::{Context as _, Result};
 
 /// How the paragraphs begin that are shown, and how many of their lines.
 const SHOWN: &[(&str, usize)] = &[
-    ("The processors", 9),
+    // The sentence that says it all.
+    ("", 9),
     ("╭─", 9),
+    ("Findings", 27),
+    ("The bill", 7),
     ("CPU by process", 4),
-    ("build.exe", 4),
-    ("  ", 3),
     (".NET", 5),
     ("Disk:", 2),
     ("Cannot tell", 3),
