@@ -7,6 +7,7 @@
 //! cargo run --release -p etwhy-bench -- --tables --size 1GB   why and every dump of a trace with all classes
 //! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
 //! cargo run --release -p etwhy-bench -- --sql 10000000   SQL and views over tables of so many rows
+//! cargo run --release -p etwhy-bench -- --build          the program built from nothing: time and size
 //! ```
 //!
 //! `ETWHY_PYTHON` names a Python with the package `dissect.etl` for the comparison with that reader.
@@ -33,9 +34,15 @@ fn main() -> anyhow::Result<()> {
                 machine();
                 return sql::run(rows);
             }
+            "--build" => {
+                machine();
+                return child::build();
+            }
             "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
-                println!("etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [TRACE...]");
+                println!(
+                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--build] [TRACE...]"
+                );
                 return Ok(());
             }
             file => files.push(PathBuf::from(file)),
@@ -77,7 +84,7 @@ fn main() -> anyhow::Result<()> {
         files.push(big);
     }
     for file in &files {
-        child::run(file, &["why"])?;
+        child::findings(file)?;
     }
     Ok(())
 }

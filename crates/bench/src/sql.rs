@@ -25,7 +25,7 @@ const QUERIES: &[(&str, &str)] = &[
     ),
     (
         "GROUP BY text",
-        "SELECT wait_reason, count(*) AS n, sum(wait_ns) AS ns FROM cswitch GROUP BY wait_reason",
+        "SELECT old_wait_reason, count(*) AS n, sum(wait_ns) AS ns FROM cswitch GROUP BY old_wait_reason",
     ),
     ("DISTINCT", "SELECT DISTINCT utid FROM sample"),
     (
@@ -119,7 +119,7 @@ fn database(rows: usize) -> anyhow::Result<Database> {
                     .iter()
                     .map(|c| match c.name.as_ref() {
                         "ts_ns" => Value::I64(row * 100_000),
-                        "wait_reason" => Value::Text(&reason),
+                        "old_wait_reason" => Value::Text(&reason),
                         "wait_ns" => Value::I64(1000),
                         _ => Value::Null,
                     })

@@ -29,8 +29,9 @@ pub struct Options {
     pub width: Option<usize>,
     /// Whether to write colour codes.
     pub color: bool,
-    /// Whether to make control characters visible in formats that keep them otherwise (CSV).
-    pub sanitize: bool,
+    /// Whether CSV keeps text as it is, although a spreadsheet could take it for a formula and a terminal for a
+    /// command. Tables for the terminal never do.
+    pub exact: bool,
     /// Whether CSV and JSON give addresses and codes as hexadecimal text. Otherwise they are the signed
     /// numbers that SQL and Parquet have.
     pub hex: bool,

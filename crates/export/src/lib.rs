@@ -11,7 +11,7 @@
 //!
 //! Names in a trace are chosen by whoever wrote the trace. [`sanitize`] makes control characters and
 //! direction marks visible; the terminal's table does so to every cell, JSON escapes them (which loses
-//! nothing), and CSV does so if [`Options::sanitize`] says that a terminal reads along. Parquet keeps bytes.
+//! nothing), and CSV does so, and disarms formulas, unless [`Options::exact`] is asked for. Parquet keeps bytes.
 #![forbid(unsafe_code)]
 
 mod error;

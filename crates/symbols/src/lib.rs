@@ -14,16 +14,20 @@ mod cache;
 mod error;
 mod interner;
 mod key;
+mod locate;
 mod module;
 mod safe_name;
 mod store;
+mod wanted;
 
 pub use builder::{InlineRange, ModuleBuilder};
 pub use error::SymbolError;
 pub use key::ModuleKey;
+pub use locate::{Candidate, FileKind, Locate};
 pub use module::{Inline, Inlines, ModuleSymbols, Symbol};
 pub use safe_name::SafeName;
 pub use store::{StoreEntry, SymbolStore};
+pub use wanted::{ImageKey, Wanted};
 
 use std::sync::Arc;
 

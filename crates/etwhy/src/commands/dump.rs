@@ -89,6 +89,9 @@ struct Args {
     /// Addresses and codes as hex in CSV and JSON
     #[arg(long)]
     hex: bool,
+    /// CSV with all text as it is, even if a spreadsheet would run it
+    #[arg(long)]
+    exact: bool,
     /// Name the tables
     #[arg(long)]
     list: bool,
@@ -205,23 +208,33 @@ fn write(
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
-    write_selection(&selection, format, args.output.as_deref(), args.hex, matching, out)
+    let written = Written { format, path: args.output.as_deref(), hex: args.hex, exact: args.exact };
+    write_selection(&selection, &written, matching, out)
+}
+
+/// How rows are written, and where to.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub format: &'a Format,
+    /// A file, else standard output.
+    pub path: Option<&'a Path>,
+    pub hex: bool,
+    pub exact: bool,
 }
 
 /// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
 pub(super) fn write_selection(
     selection: &Selection<'_>,
-    format: &Format,
-    path: Option<&Path>,
-    hex: bool,
+    written: &Written<'_>,
     matching: usize,
     out: &mut (impl Write + Send),
 ) -> anyhow::Result<()> {
+    let Written { format, path, hex, exact } = *written;
     let to_terminal = path.is_none() && std::io::stdout().is_terminal();
     let options = etwhy_export::Options {
         width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
         color: path.is_none() && color(),
-        sanitize: to_terminal,
+        exact,
         hex,
         total_rows: Some(matching),
         facts: Vec::new(),

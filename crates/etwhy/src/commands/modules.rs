@@ -1,6 +1,6 @@
 //! `etwhy modules`: what is loaded, who makes it, what it is for, what it costs.
 
-use super::dump::{chosen_format, ledger_hints, wanted_processes, write_selection};
+use super::dump::{Written, chosen_format, ledger_hints, wanted_processes, write_selection};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
@@ -54,6 +54,9 @@ struct Args {
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// CSV with all text as it is, even if a spreadsheet would run it
+    #[arg(long)]
+    exact: bool,
 }
 
 /// What people see, where any row has it; files get all columns.
@@ -106,7 +109,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             selection = selection.columns(&shown.join(","))?;
         }
     }
-    write_selection(&selection, format, args.output.as_deref(), false, matching, &mut out)?;
+    let written = Written { format, path: args.output.as_deref(), hex: false, exact: args.exact };
+    write_selection(&selection, &written, matching, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {
         eprintln!("etwhy: {line}");

@@ -1,10 +1,11 @@
 //! `etwhy sql`: questions in SQL.
 
+use super::dump::{Written, chosen_format, write_selection};
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
-use crate::report::terminal::{color, out, width};
+use crate::report::terminal::out;
 use crate::shell::{self, Line};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -12,7 +13,7 @@ use etwhy_export::Format;
 use etwhy_query::sql::{Engine, functions, scalars, texts, views, words};
 use etwhy_table::Selection;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Declaration.
@@ -30,13 +31,12 @@ pub static COMMAND: Command = Command {
 
 #[derive(clap::Args)]
 struct Args {
-    /// The query behind the traces, as the last word
     #[command(flatten)]
     trace: TraceArgs,
-    /// The query, if it is not the last word
+    /// The query, if it is not the last word behind the traces
     #[arg(long, short = 'c', value_name = "SQL")]
     command: Option<String>,
-    /// Format: table (default), csv, json, jsonl, parquet
+    /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
     #[arg(long, short, value_name = "FORMAT")]
     format: Option<String>,
     /// Write to a file
@@ -45,6 +45,9 @@ struct Args {
     /// Addresses and codes as hex in CSV and JSON
     #[arg(long)]
     hex: bool,
+    /// CSV with all text as it is, even if a spreadsheet would run it
+    #[arg(long)]
+    exact: bool,
     /// Most rows to show
     #[arg(long, value_name = "N")]
     top: Option<usize>,
@@ -77,13 +80,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.trace.traces.is_empty() && !args.trace.demo {
         bail!("which trace? Name it in front of the query, or use --demo");
     }
-    let format = match (&args.format, &args.output) {
-        (Some(name), _) => Format::by_name(name)?,
-        (None, Some(path)) => {
-            Format::by_path(path).context("the file's ending names no format; use --format")?
-        }
-        (None, None) => Format::by_name("table")?,
-    };
+    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
     let mut session =
         Session { args: &args, format, exit: Exit::Done, loaded: BTreeSet::new(), engine: None };
     match &args.command {
@@ -141,21 +138,9 @@ impl Session<'_> {
         if let Some(top) = args.top {
             selection = selection.top(top);
         }
-        let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
-        let options = etwhy_export::Options {
-            width: (args.output.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some()))
-                .then(width),
-            color: args.output.is_none() && color(),
-            sanitize: to_terminal,
-            hex: args.hex,
-            total_rows: Some(rows),
-            ..Default::default()
-        };
+        let written = Written { format, path: args.output.as_deref(), hex: args.hex, exact: args.exact };
         let mut out = out();
-        match &args.output {
-            Some(path) => etwhy_export::write_file(format, &selection, &options, path)?,
-            None => (format.write)(&selection, &options, &mut out)?,
-        }
+        write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
         Ok(())
     }

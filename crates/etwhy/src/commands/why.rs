@@ -15,6 +15,7 @@ use etwhy_report::{Report, charts, html, json, markdown};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -51,6 +52,12 @@ struct Args {
     all: bool,
     #[command(flatten)]
     rules: RuleArgs,
+    /// Ask for no patterns: only what the trace holds and who used the machine
+    #[arg(long, conflicts_with = "rules")]
+    no_findings: bool,
+    /// Say on standard error how long reading, tables and findings took
+    #[arg(long)]
+    timings: bool,
     /// Frames per stack (0: all)
     #[arg(long, default_value_t = 16, value_name = "N")]
     frames: usize,
@@ -84,7 +91,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.json && printed {
         anyhow::bail!("--json and --md both print; name a file: --md FILE");
     }
-    let rules = args.rules.load()?;
+    let rules = if args.no_findings { Vec::new() } else { args.rules.load()? };
+    let mut clock = Clock { on: args.timings, last: Instant::now() };
     let quiet = args.trace.quiet;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
@@ -94,11 +102,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
     }
     let analysed = opened.analyse(Some(tables))?;
+    clock.lap("reading and tables");
     let engine = Engine::new(&analysed.db)?;
     let outcomes = evaluate_all(&engine, &rules);
     drop(engine);
+    clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
+    clock.lap("lists");
     let mut out = out();
     if !documents {
         why::print(&mut out, &verdict, args.frames, args.all)?;
@@ -120,6 +131,21 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     Ok(analysed.exit)
+}
+
+/// Says how long parts took, if that is wanted.
+struct Clock {
+    on: bool,
+    last: Instant,
+}
+
+impl Clock {
+    fn lap(&mut self, part: &str) {
+        if self.on {
+            eprintln!("etwhy: {part}: {:.3} s", self.last.elapsed().as_secs_f64());
+        }
+        self.last = Instant::now();
+    }
 }
 
 /// Writes a report to a file and says so, unless nothing is to be said.

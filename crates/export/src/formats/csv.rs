@@ -1,10 +1,14 @@
-//! CSV (RFC 4180): a header of column names, then exact values.
+//! CSV (RFC 4180): a header of column names, then values.
 //!
 //! Times are whole numbers in their column's unit, true and false are `true` and `false`, an empty cell is
-//! an empty field (empty text cannot be told from it). Cells that spreadsheets would take for formulas
-//! (`=…`) are not changed: the file is for programs, and values must come back as they were. Open it in a
-//! spreadsheet as text if the trace came from somebody you do not trust.
+//! an empty field (empty text cannot be told from it).
+//!
+//! Names in a trace are chosen by whoever wrote it, and such files are opened in spreadsheets. Text that a
+//! spreadsheet would run as a formula gets a `'` in front, and control characters and direction marks become visible
+//! ones. [`Options::exact`] leaves all text as it is. The characters are those of OWASP's page "CSV Injection"
+//! (<https://owasp.org/www-community/attacks/CSV_Injection>), full-width forms included.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -15,7 +19,7 @@ use crate::{Format, Options, Result, sanitize};
 pub(super) const FORMATS: &[Format] = &[Format {
     name: "csv",
     extensions: &["csv"],
-    about: "comma-separated values, exact, with a header",
+    about: "comma-separated values with a header; text is harmless in spreadsheets unless --exact",
     binary: false,
     write,
 }];
@@ -39,11 +43,8 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
                 Value::F64(v) => write!(scratch, "{v}"),
                 Value::Bool(v) => write!(scratch, "{v}"),
                 Value::Text(text) => {
-                    if options.sanitize {
-                        csv.write_field(sanitize(text).as_bytes())?;
-                    } else {
-                        csv.write_field(text)?;
-                    }
+                    let text = if options.exact { Cow::Borrowed(text) } else { harmless(text) };
+                    csv.write_field(text.as_bytes())?;
                     continue;
                 }
             };
@@ -55,16 +56,29 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
     Ok(())
 }
 
+/// Text that neither a terminal nor a spreadsheet acts on.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_formula =
+        |c: char| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠');
+    // Spreadsheets pass over blanks in front of a formula.
+    let starts_formula = text.trim_start_matches(' ').starts_with(is_formula);
+    match (sanitize(text), starts_formula) {
+        (text, true) => Cow::Owned(format!("'{text}")),
+        (text, false) => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::test_table::{sample, text};
     use crate::{Format, Options};
 
     #[test]
-    fn values_are_exact() {
+    fn values_are_exact_where_asked() {
         let csv = Format::by_name("csv").unwrap();
         let table = sample();
-        let out = text(csv, &table, &Options::default());
+        let exact = Options { exact: true, ..Options::default() };
+        let out = text(csv, &table, &exact);
         let mut lines = out.lines();
         assert_eq!(lines.next(), Some("ts_ns,cpu,wait_ns,size,process,address,status,share,in_dpc,path"));
         assert_eq!(
@@ -72,9 +86,25 @@ mod tests {
             Some("1500000000,0,1500000,4096,cmd.exe,-8796093022208,-1073741772,12.5,true,\"=a,\"\"b\"\"\"")
         );
         assert_eq!(lines.next(), Some("1500000001,1,,0,,0,0,,,\u{1b}[31mred"));
-        let options = Options { hex: true, sanitize: true, ..Options::default() };
+        let options = Options { hex: true, ..Options::default() };
         let out = text(csv, &table, &options);
+        assert!(out.contains(",\"'=a,\"\"b\"\"\"\n"), "{out}");
         assert!(out.contains(",0xfffff80000000000,0xc0000034,"), "{out}");
         assert!(out.contains("␛[31mred"), "{out}");
+    }
+
+    #[test]
+    fn formulas_are_text() {
+        for (text, safe) in [
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("  @SUM(1)", "'  @SUM(1)"),
+            ("\t=1", "'␉=1"),
+            ("＝1", "'＝1"),
+            ("-k netsvcs", "'-k netsvcs"),
+            ("a=b", "a=b"),
+            ("C:\\a-b", "C:\\a-b"),
+        ] {
+            assert_eq!(super::harmless(text), safe);
+        }
     }
 }

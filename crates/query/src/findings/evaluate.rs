@@ -1,7 +1,7 @@
 //! Findings asked of tables.
 
 use super::rule::{Need, Rule, Severity, Threshold};
-use super::text::fill;
+use super::text::{fill, fill_known};
 pub use crate::cell::Cell;
 use crate::sql::{Engine, SqlError};
 use etwhy_table::{Database, Table};
@@ -201,7 +201,7 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
         }
     }
     if outcome.answer == Answer::Found {
-        outcome.caveats.clone_from(&facts.caveats);
+        outcome.caveats.extend_from_slice(&facts.caveats);
     }
     outcome
 }
@@ -219,6 +219,12 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
     }
     let rows = engine.query(&rule.id, &outcome.sql)?;
     outcome.hits = (0..rows.rows().min(MOST_HITS) as u32).map(|row| hit(rule, &rows, row)).collect();
+    if rows.rows() > MOST_HITS {
+        let all = super::text::thousands(rows.rows() as i64);
+        outcome
+            .caveats
+            .push(format!("there are {all}; the first {MOST_HITS} are named, the query gives all"));
+    }
     outcome.answer = if outcome.hits.is_empty() { Answer::NotFound } else { Answer::Found };
     if let Some(worst) = outcome.hits.iter().map(|hit| hit.severity).max() {
         outcome.severity = worst;
@@ -244,11 +250,7 @@ fn hit(rule: &Rule, rows: &Table, row: u32) -> Hit {
         culprit_kind: text("culprit_kind").unwrap_or_default(),
         severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
         headline: sentence("headline", &rule.headline),
-        effect: rule
-            .effect
-            .as_deref()
-            .map(|effect| fill(effect.trim(), &value))
-            .filter(|effect| !effect.contains("unknown")),
+        effect: rule.effect.as_deref().and_then(|effect| fill_known(effect.trim(), &value)),
         explanation: sentence("explanation", &rule.explanation),
         fix: sentence("fix", &rule.fix),
         cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),

@@ -9,10 +9,22 @@ use std::fmt::Write as _;
 
 /// Fills a text; a name that `value` does not know stays as it is.
 pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> String {
+    filled(text, value).0
+}
+
+/// Fills a text, if all values that it names are known.
+pub fn fill_known(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> Option<String> {
+    let (text, known) = filled(text, value);
+    known.then_some(text)
+}
+
+/// The text, and whether all its values are there. Braces in values stay as they are.
+fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
     let mut out = String::with_capacity(text.len());
+    let mut known = true;
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
+        out.push_str(&before.replace("}}", "}"));
         if let Some(after) = after.strip_prefix('{') {
             out.push('{');
             rest = after;
@@ -25,14 +37,20 @@ pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> String {
         };
         let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
         match value(name) {
-            Some(cell) => out.push_str(&shown(name, format, &cell)),
-            // Writing into a `String` cannot fail.
-            None => drop(write!(out, "{{{inside}}}")),
+            Some(cell) => {
+                known &= cell != Cell::Null;
+                out.push_str(&shown(name, format, &cell));
+            }
+            None => {
+                known = false;
+                // Writing into a `String` cannot fail.
+                let _ = write!(out, "{{{inside}}}");
+            }
         }
         rest = behind;
     }
-    out.push_str(rest);
-    out.replace("}}", "}")
+    out.push_str(&rest.replace("}}", "}"));
+    (out, known)
 }
 
 /// Names that a text refers to.
@@ -212,10 +230,14 @@ mod tests {
             "cost_ns" => Some(Cell::I64(1_500_000)),
             "share" => Some(Cell::F64(0.256)),
             "nothing" => Some(Cell::Null),
+            "guid" => Some(Cell::Text("{{1}}".to_owned())),
             _ => None,
         };
         let text = fill("{culprit}: {cost_ns}, {share}, {cost_ns:count}, {nothing}, {other} {{x}}", &value);
         assert_eq!(text, "a.sys: 1.5 ms, 25.6 %, 1,500,000, unknown, {other} {x}");
+        assert_eq!(fill("{guid} of {{{culprit}}}", &value), "{{1}} of {a.sys}");
+        assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));
+        assert_eq!(fill_known("{culprit} took {nothing}", &value), None);
         assert_eq!(names("{a} {{b}} {c:count}"), ["a", "c"]);
     }
 }

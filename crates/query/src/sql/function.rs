@@ -144,7 +144,6 @@ impl Source for FunctionSource {
     fn plan(&self, ask: &Ask<'_>) -> Option<Plan> {
         let first = self.function.columns.len();
         let mut plan = Plan { exact: true, cost: 1000.0, rows: 1000, ..Plan::default() };
-        let mut given = 0;
         for n in 0..self.function.args.len() {
             let column = first + n;
             if ask.unusable.contains(&column) {
@@ -154,11 +153,9 @@ impl Source for FunctionSource {
             if let Some(place) = place {
                 plan.take.push(place);
                 plan.text.push_str(&format!("{n};"));
-                given = n + 1;
             }
         }
         // Missing arguments are told when it runs: a plan that is refused gives a message nobody understands.
-        let _ = given;
         Some(plan)
     }
 
