@@ -58,7 +58,7 @@ mod tests {
         for i in 0..functions {
             builder.function(i * 16, 16, &format!("function {i}"));
         }
-        Arc::new(builder.finish())
+        Arc::new(builder.finish(crate::Origin::Breakpad, ""))
     }
 
     fn key(age: u32) -> ModuleKey {

@@ -122,7 +122,7 @@ fn read(path: &Path, key: &ModuleKey) -> Result<ModuleSymbols, SymbolError> {
     if bytes > MAX_FILE {
         return Err(SymbolError::TooLarge { file: path.to_path_buf(), bytes, limit: MAX_FILE });
     }
-    breakpad::read(file, path, Some(key))
+    breakpad::read(file, path, Some(key), "")
 }
 
 /// A symbol file inside an archive, whose path has been checked.
@@ -201,7 +201,7 @@ mod tests {
         store.add(&format!("A.pdb/{}/a.SYM", ID.to_lowercase()), &text(ID));
         let symbols = SymbolStore::new(vec![store.0.join("missing"), store.0.clone()]);
         let module = symbols.load(&key(r"d:\build\a.PDB")).unwrap().unwrap();
-        assert_eq!(module.lookup(0x1004).unwrap().function, "main");
+        assert_eq!(module.lookup(0x1004).unwrap().function.plain, "main");
         let again = symbols.load(&key(r"d:\build\a.PDB")).unwrap().unwrap();
         assert!(Arc::ptr_eq(&module, &again));
         assert!(symbols.load(&ModuleKey { age: 2, ..key("a.pdb") }).unwrap().is_none());

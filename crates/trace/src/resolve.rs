@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::model::image::{Image, is_kernel};
 use crate::model::stack::{DistinctStack, FinishedStacks};
 use etwhy_etl::Ledger;
-use etwhy_symbols::{ModuleKey, ModuleSymbols, SymbolError, SymbolStore};
+use etwhy_symbols::{ModuleKey, ModuleSymbols, NameStyle, SymbolError, SymbolStore};
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ impl Symbols {
         let module = base_name(strings.get(image.path?));
         let symbols = self.of(image, strings, ledger);
         let rva = u32::try_from(address.wrapping_sub(image.base)).ok();
-        let function = symbols.zip(rva).and_then(|(s, rva)| s.lookup(rva).map(|f| f.function.to_owned()));
+        let function = symbols.zip(rva).and_then(|(s, rva)| s.lookup(rva).map(|f| f.function.show(NameStyle::Short).into_owned()));
         Some((module, function))
     }
 
@@ -475,10 +475,10 @@ impl<'a> Frames<'a> {
         let Some(symbols) = self.symbols.of(image, self.strings, self.ledger) else { return };
         let Ok(rva) = u32::try_from(address.wrapping_sub(image.base)) else { return };
         let Some(symbol) = symbols.lookup(rva) else { return };
-        frame.function = Some(self.strings.intern(symbol.function));
+        frame.function = Some(self.strings.intern(&symbol.function.show(NameStyle::Short)));
         frame.file = symbol.file.map(|f| self.strings.intern(f));
         frame.line = symbol.line.and_then(|l| i32::try_from(l).ok());
-        frame.source = "breakpad";
+        frame.source = symbols.origin().name();
     }
 }
 
