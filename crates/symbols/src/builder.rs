@@ -2,7 +2,9 @@
 
 use hashbrown::HashMap;
 
-use crate::image::{FUNCTION_ROW, INLINE_ROW, INNERMOST_LINES, Image, NONE, Origin, Parts, SECTIONS, Section};
+use crate::image::{
+    FUNCTION_ROW, INLINE_ROW, INNERMOST_LINES, Image, NONE, Origin, Parts, SECTIONS, Section,
+};
 use crate::interner::Interner;
 use crate::module::ModuleSymbols;
 use crate::names::may_be_of;

@@ -39,8 +39,10 @@ pub fn read(
         let reason = "not an image: it does not start with MZ".to_owned();
         return Err(SymbolError::Unsupported { file: file.to_path_buf(), reason });
     }
-    let damaged =
-        |e: object::read::Error| SymbolError::Damaged { file: file.to_path_buf(), reason: format!("image: {e}") };
+    let damaged = |e: object::read::Error| SymbolError::Damaged {
+        file: file.to_path_buf(),
+        reason: format!("image: {e}"),
+    };
     match object::read::pe::optional_header_magic(data).map_err(damaged)? {
         pe::IMAGE_NT_OPTIONAL_HDR32_MAGIC => {
             names(&PeFile32::parse(data).map_err(damaged)?, file, wanted, key)

@@ -90,7 +90,9 @@ impl Origin {
     }
 
     fn of(number: u32) -> Option<Origin> {
-        [Origin::Pdb, Origin::PdbPublics, Origin::Breakpad, Origin::Export].into_iter().find(|o| *o as u32 == number)
+        [Origin::Pdb, Origin::PdbPublics, Origin::Breakpad, Origin::Export]
+            .into_iter()
+            .find(|o| *o as u32 == number)
     }
 }
 

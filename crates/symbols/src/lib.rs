@@ -28,9 +28,9 @@ mod wanted;
 
 pub use builder::{InlineRange, ModuleBuilder};
 pub use error::SymbolError;
+pub use image::Origin;
 pub use key::ModuleKey;
 pub use locate::{Candidate, FileKind, Locate};
-pub use image::Origin;
 pub use module::{ModuleSymbols, Name, Place, Places, Symbol};
 pub use names::NameStyle;
 pub use resolver::{Problem, Resolver, cache_folder};

@@ -153,7 +153,8 @@ impl ModuleSymbols {
             return None;
         }
         let all = self.image.len(Section::Inlines) / image::INLINE_ROW;
-        let end = rows.row::<{ image::FUNCTION_ROW }>(at.checked_add(1)?).map_or(all, |next| next[3] as usize);
+        let end =
+            rows.row::<{ image::FUNCTION_ROW }>(at.checked_add(1)?).map_or(all, |next| next[3] as usize);
         let range = (first as usize, end.min(all));
         let (file, line) = self.line(rva).unzip();
         let file = file.flatten();

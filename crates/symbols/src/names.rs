@@ -172,15 +172,19 @@ mod tests {
             ("KiSwapContext", "KiSwapContext", "KiSwapContext"),
             ("ns::f", "ns::f", "ns::f"),
             ("ns::f(int, char const *)", "ns::f", "ns::f(int, char const *)"),
-            ("(anonymous namespace)::f(int) const", "(anonymous namespace)::f", "(anonymous namespace)::f(int) const"),
+            (
+                "(anonymous namespace)::f(int) const",
+                "(anonymous namespace)::f",
+                "(anonymous namespace)::f(int) const",
+            ),
             ("a::operator()(int)", "a::operator()", "a::operator()(int)"),
             ("a::operator()", "a::operator()", "a::operator()"),
-            ("std::function<void (int)>::go", "std::function<void (int)>::go", "std::function<void (int)>::go"),
             (
-                "_ZN4core3fmt5write17h0123456789abcdefE",
-                "core::fmt::write",
-                "core::fmt::write",
+                "std::function<void (int)>::go",
+                "std::function<void (int)>::go",
+                "std::function<void (int)>::go",
             ),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write", "core::fmt::write"),
             (
                 "[COLD] System.Collections.Generic.List`1[System.Boolean].GetRange(Int32, Int32)",
                 "System.Collections.Generic.List`1[System.Boolean].GetRange",
@@ -203,9 +207,13 @@ mod tests {
 
     #[test]
     fn c_names_of_x86() {
-        for (name, bare) in
-            [("_main", "main"), ("_WinMain@16", "WinMain"), ("@fast@8", "fast"), ("odd@x", "odd@x"), ("_", "_")]
-        {
+        for (name, bare) in [
+            ("_main", "main"),
+            ("_WinMain@16", "WinMain"),
+            ("@fast@8", "fast"),
+            ("odd@x", "odd@x"),
+            ("_", "_"),
+        ] {
             assert_eq!(short(name, I386), bare);
         }
         assert_eq!(short("_main", 0x8664), "_main");

@@ -14,6 +14,8 @@ use crate::{
 const DEFAULT_MEMORY: usize = 1 << 30;
 /// Largest symbol file that is read. Chrome's Breakpad files are about 1.3 GiB; PDBs end at 4 GiB with pages of 4 KiB.
 const MAX_FILE: u64 = 8 << 30;
+/// Symbol files from this size on are worth a file in the compact cache; smaller ones are read in no time.
+const LEAST_CACHED: u64 = 1 << 20;
 /// Problems that are kept until somebody asks.
 const MAX_PROBLEMS: usize = 1000;
 
@@ -32,6 +34,7 @@ pub struct Problem {
 pub struct Resolver {
     locators: Vec<Box<dyn Locate>>,
     folder: Option<PathBuf>,
+    least_cached: u64,
     memory: Mutex<Cache>,
     problems: Mutex<Vec<Problem>>,
 }
@@ -44,7 +47,18 @@ impl Resolver {
 
     /// A resolver that keeps at most about `memory` bytes of symbols beside what callers hold.
     pub fn with_memory(locators: Vec<Box<dyn Locate>>, folder: Option<PathBuf>, memory: usize) -> Resolver {
-        Resolver { locators, folder, memory: Mutex::new(Cache::new(memory)), problems: Mutex::default() }
+        Resolver {
+            locators,
+            folder,
+            least_cached: LEAST_CACHED,
+            memory: Mutex::new(Cache::new(memory)),
+            problems: Mutex::default(),
+        }
+    }
+
+    /// Keeps small symbol files in the compact cache too.
+    pub fn caching_all(self) -> Resolver {
+        Resolver { least_cached: 0, ..self }
     }
 
     /// Where symbols are looked for, in words.
@@ -96,7 +110,7 @@ impl Resolver {
             }
             match self.read(&candidate, wanted) {
                 Ok(Some(module)) => {
-                    self.keep(wanted, candidate.kind, &module);
+                    self.keep(wanted, &candidate, &module);
                     return Some(module);
                 }
                 Ok(None) => {}
@@ -158,8 +172,11 @@ impl Resolver {
     }
 
     /// Writes a file of the compact cache. Without a place for it there is none the next time, and nothing worse.
-    fn keep(&self, wanted: &Wanted, kind: FileKind, module: &ModuleSymbols) {
-        let Some(file) = self.cache_file(wanted, kind) else { return };
+    fn keep(&self, wanted: &Wanted, candidate: &Candidate, module: &ModuleSymbols) {
+        if fs::metadata(&candidate.file).is_ok_and(|file| file.len() < self.least_cached) {
+            return;
+        }
+        let Some(file) = self.cache_file(wanted, candidate.kind) else { return };
         let Some(folder) = file.parent() else { return };
         let written = fs::create_dir_all(folder)
             .and_then(|()| tempfile::NamedTempFile::new_in(folder))

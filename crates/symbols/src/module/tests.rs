@@ -69,7 +69,8 @@ fn rows_with_lines_of_their_own() {
     builder.named_line(0x100, 0x100, 5, a);
     builder.inline_row([0, 0x110, 0x10, inner, b, 77]);
     let module = builder.finish(Origin::Pdb, "");
-    let places: Vec<_> = module.lookup(0x118).unwrap().places.map(|p| (p.name.plain, p.file, p.line)).collect();
+    let places: Vec<_> =
+        module.lookup(0x118).unwrap().places.map(|p| (p.name.plain, p.file, p.line)).collect();
     assert_eq!(places, [("inner", Some("b.h"), Some(77)), ("f", Some("a.c"), Some(5))]);
     assert_eq!(module.lookup(0x118).unwrap().line, Some(77));
     assert_eq!(module.lookup(0x120).unwrap().line, Some(5));

@@ -63,7 +63,9 @@ impl Dbi {
             has_omap: debug.u16_at(8).and_then(stream).is_some_and(|s| s != 0),
             ..Dbi::default()
         };
-        dbi.read_modules(bytes.part(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?);
+        dbi.read_modules(
+            bytes.part(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?,
+        );
         dbi.read_contributions(bytes.part(HEADER + modules, contributions).unwrap_or(&[]));
         Ok(dbi)
     }

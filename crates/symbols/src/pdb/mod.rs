@@ -69,8 +69,7 @@ fn convert(
 ) -> Result<ModuleSymbols, SymbolError> {
     recognise(data.all()).map_err(|reason| SymbolError::Unsupported { file: file.to_path_buf(), reason })?;
     let damaged = |reason: String| SymbolError::Damaged { file: file.to_path_buf(), reason };
-    let mut container =
-        Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
+    let mut container = Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
     let information =
         container.0.pdb_information().map_err(|e| damaged(format!("information stream: {e}")))?;
     let dbi = match container.stream(DBI) {
@@ -110,8 +109,10 @@ fn convert(
 
 /// What a file is by its first bytes; an error if it is nothing that this reader knows.
 fn recognise(data: &[u8]) -> Result<(), String> {
-    let known: [&[u8]; 2] =
-        [b"Microsoft C/C++ MSF 7.00\r\n\x1a\x44\x53", b"Microsoft C/C++ program database 2.00\r\n\x1a\x4a\x47"];
+    let known: [&[u8]; 2] = [
+        b"Microsoft C/C++ MSF 7.00\r\n\x1a\x44\x53",
+        b"Microsoft C/C++ program database 2.00\r\n\x1a\x4a\x47",
+    ];
     if known.iter().any(|magic| data.starts_with(magic)) {
         return Ok(());
     }

@@ -169,7 +169,12 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// Parent, end, next, size, start and end for debuggers, type, offset, section, flags, name. The inner `None` is
     /// a procedure that the linker left out.
-    fn procedure(&mut self, number: usize, record: Record<'_>, name: Option<&[u8]>) -> Option<Option<Procedure>> {
+    fn procedure(
+        &mut self,
+        number: usize,
+        record: Record<'_>,
+        name: Option<&[u8]>,
+    ) -> Option<Option<Procedure>> {
         let data = record.data;
         let (size, offset, section) = (data.u32_at(12)?, data.u32_at(28)?, data.u16_at(32)?);
         let name = self.builder.name(&String::from_utf8_lossy(name?));
@@ -367,7 +372,8 @@ impl<'s> Iterator for Subsections<'s> {
 fn inlinee_lines(data: &[u8], found: &mut Numbered<(u32, u32)>) {
     let has_files = data.u32_at(0) == Some(1);
     let mut at = 4;
-    while let (Some(id), Some(file), Some(line)) = (data.u32_at(at), data.u32_at(at + 4), data.u32_at(at + 8)) {
+    while let (Some(id), Some(file), Some(line)) = (data.u32_at(at), data.u32_at(at + 4), data.u32_at(at + 8))
+    {
         found.insert(id, (file, line));
         at += 12;
         if has_files {
