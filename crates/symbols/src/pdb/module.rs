@@ -300,6 +300,10 @@ impl<'a, 's> Reader<'a, 's> {
         if !lines.is_sorted_by_key(|l| l.0) {
             lines.sort_by_key(|l| l.0);
         }
+        // Code inlined at the beginning may come before the first line; it is that line's, as LLVM takes it.
+        if let Some(first) = lines.first_mut() {
+            first.0 = 0;
+        }
         let ends = lines.iter().skip(1).map(|l| l.0).chain(std::iter::once(size));
         for (&(start, line, file), end) in lines.iter().zip(ends) {
             if end <= start {
