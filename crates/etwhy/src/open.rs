@@ -11,7 +11,9 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
+use etwhy_symbols::{Locate, NameStyle, Resolver, SymbolStore, cache_folder};
 use etwhy_table::{Database, Memory};
+use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -27,10 +29,13 @@ pub struct TraceArgs {
     /// Use the demonstration trace that is built into the program
     #[arg(long)]
     pub demo: bool,
-    /// Folders of symbol files in store layout (name.pdb/GUIDAGE/name.sym); a folder `symbols` beside the
-    /// trace is used by itself
+    /// Folders of symbol files (.pdb, Breakpad's .sym) and images, plain or in store layout
+    /// (name.pdb/GUIDAGE/name.pdb); a folder `symbols` beside the trace is used by itself
     #[arg(long, value_name = "DIR")]
     pub symbols: Vec<PathBuf>,
+    /// How functions are named: short (without parameters), full (with them) or raw (as the linker has them)
+    #[arg(long, value_name = "FORM", default_value = "short")]
+    pub names: NameStyle,
     /// Folders or files of provider manifests (.man, .xml)
     #[arg(long, value_name = "DIR")]
     pub manifests: Vec<PathBuf>,
@@ -113,8 +118,8 @@ struct Traces {
     files: Vec<EtlFile>,
     /// What was found on the way.
     ledger: Ledger,
-    /// Folders of symbols, the user's first.
-    symbols: Vec<PathBuf>,
+    /// Where symbols are looked for.
+    symbols: Symbols,
     /// Keeps unpacked files alive.
     inputs: Vec<InputFile>,
     /// Keeps the demonstration trace alive.
@@ -177,6 +182,11 @@ impl TraceArgs {
                 symbols.push(dir);
             }
         }
+        let mut locators: Vec<Box<dyn Locate>> = Vec::new();
+        if !symbols.is_empty() {
+            locators.push(Box::new(SymbolStore::new(symbols)));
+        }
+        let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,
