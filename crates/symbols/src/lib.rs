@@ -16,16 +16,22 @@ mod interner;
 mod key;
 mod locate;
 mod module;
+pub mod path;
 mod safe_name;
+pub mod server;
+pub mod source;
 mod store;
+pub mod verify;
 mod wanted;
 
 pub use builder::{InlineRange, ModuleBuilder};
 pub use error::SymbolError;
-pub use key::ModuleKey;
+pub use key::{ModuleKey, parse_store_id, store_id};
 pub use locate::{Candidate, FileKind, Locate};
 pub use module::{Inline, Inlines, ModuleSymbols, Symbol};
+pub use path::SymbolPath;
 pub use safe_name::SafeName;
+pub use source::{SourceOptions, Sources};
 pub use store::{StoreEntry, SymbolStore};
 pub use wanted::{ImageKey, Wanted};
 
