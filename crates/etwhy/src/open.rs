@@ -4,6 +4,7 @@ mod folder;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
+use crate::symbol_args::SymbolArgs;
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -27,10 +28,9 @@ pub struct TraceArgs {
     /// Use the demonstration trace that is built into the program
     #[arg(long)]
     pub demo: bool,
-    /// Folders of symbol files in store layout (name.pdb/GUIDAGE/name.sym); a folder `symbols` beside the
-    /// trace is used by itself
-    #[arg(long, value_name = "DIR")]
-    pub symbols: Vec<PathBuf>,
+    /// Where symbols come from.
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
     /// Folders or files of provider manifests (.man, .xml)
     #[arg(long, value_name = "DIR")]
     pub manifests: Vec<PathBuf>,
@@ -171,7 +171,7 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut symbols = self.symbols.clone();
+        let mut symbols = self.symbols.folders()?;
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !symbols.contains(&dir) {
                 symbols.push(dir);

@@ -33,14 +33,14 @@ impl Chain {
         if first.kind == FileKind::Image && !self.shared.options.fetch_images {
             return None;
         }
-        if self.shared.options.offline {
-            self.note(attempts, first, Outcome::Offline);
-            return None;
-        }
         let cache = &self.caches.first()?.root;
         let key = server.missing_key(&[first.folder.as_str(), &first.id]);
         if let Some(seconds) = server.remembers_missing(&key, cache) {
             self.note(attempts, first, Outcome::KnownMissing(seconds));
+            return None;
+        }
+        if self.shared.options.offline {
+            self.note(attempts, first, Outcome::Offline);
             return None;
         }
         let mut answer = self.ask_all(server, asks, None, wanted, attempts);
@@ -144,15 +144,15 @@ impl Chain {
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         let ask = asks.first().filter(|ask| ask.kind == FileKind::Pdb)?;
-        if self.shared.options.offline {
-            self.note(attempts, ask, Outcome::Offline);
-            return None;
-        }
         let id = ask.id.get(..32)?.to_ascii_lowercase();
         let cache = &self.caches.first()?.root;
         let key = server.missing_key(&["buildid", &id]);
         if let Some(seconds) = server.remembers_missing(&key, cache) {
             self.note(attempts, ask, Outcome::KnownMissing(seconds));
+            return None;
+        }
+        if self.shared.options.offline {
+            self.note(attempts, ask, Outcome::Offline);
             return None;
         }
         for what in ["debuginfo", "executable"] {
