@@ -12,6 +12,7 @@ mod progress;
 mod report;
 mod rules;
 mod shell;
+mod symbol_args;
 
 use exit::Exit;
 use std::io::Write;

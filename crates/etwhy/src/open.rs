@@ -4,6 +4,7 @@ mod folder;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
+use crate::symbol_args::SymbolArgs;
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -29,10 +30,9 @@ pub struct TraceArgs {
     /// Use the demonstration trace that is built into the program
     #[arg(long)]
     pub demo: bool,
-    /// Folders of symbol files (.pdb, Breakpad's .sym) and images, plain or in store layout
-    /// (name.pdb/GUIDAGE/name.pdb); a folder `symbols` beside the trace is used by itself
-    #[arg(long, value_name = "DIR")]
-    pub symbols: Vec<PathBuf>,
+    /// Where symbols come from.
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
     /// How functions are named: short (without parameters), full (with them) or raw (as the linker has them)
     #[arg(long, value_name = "FORM", default_value = "short")]
     pub names: NameStyle,
@@ -176,7 +176,7 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut symbols = self.symbols.clone();
+        let mut symbols = self.symbols.folders()?;
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !symbols.contains(&dir) {
                 symbols.push(dir);

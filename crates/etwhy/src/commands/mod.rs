@@ -10,6 +10,7 @@ mod record;
 mod rules;
 mod sql;
 mod strace;
+mod symbols;
 mod synth;
 mod why;
 
@@ -27,6 +28,7 @@ pub static ALL: &[&Command] = &[
     &rules::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,
+    &symbols::COMMAND,
     &synth::COMMAND,
     &why::COMMAND,
 ];

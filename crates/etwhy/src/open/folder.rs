@@ -8,7 +8,6 @@ use etwhy_input::InputOptions;
 use etwhy_query::derive::derive;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 impl TraceArgs {
     /// The extract that was given in place of traces, if one was.
@@ -20,13 +19,14 @@ impl TraceArgs {
                 path.display()
             );
         }
-        let given: [(&str, &[PathBuf]); 4] = [
-            ("--symbols", &self.symbols),
-            ("--manifests", &self.manifests),
-            ("--tmf", &self.tmf),
-            ("--loggers", &self.loggers),
+        let given = [
+            ("--symbols", self.symbols.symbols.is_empty()),
+            ("--images", self.symbols.images.is_empty()),
+            ("--manifests", self.manifests.is_empty()),
+            ("--tmf", self.tmf.is_empty()),
+            ("--loggers", self.loggers.is_empty()),
         ];
-        for (option, _) in given.iter().filter(|(_, paths)| !paths.is_empty()) {
+        for (option, _) in given.iter().filter(|(_, empty)| !empty) {
             eprintln!(
                 "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
             );

@@ -8,5 +8,6 @@ pub mod quality;
 pub mod rules;
 pub mod services;
 pub mod strace;
+pub mod symbols;
 pub mod terminal;
 pub mod why;
