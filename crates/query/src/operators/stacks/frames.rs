@@ -31,6 +31,8 @@ pub struct Frames {
     /// Number of the name of each frame.
     name_of: Vec<u32>,
     names: Vec<FrameName>,
+    /// For each name whether it is code of Windows.
+    windows: Vec<bool>,
     /// For each stack whether it begins in its middle.
     cut: Vec<bool>,
 }
@@ -40,7 +42,7 @@ impl Frames {
     pub fn read(db: &Database) -> Frames {
         let fold = Fold { facts: Facts::read(db, false), stacks: Stacks::read(db), groups: Vec::new() };
         let mut names: Vec<FrameName> = Vec::new();
-        let mut name_of = Vec::new();
+        let (mut name_of, mut windows) = (Vec::new(), Vec::new());
         // Frames of one function, with the addresses in it, share the number that `Facts` gave the function.
         let mut seen: Vec<u32> = vec![NONE; fold.facts.functions.len()];
         let columns = ["module", "function", "kind", "category", "tag"];
@@ -53,6 +55,8 @@ impl Frames {
                 };
                 if *place == NONE {
                     *place = names.len() as u32;
+                    let own = fold.facts.module(fold.facts.module_of(name_of.len() as u32));
+                    windows.push(own.is_some_and(|m| m.os || m.system_library));
                     let label = fold.facts.functions.get(number as usize).map(|(label, _)| label.clone());
                     names.push(FrameName {
                         label: label.unwrap_or_default(),
@@ -66,7 +70,7 @@ impl Frames {
                 name_of.push(*place);
             }
         });
-        let mut frames = Frames { fold, name_of, names, cut: Vec::new() };
+        let mut frames = Frames { fold, name_of, names, windows, cut: Vec::new() };
         frames.cut = frames.cut_stacks(db);
         frames
     }
@@ -97,6 +101,11 @@ impl Frames {
     /// All names.
     pub fn names(&self) -> &[FrameName] {
         &self.names
+    }
+
+    /// Whether the name with this number is code of Windows: the kernel, drivers that come with it, libraries that programs call.
+    pub fn is_windows(&self, number: u32) -> bool {
+        self.windows.get(number as usize).copied().unwrap_or(false)
     }
 
     /// Whether the stack of a weight begins in its middle: it was too deep to be recorded, could not be walked, or its user half

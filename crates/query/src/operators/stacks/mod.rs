@@ -2,17 +2,31 @@
 //!
 //! A [`Metric`] says what is added up along stacks (CPU samples, waiting, bytes, …) and where its rows stand. Each is one
 //! declaration in `metrics/`; [`METRICS`] lists them, and [`Metric::of_column`] makes one of any table with stacks.
-//! [`Frames`] gives the frames of a weight.
+//! [`Frames`] gives the frames of a weight, [`tree`] and [`butterfly`] add weights up.
 
+mod butterfly;
 mod durations;
+mod folding;
 mod frames;
+mod groups;
+mod grow;
+mod matcher;
 mod metrics;
+mod prune;
 mod rows;
 mod samples;
+mod tree;
 
+pub use butterfly::Butterfly;
+pub use folding::{Folding, MAX_FOCUS};
 pub use frames::{FrameKind, FrameName, Frames};
+pub use groups::GroupBy;
+pub use grow::{Builder, View, butterfly, tree};
+pub use matcher::Matcher;
 pub use metrics::ALL as METRICS;
+pub use prune::Limits;
 pub use rows::Rows;
+pub use tree::{Node, NodeKind, NodeName, Sum, Tree};
 
 use etwhy_table::{ColumnType, Database, Role, TableSpec, Unit};
 
@@ -205,3 +219,5 @@ pub(crate) fn marked(list: &[bool], upid: Option<i64>) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_tests;
