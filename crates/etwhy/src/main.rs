@@ -12,6 +12,8 @@ mod progress;
 mod report;
 mod rules;
 mod shell;
+mod stack_args;
+mod who;
 
 use exit::Exit;
 use std::io::Write;

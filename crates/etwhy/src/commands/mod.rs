@@ -11,6 +11,7 @@ mod rules;
 mod sql;
 mod strace;
 mod synth;
+mod tree;
 mod why;
 
 use crate::command::Command;
@@ -28,5 +29,6 @@ pub static ALL: &[&Command] = &[
     &sql::COMMAND,
     &strace::COMMAND,
     &synth::COMMAND,
+    &tree::COMMAND,
     &why::COMMAND,
 ];

@@ -140,6 +140,19 @@ impl Metric {
         ))
     }
 
+    /// A metric of nothing in a unit, for tests of how trees look.
+    #[doc(hidden)]
+    pub fn of_unit(unit: Unit) -> Metric {
+        Metric {
+            name: "test",
+            about: "",
+            manual: "",
+            unit,
+            reads: &["none"],
+            source: Source::Code(|_, _| {}),
+        }
+    }
+
     /// What the command line calls it.
     pub fn label(&self) -> String {
         match &self.source {
