@@ -14,6 +14,9 @@ pub const FORMATS: &str = "crates/export/src/formats";
 /// Folder of the tables that are made from tables.
 pub const DERIVED: &str = "crates/query/src/derived";
 
+/// Folder of the metrics of stacks.
+pub const METRICS: &str = "crates/query/src/operators/stacks/metrics";
+
 /// Folder of the findings.
 pub const FINDINGS: &str = "crates/query/findings";
 /// Folder of the views.
@@ -55,6 +58,16 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All of them, by file name.",
         element: "&DerivedSpec",
         item: ("&", "::DERIVED"),
+    },
+    Catalogue {
+        path: "crates/query/src/operators/stacks/metrics/mod.rs",
+        folder: METRICS,
+        title: "Metrics",
+        visibility: "",
+        import: "super::Metric",
+        list: "All metrics, by file name.",
+        element: "&Metric",
+        item: ("&", "::METRIC"),
     },
     Catalogue {
         path: "crates/query/src/sql/functions/mod.rs",

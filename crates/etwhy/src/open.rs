@@ -12,7 +12,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_symbols::{Locate, NameStyle, Resolver, SymbolStore, cache_folder};
+use etwhy_symbols::{NameStyle, Resolver, cache_folder};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
@@ -176,16 +176,13 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut symbols = self.symbols.folders()?;
+        let mut sources = self.symbols.options(&self.traces);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
-            if !symbols.contains(&dir) {
-                symbols.push(dir);
+            if !sources.beside.contains(&dir) {
+                sources.beside.push(dir);
             }
         }
-        let mut locators: Vec<Box<dyn Locate>> = Vec::new();
-        if !symbols.is_empty() {
-            locators.push(Box::new(SymbolStore::new(symbols)));
-        }
+        let locators = self.symbols.path()?.locators(sources);
         let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },

@@ -28,5 +28,5 @@ pub mod text;
 
 pub use error::{ExportError, Result};
 pub use format::{Format, Options, formats, replace_file, write_file};
-pub use humane::{bytes, duration_ns, thousands, utc_100ns};
+pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
 pub use sanitize::{is_unsafe, sanitize};

@@ -12,6 +12,7 @@ mod sql;
 mod strace;
 mod symbols;
 mod synth;
+mod tree;
 mod why;
 
 use crate::command::Command;
@@ -30,5 +31,6 @@ pub static ALL: &[&Command] = &[
     &strace::COMMAND,
     &symbols::COMMAND,
     &synth::COMMAND,
+    &tree::COMMAND,
     &why::COMMAND,
 ];
