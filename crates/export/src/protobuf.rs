@@ -66,6 +66,13 @@ impl Message {
         self.close(start);
     }
 
+    /// A message that was written already.
+    pub fn nested(&mut self, field: u32, message: &Message) {
+        self.tag(field, LENGTH);
+        self.varint(message.bytes.len() as u64);
+        self.bytes.extend(&message.bytes);
+    }
+
     /// Numbers as one packed field.
     pub fn packed(&mut self, field: u32, values: impl IntoIterator<Item = u64>) {
         self.message(field, |packed| values.into_iter().for_each(|value| packed.varint(value)));

@@ -1,6 +1,6 @@
 //! Cells by row number, for references from one table to another.
 
-use etwhy_table::{ColumnView, Database, Table};
+use etwhy_table::{ColumnView, Database, Table, Value};
 
 /// A column of a table that may be missing: then every cell is empty.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,22 @@ impl<'a> Column<'a> {
     pub fn text(&self, row: u32) -> Option<&'a str> {
         let (view, row) = self.at(row)?;
         view.text(row)
+    }
+
+    /// The cell in a row.
+    pub fn value(&self, row: u32) -> Value<'a> {
+        self.at(row).map_or(Value::Null, |(view, row)| view.value(row))
+    }
+
+    /// Whether a row holds true.
+    pub fn is(&self, row: u32) -> bool {
+        self.i64(row) == Some(1)
+    }
+
+    /// The number in a row as a float.
+    pub fn f64(&self, row: u32) -> Option<f64> {
+        let (view, row) = self.at(row)?;
+        view.f64(row)
     }
 
     /// Number of rows.

@@ -5,6 +5,7 @@
 //! to say.
 
 mod column;
+mod events;
 mod format;
 mod people;
 mod stacks;
@@ -13,8 +14,9 @@ pub(crate) mod test_profile;
 mod weights;
 
 pub(crate) use column::{Column, row};
+pub(crate) use events::{EVENTS, Event, Events, INTERRUPTS, Shown};
 pub use format::{Part, ProfileFormat, profile_formats, write_profile};
-pub(crate) use people::{People, Process, Thread};
+pub(crate) use people::People;
 pub(crate) use stacks::{Frame, Stacks};
 pub(crate) use weights::{Key, Sum, sums};
 pub use weights::{Weight, Weights};
