@@ -10,7 +10,8 @@ pub const ANALYSES: &str = "crates/trace/src/catalog";
 pub const COMMANDS: &str = "crates/etwhy/src/commands";
 /// Folder of the export formats.
 pub const FORMATS: &str = "crates/export/src/formats";
-
+/// Folder of the profile formats.
+pub const PROFILES: &str = "crates/export/src/profiles";
 /// Folder of the tables that are made from tables.
 pub const DERIVED: &str = "crates/query/src/derived";
 
@@ -108,6 +109,16 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All formats, by file name.",
         element: "&[Format]",
         item: ("", "::FORMATS"),
+    },
+    Catalogue {
+        path: "crates/export/src/profiles/mod.rs",
+        folder: PROFILES,
+        title: "The profile formats",
+        visibility: "",
+        import: "crate::profile::ProfileFormat",
+        list: "All profile formats, by file name.",
+        element: "&ProfileFormat",
+        item: ("&", "::FORMAT"),
     },
 ];
 

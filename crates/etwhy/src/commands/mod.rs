@@ -2,6 +2,7 @@
 
 mod diff;
 mod dump;
+mod export;
 mod extract;
 mod info;
 mod modules;
@@ -21,6 +22,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &export::COMMAND,
     &extract::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
