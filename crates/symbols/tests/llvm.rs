@@ -10,7 +10,8 @@ mod sources;
 mod tools;
 
 use etwhy_symbols::{
-    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted, exports, pdb,
+    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
+    exports, pdb,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -144,7 +145,11 @@ fn compare(pair: &Pair) -> (ModuleSymbols, usize, usize) {
             }
         }
     }
-    println!("{}: {} addresses, {publics} publics, explained: {differences:?}", pair.image.display(), all.len());
+    println!(
+        "{}: {} addresses, {publics} publics, explained: {differences:?}",
+        pair.image.display(),
+        all.len()
+    );
     (module, publics, unexplained)
 }
 
@@ -191,7 +196,8 @@ fn only_publics() {
     let theirs = tools::symbolize(&pair.image, &all, &["--no-demangle"]);
     for (&rva, theirs) in all.iter().zip(&theirs) {
         // Before the first public LLVM gives an empty name.
-        let theirs: Vec<Frame> = theirs.iter().filter(|f| !f.function.is_empty() && f.function != "??").cloned().collect();
+        let theirs: Vec<Frame> =
+            theirs.iter().filter(|f| !f.function.is_empty() && f.function != "??").cloned().collect();
         assert_eq!(ours(&module, rva, NameStyle::Raw), theirs, "{rva:#x}");
     }
     // Demangled by two demanglers: LLVM's own, without the return type that `llvm-symbolizer` drops too.
@@ -229,7 +235,10 @@ fn folded_code_keeps_a_name_that_is_its_own() {
     let rva = tools::sections(&pair.image)[0].1 + place("?f@a@@YAHH@Z").1;
     let symbol = module.lookup(rva).unwrap();
     let (plain, linkage) = (symbol.function.plain, symbol.function.linkage.unwrap());
-    assert!([("a::f", "?f@a@@YAHH@Z"), ("b::g", "?g@b@@YAHH@Z")].contains(&(plain, linkage)), "{plain} {linkage}");
+    assert!(
+        [("a::f", "?f@a@@YAHH@Z"), ("b::g", "?g@b@@YAHH@Z")].contains(&(plain, linkage)),
+        "{plain} {linkage}"
+    );
 }
 
 #[test]
@@ -238,7 +247,11 @@ fn another_build_is_refused_and_the_right_one_taken() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("t.c"), "__declspec(dllexport) int twice(int x) { return x * 2; }\nint start(void) { return twice(1); }\n").unwrap();
+    std::fs::write(
+        folder.path().join("t.c"),
+        "__declspec(dllexport) int twice(int x) { return x * 2; }\nint start(void) { return twice(1); }\n",
+    )
+    .unwrap();
     let pair = tools::build(folder.path(), "t", &["t.c"], X64, &["-g", "-gcodeview"], &[]);
     let image = std::fs::read(&pair.image).unwrap();
     // The RSDS record of the image: GUID, age, name.
@@ -262,7 +275,8 @@ fn another_build_is_refused_and_the_right_one_taken() {
     let exported = exports::open(&pair.image, Some(&wanted), "").unwrap();
     assert_eq!((exported.origin(), exported.publics()), (Origin::Export, 1));
     let text = tools::sections(&pair.image)[0].1;
-    let names: Vec<&str> = (text..text + 64).filter_map(|rva| Some(exported.lookup(rva)?.function.plain)).collect();
+    let names: Vec<&str> =
+        (text..text + 64).filter_map(|rva| Some(exported.lookup(rva)?.function.plain)).collect();
     assert!(names.iter().all(|n| *n == "twice") && names.len() > 20, "{names:?}");
     let other = ImageKey { size_of_image: wanted.size_of_image + 0x1000, ..wanted.clone() };
     assert!(matches!(exports::open(&pair.image, Some(&other), ""), Err(SymbolError::Mismatch { .. })));
@@ -292,7 +306,11 @@ fn another_build_is_refused_and_the_right_one_taken() {
     for damage in [&good[..good.len() - 1], &good[..40], b"", b"ETWHYSYM"] {
         std::fs::write(&file, damage).unwrap();
         let third = resolver(empty.path());
-        assert_eq!(third.load(&both(&key)).unwrap().origin(), Origin::Export, "the next best that the cache has");
+        assert_eq!(
+            third.load(&both(&key)).unwrap().origin(),
+            Origin::Export,
+            "the next best that the cache has"
+        );
         assert!(third.problems()[0].text.contains("damaged"), "{:?}", third.problems());
     }
     let fourth = resolver(folder.path());

@@ -141,8 +141,13 @@ impl<'s> Container<'s> {
     }
 
     fn addresses(&mut self, dbi: &Dbi) -> Result<Addresses<'s>, String> {
-        let sections = self.0.sections().map_err(|e| format!("section headers: {e}"))?.unwrap_or_default();
-        let sections = sections.iter().map(|s| (s.virtual_address, s.virtual_size)).collect();
+        let sections = match &dbi.mapped_sections {
+            Some(sections) => sections.clone(),
+            None => {
+                let headers = self.0.sections().map_err(|e| format!("section headers: {e}"))?;
+                headers.unwrap_or_default().iter().map(|s| (s.virtual_address, s.virtual_size)).collect()
+            }
+        };
         let map = match dbi.has_omap {
             true => Some(self.0.address_map().map_err(|e| format!("map of addresses (OMAP): {e}"))?),
             false => None,
