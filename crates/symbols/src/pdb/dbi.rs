@@ -31,8 +31,12 @@ pub struct Dbi {
     pub symbol_records: Option<u16>,
     /// All compilands.
     pub modules: Vec<Module>,
-    /// The image was rearranged after linking; addresses go through a map.
-    pub has_omap: bool,
+    /// Stream of section headers of the image.
+    pub section_headers: Option<u16>,
+    /// Stream of the linker's section headers, if the image was rearranged after linking.
+    pub original_headers: Option<u16>,
+    /// Stream of the map from the linker's addresses to those of the image.
+    pub omap_from_source: Option<u16>,
     /// Address and size of each section as the section map tells them, where there are no section headers.
     pub mapped_sections: Option<Vec<(u32, u32)>>,
     /// Section, start, end and module of each contribution, ascending.
@@ -62,11 +66,13 @@ impl Dbi {
             age: u32_at(8)?,
             machine: u16_at(58)?,
             symbol_records: stream(u16_at(20)?),
-            // The fifth of the optional streams: from the original addresses to those of the image.
-            has_omap: optional(4).is_some(),
+            // "Optional Debug Header Stream": the fifth, sixth and eleventh.
+            omap_from_source: optional(4),
+            section_headers: optional(5),
+            original_headers: optional(10),
             ..Dbi::default()
         };
-        if optional(5).is_none() {
+        if dbi.section_headers.is_none() {
             let map = bytes.part(HEADER + modules + contributions, size(32)?).unwrap_or(&[]);
             dbi.mapped_sections = Some(mapped_sections(map));
         }
