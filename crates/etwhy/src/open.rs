@@ -4,6 +4,7 @@ mod folder;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
+use crate::symbol_args::SymbolArgs;
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -11,7 +12,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_symbols::{Locate, NameStyle, Resolver, SymbolStore, cache_folder};
+use etwhy_symbols::{NameStyle, Resolver, cache_folder};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
@@ -29,10 +30,9 @@ pub struct TraceArgs {
     /// Use the demonstration trace that is built into the program
     #[arg(long)]
     pub demo: bool,
-    /// Folders of symbol files (.pdb, Breakpad's .sym) and images, plain or in store layout
-    /// (name.pdb/GUIDAGE/name.pdb); a folder `symbols` beside the trace is used by itself
-    #[arg(long, value_name = "DIR")]
-    pub symbols: Vec<PathBuf>,
+    /// Where symbols come from.
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
     /// How functions are named: short (without parameters), full (with them) or raw (as the linker has them)
     #[arg(long, value_name = "FORM", default_value = "short")]
     pub names: NameStyle,
@@ -46,6 +46,9 @@ pub struct TraceArgs {
     /// those in `etwhy/knowledge.csv` of your configuration folder (~/.config, %APPDATA%)
     #[arg(long, value_name = "FILE")]
     pub knowledge: Vec<PathBuf>,
+    /// Files with stack tags in the format of WPA (.stacktags); they come before those that ship
+    #[arg(long, value_name = "FILE")]
+    pub tags: Vec<PathBuf>,
     /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
     /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
     /// themselves
@@ -111,7 +114,7 @@ pub struct Opened {
 
 enum Source {
     Traces(Box<Traces>),
-    Extract(Box<Folder>),
+    Extract(Box<Folder>, bool),
 }
 
 struct Traces {
@@ -139,9 +142,10 @@ impl TraceArgs {
     /// If no trace can be opened.
     pub fn open(&self) -> anyhow::Result<Opened> {
         crate::knowledge::load(&self.knowledge)?;
+        let retag = crate::knowledge::load_tags(&self.tags)?;
         if let Some(extract) = self.extract()? {
             let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
-            let source = Source::Extract(Box::new(extract));
+            let source = Source::Extract(Box::new(extract), retag);
             return Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false });
         }
         let mut ledger = Ledger::new();
@@ -176,16 +180,13 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut symbols = self.symbols.clone();
+        let mut sources = self.symbols.options(&self.traces);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
-            if !symbols.contains(&dir) {
-                symbols.push(dir);
+            if !sources.beside.contains(&dir) {
+                sources.beside.push(dir);
             }
         }
-        let mut locators: Vec<Box<dyn Locate>> = Vec::new();
-        if !symbols.is_empty() {
-            locators.push(Box::new(SymbolStore::new(symbols)));
-        }
+        let locators = self.symbols.path()?.locators(sources);
         let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
@@ -321,7 +322,9 @@ impl Opened {
         let Opened { source, memory, quiet, all_stacks } = self;
         let analysed = match source {
             Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet, all_stacks)?,
-            Source::Extract(mut extract) => folder::load(&mut extract, tables, &stretches, memory)?,
+            Source::Extract(mut extract, retag) => {
+                folder::load(&mut extract, tables, &stretches, memory, retag)?
+            }
         };
         if let Some(failure) = analysed.memory.failure() {
             eprintln!("etwhy: columns could not be moved out of memory: {failure}");

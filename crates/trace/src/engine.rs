@@ -286,7 +286,7 @@ pub fn analyse(
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
     let (mut done, mut shown) = (0u64, 0u64);
     let mut walk_ledger = Ledger::new();
-    let stats = walk.for_each_threaded(options.threads, &mut walk_ledger, |record, key| {
+    let stats = walk.for_each_pipelined(options.threads, &mut walk_ledger, |record, key| {
         done += record.bytes.len() as u64;
         if done - shown > 16 << 20 {
             shown = done;

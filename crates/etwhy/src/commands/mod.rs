@@ -2,6 +2,7 @@
 
 mod diff;
 mod dump;
+mod export;
 mod extract;
 mod info;
 mod modules;
@@ -10,7 +11,9 @@ mod record;
 mod rules;
 mod sql;
 mod strace;
+mod symbols;
 mod synth;
+mod tree;
 mod why;
 
 use crate::command::Command;
@@ -19,6 +22,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &export::COMMAND,
     &extract::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
@@ -27,6 +31,8 @@ pub static ALL: &[&Command] = &[
     &rules::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,
+    &symbols::COMMAND,
     &synth::COMMAND,
+    &tree::COMMAND,
     &why::COMMAND,
 ];

@@ -8,7 +8,6 @@ use etwhy_input::InputOptions;
 use etwhy_query::derive::derive;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 impl TraceArgs {
     /// The extract that was given in place of traces, if one was.
@@ -20,13 +19,14 @@ impl TraceArgs {
                 path.display()
             );
         }
-        let given: [(&str, &[PathBuf]); 4] = [
-            ("--symbols", &self.symbols),
-            ("--manifests", &self.manifests),
-            ("--tmf", &self.tmf),
-            ("--loggers", &self.loggers),
+        let given = [
+            ("--symbols", self.symbols.symbols.is_empty()),
+            ("--images", self.symbols.images.is_empty()),
+            ("--manifests", self.manifests.is_empty()),
+            ("--tmf", self.tmf.is_empty()),
+            ("--loggers", self.loggers.is_empty()),
         ];
-        for (option, _) in given.iter().filter(|(_, paths)| !paths.is_empty()) {
+        for (option, _) in given.iter().filter(|(_, empty)| !empty) {
             eprintln!(
                 "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
             );
@@ -51,6 +51,7 @@ pub(super) fn load(
     wanted: Option<BTreeSet<String>>,
     stretches: &[etwhy_trace::engine::Stretch],
     memory: Memory,
+    retag: bool,
 ) -> anyhow::Result<Analysed> {
     if !stretches.is_empty() {
         bail!(
@@ -83,6 +84,9 @@ pub(super) fn load(
     if let Some(ledger) = db.get("ledger") {
         let ledger = of_tables(ledger, extract, &wanted, &memory)?;
         db.insert(ledger);
+    }
+    if retag && let Some(stacks) = etwhy_query::operators::stacks::retag(&db, &memory)? {
+        db.insert(stacks);
     }
     derive(&mut db, Some(&made), &memory)?;
     Ok(Analysed::of(db, memory, extract.manifest().end.newer_than_known.clone()))

@@ -1,5 +1,6 @@
 //! Reports in words.
 
+pub mod amount;
 pub mod diff;
 pub mod findings;
 pub mod headline;
@@ -8,5 +9,8 @@ pub mod quality;
 pub mod rules;
 pub mod services;
 pub mod strace;
+pub mod symbols;
 pub mod terminal;
+pub mod tree;
+pub mod tree_file;
 pub mod why;

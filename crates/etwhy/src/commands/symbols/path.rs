@@ -1,0 +1,174 @@
+//! `etwhy symbols path`: how the symbol path is understood.
+
+use crate::exit::Exit;
+use crate::report::symbols::columns;
+use crate::report::terminal::out;
+use crate::symbol_args::{SymbolArgs, VARIABLES};
+use etwhy_symbols::path::{DEFAULT_SERVER, Element, Place, local_path};
+use etwhy_symbols::server::{Failure, Server, ServerOptions, shown};
+use etwhy_symbols::source::default_store;
+use serde_json::json;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    symbols: SymbolArgs,
+    /// Ask each server for one file, to see whether it answers
+    #[arg(long, conflicts_with = "offline")]
+    check: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A store, folder or server of the path.
+struct Line {
+    origin: &'static str,
+    element: String,
+    what: &'static str,
+    place: String,
+    state: String,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let mut lines = Vec::new();
+    for part in args.symbols.parts()? {
+        for element in &part.path.elements {
+            for (what, place) in places(element) {
+                let state = match what {
+                    "server" => server_state(&place, &args),
+                    _ => folder_state(&place, what == "cache" || what == "default store"),
+                };
+                let (origin, element) = (part.origin, shown(&element.to_string()));
+                lines.push(Line { origin, element, what, place: shown(&place), state });
+            }
+        }
+    }
+    for folder in &args.symbols.images {
+        let place = folder.display().to_string();
+        let state = folder_state(&place, false);
+        lines.push(Line { origin: "--images", element: place.clone(), what: "images", place, state });
+    }
+    let online = args.symbols.path()?.names_a_server() && !args.symbols.offline;
+    let mut out = out();
+    if args.json {
+        let elements: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                json!({ "origin": line.origin, "element": line.element, "kind": line.what, "place": line.place, "state": line.state })
+            })
+            .collect();
+        let value = json!({ "elements": elements, "asks_servers": online, "default_store": default_store() });
+        super::json(&mut out, &value)?;
+    } else if lines.is_empty() {
+        writeln!(
+            out,
+            "The symbol path is empty: --symbols is not given, and {} are not set. Only what lies beside a trace is used.",
+            VARIABLES.join(" and ")
+        )?;
+    } else {
+        let mut last = String::new();
+        let rows: Vec<Vec<String>> = lines
+            .iter()
+            .map(|line| {
+                let head = format!("{}\0{}", line.origin, line.element);
+                let new = head != last;
+                last = head;
+                let once = |text: &str| if new { text.to_owned() } else { String::new() };
+                vec![
+                    once(line.origin),
+                    once(&line.element),
+                    line.what.to_owned(),
+                    line.place.clone(),
+                    line.state.clone(),
+                ]
+            })
+            .collect();
+        let headings =
+            [("from", false), ("element", false), ("kind", false), ("place", false), ("state", false)];
+        columns(&mut out, &headings, &rows)?;
+        let text = if online { "Servers are asked." } else { "No server is asked." };
+        writeln!(out, "\n{text}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// What an element consists of, in the order in which it is searched.
+fn places(element: &Element) -> Vec<(&'static str, String)> {
+    let place = |what, place: &Place| match place {
+        Place::Default => ("default store", default_store().display().to_string()),
+        Place::Folder(folder) => (what, folder.clone()),
+        Place::Server(server) => ("server", server.clone()),
+    };
+    match element {
+        Element::Folder(folder) => vec![("folder", folder.clone())],
+        Element::Cache(places) => places.iter().map(|p| place("cache", p)).collect(),
+        Element::Stores { places, .. } => match places.split_last() {
+            Some((Place::Default, [])) => vec![
+                ("default store", default_store().display().to_string()),
+                ("server", DEFAULT_SERVER.to_owned()),
+            ],
+            Some((last, before)) => {
+                let mut out: Vec<_> = before.iter().map(|p| place("cache", p)).collect();
+                if before.is_empty() && matches!(last, Place::Server(_)) {
+                    out.push(place("cache", &Place::Default));
+                }
+                out.push(place("store", last));
+                out
+            }
+            None => Vec::new(),
+        },
+        Element::DebugInfoD { caches, server } => {
+            let mut out: Vec<_> = caches.iter().map(|p| place("cache", p)).collect();
+            out.push(("server", server.clone()));
+            out
+        }
+    }
+}
+
+fn folder_state(text: &str, made: bool) -> String {
+    let Some(path) = local_path(text) else {
+        return "a path of Windows, not to be reached from here; copy or mount it and name that folder"
+            .to_owned();
+    };
+    if path.is_dir() {
+        let two = if path.join("index2.txt").is_file() { ", store of two tiers" } else { "" };
+        return format!("exists{two}");
+    }
+    if path.exists() {
+        return "is no folder".to_owned();
+    }
+    if made {
+        "does not exist yet, is made when a file comes".to_owned()
+    } else {
+        "does not exist".to_owned()
+    }
+}
+
+fn server_state(url: &str, args: &Args) -> String {
+    if args.symbols.offline {
+        return "is not asked (--offline)".to_owned();
+    }
+    if !args.check {
+        return "is asked for what is missing; --check tries it".to_owned();
+    }
+    let options = ServerOptions { whole: Duration::from_secs(30), retries: 0, ..ServerOptions::default() };
+    let folder = match tempfile::tempdir() {
+        Ok(folder) => folder,
+        Err(error) => return format!("cannot be tried: {error}"),
+    };
+    answer(&Server::new(url, options), folder.path())
+}
+
+/// SymSrv looks for this file in each store, so that asking for it tells nothing new.
+fn answer(server: &Server, folder: &Path) -> String {
+    match server.fetch(&["index2.txt"], folder) {
+        Ok(_) => "answers, store of two tiers".to_owned(),
+        Err(Failure::NotFound { .. }) => "answers".to_owned(),
+        Err(failure) => failure.to_string(),
+    }
+}

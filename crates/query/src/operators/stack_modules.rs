@@ -1,0 +1,228 @@
+//! Builds of modules that stand on stacks: which symbols are worth having.
+//!
+//! # How it is computed
+//!
+//! Frames are counted by the build of their image: file name, PDB with GUID and age, time stamp and size, so that the 32-bit and
+//! the 64-bit `ntdll.dll` are two. CPU time is that of `stack_cost` (idle time left out): exclusive is the innermost frame's,
+//! inclusive counts a module once per stack. Of DPCs and ISRs only their own part of the stack counts, as in `module_cost`.
+//!
+//! # What fools it
+//!
+//! Inclusive times overlap: do not add them up. Modules of other events' stacks (waits, faults, files) may have frames
+//! and no CPU time.
+
+use super::{add, for_each_batch};
+use crate::fold::Fold;
+use etwhy_table::{Database, Table};
+use foldhash::HashMap;
+use serde::Serialize;
+
+/// Tables that it reads.
+pub const READS: &[&str] = &["process", "image", "stack_cost", "stack", "stack_frame", "frame"];
+
+/// A build of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StackModule {
+    /// File name.
+    pub name: String,
+    /// Path on the machine that was traced.
+    pub path: String,
+    /// Name of its PDB, as recorded.
+    pub pdb_name: Option<String>,
+    /// GUID of its PDB, as text.
+    pub pdb_guid: Option<String>,
+    /// Age of its PDB.
+    pub pdb_age: Option<u32>,
+    /// `TimeDateStamp` of its header.
+    pub time_date_stamp: u32,
+    /// `SizeOfImage`.
+    pub size_bytes: u64,
+    /// Distinct places in it that stand on stacks.
+    pub frames: u64,
+    /// Of these, places that have a name.
+    pub named_frames: u64,
+    /// How often it stands on a stack, each stack taken once.
+    pub places: u64,
+    /// CPU time with it on the stack, nanoseconds.
+    pub cpu_inclusive_ns: i64,
+    /// CPU time in itself, nanoseconds.
+    pub cpu_exclusive_ns: i64,
+}
+
+impl StackModule {
+    /// True if some of its places have no name.
+    pub fn lacks_names(&self) -> bool {
+        self.named_frames < self.frames
+    }
+}
+
+/// What tells builds apart.
+type Build<'t> = (&'t str, &'t str, &'t str, i64, i64, i64);
+
+fn build(images: &Table, row: u32) -> Build<'_> {
+    let text = |column| images.text(row, column).unwrap_or("");
+    let number = |column| images.i64(row, column).unwrap_or(-1);
+    let (stamp, size) = (number("time_date_stamp"), number("size_bytes"));
+    (text("name"), text("pdb_name"), text("pdb_guid"), number("pdb_age"), stamp, size)
+}
+
+/// Modules on stacks, those with the most CPU time first; with `all`, those that stand on none behind them.
+pub fn stack_modules(db: &Database, all: bool) -> Vec<StackModule> {
+    let Some(images) = db.get("image") else { return Vec::new() };
+    let mut modules: Vec<StackModule> = Vec::new();
+    let mut by_build: HashMap<Build<'_>, u32> = HashMap::default();
+    let mut of_image: Vec<u32> = Vec::new();
+    for row in 0..u32::try_from(images.rows()).unwrap_or(u32::MAX) {
+        let next = u32::try_from(modules.len()).unwrap_or(u32::MAX);
+        let number = *by_build.entry(build(images, row)).or_insert(next);
+        if number == next {
+            modules.push(module(images, row));
+        }
+        of_image.push(number);
+    }
+    let mut of_frame: Vec<Option<u32>> = Vec::new();
+    for_each_batch(db, "frame", ["image_id", "function"], |rows, [image, function]| {
+        for row in 0..rows {
+            let number = image.i64(row).and_then(|id| of_image.get(usize::try_from(id).ok()?).copied());
+            if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
+                module.frames += 1;
+                module.named_frames += u64::from(function.text(row).is_some());
+            }
+            of_frame.push(number);
+        }
+    });
+    let module_of = |frame: u32| of_frame.get(frame as usize).copied().flatten();
+    for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
+        for row in 0..rows {
+            let number = frame.i64(row).and_then(|f| module_of(u32::try_from(f).ok()?));
+            if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
+                module.places += 1;
+            }
+        }
+    });
+    let fold = Fold::read(db, false);
+    // Which stack counted a module last.
+    let mut marks = vec![0u64; modules.len()];
+    let mut mark = 0;
+    for group in &fold.groups {
+        for row in &group.rows {
+            mark += 1;
+            let part = fold.part(group.class, row.stack);
+            for number in part.frames().filter_map(module_of) {
+                let (Some(seen), Some(module)) =
+                    (marks.get_mut(number as usize), modules.get_mut(number as usize))
+                else {
+                    continue;
+                };
+                if *seen != mark {
+                    *seen = mark;
+                    add(&mut module.cpu_inclusive_ns, row.weight);
+                }
+            }
+            let leaf = part.leaf().and_then(module_of).and_then(|n| modules.get_mut(n as usize));
+            if let Some(module) = leaf {
+                add(&mut module.cpu_exclusive_ns, row.weight);
+            }
+        }
+    }
+    modules.retain(|module| all || module.frames > 0);
+    modules.sort_by(|a, b| {
+        let heavier = b.cpu_inclusive_ns.cmp(&a.cpu_inclusive_ns).then(b.places.cmp(&a.places));
+        heavier.then_with(|| a.name.cmp(&b.name)).then_with(|| a.pdb_guid.cmp(&b.pdb_guid))
+    });
+    modules
+}
+
+fn module(images: &Table, row: u32) -> StackModule {
+    let text = |column| images.text(row, column).map(str::to_owned);
+    StackModule {
+        name: text("name").unwrap_or_default(),
+        path: text("path").unwrap_or_default(),
+        pdb_name: text("pdb_name").filter(|name| !name.is_empty()),
+        pdb_guid: text("pdb_guid"),
+        pdb_age: images.i64(row, "pdb_age").and_then(|age| u32::try_from(age).ok()),
+        // The column holds the same 32 bits with a sign.
+        time_date_stamp: images.i64(row, "time_date_stamp").unwrap_or(0) as u32,
+        size_bytes: images.i64(row, "size_bytes").and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        ..StackModule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::tests::table;
+    use etwhy_table::{ColumnType, Value};
+
+    #[test]
+    fn builds_are_kept_apart_and_stacks_count_a_module_once() {
+        let (int, words) = (ColumnType::I64, ColumnType::Text);
+        let text = Value::Text;
+        let n = Value::I64;
+        let image = |name, guid, stamp| {
+            vec![text(name), text(name), text("a.pdb"), text(guid), n(1), n(stamp), n(4096)]
+        };
+        let mut db = Database::new();
+        db.insert(table(
+            "image",
+            &[
+                ("name", words),
+                ("path", words),
+                ("pdb_name", words),
+                ("pdb_guid", words),
+                ("pdb_age", int),
+                ("time_date_stamp", int),
+                ("size_bytes", int),
+            ],
+            // The first and the third are the same build in two processes.
+            &[
+                image("a.dll", "g1", 5),
+                image("a.dll", "g2", -1),
+                image("a.dll", "g1", 5),
+                image("idle.dll", "g3", 7),
+            ],
+        ));
+        db.insert(table(
+            "frame",
+            &[("image_id", int), ("function", words), ("module", words), ("kind", words)],
+            &[
+                vec![n(0), text("named"), text("a.dll"), text("user")],
+                vec![n(2), Value::Null, text("a.dll"), text("user")],
+                vec![n(1), Value::Null, text("a.dll"), text("user")],
+                vec![Value::Null, Value::Null, text("[unknown]"), text("unknown")],
+            ],
+        ));
+        // Stack 0: frames 2, 0, 1 and 3; stack 1: frame 1 alone.
+        db.insert(table(
+            "stack",
+            &[("depth", int), ("kernel_depth", int)],
+            &[vec![n(4), n(0)], vec![n(1), n(0)]],
+        ));
+        let places: Vec<Vec<Value<'_>>> = [2, 0, 1, 3, 1].iter().map(|f| vec![n(*f)]).collect();
+        db.insert(table("stack_frame", &[("frame_id", int)], &places));
+        db.insert(table(
+            "stack_cost",
+            &[("class", words), ("upid", int), ("stack_id", int), ("samples", int), ("weight_ns", int)],
+            &[vec![text("thread"), n(0), n(0), n(3), n(300)], vec![text("thread"), n(1), n(1), n(1), n(10)]],
+        ));
+        let found = stack_modules(&db, false);
+        let short: Vec<_> = found
+            .iter()
+            .map(|m| {
+                (
+                    m.pdb_guid.as_deref().unwrap(),
+                    m.frames,
+                    m.named_frames,
+                    m.places,
+                    m.cpu_inclusive_ns,
+                    m.cpu_exclusive_ns,
+                )
+            })
+            .collect();
+        assert_eq!(short, [("g1", 2, 1, 3, 310, 10), ("g2", 1, 0, 1, 300, 300)]);
+        assert_eq!((found[1].time_date_stamp, found[1].size_bytes), (0xffff_ffff, 4096));
+        assert!(found[0].lacks_names());
+        assert_eq!(stack_modules(&db, true).len(), 3);
+        assert!(stack_modules(&Database::new(), true).is_empty());
+    }
+}

@@ -1,0 +1,245 @@
+//! Symbol servers over HTTP and HTTPS.
+//!
+//! A request holds the URL with the names asked for, `Range` and `If-Range` when a download is resumed, and a fixed
+//! `User-Agent`: nothing of the trace, the user or the machine.
+
+mod download;
+mod gate;
+mod missing;
+mod partial;
+mod redirect;
+mod url;
+
+pub use download::{Failure, Received};
+pub use url::{encode, shown, target};
+
+use gate::Gate;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use ureq::Agent;
+use ureq::config::Config;
+
+/// What is told while files come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer<'a> {
+    /// The file, as it is called in a store: `name.pdb`.
+    pub name: &'a str,
+    /// Bytes that are there, those of an earlier try among them.
+    pub done: u64,
+    /// Bytes in all, if the server says.
+    pub total: Option<u64>,
+    /// True once nothing more will come.
+    pub over: bool,
+}
+
+/// Called while files come in, from any thread.
+pub type OnTransfer = Arc<dyn Fn(&Transfer<'_>) + Send + Sync>;
+
+/// How servers are asked.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// To connect.
+    pub connect: Duration,
+    /// Without a byte coming in.
+    pub idle: Duration,
+    /// For one file, all tries together.
+    pub whole: Duration,
+    /// Tries after the first one, when the server fails or the connection breaks.
+    pub retries: u32,
+    /// Before the first of them; doubled for each further one.
+    pub backoff: Duration,
+    /// Redirections that are followed.
+    pub redirects: u32,
+    /// Most bytes of one file, compressed or not.
+    pub max_bytes: u64,
+    /// Requests at the same time, to one server.
+    pub jobs: usize,
+    /// How long a file that a server does not have is not asked for again.
+    pub missing: Duration,
+    /// Ask again for what was missing.
+    pub retry_missing: bool,
+    /// Told about what comes in.
+    pub on_transfer: Option<OnTransfer>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            connect: Duration::from_secs(15),
+            idle: Duration::from_secs(30),
+            whole: Duration::from_secs(1800),
+            retries: 3,
+            backoff: Duration::from_millis(500),
+            redirects: 5,
+            max_bytes: 4 << 30,
+            jobs: 4,
+            missing: Duration::from_secs(24 * 3600),
+            retry_missing: false,
+            on_transfer: None,
+        }
+    }
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("connect", &self.connect)
+            .field("idle", &self.idle)
+            .field("whole", &self.whole)
+            .field("retries", &self.retries)
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What every request says of its sender. It must not tell systems apart.
+const USER_AGENT: &str = "etwhy";
+/// Files in a row that a server fails to give before it is not asked any more.
+const FAILURES_BEFORE_SILENCE: u32 = 3;
+
+/// A server.
+pub struct Server {
+    base: String,
+    agent: Agent,
+    options: ServerOptions,
+    gate: Gate,
+    health: Mutex<Health>,
+    two_tiers: OnceLock<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    failures: u32,
+    /// Why it is not asked any more.
+    given_up: Option<String>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({})", self.shown())
+    }
+}
+
+impl Server {
+    /// A server below this URL, which [`SymbolPath`](crate::SymbolPath) has checked.
+    pub fn new(base: &str, options: ServerOptions) -> Server {
+        let config = Config::builder()
+            .http_status_as_error(false)
+            // Redirections are followed here, where their targets are checked.
+            .max_redirects(0)
+            .user_agent(USER_AGENT)
+            // A partial download of compressed bytes could not be resumed.
+            .accept_encoding("identity")
+            .timeout_connect(Some(options.connect))
+            .timeout_resolve(Some(options.connect))
+            .timeout_recv_response(Some(options.idle))
+            .timeout_per_read(Some(options.idle))
+            .timeout_per_write(Some(options.idle))
+            .max_idle_connections_per_host(options.jobs.max(1))
+            .build();
+        Server {
+            base: base.trim_end_matches('/').to_owned(),
+            agent: config.new_agent(),
+            gate: Gate::new(options.jobs.max(1)),
+            options,
+            health: Mutex::default(),
+            two_tiers: OnceLock::new(),
+        }
+    }
+
+    /// The URL without a password.
+    pub fn shown(&self) -> String {
+        shown(&self.base)
+    }
+
+    /// How it is asked.
+    pub fn options(&self) -> &ServerOptions {
+        &self.options
+    }
+
+    /// Fetches `base/part/part/part`; the last one is the file. It lands in a file in `folder`, which the caller moves.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn fetch(&self, parts: &[&str], folder: &Path) -> Result<Received, Failure> {
+        if let Some(reason) = &self.health().given_up {
+            return Err(Failure::GivenUp { server: self.shown(), reason: reason.clone() });
+        }
+        let url = target(&self.base, parts);
+        let name = parts.last().copied().unwrap_or("");
+        let pass = self.gate.enter();
+        let result = download::download(&self.agent, &self.options, &url, name, folder);
+        drop(pass);
+        let mut health = self.health();
+        match &result {
+            Err(failure) if failure.is_of_the_server() => {
+                health.failures += 1;
+                if health.failures >= FAILURES_BEFORE_SILENCE || failure.is_final() {
+                    health.given_up = Some(failure.to_string());
+                }
+            }
+            _ => health.failures = 0,
+        }
+        result
+    }
+
+    /// True if the server says that its store has two tiers. Asked once, and only after something was not found.
+    pub fn has_two_tiers(&self, folder: &Path) -> bool {
+        *self.two_tiers.get_or_init(|| {
+            let key = format!("{}/index2.txt", self.base);
+            if self.remembers_missing(&key, folder).is_some() {
+                return false;
+            }
+            match self.fetch(&["index2.txt"], folder) {
+                Ok(received) => {
+                    let _ = std::fs::remove_file(received.file);
+                    true
+                }
+                Err(Failure::NotFound { .. }) => {
+                    self.remember_missing(&key, folder);
+                    false
+                }
+                Err(_) => false,
+            }
+        })
+    }
+
+    /// The key under which it is remembered that a module is missing.
+    pub fn missing_key(&self, parts: &[&str]) -> String {
+        target(&self.base, parts)
+    }
+
+    /// Seconds since this was last found to be missing, if that was not too long ago.
+    pub fn remembers_missing(&self, key: &str, folder: &Path) -> Option<u64> {
+        if self.options.retry_missing {
+            return None;
+        }
+        missing::since(folder, key).filter(|seconds| *seconds < self.options.missing.as_secs())
+    }
+
+    /// The URL of these names, for messages.
+    pub fn shown_target(&self, parts: &[&str]) -> String {
+        shown(&target(&self.base, parts))
+    }
+
+    /// Forgets that it was missing.
+    pub fn forget_missing(&self, key: &str, folder: &Path) {
+        missing::forget(folder, key);
+    }
+
+    /// Remembers that the server has no such file.
+    pub fn remember_missing(&self, key: &str, folder: &Path) {
+        missing::remember(folder, key);
+    }
+
+    /// Why it is not asked any more, if so.
+    pub fn given_up(&self) -> Option<String> {
+        self.health().given_up.clone()
+    }
+
+    fn health(&self) -> std::sync::MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
