@@ -17,6 +17,7 @@ const ID: &str = "00112233445566778899AABBCCDDEEFF1";
 const FILE: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.pdb";
 const PACKED: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.pd_";
 const SYM: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.sym";
+const LOWER: &str = "app.pdb/00112233445566778899aabbccddeeff1/app.pdb";
 const POINTER: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/file.ptr";
 
 fn key(name: &str) -> ModuleKey {
@@ -111,7 +112,7 @@ fn what_is_missing_is_asked_once_a_day() {
     let (candidates, attempts) = sources(&server, &temp).search(&wanted());
     assert!(candidates.is_empty());
     assert_eq!(*last(&attempts), Outcome::NotFound);
-    let asked = [FILE, PACKED, POINTER, SYM, "index2.txt"].map(|file| format!("/sym/{file}"));
+    let asked = [FILE, PACKED, POINTER, SYM, LOWER, "index2.txt"].map(|file| format!("/sym/{file}"));
     assert_eq!(server.targets(), asked);
     server.forget();
     let (_, attempts) = sources(&server, &temp).search(&wanted());
@@ -334,6 +335,7 @@ fn offline_asks_nobody() {
     assert_eq!(*last(&attempts), Outcome::Offline);
     let plan = sources.plan(&wanted());
     assert_eq!(plan.len(), 2);
+    assert_eq!(plan[1].server.as_ref(), Some(&server.url));
     assert_eq!(plan[1].target, format!("{}/{FILE}", server.url));
     assert!(server.seen().is_empty());
 }
@@ -371,6 +373,13 @@ fn stores_with_two_tiers() {
     let (server, temp) = (Faulty::new(), Temp::new("tiers"));
     server.serve("index2.txt", Serve::File(Vec::new()));
     server.serve(&format!("ap/{FILE}"), Serve::File(good(10)));
+    fetched(&server, &temp, &good(10));
+}
+
+#[test]
+fn servers_that_mind_the_case() {
+    let (server, temp) = (Faulty::new(), Temp::new("lower"));
+    server.serve(LOWER, Serve::File(good(10)));
     fetched(&server, &temp, &good(10));
 }
 
