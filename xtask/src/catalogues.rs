@@ -10,9 +10,13 @@ pub const ANALYSES: &str = "crates/trace/src/catalog";
 pub const COMMANDS: &str = "crates/etwhy/src/commands";
 /// Folder of the export formats.
 pub const FORMATS: &str = "crates/export/src/formats";
-
+/// Folder of the profile formats.
+pub const PROFILES: &str = "crates/export/src/profiles";
 /// Folder of the tables that are made from tables.
 pub const DERIVED: &str = "crates/query/src/derived";
+
+/// Folder of the metrics of stacks.
+pub const METRICS: &str = "crates/query/src/operators/stacks/metrics";
 
 /// Folder of the findings.
 pub const FINDINGS: &str = "crates/query/findings";
@@ -57,6 +61,16 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::DERIVED"),
     },
     Catalogue {
+        path: "crates/query/src/operators/stacks/metrics/mod.rs",
+        folder: METRICS,
+        title: "Metrics",
+        visibility: "",
+        import: "super::Metric",
+        list: "All metrics, by file name.",
+        element: "&Metric",
+        item: ("&", "::METRIC"),
+    },
+    Catalogue {
         path: "crates/query/src/sql/functions/mod.rs",
         folder: "crates/query/src/sql/functions",
         title: "Table functions",
@@ -95,6 +109,16 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All formats, by file name.",
         element: "&[Format]",
         item: ("", "::FORMATS"),
+    },
+    Catalogue {
+        path: "crates/export/src/profiles/mod.rs",
+        folder: PROFILES,
+        title: "The profile formats",
+        visibility: "",
+        import: "crate::profile::ProfileFormat",
+        list: "All profile formats, by file name.",
+        element: "&ProfileFormat",
+        item: ("&", "::FORMAT"),
     },
 ];
 

@@ -36,6 +36,13 @@ const SKELETONS: &[Skeleton] = &[
         next: "Next: its name and endings, how it writes, a test. CONTRIBUTING.md has the steps.",
     },
     Skeleton {
+        kind: "metric",
+        folder: catalogues::METRICS,
+        ending: "rs",
+        text: include_str!("skeletons/metric.txt"),
+        next: "Next: its texts, its unit, its table and columns. CONTRIBUTING.md has the steps.",
+    },
+    Skeleton {
         kind: "finding",
         folder: catalogues::FINDINGS,
         ending: "toml",

@@ -12,7 +12,9 @@ mod progress;
 mod report;
 mod rules;
 mod shell;
+mod stack_args;
 mod symbol_args;
+mod who;
 
 use exit::Exit;
 use std::io::Write;

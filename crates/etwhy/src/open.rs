@@ -12,7 +12,9 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
+use etwhy_symbols::{NameStyle, Resolver, cache_folder};
 use etwhy_table::{Database, Memory};
+use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -31,6 +33,9 @@ pub struct TraceArgs {
     /// Where symbols come from.
     #[command(flatten)]
     pub symbols: SymbolArgs,
+    /// How functions are named: short (without parameters), full (with them) or raw (as the linker has them)
+    #[arg(long, value_name = "FORM", default_value = "short")]
+    pub names: NameStyle,
     /// Folders or files of provider manifests (.man, .xml)
     #[arg(long, value_name = "DIR")]
     pub manifests: Vec<PathBuf>,
@@ -113,8 +118,8 @@ struct Traces {
     files: Vec<EtlFile>,
     /// What was found on the way.
     ledger: Ledger,
-    /// Folders of symbols, the user's first.
-    symbols: Vec<PathBuf>,
+    /// Where symbols are looked for.
+    symbols: Symbols,
     /// Keeps unpacked files alive.
     inputs: Vec<InputFile>,
     /// Keeps the demonstration trace alive.
@@ -171,12 +176,14 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut symbols = self.symbols.folders()?;
+        let mut sources = self.symbols.options(&self.traces);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
-            if !symbols.contains(&dir) {
-                symbols.push(dir);
+            if !sources.beside.contains(&dir) {
+                sources.beside.push(dir);
             }
         }
+        let locators = self.symbols.path()?.locators(sources);
+        let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,

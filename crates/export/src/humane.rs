@@ -17,7 +17,7 @@ pub fn thousands(number: i128) -> String {
 }
 
 /// A number with so many decimals and `,` between thousands.
-pub(crate) fn decimal(number: f64, decimals: usize) -> String {
+pub fn decimal(number: f64, decimals: usize) -> String {
     if !number.is_finite() || number.abs() >= 1e18 {
         return format!("{number}");
     }

@@ -7,6 +7,9 @@
 //! [`extract`] writes all tables of a trace as a folder of Parquet files, and reads such a folder back; [`sqlite`]
 //! writes them into one file.
 //!
+//! [`profile`] writes stacks, threads and events for profile viewers: a
+//! [`ProfileFormat`](profile::ProfileFormat) is one file in `profiles/`.
+//!
 //! # Hostile text
 //!
 //! Names in a trace are chosen by whoever wrote the trace. [`sanitize`] makes control characters and
@@ -20,6 +23,9 @@ mod format;
 mod formats;
 mod hex;
 mod humane;
+pub mod profile;
+mod profiles;
+mod protobuf;
 mod sanitize;
 pub mod sqlite;
 #[cfg(test)]
@@ -28,5 +34,5 @@ pub mod text;
 
 pub use error::{ExportError, Result};
 pub use format::{Format, Options, formats, replace_file, write_file};
-pub use humane::{bytes, duration_ns, thousands, utc_100ns};
+pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
 pub use sanitize::{is_unsafe, sanitize};

@@ -69,11 +69,8 @@ pub fn stack_tags() -> &'static [StackTag] {
 /// The most specific tag of a frame; `None` if no pattern matches. The module may have a path and may
 /// lack its extension.
 pub fn stack_tag(module: &str, function: &str) -> Option<&'static StackTag> {
+    let name = canonical_module(module);
     let module = file_name(module);
-    let mut name = stem(module).to_ascii_lowercase();
-    if KERNEL_NAMES.contains(&name.as_str()) {
-        KERNEL.clone_into(&mut name);
-    }
     let matcher = &*MATCHER;
     let first = |tags: &[&'static StackTag], check_module: bool| {
         tags.iter().copied().find(|t| {
@@ -107,6 +104,12 @@ fn module_matches(pattern: &str, module: &str) -> bool {
 fn specificity(tag: &StackTag) -> (bool, usize, usize) {
     let literal = |pattern: &str| pattern.bytes().filter(|b| *b != b'*').count();
     (!tag.function.contains('*'), literal(tag.function), literal(tag.module))
+}
+
+/// A module's name in lower case, without path and extension; the kernel has one name of its several.
+pub(crate) fn canonical_module(module: &str) -> String {
+    let name = stem(file_name(module)).to_ascii_lowercase();
+    if KERNEL_NAMES.contains(&name.as_str()) { KERNEL.to_owned() } else { name }
 }
 
 /// The name without `.exe`, `.dll` or `.sys`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ModuleKey, ModuleSymbols};
+use crate::{ModuleSymbols, Wanted};
 
 /// Keeps modules alive up to a number of bytes. What a caller holds beyond that is its own.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Cache {
 
 #[derive(Debug)]
 struct Entry {
-    key: ModuleKey,
+    key: Wanted,
     module: Arc<ModuleSymbols>,
     used: u64,
 }
@@ -25,7 +25,7 @@ impl Cache {
         Cache { limit, held: 0, clock: 0, entries: Vec::new() }
     }
 
-    pub fn get(&mut self, key: &ModuleKey) -> Option<Arc<ModuleSymbols>> {
+    pub fn get(&mut self, key: &Wanted) -> Option<Arc<ModuleSymbols>> {
         self.clock = self.clock.saturating_add(1);
         let clock = self.clock;
         let entry = self.entries.iter_mut().find(|e| e.key == *key)?;
@@ -33,7 +33,7 @@ impl Cache {
         Some(entry.module.clone())
     }
 
-    pub fn put(&mut self, key: &ModuleKey, module: &Arc<ModuleSymbols>) {
+    pub fn put(&mut self, key: &Wanted, module: &Arc<ModuleSymbols>) {
         self.held = self.held.saturating_add(module.memory());
         self.clock = self.clock.saturating_add(1);
         self.entries.push(Entry { key: key.clone(), module: module.clone(), used: self.clock });
@@ -51,18 +51,18 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ModuleBuilder;
+    use crate::{ModuleBuilder, ModuleKey};
 
     fn module(functions: u32) -> Arc<ModuleSymbols> {
         let mut builder = ModuleBuilder::new();
         for i in 0..functions {
             builder.function(i * 16, 16, &format!("function {i}"));
         }
-        Arc::new(builder.finish())
+        Arc::new(builder.finish(crate::Origin::Breakpad, ""))
     }
 
-    fn key(age: u32) -> ModuleKey {
-        ModuleKey { pdb_name: "a.pdb".into(), guid: [0; 16], age }
+    fn key(age: u32) -> Wanted {
+        Wanted { pdb: Some(ModuleKey { pdb_name: "a.pdb".into(), guid: [0; 16], age }), image: None }
     }
 
     #[test]

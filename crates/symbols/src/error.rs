@@ -20,6 +20,22 @@ pub enum SymbolError {
         /// The symbol file.
         file: PathBuf,
     },
+    /// The file is of a kind that cannot be used here.
+    #[error("{}: {reason}", file.display())]
+    Unsupported {
+        /// The symbol file.
+        file: PathBuf,
+        /// What it is and what can be done.
+        reason: String,
+    },
+    /// The file is not what its kind must be.
+    #[error("{}: damaged: {reason}", file.display())]
+    Damaged {
+        /// The symbol file.
+        file: PathBuf,
+        /// Structure, offset, what was needed and what was there.
+        reason: String,
+    },
     /// The file belongs to another build of the module.
     #[error("{}: symbols are for {found}, the trace has {wanted}", file.display())]
     Mismatch {

@@ -26,9 +26,14 @@ impl Names {
         self.text.get(start as usize..end as usize).unwrap_or("")
     }
 
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.text.capacity().saturating_add(self.ends.capacity().saturating_mul(4))
+    /// All names in one.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where each name ends in the text.
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
     }
 }
 
@@ -54,6 +59,11 @@ impl Interner {
         self.names.text.push_str(name);
         self.names.ends.push(end);
         Some(id)
+    }
+
+    /// The name of an id.
+    pub fn get(&self, id: NameId) -> &str {
+        self.names.get(id)
     }
 
     /// Gives the names away; the table for finding them is dropped.

@@ -1,268 +1,277 @@
-//! The symbols of one module in compact arrays, and the lookup.
+//! The symbols of one module, and the lookup.
 
-use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::Path;
 
-use crate::interner::{NameId, Names};
+use etwhy_map::Mapped;
 
-/// An id that no name has.
-pub(crate) const NO_NAME: NameId = u32::MAX;
+use crate::image::{INNERMOST_LINES, Image, NONE, Origin, Section};
+use crate::names::{self, NameStyle};
+use crate::{SymbolError, image};
 
-type Numbered = HashMap<u32, NameId, foldhash::fast::RandomState>;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Function {
-    pub start: u32,
-    pub size: u32,
-    pub name: NameId,
-    /// Range in the lines.
-    pub lines: (u32, u32),
-    /// Range in the inlined calls.
-    pub inlines: (u32, u32),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
-    pub start: u32,
-    pub size: u32,
-    pub line: u32,
-    pub file: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InlineRow {
-    pub depth: u32,
-    pub start: u32,
-    pub size: u32,
-    pub origin: u32,
-    pub call_line: u32,
-    pub call_file: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Public {
-    pub start: u32,
-    pub name: NameId,
-}
-
-/// The symbols of one module.
+/// The symbols of one module: in memory, or a mapped file of the compact cache.
 #[derive(Debug)]
 pub struct ModuleSymbols {
-    /// `start` of each function once more: the search touches nothing else.
-    pub(crate) starts: Vec<u32>,
-    pub(crate) functions: Vec<Function>,
-    pub(crate) lines: Vec<Line>,
-    pub(crate) inlines: Vec<InlineRow>,
-    pub(crate) publics: Vec<Public>,
-    pub(crate) files: Numbered,
-    pub(crate) origins: Numbered,
-    pub(crate) names: Names,
-    pub(crate) malformed: u64,
+    image: Image,
 }
 
 /// What stands at an address.
 #[derive(Clone, Debug)]
 pub struct Symbol<'a> {
     /// The function, not counting what is inlined into it.
-    pub function: &'a str,
+    pub function: Name<'a>,
     /// Bytes from the start of the function.
     pub offset: u32,
     /// Source file of the instruction (of the innermost inlined function).
     pub file: Option<&'a str>,
     /// Line of the instruction in `file`.
     pub line: Option<u32>,
-    /// Functions inlined at the address, innermost first.
-    pub inlines: Inlines<'a>,
+    /// Functions at the address, innermost first; the last one is `function`.
+    pub places: Places<'a>,
 }
 
-/// An inlined function at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inline<'a> {
-    /// Its name.
-    pub function: &'a str,
-    /// Source file of the call, in the caller.
-    pub call_file: Option<&'a str>,
-    /// Line of the call in `call_file`.
-    pub call_line: u32,
+/// A name in all its forms.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    /// As the symbol file has it: a procedure's plain name, or a public's decorated one.
+    pub plain: &'a str,
+    /// The decorated name of a procedure, if its public is known.
+    pub linkage: Option<&'a str>,
+    machine: u16,
 }
 
-/// Iterates over the functions inlined at an address, innermost first.
+impl<'a> Name<'a> {
+    /// The name as wanted.
+    pub fn show(&self, style: NameStyle) -> Cow<'a, str> {
+        match style {
+            NameStyle::Short => names::short(self.plain, self.machine),
+            NameStyle::Full => names::full(self.plain, self.linkage, self.machine),
+            NameStyle::Raw => Cow::Borrowed(self.linkage.unwrap_or(self.plain)),
+        }
+    }
+}
+
+/// A function at an address and the place in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The function.
+    pub name: Name<'a>,
+    /// Source file of the instruction, or of the call of what is inlined here.
+    pub file: Option<&'a str>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// The function is inlined into the next one.
+    pub inlined: bool,
+}
+
+/// Iterates over the functions at an address, innermost first: those inlined there, then the one that is called.
 #[derive(Clone, Debug)]
-pub struct Inlines<'a> {
+pub struct Places<'a> {
     module: &'a ModuleSymbols,
-    rows: &'a [InlineRow],
+    function: Option<Name<'a>>,
     address: u32,
+    rows: (usize, usize),
     depth: u32,
+    /// File and line of the next place of Breakpad, of the function itself otherwise.
+    file: Option<&'a str>,
+    line: Option<u32>,
 }
 
 impl ModuleSymbols {
+    pub(crate) fn of(image: Image) -> ModuleSymbols {
+        ModuleSymbols { image }
+    }
+
+    /// Opens a file of the compact cache; it must be of `key`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, of another version or of another module.
+    pub fn open(file: &Path, key: &str) -> Result<ModuleSymbols, SymbolError> {
+        let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
+        let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+        let image = Image::open(mapped, key)
+            .map_err(|reason| SymbolError::Damaged { file: file.to_path_buf(), reason })?;
+        Ok(ModuleSymbols { image })
+    }
+
+    /// The bytes of a file of the compact cache.
+    pub fn bytes(&self) -> &[u8] {
+        self.image.bytes()
+    }
+
+    /// Where the names come from.
+    pub fn origin(&self) -> Origin {
+        self.image.origin
+    }
+
     /// The symbol at `rva`, an address relative to the start of the module.
     ///
     /// A function counts only if it contains the address. A public name has no size, so it reaches up to
-    /// the next name; this is the rule of Breakpad's own resolver.
+    /// the next name or the end of its section; this is the rule of Breakpad's own resolver and of DbgHelp.
     pub fn lookup(&self, rva: u32) -> Option<Symbol<'_>> {
-        let function = below(&self.starts, |start| *start <= rva).and_then(|at| self.functions.get(at));
-        if let Some(function) = function.filter(|f| rva.wrapping_sub(f.start) < f.size) {
-            return Some(self.in_function(function, rva));
+        let starts = self.image.numbers(Section::FunctionStarts);
+        let function = starts.last_at_most(rva);
+        let start = function.and_then(|at| starts.get(at));
+        if let (Some(at), Some(start)) = (function, start)
+            && let Some(symbol) = self.in_function(at, start, rva)
+        {
+            return Some(symbol);
         }
-        let public = self.publics.get(below(&self.publics, |p| p.start <= rva)?)?;
-        if function.is_some_and(|f| f.start >= public.start) {
+        let publics = self.image.numbers(Section::PublicStarts);
+        let at = publics.last_at_most(rva)?;
+        let public = publics.get(at)?;
+        if start.is_some_and(|start| start >= public) {
             return None;
         }
+        let id = self.image.numbers(Section::PublicNames).get(at).filter(|id| *id != NONE)?;
+        let name = Name { plain: self.image.text(id)?, linkage: None, machine: self.image.machine };
+        // Some compilers and assemblers write lines for code without procedures.
+        let (file, line) = self.line(rva).filter(|_| self.image.origin != Origin::Breakpad).unzip();
+        let file = file.flatten();
         Some(Symbol {
-            function: self.names.get(public.name),
-            offset: rva.saturating_sub(public.start),
-            file: None,
-            line: None,
-            inlines: Inlines { module: self, rows: &[], address: rva, depth: 0 },
+            function: name,
+            offset: rva.saturating_sub(public),
+            file,
+            line,
+            places: Places {
+                module: self,
+                function: Some(name),
+                address: rva,
+                rows: (0, 0),
+                depth: 0,
+                file,
+                line,
+            },
         })
     }
 
-    fn in_function(&self, function: &Function, rva: u32) -> Symbol<'_> {
-        let lines = range(&self.lines, function.lines);
-        let line = below(lines, |l| l.start <= rva)
-            .and_then(|at| lines.get(at))
-            .filter(|l| rva.wrapping_sub(l.start) < l.size);
-        let rows = range(&self.inlines, function.inlines);
+    fn in_function(&self, at: usize, start: u32, rva: u32) -> Option<Symbol<'_>> {
+        let rows = self.image.numbers(Section::FunctionRows);
+        let [size, name, linkage, first] = rows.row::<{ image::FUNCTION_ROW }>(at)?;
+        if rva.wrapping_sub(start) >= size {
+            return None;
+        }
+        let all = self.image.len(Section::Inlines) / image::INLINE_ROW;
+        let end =
+            rows.row::<{ image::FUNCTION_ROW }>(at.checked_add(1)?).map_or(all, |next| next[3] as usize);
+        let range = (first as usize, end.min(all));
+        let (file, line) = self.line(rva).unzip();
+        let file = file.flatten();
         let mut depth = 0;
-        while inline_at(rows, depth, rva).is_some() {
+        while self.inline_at(range, depth, rva).is_some() {
             depth = depth.saturating_add(1);
         }
-        Symbol {
-            function: self.names.get(function.name),
-            offset: rva.saturating_sub(function.start),
-            file: line.and_then(|l| self.file_name(l.file)),
-            line: line.map(|l| l.line),
-            inlines: Inlines { module: self, rows, address: rva, depth },
-        }
+        let function = Name {
+            plain: self.image.text(name).unwrap_or(""),
+            linkage: self.image.text(linkage),
+            machine: self.image.machine,
+        };
+        let places =
+            Places { module: self, function: Some(function), address: rva, rows: range, depth, file, line };
+        let innermost = places.clone().next()?;
+        Some(Symbol {
+            function,
+            offset: rva.saturating_sub(start),
+            file: innermost.file,
+            line: innermost.line,
+            places,
+        })
     }
 
-    fn file_name(&self, number: u32) -> Option<&str> {
-        self.files.get(&number).map(|id| self.names.get(*id))
+    /// File and line of the line table at an address.
+    fn line(&self, rva: u32) -> Option<(Option<&str>, u32)> {
+        let at = self.image.numbers(Section::LineStarts).last_at_most(rva)?;
+        let line = self.image.numbers(Section::LineNumbers).get(at).filter(|line| *line != NONE)?;
+        let file = self.image.numbers(Section::FileStarts).last_at_most(rva);
+        let file = file.and_then(|at| self.image.numbers(Section::FileNames).get(at));
+        Some((file.and_then(|id| self.image.text(id)), line))
+    }
+
+    /// The inlined row of one depth at an address: its name, file and line. Rows of a function are sorted by depth
+    /// and start.
+    fn inline_at(&self, (first, end): (usize, usize), depth: u32, rva: u32) -> Option<[u32; 3]> {
+        let rows = self.image.numbers(Section::Inlines);
+        let (mut low, mut high) = (first, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let [d, start, ..] = rows.row::<{ image::INLINE_ROW }>(middle)?;
+            if (d, start) <= (depth, rva) { low = middle + 1 } else { high = middle }
+        }
+        let at = low.checked_sub(1).filter(|at| *at >= first)?;
+        let [d, start, size, name, file, line] = rows.row(at)?;
+        (d == depth && rva.wrapping_sub(start) < size).then_some([name, file, line])
     }
 
     /// How many functions there are.
     pub fn functions(&self) -> usize {
-        self.functions.len()
+        self.image.len(Section::FunctionStarts)
     }
 
     /// How many names without a size there are.
     pub fn publics(&self) -> usize {
-        self.publics.len()
+        let names = self.image.numbers(Section::PublicNames);
+        (0..self.image.len(Section::PublicNames)).filter(|at| names.get(*at) != Some(NONE)).count()
     }
 
-    /// Lines of the symbol file that could not be understood.
-    pub fn malformed_lines(&self) -> u64 {
-        self.malformed
+    /// How many rows the table of lines has.
+    pub fn lines(&self) -> usize {
+        self.image.len(Section::LineStarts)
     }
 
-    /// Bytes of memory held, about.
-    pub fn memory(&self) -> usize {
-        let tables = size_of_val(self.starts.as_slice())
-            + size_of_val(self.functions.as_slice())
-            + size_of_val(self.lines.as_slice())
-            + size_of_val(self.inlines.as_slice())
-            + size_of_val(self.publics.as_slice());
-        let numbered = self.files.allocation_size() + self.origins.allocation_size();
-        tables.saturating_add(numbered).saturating_add(self.names.memory())
+    /// How many address ranges of inlined calls there are.
+    pub fn inlined_ranges(&self) -> usize {
+        self.image.len(Section::Inlines) / image::INLINE_ROW
     }
-}
 
-impl<'a> Iterator for Inlines<'a> {
-    type Item = Inline<'a>;
-
-    fn next(&mut self) -> Option<Inline<'a>> {
-        self.depth = self.depth.checked_sub(1)?;
-        let row = inline_at(self.rows, self.depth, self.address)?;
-        let origin = self.module.origins.get(&row.origin).copied().unwrap_or(NO_NAME);
-        Some(Inline {
-            function: self.module.names.get(origin),
-            call_file: self.module.file_name(row.call_file),
-            call_line: row.call_line,
+    /// First address, size and name of every function, ascending.
+    pub fn all_functions(&self) -> impl Iterator<Item = (u32, u32, Name<'_>)> {
+        let starts = self.image.numbers(Section::FunctionStarts);
+        let rows = self.image.numbers(Section::FunctionRows);
+        (0..self.functions()).filter_map(move |at| {
+            let [size, name, linkage, _] = rows.row::<{ image::FUNCTION_ROW }>(at)?;
+            let name = Name {
+                plain: self.image.text(name)?,
+                linkage: self.image.text(linkage),
+                machine: self.image.machine,
+            };
+            Some((starts.get(at)?, size, name))
         })
     }
+
+    /// Records of the symbol file that could not be understood.
+    pub fn malformed(&self) -> u64 {
+        self.image.malformed
+    }
+
+    /// Bytes of memory held, about; pages of a mapped file are the system's.
+    pub fn memory(&self) -> usize {
+        if self.image.is_mapped() { size_of::<ModuleSymbols>() } else { self.image.bytes().len() }
+    }
 }
 
-/// The inlined call of one depth at an address; rows are sorted by depth and start.
-fn inline_at(rows: &[InlineRow], depth: u32, rva: u32) -> Option<&InlineRow> {
-    let at = below(rows, |r| (r.depth, r.start) <= (depth, rva))?;
-    rows.get(at).filter(|r| r.depth == depth && rva.wrapping_sub(r.start) < r.size)
-}
+impl<'a> Iterator for Places<'a> {
+    type Item = Place<'a>;
 
-/// Index of the last item that `holds`, in items sorted so that those come first.
-fn below<T>(items: &[T], holds: impl Fn(&T) -> bool) -> Option<usize> {
-    items.partition_point(holds).checked_sub(1)
-}
-
-fn range<T>(items: &[T], (start, end): (u32, u32)) -> &[T] {
-    items.get(start as usize..end as usize).unwrap_or(&[])
+    fn next(&mut self) -> Option<Place<'a>> {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            let name = self.function.take()?;
+            return Some(Place { name, file: self.file, line: self.line, inlined: false });
+        };
+        self.depth = depth;
+        let image = &self.module.image;
+        let [name, file, line] = self.module.inline_at(self.rows, depth, self.address)?;
+        let (file, line) = (image.text(file), Some(line).filter(|l| *l != NONE));
+        let name = Name { plain: image.text(name).unwrap_or(""), linkage: None, machine: image.machine };
+        if image.flags & INNERMOST_LINES == 0 {
+            return Some(Place { name, file, line, inlined: true });
+        }
+        // The row has the place of the call, which is that of the next frame outwards.
+        let place = Place { name, file: self.file, line: self.line, inlined: true };
+        (self.file, self.line) = (file, line);
+        Some(place)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::{InlineRange, ModuleBuilder};
-
-    #[test]
-    fn functions_publics_and_gaps() {
-        let mut builder = ModuleBuilder::new();
-        builder.function(0x2000, 0x10, "second");
-        builder.function(0x1000, 0x100, "first");
-        builder.function(0x1000, 0x80, "folded");
-        builder.public(0x1800, "public");
-        builder.public(0x3000, "last");
-        let module = builder.finish();
-        let at = |rva| module.lookup(rva).map(|s| (s.function, s.offset));
-        assert_eq!(at(0), None);
-        assert_eq!(at(0xFFF), None);
-        assert_eq!(at(0x1000), Some(("first", 0)));
-        assert_eq!(at(0x10FF), Some(("first", 0xFF)));
-        assert_eq!(at(0x1100), None);
-        assert_eq!(at(0x1900), Some(("public", 0x100)));
-        assert_eq!(at(0x2000), Some(("second", 0)));
-        assert_eq!(at(0x2010), None, "a public name ends where a function starts");
-        assert_eq!(at(u32::MAX), Some(("last", u32::MAX - 0x3000)));
-        assert_eq!((module.functions(), module.publics()), (2, 2));
-        assert!(module.memory() > 0);
-    }
-
-    #[test]
-    fn inlined_calls_come_innermost_first() {
-        let mut builder = ModuleBuilder::new();
-        builder.file(1, "a.c");
-        builder.file(2, "b.h");
-        builder.inline_origin(7, "outer_inline");
-        builder.inline_origin(8, "inner_inline");
-        builder.function(0x100, 0x100, "f");
-        let range =
-            InlineRange { depth: 1, call_line: 21, call_file: 2, origin: 8, start: 0x120, size: 0x10 };
-        assert!(builder.inline(range));
-        assert!(builder.inline(InlineRange {
-            depth: 0,
-            call_line: 11,
-            call_file: 1,
-            origin: 7,
-            start: 0x110,
-            size: 0x40
-        }));
-        assert!(builder.line(0x110, 0x10, 12, 1));
-        assert!(builder.line(0x100, 0x10, 10, 9));
-        let module = builder.finish();
-        let inlines = |rva| -> Vec<(String, u32)> {
-            module.lookup(rva).unwrap().inlines.map(|i| (i.function.to_owned(), i.call_line)).collect()
-        };
-        assert_eq!(inlines(0x125), [("inner_inline".to_owned(), 21), ("outer_inline".to_owned(), 11)]);
-        assert_eq!(inlines(0x130), [("outer_inline".to_owned(), 11)]);
-        assert_eq!(inlines(0x100), []);
-        let symbol = module.lookup(0x115).unwrap();
-        assert_eq!((symbol.file, symbol.line), (Some("a.c"), Some(12)));
-        let unknown_file = module.lookup(0x105).unwrap();
-        assert_eq!((unknown_file.file, unknown_file.line), (None, Some(10)));
-        assert_eq!(module.lookup(0x125).unwrap().line, None);
-    }
-
-    #[test]
-    fn lines_without_a_function_are_refused() {
-        let mut builder = ModuleBuilder::new();
-        assert!(!builder.line(0, 1, 1, 1));
-        assert!(builder.finish().lookup(0).is_none());
-    }
-}
+mod tests;

@@ -2,26 +2,19 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::cache::Cache;
 use crate::key::parse_store_id;
-use crate::{ModuleKey, ModuleSymbols, SafeName, SymbolError, SymbolSource, breakpad};
+use crate::{Candidate, FileKind, Locate, SafeName, Wanted};
 
-/// Symbols that stay loaded, in bytes.
-const DEFAULT_MEMORY: usize = 1 << 30;
-/// Largest symbol file that is read. Chrome's, the largest in the wild, are about 1.3 GiB.
-const MAX_FILE: u64 = 2 << 30;
 const EXTENSION: &str = "sym";
 
-/// Folders laid out as symbol stores.
+/// Folders laid out as symbol stores (`name.pdb/GUIDAGE/name.pdb`), or with symbol files and images right in them.
 #[derive(Debug)]
 pub struct SymbolStore {
     dirs: Vec<PathBuf>,
-    cache: Mutex<Cache>,
     listings: Mutex<HashMap<PathBuf, Listing>>,
 }
 
@@ -32,44 +25,11 @@ type Listing = HashMap<String, OsString>;
 impl SymbolStore {
     /// A store that looks into `dirs` in their order.
     pub fn new(dirs: Vec<PathBuf>) -> SymbolStore {
-        SymbolStore::with_memory(dirs, DEFAULT_MEMORY)
+        SymbolStore { dirs, listings: Mutex::default() }
     }
 
-    /// A store that keeps at most about `memory` bytes of symbols loaded beside what callers hold.
-    pub fn with_memory(dirs: Vec<PathBuf>, memory: usize) -> SymbolStore {
-        SymbolStore { dirs, cache: Mutex::new(Cache::new(memory)), listings: Mutex::default() }
-    }
-
-    /// The symbols of exactly this module; `None` if no folder has any, or if the PDB's name cannot be
-    /// one of a file.
-    ///
-    /// # Errors
-    /// The first folder that has a file for it has a bad one, and no other has a good one.
-    pub fn load(&self, key: &ModuleKey) -> Result<Option<Arc<ModuleSymbols>>, SymbolError> {
-        let Some(name) = SafeName::of_path(&key.pdb_name) else { return Ok(None) };
-        if let Some(module) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
-            return Ok(Some(module));
-        }
-        let mut first_error = None;
-        for dir in &self.dirs {
-            let Some(path) = self.find(dir, &name, key) else { continue };
-            match read(&path, key) {
-                Ok(module) => {
-                    let module = Arc::new(module);
-                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(key, &module);
-                    return Ok(Some(module));
-                }
-                Err(error) => {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        first_error.map_or(Ok(None), Err)
-    }
-
-    /// The file of a module in one folder, if it exists.
-    fn find(&self, dir: &Path, name: &SafeName, key: &ModuleKey) -> Option<PathBuf> {
-        let components = [name.as_str().to_owned(), key.store_id(), name.with_symbol_extension(EXTENSION)];
+    /// The file of these components in one folder, if it exists.
+    fn find(&self, dir: &Path, components: &[&str]) -> Option<PathBuf> {
         let exact: PathBuf = std::iter::once(dir).chain(components.iter().map(Path::new)).collect();
         if exact.is_file() {
             return Some(exact);
@@ -94,14 +54,35 @@ impl SymbolStore {
     }
 }
 
-impl SymbolSource for SymbolStore {
+impl Locate for SymbolStore {
     fn describe(&self) -> String {
         let dirs: Vec<String> = self.dirs.iter().map(|d| d.display().to_string()).collect();
         format!("symbol store {}", dirs.join(", "))
     }
 
-    fn load(&self, key: &ModuleKey) -> Result<Option<Arc<ModuleSymbols>>, SymbolError> {
-        SymbolStore::load(self, key)
+    fn candidates(&self, wanted: &Wanted) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        let mut add = |dir: &Path, components: &[&str], kind| {
+            found.extend(self.find(dir, components).map(|file| Candidate { file, kind }));
+        };
+        for dir in &self.dirs {
+            if let Some(pdb) = &wanted.pdb
+                && let Some(name) = SafeName::of_path(&pdb.pdb_name)
+            {
+                let (id, symbols) = (pdb.store_id(), name.with_symbol_extension(EXTENSION));
+                for (file, kind) in [(name.as_str(), FileKind::Pdb), (symbols.as_str(), FileKind::Breakpad)] {
+                    add(dir, &[name.as_str(), &id, file], kind);
+                    add(dir, &[file], kind);
+                }
+            }
+            if let Some(image) = &wanted.image
+                && let Some(name) = SafeName::of_path(&image.name)
+            {
+                add(dir, &[name.as_str(), &image.store_id(), name.as_str()], FileKind::Image);
+                add(dir, &[name.as_str()], FileKind::Image);
+            }
+        }
+        found
     }
 }
 
@@ -113,16 +94,6 @@ fn list(dir: &Path) -> Listing {
         .map(|entry| entry.file_name())
         .map(|name| (name.to_string_lossy().to_lowercase(), name))
         .collect()
-}
-
-fn read(path: &Path, key: &ModuleKey) -> Result<ModuleSymbols, SymbolError> {
-    let io = |source: io::Error| SymbolError::Io { file: path.to_path_buf(), source };
-    let file = File::open(path).map_err(io)?;
-    let bytes = file.metadata().map_err(io)?.len();
-    if bytes > MAX_FILE {
-        return Err(SymbolError::TooLarge { file: path.to_path_buf(), bytes, limit: MAX_FILE });
-    }
-    breakpad::read(file, path, Some(key))
 }
 
 /// A symbol file inside an archive, whose path has been checked.
@@ -161,12 +132,14 @@ impl StoreEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ModuleKey, Resolver};
+    use std::sync::Arc;
 
     const ID: &str = "00112233445566778899AABBCCDDEEFF1";
 
-    fn key(pdb_name: &str) -> ModuleKey {
-        let (guid, age) = parse_store_id(ID).unwrap();
-        ModuleKey { pdb_name: pdb_name.into(), guid, age }
+    fn wanted(pdb_name: &str, age: u32) -> Wanted {
+        let (guid, _) = parse_store_id(ID).unwrap();
+        Wanted { pdb: Some(ModuleKey { pdb_name: pdb_name.into(), guid, age }), image: None }
     }
 
     struct TempStore(PathBuf);
@@ -200,12 +173,14 @@ mod tests {
         let store = TempStore::new("case");
         store.add(&format!("A.pdb/{}/a.SYM", ID.to_lowercase()), &text(ID));
         let symbols = SymbolStore::new(vec![store.0.join("missing"), store.0.clone()]);
-        let module = symbols.load(&key(r"d:\build\a.PDB")).unwrap().unwrap();
-        assert_eq!(module.lookup(0x1004).unwrap().function, "main");
-        let again = symbols.load(&key(r"d:\build\a.PDB")).unwrap().unwrap();
-        assert!(Arc::ptr_eq(&module, &again));
-        assert!(symbols.load(&ModuleKey { age: 2, ..key("a.pdb") }).unwrap().is_none());
         assert!(symbols.describe().contains("missing"));
+        let resolver = Resolver::new(vec![Box::new(symbols)], None);
+        let module = resolver.load(&wanted(r"d:\build\a.PDB", 1)).unwrap();
+        assert_eq!(module.lookup(0x1004).unwrap().function.plain, "main");
+        let again = resolver.load(&wanted(r"d:\build\a.PDB", 1)).unwrap();
+        assert!(Arc::ptr_eq(&module, &again));
+        assert!(resolver.load(&wanted("a.pdb", 2)).is_none());
+        assert_eq!(resolver.problems(), []);
     }
 
     #[test]
@@ -213,12 +188,16 @@ mod tests {
         let store = TempStore::new("mismatch");
         let other = ID.replace("CC", "CD");
         store.add(&format!("a.pdb/{ID}/a.sym"), &text(&other));
-        let error = SymbolStore::new(vec![store.0.clone()]).load(&key("a.pdb")).unwrap_err();
-        assert!(matches!(&error, SymbolError::Mismatch { found, .. } if *found == other), "{error}");
+        let resolver = |dirs| Resolver::new(vec![Box::new(SymbolStore::new(dirs))], None);
+        let only = resolver(vec![store.0.clone()]);
+        assert!(only.load(&wanted("a.pdb", 1)).is_none());
+        let problems = only.problems();
+        assert!(problems[0].mismatch && problems[0].text.contains(&other), "{problems:?}");
         let good = TempStore::new("match");
         good.add(&format!("a.pdb/{ID}/a.sym"), &text(ID));
-        let both = SymbolStore::new(vec![store.0.clone(), good.0.clone()]);
-        assert!(both.load(&key("a.pdb")).unwrap().is_some());
+        let both = resolver(vec![store.0.clone(), good.0.clone()]);
+        assert!(both.load(&wanted("a.pdb", 1)).is_some());
+        assert_eq!(both.problems().len(), 1);
     }
 
     #[test]
@@ -248,7 +227,7 @@ mod tests {
             r"\\?\C:\evil.pdb",
             "store/../../evil.pdb",
         ] {
-            assert!(symbols.load(&key(name)).unwrap().is_none(), "{name:?}");
+            assert_eq!(symbols.candidates(&wanted(name, 1)), [], "{name:?}");
         }
     }
 

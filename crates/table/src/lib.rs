@@ -46,7 +46,7 @@ pub use arrow::{arrow_field, arrow_schema};
 pub use builder::{CHUNK_ROWS, Row, TableBuilder};
 pub use cell::Cell;
 pub use column::{ColumnBuilder, ColumnChunk};
-pub use database::Database;
+pub use database::{Database, for_each_batch};
 #[doc(hidden)]
 pub use define::private as __private;
 pub use derived::{Derived, Make};

@@ -92,6 +92,15 @@ impl Table {
         array.map_or(ColumnView::Empty, ColumnView::of)
     }
 
+    /// Positions of columns; `None` if one is missing.
+    pub fn columns<const N: usize>(&self, names: [&str; N]) -> Option<[usize; N]> {
+        let mut numbers = [0; N];
+        for (number, name) in numbers.iter_mut().zip(names) {
+            *number = self.spec.column_index(name)?;
+        }
+        Some(numbers)
+    }
+
     /// A column, as one view per batch; `None` if there is no column of that name.
     pub fn column(&self, name: &str) -> Option<Vec<ColumnView<'_>>> {
         let index = self.spec.column_index(name)?;

@@ -53,6 +53,8 @@ named_enum! {
         MilliWatts = "mw",
         /// Millijoules.
         MilliJoules = "mj",
+        /// Microjoules.
+        MicroJoules = "uj",
     }
 }
 

@@ -5,7 +5,8 @@ use crate::catalog;
 use crate::event::{Context, Event, Select, What};
 use crate::logger_text::ListedLogger;
 use crate::model::{Model, TRACKERS};
-use crate::resolve::{Resolved, Symbols};
+use crate::resolve::Resolved;
+use crate::symbols::Symbols;
 use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
 use etwhy_decode::schema::{DecodedBy, EventSchema};
 use etwhy_decode::{Decoder, EventKey, EventTypes};
@@ -13,7 +14,6 @@ use etwhy_etl::read::{EtlFile, Timeline, Walk, WalkStats};
 use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableSpec, Texts};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Declaration of an analysis: one file of the catalogue holds it and its code.
@@ -179,8 +179,8 @@ pub struct Options {
     pub threads: usize,
     /// Where columns go.
     pub memory: Memory,
-    /// Folders of symbol files.
-    pub symbols: Vec<PathBuf>,
+    /// Where symbols are looked for.
+    pub symbols: Symbols,
     /// Schemas that the user gave.
     pub decoder: Decoder,
     /// Sessions that a text lists which was saved beside the trace.
@@ -273,7 +273,7 @@ pub fn analyse(
         types: EventTypes::new(),
         states: Vec::new(),
         decoder: options.decoder,
-        symbols: Symbols::new(&options.symbols),
+        symbols: options.symbols,
         loggers: options.loggers,
         schemas_seen: 0,
         observe: !needs_schemas_first,
@@ -286,7 +286,7 @@ pub fn analyse(
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
     let (mut done, mut shown) = (0u64, 0u64);
     let mut walk_ledger = Ledger::new();
-    let stats = walk.for_each_threaded(options.threads, &mut walk_ledger, |record, key| {
+    let stats = walk.for_each_pipelined(options.threads, &mut walk_ledger, |record, key| {
         done += record.bytes.len() as u64;
         if done - shown > 16 << 20 {
             shown = done;

@@ -1,7 +1,7 @@
 //! What handlers see of an event, and how they say which events they want.
 
 use crate::model::Model;
-use crate::resolve::Symbols;
+use crate::symbols::Symbols;
 use etwhy_decode::Value;
 use etwhy_decode::kernel::Slot;
 use etwhy_decode::read::{Decoded, read};

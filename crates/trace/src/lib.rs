@@ -28,9 +28,11 @@ pub mod model;
 mod owner;
 mod resolve;
 mod row_ends;
+mod symbols;
 mod trend;
 
 pub use attribution::Actor;
 pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
 pub use model::Model;
+pub use symbols::Symbols;

@@ -1,15 +1,14 @@
 //! Addresses to frames, once per distinct address and image, at the end of the pass.
 
-use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT, SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
+use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT};
 use crate::model::Model;
 use crate::model::image::{Image, is_kernel};
 use crate::model::stack::{DistinctStack, FinishedStacks};
+use crate::symbols::{MAX_CANDIDATES, Symbols};
 use etwhy_etl::Ledger;
-use etwhy_symbols::{ModuleKey, ModuleSymbols, SymbolError, SymbolStore};
+use etwhy_symbols::ModuleSymbols;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What kind of code a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,66 +56,12 @@ pub struct Frame {
     pub kind: FrameKind,
     /// `module!function`, or `module!+0xrva`, or the address.
     pub label: Sym,
-    /// Where the function name came from: `breakpad`, `clr`, or `none`.
+    /// Where the function name came from: `pdb`, `breakpad`, `export`, `clr`, or `none`.
     pub source: &'static str,
+    /// The function is inlined into that of the next frame outwards, which has the same address.
+    pub inlined: bool,
     /// The image is that of another process with the same library there.
     pub guessed: bool,
-}
-
-/// Symbol files, opened when they are first needed.
-pub struct Symbols {
-    store: Option<SymbolStore>,
-    loaded: HashMap<(Sym, [u8; 16], u32), Option<Arc<ModuleSymbols>>>,
-}
-
-impl Symbols {
-    /// Symbols from `folders` (none: no function names but those of .NET).
-    pub fn new(folders: &[PathBuf]) -> Symbols {
-        let store = (!folders.is_empty()).then(|| SymbolStore::new(folders.to_vec()));
-        Symbols { store, loaded: HashMap::default() }
-    }
-
-    /// Module and function at a kernel address, by the images that are loaded now.
-    pub(crate) fn kernel_routine<'s>(
-        &mut self,
-        address: u64,
-        model: &Model,
-        strings: &'s Strings,
-        ledger: &mut Ledger,
-    ) -> Option<(&'s str, Option<String>)> {
-        let all = model.images.all();
-        let loaded = model.images.of(None).iter().rev().take(MAX_CANDIDATES);
-        let image = loaded
-            .filter_map(|&number| all.get(number as usize))
-            .find(|image| image.contains(address) && image.unload_ns.is_none())?;
-        let module = base_name(strings.get(image.path?));
-        let symbols = self.of(image, strings, ledger);
-        let rva = u32::try_from(address.wrapping_sub(image.base)).ok();
-        let function = symbols.zip(rva).and_then(|(s, rva)| s.lookup(rva).map(|f| f.function.to_owned()));
-        Some((module, function))
-    }
-
-    fn of(&mut self, image: &Image, strings: &Strings, ledger: &mut Ledger) -> Option<Arc<ModuleSymbols>> {
-        let (store, pdb) = (self.store.as_ref()?, image.pdb?);
-        let entry = self.loaded.entry((pdb.name, pdb.guid.0, pdb.age));
-        entry
-            .or_insert_with(|| {
-                let key =
-                    ModuleKey { pdb_name: strings.get(pdb.name).to_owned(), guid: pdb.guid.0, age: pdb.age };
-                match store.load(&key) {
-                    Ok(module) => module,
-                    Err(error) => {
-                        let anomaly = match error {
-                            SymbolError::Mismatch { .. } => &SYMBOLS_MISMATCHED,
-                            _ => &SYMBOLS_UNREADABLE,
-                        };
-                        ledger.note(anomaly, 1, || error.to_string());
-                        None
-                    }
-                }
-            })
-            .clone()
-    }
 }
 
 /// Frames and stacks, resolved.
@@ -132,6 +77,22 @@ pub struct Resolved {
     /// Where each stack's frames start in `stack_frames`, one more for the end.
     starts: Vec<u64>,
     stack_frames: Vec<u32>,
+    /// Frames of the kernel at the inner end of each stack.
+    kernel_depths: Vec<u32>,
+}
+
+/// Frames of one address: the innermost one, and how many there are. They are numbered one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    count: u32,
+}
+
+impl Run {
+    /// The function that was called, into which the others are inlined.
+    fn outermost(self) -> u32 {
+        self.first.saturating_add(self.count.saturating_sub(1))
+    }
 }
 
 /// Images of one address space, sorted for search.
@@ -195,9 +156,8 @@ impl Space {
 const BYTES_PER_FRAME: u64 = 4;
 const MIN_FRAMES: usize = 500_000;
 
-/// Images that are looked at for one address. Hundreds at one place are a process that loads and unloads; more
-/// are damage or malice.
-const MAX_CANDIDATES: usize = 1024;
+/// Functions at one address, inlined ones included. Real ones have a dozen; the innermost are kept.
+const MAX_PLACES: usize = 100;
 
 /// Builder of frames.
 struct Frames<'a> {
@@ -207,7 +167,7 @@ struct Frames<'a> {
     ledger: &'a mut Ledger,
     frames: Vec<Frame>,
     /// Frames by image file and rva, or by process and address.
-    known: HashMap<(u32, u64, bool), u32>,
+    known: HashMap<(u32, u64, Seen), Run>,
     spaces: HashMap<Option<u32>, Space>,
     /// Methods by process, sorted by start address: (start, end, method).
     methods: HashMap<u32, Vec<(u64, u64, u32)>>,
@@ -216,9 +176,23 @@ struct Frames<'a> {
     unknown: Sym,
     without_image: u64,
     /// Looked-up addresses: (process or kernel, epoch, address) to frame.
-    cache: HashMap<(u32, u32, u64), u32>,
+    cache: HashMap<(u32, u32, u64), Run>,
     /// Address space of all system-wide libraries, for processes without any image.
     shared: Option<Space>,
+}
+
+/// How an address was seen. Where symbols tell lines, that of a call may be another one than that of the instruction
+/// behind it, to which it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Seen {
+    /// In no image: the address is all there is.
+    Bare,
+    /// In an image without symbols.
+    Plain,
+    /// As the instruction that ran.
+    Leaf,
+    /// As an address to return to.
+    Return,
 }
 
 impl Resolved {
@@ -234,6 +208,7 @@ impl Resolved {
         let mut left = most;
         let mut frames = Frames::new(model, symbols, strings, ledger);
         let mut starts = Vec::with_capacity(finished.stacks.len() + 1);
+        let mut kernel_depths = Vec::with_capacity(finished.stacks.len());
         let mut stack_frames = Vec::new();
         starts.push(0u64);
         let places = model.places.all();
@@ -243,7 +218,8 @@ impl Resolved {
                 if model.places.is_large_only(number) == large_only {
                     let (upid, epoch) = (place.upid, place.epoch);
                     let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
-                    *frame = frames.frame(&none, place.address, false);
+                    // A routine is named by its first instruction, which may be one of what is inlined there.
+                    *frame = frames.frame(&none, place.address, false).outermost();
                 }
             }
         };
@@ -261,9 +237,19 @@ impl Resolved {
                     parts = [&[], &[]];
                 }
             }
+            let from = stack_frames.len();
+            let mut kernel_depth = 0;
+            let kernel = parts.first().map_or(0, |p| p.len());
             for (position, &address) in parts.into_iter().flatten().enumerate() {
-                stack_frames.push(frames.frame(stack, address, position > 0));
+                let run = frames.frame(stack, address, position > 0);
+                stack_frames.extend(run.first..run.first.saturating_add(run.count));
+                // The lone instruction pointer of an event stands among the user's.
+                if position < kernel || (stack.leaf_only && is_kernel(address, 8)) {
+                    kernel_depth = (stack_frames.len() - from) as u32;
+                }
             }
+            left = left.saturating_sub((stack_frames.len() - from).saturating_sub(depth));
+            kernel_depths.push(kernel_depth);
             starts.push(stack_frames.len() as u64);
         }
         if finished.wanted >= finished.stacks.len() {
@@ -278,6 +264,7 @@ impl Resolved {
             of_place,
             starts,
             stack_frames,
+            kernel_depths,
         }
     }
 
@@ -303,14 +290,8 @@ impl Resolved {
     }
 
     /// Number of kernel frames at the inner end of a stack.
-    pub fn kernel_depth(&self, model: &Model, stack: u32) -> usize {
-        let depth = self.frames_of(stack).len();
-        let Some(stack) = self.stacks.get(stack as usize) else { return 0 };
-        if stack.leaf_only {
-            let ip = model.stacks.frames_of(stack.user).first();
-            return usize::from(ip.is_some_and(|&ip| is_kernel(ip, 8)));
-        }
-        model.stacks.frames_of(stack.kernel).len().min(depth)
+    pub fn kernel_depth(&self, stack: u32) -> usize {
+        self.kernel_depths.get(stack as usize).map_or(0, |depth| *depth as usize)
     }
 }
 
@@ -357,8 +338,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The frame of an address of a stack. `is_return`: a return address, so the call is one byte before.
-    fn frame(&mut self, stack: &DistinctStack, address: u64, is_return: bool) -> u32 {
+    /// The frames of an address of a stack. `is_return`: a return address, so the call is one byte before.
+    fn frame(&mut self, stack: &DistinctStack, address: u64, is_return: bool) -> Run {
         let kernel = is_kernel(address, 8);
         // Address 0x80000000 and up is the kernel only in processes of 32-bit systems, whose kernel images
         // stand there; look for a process image first.
@@ -373,7 +354,7 @@ impl<'a> Frames<'a> {
         frame
     }
 
-    fn resolve(&mut self, stack: &DistinctStack, address: u64, is_return: bool, kernel: bool) -> u32 {
+    fn resolve(&mut self, stack: &DistinctStack, address: u64, is_return: bool, kernel: bool) -> Run {
         let at = if is_return { address.saturating_sub(1) } else { address };
         let upid = stack.upid;
         let method = upid.filter(|_| !kernel).and_then(|upid| self.method(upid, at));
@@ -381,9 +362,18 @@ impl<'a> Frames<'a> {
         let file = image.and_then(|n| self.file_of_image.get(n as usize)).copied();
         let all = self.model.images.all();
         let found = image.and_then(|n| all.get(n as usize));
+        // A method has its name already.
+        let native = found.filter(|_| method.is_none());
+        let symbols = native.and_then(|image| self.symbols.module(image, self.strings, self.ledger));
+        let seen = match (found, &symbols, is_return) {
+            (None, ..) => Seen::Bare,
+            (_, None, _) => Seen::Plain,
+            (_, Some(_), false) => Seen::Leaf,
+            (_, Some(_), true) => Seen::Return,
+        };
         let identity = match (file, found) {
-            (Some(file), Some(image)) => (file, address.wrapping_sub(image.base), true),
-            _ => (upid.unwrap_or(u32::MAX), address, false),
+            (Some(file), Some(image)) => (file, address.wrapping_sub(image.base), seen),
+            _ => (upid.unwrap_or(u32::MAX), address, Seen::Bare),
         };
         if let Some(&frame) = self.known.get(&identity) {
             return frame;
@@ -405,26 +395,31 @@ impl<'a> Frames<'a> {
             },
             label: self.unknown,
             source: "none",
+            inlined: false,
             guessed,
         };
+        let mut frames = Vec::new();
         if let Some(method) = method {
             self.name_method(&mut frame, method);
-        } else if let Some(image) = found {
-            self.name_native(&mut frame, image, at);
-        } else {
+        } else if let (Some(image), Some(symbols)) = (found, &symbols) {
+            self.name_native(&mut frame, &mut frames, symbols, at.wrapping_sub(image.base));
+        } else if found.is_none() {
             self.without_image += 1;
         }
-        let module = self.strings.get(frame.module);
-        let label = match (frame.function, frame.rva) {
-            (Some(function), _) => format!("{module}!{}", self.strings.get(function)),
-            (None, Some(rva)) => format!("{module}!+{rva:#x}"),
-            (None, None) => format!("{module}!{address:#x}"),
-        };
-        frame.label = self.strings.intern(&label);
-        let number = self.frames.len() as u32;
-        self.frames.push(frame);
-        self.known.insert(identity, number);
-        number
+        frames.push(frame);
+        let run = Run { first: self.frames.len() as u32, count: frames.len() as u32 };
+        for frame in &mut frames {
+            let module = self.strings.get(frame.module);
+            let label = match (frame.function, frame.rva) {
+                (Some(function), _) => format!("{module}!{}", self.strings.get(function)),
+                (None, Some(rva)) => format!("{module}!+{rva:#x}"),
+                (None, None) => format!("{module}!{address:#x}"),
+            };
+            frame.label = self.strings.intern(&label);
+        }
+        self.frames.append(&mut frames);
+        self.known.insert(identity, run);
+        run
     }
 
     fn method(&self, upid: u32, address: u64) -> Option<u32> {
@@ -471,14 +466,23 @@ impl<'a> Frames<'a> {
         }
     }
 
-    fn name_native(&mut self, frame: &mut Frame, image: &Image, address: u64) {
-        let Some(symbols) = self.symbols.of(image, self.strings, self.ledger) else { return };
-        let Ok(rva) = u32::try_from(address.wrapping_sub(image.base)) else { return };
-        let Some(symbol) = symbols.lookup(rva) else { return };
-        frame.function = Some(self.strings.intern(symbol.function));
-        frame.file = symbol.file.map(|f| self.strings.intern(f));
-        frame.line = symbol.line.and_then(|l| i32::try_from(l).ok());
-        frame.source = "breakpad";
+    /// Names the function of `frame`; what is inlined there goes to `inner`, innermost first.
+    fn name_native(&mut self, frame: &mut Frame, inner: &mut Vec<Frame>, symbols: &ModuleSymbols, rva: u64) {
+        let Some(symbol) = u32::try_from(rva).ok().and_then(|rva| symbols.lookup(rva)) else { return };
+        frame.source = symbols.origin().name();
+        for place in symbol.places {
+            if place.inlined && inner.len() >= MAX_PLACES {
+                continue;
+            }
+            let named = Frame {
+                function: Some(self.strings.intern(&self.symbols.shown(symbols, place.name))),
+                file: place.file.map(|f| self.strings.intern(f)),
+                line: place.line.and_then(|l| i32::try_from(l).ok()),
+                inlined: place.inlined,
+                ..frame.clone()
+            };
+            if place.inlined { inner.push(named) } else { *frame = named }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod gaps;
 mod heap;
 mod index;
 mod logfile;
+mod pipe;
 mod resync;
 mod source;
 mod tokens;

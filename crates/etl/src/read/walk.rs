@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::file::EtlFile;
 use super::heap::{Heap, Key};
 use super::index::BufferEntry;
+use super::pipe;
 use super::tokens::{Stop, Token, Tokenizer, ticks_of};
 use crate::abi::buffer::LEN;
 use crate::{Bytes, Ledger, Record};
@@ -256,6 +257,29 @@ impl<'f> Walk<'f> {
         std::thread::scope(|scope| {
             let ahead = Ahead::start(scope, self.files, &buffers, helpers);
             self.run(Some(ahead), ledger, &mut each)
+        })
+    }
+
+    /// As [`Walk::for_each_threaded`], for an `each` that is so much work that even the merge is left to another thread.
+    /// Records are copied into batches on the way.
+    pub fn for_each_pipelined(
+        self,
+        threads: usize,
+        ledger: &mut Ledger,
+        each: impl FnMut(&Record<'_>, i64),
+    ) -> WalkStats {
+        if threads < 2 || self.pending.len() < 4 {
+            return self.for_each(ledger, each);
+        }
+        pipe::run(each, move |send| {
+            let mut own = Ledger::new();
+            // One thread is the caller's, one merges, the others load ahead.
+            let stats = self.for_each_threaded(threads - 1, &mut own, |record, key| send(record, key));
+            (stats, own)
+        })
+        .map_or_else(WalkStats::default, |(stats, own)| {
+            ledger.merge(&own);
+            stats
         })
     }
 

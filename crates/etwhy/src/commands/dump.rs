@@ -8,6 +8,7 @@ use crate::open::{Analysed, TraceArgs};
 use crate::report::missing::why_empty;
 use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
+pub(super) use crate::who::wanted_processes;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::Format;
@@ -490,47 +491,4 @@ fn wanted_rows<'t>(
             selection.filter_rows(|row| services.wants(row, &|column| table.cell(row, column).as_i64()));
     }
     Ok(selection)
-}
-
-/// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
-/// and with its id in brackets.
-pub(super) fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
-    let items: Vec<(bool, Pattern, Option<i64>)> = filter
-        .split(';')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(|item| {
-            let (exclude, item) = item.strip_prefix('!').map_or((false, item), |rest| (true, rest));
-            (exclude, Pattern::parse(item), item.parse().ok())
-        })
-        .collect();
-    let any_positive = items.iter().any(|(exclude, ..)| !exclude);
-    names
-        .iter()
-        .map(|(name, pid)| {
-            let bare = name.strip_suffix(".exe").unwrap_or(name);
-            let forms = [name.clone(), bare.to_owned(), format!("{name}({pid})"), format!("{name} ({pid})")];
-            let hit = |(_, pattern, id): &&(bool, Pattern, Option<i64>)| {
-                *id == Some(*pid) || forms.iter().any(|form| pattern.matches(form))
-            };
-            let excluded = items.iter().filter(|i| i.0).any(|i| hit(&i));
-            let included = !any_positive || items.iter().filter(|i| !i.0).any(|i| hit(&i));
-            included && !excluded
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn process_filters() {
-        let names = [("chrome.exe", 10), ("chrome.exe", 11), ("cmd.exe", 12)].map(|(n, p)| (n.to_owned(), p));
-        assert_eq!(wanted_processes(&names, "chrome"), [true, true, false]);
-        assert_eq!(wanted_processes(&names, "chrome;!11"), [true, false, false]);
-        assert_eq!(wanted_processes(&names, "12"), [false, false, true]);
-        assert_eq!(wanted_processes(&names, "!c*(1?)"), [false, false, false]);
-        assert_eq!(wanted_processes(&names, "CHROME.EXE(10)"), [true, false, false]);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod diff;
 mod dump;
+mod export;
 mod extract;
 mod info;
 mod modules;
@@ -12,6 +13,7 @@ mod sql;
 mod strace;
 mod symbols;
 mod synth;
+mod tree;
 mod why;
 
 use crate::command::Command;
@@ -20,6 +22,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &export::COMMAND,
     &extract::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
@@ -30,5 +33,6 @@ pub static ALL: &[&Command] = &[
     &strace::COMMAND,
     &symbols::COMMAND,
     &synth::COMMAND,
+    &tree::COMMAND,
     &why::COMMAND,
 ];

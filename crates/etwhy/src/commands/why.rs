@@ -64,7 +64,7 @@ struct Args {
 }
 
 /// Tables that the verdict reads.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 20] = [
     "trace",
     "machine",
     "bill",
@@ -75,8 +75,9 @@ const TABLES: [&str; 19] = [
     "process",
     "thread",
     "image",
-    "sample",
+    "cpu",
     "stack",
+    "stack_cost",
     "disk_io",
     "file",
     "clr_gc",

@@ -125,6 +125,17 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     })
 }
 
+/// Why something cannot be told that is made from a table: its events were not recorded, and which recording has them, or
+/// they say nothing. Needs table `event_type`.
+pub fn cannot_tell(db: &Database, table: &str) -> String {
+    let empty = db.get(table).is_none_or(|table| table.rows() == 0);
+    match why_empty(db, table).filter(|_| empty) {
+        Some(why) => format!("cannot tell, because {why}"),
+        None if empty => format!("cannot tell, because table {table} is empty"),
+        None => format!("cannot tell, because the rows of table {table} do not have it"),
+    }
+}
+
 /// Whether a row of `event_type` is of a kind of events.
 fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
     let guid = |wanted: etwhy_etl::Guid| {

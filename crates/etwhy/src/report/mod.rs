@@ -1,5 +1,6 @@
 //! Reports in words.
 
+pub mod amount;
 pub mod diff;
 pub mod findings;
 pub mod headline;
@@ -10,4 +11,6 @@ pub mod services;
 pub mod strace;
 pub mod symbols;
 pub mod terminal;
+pub mod tree;
+pub mod tree_file;
 pub mod why;

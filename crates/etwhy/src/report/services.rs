@@ -8,6 +8,34 @@
 use anyhow::bail;
 use etwhy_table::{Database, Pattern, Role, Table, TableSpec};
 
+/// For each thread whether it works for a service that the filter means (`;` separates, `!` excludes, wildcards), and for each
+/// process whether it hosts one.
+///
+/// # Errors
+/// If no service of that name is known.
+pub fn wanted(db: &Database, filter: &str) -> anyhow::Result<(Vec<bool>, Vec<bool>)> {
+    let threads = hits(db.get("thread"), "service", filter);
+    let processes = hits(db.get("process"), "services", filter);
+    if !threads.contains(&true) && !processes.contains(&true) {
+        bail!(
+            "no service matches `{filter}`; `etwhy dump service` lists those that the trace names (it names none \
+             unless a kernel session wrote its system configuration at the end)"
+        );
+    }
+    Ok((threads, processes))
+}
+
+fn hits(table: Option<&Table>, column: &str, filter: &str) -> Vec<bool> {
+    let Some(table) = table else { return Vec::new() };
+    let pattern = Pattern::parse(filter);
+    let rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
+    rows.map(|row| {
+        let services = table.text(row, column).unwrap_or("");
+        services.split(", ").any(|name| !name.is_empty() && pattern.matches(name))
+    })
+    .collect()
+}
+
 /// The rows of some services.
 pub struct Services {
     /// Rows of table `service` itself.
@@ -27,28 +55,11 @@ impl Services {
         if thread.is_none() && process.is_none() {
             bail!("table `{}` has neither threads nor processes, so --service says nothing", spec.name);
         }
-        let pattern = Pattern::parse(filter);
-        let of = |table: Option<&Table>, column: &str| -> Vec<bool> {
-            let Some(table) = table else { return Vec::new() };
-            let rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
-            rows.map(|row| {
-                let services = table.text(row, column).unwrap_or("");
-                services.split(", ").any(|name| !name.is_empty() && pattern.matches(name))
-            })
-            .collect()
-        };
-        let threads = of(db.get("thread"), "service");
-        let processes = of(db.get("process"), "services");
-        if !threads.contains(&true) && !processes.contains(&true) {
-            bail!(
-                "no service matches `{filter}`; `etwhy dump service` lists those that the trace names (it names none \
-                 unless a kernel session wrote its system configuration at the end)"
-            );
-        }
+        let (threads, processes) = wanted(db, filter)?;
         // Without tags of threads the process is all there is.
         let threads =
             thread.map(|c| (c, threads)).filter(|(_, wanted)| wanted.contains(&true) || process.is_none());
-        let rows = (spec.name == "service").then(|| of(db.get("service"), "name"));
+        let rows = (spec.name == "service").then(|| hits(db.get("service"), "name", filter));
         Ok(Services { rows, threads, processes: process.map(|c| (c, processes)) })
     }
 

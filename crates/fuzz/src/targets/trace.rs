@@ -76,7 +76,7 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
     let options = etwhy_trace::Options {
         tables: Some(tables),
         memory: Memory::unlimited(),
-        symbols: Vec::new(),
+        symbols: etwhy_trace::Symbols::new(&[]),
         stretches: stretches(),
         all_stacks: true,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),

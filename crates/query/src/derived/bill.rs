@@ -122,7 +122,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
         "registry_usage",
         "hard_fault",
         "cpu_frequency",
-        "sample",
+        "cpu",
     ],
     on_demand: false,
     make,
@@ -473,10 +473,13 @@ fn buffers_missing(db: &Database) -> bool {
 
 /// Of the trace, which part has samples.
 fn sampled_part(db: &Database) -> String {
-    let ts = |row: usize| db.get("sample").and_then(|t| t.i64(u32::try_from(row).ok()?, "ts_ns"));
-    let rows = db.get("sample").map_or(0, etwhy_table::Table::rows);
     let seconds = |ns: i64| ns as f64 / 1e9;
-    let span = ts(0).zip(ts(rows.saturating_sub(1)));
+    let mut span: Option<(i64, i64)> = None;
+    for_each_batch(db, "cpu", ["first_sample_ns", "last_sample_ns"], |rows, [first, last]| {
+        for (first, last) in (0..rows).filter_map(|row| first.i64(row).zip(last.i64(row))) {
+            span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        }
+    });
     let end = db.get("trace").and_then(|trace| trace.i64(0, "last_ns"));
     match span.zip(end) {
         Some(((from, to), end)) => {

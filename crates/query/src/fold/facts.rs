@@ -8,7 +8,7 @@ use foldhash::HashMap;
 
 /// What kind of code a module is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Kernel or driver.
     Kernel,
     /// Code of a process.
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(name: Option<&str>) -> Kind {
+    pub(crate) fn of(name: Option<&str>) -> Kind {
         match name {
             Some("kernel") => Kind::Kernel,
             Some("user") => Kind::User,

@@ -11,7 +11,8 @@ pub(crate) mod module_cost;
 mod stacks;
 pub(crate) mod tag_cost;
 
-pub(crate) use facts::{Facts, Kind};
+pub(crate) use facts::Facts;
+pub use facts::Kind;
 pub(crate) use stacks::{Classes, Group, Part, Row, Stacks, groups};
 
 use crate::operators::{add, process_names};

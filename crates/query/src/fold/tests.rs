@@ -49,8 +49,8 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
         let split = |part: &str| part.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let (kernel, user) = (split(kernel), split(user));
         let depth = (kernel.len() + user.len()) as i64;
-        stacks.push(vec![Value::I64(depth), Value::I64(kernel.len() as i64)]);
         let of_kernel = kernel.len();
+        let mut root = Value::Null;
         for (at, label) in kernel.into_iter().chain(user).enumerate() {
             let frame = (label, at < of_kernel);
             let id = frames.iter().position(|f| *f == frame).unwrap_or_else(|| {
@@ -58,7 +58,10 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
                 frames.len() - 1
             });
             places.push(vec![Value::I64(id as i64)]);
+            root = Value::I64(id as i64);
         }
+        let process = Value::I64(upid);
+        stacks.push(vec![Value::I64(depth), Value::I64(of_kernel as i64), process, Value::Bool(false), root]);
         let stack = if depth > 0 { Value::I64(number) } else { Value::Null };
         costs.push(vec![Value::Text(class), Value::I64(upid), stack, Value::I64(ms), Value::I64(ms * MS)]);
     }
@@ -76,14 +79,17 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
                 Value::Text(if *kernel { "kernel" } else { "user" }),
                 option(tag),
                 Value::Null,
+                Value::Null,
             ]
         })
         .collect();
-    use ColumnType::{I32, I64, Text};
+    use ColumnType::{Bool, I32, I64, Text};
     let mut db = Database::new();
     let columns = [("class", Text), ("upid", I32), ("stack_id", I32), ("samples", I64), ("weight_ns", I64)];
     db.insert(table("stack_cost", &columns, &costs));
-    db.insert(table("stack", &[("depth", I32), ("kernel_depth", I32)], &stacks));
+    let columns =
+        [("depth", I32), ("kernel_depth", I32), ("upid", I32), ("leaf_only", Bool), ("root_frame_id", I32)];
+    db.insert(table("stack", &columns, &stacks));
     db.insert(table("stack_frame", &[("frame_id", I32)], &places));
     let columns = [
         ("module", Text),
@@ -92,6 +98,7 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
         ("kind", Text),
         ("tag", Text),
         ("image_id", I32),
+        ("category", Text),
     ];
     db.insert(table("frame", &columns, &frames));
     let wanted: BTreeSet<String> = ["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]

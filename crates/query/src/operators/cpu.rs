@@ -216,14 +216,76 @@ struct Flat {
     kernel_ns: i64,
 }
 
-/// Computes where the CPU went.
+/// Sampled time by process and stack, before frames are looked at.
+#[derive(Default)]
+struct Sampled {
+    /// By process and stack.
+    by_stack: HashMap<(i64, i64), i64>,
+    flat: HashMap<i64, Flat>,
+}
+
+impl Sampled {
+    fn add(&mut self, process: i64, stack: i64, samples: i64, weight: i64, kernel: i64) {
+        let entry = self.flat.entry(process).or_default();
+        add(&mut entry.cpu_ns, weight);
+        add(&mut entry.samples, samples);
+        add(&mut entry.kernel_ns, kernel);
+        add(self.by_stack.entry((process, stack)).or_default(), weight);
+    }
+}
+
+/// Computes where the CPU went: from `sample` if only a part of the time is asked about, else from the sums of
+/// `stack_cost` and `cpu`, which say the same and are much smaller.
 pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
     let names = process_names(db);
-    let idle: Vec<bool> = names.iter().map(|(_, pid)| *pid == 0).collect();
     let mut out = Cpu::default();
-    // (process, stack) -> time, in the order of the samples.
-    let mut by_stack: HashMap<(i64, i64), i64> = HashMap::default();
-    let mut flat: HashMap<i64, Flat> = HashMap::default();
+    let whole = scope.from_ns.is_none() && scope.to_ns.is_none();
+    let sampled = if whole { of_sums(db, scope, &mut out) } else { of_samples(db, scope, &names, &mut out) };
+    fold_stacks(db, &names, &sampled.by_stack, &sampled.flat, top, &mut out);
+    out
+}
+
+fn of_sums(db: &Database, scope: &Scope, out: &mut Cpu) -> Sampled {
+    let mut sampled = Sampled::default();
+    for_each_batch(db, "cpu", ["samples", "sampled_idle_ns"], |rows, [samples, idle]| {
+        for row in 0..rows {
+            let samples = samples.i64(row).unwrap_or(0);
+            add(&mut out.samples, samples);
+            add(&mut out.idle_ns, idle.i64(row).unwrap_or(0));
+            out.cpus += i64::from(samples > 0);
+        }
+    });
+    let columns = ["class", "upid", "stack_id", "samples", "weight_ns", "kernel_ns"];
+    for_each_batch(db, "stack_cost", columns, |rows, [class, upid, stack, samples, weight, kernel]| {
+        for row in 0..rows {
+            let process = upid.i64(row).unwrap_or(-1);
+            if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
+                continue;
+            }
+            let weight = weight.i64(row).unwrap_or(0);
+            add(&mut out.busy_ns, weight);
+            let process = match class.text(row) {
+                Some("dpc") => {
+                    add(&mut out.dpc_ns, weight);
+                    DPC_ISR.1
+                }
+                Some("isr") => {
+                    add(&mut out.isr_ns, weight);
+                    DPC_ISR.1
+                }
+                _ => process,
+            };
+            let stack = stack.i64(row).unwrap_or(-1);
+            let (samples, kernel) = (samples.i64(row).unwrap_or(0), kernel.i64(row).unwrap_or(0));
+            sampled.add(process, stack, samples, weight, kernel);
+        }
+    });
+    sampled
+}
+
+fn of_samples(db: &Database, scope: &Scope, names: &[(String, i64)], out: &mut Cpu) -> Sampled {
+    let idle: Vec<bool> = names.iter().map(|(_, pid)| *pid == 0).collect();
+    let mut sampled = Sampled::default();
     let mut cpus = std::collections::BTreeSet::new();
     let columns = ["ts_ns", "cpu", "upid", "ip", "stack_id", "weight_ns", "in_dpc", "in_isr"];
     for_each_batch(db, "sample", columns, |rows, [ts, cpu, upid, ip, stack, weight, dpc, isr]| {
@@ -248,25 +310,18 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
             }
             let process = if interrupt { DPC_ISR.1 } else { process };
             add(&mut out.busy_ns, weight);
-            if in_dpc {
-                add(&mut out.dpc_ns, weight);
-            }
             if in_isr {
                 add(&mut out.isr_ns, weight);
+            } else if in_dpc {
+                add(&mut out.dpc_ns, weight);
             }
-            let entry = flat.entry(process).or_default();
-            add(&mut entry.cpu_ns, weight);
-            entry.samples += 1;
             // Addresses of the kernel are negative as i64 (canonical high half).
-            if ip.i64(row).unwrap_or(0) < 0 {
-                add(&mut entry.kernel_ns, weight);
-            }
-            add(by_stack.entry((process, stack.i64(row).unwrap_or(-1))).or_default(), weight);
+            let kernel = if ip.i64(row).unwrap_or(0) < 0 { weight } else { 0 };
+            sampled.add(process, stack.i64(row).unwrap_or(-1), 1, weight, kernel);
         }
     });
     out.cpus = cpus.len() as i64;
-    fold_stacks(db, &names, &by_stack, &flat, top, &mut out);
-    out
+    sampled
 }
 
 /// Where each stack's rows are in `stack_frame`, and the frames.

@@ -10,14 +10,14 @@ use std::path::Path;
 
 use crate::builder::ModuleBuilder;
 use crate::key::{parse_store_id, store_id};
-use crate::{ModuleKey, ModuleSymbols, SymbolError};
+use crate::{ModuleKey, ModuleSymbols, Origin, SymbolError};
 
 use lines::{LineReader, Next};
 
 /// Reads a symbol file from `source`; `file` is its name for messages. With `wanted`, GUID and age of the
-/// `MODULE` record must be those.
+/// `MODULE` record must be those. `key` goes into the compact cache.
 ///
-/// Lines that cannot be understood are counted, see [`ModuleSymbols::malformed_lines`].
+/// Lines that cannot be understood are counted, see [`ModuleSymbols::malformed`].
 ///
 /// # Errors
 /// The source cannot be read, does not start with `MODULE`, or belongs to another build.
@@ -25,6 +25,7 @@ pub fn read(
     source: impl Read,
     file: &Path,
     wanted: Option<&ModuleKey>,
+    key: &str,
 ) -> Result<ModuleSymbols, SymbolError> {
     let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
     let mut lines = LineReader::new(source);
@@ -53,7 +54,7 @@ pub fn read(
                 }
             }
             Next::TooLong => builder.malformed(),
-            Next::End => return Ok(builder.finish()),
+            Next::End => return Ok(builder.finish(Origin::Breakpad, key)),
         }
     }
 }
@@ -65,7 +66,7 @@ mod tests {
     const HEAD: &str = "MODULE windows x86_64 00112233445566778899AABBCCDDEEFF1 a.pdb\n";
 
     fn parse(text: &str) -> ModuleSymbols {
-        read(text.as_bytes(), Path::new("a.sym"), None).unwrap()
+        read(text.as_bytes(), Path::new("a.sym"), None, "").unwrap()
     }
 
     #[test]
@@ -77,18 +78,18 @@ mod tests {
              FUNC 2000 4 8 g\n2000 4 7 2\nPUBLIC m 3000 0 h\nPUBLIC 3010 0 i j\n\
              STACK WIN 4 2170 14 1 0 0 0 0 0 1 $T0 .raSearch =\nSTACK CFI INIT 1000 20 .cfa: $rsp 8 +\n\n"
         ));
-        assert_eq!(module.malformed_lines(), 0);
+        assert_eq!(module.malformed(), 0);
         assert_eq!((module.functions(), module.publics()), (2, 2));
         let f = module.lookup(0x1009).unwrap();
-        assert_eq!((f.function, f.offset), ("ns::f(int, char const *)", 9));
+        assert_eq!((f.function.plain, f.offset), ("ns::f(int, char const *)", 9));
         assert_eq!((f.file, f.line), (Some("b.h"), Some(3)));
-        let inlines: Vec<_> = f.inlines.collect();
-        assert_eq!(inlines[0].function, "std::max<int>(int, int)");
-        assert_eq!((inlines[0].call_file, inlines[0].call_line), (Some("c:\\src\\a file.cc"), 11));
-        assert_eq!(module.lookup(0x1019).unwrap().inlines.count(), 1);
-        assert_eq!(module.lookup(0x1010).unwrap().inlines.count(), 0);
-        assert_eq!(module.lookup(0x3015).unwrap().function, "i j");
-        assert_eq!(module.lookup(0x3000).unwrap().function, "h");
+        let places: Vec<_> = f.places.collect();
+        assert_eq!(places[0].name.plain, "std::max<int>(int, int)");
+        assert_eq!((places[1].file, places[1].line), (Some("c:\\src\\a file.cc"), Some(11)));
+        assert_eq!(module.lookup(0x1019).unwrap().places.count(), 2);
+        assert_eq!(module.lookup(0x1010).unwrap().places.count(), 1);
+        assert_eq!(module.lookup(0x3015).unwrap().function.plain, "i j");
+        assert_eq!(module.lookup(0x3000).unwrap().function.plain, "h");
     }
 
     #[test]
@@ -97,15 +98,15 @@ mod tests {
             "{HEAD}1000 10 1 1\nFUNC\nFUNC zz 10 0 f\nFUNC 1000 10 0 f\nFUNC 100000000 10 0 too far\n1000 x 1 1\n\
              FILE x y\nINLINE 0 1 1 1\nINLINE 0 1 1 1 10\nPUBLIC\nINLINE_ORIGIN\nNONSENSE 1\n\u{1F600}\nFUNC 2000 10 0 g\n"
         ));
-        assert_eq!(module.malformed_lines(), 12);
-        assert_eq!(module.lookup(0x1000).unwrap().function, "f");
-        assert_eq!(module.lookup(0x2000).unwrap().function, "g");
+        assert_eq!(module.malformed(), 12);
+        assert_eq!(module.lookup(0x1000).unwrap().function.plain, "f");
+        assert_eq!(module.lookup(0x2000).unwrap().function.plain, "g");
     }
 
     #[test]
     fn a_file_without_module_is_refused() {
         for text in ["", "\n", "FUNC 1000 10 0 f\n", "MODULE\n", "MODULE windows x86_64\n", "MZ\0\0"] {
-            let error = read(text.as_bytes(), Path::new("a.sym"), None).unwrap_err();
+            let error = read(text.as_bytes(), Path::new("a.sym"), None, "").unwrap_err();
             assert!(matches!(error, SymbolError::NotASymbolFile { .. }), "{text:?}");
         }
     }
@@ -126,10 +127,10 @@ mod tests {
                 let at = state as usize % (bytes.len() - HEAD.len()) + HEAD.len();
                 bytes[at] = (state >> 32) as u8;
             }
-            let module = read(bytes.as_slice(), Path::new("a.sym"), None).unwrap();
+            let module = read(bytes.as_slice(), Path::new("a.sym"), None, "").unwrap();
             for rva in [0, 0xFFF, 0x1000, 0x1010, 0x3000, u32::MAX] {
                 if let Some(symbol) = module.lookup(rva) {
-                    let _ = symbol.inlines.count();
+                    let _ = symbol.places.count();
                 }
             }
         }

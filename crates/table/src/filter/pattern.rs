@@ -31,6 +31,13 @@ impl Pattern {
             && !self.exclude.iter().any(|glob| glob.matches(&folded))
     }
 
+    /// True if a thing with several names matches: none of them is excluded, and one is included (or nothing is asked to be).
+    pub fn matches_any(&self, names: &[String]) -> bool {
+        let folded: Vec<Folded<'_>> = names.iter().map(|name| Folded::new(name)).collect();
+        let any = |globs: &[Glob]| globs.iter().any(|glob| folded.iter().any(|name| glob.matches(name)));
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
+
     /// True if a cell without text matches: only if nothing is asked to be there.
     pub fn matches_null(&self) -> bool {
         self.include.is_empty()

@@ -55,7 +55,7 @@ define_table! {
 define_table! {
     /// Processors: place in the machine, and how busy they were.
     pub table CPU: CpuRow = "cpu" {
-        sorted_by: "cpu", version: 1,
+        sorted_by: "cpu", version: 2,
         /// Logical processor, counted over all groups.
         cpu: i32 [None, Cpu],
         /// Processor group, where recorded.
@@ -84,6 +84,12 @@ define_table! {
         sampled_busy_ns: i64 [Ns, Duration],
         /// Samples, in time, of the idle thread.
         sampled_idle_ns: i64 [Ns, Duration],
+        /// Samples, those of the idle thread included.
+        samples: i64 [Count, Count],
+        /// When the first sample came.
+        first_sample_ns: Option<i64> [Ns, Time],
+        /// When the last sample came.
+        last_sample_ns: Option<i64> [Ns, Time],
         /// Share of the known time that is not idle.
         busy_percent: Option<f64> [Percent, Other],
         /// Time in slices that were at least 95 % busy.
@@ -118,7 +124,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             cpus: TableBuilder::new(memory),
             width: FIRST_WIDTH_NS,
             cells: HashMap::default(),
-            marks: Vec::new(),
+            lanes: Vec::new(),
             most_cpus: 0,
             budget: FREE_STEPS,
         })
@@ -192,28 +198,92 @@ enum Lane {
     Ready,
 }
 
+/// State of a processor.
+#[derive(Clone, Default)]
+struct Processor {
+    /// Up to when its time has been divided; `None` while nobody is known to run.
+    mark: Option<i64>,
+    /// The slice that was last added to, from `open_ns` to `open_ns + width`: nearly all that comes belongs there.
+    open: Option<Open>,
+    samples: i64,
+    first_sample_ns: Option<i64>,
+    last_sample_ns: Option<i64>,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    start_ns: i64,
+    cell: Cell,
+}
+
 struct CpuTimes {
     slices: TableBuilder<CpuTimeRow>,
     cpus: TableBuilder<CpuRow>,
     width: i64,
+    /// Slices that are not open.
     cells: HashMap<(i64, u16), Cell>,
-    /// Up to when the time of each processor has been divided; `None` while nobody is known to run.
-    marks: Vec<Option<i64>>,
+    lanes: Vec<Processor>,
     most_cpus: usize,
     /// Slices that stretches may still be divided into.
     budget: i64,
 }
 
 impl CpuTimes {
-    fn cell(&mut self, ns: i64, cpu: u16) -> &mut Cell {
+    /// Adds to the slice of `ns`.
+    #[inline]
+    fn add(&mut self, ns: i64, cpu: u16, add: impl FnOnce(&mut Cell)) {
         let ns = ns.max(0);
-        while ns / self.width >= MOST_SLICES || self.cells.len() > MOST_CELLS {
-            self.widen();
+        let width = self.width;
+        let open = self.lanes.get_mut(usize::from(cpu)).and_then(|lane| lane.open.as_mut());
+        match open {
+            Some(open) if ns >= open.start_ns && ns - open.start_ns < width => add(&mut open.cell),
+            _ => add(self.open(ns, cpu)),
         }
-        self.cells.entry((ns / self.width, cpu)).or_default()
     }
 
-    /// Makes slices twice as long.
+    /// Opens the slice of `ns` in the place of the processor's open one.
+    #[cold]
+    fn open(&mut self, ns: i64, cpu: u16) -> &mut Cell {
+        self.fit(ns);
+        let slice = ns / self.width;
+        let cell = self.cells.remove(&(slice, cpu)).unwrap_or_default();
+        let start_ns = slice.saturating_mul(self.width);
+        let (width, cells) = (self.width, &mut self.cells);
+        let index = usize::from(cpu);
+        if self.lanes.len() <= index {
+            self.lanes.resize(index + 1, Processor::default());
+        }
+        // `resize` made it.
+        let open = self.lanes.get_mut(index).map(|lane| &mut lane.open);
+        match open {
+            Some(open) => {
+                if let Some(old) = open.take() {
+                    cells.insert((old.start_ns / width, cpu), old.cell);
+                }
+                &mut open.insert(Open { start_ns, cell }).cell
+            }
+            None => cells.entry((slice, cpu)).or_insert(cell),
+        }
+    }
+
+    /// Widens slices until `ns` lies in one, and there are not too many.
+    fn fit(&mut self, ns: i64) {
+        while ns / self.width >= MOST_SLICES || self.cells.len() > MOST_CELLS {
+            self.close();
+            self.widen();
+        }
+    }
+
+    /// Puts all open slices to the others.
+    fn close(&mut self) {
+        for (cpu, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(open) = lane.open.take() {
+                self.cells.insert((open.start_ns / self.width, cpu as u16), open.cell);
+            }
+        }
+    }
+
+    /// Makes slices twice as long; none may be open.
     fn widen(&mut self) {
         self.width = self.width.saturating_mul(2);
         let mut cells: HashMap<(i64, u16), Cell> = HashMap::default();
@@ -230,7 +300,7 @@ impl CpuTimes {
             return;
         }
         // Widens the slices as far as the end needs, before the stretch is cut.
-        self.cell(to, cpu);
+        self.fit(to.max(0));
         let (mut at, mut left) = (from.max(0), amount);
         if self.budget <= 0 {
             // All of it goes to the slice in which it ends.
@@ -245,25 +315,31 @@ impl CpuTimes {
                 (i128::from(amount) * i128::from(end - at) / i128::from(whole)) as i64
             };
             left = left.saturating_sub(part);
-            let cell = self.cell(at, cpu);
-            let slot = match lane {
-                Lane::Thread => &mut cell.thread,
-                Lane::Idle => &mut cell.idle,
-                Lane::Dpc => &mut cell.dpc,
-                Lane::Isr => &mut cell.isr,
-                Lane::Ready => &mut cell.ready,
-            };
-            *slot = slot.saturating_add(part);
+            self.add(at, cpu, |cell| {
+                let slot = match lane {
+                    Lane::Thread => &mut cell.thread,
+                    Lane::Idle => &mut cell.idle,
+                    Lane::Dpc => &mut cell.dpc,
+                    Lane::Isr => &mut cell.isr,
+                    Lane::Ready => &mut cell.ready,
+                };
+                *slot = slot.saturating_add(part);
+            });
             at = end;
         }
     }
 
-    fn mark(&mut self, cpu: u16) -> Option<&mut Option<i64>> {
+    fn processor(&mut self, cpu: u16) -> Option<&mut Processor> {
         let index = usize::from(cpu);
-        if self.marks.len() <= index {
-            self.marks.resize(index + 1, None);
+        if self.lanes.len() <= index {
+            self.lanes.resize(index + 1, Processor::default());
         }
-        self.marks.get_mut(index)
+        self.lanes.get_mut(index)
+    }
+
+    /// Sets up to when a processor's time has been divided, and gives what it was before.
+    fn mark(&mut self, cpu: u16, ns: i64) -> Option<i64> {
+        self.processor(cpu)?.mark.replace(ns)
     }
 }
 
@@ -290,18 +366,25 @@ impl Analysis for CpuTimes {
                     usize::from(first as u32 == 0)
                 };
                 let weight = interval.saturating_mul(count);
-                if let Some(slot) = self.cell(ns, cpu).sampled.get_mut(lane) {
-                    *slot = slot.saturating_add(weight);
+                self.add(ns, cpu, |cell| {
+                    if let Some(slot) = cell.sampled.get_mut(lane) {
+                        *slot = slot.saturating_add(weight);
+                    }
+                });
+                if let Some(processor) = self.processor(cpu) {
+                    processor.samples += 1;
+                    processor.first_sample_ns.get_or_insert(ns);
+                    processor.last_sample_ns = Some(ns);
                 }
             }
             SWITCH => {
                 let Some(old_tid) = event.u64(1) else { return };
                 let known = cx.model.cpus.replaced(cpu).is_some();
-                let mark = self.mark(cpu).and_then(|m| m.replace(ns));
+                let mark = self.mark(cpu, ns);
                 if let Some(from) = mark.filter(|_| known) {
                     self.spread(cpu, lane_of(old_tid as u32), from, ns, ns.saturating_sub(from));
                 }
-                self.cell(ns, cpu).switches += 1;
+                self.add(ns, cpu, |cell| cell.switches = cell.switches.saturating_add(1));
                 let switch = cx.model.switches.current;
                 if let Some(ready) = switch.ready_ns.filter(|_| switch.new_tid != 0) {
                     self.spread(cpu, Lane::Ready, ns.saturating_sub(ready), ns, ready);
@@ -313,7 +396,7 @@ impl Analysis for CpuTimes {
                 let lane = if event.tag == ISR { Lane::Isr } else { Lane::Dpc };
                 self.spread(cpu, lane, start, ns, exclusive);
                 let Some(running) = cx.model.cpus.running(cpu, ns) else { return };
-                let Some(mark) = self.mark(cpu).and_then(|m| m.replace(ns)) else { return };
+                let Some(mark) = self.mark(cpu, ns) else { return };
                 // Before it the thread ran. If interrupts inside it were divided before, what lay between them was
                 // taken for the thread's and is given back.
                 let lane = lane_of(running.tid);
@@ -330,13 +413,14 @@ impl Analysis for CpuTimes {
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let (_, last) = end.span_ns;
-        for cpu in 0..self.marks.len() {
+        for cpu in 0..self.lanes.len() {
+            let mark = self.lanes.get(cpu).and_then(|lane| lane.mark);
             let cpu = cpu as u16;
-            let mark = self.mark(cpu).and_then(|m| *m);
             if let (Some(from), Some(running)) = (mark, end.model.cpus.running(cpu, last)) {
                 self.spread(cpu, lane_of(running.tid), from, last, last.saturating_sub(from));
             }
         }
+        self.close();
         let ready = end.model.switches.readies;
         let mut cells: Vec<((i64, u16), Cell)> = self.cells.iter().map(|(k, c)| (*k, *c)).collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
@@ -381,6 +465,7 @@ impl Analysis for CpuTimes {
             let busy = cell.busy();
             let switches = cell.switches > 0;
             let [thread, idle, dpc, isr] = cell.sampled;
+            let lane = self.lanes.get(cpu).cloned().unwrap_or_default();
             self.cpus.push(CpuRow {
                 cpu: cpu as i32,
                 group: place.group,
@@ -396,6 +481,9 @@ impl Analysis for CpuTimes {
                 switches: i64::from(cell.switches),
                 sampled_busy_ns: thread.saturating_add(dpc).saturating_add(isr),
                 sampled_idle_ns: idle,
+                samples: lane.samples,
+                first_sample_ns: lane.first_sample_ns,
+                last_sample_ns: lane.last_sample_ns,
                 busy_percent: busy.map(|(busy, known, _)| 100.0 * busy as f64 / known as f64),
                 pegged_ns: *pegged_ns,
                 source: busy.map(|(_, _, switches)| if switches { by_switches } else { by_samples }),

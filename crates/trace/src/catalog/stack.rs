@@ -53,8 +53,12 @@ define_table! {
         kind: Sym [None, Kind],
         /// `module!function`, else `module!+0xrva`.
         label: Sym [None, Name],
-        /// Where the name came from: breakpad, clr, none.
+        /// Where the name came from: pdb, breakpad, export (then it is that of the nearest export, with ~ in front, and
+        /// may be wrong), clr, none.
         symbol_source: Sym [None, Kind],
+        /// The function is inlined into that of the next frame outwards, which has the same address; that frame's file
+        /// and line are those of the call.
+        inlined: bool [None, Flag],
         /// The image was borrowed from other processes, because nothing is known of this one's.
         guessed: bool [None, Flag],
         /// Category of the module, from the knowledge base.
@@ -110,7 +114,7 @@ impl Analysis for Stacks {
                 stack_id: number as i32,
                 upid: stack.upid.map(|u| u as i32),
                 depth: frames.len() as i32,
-                kernel_depth: resolved.kernel_depth(end.model, number as u32) as i32,
+                kernel_depth: resolved.kernel_depth(number as u32) as i32,
                 leaf_only: stack.leaf_only,
                 leaf_frame_id: frames.first().map(|&f| f as i32),
                 root_frame_id: frames.last().map(|&f| f as i32),
@@ -143,6 +147,7 @@ impl Analysis for Stacks {
                 kind: end.strings.intern(frame.kind.name()),
                 label: frame.label,
                 symbol_source: end.strings.intern(frame.source),
+                inlined: frame.inlined,
                 guessed: frame.guessed,
                 category: category.map(|c| end.strings.intern(c)),
                 tag: tag.map(|t| end.strings.intern(t)),

@@ -14,12 +14,12 @@ use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use etwhy_table::{Sym, TableBuilder, define_table};
-use std::collections::BTreeMap;
+use foldhash::HashMap;
 
 define_table! {
     /// Sampled time by class, process and stack.
     pub table STACK_COST: StackCostRow = "stack_cost" {
-        version: 1, evidence: Verified("adds up rows of `sample`"),
+        version: 2, evidence: Verified("adds up rows of `sample`"),
         /// thread, dpc or isr.
         class: Sym [None, Kind],
         /// Process that was running.
@@ -30,6 +30,8 @@ define_table! {
         samples: i64 [Count, Count],
         /// CPU time that they stand for.
         weight_ns: i64 [Ns, Weight],
+        /// Part of it with the instruction pointer in the kernel.
+        kernel_ns: i64 [Ns, Weight],
     }
 }
 
@@ -48,6 +50,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 
 struct Sample {
     class: u8,
+    kernel: bool,
     utid: u32,
     ticket: i32,
     weight_ns: i64,
@@ -76,25 +79,31 @@ impl Analysis for StackCosts {
         let interval = cx.model.system.sample_interval.unwrap_or(1_000_000);
         let utid = cx.model.thread(tid, (tid == 0).then_some(0), event.ns);
         let ticket = cx.stack_ticket_at(event, Some(tid), Some(utid), ip);
-        self.samples.push(Sample { class, utid, ticket, weight_ns: interval.saturating_mul(count) });
+        // Addresses of the kernel are the upper half, those of 32-bit traces sign-extended (table `sample`).
+        let kernel = (ip as i64) < 0;
+        self.samples.push(Sample { class, kernel, utid, ticket, weight_ns: interval.saturating_mul(count) });
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let mut sums: BTreeMap<(u8, Option<u32>, i32), (i64, i64)> = BTreeMap::new();
+        let mut sums: HashMap<(u8, Option<u32>, i32), (i64, i64, i64)> = HashMap::default();
         for sample in std::mem::take(&mut self.samples) {
             let stack = end.resolved.stack_of_ticket(sample.ticket).unwrap_or(NO_STACK);
             let key = (sample.class, end.model.upid_of(sample.utid), stack);
             let sum = sums.entry(key).or_default();
-            *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight_ns));
+            let kernel = if sample.kernel { sample.weight_ns } else { 0 };
+            *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight_ns), sum.2.saturating_add(kernel));
         }
         let classes = CLASSES.map(|class| end.strings.intern(class));
-        for ((class, upid, stack), (samples, weight_ns)) in sums {
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_unstable();
+        for ((class, upid, stack), (samples, weight_ns, kernel_ns)) in sums {
             self.rows.push(StackCostRow {
                 class: classes.get(usize::from(class)).copied().unwrap_or(Sym::EMPTY),
                 upid: upid.map(|u| u as i32),
                 stack_id: Some(stack).filter(|&s| s != NO_STACK),
                 samples,
                 weight_ns,
+                kernel_ns,
             });
         }
         Ok(vec![self.rows.into()])

@@ -37,7 +37,7 @@ pub fn pass(path: &Path, tables: &str) -> Output {
     let options = Options {
         tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
         memory: Memory::unlimited(),
-        symbols: Vec::new(),
+        symbols: etwhy_trace::Symbols::new(&[]),
         stretches: Vec::new(),
         all_stacks: true,
         threads: 2,

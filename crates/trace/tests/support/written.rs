@@ -134,7 +134,7 @@ impl Written {
             all_stacks: true,
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
-            symbols: Vec::new(),
+            symbols: etwhy_trace::Symbols::new(&[]),
             stretches: Vec::new(),
             loggers: Vec::new(),
             threads: 1,

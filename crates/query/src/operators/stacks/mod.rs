@@ -1,25 +1,62 @@
 //! Stacks with weights: what call trees, flame graphs and exports are made of.
 //!
 //! A [`Metric`] says what is added up along stacks (CPU samples, waiting, bytes, …) and where its rows stand. Each is one
-//! declaration in `metrics/`; [`METRICS`] lists them.
+//! declaration in `metrics/`; [`METRICS`] lists them, and [`Metric::of_column`] makes one of any table with stacks.
+//! [`Frames`] gives the frames of a weight, [`tree`] and [`butterfly`] add weights up.
 
+mod butterfly;
+mod durations;
+mod folding;
+mod frames;
+mod groups;
+mod grow;
+mod matcher;
 mod metrics;
+mod prune;
+mod rows;
+mod samples;
+mod tree;
 
-pub use metrics::METRICS;
+pub use butterfly::Butterfly;
+pub use folding::{Folding, MAX_FOCUS};
+pub use frames::{FrameKind, FrameName, Frames};
+pub use groups::GroupBy;
+pub use grow::{Builder, View, butterfly, tree};
+pub use matcher::Matcher;
+pub use metrics::ALL as METRICS;
+pub use prune::Limits;
+pub use rows::Rows;
+pub use tree::{Node, NodeKind, NodeName, Sum, Tree};
 
-use etwhy_table::{Database, Unit};
+use etwhy_table::{ColumnType, Database, Role, TableSpec, Unit};
+
+/// What ran when a weight was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// A thread.
+    #[default]
+    Thread,
+    /// A DPC, which is nobody's: the thread was interrupted by chance.
+    Dpc,
+    /// An ISR.
+    Isr,
+}
 
 /// A weight at a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WeightedStack {
     /// When, in nanoseconds since the start of the trace; `None` if the rows are sums over time.
     pub ts_ns: Option<i64>,
-    /// Process that it is charged to.
+    /// Process that it is charged to; of a DPC or ISR the one that it interrupted.
     pub upid: Option<i64>,
     /// Thread that it is charged to; `None` if the rows are sums over threads.
     pub utid: Option<i64>,
+    /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::of`].
+    pub class: Class,
     /// Row of table `stack`; `None` if no stack was recorded.
     pub stack: Option<i64>,
+    /// Row of table `frame` that stands for the stack where none was recorded.
+    pub frame: Option<i64>,
     /// How much, in the metric's unit.
     pub weight: i64,
     /// How many events it stands for.
@@ -27,24 +64,173 @@ pub struct WeightedStack {
 }
 
 /// Something that can be added up along stacks.
+#[derive(Clone, Copy)]
 pub struct Metric {
     /// Name on the command line.
     pub name: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
-    /// What fools it, and how it is computed.
+    /// How it is computed, and what fools it.
     pub manual: &'static str,
     /// Unit of the weight.
     pub unit: Unit,
-    /// Tables that it reads, besides those of stacks and processes.
+    /// Tables that it reads, besides those of stacks and processes. The first is empty if its events were not recorded.
     pub reads: &'static [&'static str],
-    /// Hands over all its weights.
-    pub each: fn(&Database, &mut dyn FnMut(WeightedStack)),
+    /// Where its weights come from.
+    pub source: Source,
 }
+
+/// Where weights come from.
+#[derive(Clone, Copy)]
+pub enum Source {
+    /// Rows of a table, all of them.
+    Rows(Rows),
+    /// What this function hands over.
+    Code(fn(&Database, &mut dyn FnMut(WeightedStack))),
+}
+
+/// Tables of stacks, frames, processes and threads, which [`Frames`] and trees read.
+pub const STACK_TABLES: &[&str] = &["stack", "stack_frame", "frame", "image", "process", "thread"];
 
 impl Metric {
     /// The metric with this name.
     pub fn by_name(name: &str) -> Option<&'static Metric> {
         METRICS.iter().copied().find(|metric| metric.name.eq_ignore_ascii_case(name))
     }
+
+    /// A metric of any table with stacks: the sum of a column, or the number of rows for column `count` of a table that has
+    /// no such column.
+    ///
+    /// # Errors
+    /// If the table has no stacks or no such numbers; the text names those that it has.
+    pub fn of_column(spec: &'static TableSpec, column: &str) -> Result<Metric, String> {
+        let table = spec.name.as_ref();
+        let rows = Rows::guess(spec).ok_or_else(|| format!("table {table} has no stacks"))?;
+        let reads: &'static [&'static str] = &[];
+        let metric = |rows, about, unit, name| Metric {
+            name,
+            about,
+            manual: spec.title.as_ref(),
+            unit,
+            reads,
+            source: Source::Rows(rows),
+        };
+        let adds_up = |role, unit| {
+            matches!(role, Role::Duration | Role::Weight | Role::Bytes | Role::Count)
+                || matches!(unit, Unit::Ns | Unit::Bytes | Unit::Count) && role != Role::Time
+        };
+        let numbers = || {
+            let of = |c: &&etwhy_table::ColumnSpec| {
+                matches!(c.ty, ColumnType::I32 | ColumnType::I64) && adds_up(c.role, c.unit)
+            };
+            spec.columns.iter().filter(of)
+        };
+        if let Some(found) = numbers().find(|c| c.name.eq_ignore_ascii_case(column)) {
+            let name = found.name.as_ref();
+            let rows = Rows { weight: Some(name), ..rows };
+            return Ok(metric(rows, found.doc.as_ref(), found.unit, name));
+        }
+        if column.eq_ignore_ascii_case("count") {
+            return Ok(metric(Rows { weight: None, ..rows }, "Number of rows.", Unit::Count, "count"));
+        }
+        let names: Vec<&str> = numbers().map(|c| c.name.as_ref()).chain(["count"]).collect();
+        Err(format!(
+            "table {table} has no column `{column}` that can be added up; it has {}",
+            names.join(", ")
+        ))
+    }
+
+    /// A metric of nothing in a unit, for tests of how trees look.
+    #[doc(hidden)]
+    pub fn of_unit(unit: Unit) -> Metric {
+        Metric {
+            name: "test",
+            about: "",
+            manual: "",
+            unit,
+            reads: &["none"],
+            source: Source::Code(|_, _| {}),
+        }
+    }
+
+    /// What the command line calls it.
+    pub fn label(&self) -> String {
+        match &self.source {
+            Source::Rows(rows) if self.reads.is_empty() => format!("{}.{}", rows.table, self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+
+    /// The table whose rows it adds up.
+    pub fn table(&self) -> &'static str {
+        match &self.source {
+            Source::Rows(rows) => rows.table,
+            Source::Code(_) => self.reads.first().copied().unwrap_or(""),
+        }
+    }
+
+    /// All tables that must be there, those of stacks, processes and threads among them.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        [self.table()].into_iter().chain(self.reads.iter().copied()).chain(STACK_TABLES.iter().copied())
+    }
+
+    /// Hands over all its weights.
+    pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
+        match &self.source {
+            Source::Rows(rows) => rows.each(db, give),
+            Source::Code(each) => each(db, give),
+        }
+    }
+
+    /// Hands over the weights of a part of the trace.
+    pub fn each_of(&self, db: &Database, part: &Part, give: &mut dyn FnMut(WeightedStack)) {
+        self.each(db, &mut |weight| {
+            if part.has(&weight) {
+                give(weight);
+            }
+        });
+    }
 }
+
+/// A part of a trace. What a filter knows nothing of is not in it: rows without a time are in no stretch.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// First moment, ns.
+    pub from_ns: Option<i64>,
+    /// End, ns.
+    pub to_ns: Option<i64>,
+    /// For each process (`upid`) whether it is wanted. DPCs and ISRs belong to no process.
+    pub processes: Option<Vec<bool>>,
+    /// For each thread (`utid`) whether it is wanted.
+    pub threads: Option<Vec<bool>>,
+}
+
+impl Part {
+    /// Whether a weight is in it.
+    pub fn has(&self, weight: &WeightedStack) -> bool {
+        let wanted = |list: &Option<Vec<bool>>, id: Option<i64>| {
+            let Some(list) = list else { return true };
+            let known = id.and_then(|id| usize::try_from(id).ok()).and_then(|id| list.get(id));
+            weight.class == Class::Thread && known == Some(&true)
+        };
+        self.from_ns.is_none_or(|from| weight.ts_ns.is_some_and(|ts| ts >= from))
+            && self.to_ns.is_none_or(|to| weight.ts_ns.is_some_and(|ts| ts < to))
+            && wanted(&self.processes, weight.upid)
+            && wanted(&self.threads, weight.utid)
+    }
+}
+
+/// For each process whether it is Idle, whose time nobody used.
+pub(crate) fn idle_processes(db: &Database) -> Vec<bool> {
+    super::process_names(db).iter().map(|(_, pid)| *pid == 0).collect()
+}
+
+/// Whether a list of processes has one marked.
+pub(crate) fn marked(list: &[bool], upid: Option<i64>) -> bool {
+    upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| list.get(u)).copied().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tree_tests;

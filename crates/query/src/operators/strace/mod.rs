@@ -104,7 +104,7 @@ impl<'a> Calls<'a> {
     /// The calls of the trace; `None` without the table.
     pub fn of(db: &'a Database) -> Option<Calls<'a>> {
         let table = db.get("syscall")?;
-        let columns = super::column_numbers(table, COLUMNS)?;
+        let columns = table.columns(COLUMNS)?;
         let views = (0..table.batches().len()).map(|b| columns.map(|column| table.view(b, column)));
         Some(Calls { table, views: views.collect() })
     }

@@ -314,16 +314,23 @@ impl Usage {
         keys.sort_unstable();
         keys.dedup();
         // By path in any case.
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        let mut numbers: HashMap<String, usize> = HashMap::default();
         let mut files: Vec<ByPath> = Vec::new();
+        let mut last: Option<(SameFile, usize)> = None;
         for key in keys {
-            let path = end.model.files.path_of_same(key.0);
-            let text = path.map(|path| end.model.volumes.drive_path(end.strings.get(path)));
-            let path = text.as_deref().map(|text| end.strings.intern(text));
-            let number = *numbers.entry(text.unwrap_or_default().to_lowercase()).or_insert_with(|| {
-                files.push(ByPath { path, owners: Vec::new() });
-                files.len() - 1
-            });
+            let number = match last {
+                Some((same, number)) if same == key.0 => number,
+                _ => {
+                    let path = end.model.files.path_of_same(key.0);
+                    let text = path.map(|path| end.model.volumes.drive_path(end.strings.get(path)));
+                    let path = text.as_deref().map(|text| end.strings.intern(text));
+                    *numbers.entry(text.unwrap_or_default().to_lowercase()).or_insert_with(|| {
+                        files.push(ByPath { path, owners: Vec::new() });
+                        files.len() - 1
+                    })
+                }
+            };
+            last = Some((key.0, number));
             let upid = key.1.upid(end.model);
             let Some(owner) = files.get_mut(number).and_then(|file| file.owner(upid)) else { continue };
             if let Some(creates) = self.creates.remove(&key) {
@@ -333,8 +340,10 @@ impl Usage {
                 owner.others.merge(&others);
             }
         }
+        let mut numbers: Vec<(String, usize)> = numbers.into_iter().collect();
+        numbers.sort_unstable();
         let mut rows = Vec::new();
-        for file in numbers.values().filter_map(|&number| files.get(number)) {
+        for file in numbers.iter().map(|(_, number)| number).filter_map(|&number| files.get(number)) {
             if file.path.is_some() {
                 self.open_row(file);
             }

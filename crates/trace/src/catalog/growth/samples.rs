@@ -134,7 +134,7 @@ fn look(end: &Finish<'_>, stack: i32, within: &Within) -> [bool; 3] {
         named = true;
         in_call |= within.functions.contains(&end.strings.get(function));
     }
-    [in_call, end.resolved.kernel_depth(end.model, stack) > 0, named]
+    [in_call, end.resolved.kernel_depth(stack) > 0, named]
 }
 
 /// Where the growth is.

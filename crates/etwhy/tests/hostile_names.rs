@@ -1,0 +1,109 @@
+//! Names in a trace are chosen by whoever made it: markup, escape codes, formulas, direction marks and as
+//! many characters as a record holds go through every finding's culprit into every form of output, and do nothing there.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// As TOML escapes it: a formula, markup, an escape code, a direction mark, a bell.
+const HOSTILE: &str = "=cmd|'C calc'#A0<img src=x onerror=alert(1)>\\u001b[31m\\u202e\\u0007{{x}}|`b`";
+
+fn etwhy(arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy")).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {errors}");
+    no_control(&errors, "standard error");
+    output.stdout
+}
+
+/// Nothing but line ends steers a terminal.
+fn no_control(text: &str, what: &str) {
+    let bad = text.chars().find(|&c| c != '\n' && c != '\t' && etwhy_export::is_unsafe(c));
+    assert_eq!(bad, None, "{what}");
+}
+
+/// Scenarios with the program that they blame.
+fn blamed() -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/findings");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let culprit = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("culprit = \"").map(str::to_owned))?;
+        let name = line.split('"').next()?.to_owned();
+        (name.ends_with(".exe") && text.contains(&format!("\nname = \"{name}\""))).then_some(name)
+    };
+    files.into_iter().filter_map(|file| culprit(&file).map(|name| (file, name))).collect()
+}
+
+/// A trace of the scenario in which the program has another name.
+fn renamed(scenario: &Path, old: &str, new: &str, folder: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(scenario).unwrap().replace(old, new);
+    let (file, trace) = (folder.join("renamed.toml"), folder.join("renamed.etl"));
+    std::fs::write(&file, text).unwrap();
+    etwhy(&["synth", file.to_str().unwrap(), "-o", trace.to_str().unwrap(), "--scale", "0.2", "--quiet"]);
+    trace
+}
+
+#[test]
+fn a_culprit_with_a_hostile_name_is_named_and_harmless() {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, md) = (folder.path().join("why.html"), folder.path().join("why.md"));
+    let scenarios = blamed();
+    assert!(scenarios.len() >= 15, "{}", scenarios.len());
+    let mut found = 0;
+    // Every third: each kind of finding takes the same way out.
+    for (scenario, name) in scenarios.iter().step_by(3) {
+        let trace = renamed(scenario, name, HOSTILE, folder.path());
+        let trace = trace.to_str().unwrap();
+        let terminal = String::from_utf8(etwhy(&["why", trace, "--quiet"])).unwrap();
+        no_control(&terminal, "terminal");
+        let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+        let json = etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat());
+        let json = String::from_utf8(json).unwrap();
+        no_control(&json, "JSON");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let hits = value["findings"].as_array().unwrap().iter();
+        found += hits
+            .flat_map(|f| f["hits"].as_array().unwrap())
+            .filter(|hit| hit["culprit"].as_str().is_some_and(|c| c.contains("<img src=x onerror=alert(1)>")))
+            .count();
+        let page = std::fs::read_to_string(&html).unwrap();
+        no_control(&page, "HTML");
+        assert!(!page.contains("<img src=x"), "markup in the page of {name}");
+        let text = std::fs::read_to_string(&md).unwrap();
+        no_control(&text, "Markdown");
+        assert!(!text.contains("<img"), "markup in the text of {name}");
+        let query = "SELECT name, name AS again FROM process WHERE name LIKE '%calc%'";
+        let csv = String::from_utf8(etwhy(&["sql", trace, query, "--format", "csv", "--quiet"])).unwrap();
+        no_control(&csv, "CSV");
+        let cells: Vec<&str> = csv.lines().skip(1).flat_map(|line| line.split(',')).collect();
+        assert!(
+            !cells.is_empty() && cells.iter().all(|c| c.trim_start_matches('"').starts_with("'=cmd")),
+            "{csv}"
+        );
+    }
+    assert!(found >= 5, "only {found} findings name the program");
+}
+
+#[test]
+fn the_longest_name_is_cut_for_people_and_whole_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    // Symbol files are written for the modules on stacks, and file systems have limits of their own.
+    let on_no_stack = |(file, name): &(PathBuf, String)| {
+        !std::fs::read_to_string(file).unwrap().contains(&format!("{name}!"))
+    };
+    let (scenario, name) = blamed().into_iter().find(on_no_stack).unwrap();
+    // The record of a process has the name three times over, twice in UTF-16, and at most 64 KiB.
+    let long = "x".repeat(13_000);
+    let trace = renamed(&scenario, &name, &long, folder.path());
+    let trace = trace.to_str().unwrap();
+    let page = folder.path().join("why.html");
+    etwhy(&["why", trace, "--quiet", "--json", "--html", page.to_str().unwrap()]);
+    let json = etwhy(&["dump", "process", trace, "--quiet", "--format", "json"]);
+    assert!(String::from_utf8(json).unwrap().contains(&long));
+    assert!(std::fs::metadata(page).unwrap().len() < 2_000_000);
+    let terminal = String::from_utf8(etwhy(&["why", trace, "--quiet"])).unwrap();
+    let widest = terminal.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest < 1000, "a line of {widest} characters");
+}

@@ -1,0 +1,61 @@
+//! Cells by row number, for references from one table to another.
+
+use etwhy_table::{ColumnView, Database, Table, Value};
+
+/// A column of a table that may be missing: then every cell is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Column<'a> {
+    table: Option<&'a Table>,
+    views: Vec<ColumnView<'a>>,
+}
+
+impl<'a> Column<'a> {
+    /// The column `name` of table `table`.
+    pub fn of(db: &'a Database, table: &str, name: &str) -> Column<'a> {
+        let found = db.get(table).and_then(|table| Some((table, table.column(name)?)));
+        found.map_or_else(Column::default, |(table, views)| Column { table: Some(table), views })
+    }
+
+    fn at(&self, row: u32) -> Option<(ColumnView<'a>, usize)> {
+        let (batch, row) = self.table?.locate(row)?;
+        Some((*self.views.get(batch)?, row))
+    }
+
+    /// The number in a row.
+    pub fn i64(&self, row: u32) -> Option<i64> {
+        let (view, row) = self.at(row)?;
+        view.i64(row)
+    }
+
+    /// The text in a row.
+    pub fn text(&self, row: u32) -> Option<&'a str> {
+        let (view, row) = self.at(row)?;
+        view.text(row)
+    }
+
+    /// The cell in a row.
+    pub fn value(&self, row: u32) -> Value<'a> {
+        self.at(row).map_or(Value::Null, |(view, row)| view.value(row))
+    }
+
+    /// Whether a row holds true.
+    pub fn is(&self, row: u32) -> bool {
+        self.i64(row) == Some(1)
+    }
+
+    /// The number in a row as a float.
+    pub fn f64(&self, row: u32) -> Option<f64> {
+        let (view, row) = self.at(row)?;
+        view.f64(row)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u32 {
+        self.table.map_or(0, |table| u32::try_from(table.rows()).unwrap_or(u32::MAX))
+    }
+}
+
+/// A row number from a cell.
+pub(crate) fn row(id: Option<i64>) -> Option<u32> {
+    id.and_then(|id| u32::try_from(id).ok())
+}

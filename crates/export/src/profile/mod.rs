@@ -1,0 +1,126 @@
+//! Profiles: stacks, threads and what happened to them over time, in the formats of other programs.
+//!
+//! A [`ProfileFormat`] is one file in `profiles/`. It gets a [`Profile`]: the tables, what to leave out of them, and the
+//! weights that stacks carry. Weights come from outside, because what can be added up along stacks is not for this crate
+//! to say.
+
+mod column;
+mod events;
+mod format;
+mod people;
+mod stacks;
+#[cfg(test)]
+pub(crate) mod test_profile;
+mod weights;
+
+pub(crate) use column::{Column, row};
+pub(crate) use events::{EVENTS, Event, Events, INTERRUPTS, Shown};
+pub use format::{Part, ProfileFormat, profile_formats, write_profile};
+pub(crate) use people::People;
+pub(crate) use stacks::{Frame, Stacks};
+pub(crate) use weights::{Key, Sum, sums};
+pub use weights::{Weight, Weights};
+
+use etwhy_table::Database;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// What to leave out.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// First moment, nanoseconds since the start of the trace.
+    pub from_ns: Option<i64>,
+    /// End.
+    pub to_ns: Option<i64>,
+    /// Whether each process (`upid`) is wanted; `None`: all are.
+    pub processes: Option<Vec<bool>>,
+    /// Whether each thread (`utid`) is wanted; `None`: all are.
+    pub threads: Option<Vec<bool>>,
+    /// Whether the idle threads are wanted.
+    pub idle: bool,
+}
+
+/// What a format writes.
+pub struct Profile<'a> {
+    /// The tables.
+    pub db: &'a Database,
+    /// What to leave out of them.
+    pub scope: Scope,
+    /// What stacks weigh, for formats that are made of that.
+    pub weights: Vec<Weights<'a>>,
+    /// Parts that are not wanted, by name.
+    pub without: BTreeSet<String>,
+    /// Weights without a time that were left out, because a stretch of time was asked for.
+    pub untimed: Cell<u64>,
+}
+
+impl<'a> Profile<'a> {
+    /// All of `db`.
+    pub fn new(db: &'a Database) -> Profile<'a> {
+        let (scope, weights) = (Scope::default(), Vec::new());
+        Profile { db, scope, weights, without: BTreeSet::new(), untimed: Cell::new(0) }
+    }
+
+    /// Whether a part is wanted.
+    pub(crate) fn has(&self, part: &str) -> bool {
+        !self.without.contains(part)
+    }
+
+    /// Whether a moment lies in the stretch that is wanted.
+    pub(crate) fn is_in_time(&self, ts_ns: i64) -> bool {
+        let Scope { from_ns, to_ns, .. } = &self.scope;
+        from_ns.is_none_or(|from| ts_ns >= from) && to_ns.is_none_or(|to| ts_ns < to)
+    }
+
+    /// Whether something of this process and thread is wanted. What belongs to nobody is wanted unless somebody was asked for.
+    pub(crate) fn is_of(&self, people: &People, upid: Option<u32>, utid: Option<u32>) -> bool {
+        let on = |list: &Option<Vec<bool>>, id: Option<u32>| match list {
+            None => true,
+            Some(wanted) => id.and_then(|id| wanted.get(id as usize)).copied().unwrap_or(false),
+        };
+        on(&self.scope.processes, upid)
+            && on(&self.scope.threads, utid)
+            && (self.scope.idle || !people.is_idle(upid))
+    }
+
+    /// Hands over the weights of one kind that are wanted.
+    pub(crate) fn each_weight(&self, weights: &Weights<'_>, people: &People, give: &mut dyn FnMut(Weight)) {
+        let any_time = self.scope.from_ns.is_none() && self.scope.to_ns.is_none();
+        (weights.each)(&mut |weight: Weight| {
+            let in_time = any_time
+                || weight.ts_ns.map_or_else(
+                    || {
+                        self.untimed.set(self.untimed.get().saturating_add(1));
+                        false
+                    },
+                    |ts| self.is_in_time(ts),
+                );
+            if in_time && self.is_of(people, weight.upid, weight.utid) {
+                give(weight);
+            }
+        });
+    }
+
+    /// First and last moment of the trace, or of the stretch that is wanted.
+    pub(crate) fn range(&self) -> (i64, i64) {
+        let column = |name: &str| Column::of(self.db, "trace", name);
+        let (first, last) = (column("first_ns"), column("last_ns"));
+        let rows = || 0..first.rows();
+        let from = rows().filter_map(|row| first.i64(row)).min().unwrap_or(0).min(0);
+        let to = rows().filter_map(|row| last.i64(row)).max().unwrap_or(0);
+        let Scope { from_ns, to_ns, .. } = &self.scope;
+        (from_ns.unwrap_or(from).max(from), to_ns.unwrap_or(to).min(to).max(from))
+    }
+
+    /// Start of the trace, nanoseconds since 1970 UTC.
+    pub(crate) fn start_unix_ns(&self) -> i64 {
+        let start = Column::of(self.db, "trace", "start_unix_ns");
+        (0..start.rows()).filter_map(|row| start.i64(row)).min().unwrap_or(0)
+    }
+
+    /// Interval of CPU samples, 1 ms where it is not known.
+    pub(crate) fn sample_interval_ns(&self) -> i64 {
+        let interval = Column::of(self.db, "trace", "sample_interval_ns");
+        (0..interval.rows()).find_map(|row| interval.i64(row)).filter(|ns| *ns > 0).unwrap_or(1_000_000)
+    }
+}

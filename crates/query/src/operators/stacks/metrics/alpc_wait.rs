@@ -1,0 +1,19 @@
+//! Time in which threads waited for answers over ALPC.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "alpc-wait",
+    about: "time in which threads waited for answers over ALPC",
+    manual: "Of each message how long its sender waited for the reply, with the stack that sent it.",
+    unit: Unit::Ns,
+    reads: &["alpc"],
+    source: Source::Rows(Rows {
+        ts: Some("send_ns"),
+        upid: Some("client_upid"),
+        utid: Some("client_utid"),
+        ..Rows::of("alpc", "wait_ns")
+    }),
+};

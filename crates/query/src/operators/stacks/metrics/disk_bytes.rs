@@ -1,0 +1,16 @@
+//! Bytes that disks moved.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "disk-bytes",
+    about: "bytes that disks moved",
+    manual: "Of each transfer its size, with the stack that issued it. Only traces with Init events \
+             (DISK_IO_INIT) have stacks. Writes are often issued by the system for others, much later than the \
+             program wrote.",
+    unit: Unit::Bytes,
+    reads: &["disk_io"],
+    source: Source::Rows(Rows::of("disk_io", "size_bytes")),
+};

@@ -1,0 +1,15 @@
+//! Response time of disk transfers.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "disk-time",
+    about: "response time of disk transfers",
+    manual: "From issue to completion of each transfer, with the stack that issued it. Transfers overlap, so \
+             that the sum may exceed the time of the trace; the program need not have waited.",
+    unit: Unit::Ns,
+    reads: &["disk_io"],
+    source: Source::Rows(Rows::of("disk_io", "dur_ns")),
+};

@@ -1,0 +1,16 @@
+//! Duration of DPCs.
+
+use crate::operators::stacks::durations;
+use crate::operators::stacks::{Class, Metric, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "dpc-time",
+    about: "duration of DPCs",
+    manual: "From the event of each DPC, without the ISRs and DPCs that interrupted it. These events carry no \
+             stacks: the routine stands for it.",
+    unit: Unit::Ns,
+    reads: &["dpc"],
+    source: Source::Code(|db, give| durations::each(db, "dpc", Class::Dpc, give)),
+};

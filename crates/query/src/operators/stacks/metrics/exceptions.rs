@@ -1,0 +1,15 @@
+//! Exceptions of .NET.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "exceptions",
+    about: "exceptions of .NET",
+    manual: "One for each exception that was thrown, caught or not. The runtime records the stack with the \
+             event.",
+    unit: Unit::Count,
+    reads: &["clr_exception"],
+    source: Source::Rows(Rows::counted("clr_exception")),
+};

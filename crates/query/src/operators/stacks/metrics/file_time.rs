@@ -1,0 +1,15 @@
+//! Time of file operations.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "file-time",
+    about: "time of file operations",
+    manual: "From start to end in the file system and below: filters above it are not in it (see minifilter- \
+             time and cpu).",
+    unit: Unit::Ns,
+    reads: &["file_io"],
+    source: Source::Rows(Rows::of("file_io", "dur_ns")),
+};

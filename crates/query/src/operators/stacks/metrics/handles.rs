@@ -1,0 +1,14 @@
+//! Handles that were opened.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "handles",
+    about: "handles that were opened",
+    manual: "One for each handle, whether it was closed or not.",
+    unit: Unit::Count,
+    reads: &["handle"],
+    source: Source::Rows(Rows::counted("handle")),
+};

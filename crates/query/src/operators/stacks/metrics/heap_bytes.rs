@@ -1,0 +1,14 @@
+//! Heap that was allocated.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "heap-bytes",
+    about: "heap that was allocated",
+    manual: "Bytes of each allocation, freed or not. Heap events are recorded for chosen processes only.",
+    unit: Unit::Bytes,
+    reads: &["heap"],
+    source: Source::Rows(Rows::of("heap", "size_bytes")),
+};

@@ -1,0 +1,15 @@
+//! Bytes that were sent and received.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "network-bytes",
+    about: "bytes that were sent and received",
+    manual: "Of TCP and UDP. Tracing of the network has no stacks that tell who sent: completions come in DPCs. \
+             The sums are those of processes.",
+    unit: Unit::Bytes,
+    reads: &["network"],
+    source: Source::Rows(Rows { utid: None, stack: None, ..Rows::of("network", "size_bytes") }),
+};

@@ -1,0 +1,14 @@
+//! Kernel pool that was allocated.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "pool-bytes",
+    about: "kernel pool that was allocated",
+    manual: "Bytes of each allocation, freed or not.",
+    unit: Unit::Bytes,
+    reads: &["pool"],
+    source: Source::Rows(Rows::of("pool", "size_bytes")),
+};

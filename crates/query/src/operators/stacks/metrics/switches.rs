@@ -1,0 +1,20 @@
+//! Context switches.
+
+use crate::operators::stacks::{Metric, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "switches",
+    about: "context switches",
+    manual: "One for each time that a thread was switched in, with the stack with which it came back. Idle threads are left out. \
+             Threads that often wait for a moment only show up here.",
+    unit: Unit::Count,
+    reads: &["cswitch"],
+    source: Source::Code(|db, give| {
+        super::run::each(db, &mut |mut switch| {
+            switch.weight = 1;
+            give(switch);
+        })
+    }),
+};

@@ -1,0 +1,15 @@
+//! Memory that VirtualAlloc committed.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "virtual-alloc",
+    about: "memory that VirtualAlloc committed",
+    manual: "Bytes of each call that had not been committed before. What was freed again is in it; see virtual- \
+             outstanding.",
+    unit: Unit::Bytes,
+    reads: &["virtual_alloc"],
+    source: Source::Rows(Rows::of("virtual_alloc", "committed_bytes")),
+};

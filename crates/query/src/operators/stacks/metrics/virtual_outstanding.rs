@@ -1,0 +1,15 @@
+//! Memory that was committed in the trace and is still there at its end.
+
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+
+/// Declaration.
+pub static METRIC: Metric = Metric {
+    name: "virtual-outstanding",
+    about: "memory that was committed in the trace and is still there at its end",
+    manual: "Of each call of VirtualAlloc what is committed at the end of the trace. What a program still needs \
+             is no leak.",
+    unit: Unit::Bytes,
+    reads: &["virtual_alloc"],
+    source: Source::Rows(Rows::of("virtual_alloc", "outstanding_bytes")),
+};

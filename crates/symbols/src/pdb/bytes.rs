@@ -1,0 +1,77 @@
+//! Numbers and texts at offsets of untrusted bytes.
+
+/// Little-endian fields; whatever lies outside is `None`.
+pub trait Fields {
+    /// A 16-bit number.
+    fn u16_at(&self, at: usize) -> Option<u16>;
+    /// A 32-bit number.
+    fn u32_at(&self, at: usize) -> Option<u32>;
+    /// Bytes up to a zero, or up to the end.
+    fn text_at(&self, at: usize) -> Option<&[u8]>;
+    /// `size` bytes.
+    fn part(&self, at: usize, size: usize) -> Option<&[u8]>;
+}
+
+impl Fields for [u8] {
+    #[inline]
+    fn u16_at(&self, at: usize) -> Option<u16> {
+        self.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b))
+    }
+
+    #[inline]
+    fn u32_at(&self, at: usize) -> Option<u32> {
+        self.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
+    }
+
+    #[inline]
+    fn text_at(&self, at: usize) -> Option<&[u8]> {
+        let rest = self.get(at..)?;
+        let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
+        rest.get(..end)
+    }
+
+    #[inline]
+    fn part(&self, at: usize, size: usize) -> Option<&[u8]> {
+        self.get(at..at.checked_add(size)?)
+    }
+}
+
+/// CodeView records: length (not counting itself) and kind, 16 bits each, then the fields.
+///
+/// Layout: "CodeView Symbol Records" and "CodeView Type Records" of the LLVM documentation; `cvinfo.h` of microsoft-pdb.
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// One record.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    /// What it is.
+    pub kind: u16,
+    /// Its fields, behind the kind.
+    pub data: &'a [u8],
+    /// Where it begins.
+    pub at: usize,
+}
+
+impl<'a> Records<'a> {
+    /// Records of `bytes` from an offset.
+    pub fn new(bytes: &'a [u8], at: usize) -> Records<'a> {
+        Records { bytes, at }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record<'a>> {
+        let at = self.at;
+        let length = usize::from(self.bytes.u16_at(at)?);
+        let record = self.bytes.get(at.checked_add(2)?..at.checked_add(2)?.checked_add(length)?)?;
+        let kind = record.u16_at(0)?;
+        self.at = at + 2 + length;
+        Some(Record { kind, data: record.get(2..)?, at })
+    }
+}

@@ -1,0 +1,112 @@
+//! The stream of debug information: modules, who contributes which code, and where the other streams are.
+//!
+//! Layout: "The PDB DBI (Debug Info) Stream", LLVM documentation.
+
+use super::bytes::Fields;
+
+const HEADER: usize = 64;
+const NO_STREAM: u16 = u16::MAX;
+
+/// One compiland.
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// Its stream, if it has one.
+    pub stream: Option<u16>,
+    /// Bytes of symbols at the beginning of the stream.
+    pub symbols: u32,
+    /// Bytes of old line tables behind these.
+    pub c11_lines: u32,
+    /// Bytes of C13 subsections behind these.
+    pub c13: u32,
+}
+
+/// What is used of the stream.
+#[derive(Debug, Default)]
+pub struct Dbi {
+    /// Age that images refer to; 0 in old files.
+    pub age: u32,
+    /// `IMAGE_FILE_MACHINE_*`
+    pub machine: u16,
+    /// Stream of public and global symbols.
+    pub symbol_records: Option<u16>,
+    /// All compilands.
+    pub modules: Vec<Module>,
+    /// The image was rearranged after linking; addresses go through a map.
+    pub has_omap: bool,
+    /// Section, start, end and module of each contribution, ascending.
+    contributions: Vec<(u16, u32, u32, u16)>,
+}
+
+impl Dbi {
+    /// Reads the stream.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn read(bytes: &[u8]) -> Result<Dbi, String> {
+        let short = || format!("the DBI stream has {} bytes, its header needs {HEADER}", bytes.len());
+        let u32_at = |at| bytes.u32_at(at).ok_or_else(short);
+        let u16_at = |at| bytes.u16_at(at).ok_or_else(short);
+        if u32_at(0)? != u32::MAX {
+            return Err("the DBI stream has a header from before Visual C++ 5".to_owned());
+        }
+        let stream = |number: u16| (number != NO_STREAM).then_some(number);
+        let size = |at| u32_at(at).map(|n| n as usize);
+        let (modules, contributions) = (size(24)?, size(28)?);
+        let behind = [size(32)?, size(36)?, size(40)?, size(52)?];
+        let debug = behind.into_iter().fold(HEADER + modules + contributions, usize::saturating_add);
+        let debug = bytes.part(debug, size(48)?).unwrap_or(&[]);
+        let mut dbi = Dbi {
+            age: u32_at(8)?,
+            machine: u16_at(58)?,
+            symbol_records: stream(u16_at(20)?),
+            // The fifth of the optional streams: from the original addresses to those of the image.
+            has_omap: debug.u16_at(8).and_then(stream).is_some_and(|s| s != 0),
+            ..Dbi::default()
+        };
+        dbi.read_modules(
+            bytes.part(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?,
+        );
+        dbi.read_contributions(bytes.part(HEADER + modules, contributions).unwrap_or(&[]));
+        Ok(dbi)
+    }
+
+    fn read_modules(&mut self, bytes: &[u8]) {
+        let mut at = 0usize;
+        // Fixed part of 64 bytes, two names, then aligned to 4.
+        while let Some(fixed) = bytes.part(at, 64) {
+            let get = |at| fixed.u32_at(at).unwrap_or(0);
+            let stream = fixed.u16_at(34).filter(|s| *s != NO_STREAM);
+            self.modules.push(Module { stream, symbols: get(36), c11_lines: get(40), c13: get(44) });
+            at += 64;
+            for _ in 0..2 {
+                at += bytes.text_at(at).map_or(0, |name| name.len()) + 1;
+            }
+            at = at.next_multiple_of(4);
+        }
+    }
+
+    fn read_contributions(&mut self, bytes: &[u8]) {
+        // Ver60 and V2 of `DBISCImpv`.
+        let size = match bytes.u32_at(0) {
+            Some(0xF12E_BA2D) => 28,
+            Some(0xF131_51E4) => 32,
+            _ => return,
+        };
+        for row in bytes.get(4..).unwrap_or(&[]).chunks_exact(size) {
+            let get = |at| row.u32_at(at).unwrap_or(0);
+            let (section, module) = (row.u16_at(0).unwrap_or(0), row.u16_at(16).unwrap_or(0));
+            let start = get(4);
+            self.contributions.push((section, start, start.saturating_add(get(8)), module));
+        }
+        if !self.contributions.is_sorted() {
+            self.contributions.sort_unstable();
+        }
+    }
+
+    /// Whether `module` is not the one that the code at a place is of: the linker threw its copy away.
+    pub fn is_folded(&self, module: usize, section: u16, offset: u32) -> bool {
+        let at = self.contributions.partition_point(|c| (c.0, c.1) <= (section, offset));
+        let found = at.checked_sub(1).and_then(|at| self.contributions.get(at));
+        found.is_some_and(|c| c.0 == section && offset < c.2 && usize::from(c.3) != module)
+    }
+}

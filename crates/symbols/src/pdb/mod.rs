@@ -1,0 +1,213 @@
+//! Program databases (`.pdb`): procedures, public names, lines and inlined calls of a whole module.
+//!
+//! The container (MSF), section headers and the map of rearranged images (OMAP) are read by the crate `pdb2`. The
+//! records themselves are read here: there are tens of millions in large files, and nothing in them may be believed.
+//!
+//! A PDB belongs to an image if GUID and age are those of the image's `RSDS` record. The GUID stands in the
+//! information stream; the age in the DBI stream is the linker's, while the one in the information stream goes up
+//! whenever a tool (`pdbstr`, `mspdbsrv`) writes the file again, so it counts only if the other is 0.
+
+mod bytes;
+mod dbi;
+mod inlinees;
+mod module;
+mod source;
+mod types;
+
+use std::fs::File;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use etwhy_map::Mapped;
+use pdb2::{AddressMap, PDB, PdbInternalSectionOffset, StreamIndex};
+
+use crate::builder::ModuleBuilder;
+use crate::key::store_id;
+use crate::{ModuleKey, ModuleSymbols, Origin, SymbolError};
+
+use bytes::{Fields, Records};
+use dbi::Dbi;
+use source::Bytes;
+
+/// Streams with a fixed number ("The PDB File Format", LLVM documentation).
+const TPI: u16 = 2;
+const DBI: u16 = 3;
+const IPI: u16 = 4;
+/// Public names, with a zero behind the text and with its length in front.
+const S_PUB32: u16 = 0x110E;
+const S_PUB32_ST: u16 = 0x1009;
+
+/// Reads a PDB from a file. With `wanted`, its GUID and age must be those; `key` goes into the compact cache.
+///
+/// # Errors
+/// The file cannot be read, is no PDB or one that cannot be used here, damaged, or of another build.
+pub fn open(file: &Path, wanted: Option<&ModuleKey>, key: &str) -> Result<ModuleSymbols, SymbolError> {
+    let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
+    let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+    convert(Bytes::Mapped(Arc::new(mapped)), file, wanted, key)
+}
+
+/// Reads a PDB from memory; `file` is its name for messages. See [`open`].
+///
+/// # Errors
+/// Those of [`open`] but for reading the file.
+pub fn read(
+    data: Vec<u8>,
+    file: &Path,
+    wanted: Option<&ModuleKey>,
+    key: &str,
+) -> Result<ModuleSymbols, SymbolError> {
+    convert(Bytes::Owned(Arc::new(data)), file, wanted, key)
+}
+
+fn convert(
+    data: Bytes,
+    file: &Path,
+    wanted: Option<&ModuleKey>,
+    key: &str,
+) -> Result<ModuleSymbols, SymbolError> {
+    recognise(data.all()).map_err(|reason| SymbolError::Unsupported { file: file.to_path_buf(), reason })?;
+    let damaged = |reason: String| SymbolError::Damaged { file: file.to_path_buf(), reason };
+    let mut container = Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
+    let information =
+        container.0.pdb_information().map_err(|e| damaged(format!("information stream: {e}")))?;
+    let dbi = match container.stream(DBI) {
+        Some(stream) => Dbi::read(&stream).map_err(damaged)?,
+        None => Dbi::default(),
+    };
+    let age = if dbi.age == 0 { information.age } else { dbi.age };
+    let guid = information.guid.to_bytes_le();
+    if let Some(wanted) = wanted
+        && (wanted.guid, wanted.age) != (guid, age)
+    {
+        return Err(SymbolError::Mismatch {
+            file: file.to_path_buf(),
+            wanted: wanted.store_id(),
+            found: store_id(&guid, age),
+        });
+    }
+    let names = container.named("/names");
+    let types = [container.stream(TPI), container.stream(IPI)];
+    let [types, ids] = [0, 1].map(|i| types.get(i).and_then(|s| s.as_ref()).map_or(&[][..], |s| &**s));
+    let addresses = container.addresses(&dbi).map_err(damaged)?;
+    let mut builder = ModuleBuilder::new();
+    builder.machine(dbi.machine);
+    let names = names.as_ref().map_or(&[][..], |s| &**s);
+    let mut reader = module::Reader::new(&dbi, &addresses, types::Types::of(types, ids), names, &mut builder);
+    for (number, module) in dbi.modules.iter().enumerate() {
+        let Some(stream) = module.stream.and_then(|s| container.stream(s)) else { continue };
+        reader.module(number, module, &stream);
+    }
+    reader.finish();
+    let origin = if builder.functions() > 0 { Origin::Pdb } else { Origin::PdbPublics };
+    if let Some(stream) = dbi.symbol_records.and_then(|s| container.stream(s)) {
+        publics(&stream, &addresses, &mut builder);
+    }
+    Ok(builder.finish(origin, key))
+}
+
+/// What a file is by its first bytes; an error if it is nothing that this reader knows.
+fn recognise(data: &[u8]) -> Result<(), String> {
+    let known: [&[u8]; 2] = [
+        b"Microsoft C/C++ MSF 7.00\r\n\x1a\x44\x53",
+        b"Microsoft C/C++ program database 2.00\r\n\x1a\x4a\x47",
+    ];
+    if known.iter().any(|magic| data.starts_with(magic)) {
+        return Ok(());
+    }
+    Err(if data.starts_with(b"BSJB") {
+        "a portable PDB: it has lines of .NET methods by token, no addresses".to_owned()
+    } else if data.starts_with(b"Microsoft MSFZ Container") {
+        "a PDB compressed as MSFZ, which cannot be read: unpack it with `pdbtool`, or have the linker write a plain one"
+            .to_owned()
+    } else if data.starts_with(b"MSCF") {
+        "a cabinet: unpack it first".to_owned()
+    } else {
+        "not a PDB: it starts with neither the magic of MSF 7.00 nor of program database 2.00".to_owned()
+    })
+}
+
+/// The streams of a file.
+struct Container<'s>(PDB<'s, Bytes>);
+
+impl<'s> Container<'s> {
+    fn stream(&mut self, number: u16) -> Option<impl Deref<Target = [u8]> + use<'s>> {
+        self.0.raw_stream(StreamIndex(number)).ok().flatten()
+    }
+
+    fn named(&mut self, name: &str) -> Option<impl Deref<Target = [u8]> + use<'s>> {
+        self.0.named_stream(name.as_bytes()).ok()
+    }
+
+    fn addresses(&mut self, dbi: &Dbi) -> Result<Addresses<'s>, String> {
+        let sections = self.0.sections().map_err(|e| format!("section headers: {e}"))?.unwrap_or_default();
+        let sections = sections.iter().map(|s| (s.virtual_address, s.virtual_size)).collect();
+        let map = match dbi.has_omap {
+            true => Some(self.0.address_map().map_err(|e| format!("map of addresses (OMAP): {e}"))?),
+            false => None,
+        };
+        Ok(Addresses { sections, map })
+    }
+}
+
+/// Sections and offsets to addresses relative to the image.
+struct Addresses<'s> {
+    /// Address and size.
+    sections: Vec<(u32, u32)>,
+    map: Option<AddressMap<'s>>,
+}
+
+impl Addresses<'_> {
+    /// The address of a place; `None` if it is outside of the image.
+    #[inline]
+    fn rva(&self, section: u16, offset: u32) -> Option<u32> {
+        match &self.map {
+            None => {
+                let (start, size) = *self.sections.get(usize::from(section.checked_sub(1)?))?;
+                (offset < size).then(|| start.checked_add(offset))?
+            }
+            Some(map) => PdbInternalSectionOffset::new(section, offset).to_rva(map).map(|rva| rva.0),
+        }
+    }
+
+    /// The pieces in which a range ends up: more than one only in a rearranged image.
+    fn pieces(&self, section: u16, offset: u32, size: u32, mut piece: impl FnMut(u32, u32)) {
+        let Some(map) = &self.map else {
+            if let Some(start) = self.rva(section, offset) {
+                piece(start, size);
+            }
+            return;
+        };
+        let Some(start) = PdbInternalSectionOffset::new(section, offset).to_internal_rva(map) else { return };
+        let end = pdb2::PdbInternalRva(start.0.saturating_add(size));
+        for range in map.rva_ranges(start..end) {
+            piece(range.start.0, range.end.0.saturating_sub(range.start.0));
+        }
+    }
+}
+
+/// Names without a size; each reaches up to the next one, or the end of its section.
+fn publics(bytes: &[u8], addresses: &Addresses<'_>, builder: &mut ModuleBuilder) {
+    for record in Records::new(bytes, 0) {
+        let name = match record.kind {
+            S_PUB32 => record.data.text_at(10),
+            // The name has its length in front.
+            S_PUB32_ST => record.data.get(10).and_then(|size| record.data.part(11, usize::from(*size))),
+            _ => continue,
+        };
+        let place = record.data.u16_at(8).zip(record.data.u32_at(4));
+        let (Some(name), Some((section, offset))) = (name, place) else {
+            builder.malformed();
+            continue;
+        };
+        // Absolute values have a section number behind the last one.
+        if let Some(rva) = addresses.rva(section, offset) {
+            builder.public(rva, &String::from_utf8_lossy(name));
+        }
+    }
+    for &(start, size) in &addresses.sections {
+        builder.end_of_publics(start);
+        builder.end_of_publics(start.saturating_add(size));
+    }
+}

@@ -1,0 +1,232 @@
+//! Symbols of a module from whatever has them: memory, the compact cache, then the files that are found.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cache::Cache;
+use crate::{
+    Candidate, FileKind, Locate, ModuleSymbols, SafeName, SymbolError, Wanted, breakpad, exports, image, pdb,
+};
+
+/// Symbols that stay in memory, in bytes. Those of the compact cache are mapped and do not count.
+const DEFAULT_MEMORY: usize = 1 << 30;
+/// Largest symbol file that is read. Chrome's Breakpad files are about 1.3 GiB; PDBs end at 4 GiB with pages of 4 KiB.
+const MAX_FILE: u64 = 8 << 30;
+/// Symbol files from this size on are worth a file in the compact cache; smaller ones are read in no time.
+const LEAST_CACHED: u64 = 1 << 20;
+/// Problems that are kept until somebody asks.
+const MAX_PROBLEMS: usize = 1000;
+
+/// Something that keeps symbols from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file; `None` if it is none of a single file.
+    pub file: Option<PathBuf>,
+    /// What happened, in words, with the file's name.
+    pub text: String,
+    /// The file is of another build of the module.
+    pub mismatch: bool,
+}
+
+/// Finds, reads and keeps the symbols of modules.
+pub struct Resolver {
+    locators: Vec<Box<dyn Locate>>,
+    folder: Option<PathBuf>,
+    least_cached: u64,
+    memory: Mutex<Cache>,
+    problems: Mutex<Vec<Problem>>,
+}
+
+impl Resolver {
+    /// Asks `locators` in their order; what was read is kept in `folder` (see [`cache_folder`]) for the next time.
+    pub fn new(locators: Vec<Box<dyn Locate>>, folder: Option<PathBuf>) -> Resolver {
+        Resolver::with_memory(locators, folder, DEFAULT_MEMORY)
+    }
+
+    /// A resolver that keeps at most about `memory` bytes of symbols beside what callers hold.
+    pub fn with_memory(locators: Vec<Box<dyn Locate>>, folder: Option<PathBuf>, memory: usize) -> Resolver {
+        Resolver {
+            locators,
+            folder,
+            least_cached: LEAST_CACHED,
+            memory: Mutex::new(Cache::new(memory)),
+            problems: Mutex::default(),
+        }
+    }
+
+    /// Keeps small symbol files in the compact cache too.
+    pub fn caching_all(self) -> Resolver {
+        Resolver { least_cached: 0, ..self }
+    }
+
+    /// Where symbols are looked for, in words.
+    pub fn describe(&self) -> Vec<String> {
+        self.locators.iter().map(|l| l.describe()).collect()
+    }
+
+    /// The symbols of a module; `None` if nobody has any that fit. The best that is found counts: a PDB, then a
+    /// Breakpad file, then the export table of the image.
+    pub fn load(&self, wanted: &Wanted) -> Option<Arc<ModuleSymbols>> {
+        if let Some(module) = lock(&self.memory).get(wanted) {
+            return Some(module);
+        }
+        let module = Arc::new(self.find(wanted)?);
+        lock(&self.memory).put(wanted, &module);
+        Some(module)
+    }
+
+    /// What went wrong since the last call.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = std::mem::take(&mut *lock(&self.problems));
+        for text in self.locators.iter().flat_map(|l| l.problems()) {
+            problems.push(Problem { file: None, text, mismatch: false });
+        }
+        problems
+    }
+
+    fn find(&self, wanted: &Wanted) -> Option<ModuleSymbols> {
+        // The cache has what was read from a PDB or a Breakpad file under the PDB's key: both are exact, and the PDB
+        // would have been taken if there had been one.
+        if let Some(module) = wanted.pdb.as_ref().and_then(|_| self.cached(wanted, FileKind::Pdb)) {
+            return Some(module);
+        }
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for locator in &self.locators {
+            for candidate in locator.candidates(wanted) {
+                if !candidates.contains(&candidate) {
+                    candidates.push(candidate);
+                }
+            }
+        }
+        // Stable: the order of the locators decides between files of one kind.
+        candidates.sort_by_key(|c| c.kind);
+        for candidate in candidates {
+            if candidate.kind == FileKind::Image
+                && let Some(module) = self.cached(wanted, FileKind::Image)
+            {
+                return Some(module);
+            }
+            match self.read(&candidate, wanted) {
+                Ok(Some(module)) => {
+                    self.keep(wanted, &candidate, &module);
+                    return Some(module);
+                }
+                Ok(None) => {}
+                Err(error) => self.note(&candidate.file, &error),
+            }
+        }
+        None
+    }
+
+    /// `None` if it is of a kind that cannot be checked against what is known of the module.
+    fn read(&self, candidate: &Candidate, wanted: &Wanted) -> Result<Option<ModuleSymbols>, SymbolError> {
+        let file = candidate.file.as_path();
+        let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
+        let bytes = fs::metadata(file).map_err(io)?.len();
+        if bytes > MAX_FILE {
+            return Err(SymbolError::TooLarge { file: file.to_path_buf(), bytes, limit: MAX_FILE });
+        }
+        let key = cache_key(wanted, candidate.kind);
+        let key = key.as_deref().unwrap_or("");
+        match (candidate.kind, &wanted.pdb, &wanted.image) {
+            (FileKind::Pdb, Some(wanted), _) => pdb::open(file, Some(wanted), key).map(Some),
+            (FileKind::Breakpad, Some(wanted), _) => {
+                let source = fs::File::open(file).map_err(io)?;
+                breakpad::read(source, file, Some(wanted), key).map(Some)
+            }
+            (FileKind::Image, _, Some(wanted)) => {
+                let module = exports::open(file, Some(wanted), key)?;
+                Ok((module.publics() > 0).then_some(module))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn note(&self, file: &Path, error: &SymbolError) {
+        let mut problems = lock(&self.problems);
+        if problems.len() < MAX_PROBLEMS {
+            let mismatch = matches!(error, SymbolError::Mismatch { .. });
+            problems.push(Problem { file: Some(file.to_path_buf()), text: error.to_string(), mismatch });
+        }
+    }
+
+    /// The file of the compact cache, if the module has a name that may be one.
+    fn cache_file(&self, wanted: &Wanted, kind: FileKind) -> Option<PathBuf> {
+        let (name, id) = cache_names(wanted, kind)?;
+        Some(self.folder.as_ref()?.join(name.as_str()).join(format!("{id}.v{}", image::VERSION)))
+    }
+
+    fn cached(&self, wanted: &Wanted, kind: FileKind) -> Option<ModuleSymbols> {
+        let file = self.cache_file(wanted, kind)?;
+        match ModuleSymbols::open(&file, &cache_key(wanted, kind)?) {
+            Ok(module) => Some(module),
+            Err(SymbolError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                // It is made again from the symbol file, if that is still there.
+                self.note(&file, &error);
+                None
+            }
+        }
+    }
+
+    /// Writes a file of the compact cache. Without a place for it there is none the next time, and nothing worse.
+    fn keep(&self, wanted: &Wanted, candidate: &Candidate, module: &ModuleSymbols) {
+        if fs::metadata(&candidate.file).is_ok_and(|file| file.len() < self.least_cached) {
+            return;
+        }
+        let Some(file) = self.cache_file(wanted, candidate.kind) else { return };
+        let Some(folder) = file.parent() else { return };
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| tempfile::NamedTempFile::new_in(folder))
+            .and_then(|mut temporary| {
+                temporary.write_all(module.bytes())?;
+                // Readers see the whole file or none.
+                temporary.persist(&file).map_err(|e| e.error)
+            });
+        // A folder that cannot be written is no reason to tell anything: all works but slower.
+        drop(written);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names of folder and file in the compact cache. Only a validated name becomes one.
+fn cache_names(wanted: &Wanted, kind: FileKind) -> Option<(SafeName, String)> {
+    match (kind, &wanted.pdb, &wanted.image) {
+        (FileKind::Image, _, Some(image)) => Some((SafeName::of_path(&image.name)?, image.store_id())),
+        (FileKind::Pdb | FileKind::Breakpad, Some(pdb), _) => {
+            Some((SafeName::of_path(&pdb.pdb_name)?, pdb.store_id()))
+        }
+        _ => None,
+    }
+}
+
+/// What a file of the compact cache says that it is of.
+fn cache_key(wanted: &Wanted, kind: FileKind) -> Option<String> {
+    cache_names(wanted, kind).map(|(name, id)| format!("{name}/{id}"))
+}
+
+/// The folder of the compact cache: `symbols` in `ETWHY_CACHE`, or else in etwhy's folder where this system keeps
+/// caches. `None` if there is no such place, or `ETWHY_CACHE` is empty.
+pub fn cache_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let folder = match variable("ETWHY_CACHE") {
+        Some(folder) => folder,
+        None if cfg!(windows) => absolute(variable("LOCALAPPDATA"))?.join("etwhy"),
+        None if cfg!(target_os = "macos") => absolute(variable("HOME"))?.join("Library/Caches/etwhy"),
+        // "XDG Base Directory Specification": relative paths are to be ignored.
+        None => match absolute(variable("XDG_CACHE_HOME")) {
+            Some(folder) => folder.join("etwhy"),
+            None => absolute(variable("HOME"))?.join(".cache/etwhy"),
+        },
+    };
+    (!folder.as_os_str().is_empty()).then(|| folder.join("symbols"))
+}
+
+fn absolute(path: Option<PathBuf>) -> Option<PathBuf> {
+    path.filter(|p| p.is_absolute())
+}

@@ -1,0 +1,104 @@
+//! Symbols of the images of a trace, read when they are first needed.
+
+use crate::anomalies::{SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
+use crate::model::Model;
+use crate::model::image::Image;
+use crate::resolve::base_name;
+use etwhy_etl::Ledger;
+use etwhy_symbols::{
+    ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, Resolver, SymbolStore, Wanted,
+};
+use etwhy_table::{Strings, Sym};
+use foldhash::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What identifies an image: PDB name, GUID and age; file name, time stamp and size.
+type Identity = (Option<(Sym, [u8; 16], u32)>, (Option<Sym>, u32, u64));
+
+/// Images that are looked at for one address. Hundreds at one place are a process that loads and unloads; more
+/// are damage or malice.
+pub(crate) const MAX_CANDIDATES: usize = 1024;
+
+/// Where symbols are looked for and how names are shown.
+pub struct Symbols {
+    resolver: Resolver,
+    names: NameStyle,
+    loaded: HashMap<Identity, Option<Arc<ModuleSymbols>>>,
+}
+
+impl Symbols {
+    /// Symbols from `folders`, in the short form of names and without a compact cache. Without folders only the .NET
+    /// runtime names functions.
+    pub fn new(folders: &[PathBuf]) -> Symbols {
+        let mut locators: Vec<Box<dyn Locate>> = Vec::new();
+        if !folders.is_empty() {
+            locators.push(Box::new(SymbolStore::new(folders.to_vec())));
+        }
+        Symbols::of(Resolver::new(locators, None), NameStyle::Short)
+    }
+
+    /// Symbols that `resolver` finds, with names in the form `names`.
+    pub fn of(resolver: Resolver, names: NameStyle) -> Symbols {
+        Symbols { resolver, names, loaded: HashMap::default() }
+    }
+
+    /// Module and function at a kernel address, by the images that are loaded now.
+    pub(crate) fn kernel_routine<'s>(
+        &mut self,
+        address: u64,
+        model: &Model,
+        strings: &'s Strings,
+        ledger: &mut Ledger,
+    ) -> Option<(&'s str, Option<String>)> {
+        let all = model.images.all();
+        let loaded = model.images.of(None).iter().rev().take(MAX_CANDIDATES);
+        let image = loaded
+            .filter_map(|&number| all.get(number as usize))
+            .find(|image| image.contains(address) && image.unload_ns.is_none())?;
+        let module = base_name(strings.get(image.path?));
+        let symbols = self.module(image, strings, ledger);
+        let rva = u32::try_from(address.wrapping_sub(image.base)).ok();
+        let function = symbols.zip(rva).and_then(|(s, rva)| Some(self.shown(&s, s.lookup(rva)?.function)));
+        Some((module, function))
+    }
+
+    /// A name as it is shown: those of export tables begin with `~`, because another function may stand there.
+    pub(crate) fn shown(&self, symbols: &ModuleSymbols, name: Name<'_>) -> String {
+        let shown = name.show(self.names);
+        match symbols.origin() {
+            Origin::Export => format!("~{shown}"),
+            _ => shown.into_owned(),
+        }
+    }
+
+    /// The symbols of an image, if there are any.
+    pub(crate) fn module(
+        &mut self,
+        image: &Image,
+        strings: &Strings,
+        ledger: &mut Ledger,
+    ) -> Option<Arc<ModuleSymbols>> {
+        let pdb = image.pdb.map(|pdb| (pdb.name, pdb.guid.0, pdb.age));
+        let identity = (pdb, (image.path, image.time_date_stamp, image.size));
+        if let Some(known) = self.loaded.get(&identity) {
+            return known.clone();
+        }
+        let name = image.path.map(|path| base_name(strings.get(path)).to_owned());
+        // Some linkers write no time stamp; 0 identifies nothing.
+        let stamp = Some(image.time_date_stamp).filter(|stamp| *stamp != 0);
+        let wanted = Wanted {
+            pdb: pdb.map(|(name, guid, age)| ModuleKey { pdb_name: strings.get(name).to_owned(), guid, age }),
+            image: name.zip(stamp).zip(u32::try_from(image.size).ok()).map(
+                |((name, time_date_stamp), size_of_image)| ImageKey { name, time_date_stamp, size_of_image },
+            ),
+        };
+        let module = self.resolver.load(&wanted);
+        for problem in self.resolver.problems() {
+            let anomaly = if problem.mismatch { &SYMBOLS_MISMATCHED } else { &SYMBOLS_UNREADABLE };
+            ledger.note(anomaly, 1, || problem.text);
+        }
+        self.loaded.insert(identity, module.clone());
+        module
+    }
+}
