@@ -141,7 +141,11 @@ fn compare(pair: &Pair) -> (ModuleSymbols, usize, usize) {
             }
         }
     }
-    println!("{}: {} addresses, {publics} publics, explained: {differences:?}", pair.image.display(), all.len());
+    println!(
+        "{}: {} addresses, {publics} publics, explained: {differences:?}",
+        pair.image.display(),
+        all.len()
+    );
     (module, publics, unexplained)
 }
 

@@ -4,11 +4,12 @@
 
 mod support;
 
-use etwhy_symbols::server::ServerOptions;
+use etwhy_symbols::server::{Proxies, ServerOptions};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::verify::identify;
 use etwhy_symbols::{
-    FileKind, Locate as _, ModuleKey, SourceOptions, Sources, SymbolPath, Wanted, parse_store_id,
+    FileKind, ImageKey, Locate as _, ModuleKey, SafeName, SourceOptions, Sources, SymbolPath, Wanted,
+    parse_store_id,
 };
 use std::time::Duration;
 use support::{Faulty, Serve, Temp, cabinet, pdb};
@@ -44,6 +45,7 @@ fn options(temp: &Temp) -> SourceOptions {
             retries: 2,
             backoff: Duration::from_millis(1),
             max_bytes: 2 << 20,
+            proxies: Proxies::default(),
             ..ServerOptions::default()
         },
         ..SourceOptions::default()
@@ -58,6 +60,11 @@ fn with(server: &Faulty, options: SourceOptions) -> Sources {
     let cache = options.default_store.parent().unwrap().join("cache");
     let path = format!("srv*{}*{}", cache.display(), server.url);
     SymbolPath::parse(&path).unwrap().sources(options)
+}
+
+/// The account, in lines.
+fn told(sources: &Sources) -> String {
+    sources.problems().into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("\n")
 }
 
 fn last(attempts: &[Attempt]) -> &Outcome {
@@ -79,7 +86,7 @@ fn fetched(server: &Faulty, temp: &Temp, expected: &[u8]) -> Vec<Attempt> {
 fn refused(server: &Faulty, temp: &Temp, text: &str) {
     let sources = sources(server, temp);
     assert!(sources.candidates(&wanted()).is_empty());
-    let problems = sources.problems().join("\n");
+    let problems = told(&sources);
     assert!(problems.contains(text), "expected `{text}` in `{problems}`");
     assert_eq!(temp.files(false), Vec::<String>::new());
     let own = format!("http://127.0.0.1:{}/sym/", server.port());
@@ -220,7 +227,7 @@ fn a_slow_file_comes_and_a_too_slow_one_does_not() {
     short.server.whole = Duration::from_millis(400);
     let sources = with(&server, short);
     assert!(sources.candidates(&wanted()).is_empty());
-    let problems = sources.problems().join("\n");
+    let problems = told(&sources);
     assert!(problems.contains("not whole after 0.4 s"), "{problems}");
 }
 
@@ -228,6 +235,9 @@ fn a_slow_file_comes_and_a_too_slow_one_does_not() {
 fn another_build_is_told_and_not_kept() {
     let (server, temp) = (Faulty::new(), Temp::new("guid"));
     server.serve(FILE, Serve::File(pdb([7; 16], 1, 100)));
+    let sources = sources(&server, &temp);
+    assert!(sources.candidates(&wanted()).is_empty());
+    assert!(sources.problems().iter().all(|problem| problem.mismatch));
     refused(&server, &temp, "is PDB 07070707070707070707070707070707");
     let (server, temp) = (Faulty::new(), Temp::new("age"));
     server.serve(FILE, Serve::File(pdb(key("").guid, 2, 100)));
@@ -316,11 +326,11 @@ fn a_server_that_is_not_there_is_asked_once() {
     let path = SymbolPath::parse(&format!("srv*{}*{gone}", temp.path().join("cache").display())).unwrap();
     let sources = path.sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    let first = sources.problems().join("\n");
+    let first = told(&sources);
     assert!(first.contains("refused"), "{first}");
     let other = Wanted { pdb: Some(key("other.pdb")), image: None };
     assert!(sources.candidates(&other).is_empty());
-    let second = sources.problems().join("\n");
+    let second = told(&sources);
     assert!(second.contains("is not asked any more"), "{second}");
 }
 
@@ -418,11 +428,11 @@ fn pointers_of_a_server_lead_into_named_folders_only() {
     };
     let sources = path(&temp, &server).sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    assert!(sources.problems().join("\n").contains("outside of the folders in the symbol path"));
+    assert!(told(&sources).contains("outside of the folders in the symbol path"));
     server.serve(POINTER, Serve::File(b"MSG: ask the build team".to_vec()));
     let sources = path(&temp, &server).sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    assert!(sources.problems().join("\n").contains("the store says: ask the build team"));
+    assert!(told(&sources).contains("the store says: ask the build team"));
     server.serve(POINTER, Serve::File(shared.display().to_string().into_bytes()));
     let sources = path(&temp, &server).sources(options(&temp));
     assert_eq!(sources.candidates(&wanted())[0].file, shared);
@@ -448,4 +458,155 @@ fn several_modules_come_at_the_same_time_and_one_only_once() {
     });
     assert_eq!(server.seen().len(), 12);
     assert_eq!(temp.files(true).len(), 12);
+}
+
+#[test]
+fn a_proxy_is_asked_instead() {
+    let (proxy, temp) = (Faulty::new(), Temp::new("proxy"));
+    let mut options = options(&temp);
+    options.server.retries = 0;
+    options.server.proxies.http = Some(format!("http://127.0.0.1:{}", proxy.port()));
+    let cache = temp.path().join("cache");
+    let path = SymbolPath::parse(&format!("srv*{}*http://symbols.invalid/s", cache.display())).unwrap();
+    assert!(path.sources(options.clone()).candidates(&wanted()).is_empty());
+    let seen = proxy.targets();
+    assert!(!seen.is_empty() && seen.iter().all(|target| target.contains("symbols.invalid")), "{seen:?}");
+    proxy.forget();
+    options.server.retry_missing = true;
+    options.server.proxies.except = Some("invalid".to_owned());
+    let sources = path.sources(options.clone());
+    assert!(sources.candidates(&wanted()).is_empty());
+    assert!(told(&sources).contains("the host is not known"), "{}", told(&sources));
+    options.server.proxies = Proxies { http: Some("socks5://x".to_owned()), ..Proxies::default() };
+    let sources = path.sources(options);
+    assert!(sources.candidates(&wanted()).is_empty());
+    assert!(told(&sources).contains("the proxy `socks5://x`"));
+    assert!(proxy.seen().is_empty());
+}
+
+/// Names that a trace could give to a PDB.
+fn hostile() -> Vec<String> {
+    let mut names: Vec<String> = [
+        r"..\..\evil.pdb",
+        "../../evil.pdb",
+        r"..\..",
+        "..",
+        ".",
+        "",
+        "http://evil/",
+        "http://evil/x.pdb",
+        "//evil/x.pdb",
+        r"\\evil\share\x.pdb",
+        "%2e%2e",
+        "%2e%2e%2fevil.pdb",
+        "a%00.pdb",
+        "a\0.pdb",
+        "CON",
+        "con.pdb",
+        "NUL.pdb",
+        "COM1",
+        "\u{2215}..\u{2215}evil.pdb",
+        "\u{ff0f}evil.pdb",
+        "\u{202e}bdp.live",
+        "x.pdb?y=z",
+        "x.pdb#y",
+        "x@evil.pdb",
+        "x.pdb\r\nHost: evil",
+        "x.pdb HTTP/1.1",
+        "C:evil.pdb",
+        "x.pdb:stream",
+        "file.ptr",
+        "index2.txt",
+        ".etwhy",
+        "~",
+        "$(id).pdb",
+        "-x.pdb",
+        " x.pdb",
+        "x.pdb.",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    names.push("x".repeat(30_000));
+    names.push(format!("{}.pdb", "é".repeat(120)));
+    names.push("../".repeat(10_000));
+    names
+}
+
+#[test]
+fn hostile_names_stay_in_the_cache_and_on_the_server() {
+    let (server, temp) = (Faulty::new(), Temp::new("hostile"));
+    // What an escape would find.
+    temp.write("evil.pdb", &good(10));
+    for name in hostile() {
+        let hostile = Wanted { pdb: Some(key(&name)), image: None };
+        server.forget();
+        let sources = sources(&server, &temp);
+        assert!(sources.candidates(&hostile).is_empty(), "{name:?}");
+        for seen in server.seen() {
+            let (target, host) = (&seen.target, &seen.headers["host"]);
+            assert_eq!(*host, format!("127.0.0.1:{}", server.port()), "{name:?}");
+            let segments: Vec<&str> = target.split('/').collect();
+            let well_formed = match segments.as_slice() {
+                ["", "sym", "index2.txt"] => true,
+                ["", "sym", folder, id, file] => {
+                    let plain = |s: &&str| {
+                        !s.is_empty()
+                            && *s != "."
+                            && *s != ".."
+                            && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%".contains(&b))
+                    };
+                    id.eq_ignore_ascii_case(ID) && plain(folder) && plain(file)
+                }
+                _ => false,
+            };
+            assert!(well_formed, "{name:?} was asked for as {target}");
+        }
+    }
+    let outside: Vec<String> =
+        temp.files(true).into_iter().filter(|file| !file.starts_with("cache/.etwhy/")).collect();
+    assert_eq!(outside, ["evil.pdb"]);
+}
+
+#[test]
+fn files_of_hostile_names_stay_in_the_cache() {
+    // Every name that may be asked for at all gets its file, and that lies where it belongs.
+    let mut kept = 0;
+    for (n, name) in hostile().into_iter().enumerate() {
+        let Some(safe) = SafeName::of_path(&name) else { continue };
+        if ["file.ptr", "index2.txt", ".etwhy"].contains(&safe.as_str()) {
+            // A store's own files.
+            continue;
+        }
+        let (server, temp) = (Faulty::new(), Temp::new(&format!("kept{n}")));
+        let encoded = etwhy_symbols::server::encode(safe.as_str());
+        server.serve(&format!("{encoded}/{ID}/{encoded}"), Serve::File(good(10)));
+        let hostile = Wanted { pdb: Some(key(&name)), image: None };
+        let candidates = sources(&server, &temp).candidates(&hostile);
+        assert_eq!(candidates.len(), 1, "{name:?}");
+        assert_eq!(temp.files(false), [format!("cache/{safe}/{ID}/{safe}")], "{name:?}");
+        kept += 1;
+    }
+    assert!(kept >= 10, "{kept}");
+}
+
+#[test]
+fn hostile_names_of_images_too() {
+    let (server, temp) = (Faulty::new(), Temp::new("images"));
+    temp.write("evil.dll", b"MZ");
+    temp.write("images/fine/x.dll", b"MZ");
+    for name in hostile() {
+        server.forget();
+        let image = ImageKey { name: name.clone(), time_date_stamp: 0x5000_0000, size_of_image: 0x1000 };
+        let wanted = Wanted { pdb: None, image: Some(image) };
+        let fetch =
+            SourceOptions { fetch_images: true, images: vec![temp.path().join("images")], ..options(&temp) };
+        assert!(with(&server, fetch).candidates(&wanted).is_empty(), "{name:?}");
+        for seen in server.seen() {
+            let inside = seen.target.starts_with("/sym/") && !seen.target.split('/').any(|part| part == "..");
+            assert!(inside, "{name:?} was asked for as {}", seen.target);
+        }
+    }
+    let outside: Vec<String> =
+        temp.files(true).into_iter().filter(|file| !file.starts_with("cache/.etwhy/")).collect();
+    assert_eq!(outside, ["evil.dll", "images/fine/x.dll"]);
 }

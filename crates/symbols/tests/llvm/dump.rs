@@ -34,7 +34,9 @@ impl Site {
     pub fn line_at(&self, offset: u32) -> Option<u32> {
         let (mut code, mut line, mut open) = (0, self.line, None);
         for step in &self.steps {
-            if (step.starts || step.ends) && open.is_some_and(|(from, _)| from <= offset && offset < code + step.code) {
+            if (step.starts || step.ends)
+                && open.is_some_and(|(from, _)| from <= offset && offset < code + step.code)
+            {
                 return open.map(|(_, line)| line);
             }
             code += step.code;

@@ -51,7 +51,9 @@ pub fn write(folder: &Path, count: u32) {
 }
 
 fn cpp(space: &str, count: u32) -> String {
-    let mut text = format!("#include \"lib.h\"\nextern \"C\" volatile unsigned sink_{space};\nvolatile unsigned sink_{space};\n");
+    let mut text = format!(
+        "#include \"lib.h\"\nextern \"C\" volatile unsigned sink_{space};\nvolatile unsigned sink_{space};\n"
+    );
     let mut calls = String::new();
     for i in 0..count {
         let (a, b) = (i * 7 + 3, i * 13 + 1);

@@ -38,13 +38,22 @@ pub struct Pair {
 }
 
 /// Compiles `sources` in `folder` and links them.
-pub fn build(folder: &Path, name: &str, sources: &[&str], target: &str, flags: &[&str], link: &[&str]) -> Pair {
+pub fn build(
+    folder: &Path,
+    name: &str,
+    sources: &[&str],
+    target: &str,
+    flags: &[&str],
+    link: &[&str],
+) -> Pair {
     let mut objects = Vec::new();
     for source in sources {
         let object = format!("{name}-{source}.obj");
         let mut clang = Command::new("clang");
         clang.current_dir(folder).args([&format!("--target={target}"), "-c", source, "-o", &object]);
-        run(clang.args(["-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-mno-sse"]).args(flags));
+        run(clang
+            .args(["-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-mno-sse"])
+            .args(flags));
         objects.push(object);
     }
     let (image, pdb) = (format!("{name}.exe"), format!("{name}.pdb"));
