@@ -176,7 +176,7 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut sources = self.symbols.options(&self.traces);
+        let mut sources = self.symbols.options(&self.traces, self.quiet);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !sources.beside.contains(&dir) {
                 sources.beside.push(dir);

@@ -1,7 +1,9 @@
 //! Where symbols come from: `--symbols`, `--images`, `--offline` and the variables of the debuggers.
 
+use crate::progress::downloads;
 use anyhow::Context as _;
-use etwhy_symbols::path::{Element, Place, local_path};
+use etwhy_symbols::path::Element;
+use etwhy_symbols::server::ServerOptions;
 use etwhy_symbols::{SourceOptions, SymbolPath};
 use std::path::{Path, PathBuf};
 
@@ -71,39 +73,17 @@ impl SymbolArgs {
         Ok(whole)
     }
 
-    /// How files are looked for, for these traces.
-    pub fn options(&self, traces: &[PathBuf]) -> SourceOptions {
+    /// How files are looked for, for these traces. Downloads are shown, unless `quiet`.
+    pub fn options(&self, traces: &[PathBuf], quiet: bool) -> SourceOptions {
+        let on_transfer = Some(downloads(quiet));
+        let server = ServerOptions { on_transfer, ..ServerOptions::default() };
         SourceOptions {
+            server,
             offline: self.offline,
             images: self.images.clone(),
             beside: beside(traces),
             ..SourceOptions::default()
         }
-    }
-
-    /// Folders of the path that may be laid out as a store, without those that are not of this system.
-    ///
-    /// # Errors
-    /// `--symbols` makes no sense.
-    pub fn folders(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for element in self.path()?.elements {
-            let places = match element {
-                Element::Folder(folder) => vec![Place::Folder(folder)],
-                Element::Cache(places)
-                | Element::Stores { places, .. }
-                | Element::DebugInfoD { caches: places, .. } => places,
-            };
-            for place in places {
-                let Place::Folder(text) = place else { continue };
-                if let Some(folder) = local_path(&text)
-                    && !folders.contains(&folder)
-                {
-                    folders.push(folder);
-                }
-            }
-        }
-        Ok(folders)
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{Result, Write};
 pub type Heading = (&'static str, bool);
 
 /// Narrowest that the last column gets.
-const LAST: usize = 24;
+const LAST: usize = 30;
 
 /// Rows below headings. The last column takes what is left and goes on in the next line.
 pub fn columns(out: &mut impl Write, headings: &[Heading], rows: &[Vec<String>]) -> Result<()> {

@@ -27,7 +27,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let path = args.trace.symbols.path()?;
     let modules = read(&args.trace, false)?;
     // It tells what is; `fetch` asks.
-    let mut options = args.trace.symbols.options(&args.trace.traces);
+    let mut options = args.trace.symbols.options(&args.trace.traces, args.trace.quiet);
     options.offline = true;
     let sources = path.sources(options);
     let on_stacks = modules.list.len();

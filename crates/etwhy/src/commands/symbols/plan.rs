@@ -30,7 +30,7 @@ const WIDE: usize = 120;
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let path = args.trace.symbols.path()?;
     let mut modules = read(&args.trace, args.all)?;
-    let sources = path.sources(args.trace.symbols.options(&args.trace.traces));
+    let sources = path.sources(args.trace.symbols.options(&args.trace.traces, args.trace.quiet));
     let total = modules.list.len();
     modules.list.truncate(args.top.unwrap_or(usize::MAX));
     let mut out = out();
