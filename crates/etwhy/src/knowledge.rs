@@ -1,7 +1,7 @@
 //! What the user adds to the knowledge base.
 
 use anyhow::Context as _;
-use etwhy_knowledge::Extension;
+use etwhy_knowledge::{Extension, StackTagFiles};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,23 @@ pub fn load(files: &[PathBuf]) -> anyhow::Result<()> {
     // Once per run: a command opens its traces once.
     etwhy_knowledge::extend(extension);
     Ok(())
+}
+
+/// Reads files of stack tags; true if there are any.
+///
+/// # Errors
+/// A file that cannot be read, and what makes no sense in one.
+pub fn load_tags(files: &[PathBuf]) -> anyhow::Result<bool> {
+    let mut tags = StackTagFiles::default();
+    for file in files {
+        let text = read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        tags.read(&text, &file.display().to_string())?;
+    }
+    let any = !tags.is_empty();
+    if any {
+        etwhy_knowledge::use_stack_tags(tags);
+    }
+    Ok(any)
 }
 
 /// Where facts lie that are always used.

@@ -46,6 +46,9 @@ pub struct TraceArgs {
     /// those in `etwhy/knowledge.csv` of your configuration folder (~/.config, %APPDATA%)
     #[arg(long, value_name = "FILE")]
     pub knowledge: Vec<PathBuf>,
+    /// Files with stack tags in the format of WPA (.stacktags); they come before those that ship
+    #[arg(long, value_name = "FILE")]
+    pub tags: Vec<PathBuf>,
     /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
     /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
     /// themselves
@@ -111,7 +114,7 @@ pub struct Opened {
 
 enum Source {
     Traces(Box<Traces>),
-    Extract(Box<Folder>),
+    Extract(Box<Folder>, bool),
 }
 
 struct Traces {
@@ -139,9 +142,10 @@ impl TraceArgs {
     /// If no trace can be opened.
     pub fn open(&self) -> anyhow::Result<Opened> {
         crate::knowledge::load(&self.knowledge)?;
+        let retag = crate::knowledge::load_tags(&self.tags)?;
         if let Some(extract) = self.extract()? {
             let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
-            let source = Source::Extract(Box::new(extract));
+            let source = Source::Extract(Box::new(extract), retag);
             return Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false });
         }
         let mut ledger = Ledger::new();
@@ -318,7 +322,9 @@ impl Opened {
         let Opened { source, memory, quiet, all_stacks } = self;
         let analysed = match source {
             Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet, all_stacks)?,
-            Source::Extract(mut extract) => folder::load(&mut extract, tables, &stretches, memory)?,
+            Source::Extract(mut extract, retag) => {
+                folder::load(&mut extract, tables, &stretches, memory, retag)?
+            }
         };
         if let Some(failure) = analysed.memory.failure() {
             eprintln!("etwhy: columns could not be moved out of memory: {failure}");

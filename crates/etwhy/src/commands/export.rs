@@ -231,8 +231,8 @@ fn threads(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
 fn weights<'a>(db: &'a Database, metric: &'static Metric) -> Weights<'a> {
     let row = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok());
     let each = move |give: &mut dyn FnMut(Weight)| {
-        (metric.each)(db, &mut |stack: WeightedStack| {
-            let WeightedStack { ts_ns, upid, utid, stack, weight, count } = stack;
+        metric.each(db, &mut |stack: WeightedStack| {
+            let WeightedStack { ts_ns, upid, utid, stack, weight, count, .. } = stack;
             give(Weight { ts_ns, upid: row(upid), utid: row(utid), stack: row(stack), weight, count });
         });
     };

@@ -51,6 +51,7 @@ pub(super) fn load(
     wanted: Option<BTreeSet<String>>,
     stretches: &[etwhy_trace::engine::Stretch],
     memory: Memory,
+    retag: bool,
 ) -> anyhow::Result<Analysed> {
     if !stretches.is_empty() {
         bail!(
@@ -83,6 +84,9 @@ pub(super) fn load(
     if let Some(ledger) = db.get("ledger") {
         let ledger = of_tables(ledger, extract, &wanted, &memory)?;
         db.insert(ledger);
+    }
+    if retag && let Some(stacks) = etwhy_query::operators::stacks::retag(&db, &memory)? {
+        db.insert(stacks);
     }
     derive(&mut db, Some(&made), &memory)?;
     Ok(Analysed::of(db, memory, extract.manifest().end.newer_than_known.clone()))

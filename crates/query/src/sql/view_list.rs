@@ -7,6 +7,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("cpu_by_function", include_str!("../../views/cpu_by_function.sql")),
     ("cpu_by_module", include_str!("../../views/cpu_by_module.sql")),
     ("cpu_by_process", include_str!("../../views/cpu_by_process.sql")),
+    ("cpu_by_stack_tag", include_str!("../../views/cpu_by_stack_tag.sql")),
     ("disk_by_process", include_str!("../../views/disk_by_process.sql")),
     ("dpc_by_module", include_str!("../../views/dpc_by_module.sql")),
     ("file_by_filter", include_str!("../../views/file_by_filter.sql")),

@@ -2,12 +2,13 @@
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
+use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
     /// Distinct stacks. Rows of other tables refer to them by `stack_id`.
     pub table STACK: StackRow = "stack" {
-        version: 1, evidence: Verified("corpus traces with plain stacks and with stack keys"),
+        version: 2, evidence: Verified("corpus traces with plain stacks and with stack keys"),
         /// Number of the stack.
         stack_id: i32 [None, Stack],
         /// Process in which it was taken.
@@ -26,6 +27,9 @@ define_table! {
         leaf: Option<Sym> [None, Name],
         /// Outermost frame in words.
         root: Option<Sym> [None, Name],
+        /// What the stack is about, from the general to the special, joined by backslashes: its one stack tag, from `--tags` or
+        /// from the knowledge base.
+        tag: Option<Sym> [None, Name],
     }
 }
 
@@ -107,9 +111,23 @@ impl Analysis for Stacks {
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let resolved = end.resolved;
+        let tags: Vec<Option<FrameTag>> = resolved
+            .frames
+            .iter()
+            .map(|frame| {
+                let function = frame.function.map_or("", |f| end.strings.get(f));
+                FrameTag::of(end.strings.get(frame.module), function)
+            })
+            .collect();
         for (number, stack) in resolved.stacks.iter().enumerate() {
             let frames = resolved.frames_of(number as u32);
             let label = |frame: Option<&u32>| resolved.frames.get(*frame? as usize).map(|f| f.label);
+            let best = deciding_frame(frames.iter().map(|&f| tags.get(f as usize).copied().flatten()));
+            let named = |at: usize| {
+                let frame = resolved.frames.get(*frames.get(at)? as usize)?;
+                Some((end.strings.get(frame.module), frame.function.map(|f| end.strings.get(f))))
+            };
+            let tag = best.map(|(at, tag)| tag_path(at, tag, named));
             self.stacks.push(StackRow {
                 stack_id: number as i32,
                 upid: stack.upid.map(|u| u as i32),
@@ -120,6 +138,7 @@ impl Analysis for Stacks {
                 root_frame_id: frames.last().map(|&f| f as i32),
                 leaf: label(frames.first()),
                 root: label(frames.last()),
+                tag: tag.map(|tag| end.strings.intern(&tag)),
             });
             for (position, &frame) in frames.iter().enumerate() {
                 self.stack_frames.push(StackFrameRow {

@@ -13,6 +13,7 @@ mod grow;
 mod matcher;
 mod metrics;
 mod prune;
+mod retag;
 mod rows;
 mod samples;
 mod tree;
@@ -25,6 +26,7 @@ pub use grow::{Builder, View, butterfly, tree};
 pub use matcher::Matcher;
 pub use metrics::ALL as METRICS;
 pub use prune::Limits;
+pub use retag::retag;
 pub use rows::Rows;
 pub use tree::{Node, NodeKind, NodeName, Sum, Tree};
 

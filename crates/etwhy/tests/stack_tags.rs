@@ -1,0 +1,76 @@
+//! Stack tags from a file in the format of WPA: every stack has one at most, so that times by tag add up to all time, and an
+//! extract that is tagged later says what the trace says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn etwhy(arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn ask(input: &str, query: &str, options: &[&str]) -> Vec<Value> {
+    let json = etwhy(&[&["sql", input, query, "--format", "json", "--quiet"], options].concat());
+    match serde_json::from_slice(&json).unwrap() {
+        Value::Array(rows) => rows,
+        other => other["rows"].as_array().unwrap().clone(),
+    }
+}
+
+const TAGS: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<Tag Name="">
+  <Tag Name="Scanner" Priority="10">
+    <Entrypoint Module="tedrdrv.sys" Method="*"/>
+  </Tag>
+  <Tag Name="Kernel" Priority="-1">
+    <Tag Name="Any" Priority="-1"><Entrypoint Module="ntkrnlmp.exe"/></Tag>
+    <Tag Name="ETW" Priority="1"><Entrypoint Module="ntoskrnl.exe" Method="Etwp*"/></Tag>
+  </Tag>
+</Tag>"#;
+
+#[test]
+fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let story = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/syscall_hook.toml");
+    let (trace, extract, file) = (path("story.etl"), path("extract"), path("my.stacktags"));
+    etwhy(&["synth", story.to_str().unwrap(), "-o", &trace, "--scale", "0.02", "--quiet"]);
+    etwhy(&["extract", &trace, "-o", &extract, "--quiet"]);
+    std::fs::write(&file, TAGS).unwrap();
+    let by_tag = "SELECT tag, cpu_ns FROM cpu_by_stack_tag ORDER BY cpu_ns DESC, tag";
+    let tags = ["--tags", file.as_str()];
+    let rows = ask(&trace, by_tag, &tags);
+    assert_eq!(rows, ask(&extract, by_tag, &tags));
+    let sum: i64 = rows.iter().map(|row| row["cpu_ns"].as_i64().unwrap()).sum();
+    let all = ask(&trace, "SELECT sum(weight_ns) AS ns FROM stack_cost", &[]);
+    assert_eq!(Some(sum), all[0]["ns"].as_i64());
+    // With priority 10 the driver has all stacks on which it stands, wherever; that is its inclusive time.
+    let driver = rows.iter().find(|row| row["tag"] == "Scanner").unwrap();
+    let query = "SELECT sum(inclusive_ns) AS ns FROM module_cost WHERE lower(module) = 'tedrdrv.sys'";
+    assert_eq!(driver["cpu_ns"], ask(&trace, query, &[])[0]["ns"]);
+    assert!(rows.iter().any(|row| row["tag"] == "Kernel\\ETW" || row["tag"] == "Kernel\\Any"), "{rows:?}");
+    // Without the file the tags are ours.
+    let ours = ask(&trace, by_tag, &[]);
+    assert_eq!(ours, ask(&extract, by_tag, &[]));
+    assert!(
+        ours.iter().any(|row| row["tag"].as_str().is_some_and(|tag| tag.starts_with("etw\\"))),
+        "{ours:?}"
+    );
+}
+
+#[test]
+fn a_file_that_makes_no_sense_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.stacktags");
+    std::fs::write(&file, "<Tag Name=\"\">\n<Tag Name=\"a\" Priority=\"x\"/>\n</Tag>").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["sql", "--demo", "SELECT 1 AS one", "--tags", file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("bad.stacktags:2: Priority=\"x\" is no whole number"), "{errors}");
+    assert_eq!(output.status.code(), Some(2));
+}
