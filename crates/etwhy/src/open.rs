@@ -4,7 +4,7 @@ mod folder;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
-use crate::symbol_args::SymbolArgs;
+use crate::symbol_args::{SymbolArgs, compact_cache};
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -12,7 +12,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_symbols::{NameStyle, Resolver, cache_folder};
+use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
@@ -187,7 +187,7 @@ impl TraceArgs {
             }
         }
         let locators = self.symbols.path()?.locators(sources);
-        let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
+        let symbols = Symbols::of(Resolver::new(locators, compact_cache()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,

@@ -73,6 +73,7 @@ fn etwhy(folder: &Path, columns: &str, arguments: &[&str]) -> Output {
         .env_remove("_NT_SYMBOL_PATH")
         .env_remove("_NT_ALT_SYMBOL_PATH")
         .env_remove("_NT_SYMCACHE_PATH")
+        .env_remove("ETWHY_CACHE")
         .env("NO_PROXY", "127.0.0.1")
         .env("COLUMNS", columns)
         .output()
@@ -242,14 +243,17 @@ fn the_path_is_explained() {
         .args(["symbols", "path", "--json", "--offline"])
         .env("_NT_SYMBOL_PATH", "srv*http://a*http://b;srv*")
         .env("_NT_ALT_SYMBOL_PATH", "/first")
+        .env("_NT_SYMCACHE_PATH", folder.join("compact"))
+        .env_remove("ETWHY_CACHE")
         .output()
         .unwrap();
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["elements"][0]["origin"], "_NT_ALT_SYMBOL_PATH");
     assert_eq!(value["elements"][2]["place"], "https://msdl.microsoft.com/download/symbols");
     assert_eq!(value["asks_servers"], false);
+    assert_eq!(value["compact_cache"].as_str().unwrap(), folder.join("compact").to_str().unwrap());
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("_NT_SYMBOL_PATH: symbol path, element 1") && told.contains("left out"), "{told}");
+    assert_eq!(told.matches("_NT_SYMBOL_PATH: symbol path, element 1").count(), 1, "{told}");
     let wrong = etwhy(folder, "100", &["symbols", "path", "--symbols", "srv*ftp://x"]);
     assert_eq!(wrong.status.code(), Some(2));
 }

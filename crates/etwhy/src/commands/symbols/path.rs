@@ -1,8 +1,9 @@
 //! `etwhy symbols path`: how the symbol path is understood.
 
 use crate::exit::Exit;
+use crate::report::symbols::paragraph;
 use crate::report::terminal::{out, width};
-use crate::symbol_args::{SymbolArgs, VARIABLES};
+use crate::symbol_args::{SymbolArgs, VARIABLES, compact_cache};
 use etwhy_export::sanitize;
 use etwhy_export::text::hanging;
 use etwhy_symbols::path::{DEFAULT_SERVER, Element, Place, local_path};
@@ -39,7 +40,9 @@ struct Line {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut lines = Vec::new();
     let mut number = 0;
+    let mut online = false;
     for part in args.symbols.parts()? {
+        online |= part.path.names_a_server();
         for element in &part.path.elements {
             number += 1;
             for (what, place) in places(element) {
@@ -58,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         number += 1;
         lines.push(Line { origin: "--images", number, element: place.clone(), what: "images", place, state });
     }
-    let online = args.symbols.path()?.names_a_server() && !args.symbols.offline;
+    online &= !args.symbols.offline;
     let mut out = out();
     if args.json {
         let elements: Vec<_> = lines
@@ -67,7 +70,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 json!({ "origin": line.origin, "element": line.element, "kind": line.what, "place": line.place, "state": line.state })
             })
             .collect();
-        let value = json!({ "elements": elements, "asks_servers": online, "default_store": default_store() });
+        let value = json!({
+            "elements": elements,
+            "asks_servers": online,
+            "default_store": default_store(),
+            "compact_cache": compact_cache(),
+        });
         super::json(&mut out, &value)?;
     } else if lines.is_empty() {
         writeln!(
@@ -89,8 +97,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 writeln!(out, "{line}")?;
             }
         }
-        let text = if online { "Servers are asked." } else { "No server is asked." };
-        writeln!(out, "\n{text}")?;
+        let asked = if online { "Servers are asked." } else { "No server is asked." };
+        let kept = compact_cache().map_or(String::new(), |folder| {
+            format!(" What was read from symbol files is kept in {}.", folder.display())
+        });
+        paragraph(&mut out, &format!("{asked}{kept}"))?;
     }
     out.flush()?;
     Ok(Exit::Done)
