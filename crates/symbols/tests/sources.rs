@@ -240,7 +240,7 @@ fn pointers_lead_into_the_folders_of_the_path_only() {
         let files: Vec<_> = sources.candidates(&wanted()).into_iter().map(|c| c.file).collect();
         (files, sources.problems().into_iter().map(|p| p.text).collect::<String>())
     };
-    assert_eq!(ask(&target.display().to_string()).0, [target.clone()]);
+    assert_eq!(ask(&target.display().to_string()).0, std::slice::from_ref(&target));
     assert_eq!(ask(&format!("PATH:{}\r\n", target.display())).0, [target]);
     for (text, why) in [
         (at(&temp, "secret/App.pdb"), "outside of the folders"),
