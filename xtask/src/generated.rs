@@ -78,6 +78,15 @@ fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     ])
 }
 
+/// The commands within a command, from its help.
+fn words(help: &str) -> impl Iterator<Item = &str> {
+    let list =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Names are indented by two, texts that go on by more.
+    let names = list.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|word| *word != "help")
+}
+
 /// The help of the program and of each of its commands, as users see it.
 fn command_line(repo: &Repo, program: &Path) -> Result<String> {
     let help = |arguments: &[&str]| -> Result<String> {
@@ -90,7 +99,11 @@ fn command_line(repo: &Repo, program: &Path) -> Result<String> {
     );
     text.push_str(&help(&["--help"])?);
     for name in repo.modules(catalogues::COMMANDS)? {
-        text.push_str(&format!("\n## etwhy {name}\n\n{}", help(&["help", &name])?));
+        let page = help(&["help", &name])?;
+        text.push_str(&format!("\n## etwhy {name}\n\n{page}"));
+        for word in words(&page) {
+            text.push_str(&format!("\n### etwhy {name} {word}\n\n{}", help(&["help", &name, word])?));
+        }
     }
     Ok(text)
 }

@@ -6,7 +6,7 @@ pub use folder::folder_limits;
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
-use crate::symbol_args::SymbolArgs;
+use crate::symbol_args::{SymbolArgs, compact_cache};
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -14,7 +14,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
-use etwhy_symbols::{NameStyle, Resolver, cache_folder};
+use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
 use etwhy_trace::logger_text::{self, ListedLogger};
@@ -182,14 +182,14 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
-        let mut sources = self.symbols.options(&self.traces);
+        let mut sources = self.symbols.options(&self.traces, self.quiet);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !sources.beside.contains(&dir) {
                 sources.beside.push(dir);
             }
         }
         let locators = self.symbols.path()?.locators(sources);
-        let symbols = Symbols::of(Resolver::new(locators, cache_folder()), self.names);
+        let symbols = Symbols::of(Resolver::new(locators, compact_cache()), self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,

@@ -1,9 +1,12 @@
 //! Where symbols come from: `--symbols`, `--images`, `--offline` and the variables of the debuggers.
 
+use crate::progress::downloads;
 use anyhow::Context as _;
-use etwhy_symbols::path::Element;
-use etwhy_symbols::{SourceOptions, SymbolPath};
+use etwhy_symbols::path::{Element, symcache_folders};
+use etwhy_symbols::server::ServerOptions;
+use etwhy_symbols::{SourceOptions, SymbolPath, cache_folder};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Variables with symbol paths, in the order in which the debuggers search them ("Symbol path for Windows debuggers").
 pub const VARIABLES: [&str; 2] = ["_NT_ALT_SYMBOL_PATH", "_NT_SYMBOL_PATH"];
@@ -38,6 +41,9 @@ impl SymbolArgs {
     /// # Errors
     /// `--symbols` makes no sense.
     pub fn parts(&self) -> anyhow::Result<Vec<Part>> {
+        // Several parts of a command ask for the path; what is wrong with it is said once.
+        static TOLD: AtomicBool = AtomicBool::new(false);
+        let told = TOLD.swap(true, Ordering::Relaxed);
         let mut parts = Vec::new();
         for text in &self.symbols {
             // A folder may have any name, even one that looks like a path.
@@ -51,7 +57,7 @@ impl SymbolArgs {
         for origin in VARIABLES {
             let Some(text) = std::env::var(origin).ok().filter(|text| !text.is_empty()) else { continue };
             let (path, faults) = SymbolPath::parse_with(&text, &|name| std::env::var(name).ok());
-            for fault in faults {
+            for fault in faults.into_iter().filter(|_| !told) {
                 eprintln!("etwhy: {origin}: {} (left out)", etwhy_export::sanitize(&fault.to_string()));
             }
             parts.push(Part { origin, path });
@@ -71,15 +77,29 @@ impl SymbolArgs {
         Ok(whole)
     }
 
-    /// How files are looked for, for these traces.
-    pub fn options(&self, traces: &[PathBuf]) -> SourceOptions {
+    /// How files are looked for, for these traces. Downloads are shown, unless `quiet`.
+    pub fn options(&self, traces: &[PathBuf], quiet: bool) -> SourceOptions {
+        let on_transfer = Some(downloads(quiet));
+        let server = ServerOptions { on_transfer, ..ServerOptions::default() };
         SourceOptions {
+            server,
             offline: self.offline,
             images: self.images.clone(),
             beside: beside(traces),
             ..SourceOptions::default()
         }
     }
+}
+
+/// Where symbols are kept that were read: the first folder of `_NT_SYMCACHE_PATH`, as the Windows Performance Toolkit has it, unless
+/// `ETWHY_CACHE` says otherwise; else the usual one. The files there have names that `.symcache` files do not.
+pub fn compact_cache() -> Option<PathBuf> {
+    if std::env::var_os("ETWHY_CACHE").is_some() {
+        return cache_folder();
+    }
+    let text = std::env::var("_NT_SYMCACHE_PATH").unwrap_or_default();
+    let named = symcache_folders(&text, &|name| std::env::var(name).ok()).into_iter().next();
+    named.or_else(cache_folder)
 }
 
 /// Folders that lie beside traces: `symbols` (as PerfView and we write it), `NAME.etl.NGENPDB` (Windows Performance Recorder,

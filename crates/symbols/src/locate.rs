@@ -1,6 +1,6 @@
 //! Where symbol files are: folders, stores and servers give candidates, readers decide whether they fit.
 
-use crate::Wanted;
+use crate::{Problem, Wanted};
 use std::path::PathBuf;
 
 /// What a file is taken for, by its name; the reader checks.
@@ -33,8 +33,8 @@ pub trait Locate: Send + Sync {
     /// here; what went wrong is kept for [`Locate::problems`].
     fn candidates(&self, wanted: &Wanted) -> Vec<Candidate>;
 
-    /// What went wrong since the last call, in words for the user: servers that did not answer, broken cabinets.
-    fn problems(&self) -> Vec<String> {
+    /// What went wrong since the last call: servers that did not answer, broken cabinets, files of another build.
+    fn problems(&self) -> Vec<Problem> {
         Vec::new()
     }
 }

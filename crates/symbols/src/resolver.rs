@@ -80,9 +80,7 @@ impl Resolver {
     /// What went wrong since the last call.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = std::mem::take(&mut *lock(&self.problems));
-        for text in self.locators.iter().flat_map(|l| l.problems()) {
-            problems.push(Problem { file: None, text, mismatch: false });
-        }
+        problems.extend(self.locators.iter().flat_map(|l| l.problems()));
         problems
     }
 

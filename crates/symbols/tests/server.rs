@@ -4,7 +4,7 @@
 
 mod support;
 
-use etwhy_symbols::server::ServerOptions;
+use etwhy_symbols::server::{Proxies, ServerOptions};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::verify::identify;
 use etwhy_symbols::{
@@ -17,6 +17,7 @@ const ID: &str = "00112233445566778899AABBCCDDEEFF1";
 const FILE: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.pdb";
 const PACKED: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.pd_";
 const SYM: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/app.sym";
+const LOWER: &str = "app.pdb/00112233445566778899aabbccddeeff1/app.pdb";
 const POINTER: &str = "app.pdb/00112233445566778899AABBCCDDEEFF1/file.ptr";
 
 fn key(name: &str) -> ModuleKey {
@@ -43,6 +44,7 @@ fn options(temp: &Temp) -> SourceOptions {
             retries: 2,
             backoff: Duration::from_millis(1),
             max_bytes: 2 << 20,
+            proxies: Proxies::default(),
             ..ServerOptions::default()
         },
         ..SourceOptions::default()
@@ -57,6 +59,11 @@ fn with(server: &Faulty, options: SourceOptions) -> Sources {
     let cache = options.default_store.parent().unwrap().join("cache");
     let path = format!("srv*{}*{}", cache.display(), server.url);
     SymbolPath::parse(&path).unwrap().sources(options)
+}
+
+/// The account, in lines.
+fn told(sources: &Sources) -> String {
+    sources.problems().into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("\n")
 }
 
 fn last(attempts: &[Attempt]) -> &Outcome {
@@ -78,7 +85,7 @@ fn fetched(server: &Faulty, temp: &Temp, expected: &[u8]) -> Vec<Attempt> {
 fn refused(server: &Faulty, temp: &Temp, text: &str) {
     let sources = sources(server, temp);
     assert!(sources.candidates(&wanted()).is_empty());
-    let problems = sources.problems().join("\n");
+    let problems = told(&sources);
     assert!(problems.contains(text), "expected `{text}` in `{problems}`");
     assert_eq!(temp.files(false), Vec::<String>::new());
     let own = format!("http://127.0.0.1:{}/sym/", server.port());
@@ -111,7 +118,7 @@ fn what_is_missing_is_asked_once_a_day() {
     let (candidates, attempts) = sources(&server, &temp).search(&wanted());
     assert!(candidates.is_empty());
     assert_eq!(*last(&attempts), Outcome::NotFound);
-    let asked = [FILE, PACKED, POINTER, SYM, "index2.txt"].map(|file| format!("/sym/{file}"));
+    let asked = [FILE, PACKED, POINTER, SYM, LOWER, "index2.txt"].map(|file| format!("/sym/{file}"));
     assert_eq!(server.targets(), asked);
     server.forget();
     let (_, attempts) = sources(&server, &temp).search(&wanted());
@@ -219,7 +226,7 @@ fn a_slow_file_comes_and_a_too_slow_one_does_not() {
     short.server.whole = Duration::from_millis(400);
     let sources = with(&server, short);
     assert!(sources.candidates(&wanted()).is_empty());
-    let problems = sources.problems().join("\n");
+    let problems = told(&sources);
     assert!(problems.contains("not whole after 0.4 s"), "{problems}");
 }
 
@@ -227,6 +234,9 @@ fn a_slow_file_comes_and_a_too_slow_one_does_not() {
 fn another_build_is_told_and_not_kept() {
     let (server, temp) = (Faulty::new(), Temp::new("guid"));
     server.serve(FILE, Serve::File(pdb([7; 16], 1, 100)));
+    let sources = sources(&server, &temp);
+    assert!(sources.candidates(&wanted()).is_empty());
+    assert!(sources.problems().iter().all(|problem| problem.mismatch));
     refused(&server, &temp, "is PDB 07070707070707070707070707070707");
     let (server, temp) = (Faulty::new(), Temp::new("age"));
     server.serve(FILE, Serve::File(pdb(key("").guid, 2, 100)));
@@ -315,11 +325,11 @@ fn a_server_that_is_not_there_is_asked_once() {
     let path = SymbolPath::parse(&format!("srv*{}*{gone}", temp.path().join("cache").display())).unwrap();
     let sources = path.sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    let first = sources.problems().join("\n");
+    let first = told(&sources);
     assert!(first.contains("refused"), "{first}");
     let other = Wanted { pdb: Some(key("other.pdb")), image: None };
     assert!(sources.candidates(&other).is_empty());
-    let second = sources.problems().join("\n");
+    let second = told(&sources);
     assert!(second.contains("is not asked any more"), "{second}");
 }
 
@@ -334,6 +344,7 @@ fn offline_asks_nobody() {
     assert_eq!(*last(&attempts), Outcome::Offline);
     let plan = sources.plan(&wanted());
     assert_eq!(plan.len(), 2);
+    assert_eq!(plan[1].server.as_ref(), Some(&server.url));
     assert_eq!(plan[1].target, format!("{}/{FILE}", server.url));
     assert!(server.seen().is_empty());
 }
@@ -375,6 +386,13 @@ fn stores_with_two_tiers() {
 }
 
 #[test]
+fn servers_that_mind_the_case() {
+    let (server, temp) = (Faulty::new(), Temp::new("lower"));
+    server.serve(LOWER, Serve::File(good(10)));
+    fetched(&server, &temp, &good(10));
+}
+
+#[test]
 fn breakpad_files_of_a_server() {
     let (server, temp) = (Faulty::new(), Temp::new("breakpad"));
     server
@@ -409,11 +427,11 @@ fn pointers_of_a_server_lead_into_named_folders_only() {
     };
     let sources = path(&temp, &server).sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    assert!(sources.problems().join("\n").contains("outside of the folders in the symbol path"));
+    assert!(told(&sources).contains("outside of the folders in the symbol path"));
     server.serve(POINTER, Serve::File(b"MSG: ask the build team".to_vec()));
     let sources = path(&temp, &server).sources(options(&temp));
     assert!(sources.candidates(&wanted()).is_empty());
-    assert!(sources.problems().join("\n").contains("the store says: ask the build team"));
+    assert!(told(&sources).contains("the store says: ask the build team"));
     server.serve(POINTER, Serve::File(shared.display().to_string().into_bytes()));
     let sources = path(&temp, &server).sources(options(&temp));
     assert_eq!(sources.candidates(&wanted())[0].file, shared);
@@ -439,4 +457,29 @@ fn several_modules_come_at_the_same_time_and_one_only_once() {
     });
     assert_eq!(server.seen().len(), 12);
     assert_eq!(temp.files(true).len(), 12);
+}
+
+#[test]
+fn a_proxy_is_asked_instead() {
+    let (proxy, temp) = (Faulty::new(), Temp::new("proxy"));
+    let mut options = options(&temp);
+    options.server.retries = 0;
+    options.server.proxies.http = Some(format!("http://127.0.0.1:{}", proxy.port()));
+    let cache = temp.path().join("cache");
+    let path = SymbolPath::parse(&format!("srv*{}*http://symbols.invalid/s", cache.display())).unwrap();
+    assert!(path.sources(options.clone()).candidates(&wanted()).is_empty());
+    let seen = proxy.targets();
+    assert!(!seen.is_empty() && seen.iter().all(|target| target.contains("symbols.invalid")), "{seen:?}");
+    proxy.forget();
+    options.server.retry_missing = true;
+    options.server.proxies.except = Some("invalid".to_owned());
+    let sources = path.sources(options.clone());
+    assert!(sources.candidates(&wanted()).is_empty());
+    let problems = told(&sources);
+    assert!(problems.contains("symbols.invalid/s/app.pdb") && !problems.contains("answers"), "{problems}");
+    options.server.proxies = Proxies { http: Some("socks5://x".to_owned()), ..Proxies::default() };
+    let sources = path.sources(options);
+    assert!(sources.candidates(&wanted()).is_empty());
+    assert!(told(&sources).contains("the proxy `socks5://x`"));
+    assert!(proxy.seen().is_empty());
 }

@@ -9,7 +9,7 @@ use std::io::{Result, Write};
 pub type Heading = (&'static str, bool);
 
 /// Narrowest that the last column gets.
-const LAST: usize = 24;
+const LAST: usize = 30;
 
 /// Rows below headings. The last column takes what is left and goes on in the next line.
 pub fn columns(out: &mut impl Write, headings: &[Heading], rows: &[Vec<String>]) -> Result<()> {
@@ -28,7 +28,9 @@ pub fn columns(out: &mut impl Write, headings: &[Heading], rows: &[Vec<String>])
     loop {
         let used: usize = widths.iter().take(last).sum::<usize>() + gaps;
         let wanted = widths.get(last).copied().unwrap_or(0).min(LAST);
-        let Some(widest) = widths.iter_mut().take(last).max() else { break };
+        // Numbers are never cut.
+        let words = widths.iter_mut().zip(headings).take(last).filter(|(_, (_, number))| !number);
+        let Some(widest) = words.map(|(most, _)| most).max() else { break };
         if used + wanted <= all || *widest <= 8 {
             break;
         }
@@ -57,6 +59,15 @@ pub fn columns(out: &mut impl Write, headings: &[Heading], rows: &[Vec<String>])
         for piece in pieces.iter().skip(1) {
             writeln!(out, "{}{piece}", " ".repeat(used))?;
         }
+    }
+    Ok(())
+}
+
+/// A sentence below a table, after an empty line.
+pub fn paragraph(out: &mut impl Write, words: &str) -> Result<()> {
+    writeln!(out)?;
+    for line in text::wrap(&sanitize(words), width()) {
+        writeln!(out, "{line}")?;
     }
     Ok(())
 }

@@ -4,9 +4,11 @@
 //! "Loading Symbols" in that of the Windows Performance Toolkit; `IDebugEngine3::SetSymbolPath` (`folder*URL` without a keyword).
 
 mod parse;
+mod symcache;
 mod windows;
 
 pub use parse::Fault;
+pub use symcache::symcache_folders;
 pub use windows::{is_windows_path, local_path};
 
 use std::fmt;

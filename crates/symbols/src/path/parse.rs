@@ -47,7 +47,7 @@ fn elements(text: &str) -> Result<Vec<Element>, String> {
 }
 
 /// Without blanks and quotes around it; people write both.
-fn trimmed(text: &str) -> &str {
+pub(super) fn trimmed(text: &str) -> &str {
     let text = text.trim();
     text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text).trim()
 }
@@ -148,7 +148,7 @@ fn place(text: &str) -> Result<Place, String> {
 }
 
 /// Puts variables in for `%NAME%`.
-fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('%') {

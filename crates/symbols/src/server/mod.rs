@@ -7,10 +7,12 @@ mod download;
 mod gate;
 mod missing;
 mod partial;
+mod proxy;
 mod redirect;
 mod url;
 
 pub use download::{Failure, Received};
+pub use proxy::Proxies;
 pub use url::{encode, shown, target};
 
 use gate::Gate;
@@ -60,6 +62,8 @@ pub struct ServerOptions {
     pub missing: Duration,
     /// Ask again for what was missing.
     pub retry_missing: bool,
+    /// Proxies.
+    pub proxies: Proxies,
     /// Told about what comes in.
     pub on_transfer: Option<OnTransfer>,
 }
@@ -77,6 +81,7 @@ impl Default for ServerOptions {
             jobs: 4,
             missing: Duration::from_secs(24 * 3600),
             retry_missing: false,
+            proxies: Proxies::from_env(),
             on_transfer: None,
         }
     }
@@ -125,7 +130,13 @@ impl fmt::Debug for Server {
 impl Server {
     /// A server below this URL, which [`SymbolPath`](crate::SymbolPath) has checked.
     pub fn new(base: &str, options: ServerOptions) -> Server {
+        // A proxy that cannot be used must not be passed by.
+        let (proxy, given_up) = match options.proxies.of(base) {
+            Ok(proxy) => (proxy, None),
+            Err(reason) => (None, Some(reason)),
+        };
         let config = Config::builder()
+            .proxy(proxy)
             .http_status_as_error(false)
             // Redirections are followed here, where their targets are checked.
             .max_redirects(0)
@@ -144,7 +155,7 @@ impl Server {
             agent: config.new_agent(),
             gate: Gate::new(options.jobs.max(1)),
             options,
-            health: Mutex::default(),
+            health: Mutex::new(Health { failures: 0, given_up }),
             two_tiers: OnceLock::new(),
         }
     }

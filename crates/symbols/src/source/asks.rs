@@ -5,6 +5,16 @@ use crate::{FileKind, ModuleKey, SafeName, Wanted};
 /// Age under which stores file portable PDBs: `.NET` writes no age ("SSQP Key Conventions", dotnet/symstore).
 const PORTABLE_AGE: &str = "FFFFFFFF";
 
+/// Names that stores, and our caches, have for themselves ("Symbol Storage Format"): no module can be called so.
+const RESERVED: [&str; 7] =
+    ["file.ptr", "refs.ptr", "index2.txt", "pingme.txt", "000admin", "lastid.txt", ".etwhy"];
+
+/// A name from a trace, if a store could have it.
+fn usable(name: &str) -> Option<SafeName> {
+    let name = SafeName::of_path(name)?;
+    (!RESERVED.iter().any(|reserved| name.as_str().eq_ignore_ascii_case(reserved))).then_some(name)
+}
+
 /// One file that is looked for. All parts are safe components of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
@@ -37,7 +47,7 @@ impl Ask {
 
 /// Files that may hold the symbols of a module, the best first; not its image.
 pub fn of_pdb(key: &ModuleKey) -> Vec<Ask> {
-    let Some(name) = SafeName::of_path(&key.pdb_name) else { return Vec::new() };
+    let Some(name) = usable(&key.pdb_name) else { return Vec::new() };
     let id = key.store_id();
     let ask = |kind, id: &str, file: &SafeName, ask_servers| Ask {
         kind,
@@ -60,7 +70,7 @@ pub fn of_pdb(key: &ModuleKey) -> Vec<Ask> {
 /// The image itself.
 pub fn of_image(wanted: &Wanted) -> Option<Ask> {
     let image = wanted.image.as_ref()?;
-    let name = SafeName::of_path(&image.name)?;
+    let name = usable(&image.name)?;
     // Without a time stamp it is no build that a store could have.
     (image.time_date_stamp != 0 && image.size_of_image != 0).then(|| Ask {
         kind: FileKind::Image,

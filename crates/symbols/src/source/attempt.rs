@@ -58,6 +58,11 @@ impl Attempt {
 }
 
 impl Outcome {
+    /// True if a file was there, for another build.
+    pub fn is_mismatch(&self) -> bool {
+        matches!(self, Outcome::Mismatch { .. })
+    }
+
     /// One word, for tables and JSON.
     pub fn word(&self) -> &'static str {
         match self {

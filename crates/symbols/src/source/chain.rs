@@ -86,7 +86,7 @@ impl Chain {
             Far::Server(server) => self.online(server, asks, wanted, attempts),
             Far::DebugInfoD(server) => self.by_build_id(server, asks, wanted, attempts),
         };
-        if found.is_none() && attempts.len() == before && !matches!(self.far, Far::Images(_)) {
+        if found.is_none() && attempts.len() == before && first.kind != FileKind::Image {
             self.note(attempts, first, Outcome::NotFound);
         }
         found

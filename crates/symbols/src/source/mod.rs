@@ -18,7 +18,7 @@ pub use plan::Planned;
 
 use crate::path::{DEFAULT_SERVER, Element, Place, SymbolPath, local_path};
 use crate::server::{Server, ServerOptions};
-use crate::{Candidate, Locate, Wanted};
+use crate::{Candidate, Locate, Problem, Wanted};
 use chain::{Chain, Far};
 use listing::Listings;
 use std::collections::HashMap;
@@ -82,7 +82,7 @@ impl Shared {
 pub struct Sources {
     chains: Vec<Chain>,
     shared: Arc<Shared>,
-    problems: Mutex<Vec<String>>,
+    problems: Mutex<Vec<Problem>>,
 }
 
 impl SymbolPath {
@@ -226,7 +226,9 @@ impl Locate for Sources {
     fn candidates(&self, wanted: &Wanted) -> Vec<Candidate> {
         let (candidates, attempts) = self.search(wanted);
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        for problem in attempts.iter().filter_map(Attempt::problem) {
+        for attempt in &attempts {
+            let Some(text) = attempt.problem() else { continue };
+            let problem = Problem { file: None, text, mismatch: attempt.outcome.is_mismatch() };
             if problems.len() < MAX_PROBLEMS && !problems.contains(&problem) {
                 problems.push(problem);
             }
@@ -234,7 +236,7 @@ impl Locate for Sources {
         candidates
     }
 
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self) -> Vec<Problem> {
         std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -21,7 +21,7 @@ enum Answer {
 }
 
 impl Chain {
-    /// The file, the compressed file, a pointer, in SymSrv's order; then a Breakpad file.
+    /// The file, the compressed file, a pointer, in SymSrv's order; then a Breakpad file; then the file in lower case.
     pub(super) fn online(
         &self,
         server: &Server,
@@ -36,11 +36,11 @@ impl Chain {
         let cache = &self.caches.first()?.root;
         let key = server.missing_key(&[first.folder.as_str(), &first.id]);
         if let Some(seconds) = server.remembers_missing(&key, cache) {
-            self.note(attempts, first, Outcome::KnownMissing(seconds));
+            note(server, attempts, first, Outcome::KnownMissing(seconds));
             return None;
         }
         if self.shared.options.offline {
-            self.note(attempts, first, Outcome::Offline);
+            note(server, attempts, first, Outcome::Offline);
             return None;
         }
         let mut answer = self.ask_all(server, asks, None, wanted, attempts);
@@ -57,7 +57,7 @@ impl Chain {
             }
             Answer::No => {
                 server.remember_missing(&key, cache);
-                self.note(attempts, first, Outcome::NotFound);
+                note(server, attempts, first, Outcome::NotFound);
                 None
             }
             Answer::Bad => None,
@@ -88,6 +88,25 @@ impl Chain {
                 }
             }
         }
+        // Keys are lower case in "SSQP Key Conventions" (dotnet/symstore), and ids alone where PerfView writes stores; with SymSrv
+        // they are upper case. Servers on Windows do not mind.
+        let Some(first) = asks.first() else { return Answer::No };
+        let plain = [first.folder.as_str(), first.id.as_str(), first.file.as_str()];
+        let id = first.id.to_lowercase();
+        let [folder, _, file] = plain.map(str::to_lowercase);
+        let lower = [folder.as_str(), id.as_str(), file.as_str()];
+        let mut tried = vec![plain];
+        for names in [[first.folder.as_str(), id.as_str(), first.file.as_str()], lower] {
+            if tried.contains(&names) {
+                continue;
+            }
+            tried.push(names);
+            let parts: Vec<&str> = tier.into_iter().chain(names).collect();
+            match self.ask_one(server, &parts, first, wanted, attempts) {
+                Answer::No => {}
+                answer => return answer,
+            }
+        }
         Answer::No
     }
 
@@ -104,7 +123,7 @@ impl Chain {
             Ok(received) => received,
             Err(Failure::NotFound { .. }) => return Answer::No,
             Err(failure) => {
-                self.note(attempts, ask, Outcome::Failed(failure.to_string()));
+                note(server, attempts, ask, Outcome::Failed(failure.to_string()));
                 return Answer::Bad;
             }
         };
@@ -118,11 +137,11 @@ impl Chain {
                     self.check(&target, &target.display().to_string(), ask, wanted, attempts).map(|()| target)
                 }
                 Err(reason) => {
-                    self.note(attempts, ask, Outcome::Failed(format!("{origin}: {reason}")));
+                    note(server, attempts, ask, Outcome::Failed(format!("{origin}: {reason}")));
                     None
                 }
             }
-        } else if name == ask.file.as_str() {
+        } else if name.to_lowercase() == ask.file.as_str().to_lowercase() {
             self.keep(&received.file, &origin, &self.caches, ask, wanted, attempts)
         } else {
             let kept = self.unpacked(&received.file, &origin, &self.caches, ask, wanted, attempts);
@@ -130,7 +149,7 @@ impl Chain {
             kept
         };
         let Some(file) = kept else { return Answer::Bad };
-        self.note(attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
+        note(server, attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
         Answer::Got(Candidate { file, kind: ask.kind })
     }
 
@@ -148,11 +167,11 @@ impl Chain {
         let cache = &self.caches.first()?.root;
         let key = server.missing_key(&["buildid", &id]);
         if let Some(seconds) = server.remembers_missing(&key, cache) {
-            self.note(attempts, ask, Outcome::KnownMissing(seconds));
+            note(server, attempts, ask, Outcome::KnownMissing(seconds));
             return None;
         }
         if self.shared.options.offline {
-            self.note(attempts, ask, Outcome::Offline);
+            note(server, attempts, ask, Outcome::Offline);
             return None;
         }
         for what in ["debuginfo", "executable"] {
@@ -161,7 +180,7 @@ impl Chain {
                 Ok(received) => received,
                 Err(Failure::NotFound { .. }) => continue,
                 Err(failure) => {
-                    self.note(attempts, ask, Outcome::Failed(failure.to_string()));
+                    note(server, attempts, ask, Outcome::Failed(failure.to_string()));
                     return None;
                 }
             };
@@ -171,13 +190,17 @@ impl Chain {
             let ask = if is_image { of_image.as_ref().unwrap_or(ask) } else { ask };
             let origin = server.shown_target(&parts);
             let file = self.keep(&received.file, &origin, &self.caches, ask, wanted, attempts)?;
-            self.note(attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
+            note(server, attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
             return Some(Candidate { file, kind: ask.kind });
         }
         server.remember_missing(&key, cache);
-        self.note(attempts, ask, Outcome::NotFound);
+        note(server, attempts, ask, Outcome::NotFound);
         None
     }
+}
+
+fn note(server: &Server, attempts: &mut Vec<Attempt>, ask: &Ask, outcome: Outcome) {
+    attempts.push(Attempt { place: server.shown(), file: ask.shown(), outcome });
 }
 
 fn read_text(file: &Path) -> String {

@@ -17,8 +17,8 @@ pub struct Planned {
     pub target: String,
     /// The file that is there now. It may be of another build.
     pub present: Option<PathBuf>,
-    /// True if a server would be asked.
-    pub online: bool,
+    /// The server, if one would be asked.
+    pub server: Option<String>,
     /// Seconds since the server was found not to have it, if it would not be asked again.
     pub known_missing: Option<u64>,
 }
@@ -39,7 +39,7 @@ impl Chain {
             place: self.shown.clone(),
             target: target.display().to_string(),
             present,
-            online: false,
+            server: None,
             known_missing: None,
         };
         let mut lines: Vec<Planned> =
@@ -81,7 +81,7 @@ impl Chain {
             place: self.shown.clone(),
             target: server.shown_target(parts),
             present: None,
-            online: true,
+            server: Some(server.shown()),
             known_missing: self.caches.first().and_then(|tree| server.remembers_missing(&key, &tree.root)),
         }
     }

@@ -5,18 +5,15 @@ use super::modules::{
 };
 use crate::exit::Exit;
 use crate::open::TraceArgs;
-use crate::progress::Bar;
 use crate::report::symbols::columns;
 use crate::report::terminal::out;
 use etwhy_query::operators::stack_modules::StackModule;
-use etwhy_symbols::server::Transfer;
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::{Candidate, Sources, Wanted};
 use serde_json::json;
-use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -63,28 +60,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let mut modules = read(&args.trace, args.all)?;
     modules.list.truncate(args.top.unwrap_or(usize::MAX));
-    let mut options = args.trace.symbols.options(&args.trace.traces);
+    let mut options = args.trace.symbols.options(&args.trace.traces, args.trace.quiet);
     options.fetch_images = args.with_images;
     options.server.jobs = args.jobs.clamp(1, 32);
     options.server.whole = Duration::from_secs(args.timeout.max(1));
     options.server.retry_missing = args.retry_missing;
-    let bar = Arc::new(Bar::new("fetching", args.trace.quiet));
-    let amounts: Mutex<HashMap<String, (u64, u64)>> = Mutex::default();
-    let shown = Arc::clone(&bar);
-    options.server.on_transfer = Some(Arc::new(move |transfer: &Transfer<'_>| {
-        let mut amounts = amounts.lock().unwrap_or_else(PoisonError::into_inner);
-        let total = transfer.total.unwrap_or(transfer.done);
-        amounts.insert(
-            transfer.name.to_owned(),
-            (transfer.done, if transfer.over { transfer.done } else { total }),
-        );
-        let (done, total) = amounts.values().fold((0, 0), |(done, total), (d, t)| (done + d, total + t));
-        shown.set(done, total);
-    }));
     let sources = path.sources(options);
     let done = search_all(&sources, &modules.list, args.jobs.clamp(1, 32));
-    drop(sources);
-    drop(bar);
     let missing = done.iter().filter(|done| done.candidate.is_none()).count();
     let exit = if missing > 0 { Exit::InPart } else { modules.exit };
     if args.json {

@@ -5,7 +5,7 @@ use super::modules::{
 };
 use crate::exit::Exit;
 use crate::open::TraceArgs;
-use crate::report::symbols::columns;
+use crate::report::symbols::{columns, paragraph};
 use crate::report::terminal::out;
 use etwhy_export::duration_ns;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let path = args.trace.symbols.path()?;
     let modules = read(&args.trace, false)?;
     // It tells what is; `fetch` asks.
-    let mut options = args.trace.symbols.options(&args.trace.traces);
+    let mut options = args.trace.symbols.options(&args.trace.traces, args.trace.quiet);
     options.offline = true;
     let sources = path.sources(options);
     let on_stacks = modules.list.len();
@@ -84,20 +84,20 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     } else {
         let headings = [
             ("CPU time", true),
-            ("own", true),
+            ("own CPU", true),
             ("no name", true),
             ("module", false),
             ("PDB", false),
             ("why", false),
         ];
         columns(&mut out, &headings, &rows)?;
-        writeln!(
-            out,
-            "\n{missing} of {on_stacks} modules on stacks lack names: {} places, {} of CPU time in their own code. `etwhy symbols \
-             fetch` gets what servers have.",
+        let text = format!(
+            "{missing} of {on_stacks} modules on stacks lack names: {} places, {} of CPU time in their own code. \
+             `etwhy symbols fetch` gets what servers have.",
             count(frames),
             duration_ns(own)
-        )?;
+        );
+        paragraph(&mut out, &text)?;
     }
     out.flush()?;
     Ok(modules.exit)

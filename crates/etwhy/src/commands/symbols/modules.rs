@@ -92,7 +92,7 @@ pub fn as_json(module: &StackModule, wanted: &Wanted) -> Value {
         "cpu_exclusive_ns": module.cpu_exclusive_ns,
         "frames": module.frames,
         "named_frames": module.named_frames,
-        "places": module.places,
+        "on_stacks": module.places,
     })
 }
 
@@ -103,25 +103,25 @@ pub fn reason(attempts: &[Attempt]) -> String {
     if !problems.is_empty() {
         return problems.join("; ");
     }
-    let mut servers: Vec<String> = Vec::new();
-    let (mut offline, mut unreachable) = (Vec::new(), Vec::new());
+    let (mut no, mut not_asked, mut unreachable) = (Vec::new(), Vec::new(), Vec::new());
     for attempt in attempts {
+        let place = &attempt.place;
         match &attempt.outcome {
-            Outcome::NotFound => servers.push(attempt.place.clone()),
-            Outcome::KnownMissing(seconds) => {
-                servers.push(format!("{} (404 {} ago)", attempt.place, ago(*seconds)));
-            }
-            Outcome::Offline => offline.push(attempt.place.clone()),
-            Outcome::Unreachable => unreachable.push(attempt.place.clone()),
+            Outcome::NotFound => no.push(place.clone()),
+            Outcome::KnownMissing(seconds) => no.push(format!("{place} (asked {} ago)", ago(*seconds))),
+            Outcome::Offline => not_asked.push(place.clone()),
+            Outcome::Unreachable => unreachable.push(place.clone()),
             _ => {}
         }
     }
+    // What was asked over the network says more than the folders beside the trace.
+    if no.iter().any(|place| place.contains("://")) {
+        no.retain(|place| place.contains("://"));
+    }
     let mut texts = Vec::new();
-    for (what, mut places) in [
-        ("not in", servers),
-        ("not asked (offline):", offline),
-        ("not to be reached from here:", unreachable),
-    ] {
+    for (what, mut places) in
+        [("not at", no), ("not asked (offline):", not_asked), ("not to be reached from here:", unreachable)]
+    {
         places.dedup();
         if !places.is_empty() {
             texts.push(format!("{what} {}", places.join(", ")));
@@ -140,7 +140,11 @@ pub fn reason_word(attempts: &[Attempt]) -> &'static str {
 }
 
 fn ago(seconds: u64) -> String {
-    duration_ns(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000))
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
 }
 
 /// What was tried, in JSON.

@@ -1,9 +1,11 @@
 //! `etwhy symbols path`: how the symbol path is understood.
 
 use crate::exit::Exit;
-use crate::report::symbols::columns;
-use crate::report::terminal::out;
-use crate::symbol_args::{SymbolArgs, VARIABLES};
+use crate::report::symbols::paragraph;
+use crate::report::terminal::{out, width};
+use crate::symbol_args::{SymbolArgs, VARIABLES, compact_cache};
+use etwhy_export::sanitize;
+use etwhy_export::text::hanging;
 use etwhy_symbols::path::{DEFAULT_SERVER, Element, Place, local_path};
 use etwhy_symbols::server::{Failure, Server, ServerOptions, shown};
 use etwhy_symbols::source::default_store;
@@ -27,6 +29,8 @@ pub struct Args {
 /// A store, folder or server of the path.
 struct Line {
     origin: &'static str,
+    /// Number of the element.
+    number: usize,
     element: String,
     what: &'static str,
     place: String,
@@ -35,24 +39,29 @@ struct Line {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut lines = Vec::new();
+    let mut number = 0;
+    let mut online = false;
     for part in args.symbols.parts()? {
+        online |= part.path.names_a_server();
         for element in &part.path.elements {
+            number += 1;
             for (what, place) in places(element) {
                 let state = match what {
                     "server" => server_state(&place, &args),
                     _ => folder_state(&place, what == "cache" || what == "default store"),
                 };
                 let (origin, element) = (part.origin, shown(&element.to_string()));
-                lines.push(Line { origin, element, what, place: shown(&place), state });
+                lines.push(Line { origin, number, element, what, place: shown(&place), state });
             }
         }
     }
     for folder in &args.symbols.images {
         let place = folder.display().to_string();
         let state = folder_state(&place, false);
-        lines.push(Line { origin: "--images", element: place.clone(), what: "images", place, state });
+        number += 1;
+        lines.push(Line { origin: "--images", number, element: place.clone(), what: "images", place, state });
     }
-    let online = args.symbols.path()?.names_a_server() && !args.symbols.offline;
+    online &= !args.symbols.offline;
     let mut out = out();
     if args.json {
         let elements: Vec<_> = lines
@@ -61,7 +70,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 json!({ "origin": line.origin, "element": line.element, "kind": line.what, "place": line.place, "state": line.state })
             })
             .collect();
-        let value = json!({ "elements": elements, "asks_servers": online, "default_store": default_store() });
+        let value = json!({
+            "elements": elements,
+            "asks_servers": online,
+            "default_store": default_store(),
+            "compact_cache": compact_cache(),
+        });
         super::json(&mut out, &value)?;
     } else if lines.is_empty() {
         writeln!(
@@ -70,28 +84,24 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             VARIABLES.join(" and ")
         )?;
     } else {
-        let mut last = String::new();
-        let rows: Vec<Vec<String>> = lines
-            .iter()
-            .map(|line| {
-                let head = format!("{}\0{}", line.origin, line.element);
-                let new = head != last;
-                last = head;
-                let once = |text: &str| if new { text.to_owned() } else { String::new() };
-                vec![
-                    once(line.origin),
-                    once(&line.element),
-                    line.what.to_owned(),
-                    line.place.clone(),
-                    line.state.clone(),
-                ]
-            })
-            .collect();
-        let headings =
-            [("from", false), ("element", false), ("kind", false), ("place", false), ("state", false)];
-        columns(&mut out, &headings, &rows)?;
-        let text = if online { "Servers are asked." } else { "No server is asked." };
-        writeln!(out, "\n{text}")?;
+        let kinds = lines.iter().map(|line| line.what.len()).max().unwrap_or(0);
+        let mut last = None;
+        for line in &lines {
+            if last != Some((line.number, line.origin)) {
+                writeln!(out, "{}", sanitize(&format!("{}  {}", line.origin, line.element)))?;
+                last = Some((line.number, line.origin));
+            }
+            let head = format!("  {:kinds$}  ", line.what);
+            let text = sanitize(&format!("{}: {}", line.place, line.state)).into_owned();
+            for line in hanging(&head, &" ".repeat(head.len()), &text, width()) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        let asked = if online { "Servers are asked." } else { "No server is asked." };
+        let kept = compact_cache().map_or(String::new(), |folder| {
+            format!(" What was read from symbol files is kept in {}.", folder.display())
+        });
+        paragraph(&mut out, &format!("{asked}{kept}"))?;
     }
     out.flush()?;
     Ok(Exit::Done)
@@ -154,7 +164,7 @@ fn server_state(url: &str, args: &Args) -> String {
         return "is not asked (--offline)".to_owned();
     }
     if !args.check {
-        return "is asked for what is missing; --check tries it".to_owned();
+        return "is asked for what is missing (--check tries it)".to_owned();
     }
     let options = ServerOptions { whole: Duration::from_secs(30), retries: 0, ..ServerOptions::default() };
     let folder = match tempfile::tempdir() {

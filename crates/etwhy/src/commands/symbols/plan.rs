@@ -3,8 +3,8 @@
 use super::modules::{as_json, count, cpu, nothing_to_ask, pdb_id, pdb_name, read, wanted};
 use crate::exit::Exit;
 use crate::open::TraceArgs;
-use crate::report::symbols::columns;
-use crate::report::terminal::out;
+use crate::report::symbols::{columns, paragraph};
+use crate::report::terminal::{out, width};
 use etwhy_symbols::source::Planned;
 use serde_json::json;
 use std::io::Write as _;
@@ -24,13 +24,17 @@ pub struct Args {
     json: bool,
 }
 
+/// From this width on there is room for GUIDs.
+const WIDE: usize = 120;
+
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let path = args.trace.symbols.path()?;
     let mut modules = read(&args.trace, args.all)?;
-    let sources = path.sources(args.trace.symbols.options(&args.trace.traces));
+    let sources = path.sources(args.trace.symbols.options(&args.trace.traces, args.trace.quiet));
     let total = modules.list.len();
     modules.list.truncate(args.top.unwrap_or(usize::MAX));
     let mut out = out();
+    let with_ids = width() >= WIDE;
     let mut rows = Vec::new();
     let mut objects = Vec::new();
     let (mut present, mut online) = (0, 0);
@@ -38,14 +42,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let wanted = wanted(module);
         let plan = sources.plan(&wanted);
         let found = plan.iter().find_map(|place| place.present.as_ref());
-        let asked = plan.iter().any(|place| place.online && place.known_missing.is_none());
+        let asked = plan.iter().any(|place| place.server.is_some() && place.known_missing.is_none());
         present += usize::from(found.is_some());
         online += usize::from(found.is_none() && asked && !args.trace.symbols.offline);
         if args.json {
             let mut object = as_json(module, &wanted);
             if let Some(map) = object.as_object_mut() {
                 map.insert("present".to_owned(), json!(found));
-                map.insert("places".to_owned(), plan.iter().map(place_json).collect());
+                map.insert("looked_in".to_owned(), plan.iter().map(place_json).collect());
                 map.insert("cannot_ask".to_owned(), json!(nothing_to_ask(&wanted)));
             }
             objects.push(object);
@@ -58,40 +62,37 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         } else {
             places(&plan, args.trace.symbols.offline)
         };
-        rows.push(vec![
-            cpu(module),
-            count(module.frames),
-            module.name.clone(),
-            pdb_name(&wanted),
-            pdb_id(&wanted),
-            note,
-        ]);
+        let mut row = vec![cpu(module), count(module.frames), module.name.clone(), pdb_name(&wanted)];
+        if with_ids {
+            row.push(pdb_id(&wanted));
+        }
+        row.push(note);
+        rows.push(row);
     }
     if args.json {
         let path = path.to_string();
         super::json(&mut out, &json!({ "symbol_path": path, "modules": objects, "total": total }))?;
     } else {
-        let headings = [
-            ("CPU time", true),
-            ("frames", true),
-            ("module", false),
-            ("PDB", false),
-            ("GUID and age", false),
-            ("where", false),
-        ];
+        let mut headings = vec![("CPU time", true), ("frames", true), ("module", false), ("PDB", false)];
+        if with_ids {
+            headings.push(("GUID and age", false));
+        }
+        headings.push(("where", false));
         columns(&mut out, &headings, &rows)?;
         let what = if args.all { "modules" } else { "modules on stacks" };
         let shown =
             if rows.len() < total { format!(", the first {} shown", rows.len()) } else { String::new() };
-        writeln!(
-            out,
-            "\n{total} {what}{shown}: of these {present} have a file, {online} would be asked of a server"
+        paragraph(
+            &mut out,
+            &format!(
+                "{total} {what}{shown}: {present} of these have a file, {online} would be asked of a server."
+            ),
         )?;
         if path.is_empty() {
-            writeln!(
-                out,
+            paragraph(
+                &mut out,
                 "The symbol path is empty: give --symbols, or set _NT_SYMBOL_PATH, e.g. \
-                 srv*FOLDER*https://msdl.microsoft.com/download/symbols"
+                 srv*FOLDER*https://msdl.microsoft.com/download/symbols",
             )?;
         }
     }
@@ -102,14 +103,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 /// Where it would be looked for.
 fn places(plan: &[Planned], offline: bool) -> String {
     let mut texts: Vec<String> = Vec::new();
-    for place in plan.iter().filter(|place| place.online) {
-        let text = match place.known_missing {
-            Some(_) => format!("known to be missing: {}", place.target),
-            None if offline => format!("not asked (offline): {}", place.target),
-            None => format!("would ask {}", place.target),
-        };
-        texts.push(text);
+    for place in plan {
+        let Some(server) = &place.server else { continue };
+        texts.push(match place.known_missing {
+            Some(_) => format!("known to be missing at {server}"),
+            None if offline => format!("not asked (offline): {server}"),
+            None => format!("would ask {server}"),
+        });
     }
+    texts.dedup();
     if texts.is_empty() { "not there".to_owned() } else { texts.join("; ") }
 }
 
@@ -118,7 +120,7 @@ fn place_json(place: &Planned) -> serde_json::Value {
         "element": place.place,
         "target": place.target,
         "present": place.present,
-        "online": place.online,
+        "server": place.server,
         "known_missing_seconds": place.known_missing,
     })
 }
