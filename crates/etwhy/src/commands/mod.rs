@@ -2,7 +2,9 @@
 
 mod diff;
 mod dump;
+mod explain;
 mod extract;
+mod flame;
 mod info;
 mod modules;
 mod path;
@@ -20,7 +22,9 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &explain::COMMAND,
     &extract::COMMAND,
+    &flame::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,
