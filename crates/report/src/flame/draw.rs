@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Height of a row in pixels.
 pub(super) const ROW: u32 = 18;
 /// Pixels of a letter, at a size of 12.
-pub(super) const LETTER: f64 = 6.7;
+pub(super) const LETTER: f64 = 7.1;
 const MARGIN: u32 = 10;
 const HEAD: u32 = 54;
 

@@ -1,6 +1,6 @@
 "use strict";
 // Zoom and search over the boxes of the picture. Names are only ever text.
-const MARGIN = 10, LETTER = 6.7;
+const MARGIN = 10, LETTER = 7.1;
 const svg = document.querySelector("svg.flame");
 const inner = svg.viewBox.baseVal.width - 2 * MARGIN;
 const boxes = [...svg.querySelectorAll("g.n")].map((g) => ({
