@@ -26,7 +26,10 @@ pub static COMMAND: Command = Command {
                  Wildcards work. Without a trace only what is known is said.",
     examples: "Examples:\n  etwhy explain tedrdrv.sys\n  etwhy explain 'ntoskrnl.exe!ExfAcquireRundownProtection'\n  \
                etwhy explain SleepEx trace.etl\n  etwhy explain WdFilter.sys trace.etl --json",
-    build: |command| Args::augment_args(command).mut_arg("traces", |arg| arg.required_unless_present_any(["demo", "function"])),
+    build: |command| {
+        Args::augment_args(command)
+            .mut_arg("traces", |arg| arg.required_unless_present_any(["demo", "function"]))
+    },
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 

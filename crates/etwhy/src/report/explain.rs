@@ -107,8 +107,10 @@ impl Knowledge {
             };
             tags.extend(stack_tags().iter().filter(of_module).filter(of_function).take(MOST_TAGS).map(tag));
         }
-        let findings = mentions(module, function, &tags, rules);
-        Knowledge { name: name.to_owned(), module: facts(module), tags, findings }
+        let facts = facts(module);
+        let file = facts.as_ref().map_or(module, |facts| facts.name.as_str());
+        let findings = mentions(file, function, &tags, rules);
+        Knowledge { name: name.to_owned(), module: facts, tags, findings }
     }
 
     /// True if nothing is known.
@@ -198,17 +200,22 @@ fn facts(module: &str) -> Option<ModuleFacts> {
 
 /// Findings whose text or query names the function, the module, or the category of its tag.
 fn mentions(module: &str, function: &str, tags: &[Tag], rules: &[Rule]) -> Vec<Mention> {
-    let has_word = |text: &str, word: &str| {
-        let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-        let word = word.to_ascii_lowercase();
-        word.len() > 3 && text.to_ascii_lowercase().split(|c| !part(c)).any(|w| w.trim_matches('.') == word)
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let words =
+        |text: &'_ str| text.split(|c| !part(c)).map(|w| w.trim_matches('.').to_owned()).collect::<Vec<_>>();
+    // A function whose name is an English word is meant by nobody who writes that word.
+    let is_name = |word: &str| word.chars().skip(1).any(|c| c.is_ascii_uppercase() || c == '_');
+    let means = |text: &str| -> Option<&str> {
+        let words = words(text);
+        let function = Some(function).filter(|f| is_name(f) && words.iter().any(|w| w == f));
+        function.or_else(|| {
+            Some(module).filter(|m| m.contains('.') && words.iter().any(|w| w.eq_ignore_ascii_case(m)))
+        })
     };
     let mut out = Vec::new();
     for rule in rules {
         let texts = [&rule.manual, &rule.explanation, &rule.fix, &rule.disproof, &rule.sql];
-        let names = [function, module, if module.is_empty() { "" } else { stem(module) }];
-        let named =
-            names.iter().find(|name| !name.contains('*') && texts.iter().any(|text| has_word(text, name)));
+        let named = texts.iter().find_map(|text| means(text));
         let quoted = |tag: &&Tag| rule.sql.contains(&format!("'{}'", tag.category));
         let by = match (named, tags.iter().find(quoted)) {
             (Some(name), _) => format!("names {name}"),
