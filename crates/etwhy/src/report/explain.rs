@@ -248,7 +248,7 @@ pub fn print_knowledge(out: &mut impl Write, known: &Knowledge, width: usize, to
         row(
             out,
             "module",
-            &[module.name.as_str(), module.what.as_str()].join(", ").trim_end_matches([',', ' ']).to_owned(),
+            [module.name.as_str(), module.what.as_str()].join(", ").trim_end_matches([',', ' ']),
         )?;
         row(out, "made by", &of.join(", "))?;
         let security = if module.security { " (security product)" } else { "" };
