@@ -41,7 +41,7 @@ pub(crate) enum End {
 }
 
 /// Interrupts of both kinds, which interrupt each other.
-pub(crate) const INTERRUPTS: &str = "DPC and ISR";
+const INTERRUPTS: &str = "DPC and ISR";
 
 const BASE: EventKind = EventKind {
     part: "",

@@ -14,7 +14,7 @@ pub(crate) mod test_profile;
 mod weights;
 
 pub(crate) use column::{Column, row};
-pub(crate) use events::{EVENTS, Event, Events, INTERRUPTS, Shown};
+pub(crate) use events::{EVENTS, Event, EventKind, Events, Shown};
 pub use format::{Part, ProfileFormat, profile_formats, write_profile};
 pub(crate) use people::People;
 pub(crate) use stacks::{Frame, Stacks};

@@ -69,11 +69,6 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Number of stacks.
-    pub fn len(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
-
     /// Number of frames.
     pub fn frames(&self) -> u32 {
         self.label.rows()
