@@ -94,8 +94,7 @@ pub(super) fn write(
         let Some(events) = Events::of(profile, kind) else { continue };
         let handle = made.register_marker_type(schema(kind));
         let limit = LIMITS.iter().find(|(table, _)| *table == kind.table).map_or(0, |(_, limit)| *limit);
-        let people = tracks.people;
-        events.each(profile, people, |event| {
+        events.each(profile, |event| {
             let dur_ns = event.end_ns.map_or(0, |end| end.saturating_sub(event.start_ns));
             if limit > 0 && dur_ns <= limit {
                 return;

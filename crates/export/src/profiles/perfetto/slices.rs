@@ -141,7 +141,7 @@ pub(super) fn write(
         let all: Vec<Events<'_>> = kinds.iter().filter_map(|kind| Events::of(profile, kind)).collect();
         let mut found: Vec<(Owner, Event, usize)> = Vec::new();
         for (number, events) in all.iter().enumerate() {
-            events.each(profile, people, |event| found.push((Owner::of(&event, people), event, number)));
+            events.each(profile, |event| found.push((Owner::of(&event, people), event, number)));
         }
         // What contains stands in front of what it contains.
         found.sort_by_key(|(owner, event, _)| {
