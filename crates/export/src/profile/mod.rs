@@ -17,9 +17,11 @@ pub(crate) use column::{Column, row};
 pub(crate) use events::{EVENTS, Event, EventKind, Events, Shown};
 pub use format::{Part, ProfileFormat, profile_formats, write_profile};
 pub(crate) use people::People;
+#[cfg(test)]
+pub(crate) use people::{Process, Thread};
 pub(crate) use stacks::{Frame, Stacks};
+pub use weights::{EachWeight, Weight, Weights};
 pub(crate) use weights::{Key, Sum, sums};
-pub use weights::{Weight, Weights};
 
 use etwhy_table::Database;
 use std::cell::Cell;

@@ -151,7 +151,7 @@ fn with_runs(line: &mut Line<'_, '_>, samples: &[Sample], runs: &[Run], interval
         }
         let end = run.start_ns.saturating_add(run.run_ns);
         while let Some(sample) = samples.next_if(|sample| sample.ts_ns <= end) {
-            let done = i128::from(sample.ts_ns - run.start_ns) * i128::from(run.cpu_ns);
+            let done = i128::from(sample.ts_ns.saturating_sub(run.start_ns)) * i128::from(run.cpu_ns);
             let done = done / i128::from(run.run_ns.max(1));
             line.cpu_ns = before.saturating_add(i64::try_from(done).unwrap_or(0));
             line.sample(sample);
