@@ -10,10 +10,13 @@ use crate::report::services::Services;
 use crate::report::terminal::out;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_export::profile::{Profile, ProfileFormat, Scope, Weight, Weights, profile_formats, write_profile};
+use etwhy_export::profile::{
+    At, INTERRUPTS, Profile, ProfileFormat, Scope, Weight, Weights, profile_formats, write_profile,
+};
 use etwhy_export::{bytes, replace_file};
-use etwhy_query::operators::stacks::{METRICS, Metric, WeightedStack};
+use etwhy_query::operators::stacks::{Class, Frames, METRICS, Metric, WeightedStack};
 use etwhy_table::{Database, Role};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -231,9 +234,21 @@ fn threads(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
 fn weights<'a>(db: &'a Database, metric: &'static Metric) -> Weights<'a> {
     let row = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok());
     let each = move |give: &mut dyn FnMut(Weight)| {
+        // Only DPCs and ISRs have less than the whole stack; finding out how much needs all frames.
+        let frames = OnceCell::new();
         metric.each(db, &mut |stack: WeightedStack| {
-            let WeightedStack { ts_ns, upid, utid, stack, weight, count, .. } = stack;
-            give(Weight { ts_ns, upid: row(upid), utid: row(utid), stack: row(stack), weight, count });
+            let interrupt = stack.class != Class::Thread;
+            let own = || frames.get_or_init(|| Frames::read(db)).of(&stack).count() as u32;
+            let own = (interrupt && stack.stack.is_some()).then(own);
+            let WeightedStack { ts_ns, upid, utid, weight, count, .. } = stack;
+            give(Weight {
+                ts_ns,
+                upid: if interrupt { Some(INTERRUPTS) } else { row(upid) },
+                utid: row(utid).filter(|_| !interrupt),
+                at: At { stack: row(stack.stack), own, frame: row(stack.frame) },
+                weight,
+                count,
+            });
         });
     };
     Weights { name: metric.name, unit: metric.unit, each: Box::new(each) }

@@ -20,7 +20,7 @@ pub(crate) use people::People;
 #[cfg(test)]
 pub(crate) use people::{Process, Thread};
 pub(crate) use stacks::{Frame, Stacks};
-pub use weights::{EachWeight, Weight, Weights};
+pub use weights::{At, EachWeight, INTERRUPTS, Weight, Weights};
 pub(crate) use weights::{Key, Sum, sums};
 
 use etwhy_table::Database;

@@ -1,5 +1,6 @@
 //! Processes and threads, with the names that people see.
 
+use super::INTERRUPTS;
 use crate::sanitize;
 use etwhy_table::{Database, for_each_batch};
 
@@ -98,7 +99,10 @@ impl People {
 
     /// What to call a process that may not be known.
     pub fn process_label(&self, upid: Option<u32>) -> &str {
-        self.process(upid).map_or("[unknown process]", |process| &process.label)
+        match upid {
+            Some(INTERRUPTS) => "[DPC and ISR]",
+            upid => self.process(upid).map_or("[unknown process]", |process| &process.label),
+        }
     }
 
     /// Whether it is the process of the idle threads.

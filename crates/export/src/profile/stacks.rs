@@ -1,5 +1,6 @@
 //! Stacks and frames, read where they stand: nothing is copied but where each stack begins.
 
+use super::At;
 use super::column::{Column, row};
 use etwhy_table::{Database, for_each_batch};
 
@@ -86,6 +87,13 @@ impl<'a> Stacks<'a> {
         let (from, to) = (from as usize, to as usize);
         // A damaged extract may name frames that are not there; they become the frame that has no row.
         (from..to).map(|at| row(self.frame_id.i64(at as u32)).unwrap_or(u32::MAX))
+    }
+
+    /// Frames of the place of a weight, innermost first.
+    pub fn at(&self, at: At) -> impl DoubleEndedIterator<Item = u32> {
+        let all = self.of(at.stack);
+        let own = at.own.map_or(all.len(), |own| all.len().min(own as usize));
+        all.take(own).chain(at.frame.filter(|_| own == 0))
     }
 
     /// A frame.

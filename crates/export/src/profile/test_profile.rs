@@ -1,6 +1,6 @@
 //! A small profile for the tests of all formats: one hostile process, one thread, two stacks, three samples.
 
-use super::{Profile, ProfileFormat, Weight, Weights, write_profile};
+use super::{At, Profile, ProfileFormat, Weight, Weights, write_profile};
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Database, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
 };
@@ -160,7 +160,7 @@ pub(crate) fn profile() -> Profile<'static> {
             [(1_000_000, 1, 0, 1000), (2_000_000, 1, 0, 2000), (3_000_000, 1, 1, 1500), (4_000_000, 0, 0, 9)]
         {
             let (upid, utid) = (Some(utid), Some(utid));
-            give(Weight { ts_ns: Some(ts_ns), upid, utid, stack: Some(stack), weight, count: 1 });
+            give(Weight { ts_ns: Some(ts_ns), upid, utid, at: At { stack: Some(stack), ..At::default() }, weight, count: 1 });
         }
     };
     profile.weights.push(Weights { name: "cpu", unit: Unit::Ns, each: Box::new(each) });

@@ -4,6 +4,21 @@ use super::{People, Profile};
 use etwhy_table::Unit;
 use foldhash::HashMap;
 
+/// Process number ([`Weight::upid`]) of DPCs and ISRs: they are nobody's, and interrupt whom they find.
+pub const INTERRUPTS: u32 = u32::MAX;
+
+/// Where a weight stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct At {
+    /// Stack (row of table `stack`).
+    pub stack: Option<u32>,
+    /// Of its frames only so many, the innermost, belong to it: a DPC stands on the stack of the thread that it
+    /// interrupted. All if `None`.
+    pub own: Option<u32>,
+    /// Frame (row of table `frame`) that stands for the stack where none was recorded.
+    pub frame: Option<u32>,
+}
+
 /// A weight at a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight {
@@ -13,8 +28,8 @@ pub struct Weight {
     pub upid: Option<u32>,
     /// Thread (row of table `thread`); `None` if it is not known, or if it is a sum over threads.
     pub utid: Option<u32>,
-    /// Stack (row of table `stack`).
-    pub stack: Option<u32>,
+    /// Where.
+    pub at: At,
     /// How much, in the unit of its kind.
     pub weight: i64,
     /// How many events it stands for.
@@ -41,8 +56,8 @@ pub(crate) struct Key {
     pub upid: Option<u32>,
     /// Thread.
     pub utid: Option<u32>,
-    /// Stack.
-    pub stack: Option<u32>,
+    /// Where.
+    pub at: At,
 }
 
 /// Sums of one kind.
@@ -61,7 +76,7 @@ pub(crate) fn sums(profile: &Profile<'_>, people: &People) -> Vec<(Key, Vec<Sum>
     let mut found: HashMap<Key, Vec<Sum>> = HashMap::default();
     for (kind, weights) in profile.weights.iter().enumerate() {
         profile.each_weight(weights, people, &mut |weight| {
-            let key = Key { upid: weight.upid, utid: weight.utid, stack: weight.stack };
+            let key = Key { upid: weight.upid, utid: weight.utid, at: weight.at };
             let sums = found.entry(key).or_insert_with(|| vec![Sum::default(); kinds]);
             if let Some(sum) = sums.get_mut(kind) {
                 sum.count = sum.count.saturating_add(weight.count);

@@ -42,7 +42,7 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
         if let Some(thread) = people.thread(key.utid) {
             add(&mut line, &thread.label);
         }
-        for frame in stacks.of(key.stack).rev() {
+        for frame in stacks.at(key.at).rev() {
             add(&mut line, stacks.frame(frame).label);
         }
         let total = lines.entry(line).or_default();

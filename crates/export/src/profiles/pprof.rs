@@ -126,7 +126,7 @@ impl Writer<'_> {
 
     fn sample(&mut self, key: Key, sums: &[Sum], people: &People, stacks: &Stacks<'_>) -> Result<()> {
         self.field(field::PROFILE_SAMPLE, |message, texts| {
-            let frames = stacks.of(key.stack).filter(|frame| *frame < stacks.frames());
+            let frames = stacks.at(key.at).filter(|frame| *frame < stacks.frames());
             message.packed(field::SAMPLE_LOCATION_ID, frames.map(|frame| u64::from(frame) + 1));
             let values = sums.iter().flat_map(|sum| [sum.count as u64, sum.weight as u64]);
             message.packed(field::SAMPLE_VALUE, values);
@@ -215,7 +215,7 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     }
     let mut used: HashSet<u32> = HashSet::default();
     for (key, sums) in sums(profile, &people) {
-        used.extend(stacks.of(key.stack).filter(|frame| *frame < stacks.frames()));
+        used.extend(stacks.at(key.at).filter(|frame| *frame < stacks.frames()));
         writer.sample(key, &sums, &people, &stacks)?;
     }
     let mut used: Vec<u32> = used.into_iter().collect();

@@ -10,7 +10,7 @@ use std::io::Write;
 use etwhy_table::Unit;
 use foldhash::HashMap;
 
-use crate::profile::{People, Profile, ProfileFormat, Stacks, Weights};
+use crate::profile::{At, People, Profile, ProfileFormat, Stacks, Weights};
 use crate::{Result, sanitize};
 
 /// Declaration.
@@ -27,13 +27,13 @@ pub static FORMAT: ProfileFormat = ProfileFormat {
     write,
 };
 
-/// One weight, in 32 bytes.
+/// One weight.
 struct Entry {
     upid: Option<u32>,
     utid: Option<u32>,
     ts_ns: i64,
     weight: i64,
-    stack: u32,
+    at: At,
 }
 
 /// Numbers of frames, in order of their first use.
@@ -119,7 +119,7 @@ fn threads(profile: &Profile<'_>, weights: &Weights<'_>, people: &People) -> Vec
                 utid: weight.utid,
                 ts_ns: weight.ts_ns.unwrap_or(0),
                 weight: weight.weight,
-                stack: weight.stack.unwrap_or(u32::MAX),
+                at: weight.at,
             });
         }
     });
@@ -149,11 +149,11 @@ fn write_thread<'a>(
     out.write_all(b"{\"type\":\"sampled\",\"name\":")?;
     serde_json::to_writer(&mut *out, &format!("{metric}{process} / {thread}"))?;
     write!(out, ",\"unit\":\"{}\",\"startValue\":0,\"endValue\":{total},\"samples\":[", unit(weights.unit))?;
-    let same = |a: &Entry, b: &Entry| a.stack == b.stack;
+    let same = |a: &Entry, b: &Entry| a.at == b.at;
     for (number, run) in entries.chunk_by(same).enumerate() {
         out.write_all(if number == 0 { b"[" } else { b",[" })?;
-        let stack = run.first().map(|entry| entry.stack);
-        for (depth, frame) in stacks.of(stack).rev().enumerate() {
+        let at = run.first().map_or_else(At::default, |entry| entry.at);
+        for (depth, frame) in stacks.at(at).rev().enumerate() {
             let comma = if depth == 0 { "" } else { "," };
             write!(out, "{comma}{}", frames.number(frame, stacks))?;
         }
