@@ -24,6 +24,7 @@ Tasks:
   new analysis <name>   Write the skeleton of an analysis with one table
   new command <name>    Write the skeleton of a command
   new format <name>     Write the skeleton of an export format
+  new metric <name>     Write the skeleton of a metric of stacks
   new finding <id>      Write the skeleton of a finding
   new view <name>       Write the skeleton of a view
   layers                Check that crates depend on each other only as ARCHITECTURE.md says

@@ -7,6 +7,7 @@
 //! cargo run --release -p etwhy-bench -- --tables --size 1GB   why and every dump of a trace with all classes
 //! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
 //! cargo run --release -p etwhy-bench -- --sql 10000000   SQL and views over tables of so many rows
+//! cargo run --release -p etwhy-bench -- --symbols [PDB...]   symbols against llvm-symbolizer
 //! cargo run --release -p etwhy-bench -- --build          the program built from nothing: time and size
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod child;
 mod python;
 mod sql;
+mod symbols;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +36,10 @@ fn main() -> anyhow::Result<()> {
                 machine();
                 return sql::run(rows);
             }
+            "--symbols" => {
+                machine();
+                return symbols::run(&arguments.map(PathBuf::from).collect::<Vec<_>>());
+            }
             "--build" => {
                 machine();
                 return child::build();
@@ -41,7 +47,7 @@ fn main() -> anyhow::Result<()> {
             "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
                 println!(
-                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--build] [TRACE...]"
+                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--symbols [PDB...]] [--build] [TRACE...]"
                 );
                 return Ok(());
             }

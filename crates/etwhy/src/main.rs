@@ -10,6 +10,7 @@ mod moment;
 mod open;
 mod progress;
 mod report;
+mod resolve_extract;
 mod rules;
 mod shell;
 mod stack_args;

@@ -2,6 +2,8 @@
 
 mod folder;
 
+pub use folder::folder_limits;
+
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};

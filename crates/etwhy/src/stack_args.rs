@@ -181,7 +181,7 @@ impl StackArgs {
             collapse: all(&self.collapse),
             merge_recursion: self.merge_recursion,
         };
-        Ok(View { groups, inverted, folding, one_interrupt: false })
+        Ok(View { groups, inverted, folding, one_interrupt: false, without_ids: false })
     }
 
     /// Tables to ask for.

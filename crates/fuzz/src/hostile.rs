@@ -3,11 +3,13 @@
 mod archives;
 mod documents;
 mod machines;
+mod pdb;
 mod traces;
 
 pub use archives::{seven_zip, seven_zip_contents, stored_gzip, stored_zip, stored_zstd};
 pub use documents::{LOGGERS, MANIFESTS};
 pub use machines::MACHINES;
+pub use pdb::{image, pdb};
 pub use traces::TRACES;
 
 /// Hostile input.

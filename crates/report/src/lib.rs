@@ -8,6 +8,7 @@
 pub mod bill;
 pub mod charts;
 pub mod example;
+pub mod flame;
 pub mod html;
 pub mod json;
 pub mod markdown;

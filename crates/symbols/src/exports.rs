@@ -77,8 +77,8 @@ fn names<'data, Pe: ImageNtHeaders>(
     builder.machine(header.file_header().machine.get(LE).0);
     if let Some(table) = image.export_table().map_err(damaged)? {
         for export in table.exports().map_err(damaged)? {
-            // Forwarders have no code here.
-            let ExportTarget::Address(address) = export.target else { continue };
+            // Forwarders have no code here, and address 0 is an ordinal that is not used.
+            let ExportTarget::Address(address @ 1..) = export.target else { continue };
             match export.name {
                 Some(name) => builder.public(address, &String::from_utf8_lossy(name)),
                 None => builder.public(address, &format!("#{}", export.ordinal.0)),

@@ -70,7 +70,7 @@ fn full_flags() -> DemangleFlags {
         | DemangleFlags::NO_FUNCTION_RETURNS
         | DemangleFlags::NO_MEMBER_TYPE
         | DemangleFlags::NO_MS_KEYWORDS
-        | DemangleFlags::NO_THISTYPE
+        | DemangleFlags::NO_MS_THISTYPE
         | DemangleFlags::NO_CLASS_TYPE
         | DemangleFlags::MS_TYPENAMES
         | DemangleFlags::SPACE_AFTER_COMMA

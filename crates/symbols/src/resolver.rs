@@ -100,15 +100,19 @@ impl Resolver {
         }
         // Stable: the order of the locators decides between files of one kind.
         candidates.sort_by_key(|c| c.kind);
+        let exact = candidates.partition_point(|c| c.kind < FileKind::Image);
+        let (exact, images) = candidates.split_at_checked(exact)?;
+        self.read_any(exact, wanted)
+            .or_else(|| self.cached(wanted, FileKind::Image))
+            .or_else(|| self.read_any(images, wanted))
+    }
+
+    /// The first of several files that fits.
+    fn read_any(&self, candidates: &[Candidate], wanted: &Wanted) -> Option<ModuleSymbols> {
         for candidate in candidates {
-            if candidate.kind == FileKind::Image
-                && let Some(module) = self.cached(wanted, FileKind::Image)
-            {
-                return Some(module);
-            }
-            match self.read(&candidate, wanted) {
+            match self.read(candidate, wanted) {
                 Ok(Some(module)) => {
-                    self.keep(wanted, &candidate, &module);
+                    self.keep(wanted, candidate, &module);
                     return Some(module);
                 }
                 Ok(None) => {}

@@ -9,8 +9,12 @@ mod sources;
 #[path = "llvm/tools.rs"]
 mod tools;
 
-use etwhy_symbols::{ModuleSymbols, NameStyle, Origin, pdb};
+use etwhy_symbols::{
+    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
+    exports, pdb,
+};
 use std::collections::BTreeMap;
+use std::path::Path;
 use tools::{Frame, Pair};
 
 const X64: &str = "x86_64-pc-windows-msvc";
@@ -174,4 +178,149 @@ fn x86_with_everything() {
     let (module, publics, unexplained) = compare(&pair);
     assert!(publics > 1000 && module.functions() > 1000 && module.inlined_ranges() > 5000);
     assert_eq!(unexplained, 0);
+}
+
+#[test]
+fn only_publics() {
+    if !tools::present() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    sources::write(folder.path(), FUNCTIONS);
+    // lld has no /pdbstripped yet; without debug information in the objects the PDB has the same: publics and sections.
+    let pair = tools::build(folder.path(), "stripped", ALL, X64, &["-O2"], &[]);
+    let (all, publics) = addresses(&pair);
+    assert!(publics > 1000);
+    let module = pdb::open(&pair.pdb, None, "test").unwrap();
+    assert_eq!((module.origin(), module.functions()), (Origin::PdbPublics, 0));
+    let theirs = tools::symbolize(&pair.image, &all, &["--no-demangle"]);
+    for (&rva, theirs) in all.iter().zip(&theirs) {
+        // Before the first public LLVM gives an empty name.
+        let theirs: Vec<Frame> =
+            theirs.iter().filter(|f| !f.function.is_empty() && f.function != "??").cloned().collect();
+        assert_eq!(ours(&module, rva, NameStyle::Raw), theirs, "{rva:#x}");
+    }
+    // Demangled by two demanglers: LLVM's own, without the return type that `llvm-symbolizer` drops too.
+    let theirs = tools::symbolize(&pair.image, &all, &[]);
+    let mut different = Vec::new();
+    for (&rva, theirs) in all.iter().zip(&theirs).take(publics) {
+        let full = ours(&module, rva, NameStyle::Full).remove(0).function;
+        let short = ours(&module, rva, NameStyle::Short).remove(0).function;
+        let plain = theirs[0].function.replace("class ", "").replace("struct ", "");
+        if full.replace(' ', "") != plain.replace(' ', "") {
+            different.push((full.clone(), plain.clone()));
+        }
+        assert!(full.starts_with(&short), "{full} {short}");
+        assert!(!short.contains(['?', '(']) || short.ends_with("operator()"), "{short}");
+    }
+    assert_eq!(different, []);
+}
+
+#[test]
+fn folded_code_keeps_a_name_that_is_its_own() {
+    if !tools::present() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "extern \"C\" volatile int sink;\nvolatile int sink;\nnamespace a { __attribute__((noinline)) int f(int x) { sink = x; return x * 3; } }\n\
+                  namespace b { __attribute__((noinline)) int g(int x) { sink = x; return x * 3; } }\n\
+                  extern \"C\" int start() { return a::f(1) + b::g(2); }\n";
+    std::fs::write(folder.path().join("fold.cpp"), source).unwrap();
+    let flags = ["-g", "-gcodeview", "-O2", "-ffunction-sections"];
+    let pair = tools::build(folder.path(), "fold", &["fold.cpp"], X64, &flags, &["/opt:icf"]);
+    let module = pdb::open(&pair.pdb, None, "test").unwrap();
+    let publics = tools::publics(&pair.pdb);
+    let place = |name: &str| publics.iter().find(|p| p.0 == name).map(|p| (p.1, p.2)).unwrap();
+    assert_eq!(place("?f@a@@YAHH@Z"), place("?g@b@@YAHH@Z"), "the linker folds them");
+    let rva = tools::sections(&pair.image)[0].1 + place("?f@a@@YAHH@Z").1;
+    let symbol = module.lookup(rva).unwrap();
+    let (plain, linkage) = (symbol.function.plain, symbol.function.linkage.unwrap());
+    assert!(
+        [("a::f", "?f@a@@YAHH@Z"), ("b::g", "?g@b@@YAHH@Z")].contains(&(plain, linkage)),
+        "{plain} {linkage}"
+    );
+}
+
+#[test]
+fn another_build_is_refused_and_the_right_one_taken() {
+    if !tools::present() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("t.c"),
+        "__declspec(dllexport) int twice(int x) { return x * 2; }\nint start(void) { return twice(1); }\n",
+    )
+    .unwrap();
+    let pair = tools::build(folder.path(), "t", &["t.c"], X64, &["-g", "-gcodeview"], &[]);
+    let image = std::fs::read(&pair.image).unwrap();
+    // The RSDS record of the image: GUID, age, name.
+    let at = image.windows(4).position(|w| w == b"RSDS").unwrap();
+    let guid: [u8; 16] = image[at + 4..at + 20].try_into().unwrap();
+    let age = u32::from_le_bytes(image[at + 20..at + 24].try_into().unwrap());
+    let key = ModuleKey { pdb_name: "t.pdb".into(), guid, age };
+    assert!(pdb::open(&pair.pdb, Some(&key), "").is_ok());
+    let older = ModuleKey { age: age + 1, ..key.clone() };
+    let error = pdb::open(&pair.pdb, Some(&older), "").unwrap_err();
+    assert!(matches!(&error, SymbolError::Mismatch { found, .. } if *found == key.store_id()), "{error}");
+
+    // The export table is the last resort, and only of the very same image.
+    let pe = u32::from_le_bytes(image[0x3C..0x40].try_into().unwrap()) as usize;
+    let number = |at: usize| u32::from_le_bytes(image[at..at + 4].try_into().unwrap());
+    let wanted = ImageKey {
+        name: r"c:\app\t.exe".into(),
+        time_date_stamp: number(pe + 8),
+        size_of_image: number(pe + 24 + 56),
+    };
+    let exported = exports::open(&pair.image, Some(&wanted), "").unwrap();
+    assert_eq!((exported.origin(), exported.publics()), (Origin::Export, 1));
+    let text = tools::sections(&pair.image)[0].1;
+    let names: Vec<&str> =
+        (text..text + 64).filter_map(|rva| Some(exported.lookup(rva)?.function.plain)).collect();
+    assert!(names.iter().all(|n| *n == "twice") && names.len() > 20, "{names:?}");
+    let other = ImageKey { size_of_image: wanted.size_of_image + 0x1000, ..wanted.clone() };
+    assert!(matches!(exports::open(&pair.image, Some(&other), ""), Err(SymbolError::Mismatch { .. })));
+
+    // A resolver takes the PDB before the image, tells of the wrong PDB, and keeps what it read.
+    let cache = tempfile::tempdir().unwrap();
+    let resolver = |folder: &Path| {
+        let store = SymbolStore::new(vec![folder.to_path_buf()]);
+        Resolver::new(vec![Box::new(store)], Some(cache.path().to_path_buf())).caching_all()
+    };
+    let both = |key: &ModuleKey| Wanted { pdb: Some(key.clone()), image: Some(wanted.clone()) };
+    let first = resolver(folder.path());
+    assert_eq!(first.load(&both(&older)).unwrap().origin(), Origin::Export);
+    let problems = first.problems();
+    assert!(problems.len() == 1 && problems[0].mismatch && problems[0].file.as_deref() == Some(&pair.pdb));
+    let module = first.load(&both(&key)).unwrap();
+    assert_eq!(module.origin(), Origin::Pdb);
+    assert_eq!(first.problems(), []);
+
+    // Without the symbol files the cache still has both; damaged, it says so and is not used.
+    let empty = tempfile::tempdir().unwrap();
+    let again = resolver(empty.path()).load(&both(&key)).unwrap();
+    assert_eq!(again.bytes(), module.bytes());
+    assert!(again.memory() < module.memory());
+    let file = cache.path().join("t.pdb").join(format!("{}.v1", key.store_id()));
+    let good = std::fs::read(&file).unwrap();
+    for damage in [&good[..good.len() - 1], &good[..40], b"", b"ETWHYSYM"] {
+        std::fs::write(&file, damage).unwrap();
+        let third = resolver(empty.path());
+        assert_eq!(
+            third.load(&both(&key)).unwrap().origin(),
+            Origin::Export,
+            "the next best that the cache has"
+        );
+        assert!(third.problems()[0].text.contains("damaged"), "{:?}", third.problems());
+    }
+    let fourth = resolver(folder.path());
+    assert_eq!(fourth.load(&both(&key)).unwrap().origin(), Origin::Pdb);
+    assert_eq!(fourth.problems().len(), 1);
+    assert_eq!(std::fs::read(&file).unwrap(), good, "it was written again");
+
+    // A cache that cannot be written is no cache, and nothing worse.
+    let blocked = folder.path().join("t.c");
+    let store = SymbolStore::new(vec![folder.path().to_path_buf()]);
+    let without = Resolver::new(vec![Box::new(store)], Some(blocked)).caching_all();
+    assert!(without.load(&both(&key)).is_some());
 }

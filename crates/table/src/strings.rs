@@ -1,5 +1,6 @@
 //! The text pool of one analysis: each distinct text once, known by a small number.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StringArray};
@@ -45,6 +46,8 @@ pub struct Strings {
     hasher: RandomState,
     limit: usize,
     refused: u64,
+    /// Texts that become others.
+    renamed: HashMap<String, String>,
 }
 
 impl Default for Strings {
@@ -67,6 +70,7 @@ impl Strings {
             hasher: RandomState::default(),
             limit,
             refused: 0,
+            renamed: HashMap::new(),
         };
         pool.intern("");
         pool
@@ -76,13 +80,28 @@ impl Strings {
     ///
     /// Once 2 GiB of text are held, new texts all become `(text pool full)`; see [`Strings::refused`].
     pub fn intern(&mut self, text: &str) -> Sym {
+        if !self.renamed.is_empty()
+            && let Some(other) = self.renamed.get(text)
+        {
+            let other = other.clone();
+            return self.add(&other);
+        }
+        self.add(text)
+    }
+
+    /// From now on texts that are a key become its value.
+    pub fn rename(&mut self, renamed: HashMap<String, String>) {
+        self.renamed = renamed;
+    }
+
+    fn add(&mut self, text: &str) -> Sym {
         let hash = self.hasher.hash_one(text);
         if let Some(found) = self.index.find(hash, |&at| slice(&self.text, &self.offsets, at) == text) {
             return Sym(*found);
         }
         if self.text.len().saturating_add(text.len()) > self.limit && text != POOL_FULL {
             self.refused = self.refused.saturating_add(1);
-            return self.intern(POOL_FULL);
+            return self.add(POOL_FULL);
         }
         // The limit on bytes bounds the number of texts too, as only one of them is empty.
         let at = u32::try_from(self.offsets.len().saturating_sub(1)).unwrap_or(0);

@@ -1,5 +1,6 @@
 //! `etwhy symbols`: where symbols come from, what is missing, fetching it.
 
+mod apply;
 mod fetch;
 mod missing;
 mod modules;
@@ -23,7 +24,7 @@ pub static COMMAND: Command = Command {
                  asked for: file name, GUID and age of PDBs.",
     examples: "Examples:\n  etwhy symbols plan trace.etl --top 10\n  \
                etwhy symbols fetch trace.etl --symbols 'srv*~/symbols*https://msdl.microsoft.com/download/symbols'\n  \
-               etwhy symbols missing trace.etl\n  etwhy symbols path\n  etwhy symbols verify app.pdb trace.etl",
+               etwhy symbols missing trace.etl\n  etwhy symbols apply extract-folder --symbols C:\\symbols\n  etwhy symbols path\n  etwhy symbols verify app.pdb trace.etl",
     build: |command| {
         Word::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
     },
@@ -38,6 +39,8 @@ enum Word {
     Fetch(Box<fetch::Args>),
     /// Modules on stacks whose functions have no names, and why
     Missing(missing::Args),
+    /// Name the functions of an extract, without its trace
+    Apply(apply::Args),
     /// How the symbol path is understood, element by element
     Path(path::Args),
     /// Which build a PDB, Breakpad file or image is for, and whether a trace has it
@@ -49,6 +52,7 @@ fn run(word: Word) -> anyhow::Result<Exit> {
         Word::Plan(args) => plan::run(args),
         Word::Fetch(args) => fetch::run(*args),
         Word::Missing(args) => missing::run(args),
+        Word::Apply(args) => apply::run(args),
         Word::Path(args) => path::run(args),
         Word::Verify(args) => verify::run(args),
     }

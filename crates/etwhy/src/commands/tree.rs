@@ -139,6 +139,11 @@ fn head(metric: &Metric, all: &stacks::Sum) -> String {
     format!("{}: {about}; {}{events}", metric.label(), scale.text(all.weight))
 }
 
+/// Sentences, as wide as the terminal.
+fn wrapped(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    etwhy_export::text::wrap(text, width()).iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
 fn print_tree(
     out: &mut impl Write,
     metric: &Metric,
@@ -147,13 +152,14 @@ fn print_tree(
     inverted: bool,
 ) -> anyhow::Result<()> {
     let total = tree.total();
-    writeln!(out, "{}", head(metric, &total))?;
+    wrapped(out, &head(metric, &total))?;
     if inverted {
         writeln!(out, "bottom-up: callers stand below what they called")?;
     }
     let look = Look::new(metric, total.weight, width(), inverted);
     print(out, shown, &look)?;
-    writeln!(out, "\n{LETTERS}")?;
+    writeln!(out)?;
+    wrapped(out, LETTERS)?;
     if tree.refused > 0 {
         writeln!(
             out,
@@ -170,7 +176,7 @@ fn print_butterfly(
     found: &Butterfly,
     limited: &dyn Fn(&Tree) -> Tree,
 ) -> anyhow::Result<()> {
-    writeln!(out, "{}", head(metric, &found.all))?;
+    wrapped(out, &head(metric, &found.all))?;
     let look = Look::new(metric, found.all.weight, width(), false);
     let name =
         found.callees.nodes.first().map(|root| found.callees.name(root).label.clone()).unwrap_or_default();
@@ -204,7 +210,8 @@ fn print_butterfly(
     )?;
     writeln!(out, "\ncallees (what it calls)")?;
     print(out, &limited(&found.callees), &look)?;
-    writeln!(out, "\n{LETTERS}")?;
+    writeln!(out)?;
+    wrapped(out, LETTERS)?;
     Ok(())
 }
 

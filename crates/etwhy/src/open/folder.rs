@@ -31,15 +31,22 @@ impl TraceArgs {
                 "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
             );
         }
-        let options = self.input_options();
-        let limits = Limits {
-            bytes: options.max_unpacked_bytes,
-            ratio: options.max_ratio,
-            free_bytes: InputOptions::RATIO_FREE_BYTES,
-            options: [InputOptions::MAX_UNPACKED_OPTION, InputOptions::MAX_RATIO_OPTION],
-        };
-        Ok(Some(Folder::open(path, limits)?))
+        Ok(Some(Folder::open(path, limits(&self.input_options()))?))
     }
+}
+
+fn limits(options: &InputOptions) -> Limits {
+    Limits {
+        bytes: options.max_unpacked_bytes,
+        ratio: options.max_ratio,
+        free_bytes: InputOptions::RATIO_FREE_BYTES,
+        options: [InputOptions::MAX_UNPACKED_OPTION, InputOptions::MAX_RATIO_OPTION],
+    }
+}
+
+/// How much an extract may unpack to where the user says nothing.
+pub fn folder_limits() -> Limits {
+    limits(&InputOptions::default())
 }
 
 /// Stacks and their frames.

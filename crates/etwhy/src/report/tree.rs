@@ -97,8 +97,15 @@ pub fn print(out: &mut impl Write, tree: &Tree, look: &Look) -> io::Result<()> {
     let mut open: Vec<(u32, String, String)> = vec![(0, String::new(), String::new())];
     while let Some((number, before, below)) = open.pop() {
         let Some(node) = tree.node(number) else { continue };
-        line(out, tree.name(node), node, &before, &widths, look)?;
-        let list = children.get(number as usize).map(Vec::as_slice).unwrap_or(&[]);
+        let mut list = children.get(number as usize).map(Vec::as_slice).unwrap_or(&[]);
+        // Beside a single child they would make a branch of a chain.
+        let others =
+            list.last().and_then(|&n| tree.node(n)).filter(|n| tree.name(n).kind == NodeKind::Others);
+        let others = others.filter(|_| list.len() <= 2);
+        if others.is_some() {
+            list = list.split_last().map_or(&[], |(_, rest)| rest);
+        }
+        line(out, tree.name(node), node, others, &before, &widths, look)?;
         if let [only] = list {
             open.push((*only, below.clone(), below));
             continue;
@@ -123,6 +130,7 @@ fn line(
     out: &mut impl Write,
     name: &NodeName,
     node: &Node,
+    others: Option<&Node>,
     before: &str,
     widths: &Widths,
     look: &Look,
@@ -150,6 +158,14 @@ fn line(
     }
     if node.folded > 0 && name.kind != NodeKind::Others {
         behind.push_str(&format!(" [… {} below]", node.folded));
+    }
+    if let Some(others) = others {
+        let weight = look.scale.number(others.total.weight);
+        behind.push_str(&format!(
+            " [… {} other{} {weight}]",
+            others.folded,
+            if others.folded == 1 { "" } else { "s" }
+        ));
     }
     let letter = letter(name.kind);
     let used = columns(&head) + columns(before) + columns(&behind) + 4;

@@ -53,7 +53,7 @@ fn lines(tree: &Tree) -> Vec<Line> {
     let mut open: Vec<(u32, Option<u32>)> = vec![(0, None)];
     while let Some((number, parent)) = open.pop() {
         let Some(node) = tree.node(number) else { continue };
-        let NodeName { label, kind, module, category, tag } = tree.name(node).clone();
+        let NodeName { label, kind, module, category, tag, .. } = tree.name(node).clone();
         let some = |text: String| Some(text).filter(|t| !t.is_empty());
         let Sum { weight, count, first_ns, last_ns } = node.total;
         let id = out.len() as u32;

@@ -1,6 +1,7 @@
 //! The functions under test, by name.
 
 mod decode;
+mod symbols;
 mod text;
 mod trace;
 
@@ -127,6 +128,30 @@ pub static ALL: &[Target] = &[
         seeds: text::breakpad_seeds,
         mutate: mutate::several,
         short: 20000,
+    },
+    Target {
+        name: "pdb",
+        about: "program databases",
+        run: symbols::program_database,
+        seeds: symbols::program_database_seeds,
+        mutate: mutate::several,
+        short: 20000,
+    },
+    Target {
+        name: "symbol-cache",
+        about: "files of the compact cache of symbols",
+        run: symbols::symbol_cache,
+        seeds: symbols::symbol_cache_seeds,
+        mutate: mutate::several,
+        short: 10000,
+    },
+    Target {
+        name: "image",
+        about: "export tables of images",
+        run: symbols::image,
+        seeds: symbols::image_seeds,
+        mutate: mutate::several,
+        short: 10000,
     },
     Target {
         name: "loggers",

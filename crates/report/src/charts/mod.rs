@@ -40,6 +40,8 @@ pub const TABLES: &[&str] = &[
     "frame",
     "growth",
     "growth_point",
+    "image",
+    "process",
     "process_slice",
     "stack",
     "stack_cost",

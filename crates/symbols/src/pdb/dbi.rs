@@ -31,8 +31,14 @@ pub struct Dbi {
     pub symbol_records: Option<u16>,
     /// All compilands.
     pub modules: Vec<Module>,
-    /// The image was rearranged after linking; addresses go through a map.
-    pub has_omap: bool,
+    /// Stream of section headers of the image.
+    pub section_headers: Option<u16>,
+    /// Stream of the linker's section headers, if the image was rearranged after linking.
+    pub original_headers: Option<u16>,
+    /// Stream of the map from the linker's addresses to those of the image.
+    pub omap_from_source: Option<u16>,
+    /// Address and size of each section as the section map tells them, where there are no section headers.
+    pub mapped_sections: Option<Vec<(u32, u32)>>,
     /// Section, start, end and module of each contribution, ascending.
     contributions: Vec<(u16, u32, u32, u16)>,
 }
@@ -55,14 +61,21 @@ impl Dbi {
         let behind = [size(32)?, size(36)?, size(40)?, size(52)?];
         let debug = behind.into_iter().fold(HEADER + modules + contributions, usize::saturating_add);
         let debug = bytes.part(debug, size(48)?).unwrap_or(&[]);
+        let optional = |number: usize| debug.u16_at(number * 2).and_then(stream).filter(|s| *s != 0);
         let mut dbi = Dbi {
             age: u32_at(8)?,
             machine: u16_at(58)?,
             symbol_records: stream(u16_at(20)?),
-            // The fifth of the optional streams: from the original addresses to those of the image.
-            has_omap: debug.u16_at(8).and_then(stream).is_some_and(|s| s != 0),
+            // "Optional Debug Header Stream": the fifth, sixth and eleventh.
+            omap_from_source: optional(4),
+            section_headers: optional(5),
+            original_headers: optional(10),
             ..Dbi::default()
         };
+        if dbi.section_headers.is_none() {
+            let map = bytes.part(HEADER + modules + contributions, size(32)?).unwrap_or(&[]);
+            dbi.mapped_sections = Some(mapped_sections(map));
+        }
         dbi.read_modules(
             bytes.part(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?,
         );
@@ -108,5 +121,42 @@ impl Dbi {
         let at = self.contributions.partition_point(|c| (c.0, c.1) <= (section, offset));
         let found = at.checked_sub(1).and_then(|at| self.contributions.get(at));
         found.is_some_and(|c| c.0 == section && offset < c.2 && usize::from(c.3) != module)
+    }
+}
+
+/// Sections of an image whose PDB has no section headers, as NGEN and Crossgen write them: one after the other from the
+/// first page on. The sum of `mscorlib.ni.pdb`, `System.ni.pdb` and `System.Xml.ni.pdb` is the `SizeOfImage` of their
+/// images to the byte.
+fn mapped_sections(map: &[u8]) -> Vec<(u32, u32)> {
+    const PAGE: u32 = 0x1000;
+    let mut next = PAGE;
+    let mut sections = Vec::new();
+    // Two counts, then for each section flags, overlay, group, frame, two names, offset and size.
+    for entry in map.get(4..).unwrap_or(&[]).chunks_exact(20) {
+        let (flags, size) = (entry.u16_at(0).unwrap_or(0), entry.u32_at(16).unwrap_or(0));
+        // `SEG_FLAGS`: fSel; the last entry, fAbs, is that of absolute values.
+        if flags & 0x100 == 0 || size == u32::MAX {
+            continue;
+        }
+        sections.push((next, size));
+        next = next.saturating_add(size).checked_next_multiple_of(PAGE).unwrap_or(u32::MAX);
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_of_a_map_begin_at_pages() {
+        let mut map = vec![3, 0, 3, 0];
+        for (flags, size) in [(0x10D_u16, 2_528_256_u32), (0x10D, 299_008), (0x208, u32::MAX)] {
+            map.extend(flags.to_le_bytes());
+            map.extend([0; 14]);
+            map.extend(size.to_le_bytes());
+        }
+        assert_eq!(mapped_sections(&map), [(0x1000, 2_528_256), (0x26B000, 299_008)]);
+        assert_eq!(mapped_sections(&map[..30]).len(), 1);
     }
 }

@@ -1,12 +1,13 @@
 //! Program databases (`.pdb`): procedures, public names, lines and inlined calls of a whole module.
 //!
-//! The container (MSF), section headers and the map of rearranged images (OMAP) are read by the crate `pdb2`. The
-//! records themselves are read here: there are tens of millions in large files, and nothing in them may be believed.
+//! The container (MSF) is read by the crate `pdb2`. What is in its streams is read here: there are tens of millions of
+//! records in large files, and nothing in them may be believed.
 //!
 //! A PDB belongs to an image if GUID and age are those of the image's `RSDS` record. The GUID stands in the
 //! information stream; the age in the DBI stream is the linker's, while the one in the information stream goes up
 //! whenever a tool (`pdbstr`, `mspdbsrv`) writes the file again, so it counts only if the other is 0.
 
+mod addresses;
 mod bytes;
 mod dbi;
 mod inlinees;
@@ -20,17 +21,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use etwhy_map::Mapped;
-use pdb2::{AddressMap, PDB, PdbInternalSectionOffset, StreamIndex};
+use pdb2::{PDB, StreamIndex};
 
 use crate::builder::ModuleBuilder;
 use crate::key::store_id;
 use crate::{ModuleKey, ModuleSymbols, Origin, SymbolError};
 
+use addresses::Addresses;
 use bytes::{Fields, Records};
 use dbi::Dbi;
 use source::Bytes;
 
 /// Streams with a fixed number ("The PDB File Format", LLVM documentation).
+const INFORMATION: u16 = 1;
 const TPI: u16 = 2;
 const DBI: u16 = 3;
 const IPI: u16 = 4;
@@ -70,14 +73,14 @@ fn convert(
     recognise(data.all()).map_err(|reason| SymbolError::Unsupported { file: file.to_path_buf(), reason })?;
     let damaged = |reason: String| SymbolError::Damaged { file: file.to_path_buf(), reason };
     let mut container = Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
-    let information =
-        container.0.pdb_information().map_err(|e| damaged(format!("information stream: {e}")))?;
+    let information = container.stream(INFORMATION).and_then(|stream| Information::read(&stream));
+    let information = information.ok_or_else(|| damaged("no information stream with GUID and age".to_owned()))?;
     let dbi = match container.stream(DBI) {
         Some(stream) => Dbi::read(&stream).map_err(damaged)?,
         None => Dbi::default(),
     };
     let age = if dbi.age == 0 { information.age } else { dbi.age };
-    let guid = information.guid.to_bytes_le();
+    let guid = information.guid;
     if let Some(wanted) = wanted
         && (wanted.guid, wanted.age) != (guid, age)
     {
@@ -87,7 +90,7 @@ fn convert(
             found: store_id(&guid, age),
         });
     }
-    let names = container.named("/names");
+    let names = information.names.and_then(|s| container.stream(s));
     let types = [container.stream(TPI), container.stream(IPI)];
     let [types, ids] = [0, 1].map(|i| types.get(i).and_then(|s| s.as_ref()).map_or(&[][..], |s| &**s));
     let addresses = container.addresses(&dbi).map_err(damaged)?;
@@ -136,59 +139,56 @@ impl<'s> Container<'s> {
         self.0.raw_stream(StreamIndex(number)).ok().flatten()
     }
 
-    fn named(&mut self, name: &str) -> Option<impl Deref<Target = [u8]> + use<'s>> {
-        self.0.named_stream(name.as_bytes()).ok()
-    }
-
-    fn addresses(&mut self, dbi: &Dbi) -> Result<Addresses<'s>, String> {
-        let sections = self.0.sections().map_err(|e| format!("section headers: {e}"))?.unwrap_or_default();
-        let sections = sections.iter().map(|s| (s.virtual_address, s.virtual_size)).collect();
-        let map = match dbi.has_omap {
-            true => Some(self.0.address_map().map_err(|e| format!("map of addresses (OMAP): {e}"))?),
-            false => None,
+    fn addresses(&mut self, dbi: &Dbi) -> Result<Addresses, String> {
+        let mut sections = |number: Option<u16>| {
+            let stream = number.and_then(|n| self.stream(n));
+            stream.map(|stream| addresses::section_headers(&stream))
         };
-        Ok(Addresses { sections, map })
+        let image = match &dbi.mapped_sections {
+            Some(sections) => sections.clone(),
+            None => sections(dbi.section_headers).ok_or("the stream of section headers is missing")?,
+        };
+        let Some(omap) = dbi.omap_from_source else { return Ok(Addresses::plain(image)) };
+        let original = sections(dbi.original_headers).unwrap_or_else(|| image.clone());
+        let omap = self.stream(omap).ok_or("the map of addresses (OMAP) is missing")?;
+        Ok(Addresses::rearranged(original, &omap, image))
     }
 }
 
-/// Sections and offsets to addresses relative to the image.
-struct Addresses<'s> {
-    /// Address and size.
-    sections: Vec<(u32, u32)>,
-    map: Option<AddressMap<'s>>,
+/// GUID, age, and the stream of file names.
+struct Information {
+    guid: [u8; 16],
+    age: u32,
+    names: Option<u16>,
 }
 
-impl Addresses<'_> {
-    /// The address of a place; `None` if it is outside of the image.
-    #[inline]
-    fn rva(&self, section: u16, offset: u32) -> Option<u32> {
-        match &self.map {
-            None => {
-                let (start, size) = *self.sections.get(usize::from(section.checked_sub(1)?))?;
-                (offset < size).then(|| start.checked_add(offset))?
-            }
-            Some(map) => PdbInternalSectionOffset::new(section, offset).to_rva(map).map(|rva| rva.0),
-        }
+impl Information {
+    /// Version, signature, age, GUID, then a map from names to streams ("The PDB Info Stream", LLVM documentation).
+    fn read(bytes: &[u8]) -> Option<Information> {
+        let guid = bytes.part(12, 16)?.try_into().ok()?;
+        let mut information = Information { guid, age: bytes.u32_at(8)?, names: None };
+        information.names = Information::names_stream(bytes);
+        Some(information)
     }
 
-    /// The pieces in which a range ends up: more than one only in a rearranged image.
-    fn pieces(&self, section: u16, offset: u32, size: u32, mut piece: impl FnMut(u32, u32)) {
-        let Some(map) = &self.map else {
-            if let Some(start) = self.rva(section, offset) {
-                piece(start, size);
-            }
-            return;
-        };
-        let Some(start) = PdbInternalSectionOffset::new(section, offset).to_internal_rva(map) else { return };
-        let end = pdb2::PdbInternalRva(start.0.saturating_add(size));
-        for range in map.rva_ranges(start..end) {
-            piece(range.start.0, range.end.0.saturating_sub(range.start.0));
+    fn names_stream(bytes: &[u8]) -> Option<u16> {
+        let texts = bytes.part(32, bytes.u32_at(28)? as usize)?;
+        // Count, capacity, bits of the places that are in use and of those that were, then offset and stream of each.
+        let map = bytes.get(32 + texts.len()..)?;
+        let count = map.u32_at(0)? as usize;
+        let mut at = 8usize;
+        for _ in 0..2 {
+            at = at.checked_add(4)?.checked_add((map.u32_at(at)? as usize).checked_mul(4)?)?;
         }
+        let entries = map.get(at..)?.chunks_exact(8).take(count);
+        let found = entries.filter_map(|e| Some((e.u32_at(0)?, e.u32_at(4)?)));
+        let mut names = found.filter(|(name, _)| texts.text_at(*name as usize) == Some(b"/names"));
+        u16::try_from(names.next()?.1).ok()
     }
 }
 
 /// Names without a size; each reaches up to the next one, or the end of its section.
-fn publics(bytes: &[u8], addresses: &Addresses<'_>, builder: &mut ModuleBuilder) {
+fn publics(bytes: &[u8], addresses: &Addresses, builder: &mut ModuleBuilder) {
     for record in Records::new(bytes, 0) {
         let name = match record.kind {
             S_PUB32 => record.data.text_at(10),
@@ -206,8 +206,7 @@ fn publics(bytes: &[u8], addresses: &Addresses<'_>, builder: &mut ModuleBuilder)
             builder.public(rva, &String::from_utf8_lossy(name));
         }
     }
-    for &(start, size) in &addresses.sections {
-        builder.end_of_publics(start);
-        builder.end_of_publics(start.saturating_add(size));
+    for bound in addresses.bounds() {
+        builder.end_of_publics(bound);
     }
 }

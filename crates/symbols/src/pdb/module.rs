@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::Addresses;
+use super::addresses::Addresses;
 use super::bytes::{Fields, Record, Records};
 use super::dbi::{Dbi, Module};
 use super::inlinees::{self, Range};
@@ -21,9 +21,9 @@ const MAX_DEPTH: u32 = 1000;
 type Numbered<T> = HashMap<u32, T, foldhash::fast::RandomState>;
 
 /// Reads compilands one after the other.
-pub struct Reader<'a, 's> {
+pub struct Reader<'a> {
     dbi: &'a Dbi,
-    addresses: &'a Addresses<'s>,
+    addresses: &'a Addresses,
     types: Types<'a>,
     /// Texts of the string table behind its header.
     texts: &'a [u8],
@@ -57,15 +57,15 @@ struct Tables<'s> {
     inlinees: Numbered<(u32, u32)>,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a> Reader<'a> {
     /// `names` is the stream of that name: file names.
     pub fn new(
         dbi: &'a Dbi,
-        addresses: &'a Addresses<'s>,
+        addresses: &'a Addresses,
         types: Types<'a>,
         names: &'a [u8],
         builder: &'a mut ModuleBuilder,
-    ) -> Reader<'a, 's> {
+    ) -> Reader<'a> {
         // Signature, version and size stand in front.
         let texts = if names.u32_at(0) == Some(0xEFFE_EFFE) { names.get(12..).unwrap_or(&[]) } else { &[] };
         Reader {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// A header whose functions are inlined into each other; two files use it.
-const HEADER: &str = r#"
+pub const HEADER: &str = r#"
 #pragma once
 inline unsigned rot(unsigned x, int n) {
   return (x << n) | (x >> (32 - n));
@@ -50,7 +50,8 @@ pub fn write(folder: &Path, count: u32) {
     std::fs::write(folder.join("three.c"), c(count)).unwrap();
 }
 
-fn cpp(space: &str, count: u32) -> String {
+/// A file of functions in the namespace `space`; `run_SPACE` calls them all.
+pub fn cpp(space: &str, count: u32) -> String {
     let mut text = format!(
         "#include \"lib.h\"\nextern \"C\" volatile unsigned sink_{space};\nvolatile unsigned sink_{space};\n"
     );
@@ -121,7 +122,8 @@ fn cpp(space: &str, count: u32) -> String {
     text
 }
 
-fn c(count: u32) -> String {
+/// A file with `start`, which calls `run_one` and `run_two`.
+pub fn c(count: u32) -> String {
     let mut text = String::from(
         "unsigned run_one(unsigned);\nunsigned run_two(unsigned);\nvolatile unsigned sink_three;\n\
          int _fltused;\nvoid *memset(void *p, int c, __SIZE_TYPE__ n) {\n  volatile char *q = p;\n  \

@@ -1,6 +1,7 @@
 //! Levels between the root and the frames: by process, thread, service, module, tag, category.
 
 use super::frames::Frames;
+use super::grow::View;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
 use crate::operators::{for_each_batch, process_names};
@@ -54,11 +55,13 @@ pub(super) struct Groups {
     threads: Vec<(i64, String, String)>,
     numbers: HashMap<(NodeKind, String), u32>,
     one_interrupt: bool,
+    without_ids: bool,
 }
 
 impl Groups {
     /// Reads processes and threads.
-    pub fn read(db: &Database, by: &[GroupBy], one_interrupt: bool) -> Groups {
+    pub fn read(db: &Database, view: &View) -> Groups {
+        let by = &view.groups;
         let mut process_services = Vec::new();
         let mut threads = Vec::new();
         if by.contains(&GroupBy::Service) {
@@ -76,12 +79,13 @@ impl Groups {
             });
         }
         Groups {
-            by: by.to_vec(),
+            by: by.clone(),
             processes: process_names(db),
             process_services,
             threads,
             numbers: HashMap::default(),
-            one_interrupt,
+            one_interrupt: view.one_interrupt,
+            without_ids: view.without_ids,
         }
     }
 
@@ -131,10 +135,15 @@ impl Groups {
         let mut innermost = frames.iter().filter_map(|&f| known.name(f));
         match group {
             GroupBy::Process => match at(weight.upid).and_then(|p| self.processes.get(p)) {
+                Some((name, _)) if self.without_ids => name.clone(),
                 Some((name, pid)) => format!("{name} ({pid})"),
                 None => "[unknown process]".to_owned(),
             },
             GroupBy::Thread => match at(weight.utid).and_then(|t| self.threads.get(t)) {
+                Some((_, name, _)) if self.without_ids && name.is_empty() => {
+                    "[thread without a name]".to_owned()
+                }
+                Some((_, name, _)) if self.without_ids => name.clone(),
                 Some((tid, name, _)) if name.is_empty() => format!("thread {tid}"),
                 Some((tid, name, _)) => format!("thread {tid} {name}"),
                 None => "[unknown thread]".to_owned(),

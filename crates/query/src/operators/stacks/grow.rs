@@ -24,6 +24,8 @@ pub struct View {
     pub folding: Folding,
     /// DPCs and ISRs stand under one node, not each under its own.
     pub one_interrupt: bool,
+    /// Processes and threads go by their names alone, which two traces may share.
+    pub without_ids: bool,
 }
 
 /// Weights on their way to a tree.
@@ -66,7 +68,7 @@ impl<'f> Builder<'f> {
     pub fn new(db: &Database, frames: &'f Frames, view: &View) -> Builder<'f> {
         let mut names: Vec<NodeName> = frames.names().iter().map(NodeName::from).collect();
         let folder = Folder::new(&view.folding, frames, &mut names);
-        let groups = Groups::read(db, &view.groups, view.one_interrupt);
+        let groups = Groups::read(db, view);
         Builder { frames, folder, groups, names, sums: HashMap::default(), inverted: view.inverted }
     }
 

@@ -5,6 +5,7 @@
 //! [`Frames`] gives the frames of a weight, [`tree`] and [`butterfly`] add weights up.
 
 mod butterfly;
+mod diff;
 mod durations;
 mod folding;
 mod frames;
@@ -19,6 +20,7 @@ mod samples;
 mod tree;
 
 pub use butterfly::Butterfly;
+pub use diff::Before;
 pub use folding::{Folding, MAX_FOCUS};
 pub use frames::{FrameKind, FrameName, Frames};
 pub use groups::GroupBy;

@@ -6,6 +6,7 @@
 use super::frames::FrameName;
 use crate::fold::Kind;
 use crate::operators::add;
+use etwhy_knowledge::is_security;
 use foldhash::HashMap;
 
 /// What a node stands for.
@@ -81,6 +82,8 @@ pub struct NodeName {
     pub category: String,
     /// Stack tag; empty if it has none.
     pub tag: String,
+    /// The category is one of security products.
+    pub security: bool,
 }
 
 impl NodeName {
@@ -98,6 +101,7 @@ impl From<&FrameName> for NodeName {
             module: frame.module.clone(),
             category: frame.category.clone(),
             tag: frame.tag.clone(),
+            security: is_security(&frame.category),
         }
     }
 }
@@ -176,6 +180,7 @@ impl Tree {
             module: String::new(),
             category: String::new(),
             tag: String::new(),
+            security: false,
         };
         self.names.get(node.name as usize).unwrap_or(&NONE)
     }

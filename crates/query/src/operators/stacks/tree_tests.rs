@@ -305,6 +305,22 @@ fn stacks_that_begin_in_their_middle_are_marked() {
     assert_eq!((cut("a!deep"), cut("ntdll.dll!RtlUserThreadStart"), cut("ntoskrnl.exe!KeWait")), (4, 0, 3));
 }
 
+#[test]
+fn two_trees_are_compared_by_path() {
+    let before = sampled(&[
+        ("thread", 0, 5, "| a!f a!main"),
+        ("thread", 0, 4, "| a!g a!main"),
+        ("thread", 0, 2, "| b!x"),
+    ]);
+    let after = sampled(&[("thread", 0, 6, "| a!f a!main"), ("thread", 0, 1, "| a!f a!new")]);
+    let (before, after) = (tree_of(&before, &View::default()), tree_of(&after, &View::default()));
+    let found = after.compared_with(&before);
+    let of = |number: usize| (after.name(&after.nodes[number]).label.as_str(), found.weights[number] / MS);
+    let all: Vec<(&str, i64)> = (0..after.nodes.len()).map(of).collect();
+    assert_eq!(all, [("all", 11), ("a!main", 9), ("a!f", 5), ("a!new", 0), ("a!f", 0)]);
+    assert_eq!(found.gone, 6 * MS, "a!g and b!x");
+}
+
 /// Numbers that look random and are always the same (xorshift).
 struct Numbers(u64);
 
@@ -353,8 +369,13 @@ fn own_sums_are_the_total_in_every_view() {
         };
         let groups = if bit(0) { vec![GroupBy::Process, GroupBy::Tag] } else { vec![GroupBy::Module] };
         for inverted in [false, true] {
-            let view =
-                View { groups: groups.clone(), inverted, folding: folding.clone(), one_interrupt: bit(1) };
+            let view = View {
+                groups: groups.clone(),
+                inverted,
+                folding: folding.clone(),
+                one_interrupt: bit(1),
+                without_ids: bit(2),
+            };
             let tree = tree_of(&db, &view);
             assert_eq!((tree.total().weight, own_sum(&tree)), (all, all));
             for limits in [
