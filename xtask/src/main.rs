@@ -23,8 +23,9 @@ Tasks:
   gen --check           Fail if one of them is stale
   new analysis <name>   Write the skeleton of an analysis with one table
   new command <name>    Write the skeleton of a command
-  new format <name>     Write the skeleton of an export format
+  new format <name>     Write the skeleton of a format of tables
   new metric <name>     Write the skeleton of a metric of stacks
+  new profile <name>    Write the skeleton of a profile format, for `etwhy export`
   new finding <id>      Write the skeleton of a finding
   new view <name>       Write the skeleton of a view
   layers                Check that crates depend on each other only as ARCHITECTURE.md says

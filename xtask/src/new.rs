@@ -43,6 +43,13 @@ const SKELETONS: &[Skeleton] = &[
         next: "Next: its texts, its unit, its table and columns. CONTRIBUTING.md has the steps.",
     },
     Skeleton {
+        kind: "profile",
+        folder: catalogues::PROFILES,
+        ending: "rs",
+        text: include_str!("skeletons/profile.txt"),
+        next: "Next: its names, what it carries, how it writes, a test. CONTRIBUTING.md has the steps.",
+    },
+    Skeleton {
         kind: "finding",
         folder: catalogues::FINDINGS,
         ending: "toml",

@@ -88,7 +88,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.trace.traces.is_empty() && !args.trace.demo {
         bail!("which trace? Name it behind the format, or use --demo");
     }
-    let gzip = args.output.as_deref().is_some_and(|path| ends_with_gz(path));
+    let gzip = args.output.as_deref().is_some_and(ends_with_gz);
     if args.output.is_none() && (format.binary || format.always_gzip) && std::io::stdout().is_terminal() {
         bail!("{} is no text for a terminal; write it to a file with -o", format.name);
     }

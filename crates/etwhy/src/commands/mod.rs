@@ -2,8 +2,10 @@
 
 mod diff;
 mod dump;
+mod explain;
 mod export;
 mod extract;
+mod flame;
 mod info;
 mod modules;
 mod path;
@@ -22,8 +24,10 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &explain::COMMAND,
     &export::COMMAND,
     &extract::COMMAND,
+    &flame::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,

@@ -5,6 +5,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::amount::percent_text;
+use crate::report::missing::recording_for;
 use crate::report::terminal::{out, width};
 use crate::report::tree::{LETTERS, Look, print, print_list};
 use crate::report::tree_file::{document, table};
@@ -12,7 +13,7 @@ use crate::stack_args::{LimitArgs, StackArgs, nothing};
 use anyhow::bail;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{sanitize, thousands};
-use etwhy_query::stacks::{self, Butterfly, Frames, Matcher, Metric, Tree};
+use etwhy_query::stacks::{self, Butterfly, Frames, Matcher, Metric, NodeKind, Tree};
 use etwhy_table::Selection;
 use std::io::Write;
 use std::path::PathBuf;
@@ -160,6 +161,18 @@ fn print_tree(
     print(out, shown, &look)?;
     writeln!(out)?;
     wrapped(out, LETTERS)?;
+    let bare = tree.nodes.iter().filter(|node| tree.name(node).kind == NodeKind::NoStack);
+    let bare = bare.fold(0i64, |sum, node| sum.saturating_add(node.own.weight));
+    if bare > total.weight / 2 {
+        let share = percent_text(bare, total.weight);
+        wrapped(
+            out,
+            &format!(
+                "{share} % have no stack: stacks of these events were not recorded; {}",
+                recording_for(metric.table())
+            ),
+        )?;
+    }
     if tree.refused > 0 {
         writeln!(
             out,

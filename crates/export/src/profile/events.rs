@@ -1,7 +1,7 @@
 //! What happened besides samples: one declaration for each kind of event, read from its table.
 
+use super::Profile;
 use super::column::{Column, row};
-use super::{People, Profile};
 use crate::sanitize;
 use etwhy_table::{Unit, Value};
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ pub(crate) enum End {
 }
 
 /// Interrupts of both kinds, which interrupt each other.
-pub(crate) const INTERRUPTS: &str = "DPC and ISR";
+const INTERRUPTS: &str = "DPC and ISR";
 
 const BASE: EventKind = EventKind {
     part: "",
@@ -240,7 +240,7 @@ impl<'a> Events<'a> {
 
     /// Those that are wanted, in the order of the table. Interrupts belong to no process, so a choice of processes
     /// does not concern them.
-    pub fn each(&self, profile: &Profile<'_>, people: &People, mut give: impl FnMut(Event)) {
+    pub fn each(&self, profile: &Profile<'_>, mut give: impl FnMut(Event)) {
         let (from, to) = profile.range();
         for at in 0..self.start.rows() {
             let end = self.end.as_ref().and_then(|end| end.i64(at));
@@ -264,10 +264,7 @@ impl<'a> Events<'a> {
                 cpu: row(self.cpu.i64(at)),
                 stack: row(self.stack.i64(at)),
             };
-            let is_machines = self.kind.by_cpu || (event.upid.is_none() && event.utid.is_none());
-            let asked = profile.scope.processes.is_some() || profile.scope.threads.is_some();
-            if (is_machines && !(asked && !self.kind.by_cpu)) || profile.is_of(people, event.upid, event.utid)
-            {
+            if self.kind.by_cpu || profile.is_asked(event.upid, event.utid) {
                 give(event);
             }
         }

@@ -14,12 +14,14 @@ pub(crate) mod test_profile;
 mod weights;
 
 pub(crate) use column::{Column, row};
-pub(crate) use events::{EVENTS, Event, Events, INTERRUPTS, Shown};
+pub(crate) use events::{EVENTS, Event, EventKind, Events, Shown};
 pub use format::{Part, ProfileFormat, profile_formats, write_profile};
 pub(crate) use people::People;
+#[cfg(test)]
+pub(crate) use people::{Process, Thread};
 pub(crate) use stacks::{Frame, Stacks};
+pub use weights::{EachWeight, Weight, Weights};
 pub(crate) use weights::{Key, Sum, sums};
-pub use weights::{Weight, Weights};
 
 use etwhy_table::Database;
 use std::cell::Cell;
@@ -72,15 +74,18 @@ impl<'a> Profile<'a> {
         from_ns.is_none_or(|from| ts_ns >= from) && to_ns.is_none_or(|to| ts_ns < to)
     }
 
-    /// Whether something of this process and thread is wanted. What belongs to nobody is wanted unless somebody was asked for.
-    pub(crate) fn is_of(&self, people: &People, upid: Option<u32>, utid: Option<u32>) -> bool {
+    /// Whether something of this process and thread is asked for. What belongs to nobody is, unless somebody was chosen.
+    pub(crate) fn is_asked(&self, upid: Option<u32>, utid: Option<u32>) -> bool {
         let on = |list: &Option<Vec<bool>>, id: Option<u32>| match list {
             None => true,
             Some(wanted) => id.and_then(|id| wanted.get(id as usize)).copied().unwrap_or(false),
         };
-        on(&self.scope.processes, upid)
-            && on(&self.scope.threads, utid)
-            && (self.scope.idle || !people.is_idle(upid))
+        on(&self.scope.processes, upid) && on(&self.scope.threads, utid)
+    }
+
+    /// Whether time of this process and thread is wanted: as [`Profile::is_asked`], but for idle threads.
+    pub(crate) fn is_of(&self, people: &People, upid: Option<u32>, utid: Option<u32>) -> bool {
+        self.is_asked(upid, utid) && (self.scope.idle || !people.is_idle(upid))
     }
 
     /// Hands over the weights of one kind that are wanted.

@@ -69,11 +69,6 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Number of stacks.
-    pub fn len(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
-
     /// Number of frames.
     pub fn frames(&self) -> u32 {
         self.label.rows()
@@ -86,7 +81,9 @@ impl<'a> Stacks<'a> {
             Some((*self.starts.get(stack)?, *self.starts.get(stack + 1)?))
         };
         let (from, to) = find().unwrap_or((0, 0));
-        let (from, to) = (from as usize, (to.max(from)) as usize);
+        // An extract may claim more frames than it has.
+        let to = to.min(self.frame_id.rows()).max(from);
+        let (from, to) = (from as usize, to as usize);
         // A damaged extract may name frames that are not there; they become the frame that has no row.
         (from..to).map(|at| row(self.frame_id.i64(at as u32)).unwrap_or(u32::MAX))
     }

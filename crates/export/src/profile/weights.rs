@@ -21,6 +21,9 @@ pub struct Weight {
     pub count: i64,
 }
 
+/// Hands weights over, one by one.
+pub type EachWeight<'a> = Box<dyn Fn(&mut dyn FnMut(Weight)) + 'a>;
+
 /// One kind of weight: CPU time, bytes, …
 pub struct Weights<'a> {
     /// Its name.
@@ -28,7 +31,7 @@ pub struct Weights<'a> {
     /// Its unit.
     pub unit: Unit,
     /// Hands all of it over.
-    pub each: Box<dyn Fn(&mut dyn FnMut(Weight)) + 'a>,
+    pub each: EachWeight<'a>,
 }
 
 /// Whose stack.

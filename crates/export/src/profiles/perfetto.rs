@@ -126,3 +126,22 @@ fn process_tree(people: &People, ids: &Ids, packets: &mut Packets<'_>) -> Result
         });
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::test_profile::{profile, written};
+
+    /// What the packets mean is checked with other readers (`crates/etwhy/tests/export.rs`).
+    #[test]
+    fn names_are_harmless_and_parts_can_be_left_out() {
+        let has =
+            |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        let all = written(&FORMAT, &profile());
+        assert!(has(&all, "evil;name␊ 12.exe (40)") && has(&all, "a.dll!work") && !has(&all, "name\n"));
+        let mut some = profile();
+        some.without = ["sample".to_owned()].into();
+        let some = written(&FORMAT, &some);
+        assert!(has(&some, "worker (44)") && !has(&some, "a.dll!work"));
+    }
+}

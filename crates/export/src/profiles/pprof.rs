@@ -266,3 +266,25 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::test_profile::{profile, written};
+
+    fn has(bytes: &[u8], text: &str) -> bool {
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    }
+
+    /// What the numbers mean is checked with other readers (`crates/etwhy/tests/export.rs`).
+    #[test]
+    fn names_are_harmless_and_the_idle_thread_is_left_out() {
+        let bytes = written(&FORMAT, &profile());
+        assert!(has(&bytes, "evil;name␊ 12.exe (40)") && has(&bytes, "00112233445566778899AABBCCDDEEFFA"));
+        assert!(!has(&bytes, "name\n"));
+        assert!(!has(&bytes, "Idle"));
+        let mut all = profile();
+        all.scope.idle = true;
+        assert!(has(&written(&FORMAT, &all), "Idle (0)"));
+    }
+}

@@ -107,7 +107,9 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
 
 /// The wanted weights of one kind by thread, the heaviest thread first, each in order of time.
 fn threads(profile: &Profile<'_>, weights: &Weights<'_>, people: &People) -> Vec<Vec<Entry>> {
-    let mut threads: HashMap<(Option<u32>, Option<u32>), (i64, Vec<Entry>)> = HashMap::default();
+    // Total and weights, by process and thread.
+    type Whose = (Option<u32>, Option<u32>);
+    let mut threads: HashMap<Whose, (i64, Vec<Entry>)> = HashMap::default();
     profile.each_weight(weights, people, &mut |weight| {
         if weight.weight > 0 {
             let (total, entries) = threads.entry((weight.upid, weight.utid)).or_default();

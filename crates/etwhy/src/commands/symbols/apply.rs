@@ -33,6 +33,9 @@ pub struct Args {
     /// Files (CSV) with facts of your own about drivers, libraries and programs
     #[arg(long, value_name = "FILE")]
     knowledge: Vec<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
@@ -45,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     crate::knowledge::load(&args.knowledge)?;
     crate::knowledge::load_tags(&args.tags)?;
     let mut extract = Folder::open(&args.extract, folder_limits())?;
-    let sources = args.symbols.options(std::slice::from_ref(&args.extract));
+    let sources = args.symbols.options(std::slice::from_ref(&args.extract), args.quiet);
     let resolver = Resolver::new(args.symbols.path()?.locators(sources), cache_folder());
     let target = args.output.clone().unwrap_or_else(|| args.extract.clone());
     // Said before much is read.
@@ -65,6 +68,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     writer.manifest().left_out.clone_from(&old.left_out);
     writer.manifest().end = old.end.clone();
     writer.finish()?;
+    if args.quiet {
+        return Ok(exit(&done));
+    }
     eprintln!(
         "etwhy: {}: {} of {} places without a name have one now; {} tables, {}",
         target.display(),
@@ -73,5 +79,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         tables.len(),
         bytes(size as i64)
     );
-    Ok(if done.named == 0 && done.unnamed > 0 { Exit::InPart } else { Exit::Done })
+    Ok(exit(&done))
+}
+
+/// Nothing named is a partial result at best.
+fn exit(done: &resolve_extract::Applied) -> Exit {
+    if done.named == 0 && done.unnamed > 0 { Exit::InPart } else { Exit::Done }
 }

@@ -51,3 +51,26 @@ impl Ids {
         [(self.interrupts() + 1, "DPC"), (self.interrupts() + 2, "ISR")]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Process, Thread};
+
+    #[test]
+    fn a_reused_id_gets_a_number_of_its_own() {
+        let process = |pid| Process { pid, ..Process::default() };
+        let thread = |tid, upid| Thread { tid, upid: Some(upid), ..Thread::default() };
+        let people = People {
+            processes: vec![process(0), process(40), process(40), process(-1)],
+            // Thread 40 lived when no process 40 did.
+            threads: vec![thread(0, 0), thread(44, 1), thread(44, 2), thread(40, 3)],
+        };
+        let ids = Ids::of(&people);
+        let pids: Vec<u64> = (0..4).map(|upid| ids.pid(upid)).collect();
+        let tids: Vec<u64> = (0..4).map(|utid| ids.tid(utid)).collect();
+        assert_eq!(pids, [0, 40, 0x4000_0001, 0x4000_0002]);
+        assert_eq!(tids, [0, 44, 0x4000_0003, 0x4000_0004]);
+        assert_eq!((ids.interrupts(), ids.interrupt_threads()[1].0), (0x4000_0005, 0x4000_0007));
+    }
+}

@@ -141,7 +141,7 @@ pub(super) fn write(
         let all: Vec<Events<'_>> = kinds.iter().filter_map(|kind| Events::of(profile, kind)).collect();
         let mut found: Vec<(Owner, Event, usize)> = Vec::new();
         for (number, events) in all.iter().enumerate() {
-            events.each(profile, people, |event| found.push((Owner::of(&event, people), event, number)));
+            events.each(profile, |event| found.push((Owner::of(&event, people), event, number)));
         }
         // What contains stands in front of what it contains.
         found.sort_by_key(|(owner, event, _)| {
@@ -206,4 +206,23 @@ fn slice(events: &Events<'_>, event: &Event, track: u64, packets: &mut Packets<'
             }
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_takes_what_lies_inside_of_what_is_open() {
+        let mut out = Vec::new();
+        let mut packets = Packets::new(&mut out);
+        let mut lane = Lane { track: 1, open: vec![100, 50] };
+        assert!(lane.takes(50, true) && !lane.takes(51, true) && !lane.takes(50, false));
+        lane.end_until(50, &mut packets).unwrap();
+        assert_eq!(lane.open, [100]);
+        assert!(lane.takes(100, true));
+        lane.end_until(i64::MAX, &mut packets).unwrap();
+        assert!(lane.takes(i64::MAX, false));
+        assert!(!out.is_empty());
+    }
 }
