@@ -142,7 +142,9 @@ pub fn download(
             Err(Trouble::Final(failure)) => break Err(failure),
             Err(Trouble::Again(failure, least)) => {
                 let wait = least.map_or(pause, |least| least.max(pause)).min(MAX_PAUSE);
-                if job.tries > options.retries || Instant::now() + wait >= deadline {
+                // A host that cannot be reached will hardly be there half a second later.
+                let retries = if failure.is_final() { options.retries.min(1) } else { options.retries };
+                if job.tries > retries || Instant::now() + wait >= deadline {
                     break Err(failure);
                 }
                 std::thread::sleep(wait);

@@ -160,6 +160,10 @@ impl Chain {
         if let Some(found) = self.in_tree(&tree, &self.caches, ask, wanted, attempts) {
             return Some(found);
         }
+        // Under its plain name the file is the same for every id.
+        if !ask.ask_servers {
+            return None;
+        }
         let files = folder::flat(root, ask, wanted.image.as_ref(), &self.shared.listings);
         files.iter().find_map(|file| self.accept(file, &self.caches, ask, wanted, attempts))
     }
