@@ -9,7 +9,7 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("map", &[]),
     ("stats", &[]),
-    ("symbols", &[]),
+    ("symbols", &["map"]),
     ("knowledge", &[]),
     ("etl", &["map"]),
     ("table", &["map"]),
