@@ -106,7 +106,7 @@ impl Procedures {
                 reasons.push("two lines begin there");
             } else {
                 let sites = procedure.sites.iter().filter(|s| s.depth == depth - 1);
-                let (right, site) = sites.filter_map(|s| Some((s.line_at(offset)?, s))).last()?;
+                let (right, site) = sites.filter_map(|s| Some((s.line_at(offset)?, s))).next_back()?;
                 if right != mine.line || site.line_of_llvm_14(offset) != llvm.line {
                     return None;
                 }

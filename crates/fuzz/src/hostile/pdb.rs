@@ -4,18 +4,7 @@ const PAGE: usize = 512;
 
 /// The file.
 pub fn pdb() -> Vec<u8> {
-    msf(&[
-        Vec::new(),
-        information(),
-        types(),
-        dbi(),
-        ids(),
-        publics(),
-        module(),
-        sections(),
-        names(),
-        omap(),
-    ])
+    msf(&[Vec::new(), information(), types(), dbi(), ids(), publics(), module(), sections(), names(), omap()])
 }
 
 fn words(numbers: &[u32]) -> Vec<u8> {
@@ -112,7 +101,16 @@ fn dbi() -> Vec<u8> {
             .flat_map(|n| n.to_le_bytes())
             .collect();
     let mut bytes = words(&[u32::MAX, 19_990_903, 2, 0xFFFF, 0xFFFF, 5]);
-    bytes.extend(words(&[modules.len() as u32, contributions.len() as u32, 0, 0, 0, 0, optional.len() as u32, 0]));
+    bytes.extend(words(&[
+        modules.len() as u32,
+        contributions.len() as u32,
+        0,
+        0,
+        0,
+        0,
+        optional.len() as u32,
+        0,
+    ]));
     bytes.extend([0, 0, 0x64, 0x86, 0, 0, 0, 0]);
     [bytes, modules, contributions, optional].concat()
 }

@@ -77,9 +77,16 @@ mod tests {
         assert_eq!(at(0x1010), std::slice::from_ref(&f));
         // Offset 4: line 30 + 1; the inner one covers 2 and 3 bytes.
         let inlined = |line| ("ns::inlined".to_owned(), Some(r"c:\a.c"), Some(line));
-        assert_eq!(at(0x1014), [("ns::Class::method".to_owned(), Some(r"c:\b.h"), Some(40)), inlined(31), f.clone()]);
+        assert_eq!(
+            at(0x1014),
+            [("ns::Class::method".to_owned(), Some(r"c:\b.h"), Some(40)), inlined(31), f.clone()]
+        );
         assert_eq!(at(0x1019)[0], inlined(32));
-        assert_eq!(at(0x1031), [("ns::f(int)".to_owned(), None, None)], "code that debuggers do not step into");
+        assert_eq!(
+            at(0x1031),
+            [("ns::f(int)".to_owned(), None, None)],
+            "code that debuggers do not step into"
+        );
         // Moved by the map, cut out by it, and jumps of the linker.
         assert_eq!(at(0x1105)[0].0, "g");
         assert_eq!(at(0x1079)[0].0, "@ILT+0(ns::f)");

@@ -74,7 +74,8 @@ fn convert(
     let damaged = |reason: String| SymbolError::Damaged { file: file.to_path_buf(), reason };
     let mut container = Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
     let information = container.stream(INFORMATION).and_then(|stream| Information::read(&stream));
-    let information = information.ok_or_else(|| damaged("no information stream with GUID and age".to_owned()))?;
+    let information =
+        information.ok_or_else(|| damaged("no information stream with GUID and age".to_owned()))?;
     let dbi = match container.stream(DBI) {
         Some(stream) => Dbi::read(&stream).map_err(damaged)?,
         None => Dbi::default(),

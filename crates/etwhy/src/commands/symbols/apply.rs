@@ -7,7 +7,7 @@ use crate::symbol_args::SymbolArgs;
 use anyhow::bail;
 use etwhy_export::extract::{Folder, Writer, is_extract};
 use etwhy_export::{bytes, sanitize, thousands};
-use etwhy_symbols::{NameStyle, Resolver, cache_folder};
+use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Memory, Table};
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     crate::knowledge::load_tags(&args.tags)?;
     let mut extract = Folder::open(&args.extract, folder_limits())?;
     let sources = args.symbols.options(std::slice::from_ref(&args.extract), args.quiet);
-    let resolver = Resolver::new(args.symbols.path()?.locators(sources), cache_folder());
+    let resolver = Resolver::new(args.symbols.path()?.locators(sources), crate::symbol_args::compact_cache());
     let target = args.output.clone().unwrap_or_else(|| args.extract.clone());
     // Said before much is read.
     let force = args.force || args.output.is_none();
