@@ -24,10 +24,15 @@ for (const file of process.argv.slice(2)) {
   await page.waitForFunction(() => window.speedscope?.loadFileFromBase64 !== undefined || document.querySelector("input[type=file]"));
   await page.setInputFiles("input[type=file]", { name: basename(file), mimeType: "application/octet-stream", buffer: readFileSync(file) });
   // The page takes its title from what it has loaded.
-  await page.waitForFunction(() => document.title !== "speedscope", null, { timeout: 60_000 });
-  const saved = page.waitForEvent("download", { timeout: 60_000 });
-  await page.keyboard.press("Control+s");
-  const { profiles, shared } = JSON.parse(readFileSync(await (await saved).path(), "utf8"));
+  await page.waitForFunction(() => document.title !== "speedscope", null, { timeout: 120_000 });
+  // The title is there before the page listens to keys.
+  let saved = null;
+  const download = page.waitForEvent("download", { timeout: 120_000 }).then((file) => (saved = file));
+  while (!saved) {
+    await page.keyboard.press("Control+s");
+    await Promise.race([download, new Promise((resolve) => setTimeout(resolve, 1000))]);
+  }
+  const { profiles, shared } = JSON.parse(readFileSync(await saved.path(), "utf8"));
   if (problems.length) {
     process.stderr.write(`${file}: ${problems.join("; ")}\n`);
     process.exit(1);
