@@ -160,7 +160,14 @@ pub(crate) fn profile() -> Profile<'static> {
             [(1_000_000, 1, 0, 1000), (2_000_000, 1, 0, 2000), (3_000_000, 1, 1, 1500), (4_000_000, 0, 0, 9)]
         {
             let (upid, utid) = (Some(utid), Some(utid));
-            give(Weight { ts_ns: Some(ts_ns), upid, utid, at: At { stack: Some(stack), ..At::default() }, weight, count: 1 });
+            give(Weight {
+                ts_ns: Some(ts_ns),
+                upid,
+                utid,
+                at: At { stack: Some(stack), ..At::default() },
+                weight,
+                count: 1,
+            });
         }
     };
     profile.weights.push(Weights { name: "cpu", unit: Unit::Ns, each: Box::new(each) });
