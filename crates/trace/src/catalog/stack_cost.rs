@@ -56,6 +56,9 @@ struct Sample {
     weight_ns: i64,
 }
 
+/// Class, process and stack.
+type Key = (u8, Option<u32>, i32);
+
 struct StackCosts {
     rows: TableBuilder<StackCostRow>,
     samples: Vec<Sample>,
@@ -85,7 +88,7 @@ impl Analysis for StackCosts {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let mut sums: HashMap<(u8, Option<u32>, i32), (i64, i64, i64)> = HashMap::default();
+        let mut sums: HashMap<Key, (i64, i64, i64)> = HashMap::default();
         for sample in std::mem::take(&mut self.samples) {
             let stack = end.resolved.stack_of_ticket(sample.ticket).unwrap_or(NO_STACK);
             let key = (sample.class, end.model.upid_of(sample.utid), stack);
