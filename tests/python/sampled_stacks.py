@@ -5,7 +5,7 @@ dissect.etl (which shares no code with this project) walks the buffers and recor
 stacks are plain (no stack keys).
 
 Prints {"samples": N, "with_stack": N, "stacks": {"ADDRESS ADDRESS …": samples}}, addresses in decimal as signed 64-bit
-numbers, innermost first.
+numbers, innermost first. Samples of the idle threads outside of DPCs and ISRs stand under "", because nobody pays for them.
 Run: python sampled_stacks.py trace.etl
 """
 
@@ -38,11 +38,14 @@ def main():
     for record in records:
         if record.hook != SAMPLED_PROFILE:
             continue
-        address, tid, _ = struct.unpack_from("<QII", record.payload)
+        address, tid, _, flags = struct.unpack_from("<QIHH", record.payload)
         found = halves.get(key(record.ticks, tid, record.cpu), [])
         kernel = [a for half in found if half and half[0] & KERNEL for a in half]
         user = [a for half in found if half and not half[0] & KERNEL for a in half]
         total += 1
+        if tid == 0 and not flags & 3:
+            stacks[""] += 1
+            continue
         with_stack += bool(kernel or user)
         frames = kernel + user or [address]
         stacks[" ".join(str(a - (1 << 64) if a & KERNEL else a) for a in frames)] += 1
