@@ -452,4 +452,5 @@ def main():
     json.dump({"tables": {name: table for name, table in tables.items() if table["rows"]}, "sums": sums}, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

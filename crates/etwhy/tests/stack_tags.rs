@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -52,6 +53,9 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
     let query = "SELECT sum(inclusive_ns) AS ns FROM module_cost WHERE lower(module) = 'tedrdrv.sys'";
     assert_eq!(driver["cpu_ns"], ask(&trace, query, &[])[0]["ns"]);
     assert!(rows.iter().any(|row| row["tag"] == "Kernel\\ETW" || row["tag"] == "Kernel\\Any"), "{rows:?}");
+    trees_agree_with_the_view(&trace, &tags);
+    trees_agree_with_the_view(&extract, &tags);
+    trees_agree_with_the_view(&trace, &[]);
     // Without the file the tags are ours.
     let ours = ask(&trace, by_tag, &[]);
     assert_eq!(ours, ask(&extract, by_tag, &[]));
@@ -59,6 +63,37 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
         ours.iter().any(|row| row["tag"].as_str().is_some_and(|tag| tag.starts_with("etw\\"))),
         "{ours:?}"
     );
+}
+
+/// `tree --by tag` has the times of threads that the view has, tag by tag, and all time of DPCs and ISRs.
+fn trees_agree_with_the_view(input: &str, options: &[&str]) {
+    let json = etwhy(
+        &[
+            &["tree", input, "--metric", "busy", "--by", "tag", "--min-percent", "0", "--json", "--quiet"],
+            options,
+        ]
+        .concat(),
+    );
+    let tree: Value = serde_json::from_slice(&json).unwrap();
+    let (mut of_tags, mut interrupts) = (BTreeMap::new(), 0);
+    for node in tree["nodes"].as_array().unwrap().iter().filter(|node| node["parent"] == 0) {
+        let (name, weight) = (node["name"].as_str().unwrap(), node["weight"].as_i64().unwrap());
+        if ["[DPC]", "[ISR]"].contains(&name) {
+            interrupts += weight;
+        } else {
+            of_tags.insert(name.to_owned(), weight);
+        }
+    }
+    let query = "SELECT class, coalesce(tag, '[no tag]') AS tag, sum(cpu_ns) AS ns FROM cpu_by_stack_tag GROUP BY 1, 2";
+    let (threads, others): (Vec<Value>, Vec<Value>) =
+        ask(input, query, options).into_iter().partition(|row| row["class"] == "thread");
+    let of_view: BTreeMap<String, i64> = threads
+        .iter()
+        .map(|row| (row["tag"].as_str().unwrap().to_owned(), row["ns"].as_i64().unwrap()))
+        .collect();
+    assert!(of_view.len() > 1, "{of_view:?}");
+    assert_eq!(of_tags, of_view);
+    assert_eq!(interrupts, others.iter().map(|row| row["ns"].as_i64().unwrap()).sum::<i64>());
 }
 
 #[test]

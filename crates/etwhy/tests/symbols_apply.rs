@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -70,6 +71,153 @@ fn a_story_named_later_is_the_story() {
     std::fs::rename(folder.path().join("symbols"), &away).unwrap();
     let said = check(&trace, &away, folder.path());
     assert!(said.contains("places without a name have one now"), "{said}");
+}
+
+const INLINED: &str = r#"
+[machine]
+name = "INLINED"
+cpus = 2
+duration = "2s"
+
+[[process]]
+name = "app.exe"
+
+[[samples]]
+process = "app.exe"
+busy = 1
+arrival = "exact"
+stacks = [
+  { weight = 3, frames = "ntdll!RtlUserThreadStart;app.exe!main;app.exe!Work" },
+  { weight = 1, frames = "ntdll!RtlUserThreadStart;app.exe!main;app.exe!Work;ntdll!NtTraceEvent;nt!EtwpLogKernelEvent" },
+]
+"#;
+
+/// Writes into the symbol file of a module that in all of `function` `middle` is inlined, and in that `inner`.
+fn inline(symbols: &Path, module: &str, function: &str, [middle, inner]: [&str; 2]) {
+    let folder =
+        std::fs::read_dir(symbols.join(format!("{module}.pdb"))).unwrap().next().unwrap().unwrap().path();
+    let file = folder.join(format!("{module}.sym"));
+    let mut out = String::new();
+    for line in std::fs::read_to_string(&file).unwrap().lines() {
+        out.push_str(&format!("{line}\n"));
+        let words: Vec<&str> = line.split(' ').collect();
+        if words[0] == "MODULE" {
+            out.push_str(&format!(
+                "FILE 1 c:\\src\\a.cc\nINLINE_ORIGIN 0 {middle}\nINLINE_ORIGIN 1 {inner}\n"
+            ));
+        } else if words[0] == "FUNC" && words[4] == function {
+            let (start, size) = (words[1], words[2]);
+            out.push_str(&format!("INLINE 0 11 1 0 {start} {size}\nINLINE 1 21 1 1 {start} {size}\n"));
+            out.push_str(&format!("{start} {size} 31 1\n"));
+        }
+    }
+    assert!(out.contains("\nINLINE 1 "), "{module} has no {function}");
+    std::fs::write(file, out).unwrap();
+}
+
+#[test]
+fn inlined_functions_are_frames_innermost_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (story, trace, away) = (path("story.toml"), path("story.etl"), path("away"));
+    std::fs::write(&story, INLINED).unwrap();
+    etwhy(&["synth", &story, "-o", &trace, "--quiet"]);
+    std::fs::rename(folder.path().join("symbols"), &away).unwrap();
+    inline(Path::new(&away), "app", "Work", ["ns::Middle(int)", "Inner"]);
+    inline(Path::new(&away), "ntkrnlmp", "EtwpLogKernelEvent", ["EtwpMiddle", "EtwpInner"]);
+    check(Path::new(&trace), Path::new(&away), folder.path());
+    let symbols = ["--symbols", away.as_str()];
+
+    // Every stack of the program, with what is inlined, file and line of each place.
+    let query = "SELECT s.stack_id, s.depth, s.kernel_depth, s.leaf, s.root, f.label, f.inlined, f.line, f.file \
+         FROM sample m JOIN stack s ON s.stack_id = m.stack_id JOIN stack_frame sf ON sf.stack_id = s.stack_id \
+         JOIN frame f ON f.frame_id = sf.frame_id JOIN process p ON p.upid = m.upid WHERE p.name = 'app.exe' \
+         GROUP BY s.stack_id, sf.position ORDER BY s.stack_id, sf.position";
+    let mut stacks: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
+    for row in ask(&trace, query, &symbols) {
+        stacks.entry(row["stack_id"].as_i64().unwrap()).or_default().push(row);
+    }
+    let own = [
+        ("app.exe!Inner", 1, Some(31)),
+        ("app.exe!ns::Middle", 1, Some(21)),
+        ("app.exe!Work", 0, Some(11)),
+        ("app.exe!main", 0, None),
+        ("ntdll.dll!RtlUserThreadStart", 0, None),
+    ];
+    let kernel = [
+        ("ntoskrnl.exe!EtwpInner", 1, Some(31)),
+        ("ntoskrnl.exe!EtwpMiddle", 1, Some(21)),
+        ("ntoskrnl.exe!EtwpLogKernelEvent", 0, Some(11)),
+    ];
+    let whole: Vec<_> =
+        kernel.iter().chain(&[("ntdll.dll!NtTraceEvent", 0, None)]).chain(&own).copied().collect();
+    let mut seen = [0, 0];
+    for rows in stacks.values() {
+        let in_kernel = rows[0]["label"].as_str().unwrap().starts_with("ntoskrnl");
+        let wanted = if in_kernel { &whole[..] } else { &own[..] };
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                assert_eq!(row["file"].is_null(), row["line"].is_null());
+                (row["label"].as_str().unwrap(), row["inlined"].as_i64().unwrap(), row["line"].as_i64())
+            })
+            .collect();
+        assert_eq!(found, wanted);
+        let first = &rows[0];
+        assert_eq!(
+            (first["depth"].as_u64(), &first["leaf"]),
+            (Some(wanted.len() as u64), &Value::from(wanted[0].0))
+        );
+        assert_eq!(first["kernel_depth"], if in_kernel { 3 } else { 0 });
+        assert_eq!(first["root"], "ntdll.dll!RtlUserThreadStart");
+        seen[usize::from(in_kernel)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+
+    // What is inlined innermost has the exclusive time: three quarters and one.
+    let costs = ask(
+        &trace,
+        "SELECT function, sum(inclusive_ns) AS inclusive, sum(exclusive_ns) AS exclusive FROM function_cost \
+         JOIN process p USING (upid) WHERE p.name = 'app.exe' GROUP BY 1",
+        &symbols,
+    );
+    let cost = |function: &str| {
+        let row = costs.iter().find(|row| row["function"] == function).unwrap_or_else(|| panic!("{costs:?}"));
+        (row["inclusive"].as_i64().unwrap(), row["exclusive"].as_i64().unwrap())
+    };
+    let (all, outside) = cost("app.exe!main");
+    let (_, own_time) = cost("app.exe!Inner");
+    let (_, kernel_time) = cost("ntoskrnl.exe!EtwpInner");
+    assert!(all > 1_900_000_000, "{all}");
+    assert_eq!((outside, own_time + kernel_time), (0, all));
+    assert!((own_time - 3 * kernel_time).abs() <= all / 50, "{own_time} {kernel_time}");
+    for function in ["app.exe!Work", "app.exe!ns::Middle"] {
+        assert_eq!(cost(function), (all, 0));
+    }
+    assert_eq!(cost("app.exe!Inner").0, all);
+    for function in ["ntoskrnl.exe!EtwpLogKernelEvent", "ntoskrnl.exe!EtwpMiddle"] {
+        assert_eq!(cost(function), (kernel_time, 0));
+    }
+
+    // The tree has them as callers and callees.
+    let json = etwhy(
+        &[&["tree", &trace, "--focus", "main", "--by", "none", "--json", "--quiet"], &symbols[..]].concat(),
+    );
+    let tree: Value = serde_json::from_str(&json).unwrap();
+    let nodes = tree["nodes"].as_array().unwrap();
+    let inner = nodes.iter().find(|node| node["name"] == "app.exe!Inner").unwrap();
+    assert_eq!((inner["weight"].as_i64(), inner["self"].as_i64()), (Some(all), Some(own_time)));
+    let mut up = Vec::new();
+    let mut at = inner["parent"].as_u64();
+    while let Some(parent) = at {
+        let node = &nodes[parent as usize];
+        up.push(node["name"].as_str().unwrap());
+        at = node["parent"].as_u64();
+    }
+    assert_eq!(
+        up,
+        ["app.exe!ns::Middle", "app.exe!Work", "app.exe!main", "ntdll.dll!RtlUserThreadStart", "[all]"]
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use etwhy_symbols::{
 };
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +26,13 @@ pub struct Symbols {
     resolver: Resolver,
     names: NameStyle,
     loaded: HashMap<Identity, Option<Arc<ModuleSymbols>>>,
+    /// Decorated names with what is shown for them: taking one apart costs more than all else at an address, and a function
+    /// has many addresses.
+    taken_apart: HashMap<Box<str>, Box<str>>,
 }
+
+/// Names that are remembered. Images of a trace have some thousand functions that were seen running.
+const MAX_TAKEN_APART: usize = 1 << 17;
 
 impl Symbols {
     /// Symbols from `folders`, in the short form of names and without a compact cache. Without folders only the .NET
@@ -40,7 +47,7 @@ impl Symbols {
 
     /// Symbols that `resolver` finds, with names in the form `names`.
     pub fn of(resolver: Resolver, names: NameStyle) -> Symbols {
-        Symbols { resolver, names, loaded: HashMap::default() }
+        Symbols { resolver, names, loaded: HashMap::default(), taken_apart: HashMap::default() }
     }
 
     /// Module and function at a kernel address, by the images that are loaded now.
@@ -64,12 +71,31 @@ impl Symbols {
     }
 
     /// A name as it is shown: those of export tables begin with `~`, because another function may stand there.
-    pub(crate) fn shown(&self, symbols: &ModuleSymbols, name: Name<'_>) -> String {
-        let shown = name.show(self.names);
+    pub(crate) fn shown(&mut self, symbols: &ModuleSymbols, name: Name<'_>) -> String {
+        let shown = match (self.names, name.linkage) {
+            (NameStyle::Raw, _) => name.show(self.names),
+            (NameStyle::Full, Some(linkage)) if linkage.starts_with('?') => self.apart(linkage, name),
+            _ if ["?", "_R", "_ZN"].iter().any(|mark| name.plain.starts_with(mark)) => {
+                self.apart(name.plain, name)
+            }
+            _ => name.show(self.names),
+        };
         match symbols.origin() {
             Origin::Export => format!("~{shown}"),
             _ => shown.into_owned(),
         }
+    }
+
+    /// A name as it is shown; `decorated` is the form of it that is taken apart.
+    fn apart<'n>(&mut self, decorated: &str, name: Name<'n>) -> Cow<'n, str> {
+        if let Some(known) = self.taken_apart.get(decorated) {
+            return known.to_string().into();
+        }
+        let shown = name.show(self.names);
+        if self.taken_apart.len() < MAX_TAKEN_APART {
+            self.taken_apart.insert(decorated.into(), (&*shown).into());
+        }
+        shown
     }
 
     /// The symbols of an image, if there are any.

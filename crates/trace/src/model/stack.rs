@@ -135,6 +135,12 @@ pub struct Stacks {
 /// Thread of a ticket whose event does not say: the stack record's word is taken.
 const ANY_TID: u32 = u32::MAX;
 
+/// The thread as stacks are looked up by. Every processor has an idle thread 0, and two may be hit at one moment: the kernel
+/// writes what was called there on the same processor. Thread ids have no highest bit.
+fn thread_key(tid: u32, cpu: u16) -> u32 {
+    if tid == 0 { 1 << 31 | u32::from(cpu) } else { tid }
+}
+
 impl Stacks {
     /// A ticket for the stack of `record`. `tid`: the thread that the stack record will name; for context
     /// switches that is the new thread. `utid` is its instance, `epoch` that of its process.
@@ -148,7 +154,7 @@ impl Stacks {
         ip: u64,
         ns: i64,
     ) -> i32 {
-        let tid = tid.unwrap_or(ANY_TID);
+        let tid = thread_key(tid.unwrap_or(ANY_TID), record.cpu);
         let address = record.bytes.as_ptr() as usize;
         if let Some((of, ticks, thread, ticket)) = self.asked
             && (of, ticks, thread) == (address, record.ticks, tid)
@@ -575,6 +581,13 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         _ => (NO_PART, event.u64(3).map_or(NO_PART, |key| cx.model.stacks.key(key))),
     };
     let model = &mut *cx.model;
-    model.stacks.attach(ticks, tid, utid, (kernel, user), &model.threads, &model.images);
+    model.stacks.attach(
+        ticks,
+        thread_key(tid, event.record.cpu),
+        utid,
+        (kernel, user),
+        &model.threads,
+        &model.images,
+    );
     model.close_stacks(event.ns);
 }

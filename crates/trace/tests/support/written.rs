@@ -23,7 +23,7 @@ impl Written {
         Written { setup: TraceSetup { processors: 2, ..TraceSetup::default() }, ..Written::default() }
     }
 
-    fn ticks(&self, us: i64) -> i64 {
+    pub fn ticks(&self, us: i64) -> i64 {
         self.setup.ticks_at(us * 1000)
     }
 

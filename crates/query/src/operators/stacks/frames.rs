@@ -3,7 +3,7 @@
 use super::{Class, WeightedStack};
 use crate::fold::{Classes, Facts, Fold, Kind, NONE, Stacks};
 use crate::operators::for_each_batch;
-use etwhy_knowledge::is_thread_start;
+use etwhy_knowledge::{FrameTag, is_thread_start};
 use etwhy_table::Database;
 
 pub use crate::fold::Kind as FrameKind;
@@ -21,7 +21,7 @@ pub struct FrameName {
     pub kind: Kind,
     /// Category of the module, from the knowledge base; empty if unknown.
     pub category: String,
-    /// Stack tag; empty if it has none.
+    /// Stack tag, one of the user's if there is one; empty if it has none.
     pub tag: String,
 }
 
@@ -64,7 +64,13 @@ impl Frames {
                         function: function.text(row).map(str::to_owned),
                         kind: Kind::of(kind.text(row)),
                         category: category.text(row).unwrap_or("").to_owned(),
-                        tag: tag.text(row).unwrap_or("").to_owned(),
+                        tag: match FrameTag::of(
+                            module.text(row).unwrap_or(""),
+                            function.text(row).unwrap_or(""),
+                        ) {
+                            Some(FrameTag::File(own)) if !own.path.is_empty() => own.path.clone(),
+                            _ => tag.text(row).unwrap_or("").to_owned(),
+                        },
                     });
                 }
                 name_of.push(*place);

@@ -5,6 +5,7 @@ use super::grow::View;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
 use crate::operators::{for_each_batch, process_names};
+use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::Database;
 use foldhash::HashMap;
 
@@ -19,7 +20,7 @@ pub enum GroupBy {
     Service,
     /// Module of the innermost frame.
     Module,
-    /// Stack tag of the innermost frame that has one.
+    /// The stack's one tag; of a DPC or ISR that of its own part of the stack.
     Tag,
     /// Category of the innermost frame that has one.
     Category,
@@ -53,6 +54,10 @@ pub(super) struct Groups {
     process_services: Vec<String>,
     /// Thread id, name and services.
     threads: Vec<(i64, String, String)>,
+    /// The tag of each stack; empty if it has none.
+    stack_tags: Vec<String>,
+    /// The tag of each name of a frame, once it was asked for.
+    name_tags: HashMap<u32, Option<FrameTag>>,
     numbers: HashMap<(NodeKind, String), u32>,
     one_interrupt: bool,
     without_ids: bool,
@@ -78,11 +83,19 @@ impl Groups {
                 }));
             });
         }
+        let mut stack_tags = Vec::new();
+        if by.contains(&GroupBy::Tag) {
+            for_each_batch(db, "stack", ["tag"], |rows, [tag]| {
+                stack_tags.extend((0..rows).map(|row| tag.text(row).unwrap_or("").to_owned()));
+            });
+        }
         Groups {
             by: by.clone(),
             processes: process_names(db),
             process_services,
             threads,
+            stack_tags,
+            name_tags: HashMap::default(),
             numbers: HashMap::default(),
             one_interrupt: view.one_interrupt,
             without_ids: view.without_ids,
@@ -130,7 +143,7 @@ impl Groups {
         })
     }
 
-    fn label(&self, group: GroupBy, weight: &WeightedStack, frames: &[u32], known: &Frames) -> String {
+    fn label(&mut self, group: GroupBy, weight: &WeightedStack, frames: &[u32], known: &Frames) -> String {
         let at = |id: Option<i64>| id.and_then(|id| usize::try_from(id).ok());
         let mut innermost = frames.iter().filter_map(|&f| known.name(f));
         match group {
@@ -157,12 +170,30 @@ impl Groups {
             }
             GroupBy::Module => innermost.next().map_or("[no stack]", |n| n.module.as_str()).to_owned(),
             GroupBy::Tag => {
-                innermost.find(|n| !n.tag.is_empty()).map_or("[no tag]", |n| n.tag.as_str()).to_owned()
+                let tag = self.tag(weight, frames, known);
+                if tag.is_empty() { "[no tag]".to_owned() } else { tag }
             }
             GroupBy::Category => innermost
                 .find(|n| !n.category.is_empty())
                 .map_or("[no category]", |n| n.category.as_str())
                 .to_owned(),
         }
+    }
+
+    /// The tag of a weight. That of table `stack` belongs to the whole stack: DPCs and ISRs, which have only a part of theirs, are
+    /// told by the frames of that part.
+    fn tag(&mut self, weight: &WeightedStack, frames: &[u32], known: &Frames) -> String {
+        let of_stack = weight.stack.filter(|_| weight.class == Class::Thread);
+        if let Some(tag) = of_stack.and_then(|s| self.stack_tags.get(usize::try_from(s).ok()?)) {
+            return tag.clone();
+        }
+        let named = |number: u32| known.name(number).map(|n| (n.module.as_str(), n.function.as_deref()));
+        let cache = &mut self.name_tags;
+        let tags = frames.iter().map(|&number| {
+            let of_name = || named(number).and_then(|(module, f)| FrameTag::of(module, f.unwrap_or("")));
+            *cache.entry(number).or_insert_with(of_name)
+        });
+        let best = deciding_frame(tags);
+        best.map_or_else(String::new, |(at, tag)| tag_path(at, tag, |at| named(*frames.get(at)?)))
     }
 }
