@@ -193,6 +193,7 @@ fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) ->
         writeln!(out, "\n{}: what it calls", cost.label)?;
         print(out, &found.callees.limited(&limits), &look)?;
     }
-    writeln!(out, "\n{LETTERS}")?;
+    writeln!(out)?;
+    etwhy_export::text::wrap(LETTERS, width()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }

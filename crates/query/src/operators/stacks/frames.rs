@@ -3,7 +3,7 @@
 use super::{Class, WeightedStack};
 use crate::fold::{Classes, Facts, Fold, Kind, NONE, Stacks};
 use crate::operators::for_each_batch;
-use etwhy_knowledge::is_thread_start;
+use etwhy_knowledge::{FileTag, FrameTag, is_thread_start};
 use etwhy_table::Database;
 
 pub use crate::fold::Kind as FrameKind;
@@ -23,6 +23,8 @@ pub struct FrameName {
     pub category: String,
     /// Stack tag; empty if it has none.
     pub tag: String,
+    /// Tag from a file of the user's, which comes before ours.
+    pub file_tag: Option<&'static FileTag>,
 }
 
 /// Frames of all stacks.
@@ -58,10 +60,15 @@ impl Frames {
                     let own = fold.facts.module(fold.facts.module_of(name_of.len() as u32));
                     windows.push(own.is_some_and(|m| m.os || m.system_library));
                     let label = fold.facts.functions.get(number as usize).map(|(label, _)| label.clone());
+                    let named = (module.text(row).unwrap_or("[unknown]"), function.text(row));
                     names.push(FrameName {
+                        file_tag: match FrameTag::of(named.0, named.1.unwrap_or("")) {
+                            Some(FrameTag::File(tag)) => Some(tag),
+                            _ => None,
+                        },
                         label: label.unwrap_or_default(),
-                        module: module.text(row).unwrap_or("[unknown]").to_owned(),
-                        function: function.text(row).map(str::to_owned),
+                        module: named.0.to_owned(),
+                        function: named.1.map(str::to_owned),
                         kind: Kind::of(kind.text(row)),
                         category: category.text(row).unwrap_or("").to_owned(),
                         tag: tag.text(row).unwrap_or("").to_owned(),

@@ -5,6 +5,7 @@ use super::grow::View;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
 use crate::operators::{for_each_batch, process_names};
+use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::Database;
 use foldhash::HashMap;
 
@@ -157,6 +158,9 @@ impl Groups {
             }
             GroupBy::Module => innermost.next().map_or("[no stack]", |n| n.module.as_str()).to_owned(),
             GroupBy::Tag => {
+                if let Some(path) = file_tag(frames, known) {
+                    return path;
+                }
                 innermost.find(|n| !n.tag.is_empty()).map_or("[no tag]", |n| n.tag.as_str()).to_owned()
             }
             GroupBy::Category => innermost
@@ -165,4 +169,13 @@ impl Groups {
                 .to_owned(),
         }
     }
+}
+
+/// The tag of a stack that a file of the user's gives it, chosen as for column `tag` of table `stack`.
+fn file_tag(frames: &[u32], known: &Frames) -> Option<String> {
+    let name = |at: usize| known.name(*frames.get(at)?);
+    let tags = (0..frames.len()).map(|at| name(at)?.file_tag.map(FrameTag::File));
+    let (at, tag) = deciding_frame(tags)?;
+    let path = tag_path(at, tag, |at| name(at).map(|n| (n.module.as_str(), n.function.as_deref())));
+    Some(path).filter(|path| !path.is_empty())
 }
