@@ -49,10 +49,14 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
     assert_eq!(Some(sum), all[0]["ns"].as_i64());
     // A tree by tag says the same, of the trace and of the extract.
     for input in [&trace, &extract] {
-        let json = etwhy(&[&["tree", input, "--by", "tag", "--depth", "1", "--json", "--quiet"], &tags[..]].concat());
+        let json = etwhy(
+            &[&["tree", input, "--by", "tag", "--depth", "1", "--json", "--quiet"], &tags[..]].concat(),
+        );
         let tree: Value = serde_json::from_slice(&json).unwrap();
         let nodes = tree["nodes"].as_array().unwrap();
-        for row in rows.iter().filter(|row| row["tag"].as_str().is_some_and(|tag| tag.starts_with("Kernel") || tag == "Scanner")) {
+        for row in rows.iter().filter(|row| {
+            row["tag"].as_str().is_some_and(|tag| tag.starts_with("Kernel") || tag == "Scanner")
+        }) {
             let node = nodes.iter().find(|node| node["name"] == row["tag"]);
             assert_eq!(node.map(|node| &node["weight"]), Some(&row["cpu_ns"]), "{row} {nodes:?}");
         }

@@ -133,8 +133,8 @@ pub fn cannot_tell(db: &Database, table: &str) -> String {
         Some(why) => format!("cannot tell, because {why}"),
         None if empty => format!("cannot tell, because table {table} is empty"),
         None => format!(
-            "cannot tell: the rows of table {table} do not have it, because none of its kind came, or because that needs events \
-             that were not recorded; record: {}",
+            "cannot tell, because the rows of table {table} do not have it: none of that kind came, or it needs \
+             events that were not recorded; record: {}",
             recording_for(table)
         ),
     }
@@ -226,6 +226,20 @@ pub fn missing(db: &Database) -> Vec<Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_that_only_help_do_not_make_rows() {
+        let of = |table: &str| {
+            let spec = etwhy_trace::catalog::ALL.iter().find(|s| s.tables.iter().any(|t| t.name == table));
+            makes_rows(spec.unwrap()).collect::<Vec<_>>()
+        };
+        // Stacks, context switches and ends of threads are in traces without system calls.
+        assert_eq!(of("syscall"), [What::Kernel(0x0F, 51), What::Kernel(0x0F, 52)]);
+        assert!(!of("virtual_alloc").contains(&What::Kernel(3, 2)));
+        assert!(of("virtual_alloc").contains(&What::Kernel(2, 98)));
+        // Where they are the first, they are what the rows are made from.
+        assert!(of("cswitch").contains(&What::Kernel(5, 36)));
+    }
 
     #[test]
     fn every_question_names_a_profile_of_its_own() {
