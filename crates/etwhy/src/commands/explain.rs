@@ -158,8 +158,19 @@ fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) ->
         writeln!(out, "  {}", sanitize(&text))?;
         return Ok(());
     }
+    let wait = costs.iter().find(|cost| cost.metric.name == "wait");
+    let no_waits = wait.and_then(|cost| nothing(db, cost.metric, &cost.found.all));
     if costs.iter().all(|cost| cost.found.functions.is_empty()) {
-        writeln!(out, "  {} stands on no stack of a CPU sample or wait", sanitize(&args.function))?;
+        let what = if no_waits.is_some() { "a CPU sample" } else { "a CPU sample or wait" };
+        writeln!(out, "  {} stands on no stack of {what}", sanitize(&args.function))?;
+    }
+    if let Some(text) = no_waits {
+        let text = format!("waits    {text}");
+        for line in etwhy_export::text::wrap(&sanitize(&text), width().saturating_sub(2)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if costs.iter().all(|cost| cost.found.functions.is_empty()) {
         return Ok(());
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
