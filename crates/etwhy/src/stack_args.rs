@@ -170,6 +170,11 @@ impl StackArgs {
         if self.focus.len() > MAX_FOCUS {
             bail!("--focus can be given at most {MAX_FOCUS} times");
         }
+        let lists =
+            [&self.focus, &self.exclude, &self.trim_above, &self.trim_below, &self.drop, &self.collapse];
+        if lists.into_iter().flatten().any(|text| text.split(';').all(|part| part.trim().is_empty())) {
+            bail!("an empty name of a frame would fit all of them; `*` says so");
+        }
         let all = |list: &[String]| list.iter().map(|text| Matcher::parse(text)).collect::<Vec<_>>();
         let folding = Folding {
             focus: all(&self.focus),

@@ -48,6 +48,20 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
     let sum: i64 = rows.iter().map(|row| row["cpu_ns"].as_i64().unwrap()).sum();
     let all = ask(&trace, "SELECT sum(weight_ns) AS ns FROM stack_cost", &[]);
     assert_eq!(Some(sum), all[0]["ns"].as_i64());
+    // A tree by tag says the same, of the trace and of the extract.
+    for input in [&trace, &extract] {
+        let json = etwhy(
+            &[&["tree", input, "--by", "tag", "--depth", "1", "--json", "--quiet"], &tags[..]].concat(),
+        );
+        let tree: Value = serde_json::from_slice(&json).unwrap();
+        let nodes = tree["nodes"].as_array().unwrap();
+        for row in rows.iter().filter(|row| {
+            row["tag"].as_str().is_some_and(|tag| tag.starts_with("Kernel") || tag == "Scanner")
+        }) {
+            let node = nodes.iter().find(|node| node["name"] == row["tag"]);
+            assert_eq!(node.map(|node| &node["weight"]), Some(&row["cpu_ns"]), "{row} {nodes:?}");
+        }
+    }
     // With priority 10 the driver has all stacks on which it stands, wherever; that is its inclusive time.
     let driver = rows.iter().find(|row| row["tag"] == "Scanner").unwrap();
     let query = "SELECT sum(inclusive_ns) AS ns FROM module_cost WHERE lower(module) = 'tedrdrv.sys'";

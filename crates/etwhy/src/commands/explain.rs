@@ -54,7 +54,8 @@ struct Args {
 }
 
 /// What a function costs here: what is added up, under which name.
-const COSTS: &[(&str, &str)] = &[("cpu", "threads"), ("dpc", "DPCs"), ("isr", "ISRs"), ("energy", "energy")];
+const COSTS: &[(&str, &str)] =
+    &[("cpu", "threads"), ("dpc", "DPCs"), ("isr", "ISRs"), ("wait", "waits"), ("energy", "energy")];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     crate::knowledge::load(&args.trace.knowledge)?;
@@ -83,7 +84,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let db = &analysed.db;
     let costs = costs(db, &metrics, &args.function);
     if args.json {
-        let here: Vec<serde_json::Value> = costs.iter().map(|cost| cost.json()).collect();
+        let here: Vec<serde_json::Value> = costs.iter().map(|cost| cost.json(db)).collect();
         let value = serde_json::json!({ "schema": "etwhy.explain/1", "function": args.function, "knowledge": known, "here": here });
         serde_json::to_writer_pretty(&mut out, &value)?;
         writeln!(out)?;
@@ -106,7 +107,7 @@ struct Cost<'m> {
 }
 
 impl Cost<'_> {
-    fn json(&self) -> serde_json::Value {
+    fn json(&self, db: &Database) -> serde_json::Value {
         let found = &self.found;
         let groups = found.by_group.iter().map(|(name, all, own)| serde_json::json!({ "process": name, "inclusive": all.weight, "exclusive": own.weight }));
         let first = |tree: &etwhy_query::stacks::Tree| -> Vec<serde_json::Value> {
@@ -123,6 +124,7 @@ impl Cost<'_> {
             "unit": self.metric.unit.name(),
             "functions": found.functions.iter().map(|f| f.label.as_str()).collect::<Vec<_>>(),
             "total": found.all.weight,
+            "cannot_tell": nothing(db, self.metric, &found.all),
             "inclusive": found.inclusive.weight,
             "exclusive": found.exclusive.weight,
             "by_process": groups.collect::<Vec<_>>(),
@@ -156,8 +158,19 @@ fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) ->
         writeln!(out, "  {}", sanitize(&text))?;
         return Ok(());
     }
+    let wait = costs.iter().find(|cost| cost.metric.name == "wait");
+    let no_waits = wait.and_then(|cost| nothing(db, cost.metric, &cost.found.all));
     if costs.iter().all(|cost| cost.found.functions.is_empty()) {
-        writeln!(out, "  {} stands on no stack of a CPU sample", sanitize(&args.function))?;
+        let what = if no_waits.is_some() { "a CPU sample" } else { "a CPU sample or wait" };
+        writeln!(out, "  {} stands on no stack of {what}", sanitize(&args.function))?;
+    }
+    if let Some(text) = no_waits {
+        let text = format!("waits    {text}");
+        for line in etwhy_export::text::wrap(&sanitize(&text), width().saturating_sub(2)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if costs.iter().all(|cost| cost.found.functions.is_empty()) {
         return Ok(());
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
@@ -193,6 +206,7 @@ fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) ->
         writeln!(out, "\n{}: what it calls", cost.label)?;
         print(out, &found.callees.limited(&limits), &look)?;
     }
-    writeln!(out, "\n{LETTERS}")?;
+    writeln!(out)?;
+    etwhy_export::text::wrap(LETTERS, width()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }

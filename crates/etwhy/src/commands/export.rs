@@ -6,6 +6,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
 use crate::open::TraceArgs;
+use crate::report::missing::cannot_tell;
 use crate::report::services::Services;
 use crate::report::terminal::out;
 use anyhow::{Context as _, bail};
@@ -13,7 +14,7 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::profile::{
     At, INTERRUPTS, Profile, ProfileFormat, Scope, Weight, Weights, profile_formats, write_profile,
 };
-use etwhy_export::{bytes, replace_file};
+use etwhy_export::{bytes, replace_file, sanitize};
 use etwhy_query::operators::stacks::{Class, Frames, METRICS, Metric, WeightedStack};
 use etwhy_table::{Database, Role};
 use std::cell::OnceCell;
@@ -56,7 +57,7 @@ struct Args {
     #[arg(long)]
     list: bool,
     /// What stacks weigh, for folded, pprof and speedscope; several for the last two: cpu,wait (default: cpu)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, short, value_name = "LIST", value_delimiter = ',')]
     metric: Vec<String>,
     /// Only these processes, by name or id: 'chrome;!4711'
     #[arg(long, value_name = "FILTER")]
@@ -125,6 +126,9 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
             out.flush()?;
         }
     }
+    for text in empty(db, format, &profile, &metrics) {
+        eprintln!("etwhy: {}", sanitize(&text));
+    }
     if profile.untimed.get() > 0 {
         eprintln!(
             "etwhy: --metric {} has sums that stand for no moment; --from and --to left {} of them out",
@@ -136,6 +140,36 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         eprintln!("etwhy: {line}");
     }
     Ok(analysed.exit)
+}
+
+/// What a file has nothing of, and why: without it an empty picture would be all that one sees.
+fn empty(
+    db: &Database,
+    format: &ProfileFormat,
+    profile: &Profile<'_>,
+    metrics: &[&'static Metric],
+) -> Vec<String> {
+    if !format.weighted {
+        let asked =
+            format.parts.iter().any(|part| part.name == "sample") && !profile.without.contains("sample");
+        let none = asked && db.get("sample").is_none_or(|table| table.rows() == 0);
+        return none.then(|| format!("no stacks: {}", cannot_tell(db, "sample"))).into_iter().collect();
+    }
+    let (from, to) = (profile.scope.from_ns.unwrap_or(i64::MIN), profile.scope.to_ns.unwrap_or(i64::MAX));
+    let mut out = Vec::new();
+    for metric in metrics {
+        let (mut any, mut inside) = (false, false);
+        metric.each(db, &mut |weight| {
+            any = true;
+            inside |= weight.ts_ns.is_none_or(|ts| (from..to).contains(&ts));
+        });
+        if !any {
+            out.push(format!("nothing of metric {}: {}", metric.label(), cannot_tell(db, metric.table())));
+        } else if !inside {
+            out.push(format!("nothing of metric {} is between --from and --to", metric.label()));
+        }
+    }
+    out
 }
 
 fn ends_with_gz(path: &Path) -> bool {

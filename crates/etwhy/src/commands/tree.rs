@@ -93,7 +93,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         if args.json {
             serde_json::to_writer_pretty(
                 &mut out,
-                &butterfly_json(&metric, &found, &|tree| tree.limited(&limits)),
+                &butterfly_json(&metric, &found, nothing(db, &metric, &found.all), &|tree| {
+                    tree.limited(&limits)
+                }),
             )?;
             writeln!(out)?;
         } else if let Some(text) = nothing(db, &metric, &found.all) {
@@ -108,9 +110,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let shown = tree.limited(&limits);
         if args.json {
             let view = if args.invert { "bottom_up" } else { "top_down" };
-            serde_json::to_writer_pretty(&mut out, &document(&metric, view, &shown))?;
+            let mut document = document(&metric, view, &shown);
+            document.cannot_tell = nothing(db, &metric, &tree.total());
+            serde_json::to_writer_pretty(&mut out, &document)?;
             writeln!(out)?;
         } else if to_file {
+            if let Some(text) = nothing(db, &metric, &tree.total()) {
+                eprintln!("etwhy: {}", sanitize(&text));
+            }
             let format = chosen_format(args.csv.then_some("csv"), args.output.as_deref())?;
             let rows = table(&metric, &shown)?;
             let written = Written { format, path: args.output.as_deref(), hex: false, exact: false };
@@ -228,7 +235,12 @@ fn print_butterfly(
     Ok(())
 }
 
-fn butterfly_json(metric: &Metric, found: &Butterfly, limited: &dyn Fn(&Tree) -> Tree) -> serde_json::Value {
+fn butterfly_json(
+    metric: &Metric,
+    found: &Butterfly,
+    cannot_tell: Option<String>,
+    limited: &dyn Fn(&Tree) -> Tree,
+) -> serde_json::Value {
     let groups = found.by_group.iter().map(
         |(name, all, own)| serde_json::json!({ "name": name, "weight": all.weight, "self": own.weight }),
     );
@@ -238,6 +250,7 @@ fn butterfly_json(metric: &Metric, found: &Butterfly, limited: &dyn Fn(&Tree) ->
         "unit": metric.unit.name(),
         "functions": found.functions.iter().map(|f| f.label.as_str()).collect::<Vec<_>>(),
         "total": found.all.weight,
+        "cannot_tell": cannot_tell,
         "inclusive": found.inclusive.weight,
         "exclusive": found.exclusive.weight,
         "inclusive_count": found.inclusive.count,

@@ -101,7 +101,7 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     let holds = |spec: &&&etwhy_trace::engine::AnalysisSpec| spec.tables.iter().any(|t| t.name == table);
     let spec = etwhy_trace::catalog::ALL.iter().find(holds)?;
     let types = db.get("event_type")?;
-    let wanted = |row: u32| spec.selects.iter().any(|select| is_of(types, row, select.what));
+    let wanted = |row: u32| makes_rows(spec).any(|what| is_of(types, row, what));
     // An empty ledger is good news.
     if matches!(table, "ledger" | "event") {
         return None;
@@ -132,8 +132,24 @@ pub fn cannot_tell(db: &Database, table: &str) -> String {
     match why_empty(db, table).filter(|_| empty) {
         Some(why) => format!("cannot tell, because {why}"),
         None if empty => format!("cannot tell, because table {table} is empty"),
-        None => format!("cannot tell, because the rows of table {table} do not have it"),
+        None => format!(
+            "cannot tell, because the rows of table {table} do not have it: none of that kind came, or it needs \
+             events that were not recorded; record: {}",
+            recording_for(table)
+        ),
     }
+}
+
+/// The events that an analysis makes its rows from. Those of processes, threads and stacks, and context switches, are in every
+/// trace of a kernel session and read by many analyses beside their own: they count where the first one is such an event too.
+fn makes_rows(spec: &etwhy_trace::engine::AnalysisSpec) -> impl Iterator<Item = What> {
+    let helps = |what: What| match what {
+        What::Kernel(3 | 5 | 0x18, _) => true,
+        What::Manifest(provider, _) | What::Provider(provider) => provider == KERNEL_PROCESS,
+        _ => false,
+    };
+    let all = spec.selects.first().is_none_or(|first| helps(first.what));
+    spec.selects.iter().map(|select| select.what).filter(move |what| all || !helps(*what))
 }
 
 /// Whether a row of `event_type` is of a kind of events.
@@ -156,6 +172,9 @@ fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
         What::Any => true,
     }
 }
+
+/// Microsoft-Windows-Kernel-Process.
+const KERNEL_PROCESS: etwhy_etl::Guid = etwhy_etl::Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
 
 /// Group (task) names of the kernel, so that `Read` of another provider is not taken for a disk's.
 const KERNEL: &str = "Windows Kernel";
@@ -207,6 +226,20 @@ pub fn missing(db: &Database) -> Vec<Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_that_only_help_do_not_make_rows() {
+        let of = |table: &str| {
+            let spec = etwhy_trace::catalog::ALL.iter().find(|s| s.tables.iter().any(|t| t.name == table));
+            makes_rows(spec.unwrap()).collect::<Vec<_>>()
+        };
+        // Stacks, context switches and ends of threads are in traces without system calls.
+        assert_eq!(of("syscall"), [What::Kernel(0x0F, 51), What::Kernel(0x0F, 52)]);
+        assert!(!of("virtual_alloc").contains(&What::Kernel(3, 2)));
+        assert!(of("virtual_alloc").contains(&What::Kernel(2, 98)));
+        // Where they are the first, they are what the rows are made from.
+        assert!(of("cswitch").contains(&What::Kernel(5, 36)));
+    }
 
     #[test]
     fn every_question_names_a_profile_of_its_own() {

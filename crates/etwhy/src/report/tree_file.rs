@@ -20,6 +20,8 @@ pub struct Document {
     count: i64,
     /// Nodes that were not made because the tree was full.
     refused: u64,
+    /// Why there is nothing to show, if there is nothing.
+    pub cannot_tell: Option<String>,
     nodes: Vec<Line>,
 }
 
@@ -94,6 +96,7 @@ pub fn document(metric: &Metric, view: &'static str, tree: &Tree) -> Document {
         total: total.weight,
         count: total.count,
         refused: tree.refused,
+        cannot_tell: None,
         nodes: lines(tree),
     }
 }

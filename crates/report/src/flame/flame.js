@@ -88,3 +88,5 @@ search.addEventListener("input", () => {
 svg.setAttribute("role", "group");
 draw();
 detail.textContent = root.says;
+// The root of a flame graph is at its bottom: a deep one would begin with an empty window.
+if (!icicle) window.scrollTo(0, document.documentElement.scrollHeight);

@@ -155,7 +155,9 @@ impl Folder {
             if one && kept.last() == Some(&name) {
                 continue;
             }
+            // ... and two visits of it need not be the same function.
             if self.merge_recursion
+                && (flags.becomes.is_some() || !flags.unnamed)
                 && let Some(again) = kept.iter().position(|&n| n == name)
             {
                 to = again + 1;

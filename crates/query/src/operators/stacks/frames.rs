@@ -58,16 +58,14 @@ impl Frames {
                     let own = fold.facts.module(fold.facts.module_of(name_of.len() as u32));
                     windows.push(own.is_some_and(|m| m.os || m.system_library));
                     let label = fold.facts.functions.get(number as usize).map(|(label, _)| label.clone());
+                    let named = (module.text(row).unwrap_or("[unknown]"), function.text(row));
                     names.push(FrameName {
                         label: label.unwrap_or_default(),
-                        module: module.text(row).unwrap_or("[unknown]").to_owned(),
-                        function: function.text(row).map(str::to_owned),
+                        module: named.0.to_owned(),
+                        function: named.1.map(str::to_owned),
                         kind: Kind::of(kind.text(row)),
                         category: category.text(row).unwrap_or("").to_owned(),
-                        tag: match FrameTag::of(
-                            module.text(row).unwrap_or(""),
-                            function.text(row).unwrap_or(""),
-                        ) {
+                        tag: match FrameTag::of(named.0, named.1.unwrap_or("")) {
                             Some(FrameTag::File(own)) if !own.path.is_empty() => own.path.clone(),
                             _ => tag.text(row).unwrap_or("").to_owned(),
                         },

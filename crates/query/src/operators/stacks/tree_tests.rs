@@ -159,6 +159,15 @@ fn recursion_is_merged() {
 }
 
 #[test]
+fn frames_without_a_name_are_no_recursion() {
+    // Two visits of b without symbols: nothing says that they are one function, and what lies between stays.
+    let db = sampled(&[("thread", 0, 5, "| b a!callback b a!main")]);
+    let folding = Folding { merge_recursion: true, ..Folding::default() };
+    let tree = tree_of(&db, &View { folding, ..View::default() });
+    assert_eq!(lines(&tree), ["all 5 0", ".a!main 5 0", "..b!? 5 0", "...a!callback 5 0", "....b!? 5 5"]);
+}
+
+#[test]
 fn modules_collapse() {
     let db = sampled(&[
         ("thread", 0, 5, "nt!a nt!b | u!x nt2!q u!main"),

@@ -7,8 +7,8 @@ use etwhy_table::Unit;
 pub static METRIC: Metric = Metric {
     name: "file-time",
     about: "time of file operations",
-    manual: "From start to end in the file system and below: filters above it are not in it (see minifilter- \
-             time and cpu).",
+    manual: "From start to end in the file system and below: filters above it are not in it (see \
+             minifilter-time and cpu).",
     unit: Unit::Ns,
     reads: &["file_io"],
     source: Source::Rows(Rows::of("file_io", "dur_ns")),

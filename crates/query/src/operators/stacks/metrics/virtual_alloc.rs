@@ -7,8 +7,8 @@ use etwhy_table::Unit;
 pub static METRIC: Metric = Metric {
     name: "virtual-alloc",
     about: "memory that VirtualAlloc committed",
-    manual: "Bytes of each call that had not been committed before. What was freed again is in it; see virtual- \
-             outstanding.",
+    manual: "Bytes of each call that had not been committed before. What was freed again is in it; see \
+             virtual-outstanding.",
     unit: Unit::Bytes,
     reads: &["virtual_alloc"],
     source: Source::Rows(Rows::of("virtual_alloc", "committed_bytes")),
