@@ -110,12 +110,17 @@ fn addresses_of_methods_have_file_and_line() {
     assert!(frames.iter().all(|frame| frame.ends_with(" - -")), "{frames:?}");
 }
 
+/// Maps while the trace ran, maps of the rundown at the end, and their entries: counted by dissect.etl 3.14 and a few lines of
+/// Python over the payloads, each of which has the length that its count of entries says.
+const MAPS: [(&str, [u64; 3]); 2] =
+    [("net.4.5.2.x64.etl", [273, 16_221, 195_311]), ("net.4.5.x86_PerfViewData.etl", [176, 201, 7_450])];
+
 /// All maps of the two traces are complete, and belong to the body that is told of right before them, or right behind them in a
 /// rundown at the end: their offsets lie within it.
 #[test]
 fn maps_of_real_traces_fit_their_methods() {
     let Some(corpus) = corpus() else { return };
-    for trace in ["net.4.5.2.x64.etl", "net.4.5.x86_PerfViewData.etl"] {
+    for (trace, [maps, at_end, entries]) in MAPS {
         let path = corpus.join("microsoft+perfview").join(trace);
         // Process, MethodID, ReJITID: size of the last body told of.
         let mut bodies: HashMap<(u32, u64, u64), u64> = HashMap::new();
@@ -159,6 +164,14 @@ fn maps_of_real_traces_fit_their_methods() {
                 _ => {}
             }
         });
-        println!("{trace}: {count:?}");
+        let want = [
+            ("maps", maps),
+            ("fits", maps),
+            ("maps at end", at_end),
+            ("at end", at_end),
+            ("at end, fits", at_end),
+            ("entries", entries),
+        ];
+        assert_eq!(count, HashMap::from(want), "{trace}");
     }
 }
