@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cache::Cache;
 use crate::{
-    Candidate, FileKind, Locate, ModuleSymbols, SafeName, SymbolError, Wanted, breakpad, exports, image, pdb,
+    Candidate, FileKind, Locate, ModuleKey, ModuleSymbols, PortableLines, SafeName, SymbolError, Wanted,
+    breakpad, exports, image, pdb, portable,
 };
 
 /// Symbols that stay in memory, in bytes. Those of the compact cache are mapped and do not count.
@@ -75,6 +76,21 @@ impl Resolver {
         let module = Arc::new(self.find(wanted)?);
         lock(&self.memory).put(wanted, &module);
         Some(module)
+    }
+
+    /// The source lines of an assembly's methods, from its portable PDB. Stores file those without an age (`FFFFFFFF`: "SSQP Key
+    /// Conventions", dotnet/symstore), whatever `RSDS` record and runtime say. The caller keeps them.
+    pub fn lines(&self, pdb: &ModuleKey) -> Option<PortableLines> {
+        let pdb = ModuleKey { age: u32::MAX, ..pdb.clone() };
+        let wanted = Wanted { pdb: Some(pdb.clone()), image: None };
+        let candidates = self.locators.iter().flat_map(|locator| locator.candidates(&wanted));
+        for candidate in candidates.filter(|c| c.kind == FileKind::Pdb) {
+            match portable::open(&candidate.file, Some(&pdb)) {
+                Ok(lines) => return Some(lines),
+                Err(error) => self.note(&candidate.file, &error),
+            }
+        }
+        None
     }
 
     /// What went wrong since the last call.

@@ -13,6 +13,7 @@ etwhy_etl::define_anomalies! {
     FRAMES_WITHOUT_IMAGE "frames_without_image" Info Analysis "Distinct stack addresses that lie in no known image and no known .NET method (generated code, or rundown missing).";
     SYMBOLS_MISMATCHED "symbols_mismatched" Warning Symbols "Symbol files found under an image's name but of another build: not used.";
     SYMBOLS_UNREADABLE "symbols_unreadable" Warning Symbols "Symbol files that could not be read.";
+    IL_MAPS_BEYOND_LIMIT "il_maps_beyond_limit" DataLoss Analysis "Maps from machine code to IL of .NET methods beyond what is kept: these methods are shown without source lines.";
     SWITCHES_MISSED "context_switches_missed" DataLoss Analysis "Context switches whose old thread is not the one that was switched in before on that processor: switches in between are missing, and the run of the thread before has no known end.";
     PROCESSORS_UNKNOWN "processors_unknown" DataLoss Recording "Context switches, DPCs and ISRs of a session without buffers per processor: on which processor they happened is not recorded, so nothing is attributed by processor.";
     RUNNING_FORGOTTEN "running_thread_forgotten" DataLoss Analysis "Places where buffers of a processor may be missing: until its next context switch it is not known who runs there, and nothing is attributed.";

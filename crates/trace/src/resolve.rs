@@ -2,6 +2,7 @@
 
 use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT};
 use crate::model::Model;
+use crate::model::il_map::IlPlace;
 use crate::model::image::{Image, is_kernel};
 use crate::model::stack::{DistinctStack, FinishedStacks};
 use crate::symbols::{MAX_CANDIDATES, Symbols};
@@ -187,6 +188,8 @@ struct Frames<'a> {
 enum Seen {
     /// In no image: the address is all there is.
     Bare,
+    /// In a method whose lines are known, as an address to return to.
+    BareReturn,
     /// In an image without symbols.
     Plain,
     /// As the instruction that ran.
@@ -365,6 +368,11 @@ impl<'a> Frames<'a> {
         // A method has its name already.
         let native = found.filter(|_| method.is_none());
         let symbols = native.and_then(|image| self.symbols.module(image, self.strings, self.ledger));
+        let place = method.zip(upid).and_then(|(number, upid)| self.il_place(upid, number, at));
+        let (lined, line) = match &place {
+            Some(place) => self.symbols.managed_line(place, self.strings, self.ledger),
+            None => (false, None),
+        };
         let seen = match (found, &symbols, is_return) {
             (None, ..) => Seen::Bare,
             (_, None, _) => Seen::Plain,
@@ -373,6 +381,7 @@ impl<'a> Frames<'a> {
         };
         let identity = match (file, found) {
             (Some(file), Some(image)) => (file, address.wrapping_sub(image.base), seen),
+            _ if lined && is_return => (upid.unwrap_or(u32::MAX), address, Seen::BareReturn),
             _ => (upid.unwrap_or(u32::MAX), address, Seen::Bare),
         };
         if let Some(&frame) = self.known.get(&identity) {
@@ -401,6 +410,8 @@ impl<'a> Frames<'a> {
         let mut frames = Vec::new();
         if let Some(method) = method {
             self.name_method(&mut frame, method);
+            frame.file = line.as_ref().map(|(file, _)| self.strings.intern(file));
+            frame.line = line.and_then(|(_, line)| i32::try_from(line).ok());
         } else if let (Some(image), Some(symbols)) = (found, &symbols) {
             self.name_native(&mut frame, &mut frames, symbols, at.wrapping_sub(image.base));
         } else if found.is_none() {
@@ -426,6 +437,12 @@ impl<'a> Frames<'a> {
         let list = self.methods.get(&upid)?;
         let at = list.partition_point(|m| m.0 <= address);
         list.get(at.checked_sub(1)?).filter(|m| address < m.1).map(|m| m.2)
+    }
+
+    /// Where the instruction at an address of a method comes from.
+    fn il_place(&self, upid: u32, method: u32, address: u64) -> Option<IlPlace> {
+        let start = self.model.clr.all().get(method as usize)?.start;
+        self.model.il_maps.place(upid, method, address.checked_sub(start)?)
     }
 
     fn image(&mut self, upid: Option<u32>, epoch: u32, address: u64, kernel: bool) -> (Option<u32>, bool) {

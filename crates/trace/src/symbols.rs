@@ -2,11 +2,13 @@
 
 use crate::anomalies::{SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
 use crate::model::Model;
+use crate::model::il_map::IlPlace;
 use crate::model::image::Image;
 use crate::resolve::base_name;
 use etwhy_etl::Ledger;
 use etwhy_symbols::{
-    ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, Resolver, SymbolStore, Wanted,
+    ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, PortableLines, Resolver,
+    SymbolStore, Wanted,
 };
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
@@ -29,6 +31,8 @@ pub struct Symbols {
     /// Decorated names with what is shown for them: taking one apart costs more than all else at an address, and a function
     /// has many addresses.
     taken_apart: HashMap<Box<str>, Box<str>>,
+    /// Portable PDBs of assemblies.
+    lines: HashMap<(Sym, [u8; 16]), Option<PortableLines>>,
 }
 
 /// Names that are remembered. Images of a trace have some thousand functions that were seen running.
@@ -47,7 +51,13 @@ impl Symbols {
 
     /// Symbols that `resolver` finds, with names in the form `names`.
     pub fn of(resolver: Resolver, names: NameStyle) -> Symbols {
-        Symbols { resolver, names, loaded: HashMap::default(), taken_apart: HashMap::default() }
+        Symbols {
+            resolver,
+            names,
+            loaded: HashMap::default(),
+            taken_apart: HashMap::default(),
+            lines: HashMap::default(),
+        }
     }
 
     /// Module and function at a kernel address, by the images that are loaded now.
@@ -120,11 +130,33 @@ impl Symbols {
             ),
         };
         let module = self.resolver.load(&wanted);
+        self.note_problems(ledger);
+        self.loaded.insert(identity, module.clone());
+        module
+    }
+
+    /// True if there is a portable PDB for the place; then its file and line, unless the PDB has none.
+    pub(crate) fn managed_line(
+        &mut self,
+        place: &IlPlace,
+        strings: &Strings,
+        ledger: &mut Ledger,
+    ) -> (bool, Option<(String, u32)>) {
+        let (name, guid) = (place.pdb.name, place.pdb.guid.0);
+        if !self.lines.contains_key(&(name, guid)) {
+            let key = ModuleKey { pdb_name: strings.get(name).to_owned(), guid, age: place.pdb.age };
+            let lines = self.resolver.lines(&key);
+            self.note_problems(ledger);
+            self.lines.insert((name, guid), lines);
+        }
+        let lines = self.lines.get(&(name, guid)).and_then(Option::as_ref);
+        (lines.is_some(), lines.and_then(|lines| lines.lookup(place.token, place.il_offset)))
+    }
+
+    fn note_problems(&self, ledger: &mut Ledger) {
         for problem in self.resolver.problems() {
             let anomaly = if problem.mismatch { &SYMBOLS_MISMATCHED } else { &SYMBOLS_UNREADABLE };
             ledger.note(anomaly, 1, || problem.text);
         }
-        self.loaded.insert(identity, module.clone());
-        module
     }
 }

@@ -58,6 +58,11 @@ impl Methods {
     pub fn all(&self) -> &[Method] {
         &self.all
     }
+
+    /// Number of the body of a method (by process and `MethodID`) that begins at `start`.
+    pub(crate) fn number(&self, upid: u32, start: u64, method_id: u64) -> Option<u32> {
+        self.known.get(&(upid, start, method_id)).copied()
+    }
 }
 
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {

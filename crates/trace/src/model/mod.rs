@@ -5,6 +5,7 @@ pub mod address_space;
 pub mod clr;
 pub mod cpu;
 pub mod file_name;
+pub mod il_map;
 pub mod image;
 pub mod place;
 pub mod process;
@@ -39,6 +40,8 @@ pub struct Model {
     pub volumes: volume::Volumes,
     /// .NET methods by address.
     pub clr: clr::Methods,
+    /// Which IL their code comes from.
+    pub il_maps: il_map::IlMaps,
     /// Who runs on each processor.
     pub cpus: cpu::Cpus,
     /// What threads did before they ran.
@@ -71,6 +74,7 @@ pub(crate) const TRACKERS: &[Tracker] = &[
     Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
     Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
     Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
+    Tracker { selects: il_map::SELECTS, event: il_map::event, for_stacks: true },
     Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
     Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },
     Tracker { selects: stack::SELECTS, event: stack::event, for_stacks: true },

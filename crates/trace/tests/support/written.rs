@@ -6,7 +6,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_etl::write::{EventHead, RecordBuf, TraceSetup, TraceWriter};
 use etwhy_etl::{Guid, Ledger};
 use etwhy_table::{Memory, Table};
-use etwhy_trace::{Options, Output, analyse};
+use etwhy_trace::{Options, Output, Symbols, analyse};
 use std::collections::BTreeSet;
 
 /// A trace in the making. Times are microseconds since its start.
@@ -64,8 +64,20 @@ impl Written {
         id: u16,
         build: impl FnOnce(&mut RecordBuf),
     ) -> &mut Written {
+        self.event_version(us, who, provider, (id, 0), build)
+    }
+
+    /// An event of a provider by id and version.
+    pub fn event_version(
+        &mut self,
+        us: i64,
+        who: (u32, u32),
+        provider: &str,
+        (id, version): (u16, u8),
+        build: impl FnOnce(&mut RecordBuf),
+    ) -> &mut Written {
         let provider: Guid = provider.parse().unwrap();
-        let head = EventHead { provider, id, pid: who.0, tid: who.1, ..EventHead::default() };
+        let head = EventHead { provider, id, version, pid: who.0, tid: who.1, ..EventHead::default() };
         let mut record = RecordBuf::new();
         record.event(8, self.ticks(us), &head);
         build(&mut record);
@@ -115,6 +127,11 @@ impl Written {
 
     /// One pass for the tables named, separated by blanks.
     pub fn pass(&self, tables: &str) -> Output {
+        self.pass_with(tables, Symbols::new(&[]))
+    }
+
+    /// The same with symbols.
+    pub fn pass_with(&self, tables: &str, symbols: Symbols) -> Output {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("written.etl");
         let mut records: Vec<&(i64, u16, Vec<u8>)> = self.records.iter().collect();
@@ -134,7 +151,7 @@ impl Written {
             all_stacks: true,
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
-            symbols: etwhy_trace::Symbols::new(&[]),
+            symbols,
             stretches: Vec::new(),
             loggers: Vec::new(),
             threads: 1,
