@@ -189,7 +189,7 @@ fn what_was_left_out_is_told() {
     assert!(!done(&["dump", "disk_io", place]).is_empty());
     let (code, _, errors) = run(&["why", place]);
     assert_eq!(code, 2);
-    assert!(errors.contains("no table") && errors.contains("sample"), "{errors}");
+    assert!(errors.contains("no table") && errors.contains("stack_cost"), "{errors}");
     assert!(errors.contains("left out"), "{errors}");
     let (code, _, errors) = run(&["path", place, "--process", "solver"]);
     assert_eq!(code, 2);
