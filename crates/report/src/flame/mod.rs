@@ -1,7 +1,7 @@
 //! Flame graphs and icicles of a tree of weights, as SVG and as a page.
 //!
 //! The width of a box is its weight with what it called; children stand on their caller (flame graph) or hang below it
-//! (icicle), the heaviest first. What is narrower than [`LEAST_WIDTH`] pixels is left out: its room stays empty. Names come
+//! (icicle), the heaviest first. What is narrower than a third of a pixel is left out: its room stays empty. Names come
 //! from traces: they are text everywhere, and unsafe characters are made visible.
 
 mod draw;
