@@ -13,6 +13,7 @@ mod groups;
 mod grow;
 mod matcher;
 mod metrics;
+mod outstanding;
 mod prune;
 mod retag;
 mod rows;
