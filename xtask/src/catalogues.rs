@@ -111,6 +111,16 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("", "::FORMATS"),
     },
     Catalogue {
+        path: "crates/hud/src/api/mod.rs",
+        folder: "crates/hud/src/api",
+        title: "What the page may ask the server",
+        visibility: "",
+        import: "crate::call::Endpoint",
+        list: "All of it, by file name.",
+        element: "&Endpoint",
+        item: ("&", "::ENDPOINT"),
+    },
+    Catalogue {
         path: "crates/export/src/profiles/mod.rs",
         folder: PROFILES,
         title: "The profile formats",

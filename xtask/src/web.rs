@@ -1,7 +1,7 @@
-//! Whether the page of `web/` was built from what stands there.
+//! Whether the pages of `web/` were built from what stands there.
 //!
-//! The page is committed, so that nobody needs Node to build etwhy. Its first comment holds a checksum of its sources and one
-//! of itself; `web/build.mjs` wrote them, and this computes them again.
+//! The pages are committed, so that nobody needs Node to build etwhy. The first comment of each holds a checksum of its sources and
+//! one of itself; `web/build.mjs` and `web/build-hud.mjs` wrote them, and this computes them again.
 
 use crate::repo::Repo;
 use crate::schema_page::SCHEMA;
@@ -19,18 +19,41 @@ const MADE: &str = "web/src/model.ts";
 /// # Errors
 /// What is stale and what to do.
 pub fn check(repo: &Repo) -> Result<()> {
+    report(repo)?;
+    hud(repo)
+}
+
+/// The page of `etwhy serve`: a script with the checksums, and a style.
+fn hud(repo: &Repo) -> Result<()> {
+    let own = ["web/build-hud.mjs", "web/package.json", "web/package-lock.json", "web/tsconfig.json"];
+    let mut sources: Vec<String> = own.map(str::to_owned).into();
+    for folder in ["web/hud", "web/src"] {
+        sources.extend(repo.files(folder)?);
+    }
+    sources.sort();
+    let script = repo.read("web/dist/hud.js")?.replace('\r', "");
+    let style = repo.read("web/dist/hud.css")?.replace('\r', "");
+    fresh(repo, &sources, "web/dist/hud.js", &script, &style)
+}
+
+fn report(repo: &Repo) -> Result<()> {
     let mut sources: Vec<String> = SOURCES.map(str::to_owned).into();
     sources.extend(repo.files("web/src")?.into_iter().filter(|path| path != MADE));
     sources.sort();
+    let page = repo.read(PAGE)?.replace('\r', "");
+    fresh(repo, &sources, PAGE, &page, "")
+}
+
+/// Fails unless the checksums at the head of `page` are those of the sources, and of what follows them with `more` behind it.
+fn fresh(repo: &Repo, sources: &[String], name: &str, page: &str, more: &str) -> Result<()> {
     let mut of = String::new();
-    for path in &sources {
+    for path in sources {
         of.push_str(&format!("{path}\0{}\0", repo.read(path)?.replace('\r', "")));
     }
-    let page = repo.read(PAGE)?.replace('\r', "");
-    let (head, body) = parts(&page).with_context(|| format!("{PAGE}: has no checksums"))?;
-    if head != (fnv(&of), fnv(body)) {
+    let (head, body) = parts(page).with_context(|| format!("{name}: has no checksums"))?;
+    if head != (fnv(&of), fnv(&format!("{body}{more}"))) {
         let what = if head.0 == fnv(&of) { "was edited" } else { "is older than its sources" };
-        bail!("{PAGE} {what}: run `npm ci && npm run build` in web/");
+        bail!("{name} {what}: run `npm ci && npm run build` in web/");
     }
     Ok(())
 }

@@ -308,6 +308,19 @@ impl Opened {
         self.analyse_stretches(tables, Vec::new())
     }
 
+    /// As [`Opened::analyse`] for every table, those on demand among them; of an extract those that it holds or that can be
+    /// made.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn analyse_everything(self) -> anyhow::Result<Analysed> {
+        let tables = match &self.source {
+            Source::Traces(_) => crate::catalog::specs().map(|spec| spec.name.to_string()).collect(),
+            Source::Extract(extract, _) => folder::all_there(extract),
+        };
+        self.analyse(Some(tables))
+    }
+
     /// As [`Opened::analyse`], with stretches whose critical path is wanted.
     ///
     /// # Errors

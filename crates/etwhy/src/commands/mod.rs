@@ -11,6 +11,7 @@ mod modules;
 mod path;
 mod record;
 mod rules;
+mod serve;
 mod sql;
 mod strace;
 mod symbols;
@@ -33,6 +34,7 @@ pub static ALL: &[&Command] = &[
     &path::COMMAND,
     &record::COMMAND,
     &rules::COMMAND,
+    &serve::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,
     &symbols::COMMAND,

@@ -112,6 +112,12 @@ fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> anyho
     Ok(())
 }
 
+/// All tables that an extract holds or that can be made from those.
+pub(super) fn all_there(extract: &Folder) -> BTreeSet<String> {
+    let names = specs().map(|spec| spec.name.to_string());
+    names.filter(|name| plan(extract, &BTreeSet::from([name.clone()])).is_ok()).collect()
+}
+
 /// Which tables are read and which are made from others.
 fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut present, mut made, mut missing) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

@@ -138,7 +138,15 @@ impl Engine {
     /// # Errors
     /// SQLite's, with the place in the query.
     pub fn query(&self, name: &str, sql: &str) -> Result<Table, SqlError> {
-        result::run(&self.connection, &self.db, name, sql)
+        Ok(result::run(&self.connection, &self.db, name, sql, usize::MAX)?.0)
+    }
+
+    /// As [`Engine::query`], at most `most` rows; the flag says whether there are more.
+    ///
+    /// # Errors
+    /// SQLite's, with the place in the query.
+    pub fn query_top(&self, name: &str, sql: &str, most: usize) -> Result<(Table, bool), SqlError> {
+        result::run(&self.connection, &self.db, name, sql, most)
     }
 }
 

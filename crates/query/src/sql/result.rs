@@ -88,7 +88,14 @@ impl Values {
     }
 }
 
-pub fn run(connection: &Connection, db: &Database, name: &str, sql: &str) -> Result<Table, SqlError> {
+/// At most `most` rows of a query; whether there are more.
+pub fn run(
+    connection: &Connection,
+    db: &Database,
+    name: &str,
+    sql: &str,
+    most: usize,
+) -> Result<(Table, bool), SqlError> {
     let mut statement = connection.prepare(sql)?;
     if !statement.readonly() {
         return Err(SqlError::Sql("only questions: a trace cannot be changed".to_owned()));
@@ -97,7 +104,12 @@ pub fn run(connection: &Connection, db: &Database, name: &str, sql: &str) -> Res
     let mut values: Vec<Values> = names.iter().map(|_| Values::Nulls(0)).collect();
     let mut rows = statement.query([])?;
     let mut count = 0;
+    let mut more = false;
     while let Some(row) = rows.next()? {
+        if count >= most {
+            more = true;
+            break;
+        }
         for (column, values) in values.iter_mut().enumerate() {
             values.push(row.get_ref(column)?);
         }
@@ -118,7 +130,7 @@ pub fn run(connection: &Connection, db: &Database, name: &str, sql: &str) -> Res
         let cells: Vec<Value<'_>> = values.iter().map(|column| column.get(row)).collect();
         builder.push(&cells)?;
     }
-    Ok(builder.finish()?)
+    Ok((builder.finish()?, more))
 }
 
 /// What is known of a column by its name: that of a table's column if all tables agree, else the unit that the

@@ -1,0 +1,173 @@
+//! `etwhy serve`: the page where an investigator looks first.
+
+use crate::catalog;
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::open::TraceArgs;
+use crate::report::explain::Knowledge;
+use crate::report::missing::{recording_for, why_empty};
+use crate::report::why::Verdict;
+use crate::rules::RuleArgs;
+use anyhow::anyhow;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_hud::{Host, Loaded, Options};
+use etwhy_query::cpu::{Scope, Top};
+use etwhy_query::findings::{Rule, evaluate_all};
+use etwhy_query::sql::Engine;
+use etwhy_table::{Database, TableSpec};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "serve",
+    about: "Look at traces in the browser: findings, timeline, stacks, pivot tables, SQL, comparison",
+    long_about: "Reads each trace and serves a page with all of it, on this machine alone. The address that is printed \
+                 holds a random token: who does not know it gets nothing. Several traces are shown beside each other and can be \
+                 compared; --merge reads them as one, as other commands do. Ctrl-C ends it.",
+    examples: "Examples:\n  etwhy serve --demo\n  etwhy serve trace.etl\n  etwhy serve before.etl after.etl\n  \
+               etwhy serve trace.etl --port 8000 --readonly",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// Read all traces as one (segments of one recording, kernel and user part)
+    #[arg(long)]
+    merge: bool,
+    /// Port to listen on (0: any that is free)
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Address to listen on. Others than 127.0.0.1 let other machines in: whoever has the address with its token can read
+    /// the traces
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    bind: IpAddr,
+    /// Names of this machine that the page may be asked under, behind a proxy or with --bind
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// The page cannot open other traces
+    #[arg(long)]
+    readonly: bool,
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let rules = args.rules.load()?;
+    let reader = Reader { trace: args.trace.clone(), rules };
+    let groups: Vec<Vec<PathBuf>> = if args.merge || args.trace.demo {
+        vec![args.trace.traces.clone()]
+    } else {
+        args.trace.traces.iter().map(|path| vec![path.clone()]).collect()
+    };
+    let mut exit = Exit::Done;
+    let mut loaded = Vec::new();
+    for paths in groups {
+        let name = names(&paths, args.trace.demo);
+        match reader.read(paths, args.trace.demo) {
+            Ok((one, end)) => {
+                exit = if exit == Exit::Done { end } else { exit };
+                loaded.push(one);
+            }
+            // One bad file of several does not end the rest.
+            Err(error) if args.trace.traces.len() > 1 && !args.merge => {
+                eprintln!(
+                    "etwhy: {}: {} (left out)",
+                    etwhy_export::sanitize(&name),
+                    etwhy_export::sanitize(&format!("{error:#}"))
+                );
+                exit = Exit::InPart;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if loaded.is_empty() {
+        return Err(anyhow!("there is no trace in what was given"));
+    }
+    let options = Options {
+        address: SocketAddr::new(args.bind, args.port),
+        hosts: args.host,
+        readonly: args.readonly,
+        token: None,
+    };
+    let running = etwhy_hud::start(Box::new(reader), loaded, &options).map_err(|text| anyhow!(text))?;
+    if !args.bind.is_loopback() {
+        eprintln!(
+            "etwhy: other machines can reach this page; without encryption, and whoever has the address sees everything"
+        );
+    }
+    println!("{}", running.url);
+    if !args.trace.quiet {
+        eprintln!("etwhy: open this address in a browser; Ctrl-C ends it");
+    }
+    running.wait();
+    Ok(exit)
+}
+
+/// What a trace of one or more files is called.
+fn names(paths: &[PathBuf], demo: bool) -> String {
+    if demo {
+        return "demo.etl".to_owned();
+    }
+    let name = |path: &PathBuf| {
+        let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        last.unwrap_or_else(|| path.display().to_string())
+    };
+    paths.iter().map(name).collect::<Vec<_>>().join(" + ")
+}
+
+/// Reads traces as the arguments say.
+struct Reader {
+    trace: TraceArgs,
+    rules: Vec<Rule>,
+}
+
+impl Reader {
+    fn read(&self, paths: Vec<PathBuf>, demo: bool) -> anyhow::Result<(Loaded, Exit)> {
+        let name = names(&paths, demo);
+        let trace = TraceArgs { traces: paths, demo, ..self.trace.clone() };
+        let analysed = trace.open()?.analyse_everything()?;
+        let engine = Engine::new(&analysed.db)?;
+        let outcomes = evaluate_all(&engine, &self.rules);
+        drop(engine);
+        let top = Top { processes: 20, per_process: 5, overall: 20 };
+        let mut report = Verdict::of(&analysed.db, &Scope::default(), top, outcomes).report(&analysed.db);
+        report.add_charts(&analysed.db);
+        let exit = analysed.exit;
+        // Tables share their columns: this copies handles, and what stays keeps temporary files alive.
+        let db = analysed.db.clone();
+        Ok((Loaded { name, db, report, keep: Box::new(analysed) }, exit))
+    }
+}
+
+impl Host for Reader {
+    fn program(&self) -> String {
+        format!("etwhy {}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn specs(&self) -> Vec<&'static TableSpec> {
+        let mut specs: Vec<&'static TableSpec> = catalog::specs().collect();
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        specs
+    }
+
+    fn why_empty(&self, db: &Database, table: &str) -> Option<String> {
+        why_empty(db, table)
+    }
+
+    fn recording_for(&self, table: &str) -> String {
+        recording_for(table)
+    }
+
+    fn knowledge(&self, name: &str) -> serde_json::Value {
+        serde_json::to_value(Knowledge::of(name, &self.rules)).unwrap_or_default()
+    }
+
+    fn open(&self, path: &Path) -> Result<Loaded, String> {
+        let loaded = self.read(vec![path.to_path_buf()], false);
+        loaded.map(|(loaded, _)| loaded).map_err(|error| format!("{error:#}"))
+    }
+}

@@ -1,0 +1,33 @@
+//! A question in SQL.
+
+use crate::call::{Call, Endpoint, Fault};
+use crate::reply::Reply;
+use serde::Deserialize;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "sql",
+    about: "body: sql, limit (rows, 10,000 unless given). The rows as Arrow; fact `more` if there are others",
+    answer,
+};
+
+#[derive(Deserialize)]
+struct Body {
+    sql: String,
+    #[serde(default = "some")]
+    limit: usize,
+}
+
+fn some() -> usize {
+    10_000
+}
+
+/// More rows than this are a file's business.
+const MOST: usize = 1_000_000;
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let body: Body = call.parse()?;
+    let trace = call.trace()?;
+    let (table, more) = trace.sql(&body.sql, body.limit.min(MOST), &call.cancel)?;
+    Reply::table(&table, &serde_json::json!({ "sql": body.sql, "rows": table.rows(), "more": more }))
+}

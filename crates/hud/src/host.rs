@@ -1,0 +1,37 @@
+//! What the server needs and does not know itself: reading traces, and what the program knows besides tables.
+
+use etwhy_report::Report;
+use etwhy_table::{Database, TableSpec};
+use std::any::Any;
+use std::path::Path;
+
+/// A trace that was read.
+pub struct Loaded {
+    /// What people call it: its file name.
+    pub name: String,
+    /// Its tables.
+    pub db: Database,
+    /// The verdict, with charts.
+    pub report: Report,
+    /// What must live as long as the tables: temporary files.
+    pub keep: Box<dyn Any + Send + Sync>,
+}
+
+/// The program around the server.
+pub trait Host: Send + Sync {
+    /// Name and version of the program.
+    fn program(&self) -> String;
+    /// Declarations of all tables, also of those that a trace may lack.
+    fn specs(&self) -> Vec<&'static TableSpec>;
+    /// Why a table has no rows, and which recording would give them.
+    fn why_empty(&self, db: &Database, table: &str) -> Option<String>;
+    /// The command that prints the recording that fills a table.
+    fn recording_for(&self, table: &str) -> String;
+    /// What is known of a function, module, driver or program.
+    fn knowledge(&self, name: &str) -> serde_json::Value;
+    /// Reads another trace.
+    ///
+    /// # Errors
+    /// What went wrong, in words for people.
+    fn open(&self, path: &Path) -> Result<Loaded, String>;
+}

@@ -1,0 +1,31 @@
+//! The server behind `etwhy serve`: one page, and what the page may ask.
+//!
+//! # The central decision: the server adds up, the page draws
+//!
+//! No event ever travels. The page asks for rows that are added up already (a pivot, a tree, a lane with as many columns as the
+//! screen has), as Arrow, and draws them. Each [`Endpoint`](call::Endpoint) is a file in `api/`; each is asked by `POST` with a JSON body
+//! that names the trace and the range, so that an address, a log or a bookmark never holds what was asked.
+//!
+//! # Who may ask
+//!
+//! The server listens on this machine alone unless told otherwise; its path holds a random token; `Host` and `Origin` must be its own
+//! ([`guard`]). The page is forbidden to load anything from elsewhere.
+//!
+//! # Work and its end
+//!
+//! Answers are computed on blocking threads, as many at a time as there are processors; others wait in line. When the page
+//! gives a question up, its connection goes, and with it the [`Cancel`](call::Cancel) of the work is set.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod assets;
+pub mod call;
+pub mod guard;
+pub mod host;
+pub mod part;
+pub mod reply;
+pub mod server;
+pub mod trace;
+
+pub use host::{Host, Loaded};
+pub use server::{Options, Running, start};

@@ -1,0 +1,82 @@
+//! A trace that is being looked at: its tables, and what was computed of them for all who ask.
+
+use crate::call::{Cancel, Fault};
+use crate::host::Loaded;
+use etwhy_query::sql::Engine;
+use etwhy_query::stacks::Frames;
+use etwhy_table::{Database, Table};
+use std::any::Any;
+use std::sync::{Mutex, OnceLock};
+
+/// A trace.
+pub struct Trace {
+    /// What people call it.
+    pub name: String,
+    /// Tables.
+    pub db: Database,
+    /// The verdict as a document.
+    pub report: etwhy_report::Report,
+    engines: Mutex<Vec<Engine>>,
+    frames: OnceLock<Frames>,
+    _keep: Box<dyn Any + Send + Sync>,
+}
+
+/// First and last moment, processors: what every picture needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First event, ns.
+    pub first_ns: i64,
+    /// Last event, ns.
+    pub last_ns: i64,
+    /// Logical processors.
+    pub cpus: i64,
+}
+
+impl Trace {
+    /// A trace that was read.
+    pub fn new(loaded: Loaded) -> Trace {
+        let Loaded { name, db, report, keep } = loaded;
+        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), _keep: keep }
+    }
+
+    /// Frames and stacks, read once.
+    pub fn frames(&self) -> &Frames {
+        self.frames.get_or_init(|| Frames::read(&self.db))
+    }
+
+    /// First and last moment, processors.
+    pub fn extent(&self) -> Extent {
+        let all = |name: &str| {
+            let rows = self.db.get("trace").map_or(0, Table::rows) as u32;
+            (0..rows).filter_map(|row| self.db.get("trace")?.i64(row, name)).collect::<Vec<i64>>()
+        };
+        let first_ns = all("first_ns").into_iter().min().unwrap_or(0);
+        let last_ns = all("last_ns").into_iter().max().unwrap_or(0);
+        Extent {
+            first_ns,
+            last_ns: last_ns.max(first_ns + 1),
+            cpus: all("cpus").into_iter().max().unwrap_or(0),
+        }
+    }
+
+    /// Runs a query; at most `most` rows of it. The flag says whether there are more.
+    ///
+    /// # Errors
+    /// SQLite's, and that nobody waits any more.
+    pub fn sql(&self, sql: &str, most: usize, cancel: &Cancel) -> Result<(Table, bool), Fault> {
+        let idle = self.engines.lock().ok().and_then(|mut engines| engines.pop());
+        let engine = match idle {
+            Some(engine) => engine,
+            None => Engine::new(&self.db).map_err(Fault::wrong)?,
+        };
+        let handle = engine.connection().get_interrupt_handle();
+        let result = cancel
+            .while_running(Box::new(move || handle.interrupt()), || engine.query_top("answer", sql, most))?;
+        if let Ok(mut engines) = self.engines.lock()
+            && engines.len() < 4
+        {
+            engines.push(engine);
+        }
+        result.map_err(Fault::wrong)
+    }
+}

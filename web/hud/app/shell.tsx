@@ -1,0 +1,168 @@
+/** The frame: header, navigation, timeline, the panel. */
+
+import { useEffect } from "preact/hooks";
+import { bind } from "../base/keys.ts";
+import { choose, chosen, THEMES } from "../base/theme.ts";
+import { span } from "../base/value.ts";
+import { copy, Nothing, whyEmpty } from "../parts/box.tsx";
+import { Live } from "../parts/live.tsx";
+import { Timeline } from "../parts/timeline.tsx";
+import { ALL } from "../panels/index.ts";
+import { failure, session } from "../state/session.ts";
+import { back, look, removeFilter, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import type { Panel } from "./panel.ts";
+
+const GROUPS: Record<Panel["group"], string> = { look: "", cpu: "CPU", wait: "Waiting", io: "Input and output", memory: "Memory", system: "System", tools: "Tools" };
+
+const byGroup = Object.keys(GROUPS).map((group) => ({
+  group: group as Panel["group"],
+  panels: ALL.filter((panel) => panel.group === group).sort((a, b) => a.order - b.order || a.title.localeCompare(b.title)),
+}));
+/** All panels as the navigation has them. */
+export const ORDER: Panel[] = byGroup.flatMap((one) => one.panels);
+
+const current = (): Panel | undefined => ORDER.find((panel) => panel.id === view.value.panel) ?? ORDER[0];
+
+function Navigation() {
+  const known = schema.value;
+  return (
+    <nav aria-label="Panels">
+      {byGroup
+        .filter((one) => one.panels.length > 0)
+        .map(({ group, panels }) => (
+          <div key={group}>
+            {GROUPS[group] && <h2>{GROUPS[group]}</h2>}
+            <ul>
+              {panels.map((panel) => {
+                const empty = known ? whyEmpty(panel.tables) !== null : false;
+                return (
+                  <li key={panel.id}>
+                    <button
+                      type="button"
+                      class={empty ? "empty" : ""}
+                      aria-current={current()?.id === panel.id ? "page" : undefined}
+                      title={empty ? `${panel.about}. Not in this trace.` : panel.about}
+                      onClick={() => look({ panel: panel.id })}
+                    >
+                      {panel.title}
+                    </button>
+                  </li>
+                );
+              })}
+            </ul>
+          </div>
+        ))}
+    </nav>
+  );
+}
+
+function Crumbs() {
+  const { filters, past, selection, zoom } = view.value;
+  return (
+    <div class="crumbs" role="group" aria-label="Range and filters">
+      <button type="button" class="small" disabled={past.length === 0 && !selection} onClick={back} title="Back to the range before (Backspace)">
+        ↶ Undo
+      </button>
+      <button type="button" class="small" aria-pressed={zoom === null} onClick={() => zoomTo(null)} title="Show the whole trace (0)">
+        Whole trace
+      </button>
+      {zoom && <span class="crumb">{span(zoom)}</span>}
+      {selection && (
+        <span class="crumb selected">
+          selected {span(selection)}{" "}
+          <button type="button" class="small" onClick={() => zoomTo(selection)} title="Zoom to the selection (z)">
+            Zoom
+          </button>
+          <button type="button" class="small" aria-label="Drop the selection" onClick={() => look({ selection: null })}>
+            ✕
+          </button>
+        </span>
+      )}
+      {filters.map((filter) => (
+        <span class="crumb filter" key={`${filter.kind} ${filter.value} ${filter.not}`}>
+          {filter.not ? "not " : ""}
+          {filter.kind} {filter.label}{" "}
+          <button type="button" class="small" aria-label={`Drop the filter ${filter.kind} ${filter.label}`} onClick={() => removeFilter(filter)}>
+            ✕
+          </button>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Header() {
+  const all = session.value?.traces ?? [];
+  return (
+    <header class="top">
+      <span class="brand">etwhy</span>
+      <label>
+        <span class="hidden-text">Trace</span>
+        <select value={view.value.trace} onChange={(event) => look({ trace: Number(event.currentTarget.value), past: [] })}>
+          {all.map((one) => (
+            <option key={one.trace} value={one.trace}>
+              {one.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Crumbs />
+      <div class="tools">
+        <button type="button" onClick={() => void copy(location.href, "link to this view")}>
+          Share
+        </button>
+        <label>
+          <span class="hidden-text">Theme</span>
+          <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value as (typeof THEMES)[number])}>
+            {THEMES.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+    </header>
+  );
+}
+
+export function Shell() {
+  const panel = current();
+  useEffect(() => {
+    const step = (by: number) => {
+      const at = ORDER.findIndex((one) => one.id === current()?.id);
+      const next = ORDER[(at + by + ORDER.length) % ORDER.length];
+      if (next) look({ panel: next.id });
+    };
+    return bind("Everywhere", [
+      { key: "]", about: "next panel", run: () => step(1) },
+      { key: "[", about: "previous panel", run: () => step(-1) },
+      { key: "Backspace", about: "undo zoom or selection", run: back },
+      { key: "0", about: "the whole trace", run: () => zoomTo(null) },
+      { key: "z", about: "zoom to the selection", run: () => view.value.selection && zoomTo(view.value.selection) },
+    ]);
+  }, []);
+  if (failure.value) return <p class="fault" role="alert">{failure.value}</p>;
+  const empty = panel && schema.value ? whyEmpty(panel.tables) : null;
+  return (
+    <>
+      <a class="skip" href="#panel" onClick={(event) => { event.preventDefault(); document.getElementById("panel")?.focus(); }}>
+        To the panel
+      </a>
+      <Header />
+      <div class="body">
+        <Navigation />
+        <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
+          {trace.value && schema.value && <Timeline />}
+          {trace.value && schema.value && panel && (
+            <div class="panel" key={panel.id}>
+              {empty ? <Nothing why={empty.why} record={empty.record} /> : <panel.View />}
+            </div>
+          )}
+          {!schema.value && <p class="about">Reading …</p>}
+        </main>
+      </div>
+      <Live />
+    </>
+  );
+}

@@ -1,0 +1,24 @@
+/** A window over the page: the browser's own dialog keeps the focus inside and gives it back. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={element} aria-label={props.title} onClose={props.onClose} onClick={(event) => event.target === element.current && element.current?.close()}>
+      <div class="dialog">
+        <header>
+          <h2>{props.title}</h2>
+          <button type="button" class="small" onClick={() => element.current?.close()}>
+            Close
+          </button>
+        </header>
+        {props.children}
+      </div>
+    </dialog>
+  );
+}

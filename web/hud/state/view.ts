@@ -1,0 +1,125 @@
+/**
+ * What is being looked at: trace, panel, range, filters, settings of panels. All of it stands in the address (`link.ts`), so that a
+ * link shows others the same, and the browser's back button undoes every step.
+ */
+
+import { computed, signal } from "@preact/signals";
+import { schemas, session, tablesOf, reports, type Schema, type TableInfo, type TraceInfo } from "./session.ts";
+
+/** Nanoseconds since the start of the trace's clock; the end does not belong to it. */
+export type Range = [number, number];
+
+/** Restricts all panels. `kind` says which columns it speaks of: those with such a role, or frames on stacks. */
+export interface Filter {
+  kind: "process" | "thread" | "cpu" | "module" | "frame";
+  /** upid, utid, number of a processor; name of a module; `module!function`. */
+  value: number | string;
+  /** What people read. */
+  label: string;
+  not?: boolean;
+}
+
+/** What another side of a comparison looks at. */
+export interface Other {
+  trace: number;
+  range: Range | null;
+}
+
+export interface View {
+  trace: number;
+  panel: string;
+  /** The part of the trace that is shown; null: all of it. */
+  zoom: Range | null;
+  /** The part that is selected: panels count this. null: what is shown. */
+  selection: Range | null;
+  /** Zooms to go back to. */
+  past: (Range | null)[];
+  filters: Filter[];
+  other: Other | null;
+  /** The finding that was clicked, if the rest is its doing. */
+  finding: string | null;
+  /** By panel. */
+  settings: Record<string, unknown>;
+}
+
+export const EMPTY: View = {
+  trace: 0,
+  panel: "overview",
+  zoom: null,
+  selection: null,
+  past: [],
+  filters: [],
+  other: null,
+  finding: null,
+  settings: {},
+};
+
+export const view = signal<View>(EMPTY);
+
+/** Changes some of it. */
+export function look(change: Partial<View>): void {
+  view.value = { ...view.value, ...change };
+}
+
+/** What a panel keeps of itself. */
+export function setting<T>(panel: string, fallback: T): T {
+  const kept = view.value.settings[panel];
+  return kept === undefined || kept === null ? fallback : { ...fallback, ...(kept as T) };
+}
+
+/** Changes what a panel keeps of itself. */
+export function set<T extends object>(panel: string, change: Partial<T>): void {
+  const kept = (view.value.settings[panel] ?? {}) as T;
+  look({ settings: { ...view.value.settings, [panel]: { ...kept, ...change } } });
+}
+
+export const trace = computed<TraceInfo | null>(() => session.value?.traces[view.value.trace] ?? null);
+export const schema = computed<Schema | null>(() => schemas.value[view.value.trace] ?? null);
+export const report = computed(() => reports.value[view.value.trace] ?? null);
+
+/** A table's declaration in the trace that is shown. */
+export const table = (name: string): TableInfo | undefined => tablesOf.value[view.value.trace]?.get(name);
+
+/** The whole trace. */
+export const whole = computed<Range>(() => (trace.value ? [trace.value.first_ns, trace.value.last_ns + 1] : [0, 1]));
+/** What the timeline shows. */
+export const shown = computed<Range>(() => view.value.zoom ?? whole.value);
+/** What panels count: the selection, else what is shown; null is the whole trace. */
+export const scope = computed<Range | null>(() => view.value.selection ?? view.value.zoom);
+
+/** Zooms in (or to anything), in a way that `back` undoes. */
+export function zoomTo(range: Range | null): void {
+  const { zoom, past } = view.value;
+  look({ zoom: range, selection: null, past: [...past.slice(-49), zoom] });
+}
+
+/** Takes the last zoom back; without one, the selection. */
+export function back(): void {
+  const { past, selection } = view.value;
+  if (selection) look({ selection: null, finding: null });
+  else if (past.length > 0) look({ zoom: past[past.length - 1] ?? null, past: past.slice(0, -1) });
+}
+
+export const sameFilter = (a: Filter, b: Filter) => a.kind === b.kind && a.value === b.value && (a.not ?? false) === (b.not ?? false);
+
+export function addFilter(filter: Filter): void {
+  const { filters } = view.value;
+  if (!filters.some((one) => sameFilter(one, filter))) look({ filters: [...filters, filter] });
+}
+
+export function removeFilter(filter: Filter): void {
+  look({ filters: view.value.filters.filter((one) => !sameFilter(one, filter)) });
+}
+
+/** What every question about a part of the trace carries. `crates/hud/src/part.rs` reads it. */
+export interface Part {
+  trace: number;
+  range: Range | null;
+  filters: { kind: string; value: number | string; not: boolean }[];
+}
+
+export const part = computed<Part>(() => ({
+  trace: view.value.trace,
+  range: scope.value,
+  filters: view.value.filters.map(({ kind, value, not }) => ({ kind, value, not: not ?? false })),
+}));

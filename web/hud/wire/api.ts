@@ -1,0 +1,60 @@
+/** Questions to the server: `POST api/v1/{name}` with JSON, relative to the page, whose address holds the token. */
+
+import { Rows } from "./rows.ts";
+
+/** The server says why it cannot answer. */
+export class Fault extends Error {
+  readonly status: number;
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`api/v1/${name}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Fault("etwhy serve does not answer: was it ended?", 0);
+  }
+  if (response.ok) return response;
+  let message = `${response.status} ${response.statusText}`;
+  try {
+    message = ((await response.json()) as { error: string }).error;
+  } catch {
+    // No JSON: the status says enough.
+  }
+  throw new Fault(message, response.status);
+}
+
+/** An answer in JSON. */
+export async function ask<T>(name: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
+  return (await post(name, body, signal)).json() as Promise<T>;
+}
+
+/** An answer in Arrow. */
+export async function askRows(name: string, body: unknown = {}, signal?: AbortSignal): Promise<Rows> {
+  const response = await post(name, body, signal);
+  return Rows.of(new Uint8Array(await response.arrayBuffer()));
+}
+
+/** An answer that is a file: it is saved as a download. */
+export async function save(name: string, body: unknown = {}): Promise<string> {
+  const response = await post(name, body);
+  const said = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "");
+  const file = said?.[1] ?? name;
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  return file;
+}
