@@ -5,6 +5,7 @@ mod open;
 mod report;
 mod report_file;
 mod schema;
+mod select;
 mod session;
 mod sql;
 
@@ -17,6 +18,7 @@ pub static ALL: &[&Endpoint] = &[
     &report::ENDPOINT,
     &report_file::ENDPOINT,
     &schema::ENDPOINT,
+    &select::ENDPOINT,
     &session::ENDPOINT,
     &sql::ENDPOINT,
 ];
