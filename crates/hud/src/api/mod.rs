@@ -2,11 +2,14 @@
 
 mod knowledge;
 mod open;
+mod pivot;
 mod report;
 mod report_file;
+mod rows;
 mod schema;
 mod session;
 mod sql;
+mod table_file;
 
 use crate::call::Endpoint;
 
@@ -14,9 +17,12 @@ use crate::call::Endpoint;
 pub static ALL: &[&Endpoint] = &[
     &knowledge::ENDPOINT,
     &open::ENDPOINT,
+    &pivot::ENDPOINT,
     &report::ENDPOINT,
     &report_file::ENDPOINT,
+    &rows::ENDPOINT,
     &schema::ENDPOINT,
     &session::ENDPOINT,
     &sql::ENDPOINT,
+    &table_file::ENDPOINT,
 ];
