@@ -3,13 +3,16 @@
 mod diff;
 mod knowledge;
 mod open;
+mod pivot;
 mod report;
 mod report_file;
+mod rows;
 mod schema;
 mod select;
 mod session;
 mod sql;
 mod sql_file;
+mod table_file;
 
 use crate::call::Endpoint;
 
@@ -18,11 +21,14 @@ pub static ALL: &[&Endpoint] = &[
     &diff::ENDPOINT,
     &knowledge::ENDPOINT,
     &open::ENDPOINT,
+    &pivot::ENDPOINT,
     &report::ENDPOINT,
     &report_file::ENDPOINT,
+    &rows::ENDPOINT,
     &schema::ENDPOINT,
     &select::ENDPOINT,
     &session::ENDPOINT,
     &sql::ENDPOINT,
     &sql_file::ENDPOINT,
+    &table_file::ENDPOINT,
 ];

@@ -6,7 +6,7 @@ pub mod critical_path;
 pub mod disk;
 pub mod episode;
 pub mod flame;
-pub mod stack_matches;
+pub mod pivot;
 pub mod stack_modules;
 pub mod stacks;
 pub mod strace;
