@@ -5,8 +5,10 @@ pub mod cpu;
 pub mod critical_path;
 pub mod disk;
 pub mod flame;
+pub mod interrupts;
 pub mod stack_modules;
 pub mod stacks;
+pub mod states;
 pub mod strace;
 pub mod timeline;
 
