@@ -26,6 +26,7 @@ pub mod part;
 pub mod reply;
 pub mod server;
 pub mod trace;
+pub mod who;
 
 pub use host::{Host, Loaded};
 pub use server::{Options, Running, start};
