@@ -7,6 +7,7 @@ mod path;
 mod report;
 mod report_file;
 mod schema;
+mod select;
 mod session;
 mod sql;
 mod states;
@@ -24,6 +25,7 @@ pub static ALL: &[&Endpoint] = &[
     &report::ENDPOINT,
     &report_file::ENDPOINT,
     &schema::ENDPOINT,
+    &select::ENDPOINT,
     &session::ENDPOINT,
     &sql::ENDPOINT,
     &states::ENDPOINT,
