@@ -4,7 +4,8 @@ import type { Panel } from "../app/panel.ts";
 import { panel as interrupts } from "./interrupts.tsx";
 import { panel as ledger } from "./ledger.tsx";
 import { panel as overview } from "./overview.tsx";
+import { panel as precise } from "./precise.tsx";
 import { panel as sql } from "./sql.tsx";
 
 /** All panels, by file name. */
-export const ALL: Panel[] = [interrupts, ledger, overview, sql];
+export const ALL: Panel[] = [interrupts, ledger, overview, precise, sql];
