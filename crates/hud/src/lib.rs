@@ -27,6 +27,7 @@ pub mod pivot;
 pub mod reply;
 pub mod server;
 pub mod trace;
+pub mod who;
 
 pub use host::{Host, Loaded};
 pub use server::{Options, Running, start};

@@ -4,6 +4,7 @@ use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
+use etwhy_query::states;
 use etwhy_table::{Database, Table};
 use std::any::Any;
 use std::sync::{Mutex, OnceLock};
@@ -18,6 +19,7 @@ pub struct Trace {
     pub report: etwhy_report::Report,
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
+    switches: OnceLock<states::Index>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -36,12 +38,25 @@ impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
         let Loaded { name, db, report, keep } = loaded;
-        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), _keep: keep }
+        Trace {
+            name,
+            db,
+            report,
+            engines: Mutex::default(),
+            frames: OnceLock::new(),
+            switches: OnceLock::new(),
+            _keep: keep,
+        }
     }
 
     /// Frames and stacks, read once.
     pub fn frames(&self) -> &Frames {
         self.frames.get_or_init(|| Frames::read(&self.db))
+    }
+
+    /// Which context switches are a thread's, read once.
+    pub fn switches(&self) -> &states::Index {
+        self.switches.get_or_init(|| states::Index::read(&self.db))
     }
 
     /// First and last moment, processors.
