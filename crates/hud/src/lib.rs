@@ -19,12 +19,14 @@
 
 pub mod api;
 pub mod assets;
+pub mod cache;
 pub mod call;
 pub mod guard;
 pub mod host;
 pub mod part;
 pub mod reply;
 pub mod server;
+pub mod stacks;
 pub mod trace;
 
 pub use host::{Host, Loaded};

@@ -4,6 +4,7 @@ import type { Panel } from "../app/panel.ts";
 import { panel as ledger } from "./ledger.tsx";
 import { panel as overview } from "./overview.tsx";
 import { panel as sql } from "./sql.tsx";
+import { panel as stacks } from "./stacks.tsx";
 
 /** All panels, by file name. */
-export const ALL: Panel[] = [ledger, overview, sql];
+export const ALL: Panel[] = [ledger, overview, sql, stacks];
