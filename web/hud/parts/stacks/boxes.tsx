@@ -120,15 +120,16 @@ export function BoxCanvas(props: BoxesProps) {
         context.globalAlpha = hit === false ? 0.32 : 1;
         context.fillStyle = fill;
         context.fillRect(x, y, Math.max(0.6, wide - (wide > 3 ? 1 : 0)), ROW - 1);
-        if (boxes.striped?.(at) && wide > 3) {
+        if (wide > 3 && (boxes.striped?.(at) || boxes.security(at))) {
           context.save();
           context.beginPath();
           context.rect(x, y, wide - 1, ROW - 1);
           context.clip();
-          context.strokeStyle = colors.muted;
+          context.strokeStyle = boxes.security(at) ? colors.watched : colors.muted;
+          context.globalAlpha *= boxes.security(at) ? 0.45 : 1;
           context.lineWidth = 1;
           context.beginPath();
-          for (let s = x - ROW; s < x + wide; s += 6) {
+          for (let s = x - ROW; s < x + wide; s += boxes.security(at) ? 9 : 6) {
             context.moveTo(s, y + ROW);
             context.lineTo(s + ROW, y);
           }
@@ -153,10 +154,10 @@ export function BoxCanvas(props: BoxesProps) {
         if (wide > 24) {
           const room = Math.floor((wide - 8) / CHAR);
           let text = visible(boxes.label(at));
-          if (security) text = `Ⓢ ${text}`;
+          if (security) text = `[S] ${text}`;
           // The function says more than its module when there is room for one of them.
           if (text.length > room && text.includes("!")) {
-            const short = (security ? "Ⓢ " : "") + text.slice(text.indexOf("!") + 1);
+            const short = (security ? "[S] " : "") + text.slice(text.indexOf("!") + 1);
             if (!short.endsWith("?")) text = short;
           }
           if (text.length > room) text = room > 3 ? `${text.slice(0, room - 1)}…` : "";

@@ -41,7 +41,7 @@ function Functions(props: { about: string }) {
             draw={(row, column) =>
               column === 0 ? (
                 <span class={`name${rows.get(row, "security") === true ? " security" : ""}`} {...(isCode(rows.text(row, "kind")) ? { "data-knows": name(row) } : {})}>
-                  {rows.get(row, "security") === true ? "Ⓢ " : ""}
+                  {rows.get(row, "security") === true ? "[S] " : ""}
                   {visible(name(row))}
                 </span>
               ) : null

@@ -135,7 +135,7 @@ export function ChartTab() {
                 tip={(at) => (
                   <>
                     <p class="name">{visible(rows.text(at, "name"))}</p>
-                    {rows.get(at, "security") === true && <p class="security">Ⓢ security product</p>}
+                    {rows.get(at, "security") === true && <p class="security">[S] security product</p>}
                     <p>{say(at).slice(visible(rows.text(at, "name")).length + 2)}</p>
                     <p class="muted">{visible([rows.text(at, "module"), rows.text(at, "category"), rows.text(at, "tag")].filter(Boolean).join(" · "))}</p>
                   </>

@@ -12,7 +12,7 @@ export function Details(props: { at: Pointed; whole: Whole }) {
   return (
     <div class="stack-details" data-part="details">
       <span class="name" {...(isCode(at.kind) ? { "data-knows": at.label } : {})}>
-        {at.security && <b class="security" title="Security product">Ⓢ </b>}
+        {at.security && <b class="security" title="Security product">[S] </b>}
         {visible(at.label)}
       </span>
       <span>

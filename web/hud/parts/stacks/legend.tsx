@@ -21,7 +21,7 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
       ))}
       {sums.size > list.length && <span class="muted">and {sums.size - list.length} more</span>}
       <span>
-        <i class="swatch security" aria-hidden="true" />Ⓢ security product
+        <i class="swatch security" aria-hidden="true" />[S] security product
       </span>
     </div>
   );

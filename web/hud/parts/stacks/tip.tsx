@@ -35,7 +35,7 @@ export function NodeTip(props: { nodes: Nodes; at: number; whole: Whole }) {
   return (
     <>
       <p class="name">{visible(nodes.label[at] ?? "")}</p>
-      {nodes.security(at) && <p class="security">Ⓢ security product</p>}
+      {nodes.security(at) && <p class="security">[S] security product</p>}
       <dl>
         {line("total", `${amount(total, whole.unit)}, ${percent(total, whole.total)}`)}
         {line("own", `${amount(own, whole.unit)}, ${percent(own, whole.total)}`)}

@@ -79,7 +79,7 @@ export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom
     }
     const [total, own] = [nodes.total[at] ?? 0, nodes.own[at] ?? 0];
     switch (columns[column]?.id) {
-      case "name": return `${nodes.security(at) ? "Ⓢ " : ""}${visible(nodes.label[at] ?? "")}`;
+      case "name": return `${nodes.security(at) ? "[S] " : ""}${visible(nodes.label[at] ?? "")}`;
       case "total": return amount(total, whole.unit);
       case "share": return percent(total, whole.total);
       case "own": return amount(own, whole.unit);
