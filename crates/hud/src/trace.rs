@@ -1,5 +1,6 @@
 //! A trace that is being looked at: its tables, and what was computed of them for all who ask.
 
+use crate::cache::Cache;
 use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_query::sql::Engine;
@@ -7,7 +8,7 @@ use etwhy_query::stacks::Frames;
 use etwhy_query::states;
 use etwhy_table::{Database, Table};
 use std::any::Any;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A trace.
 pub struct Trace {
@@ -20,6 +21,7 @@ pub struct Trace {
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
     switches: OnceLock<states::Index>,
+    cache: Cache,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -45,6 +47,7 @@ impl Trace {
             engines: Mutex::default(),
             frames: OnceLock::new(),
             switches: OnceLock::new(),
+            cache: Cache::default(),
             _keep: keep,
         }
     }
@@ -57,6 +60,18 @@ impl Trace {
     /// Which context switches are a thread's, read once.
     pub fn switches(&self) -> &states::Index {
         self.switches.get_or_init(|| states::Index::read(&self.db))
+    }
+
+    /// What answers a question about this trace, computed once; `make` also says how many bytes it takes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn cached<T: Any + Send + Sync>(
+        &self,
+        question: &str,
+        make: impl FnOnce() -> Result<(T, usize), Fault>,
+    ) -> Result<Arc<T>, Fault> {
+        self.cache.get(question, make)
     }
 
     /// First and last moment, processors.
