@@ -192,7 +192,7 @@ function Processes() {
         draw={(row, at) => {
           const node = lines[row];
           if (!node) return null;
-          if (at === 0) return <span data-knows={rows.text(node.row, "name")}>{text(row, 0)}{security(node) && <span class="mark" title="Security product">🛡 security</span>}</span>;
+          if (at === 0) return <span data-knows={rows.text(node.row, "name")}>{text(row, 0)}{security(node) && <span class="mark" title="Security product">S</span>}</span>;
           if (at !== 1) return null;
           const [from, to] = life(node);
           const place = (ns: number) => Math.max(0, Math.min(100, (100 * (ns - range[0])) / (range[1] - range[0])));
