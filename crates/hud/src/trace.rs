@@ -5,8 +5,12 @@ use crate::host::Loaded;
 use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
 use etwhy_table::{Database, Table};
+use foldhash::HashMap;
 use std::any::Any;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Something that is computed once; others who want it wait.
+type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
 /// A trace.
 pub struct Trace {
@@ -18,6 +22,7 @@ pub struct Trace {
     pub report: etwhy_report::Report,
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
+    cache: Mutex<HashMap<String, Slot>>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -36,12 +41,23 @@ impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
         let Loaded { name, db, report, keep } = loaded;
-        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), _keep: keep }
+        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), cache: Mutex::default(), _keep: keep }
     }
 
     /// Frames and stacks, read once.
     pub fn frames(&self) -> &Frames {
         self.frames.get_or_init(|| Frames::read(&self.db))
+    }
+
+    /// What `make` computes, once for all who ask under a name.
+    pub fn cached<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
+        let slot = match self.cache.lock() {
+            Ok(mut cache) => cache.entry(key.to_owned()).or_default().clone(),
+            Err(_) => return Arc::new(make()),
+        };
+        let kept = slot.get_or_init(|| Arc::new(make())).clone();
+        // Another type under the same name is a mistake that costs time, not an answer.
+        kept.downcast::<T>().unwrap_or_else(|_| Arc::new(make()))
     }
 
     /// First and last moment, processors.

@@ -5,6 +5,7 @@ pub mod cpu;
 pub mod critical_path;
 pub mod disk;
 pub mod flame;
+pub mod lanes;
 pub mod stack_modules;
 pub mod stacks;
 pub mod strace;
