@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "lanes",
-    about: "body: range (that is shown), width (buckets at most), lanes (kinds; all unless given), filters, modes (user and kernel too). \
+    about: "body: range (that is shown), width (buckets at most), lanes (kinds; all unless given), filters, modes (user and kernel too), findings (when they were, too). \
             Rows `series, bucket, value`, by series; facts: grid, lanes with title, unit, shape, series and SQL, kinds that are empty",
     answer,
 };
@@ -33,6 +33,8 @@ struct Body {
     filters: Vec<Filter>,
     #[serde(default)]
     modes: bool,
+    #[serde(default)]
+    findings: bool,
 }
 
 fn usual() -> usize {
@@ -106,6 +108,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "empty": empty,
         "unused": unused,
         "places": places(&trace),
+        "findings": body.findings.then(|| findings(&trace)),
         "events_lost": lost("events_lost"), "buffers_lost": lost("buffers_lost"),
         "start_unix_ns": trace.db.get("trace").and_then(|table| table.i64(0, "start_unix_ns")),
     });
@@ -122,7 +125,7 @@ fn described(lane: &Lane) -> Value {
     });
     json!({
         "id": lane.id, "kind": lane.kind, "title": lane.title, "unit": lane.unit, "shape": lane.shape.name(), "full": lane.full,
-        "cpu": lane.cpu, "sql": lane.sql, "series": series.collect::<Vec<_>>(), "marks": marks.collect::<Vec<_>>(),
+        "cpu": lane.cpu, "source": lane.source, "sql": lane.sql, "series": series.collect::<Vec<_>>(), "marks": marks.collect::<Vec<_>>(),
     })
 }
 
@@ -132,6 +135,23 @@ fn places(trace: &Trace) -> Vec<Value> {
     let rows = u32::try_from(table.rows()).unwrap_or(u32::MAX);
     let place = |row| json!([table.i64(row, "cpu"), table.i64(row, "group"), table.i64(row, "numa_node")]);
     (0..rows).map(place).collect()
+}
+
+/// Culprits that findings name, with the stretch that a click on their cards selects; those without one happened all the time.
+fn findings(trace: &Trace) -> Value {
+    let made = trace.cached("lanes findings", || {
+        let found = trace.report.findings.iter().filter(|outcome| !outcome.hits.is_empty());
+        let hits = found.flat_map(|outcome| outcome.hits.iter().take(20).enumerate().map(move |hit| (outcome, hit)));
+        let marks = hits.map(|(outcome, (number, hit))| {
+            let chosen = super::select::selection(trace, outcome, hit);
+            json!({
+                "finding": outcome.id, "hit": number, "title": outcome.title, "severity": hit.severity, "headline": hit.headline,
+                "culprit": hit.culprit, "range": chosen.get("range"),
+            })
+        });
+        Value::Array(marks.collect())
+    });
+    made.as_ref().clone()
 }
 
 fn sum(trace: &Trace, column: &str) -> i64 {

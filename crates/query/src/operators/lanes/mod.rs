@@ -151,6 +151,8 @@ pub struct Lane {
     pub series: Vec<Series>,
     /// Single things.
     pub marks: Vec<Mark>,
+    /// The table that it is made of.
+    pub source: &'static str,
     /// The same sums, of all buckets together.
     pub sql: String,
 }
@@ -168,6 +170,7 @@ impl Lane {
             cpu: None,
             series: Vec::new(),
             marks: Vec::new(),
+            source: "",
             sql: String::new(),
         }
     }

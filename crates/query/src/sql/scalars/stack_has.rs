@@ -4,8 +4,9 @@
 //! anything, letter case does not matter. `stack_has(stack_id, 'tedrdrv.sys!*')`, `stack_has(stack_id, 'antivirus')`.
 //! The stacks that match a pattern are found once; the query must name the table `stack_frame` or any with stacks.
 
+use crate::operators::stack_matches::stack_matches;
 use crate::sql::scalar::Scalar;
-use etwhy_table::{Database, Pattern};
+use etwhy_table::Database;
 use etwhy_vtab::{Connection, Result};
 use foldhash::HashMap;
 use rusqlite::functions::FunctionFlags;
@@ -32,32 +33,8 @@ fn register(connection: &Connection, db: &Database) -> Result<()> {
             return Ok(None);
         };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(matching(db, pattern)));
+        let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(stack_matches(db, pattern)));
         let found = usize::try_from(stack).ok().and_then(|n| stacks.get(n)).copied().unwrap_or(false);
         Ok(Some(found))
     })
-}
-
-fn matching(db: &Database, pattern: &str) -> Vec<bool> {
-    let pattern = Pattern::parse(pattern);
-    let mut stacks = Vec::new();
-    let (Some(frames), Some(on_stack)) = (db.get("frame"), db.get("stack_frame")) else { return stacks };
-    let names = ["label", "module", "category"];
-    let matches =
-        |row: u32| names.iter().any(|name| frames.text(row, name).is_some_and(|text| pattern.matches(text)));
-    let frames: Vec<bool> = (0..frames.rows() as u32).map(matches).collect();
-    for row in 0..on_stack.rows() as u32 {
-        let number = |name: &str| on_stack.i64(row, name).and_then(|n| usize::try_from(n).ok());
-        let (Some(stack), Some(frame)) = (number("stack_id"), number("frame_id")) else { continue };
-        // Stacks are numbered from 0: what is beyond their number is damage.
-        if frames.get(frame) == Some(&true) && stack < on_stack.rows() {
-            if stacks.len() <= stack {
-                stacks.resize(stack + 1, false);
-            }
-            if let Some(found) = stacks.get_mut(stack) {
-                *found = true;
-            }
-        }
-    }
-    stacks
 }

@@ -271,6 +271,7 @@ impl Source for Cpu {
             let mut lane = Lane::new("cpu", format!("CPU {cpu}"), "ns", Shape::Share);
             lane.id = format!("cpu:{cpu}");
             lane.cpu = Some(*cpu);
+            lane.source = source;
             lane.full = ask.grid.bucket_ns as f64;
             lane.sql = self.sql(source, Some(*cpu), &ask.grid);
             let mut unknown = lengths.clone();
@@ -320,7 +321,8 @@ impl Source for Cpu {
         }
         let mut process = Lane::new("process", "CPU by process", "ns", Shape::Share);
         process.full = ask.grid.bucket_ns as f64 * cpus.len() as f64;
-        process.sql = self.sql(if exact { "cswitch" } else { "sample" }, None, &ask.grid);
+        process.source = if exact { "cswitch" } else { "sample" };
+        process.sql = self.sql(process.source, None, &ask.grid);
         process.series = self.processes(all, ask);
         lanes.push(process);
         lanes.extend(self.lost(&ask.grid));
