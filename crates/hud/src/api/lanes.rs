@@ -6,7 +6,7 @@ use crate::reply::Reply;
 use crate::trace::Trace;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use etwhy_query::lanes::{Ask, Extent, Grid, Lane, Source, kinds};
+use etwhy_query::lanes::{Ask, Extent, Grid, Lane, kinds};
 use etwhy_table::Table;
 use serde::Deserialize;
 use serde_json::{Value, json};
