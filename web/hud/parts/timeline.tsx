@@ -9,7 +9,7 @@ import { selectHit } from "../state/select.ts";
 import { addFilter, set, setting, view, whole, zoomTo, type Range } from "../state/view.ts";
 import { Sql } from "./box.tsx";
 import { data, error, busy, findings, overview, startFeed, want } from "./timeline/feed.ts";
-import { DEFAULTS, heightOf, layout, withFindings, type Row, type Settings } from "./timeline/layout.ts";
+import { DEFAULTS, heightOf, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
 import { bandColor, colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
 import { reading, speak, type Reading } from "./timeline/read.ts";
@@ -108,7 +108,10 @@ export function Timeline() {
     const inside = y - HEAD + (box.current?.scrollTop ?? 0);
     return y < HEAD ? undefined : rows.find((row) => inside >= row.y - 1 && inside < row.y + row.height + 2);
   };
-  const readAt = (ns: number, row: Row | undefined): Reading | null => (now ? reading(now, row, ns, ((live.value[1] - live.value[0]) / width()) * 4) : null);
+  const readAt = (ns: number, row: Row | undefined, y: number | null = null): Reading | null => {
+    const level = row && y !== null ? Math.floor((y - HEAD + (box.current?.scrollTop ?? 0) - row.y) / levelOf(row)) : null;
+    return now ? reading(now, row, ns, ((live.value[1] - live.value[0]) / width()) * 4, level) : null;
+  };
   const keep = (one: Reading, not: boolean) => one.process && addFilter({ kind: "process", value: one.process.upid, label: one.process.name, ...(not ? { not } : {}) });
 
   // Pointer. What a drag does depends on where and with which button it began.
@@ -159,7 +162,7 @@ export function Timeline() {
       select([one.fixed, Math.min(live.value[1], Math.max(live.value[0], time(x)))], true);
       return;
     }
-    const found = readAt(time(x), rowAt(y));
+    const found = readAt(time(x), rowAt(y), y);
     if (found?.mark?.finding) void selectHit(found.mark.finding.id, found.mark.finding.hit);
     else if (found?.mark && found.mark.to > found.mark.from) select([found.mark.from, found.mark.to], true);
     else if (drawn.value && (time(x) < drawn.value[0] || time(x) > drawn.value[1])) select(null, true);
@@ -243,7 +246,7 @@ export function Timeline() {
   };
 
   const hoverRow = rows.find((row) => row.id === cursor.value?.lane);
-  const hover = settings.open && !settings.table && cursor.value && !drag.current ? readAt(cursor.value.ns, hoverRow) : null;
+  const hover = settings.open && !settings.table && cursor.value && !drag.current ? readAt(cursor.value.ns, hoverRow, cursor.value.pointer ? cursor.value.y - (canvas.current?.getBoundingClientRect().top ?? 0) : null) : null;
   const tip = cursor.value?.pointer && hover && hover.lines.length > 0 && !menu.value ? cursor.value : null;
   const lost = now ? now.events_lost + now.buffers_lost : 0;
   const c = state.current.colors;
@@ -314,7 +317,7 @@ export function Timeline() {
                 }}
                 onContextMenu={(event) => {
                   const { x, y } = position(event);
-                  const found = readAt(time(x), rowAt(y));
+                  const found = readAt(time(x), rowAt(y), y);
                   if (!found) return;
                   event.preventDefault();
                   menu.value = { x: Math.min(event.clientX, innerWidth - 240), y: Math.min(event.clientY, innerHeight - 130), reading: found };

@@ -36,6 +36,26 @@ const rank = (lane: Lane) => {
   return at < 0 ? ORDER.length : at;
 };
 
+/** Levels of a lane of findings: more would take the place of what they are about. */
+const LEVELS = 3;
+const LEVEL = 12;
+
+/** Puts marks that overlap on levels; on the last one they may overlap. The worst come first. */
+function stack(marks: Mark[]): void {
+  const rank = ["critical", "warning", "notice", "info"];
+  marks.sort((a, b) => rank.indexOf(a.what) - rank.indexOf(b.what) || a.from - b.from);
+  const placed: Mark[] = [];
+  for (const mark of marks) {
+    let level = 0;
+    while (level < LEVELS - 1 && placed.some((one) => one.level === level && one.from < mark.to && mark.from < one.to)) level += 1;
+    mark.level = level;
+    placed.push(mark);
+  }
+}
+
+/** Height of one level of a lane of marks. */
+export const levelOf = (row: Row): number => row.height / (1 + Math.max(0, ...(row.lane?.marks ?? []).map((mark) => mark.level ?? 0)));
+
 /** All lanes that could be shown. */
 export function withFindings(data: Lanes, findings: Lanes["findings"]): Lane[] {
   const marks = (findings ?? []).flatMap((one): Mark[] =>
@@ -43,6 +63,7 @@ export function withFindings(data: Lanes, findings: Lanes["findings"]): Lane[] {
   );
   const lanes = data.lanes.filter((lane) => lane.kind !== "lost" && (lane.series.length > 0 || lane.marks.length > 0));
   if (marks.length === 0) return lanes;
+  stack(marks);
   return [{ id: "findings", kind: "findings", title: "Findings", unit: "", shape: "marks", full: 0, cpu: null, source: "", sql: "", series: [], marks }, ...lanes];
 }
 
@@ -75,7 +96,8 @@ export function layout(lanes: Lane[], places: Lanes["places"], settings: Setting
       rows.push({ id: lane.id, title: lane.title, y, height: tall, lane });
       y += tall + (tall > 4 ? 1 : 0);
     } else {
-      const height = lane.shape === "marks" ? 13 : (HEIGHTS[lane.id] ?? 18);
+      const levels = 1 + Math.max(0, ...lane.marks.map((mark) => mark.level ?? 0));
+      const height = lane.shape === "marks" ? LEVEL * levels + 1 : (HEIGHTS[lane.id] ?? 18);
       rows.push({ id: lane.id, title: lane.title, y, height, lane });
       y += height + 3;
     }

@@ -21,6 +21,8 @@ export interface Mark {
   what: string;
   upid: number | null;
   count: number;
+  /** Which of the lane's levels it stands on, so that marks do not hide each other. */
+  level?: number;
   /** Of findings. */
   finding?: { id: string; hit: number; severity: string };
 }

@@ -6,7 +6,7 @@
 import { colorOf, css, theme } from "../../base/colors.ts";
 import { moment, visible } from "../../base/value.ts";
 import type { Filter, Range } from "../../state/view.ts";
-import type { Row, Settings } from "./layout.ts";
+import { levelOf, type Row, type Settings } from "./layout.ts";
 import { peak, type Band, type Lane, type Lanes, type Mark } from "./model.ts";
 
 export interface Colors {
@@ -283,41 +283,48 @@ export function markBox(mark: Mark, x: (ns: number) => number): [number, number]
   return b - a < 5 ? [(a + b) / 2 - 2.5, (a + b) / 2 + 2.5] : [a, b];
 }
 
-/** Marks of a lane that overlap are drawn in turns, later ones over earlier ones. */
-function drawMarks(context: CanvasRenderingContext2D, row: Row, y: number, f: Frame, x: (ns: number) => number, c: Colors): void {
-  let free = Number.NEGATIVE_INFINITY;
+/** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
+function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: Frame, x: (ns: number) => number, c: Colors): void {
+  const tall = levelOf(row);
+  const free: number[] = [];
   for (const mark of row.lane?.marks ?? []) {
     const [a, b] = markBox(mark, x);
     if (b < 0 || a > f.width) continue;
+    const level = mark.level ?? 0;
+    const y = top + level * tall;
+    const moment = mark.from === mark.to;
     const severity = mark.finding?.severity;
     const chosen = mark.finding && f.finding === `${mark.finding.id}#${mark.finding.hit}`;
     const color = severity ? (c.severity[severity] ?? c.muted) : mark.what === "delay" ? (c.severity["warning"] ?? c.text) : mark.what === "focus" ? colorOf(plainName(mark.text.replace(/^focus: /, "")), c.dark) : c.accent;
-    context.globalAlpha = mark.from === mark.to ? 1 : chosen ? 0.6 : 0.3;
+    const [left, right] = [Math.max(-2, a), Math.min(b, f.width + 2)];
+    context.globalAlpha = moment ? 1 : chosen ? 0.55 : 0.22;
     context.fillStyle = color;
-    if (mark.from === mark.to) {
+    if (moment) {
       context.beginPath();
       context.moveTo((a + b) / 2 - 4, y);
       context.lineTo((a + b) / 2 + 4, y);
-      context.lineTo((a + b) / 2, y + row.height);
+      context.lineTo((a + b) / 2, y + tall);
       context.fill();
-    } else context.fillRect(a, y, b - a, row.height);
+    } else context.fillRect(left, y, right - left, tall - 1);
     context.globalAlpha = 1;
-    context.strokeStyle = color;
-    context.lineWidth = chosen ? 2 : 1;
-    if (mark.from !== mark.to) context.strokeRect(Math.max(-1, a) + 0.5, y + 0.5, Math.min(b, f.width + 1) - Math.max(-1, a) - 1, row.height - 1);
-    context.lineWidth = 1;
-    const left = Math.max(a, 0) + (mark.from === mark.to ? 9 : 3);
+    if (!moment) {
+      context.strokeStyle = color;
+      context.lineWidth = chosen ? 2 : 1;
+      context.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), tall - 2);
+      context.lineWidth = 1;
+    }
+    const start = Math.max(a, 0) + (moment ? 9 : 3);
     const text = `${severity ? `${LETTER[severity] ?? ""} ` : ""}${visible(mark.text)}${mark.count > 1 ? ` (${mark.count})` : ""}`;
-    const room = mark.from === mark.to ? 140 : Math.min(b, f.width) - left - 2;
-    if (left > free && room > 14) {
+    const room = moment ? 140 : right - start - 2;
+    if (start > (free[level] ?? Number.NEGATIVE_INFINITY) && room > 14) {
       context.save();
       context.beginPath();
-      context.rect(left - 1, y, room, row.height);
+      context.rect(start - 1, y, room, tall);
       context.clip();
       context.fillStyle = c.text;
-      context.fillText(text, left, y + row.height / 2 + 0.5);
+      context.fillText(text, start, y + tall / 2 + 0.5);
       context.restore();
-      free = left + Math.min(room, context.measureText(text).width);
+      free[level] = moment ? start + Math.min(room, context.measureText(text).width) : right;
     }
   }
 }

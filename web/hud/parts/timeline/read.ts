@@ -23,7 +23,8 @@ export function worded(lane: Lane, value: number, bucket: number): string {
   return amount(value, lane.unit);
 }
 
-export function reading(data: Lanes, row: Row | undefined, ns: number, near: number): Reading {
+/** `level`: which of the row's levels is meant, if it has several; null: all. */
+export function reading(data: Lanes, row: Row | undefined, ns: number, near: number, level: number | null = null): Reading {
   const lane = row?.lane;
   const bucket = Math.floor((ns - data.start_ns) / data.bucket_ns);
   const from = data.start_ns + bucket * data.bucket_ns;
@@ -31,7 +32,7 @@ export function reading(data: Lanes, row: Row | undefined, ns: number, near: num
   const out: Reading = { when: `${moment(ns, data.bucket_ns)}${utc}`, title: row?.title ?? "", lines: [], process: null, mark: null };
   if (!lane) return out;
   if (lane.shape === "marks") {
-    const hit = lane.marks.filter((mark) => mark.from - near <= ns && mark.to + near >= ns);
+    const hit = lane.marks.filter((mark) => mark.from - near <= ns && mark.to + near >= ns && (level === null || (mark.level ?? 0) === level));
     hit.sort((a, b) => a.to - a.from - (b.to - b.from));
     out.mark = hit[0] ?? null;
     for (const mark of hit.slice(0, 5)) {
