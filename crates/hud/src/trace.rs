@@ -7,8 +7,12 @@ use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
 use etwhy_query::states;
 use etwhy_table::{Database, Table};
+use foldhash::HashMap;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// Something that is computed once; others who want it wait.
+type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
 /// A trace.
 pub struct Trace {
@@ -22,6 +26,7 @@ pub struct Trace {
     frames: OnceLock<Frames>,
     switches: OnceLock<states::Index>,
     cache: Cache,
+    once: Mutex<HashMap<String, Slot>>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -48,6 +53,7 @@ impl Trace {
             frames: OnceLock::new(),
             switches: OnceLock::new(),
             cache: Cache::default(),
+            once: Mutex::default(),
             _keep: keep,
         }
     }
@@ -72,6 +78,17 @@ impl Trace {
         make: impl FnOnce() -> Result<(T, usize), Fault>,
     ) -> Result<Arc<T>, Fault> {
         self.cache.get(question, make)
+    }
+
+    /// What `make` computes, once for all who ask under a name.
+    pub fn once<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
+        let slot = match self.once.lock() {
+            Ok(mut cache) => cache.entry(key.to_owned()).or_default().clone(),
+            Err(_) => return Arc::new(make()),
+        };
+        let kept = slot.get_or_init(|| Arc::new(make())).clone();
+        // Another type under the same name is a mistake that costs time, not an answer.
+        kept.downcast::<T>().unwrap_or_else(|_| Arc::new(make()))
     }
 
     /// First and last moment, processors.

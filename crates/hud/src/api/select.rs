@@ -70,7 +70,7 @@ fn word<'h>(hit: &'h Hit, name: &str) -> Option<&'h str> {
 }
 
 /// Range, filters, panels.
-fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
+pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
     let extent = trace.extent();
     let (filters, who) = of_culprit(trace, hit);
     let told = match (number(hit, "start_ns"), number(hit, "end_ns"), number(hit, "since_ns")) {
