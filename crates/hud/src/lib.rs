@@ -23,6 +23,7 @@ pub mod call;
 pub mod guard;
 pub mod host;
 pub mod part;
+pub mod pivot;
 pub mod reply;
 pub mod server;
 pub mod trace;

@@ -17,5 +17,5 @@ pub mod sql;
 
 pub use cell::Cell;
 pub use operators::{
-    clr, cpu, critical_path, disk, flame, for_each_batch, interrupts, stacks, states, strace, timeline,
+    clr, cpu, critical_path, disk, flame, for_each_batch, interrupts, pivot, stacks, states, strace, timeline,
 };

@@ -159,7 +159,6 @@ export function Omnibox(props: { panels: Panel[] }) {
     <div class="omnibox">
       <input
         ref={input}
-        type="search"
         role="combobox"
         aria-label="Search, > command, : SQL"
         aria-expanded={list.length > 0}
