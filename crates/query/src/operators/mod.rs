@@ -8,7 +8,6 @@ pub mod episode;
 pub mod flame;
 pub mod interrupts;
 pub mod pivot;
-pub mod stack_matches;
 pub mod stack_modules;
 pub mod stacks;
 pub mod states;
