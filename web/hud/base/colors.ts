@@ -28,7 +28,9 @@ export function colorOf(name: string, dark: boolean): string {
   return list[hash(name.toLowerCase()) % list.length] ?? "#888888";
 }
 
-/** A colour of the style sheet. */
+/** A colour of the style sheet, as canvases understand it: they know no `light-dark()`. */
 export function css(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const both = /^light-dark\(([^,]+),([^)]+)\)$/.exec(value);
+  return both ? ((theme().dark ? both[2] : both[1]) ?? "").trim() : value;
 }
