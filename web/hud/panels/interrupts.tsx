@@ -90,6 +90,9 @@ const title = (driver: Driver) => `${driver.module === null ? "All drivers" : vi
 /** Numbers of processors as people say them. */
 const cpuList = (cpus: number[]) => (cpus.length > 12 ? `${cpus.length} processors` : `CPU ${cpus.join(", ")}`);
 
+/** `36.8 CPU-s`. */
+const cpuTime = (ns: number) => duration(ns).replace(/([mµn]?s)$/, "CPU-$1");
+
 const hotShare = (driver: Driver, data: Interrupts) => share(driver.hot_ns, (data.range[1] - data.range[0]) * Math.max(1, driver.hot.length));
 
 /** Other drivers inside of a driver's DPCs, dearest first. */
@@ -107,7 +110,7 @@ function Sentence(props: { driver: Driver; data: Interrupts; first: boolean }) {
       <strong class="name" data-knows={driver.module ?? ""} tabIndex={0}>
         {visible(driver.module ?? "")}
       </strong>
-      <GuardMark is={driver.security ?? false} />: {duration(driver.exclusive_ns).replace(/s$/, "CPU-s").replace("mCPU-s", "CPU-ms").replace("µCPU-s", "CPU-µs").replace("nCPU-s", "CPU-ns")} in {count(driver.count)} {plural(driver)}
+      <GuardMark is={driver.security ?? false} />: {cpuTime(driver.exclusive_ns)} in {count(driver.count)} {plural(driver)}
       {driver.hot.length > 0 && `, ${percent(hotShare(driver, data))} of ${cpuList(driver.hot)}`}
       {driver.over_limit > 0 && `; ${count(driver.over_limit)} over ${duration(limit)}, the longest ${duration(driver.max_ns)}`}
       {inside.length > 0 && (
@@ -317,8 +320,8 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
     { id: "driver", title: "Driver on the stack", doc: "Innermost driver that is not Windows itself: the one charged.", width: "minmax(140px, 1.4fr)" },
     { id: "host", title: "in routines of", doc: "Module whose routine was called.", width: "minmax(100px, 1fr)" },
     { id: "class", title: "Class", width: "56px" },
-    { id: "time", title: "Sampled time", number: true, width: "100px" },
-    { id: "percent", title: "Of the host's", doc: "Share of all sampled time in the host's DPCs or ISRs.", number: true, width: "100px" },
+    { id: "time", title: "Sampled", number: true, width: "90px" },
+    { id: "percent", title: "Share", doc: "Share of all sampled time in the host's DPCs or ISRs.", number: true, width: "80px" },
     { id: "samples", title: "Samples", number: true, width: "80px" },
     { id: "who", title: "Who makes it, what for", width: "minmax(140px, 1.4fr)" },
   ];

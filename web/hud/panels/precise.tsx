@@ -8,13 +8,14 @@ import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Grid } from "../parts/grid.tsx";
 import { describe, Lanes, threadName } from "../parts/lanes.tsx";
 import { Pieces, STATES } from "../parts/lanes_draw.ts";
+import type { Preset } from "../parts/pivot/model.ts";
+import { Pivot } from "../parts/pivot/pivot.tsx";
 import { PathList, type PathAnswer } from "../parts/path_list.tsx";
 import { SwitchDetail, useSwitch } from "../parts/switch_detail.tsx";
 import { ThreadList, type Sort, type ThreadLine } from "../parts/thread_list.tsx";
 import { part, scope, set, setting, shown, view, whole, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
-import { SwitchTable } from "../parts/switch_table.tsx";
 
 interface Settings {
   sort: Sort;
@@ -43,6 +44,27 @@ interface List {
   sql: string;
   unused: string[];
 }
+
+/** What WPA's CPU Usage (Precise) shows of each group. */
+const VALUES: Preset["values"] = [
+  { fn: "count" },
+  { column: "cpu_ns", fn: "sum" },
+  { column: "run_ns", fn: "max" },
+  { column: "wait_ns", fn: "sum" },
+  { column: "wait_ns", fn: "avg" },
+  { column: "wait_ns", fn: "max" },
+  { column: "ready_ns", fn: "sum" },
+  { column: "ready_ns", fn: "avg" },
+  { column: "ready_ns", fn: "max" },
+];
+const PRESETS: Preset[] = [
+  { name: "New process, thread, wait reason", table: "cswitch", group: ["new_upid", "new_utid", "prev_wait_reason"], values: VALUES },
+  { name: "New process, new thread stack", table: "cswitch", group: ["new_upid", "new_utid", "stack_id.leaf"], values: VALUES },
+  { name: "New process, readying process and thread", table: "cswitch", group: ["new_upid", "new_utid", "readying_upid", "readying_utid"], values: VALUES },
+  { name: "Readying process, ready thread stack", table: "cswitch", group: ["readying_upid", "ready_stack_id.leaf", "new_upid"], values: VALUES },
+  { name: "Wait reason", table: "cswitch", group: ["prev_wait_reason", "new_upid"], values: VALUES },
+  { name: "Processor, priority", table: "cswitch", group: ["cpu", "new_priority"], values: VALUES },
+];
 
 const change = (to: Partial<Settings>) => set<Settings>("precise", to);
 
@@ -230,7 +252,10 @@ function View() {
         )}
         {list.value && list.value.unused.length > 0 && <p class="about">The filter by {list.value.unused.join(", ")} says nothing of these sums: they are cut at the ends of the range, stacks are not asked.</p>}
       </Box>
-      <SwitchTable />
+      <div class="switches">
+        <Pivot id="switches" title="Switches, grouped (CPU usage, precise)" presets={PRESETS} />
+        <p class="about">Rows count whole if the thread was switched in within the range, as WPA has it; the sums of threads above are cut at the ends of the range.</p>
+      </div>
     </div>
   );
 }

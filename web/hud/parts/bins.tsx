@@ -24,10 +24,10 @@ interface Props {
   asTable: boolean;
 }
 
-const HEIGHT = 240;
+const HEIGHT = 250;
 const LEFT = 62;
 const RIGHT = 12;
-const TOP = 24;
+const TOP = 34;
 const BOTTOM = 34;
 
 const words = (above: number, upTo: number | null) => (upTo === null ? `above ${border(above)}` : `${border(above)} to ${border(upTo)}`);
@@ -167,8 +167,8 @@ export function Bins(props: Props) {
           <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - BOTTOM} y2={HEIGHT - BOTTOM} />
           {limitX !== null && (
             <g>
-              <line class="limit" x1={limitX} x2={limitX} y1={TOP - 8} y2={HEIGHT - BOTTOM} />
-              <text class="limit-text" x={limitX + (limitX > width - 140 ? -5 : 5)} y={TOP - 8} text-anchor={limitX > width - 140 ? "end" : "start"} dy="0.6em">
+              <line class="limit" x1={limitX} x2={limitX} y1={TOP - 20} y2={HEIGHT - BOTTOM} />
+              <text class="limit-text" x={limitX + (limitX > width - 140 ? -5 : 5)} y={TOP - 22} text-anchor={limitX > width - 140 ? "end" : "start"} dy="0.6em">
                 limit {border(props.limit)}
               </text>
             </g>

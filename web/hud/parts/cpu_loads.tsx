@@ -1,6 +1,6 @@
 /** What share of each processor went to DPCs and ISRs. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
 import { addFilter } from "../state/view.ts";
@@ -18,12 +18,22 @@ export interface CpuLoad {
 /** From this share on a processor hardly runs threads. */
 export const PEGGED = 0.8;
 
-const HEIGHT = 150;
+const HEIGHT = 250;
+const TOP = 22;
 const BOTTOM = 18;
 const LEFT = 44;
 
 export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: number; before: { cpus: CpuLoad[]; length: number } | null; asTable: boolean }) {
   const [at, setAt] = useState<number | null>(null);
+  const [wide, setWide] = useState(600);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWide(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [props.asTable]);
   const seen = Math.max(props.processors, ...props.cpus.map((one) => one.cpu + 1));
   const by = new Map(props.cpus.map((one) => [one.cpu, one]));
   const was = new Map(props.before?.cpus.map((one) => [one.cpu, one]) ?? []);
@@ -63,13 +73,14 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
       />
     );
   }
-  const step = Math.max(14, Math.min(46, 860 / Math.max(1, list.length)));
-  const room = HEIGHT - BOTTOM - 10;
-  const y = (of: number) => 10 + room * (1 - Math.min(1, of));
+  const step = Math.max(14, Math.min(46, (wide - LEFT - 6) / Math.max(1, list.length)));
+  const room = HEIGHT - BOTTOM - TOP;
+  const y = (of: number) => TOP + room * (1 - Math.min(1, of));
   return (
     <div class="loads">
       <div
         class="scroll"
+        ref={box}
         role="group"
         tabIndex={0}
         aria-label="Share of each processor in DPCs and ISRs. Arrow keys go from processor to processor, Enter shows only that one."
@@ -102,17 +113,22 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
           ))}
           {list.map((one) => {
             const dpc = Math.min(1, one.dpc_ns / Math.max(1, props.length));
-            const isr = one.isr_ns / Math.max(1, props.length);
+            const isr = Math.min(1 - dpc, one.isr_ns / Math.max(1, props.length));
             const left = LEFT + one.cpu * step;
             const before = beforeOf(one.cpu);
             return (
               <g key={one.cpu} class={at === one.cpu ? "bin at" : "bin"} onPointerEnter={() => setAt(one.cpu)} onPointerLeave={() => setAt(null)} onClick={() => only(one.cpu)}>
-                <rect class="hit" x={left} y={10} width={step} height={room} />
-                <rect class={part(one, props.length) >= PEGGED ? "bar over" : "bar"} x={left + 1} width={step - 2} y={y(dpc)} height={room + 10 - y(dpc)} />
+                <rect class="hit" x={left} y={TOP} width={step} height={room} />
+                <rect class={part(one, props.length) >= PEGGED ? "bar over" : "bar"} x={left + 1} width={step - 2} y={y(dpc)} height={room + TOP - y(dpc)} />
                 {isr > 0 && <rect class="isr" x={left + 1} width={step - 2} y={y(dpc + isr)} height={y(dpc) - y(dpc + isr)} />}
-                {before !== null && before > 0 && <rect class="outline" x={left + 2.5} width={step - 5} y={y(before)} height={room + 10 - y(before)} />}
+                {before !== null && before > 0 && <rect class="outline" x={left + 2.5} width={step - 5} y={y(before)} height={room + TOP - y(before)} />}
+                {part(one, props.length) >= 0.1 && step >= 18 && (
+                  <text class={part(one, props.length) >= PEGGED ? "tick pegged" : "tick"} x={left + step / 2} y={y(dpc + isr) - 4} text-anchor="middle">
+                    {Math.round(100 * part(one, props.length))}
+                  </text>
+                )}
                 <text class="tick" x={left + step / 2} y={HEIGHT - 4} text-anchor="middle">
-                  {list.length * step > 900 && one.cpu % 2 === 1 && step < 20 ? "" : one.cpu}
+                  {one.cpu % 2 === 1 && step < 20 ? "" : one.cpu}
                 </text>
               </g>
             );
@@ -120,7 +136,7 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
         </svg>
       </div>
       <p class="told" aria-hidden="true">
-        {at === null ? "Share of the time of each processor; ISRs are drawn on top of DPCs. Hatched: 80 % and more. A click shows that processor alone." : describe(list[at] ?? none)}
+        {at === null ? "Share of the time of each processor; ISRs are drawn on top of DPCs. Red with a bold number: 80 % and more. A click shows that processor alone." : describe(list[at] ?? none)}
       </p>
     </div>
   );

@@ -42,8 +42,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let extent = trace.extent();
     let whole = [extent.first_ns, extent.last_ns.saturating_add(1)];
     let [from, to] = Part::of(call)?.range.unwrap_or(whole);
-    // Beyond the trace nothing is known, and that need not be said.
-    let range = (from.max(whole[0]), to.min(whole[1]));
+    let range = (from, to);
     let links = of(&trace.db, trace.switches(), body.thread, range, || !call.cancel.is_set());
     call.cancel.check()?;
     // The longest pieces, in their order.
