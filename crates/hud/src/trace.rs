@@ -1,12 +1,14 @@
 //! A trace that is being looked at: its tables, and what was computed of them for all who ask.
 
+use crate::cache::Cache;
 use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
+use etwhy_query::states;
 use etwhy_table::{Database, Table};
 use std::any::Any;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A trace.
 pub struct Trace {
@@ -18,6 +20,8 @@ pub struct Trace {
     pub report: etwhy_report::Report,
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
+    switches: OnceLock<states::Index>,
+    cache: Cache,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -36,12 +40,38 @@ impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
         let Loaded { name, db, report, keep } = loaded;
-        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), _keep: keep }
+        Trace {
+            name,
+            db,
+            report,
+            engines: Mutex::default(),
+            frames: OnceLock::new(),
+            switches: OnceLock::new(),
+            cache: Cache::default(),
+            _keep: keep,
+        }
     }
 
     /// Frames and stacks, read once.
     pub fn frames(&self) -> &Frames {
         self.frames.get_or_init(|| Frames::read(&self.db))
+    }
+
+    /// Which context switches are a thread's, read once.
+    pub fn switches(&self) -> &states::Index {
+        self.switches.get_or_init(|| states::Index::read(&self.db))
+    }
+
+    /// What answers a question about this trace, computed once; `make` also says how many bytes it takes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn cached<T: Any + Send + Sync>(
+        &self,
+        question: &str,
+        make: impl FnOnce() -> Result<(T, usize), Fault>,
+    ) -> Result<Arc<T>, Fault> {
+        self.cache.get(question, make)
     }
 
     /// First and last moment, processors.

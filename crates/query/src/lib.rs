@@ -16,4 +16,6 @@ pub mod operators;
 pub mod sql;
 
 pub use cell::Cell;
-pub use operators::{clr, cpu, critical_path, disk, flame, for_each_batch, pivot, stacks, strace, timeline};
+pub use operators::{
+    clr, cpu, critical_path, disk, flame, for_each_batch, interrupts, pivot, stacks, states, strace, timeline,
+};

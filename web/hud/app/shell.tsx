@@ -4,12 +4,16 @@ import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { choose, chosen, THEMES } from "../base/theme.ts";
 import { span } from "../base/value.ts";
-import { copy, Nothing, whyEmpty } from "../parts/box.tsx";
+import { Nothing, whyEmpty } from "../parts/box.tsx";
+import { nameOfPanel } from "../parts/finding_card.tsx";
+import { Hints } from "../parts/hint.tsx";
 import { Live } from "../parts/live.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { ALL } from "../panels/index.ts";
 import { failure, session } from "../state/session.ts";
 import { back, look, removeFilter, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import { Menu } from "./menu.tsx";
+import { Omnibox } from "./omnibox.tsx";
 import type { Panel } from "./panel.ts";
 
 const GROUPS: Record<Panel["group"], string> = { look: "", cpu: "CPU", wait: "Waiting", io: "Input and output", memory: "Memory", system: "System", tools: "Tools" };
@@ -20,6 +24,7 @@ const byGroup = Object.keys(GROUPS).map((group) => ({
 }));
 /** All panels as the navigation has them. */
 export const ORDER: Panel[] = byGroup.flatMap((one) => one.panels);
+for (const panel of ORDER) nameOfPanel(panel.id, panel.title);
 
 const current = (): Panel | undefined => ORDER.find((panel) => panel.id === view.value.panel) ?? ORDER[0];
 
@@ -107,10 +112,9 @@ function Header() {
         </select>
       </label>
       <Crumbs />
+      <Omnibox panels={ORDER} />
       <div class="tools">
-        <button type="button" onClick={() => void copy(location.href, "link to this view")}>
-          Share
-        </button>
+        <Menu />
         <label>
           <span class="hidden-text">Theme</span>
           <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value as (typeof THEMES)[number])}>
@@ -162,6 +166,7 @@ export function Shell() {
           {!schema.value && <p class="about">Reading …</p>}
         </main>
       </div>
+      <Hints />
       <Live />
     </>
   );

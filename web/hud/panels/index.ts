@@ -3,12 +3,14 @@
 import type { Panel } from "../app/panel.ts";
 import { panel as bill } from "./bill.tsx";
 import { panel as clr } from "./clr.tsx";
+import { panel as compare } from "./compare.tsx";
 import { panel as disk } from "./disk.tsx";
 import { panel as events } from "./events.tsx";
 import { panel as files } from "./files.tsx";
 import { panel as handles } from "./handles.tsx";
 import { panel as hangs } from "./hangs.tsx";
 import { panel as images } from "./images.tsx";
+import { panel as interrupts } from "./interrupts.tsx";
 import { panel as ledger } from "./ledger.tsx";
 import { panel as loggers } from "./loggers.tsx";
 import { panel as marks } from "./marks.tsx";
@@ -17,13 +19,15 @@ import { panel as minifilter } from "./minifilter.tsx";
 import { panel as network } from "./network.tsx";
 import { panel as overview } from "./overview.tsx";
 import { panel as power } from "./power.tsx";
+import { panel as precise } from "./precise.tsx";
 import { panel as processes } from "./processes.tsx";
 import { panel as registry } from "./registry.tsx";
 import { panel as services } from "./services.tsx";
 import { panel as sql } from "./sql.tsx";
+import { panel as stacks } from "./stacks.tsx";
 import { panel as syscalls } from "./syscalls.tsx";
 import { panel as tables } from "./tables.tsx";
 import { panel as threads } from "./threads.tsx";
 
 /** All panels, by file name. */
-export const ALL: Panel[] = [bill, clr, disk, events, files, handles, hangs, images, ledger, loggers, marks, memory, minifilter, network, overview, power, processes, registry, services, sql, syscalls, tables, threads];
+export const ALL: Panel[] = [bill, clr, compare, disk, events, files, handles, hangs, images, interrupts, ledger, loggers, marks, memory, minifilter, network, overview, power, precise, processes, registry, services, sql, stacks, syscalls, tables, threads];

@@ -4,10 +4,13 @@ pub mod clr;
 pub mod cpu;
 pub mod critical_path;
 pub mod disk;
+pub mod episode;
 pub mod flame;
+pub mod interrupts;
 pub mod pivot;
 pub mod stack_modules;
 pub mod stacks;
+pub mod states;
 pub mod strace;
 pub mod timeline;
 

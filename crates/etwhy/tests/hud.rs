@@ -1,0 +1,109 @@
+//! The page of `etwhy serve` in a browser: `web/test/hud` on written scenarios, on names that attack, and on a real trace.
+//!
+//! `scripts/test` installs Chromium and what `web/` needs, and names the browser in `ETWHY_BROWSER`. With `ETWHY_SHOTS=folder` pictures of
+//! every panel are left there.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn serve(arguments: &[&Path]) -> Server {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["serve", "--quiet"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url:?}");
+    Server { child, url: url.trim().to_owned() }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn synth(scenario: &Path, scale: &str, out: &Path) {
+    let status = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .arg("synth")
+        .arg(scenario)
+        .args(["--scale", scale, "--quiet", "-o"])
+        .arg(out)
+        .status();
+    assert!(status.unwrap().success());
+}
+
+/// A scenario whose blamed program has a name that attacks: markup, an escape code, a direction mark, a formula.
+fn hostile(folder: &Path) -> PathBuf {
+    const NAME: &str = "=cmd|'C calc'#A0<img src=x onerror=alert(1)>\\u001b[31m\\u202e\\u0007{{x}}|`b`";
+    let text = std::fs::read_to_string(root().join("scenarios/syscall_hook.toml")).unwrap();
+    let driver = text.replace("tedrdrv.sys", "<svg onload=alert(2)>.sys");
+    let first = driver
+        .lines()
+        .find_map(|l| l.strip_prefix("name = \"")?.strip_suffix("\"").filter(|n| n.ends_with(".exe")));
+    let program = first.expect("a program").to_owned();
+    let (file, trace) = (folder.join("hostile.toml"), folder.join("hostile.etl"));
+    std::fs::write(&file, driver.replace(&program, NAME)).unwrap();
+    synth(&file, "0.01", &trace);
+    trace
+}
+
+/// The real trace, if there is a corpus. Where CI says that there is one, it must be there.
+fn real() -> Option<PathBuf> {
+    let given = std::env::var_os("ETWHY_CORPUS");
+    let corpus = given.clone().map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
+    let trace = corpus.join("etl/microsoft+perfview/net.4.5.x86_PerfViewData.etl");
+    if trace.is_file() {
+        return Some(trace);
+    }
+    assert!(given.is_none(), "{}: ETWHY_CORPUS is set, but this is not there", trace.display());
+    println!("skipped: the page on a real trace, there is no corpus (ETWHY_CORPUS names its folder)");
+    None
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let Some(browser) = std::env::var_os("ETWHY_BROWSER").filter(|name| !name.is_empty()) else {
+        println!(
+            "skipped: the page of etwhy serve in a browser, ETWHY_BROWSER names none (scripts/test installs it)"
+        );
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    synth(&root().join("scenarios/dpc_flood.toml"), "0.1", &at("dpc.etl"));
+    synth(&root().join("scenarios/dpc_flood_ids_uninstalled.toml"), "0.1", &at("dpc_after.etl"));
+    synth(&root().join("scenarios/syscall_hook.toml"), "0.02", &at("hook.etl"));
+    let mut servers = vec![
+        ("demo", serve(&[Path::new("--demo")])),
+        ("dpc", serve(&[&at("dpc.etl"), &at("dpc_after.etl")])),
+        ("hook", serve(&[&at("hook.etl")])),
+        ("hostile", serve(&[&hostile(folder.path())])),
+    ];
+    if let Some(trace) = real() {
+        servers.push(("real", serve(&[&trace])));
+    }
+    let named: Vec<String> = servers.iter().map(|(name, server)| format!("{name}={}", server.url)).collect();
+    let output = Command::new("npm")
+        .args(["run", "--silent", "test-hud"])
+        .current_dir(root().join("web"))
+        .env("ETWHY_BROWSER", browser)
+        .env("ETWHY_HUD", named.join(";"))
+        .output()
+        .expect("npm runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -1,0 +1,148 @@
+//! What a finding's culprit selects: the stretch in which it happened, and the rows and stacks that are its.
+
+use crate::call::{Call, Endpoint, Fault};
+use crate::reply::Reply;
+use crate::trace::Trace;
+use etwhy_query::Cell;
+use etwhy_query::findings::{Hit, Outcome};
+use etwhy_query::operators::episode::{Who, episode};
+use etwhy_table::Table;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "select",
+    about: "body: finding (id), hit (number). range (null: all the time), filters, and the panels that show it best",
+    answer,
+};
+
+#[derive(Deserialize)]
+struct Body {
+    finding: String,
+    #[serde(default)]
+    hit: usize,
+}
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let body: Body = call.parse()?;
+    let trace = call.trace()?;
+    let outcome = trace.report.findings.iter().find(|outcome| outcome.id == body.finding);
+    let outcome = outcome.ok_or_else(|| Fault::Missing(format!("there is no finding {}", body.finding)))?;
+    let hit =
+        outcome.hits.get(body.hit).ok_or_else(|| Fault::Missing("it has no such culprit".to_owned()))?;
+    Reply::json(&selection(&trace, outcome, hit))
+}
+
+/// Where to look, by topic: the panels of `web/hud/panels`.
+fn panels(topic: &str) -> &'static [&'static str] {
+    match topic {
+        "interrupts" => &["interrupts", "stacks"],
+        "cpu" | "growth" | "machine" => &["stacks", "precise"],
+        "security" => &["stacks", "files", "minifilter"],
+        "disks" => &["disk", "files"],
+        "files" => &["files", "stacks"],
+        "registry" => &["registry", "stacks"],
+        "memory" => &["memory", "stacks"],
+        "network" => &["network", "stacks"],
+        "processes" => &["processes", "stacks"],
+        "services" => &["services", "stacks"],
+        "power" => &["power"],
+        "dotnet" => &["clr", "stacks"],
+        "user interface" => &["hangs", "precise"],
+        "trace" => &["loggers", "ledger", "stacks"],
+        _ => &["stacks"],
+    }
+}
+
+fn number(hit: &Hit, name: &str) -> Option<i64> {
+    match hit.values.get(name) {
+        Some(Cell::I64(n)) => Some(*n),
+        _ => None,
+    }
+}
+
+fn word<'h>(hit: &'h Hit, name: &str) -> Option<&'h str> {
+    match hit.values.get(name) {
+        Some(Cell::Text(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// Range, filters, panels.
+fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
+    let extent = trace.extent();
+    let (filters, who) = of_culprit(trace, hit);
+    let told = match (number(hit, "start_ns"), number(hit, "end_ns"), number(hit, "since_ns")) {
+        (Some(from), Some(to), _) if from < to => Some((from, to)),
+        (_, _, Some(since)) if since < extent.last_ns => Some((since, extent.last_ns + 1)),
+        _ => None,
+    };
+    let found = who.and_then(|who| episode(&trace.db, extent.first_ns, extent.last_ns, &who));
+    let why = if told.is_some() {
+        "the finding names the time"
+    } else if found.is_some() {
+        "19 of 20 parts of its cost lie here"
+    } else {
+        "it happened all the time"
+    };
+    json!({
+        "range": told.or(found).map(|(from, to)| [from, to]),
+        "why": why,
+        "filters": filters,
+        "panels": panels(&outcome.topic),
+    })
+}
+
+/// Filters as the page has them, and whose episode it is.
+fn of_culprit(trace: &Trace, hit: &Hit) -> (Vec<Value>, Option<Who>) {
+    let module = word(hit, "driver").or_else(|| word(hit, "module"));
+    let module = module
+        .or_else(|| matches!(hit.culprit_kind.as_str(), "driver" | "module").then_some(hit.culprit.as_str()));
+    if let Some(module) = module.filter(|name| is_module(trace, name)) {
+        let filter = json!({ "kind": "module", "value": module, "label": module });
+        return (vec![filter], Some(Who::Module(module.to_owned())));
+    }
+    if let Some(upid) = number(hit, "upid").or_else(|| process_called(trace, hit)) {
+        let label = process_label(trace, upid).unwrap_or_else(|| hit.culprit.clone());
+        return (vec![json!({ "kind": "process", "value": upid, "label": label })], Some(Who::Process(upid)));
+    }
+    if let Some(cpu) = number(hit, "cpu") {
+        return (vec![json!({ "kind": "cpu", "value": cpu, "label": cpu.to_string() })], Some(Who::Cpu(cpu)));
+    }
+    (Vec::new(), word(hit, "path").map(|path| Who::Path(path.to_owned())))
+}
+
+/// Filters by a name that nothing in the trace has would empty every panel.
+fn is_module(trace: &Trace, name: &str) -> bool {
+    let has = |table: &str, column: &str| {
+        let table = trace.db.get(table);
+        let rows = table.map_or(0, Table::rows) as u32;
+        (0..rows).any(|row| {
+            table.and_then(|t| t.text(row, column)).is_some_and(|text| text.eq_ignore_ascii_case(name))
+        })
+    };
+    has("frame", "module") || has("image", "name")
+}
+
+/// The process that a finding names without its number, if only one has that name.
+fn process_called(trace: &Trace, hit: &Hit) -> Option<i64> {
+    let table = trace.db.get("process").filter(|_| hit.culprit_kind == "process")?;
+    let named = (0..table.rows() as u32).filter(|row| {
+        table.text(*row, "name").is_some_and(|name| {
+            name.eq_ignore_ascii_case(&hit.culprit)
+                || table.i64(*row, "pid").is_some_and(|pid| hit.culprit == format!("{name} ({pid})"))
+        })
+    });
+    let all: Vec<u32> = named.collect();
+    match all.as_slice() {
+        [one] => Some(i64::from(*one)),
+        _ => None,
+    }
+}
+
+fn process_label(trace: &Trace, upid: i64) -> Option<String> {
+    let table = trace.db.get("process")?;
+    let row = u32::try_from(upid).ok()?;
+    Some(format!("{} ({})", table.text(row, "name")?, table.i64(row, "pid")?))
+}

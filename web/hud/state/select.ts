@@ -1,0 +1,63 @@
+/** A finding selects its stretch of time, its rows and its stacks in every panel. */
+
+import { say } from "../parts/live.tsx";
+import { ask } from "../wire/api.ts";
+import { look, view, type Filter, type Range } from "./view.ts";
+
+interface Selection {
+  range: Range | null;
+  why: string;
+  filters: Filter[];
+  panels: string[];
+}
+
+/** Panels that show the finding best, told with its selection. */
+export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
+  try {
+    const found = await ask<Selection>("select", { trace: view.value.trace, finding, hit });
+    // Filters that an earlier finding set go with it; the user's own stay.
+    const mine = view.value.finding ? [] : view.value.filters;
+    const added = found.filters.filter((one) => !mine.some((own) => own.kind === one.kind && own.value === one.value));
+    const [from, to] = found.range ?? [0, 0];
+    const [zoomFrom, zoomTo] = view.value.zoom ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+    // What was zoomed into may hide it.
+    const zoom = found.range && (from < zoomFrom || to > zoomTo) ? null : view.value.zoom;
+    look({
+      finding: `${finding}#${hit}`,
+      selection: found.range,
+      filters: [...mine, ...added],
+      zoom,
+      past: zoom === view.value.zoom ? view.value.past : [...view.value.past.slice(-49), view.value.zoom],
+      ...(panel ? { panel } : {}),
+    });
+    const what = found.filters.map((one) => `${one.kind} ${one.label}`).join(", ") || "no filter";
+    say(`Selected: ${what}; ${found.why}`);
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Takes the selection of a finding back. */
+export function deselect(): void {
+  look({ finding: null, selection: null, filters: [] });
+}
+
+/** Where to look for a topic, in the order of use; `crates/hud/src/api/select.rs` says the same. */
+export const WHERE: Record<string, string[]> = {
+  interrupts: ["interrupts", "stacks"],
+  cpu: ["stacks", "precise"],
+  growth: ["stacks", "precise"],
+  machine: ["stacks", "precise"],
+  security: ["stacks", "files", "minifilter"],
+  disks: ["disk", "files"],
+  files: ["files", "stacks"],
+  registry: ["registry", "stacks"],
+  memory: ["memory", "stacks"],
+  network: ["network", "stacks"],
+  processes: ["processes", "stacks"],
+  services: ["services", "stacks"],
+  power: ["power"],
+  dotnet: ["clr", "stacks"],
+  "user interface": ["hangs", "precise"],
+  trace: ["loggers", "ledger", "stacks"],
+};

@@ -1,0 +1,132 @@
+// The frame of the page: overview, findings, links, search, keys, themes, sizes.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { hashOf, open, servers, settled, shot, stop, tooWide, violations, viewOf } from "./harness.mjs";
+
+after(stop);
+
+for (const name of Object.keys(servers)) {
+  test(`${name}: every panel works, in every size and theme`, async () => {
+    const { page, wrong, context } = await open(name);
+    assert.ok((await page.locator("h1.verdict").textContent()).length > 20);
+    const panels = await page.locator("nav button").allTextContents();
+    assert.ok(panels.length >= 3);
+    for (const title of panels) {
+      await page.locator("nav button", { hasText: new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`) }).click();
+      await settled(page);
+      const id = await page.locator("main").getAttribute("data-panel");
+      assert.equal(await page.locator(".fault").count(), 0, `${title}: ${await page.locator(".fault").allTextContents()}`);
+      const text = await page.locator(".panel").innerText();
+      assert.ok(text.trim().length > 20, `${title} is empty`);
+      await shot(page, `${name}-${id}`);
+      assert.deepEqual(await violations(page), [], title);
+      for (const [width, height] of [[1024, 700], [3840, 2160], [1280, 800]]) {
+        await page.setViewportSize({ width, height });
+        await settled(page);
+        assert.deepEqual(await tooWide(page), [], `${title} at ${width}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}
+
+test("a click on a finding selects it everywhere, and another click takes it back", async () => {
+  const { page, wrong, context } = await open("dpc");
+  await page.locator("button.headline").first().click();
+  await settled(page);
+  const chosen = await viewOf(page);
+  assert.ok(chosen.finding?.includes("#0"));
+  assert.ok(chosen.filters?.length > 0);
+  assert.ok((await page.locator(".crumb.filter").count()) > 0);
+  await page.locator("button.headline").first().click();
+  await settled(page);
+  assert.equal((await viewOf(page)).finding, undefined);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a link shows others the same view; a damaged one shows what makes sense of it", async () => {
+  const first = await open("dpc");
+  const [from, to] = JSON.parse(await first.page.locator("main").getAttribute("data-scope"));
+  const view = { panel: "ledger", zoom: [from, Math.round((from + to) / 2)], filters: [{ kind: "module", value: "ndis.sys", label: "ndis.sys" }] };
+  await first.context.close();
+  const { page, wrong, context } = await open("dpc", { hash: hashOf(view) });
+  assert.equal(await page.locator("main").getAttribute("data-panel"), "ledger");
+  assert.deepEqual(JSON.parse(await page.locator("main").getAttribute("data-scope")), view.zoom);
+  await page.getByRole("button", { name: "Share" }).click();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.deepEqual(JSON.parse(decodeURIComponent(link.split("#v1=")[1])), view);
+  // A second window of the same link.
+  const other = await context.newPage();
+  await other.goto(link);
+  await other.waitForSelector("main[data-panel=ledger]");
+  assert.deepEqual(await viewOf(other), view);
+  // Back takes one step back.
+  await other.locator("nav button", { hasText: /^SQL$/ }).click();
+  await other.waitForTimeout(300);
+  await other.goBack();
+  await other.waitForSelector("main[data-panel=ledger]");
+  await context.close();
+  assert.deepEqual(wrong, []);
+  const broken = await open("dpc", { hash: hashOf({ panel: 7, zoom: ["a", 2], trace: 99, filters: "x", settings: { sql: 5 } }) });
+  assert.equal(await broken.page.locator("main").getAttribute("data-panel"), "overview");
+  assert.deepEqual(broken.wrong, []);
+  await broken.context.close();
+});
+
+test("keys alone: search, go to a panel, read the list of keys, change the theme", async () => {
+  const { page, wrong, context } = await open("demo");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("ledger");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.equal(await page.locator("main").getAttribute("data-panel"), "ledger");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.keyboard.press("[");
+  await settled(page);
+  assert.notEqual(await page.locator("main").getAttribute("data-panel"), "ledger");
+  // A moment, typed.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("1s-2s");
+  await page.keyboard.press("Enter");
+  assert.deepEqual((await viewOf(page)).zoom, [1e9, 2e9]);
+  await page.keyboard.press("Backspace");
+  assert.equal((await viewOf(page)).zoom, undefined);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+for (const theme of ["light", "dark", "contrast"]) {
+  test(`theme ${theme}: readable`, async () => {
+    const { page, wrong, context } = await open("dpc");
+    await page.getByLabel("Theme").selectOption(theme);
+    await settled(page);
+    await shot(page, `theme-${theme}`);
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}
+
+test("a hint says what a driver is", async () => {
+  const { page, wrong, context } = await open("dpc");
+  await page.locator("[data-knows]").first().hover();
+  await page.waitForSelector(".hint");
+  assert.match(await page.locator(".hint").innerText(), /driver|vendor|Symantec|confidence/i);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("the report is saved as one file", async () => {
+  const { page, wrong, context } = await open("demo");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save report" }).click()]);
+  assert.match(download.suggestedFilename(), /\.why\.html$/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

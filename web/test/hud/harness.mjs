@@ -1,0 +1,118 @@
+// What browser tests of `etwhy serve` share: a browser, pages that report everything that goes wrong, questions to the server.
+//
+//   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] node --test test/hud/*.test.mjs
+//
+// `crates/etwhy/tests/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
+// machine after the cure as second trace), `hook` (a hooked system-call path), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { tableFromIPC } from "@uwdata/flechette";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Addresses of servers by name. */
+export const servers = Object.fromEntries(
+  (process.env.ETWHY_HUD ?? "").split(";").filter(Boolean).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]),
+);
+
+let browser;
+
+/** The browser of this file's tests; end it with `stop`. */
+export async function start() {
+  const executablePath = process.env.ETWHY_BROWSER;
+  assert.ok(executablePath, "ETWHY_BROWSER names no browser");
+  // The sandbox of Chromium needs rights that containers lack; the pages are our own.
+  browser ??= await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  return browser;
+}
+
+export async function stop() {
+  await browser?.close();
+  browser = undefined;
+}
+
+/** A page of a server, and what went wrong on it. `hash` is a view. */
+export async function open(name, options = {}) {
+  await start();
+  const { hash = "", ...rest } = options;
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true, reducedMotion: "reduce", ...rest });
+  const page = await context.newPage();
+  const wrong = [];
+  const url = servers[name];
+  assert.ok(url, `ETWHY_HUD names no server ${name}`);
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) wrong.push(`request: ${request.url().slice(0, 200)}`);
+  });
+  await page.goto(url + hash);
+  await page.waitForSelector("main[data-panel]");
+  await settled(page);
+  return { context, page, wrong, url };
+}
+
+/** Waits until nothing is asked any more and everything is drawn. */
+export async function settled(page) {
+  const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  // An answer may lead to the next question.
+  for (let quiet = 0; quiet < 2; ) {
+    await frames();
+    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about"), null, { timeout: 60_000 });
+    await frames();
+    const again = await page.evaluate(() => document.documentElement.dataset.awaited ?? "0");
+    quiet = again === "0" ? quiet + 1 : 0;
+  }
+}
+
+/** An address part that shows a view (as `web/hud/state/link.ts` writes it). */
+export const hashOf = (view) => `#v1=${encodeURIComponent(JSON.stringify(view))}`;
+
+/** What the page looks at now. */
+export async function viewOf(page) {
+  // The address follows after a moment.
+  await page.waitForTimeout(250);
+  const hash = await page.evaluate(() => location.hash);
+  return hash ? JSON.parse(decodeURIComponent(hash.replace(/^#v\d+=/, ""))) : {};
+}
+
+/** Rows of a query, asked past the page. */
+export async function sql(name, query, trace = 0) {
+  const response = await fetch(`${servers[name]}api/v1/sql`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ trace, sql: query, limit: 100_000 }) });
+  assert.equal(response.status, 200, `${query}: ${response.status === 200 ? "" : await response.text()}`);
+  const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()), { useBigInt: true });
+  const plain = (cell) => (typeof cell === "bigint" ? Number(cell) : cell);
+  return table.toArray().map((row) => Object.fromEntries(Object.entries(row).map(([key, cell]) => [key, plain(cell)])));
+}
+
+/** What axe calls serious or critical. */
+export async function violations(page) {
+  await page.evaluate(axe);
+  const result = await page.evaluate(() => window.axe.run(document));
+  return result.violations
+    .filter((one) => ["serious", "critical"].includes(one.impact))
+    .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
+}
+
+/** A picture for people to look at, if somebody wants one. */
+export async function shot(page, name) {
+  const folder = process.env.ETWHY_SHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+/** What is cut off at the right or overlaps the frame: elements wider than the window. */
+export async function tooWide(page) {
+  return page.evaluate(() => {
+    const wide = document.documentElement.scrollWidth > innerWidth;
+    return wide ? [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map((one) => one.outerHTML.slice(0, 120)) : [];
+  });
+}
