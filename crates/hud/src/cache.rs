@@ -18,7 +18,7 @@ struct Kept {
 /// Most bytes that are kept of a trace.
 const MOST: usize = 1 << 30;
 /// Most values.
-const VALUES: usize = 64;
+const VALUES: usize = 512;
 
 impl Cache {
     /// The value that answers a question; `make` also says how many bytes it takes. Two who ask at the same time may both compute.

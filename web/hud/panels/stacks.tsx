@@ -85,7 +85,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
   return (
     <>
       <Bar found={found && nodes ? `${found.count} boxes match: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
-      <Steps />
+      <Steps tree={tab !== "flame"} />
       <div class="stack-row" data-part="sum" aria-busy={answer.pending}>
         {rows && (
           <span data-total={number("total")} data-part-total={number("part_total")}>
@@ -190,14 +190,14 @@ function Stacks() {
       <div class="stack-body" id="stack-body" role="tabpanel" aria-labelledby={`stack-tab-${tab}`} data-tab={tab}>
         {tab === "chart" && (
           <>
-            <Bar found="" />
+            <Bar found="" chart />
             <ChartTab />
           </>
         )}
         {tab === "butterfly" && (
           <>
             <Bar found="" />
-            <Steps />
+            <Steps tree />
             <ButterflyTab />
           </>
         )}

@@ -4,9 +4,9 @@ use crate::call::{Call, Endpoint, Fault};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
+use crate::stacks::{metric_of, weighed};
 use crate::trace::Trace;
-use etwhy_query::operators::for_each_batch;
-use etwhy_query::stacks::{Lane, chart};
+use etwhy_query::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedStack, chart};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
 use foldhash::HashMap;
 use serde::Deserialize;
@@ -41,7 +41,14 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let extent = trace.extent();
     let [from, to] = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
-    let threads = threads(call, &trace, &part, from, to)?;
+    let busy = metric_of(call, "busy")?;
+    let kept = weighed(call, &trace, &busy)?;
+    let threads = threads(
+        call,
+        &trace,
+        &StackPart { from_ns: Some(from), to_ns: Some(to), ..part.of_stacks(&trace) },
+        &kept,
+    )?;
     let lane = match (body.cpu, body.utid) {
         (Some(cpu), _) => Some(Lane::Cpu(cpu)),
         (None, Some(utid)) => Some(Lane::Thread(utid)),
@@ -49,7 +56,17 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     };
     let pixel = (to.saturating_sub(from) as f64 / body.width.clamp(1.0, 1e5)) as i64;
     let made = match lane {
-        Some(lane) => chart(&trace.db, trace.frames(), lane, (from, to), pixel, &|| !call.cancel.is_set()),
+        Some(lane) => {
+            let mine = |sample: &WeightedStack| match lane {
+                Lane::Thread(utid) => sample.utid == Some(utid),
+                Lane::Cpu(cpu) => sample.cpu == Some(cpu),
+            };
+            let samples = |give: &mut dyn FnMut(WeightedStack)| match kept.as_ref() {
+                Some(kept) => kept.rows_of(from, to, &mine, give),
+                None => busy.each(&trace.db, give),
+            };
+            chart(&trace.db, trace.frames(), &samples, lane, (from, to), pixel, &|| !call.cancel.is_set())
+        }
         None => Some(Default::default()),
     };
     let made = made.ok_or(Fault::Cancelled)?;
@@ -113,41 +130,24 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
 type Named = (i64, String, i64, i64);
 
 /// Threads of the part by CPU time: utid, name, time, samples.
-fn threads(call: &Call<'_>, trace: &Trace, part: &Part, from: i64, to: i64) -> Result<Vec<Named>, Fault> {
-    let of = part.of_stacks(trace);
-    let idle: Vec<bool> =
-        etwhy_query::operators::process_names(&trace.db).iter().map(|(_, pid)| *pid == 0).collect();
+fn threads(
+    call: &Call<'_>,
+    trace: &Trace,
+    part: &StackPart,
+    kept: &Option<Weighed>,
+) -> Result<Vec<Named>, Fault> {
     let mut sums: HashMap<i64, (Option<i64>, i64, i64)> = HashMap::default();
-    let columns = ["ts_ns", "upid", "utid", "cpu", "weight_ns", "in_dpc", "in_isr"];
-    for_each_batch(&trace.db, "sample", columns, |rows, [ts, upid, utid, cpu, weight, dpc, isr]| {
-        let last = rows.checked_sub(1).and_then(|row| ts.i64(row));
-        if call.cancel.is_set() || last.is_none_or(|ts| ts < from) || ts.i64(0).is_some_and(|ts| ts >= to) {
-            return;
+    let mut add = |sample: WeightedStack| {
+        if let (Some(thread), Class::Thread) = (sample.utid, sample.class) {
+            let sum = sums.entry(thread).or_insert((sample.upid, 0, 0));
+            sum.1 = sum.1.saturating_add(sample.weight);
+            sum.2 += sample.count;
         }
-        for row in 0..rows {
-            let at = ts.i64(row).unwrap_or(i64::MIN);
-            let (Some(thread), process) = (utid.i64(row), upid.i64(row)) else { continue };
-            let listed = |list: &Option<Vec<bool>>, id: Option<i64>| {
-                let known = |list: &Vec<bool>| list.get(usize::try_from(id?).ok()?).copied();
-                list.as_ref().is_none_or(|list| known(list) == Some(true))
-            };
-            let is_idle = process.and_then(|p| idle.get(usize::try_from(p).ok()?)).copied().unwrap_or(false);
-            let interrupt = dpc.bool(row) == Some(true) || isr.bool(row) == Some(true);
-            if at < from
-                || at >= to
-                || interrupt
-                || is_idle
-                || !listed(&of.processes, process)
-                || !listed(&of.threads, Some(thread))
-                || !listed(&of.cpus, cpu.i64(row))
-            {
-                continue;
-            }
-            let sum = sums.entry(thread).or_insert((process, 0, 0));
-            sum.1 = sum.1.saturating_add(weight.i64(row).unwrap_or(0));
-            sum.2 += 1;
-        }
-    });
+    };
+    match kept {
+        Some(kept) => kept.each_of(part, &mut add),
+        None => metric_of(call, "busy")?.each_of(&trace.db, part, &mut add),
+    }
     call.cancel.check()?;
     let processes = etwhy_query::operators::process_names(&trace.db);
     let threads = trace.db.get("thread");

@@ -220,13 +220,7 @@ impl Asked {
     /// If nobody waits any more.
     pub fn builder(&self, call: &Call<'_>) -> Result<Builder<'_>, Fault> {
         let db = &self.trace.db;
-        let name = format!("weights of {}", self.metric.label());
-        let weighed = self.trace.cached(&name, || {
-            let read = Weighed::read(db, &self.metric, MOST_KEPT, &|| !call.cancel.is_set());
-            call.cancel.check()?;
-            let bytes = read.as_ref().map_or(0, Weighed::bytes);
-            Ok((read, bytes))
-        })?;
+        let weighed = weighed(call, &self.trace, &self.metric)?;
         let mut builder = Builder::new(db, self.trace.frames(), &self.view);
         match weighed.as_ref() {
             Some(weighed) => weighed.each_of(&self.part, &mut |weight| builder.add(&weight)),
@@ -283,6 +277,19 @@ impl Asked {
 
 /// Rows of a metric that are kept in memory besides their table; more are read anew each time.
 const MOST_KEPT: usize = 16_000_000;
+
+/// The weights of a metric in the order of time; `None` if there are too many to be kept.
+///
+/// # Errors
+/// If nobody waits any more.
+pub fn weighed(call: &Call<'_>, trace: &Trace, metric: &Metric) -> Result<Arc<Option<Weighed>>, Fault> {
+    trace.cached(&format!("weights of {}", metric.label()), || {
+        let read = Weighed::read(&trace.db, metric, MOST_KEPT, &|| !call.cancel.is_set());
+        call.cancel.check()?;
+        let bytes = read.as_ref().map_or(0, Weighed::bytes);
+        Ok((read, bytes))
+    })
+}
 
 /// Puts more facts into facts.
 pub fn with(mut facts: Value, more: Value) -> Value {

@@ -19,7 +19,7 @@ const LEVELS = ["process", "thread", "service", "module", "tag", "category"];
 
 export const focusSearch = () => document.getElementById("stack-search")?.focus();
 
-export function Bar(props: { found: string }) {
+export function Bar(props: { found: string; chart?: boolean }) {
   const { metric, by, color, search } = settings();
   const metrics = schema.value?.metrics ?? [];
   const byName = new Map(metrics.map((one) => [one.name, one]));
@@ -31,7 +31,7 @@ export function Bar(props: { found: string }) {
   const chosen = byName.get(metric);
   return (
     <div class="stack-row" data-part="bar">
-      <label>
+      {!props.chart && <label>
         Metric{" "}
         <select aria-label="Metric" data-hint={chosen?.manual} value={metric} onChange={(event) => change({ metric: event.currentTarget.value, root: [] })}>
           {!chosen && <option value={metric}>{visible(metric)}</option>}
@@ -48,8 +48,8 @@ export function Bar(props: { found: string }) {
               </optgroup>
             ))}
         </select>
-      </label>
-      <label>
+      </label>}
+      {!props.chart && <label>
         By{" "}
         <select
           aria-label="Levels above the stacks"
@@ -69,7 +69,7 @@ export function Bar(props: { found: string }) {
           <option value="category,process">category, process</option>
           {![...LEVELS, "", "process,thread", "process,module", "process,tag", "tag,process", "category,process"].includes(by.join(",")) && <option value={by.join(",")}>{visible(by.join(", "))}</option>}
         </select>
-      </label>
+      </label>}
       <label>
         Colour{" "}
         <select aria-label="Colour by" value={color} onChange={(event) => change({ color: event.currentTarget.value as ColorBy })}>
@@ -102,12 +102,12 @@ export function Bar(props: { found: string }) {
 }
 
 /** The steps taken, each to be taken back. */
-export function Steps() {
+export function Steps(props: { tree?: boolean }) {
   const { steps } = settings();
   const list = useRef<HTMLDivElement>(null);
   return (
     <div class="stack-row steps" role="group" aria-label="Steps" data-part="steps" data-panel-of={PANEL} ref={list}>
-      {GENERAL.map((one) => (
+      {GENERAL.filter((one) => one.key !== "i" || !props.tree).map((one) => (
         <button type="button" class="small" key={one.key} disabled={one.key === "X" && steps.length === 0} title={`${one.title} (${one.key})`} onClick={one.run}>
           {{ r: "Collapse recursion", j: "Just my code", i: "Invert", X: "Undo step" }[one.key] ?? one.title}
         </button>

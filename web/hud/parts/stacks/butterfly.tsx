@@ -89,9 +89,9 @@ export function ButterflyTab() {
               {fact("recursive") > 0 && `; ${amount(fact("recursive"), unit)} with it on the stack more than once, counted once`} <Sql sql={rows.facts["sql"] as string | null} />
             </p>
             <h3>Callers (who calls it, outwards)</h3>
-            <Tree nodes={callers} whole={whole} label="Callers" details={false} />
+            <Tree nodes={callers} whole={whole} label="Callers" details={false} narrow />
             <h3>Callees (what it calls)</h3>
-            <Tree nodes={callees} whole={whole} label="Callees" details={false} />
+            <Tree nodes={callees} whole={whole} label="Callees" details={false} narrow />
             {groups.some((group) => group.name) && (
               <>
                 <h3>Where it runs</h3>

@@ -40,7 +40,7 @@ function heaviest(nodes: Nodes, from: number): number[] {
 
 const UNITS = (text: string, doc: string, id: string): GridColumn => ({ id, title: text, doc, number: true, width: "104px" });
 
-export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom?: boolean; details?: boolean }) {
+export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom?: boolean; details?: boolean; narrow?: boolean }) {
   const { nodes, whole } = props;
   const { search, color } = settings();
   const [open, setOpen] = useState<Set<number>>(new Set());
@@ -62,11 +62,11 @@ export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom
   }, [nodes, open, found]);
   const compare = whole.before !== null;
   const columns: GridColumn[] = [
-    { id: "name", title: "Function", doc: "module!function; module!? where no symbol is known", width: "minmax(260px, 1fr)" },
+    { id: "name", title: "Function", doc: "module!function; module!? where no symbol is known", width: props.narrow ? "minmax(180px, 1fr)" : "minmax(260px, 1fr)" },
     UNITS("Total", "With all that it called", "total"),
     { ...UNITS("Total %", "Share of the whole", "share"), width: "84px" },
     UNITS("Own", "Itself: where stacks end", "own"),
-    { ...UNITS("Own %", "Share of the whole", "own_share"), width: "76px" },
+    ...(props.narrow ? [] : [{ ...UNITS("Own %", "Share of the whole", "own_share"), width: "76px" }]),
     { ...UNITS("Count", "Events: samples, waits, transfers", "count"), width: "84px" },
     ...(compare ? [UNITS("Before", "The same path in what it is compared with", "before"), UNITS("Before %", "Its share there", "before_share"), { ...UNITS("Difference", "Of the shares, in points of a hundred", "difference"), width: "124px" }] : []),
   ];

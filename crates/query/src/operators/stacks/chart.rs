@@ -82,12 +82,15 @@ struct Drawing<'f> {
     /// Boxes that the next slot may continue, by depth, as places in `out.boxes`.
     open: Vec<usize>,
     end: i64,
+    pixel: i64,
 }
 
-/// The boxes of a lane in a range; what is shorter than `pixel_ns` is added up. Nothing if `go_on` says no.
+/// The boxes of a lane in a range; what is shorter than `pixel_ns` is added up. `samples` hands over those of metric `busy` in the order
+/// of time. Nothing if `go_on` says no.
 pub fn chart(
     db: &Database,
     frames: &Frames,
+    samples: &dyn Fn(&mut dyn FnMut(WeightedStack)),
     lane: Lane,
     range: (i64, i64),
     pixel_ns: i64,
@@ -95,67 +98,53 @@ pub fn chart(
 ) -> Option<Chart> {
     let (from, to) = range;
     let pixel = pixel_ns.max(1);
-    let idle = super::idle_processes(db);
     let mut drawing = Drawing {
         frames,
         out: Chart::default(),
         numbers: Default::default(),
         open: Vec::new(),
         end: i64::MIN,
+        pixel,
     };
     let mut slot = Slot::default();
     let mut stopped = false;
-    let columns = ["ts_ns", "cpu", "upid", "utid", "stack_id", "weight_ns", "in_dpc", "in_isr"];
-    for_each_batch(db, "sample", columns, |rows, [ts, cpu, upid, utid, stack, weight, dpc, isr]| {
-        stopped |= !go_on();
-        let last = rows.checked_sub(1).and_then(|row| ts.i64(row));
-        // Sorted by time: whole batches before and after the range are passed over.
-        if stopped || last.is_none_or(|ts| ts < from) || ts.i64(0).is_some_and(|ts| ts >= to) {
+    samples(&mut |sample| {
+        let (Some(at), false) = (sample.ts_ns, stopped) else { return };
+        let mine = match lane {
+            // What interrupted the thread is not the thread's.
+            Lane::Thread(wanted) => sample.utid == Some(wanted) && sample.class == Class::Thread,
+            Lane::Cpu(wanted) => sample.cpu == Some(wanted),
+        };
+        if at < from || at >= to || !mine {
             return;
         }
-        for row in 0..rows {
-            let at = ts.i64(row).unwrap_or(i64::MIN);
-            let interrupt = dpc.bool(row) == Some(true) || isr.bool(row) == Some(true);
-            let mine = match lane {
-                // What interrupted the thread is not the thread's.
-                Lane::Thread(wanted) => utid.i64(row) == Some(wanted) && !interrupt,
-                Lane::Cpu(wanted) => cpu.i64(row) == Some(wanted),
-            };
-            if at < from || at >= to || !mine || !interrupt && super::marked(&idle, upid.i64(row)) {
-                continue;
+        stopped |= drawing.out.samples % 4096 == 0 && !go_on();
+        let length = sample.weight.max(0);
+        let one = WeightedStack {
+            class: sample.class,
+            upid: sample.upid,
+            stack: sample.stack,
+            ..WeightedStack::default()
+        };
+        drawing.out.samples += 1;
+        drawing.out.weight = drawing.out.weight.saturating_add(length);
+        let begin = at.saturating_sub(length).max(from);
+        // Room for a pixel, or the sample begins a slot of its own.
+        if !slot.stacks.is_empty()
+            && at.saturating_sub(slot.from) <= pixel
+            && begin <= slot.to.saturating_add(pixel)
+        {
+            slot.to = slot.to.max(at);
+        } else {
+            drawing.draw(std::mem::take(&mut slot));
+            slot = Slot { from: begin, to: at, stacks: Vec::new() };
+        }
+        match slot.stacks.iter_mut().find(|(known, ..)| *known == one) {
+            Some((_, weight, samples)) => {
+                *weight = weight.saturating_add(length);
+                *samples += 1;
             }
-            let class = match (dpc.bool(row), isr.bool(row)) {
-                (_, Some(true)) => Class::Isr,
-                (Some(true), _) => Class::Dpc,
-                _ => Class::Thread,
-            };
-            let length = weight.i64(row).unwrap_or(0).max(0);
-            let one = WeightedStack {
-                class,
-                upid: upid.i64(row),
-                stack: stack.i64(row),
-                ..WeightedStack::default()
-            };
-            drawing.out.samples += 1;
-            drawing.out.weight = drawing.out.weight.saturating_add(length);
-            let begin = at.saturating_sub(length).max(from);
-            // Room for a pixel, or the sample begins a slot of its own.
-            if !slot.stacks.is_empty()
-                && at.saturating_sub(slot.from) <= pixel
-                && begin <= slot.to.saturating_add(pixel)
-            {
-                slot.to = slot.to.max(at);
-            } else {
-                drawing.draw(std::mem::take(&mut slot));
-                slot = Slot { from: begin, to: at, stacks: Vec::new() };
-            }
-            match slot.stacks.iter_mut().find(|(known, ..)| *known == one) {
-                Some((_, weight, samples)) => {
-                    *weight = weight.saturating_add(length);
-                    *samples += 1;
-                }
-                None => slot.stacks.push((one, length, 1)),
-            }
+            None => slot.stacks.push((one, length, 1)),
         }
     });
     drawing.draw(slot);
@@ -186,12 +175,12 @@ impl Drawing<'_> {
         let weight = slot.stacks.iter().fold(0i64, |sum, (_, w, _)| sum.saturating_add(*w));
         let shown: i64 = slot.stacks.iter().filter(|(s, ..)| *s == best).map(|(.., n)| n).sum();
         self.out.hidden += samples - shown;
-        let mut path: Vec<NodeName> = self
-            .frames
-            .of(&best)
-            .filter_map(|frame| self.frames.name(self.frames.name_of(frame)?))
-            .map(NodeName::from)
-            .collect();
+        let mut numbers: Vec<u32> =
+            self.frames.of(&best).filter_map(|frame| self.frames.name_of(frame)).collect();
+        // Addresses without a name in one module are one place, as in trees.
+        numbers.dedup_by(|a, b| a == b && self.frames.name(*a).is_some_and(|name| name.function.is_none()));
+        let mut path: Vec<NodeName> =
+            numbers.into_iter().filter_map(|number| self.frames.name(number)).map(NodeName::from).collect();
         match best.class {
             Class::Thread if path.is_empty() => path.push(NodeName::of("[no stack]", NodeKind::NoStack)),
             Class::Thread => {}
@@ -200,7 +189,7 @@ impl Drawing<'_> {
         }
         // Half an interval of samples is their jitter, no gap.
         let length = weight / samples.max(1);
-        let joined = slot.from <= self.end.saturating_add(length / 2);
+        let joined = slot.from <= self.end.saturating_add((length / 2).max(self.pixel));
         let from = if joined { self.end } else { slot.from };
         if !joined {
             self.open.clear();

@@ -251,6 +251,8 @@ pub(crate) fn marked(list: &[bool], upid: Option<i64>) -> bool {
 }
 
 #[cfg(test)]
+mod looks_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tree_tests;

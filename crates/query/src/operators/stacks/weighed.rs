@@ -80,6 +80,27 @@ impl Weighed {
         self.ts.len() * (16 + 4 + 8) + self.count.len() * 8 + self.keys.len() * size_of::<WeightedStack>()
     }
 
+    /// Hands over the rows of a stretch of time whose key is wanted, in the order of time.
+    pub fn rows_of(
+        &self,
+        from: i64,
+        to: i64,
+        wanted: &dyn Fn(&WeightedStack) -> bool,
+        give: &mut dyn FnMut(WeightedStack),
+    ) {
+        let place = |bound: i64| self.ts.partition_point(|ts| ts.is_none_or(|ts| ts < bound));
+        let wanted: Vec<bool> = self.keys.iter().map(wanted).collect();
+        for row in place(from)..place(to) {
+            let (Some(&key), Some(&weight)) = (self.key.get(row), self.weight.get(row)) else { break };
+            if wanted.get(key as usize) == Some(&true)
+                && let Some(known) = self.keys.get(key as usize)
+            {
+                let count = self.count.get(row).copied().unwrap_or(1);
+                give(WeightedStack { ts_ns: self.ts.get(row).copied().flatten(), weight, count, ..*known });
+            }
+        }
+    }
+
     /// Hands over the sums of a part: of each distinct key one weight, with the time of the first row.
     pub fn each_of(&self, part: &Part, give: &mut dyn FnMut(WeightedStack)) {
         let place = |bound: Option<i64>, default: usize| match bound {
