@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Panel } from "../app/panel.ts";
 import { amount, moment, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Sql } from "../parts/box.tsx";
+import { GuardMark } from "../parts/guard_mark.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { Menu, type Item, type MenuAt } from "../parts/pivot/menu.tsx";
 import { say } from "../parts/live.tsx";
@@ -193,7 +194,7 @@ function Processes() {
         draw={(row, at) => {
           const node = lines[row];
           if (!node) return null;
-          if (at === 0) return <span data-knows={rows.text(node.row, "name")}>{security(node) && <span class="mark" title="Security product">S<span class="hidden-text">ecurity product</span></span>}{text(row, 0)}</span>;
+          if (at === 0) return <span data-knows={rows.text(node.row, "name")}><GuardMark is={security(node)} /> {text(row, 0)}</span>;
           if (at !== 1) return null;
           const [from, to] = life(node);
           const place = (ns: number) => Math.max(0, Math.min(100, (100 * (ns - range[0])) / (range[1] - range[0])));

@@ -12,7 +12,7 @@ export interface Answer<T> {
 let waiting = 0;
 
 /** How many answers are awaited stands at the page's root: tests and tools see when it is whole. */
-function awaited(by: number): void {
+export function awaited(by: number): void {
   waiting += by;
   document.documentElement.dataset["awaited"] = String(waiting);
 }
