@@ -245,6 +245,9 @@ export function Timeline() {
     handle.onpointerup = () => (handle.onpointermove = null);
   };
 
+  // The button of the query is outside of the lanes: what counts is where the cursor was last.
+  const last = useRef<string | null>(null);
+  if (cursor.value?.lane) last.current = cursor.value.lane;
   const hoverRow = rows.find((row) => row.id === cursor.value?.lane);
   const hover = settings.open && !settings.table && cursor.value && !drag.current ? readAt(cursor.value.ns, hoverRow, cursor.value.pointer ? cursor.value.y - (canvas.current?.getBoundingClientRect().top ?? 0) : null) : null;
   const tip = cursor.value?.pointer && hover && hover.lines.length > 0 && !menu.value ? cursor.value : null;
@@ -276,7 +279,7 @@ export function Timeline() {
             <button type="button" class="small" aria-label="Zoom out" onClick={() => zoomBy(2, around())}>
               −
             </button>
-            <Sql sql={hoverSql(rows, cursor.value?.lane ?? null)} />
+            <Sql sql={hoverSql(rows, last.current)} />
             {settings.color === "mode" && <span class="muted">dark: kernel, light: user, striped: DPC and ISR</span>}
             {lost > 0 && <span class="tl-lost" title="What is missing makes numbers too small; see the ledger.">{`▨ ${amount(now?.events_lost ?? 0, "count")} events and ${amount(now?.buffers_lost ?? 0, "count")} buffers were lost`}</span>}
             {now && now.unused.length > 0 && <span class="muted">lanes do not follow filters by {now.unused.join(", ")}</span>}
@@ -331,7 +334,7 @@ export function Timeline() {
                 .filter((row) => row.height > 7)
                 .map((row) =>
                   row.lane ? (
-                    <span key={row.id} class="tl-title" title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px`, lineHeight: `${Math.min(row.height, 15)}px` }}>
+                    <span key={row.id} class="tl-title" title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px`, lineHeight: `${Math.min(row.height, 15)}px`, fontSize: row.height < 11 ? "10px" : undefined }}>
                       {row.title}
                     </span>
                   ) : (

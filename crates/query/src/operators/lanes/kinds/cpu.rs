@@ -209,7 +209,7 @@ impl Cpu {
     }
 
     fn sql(&self, source: &str, cpu: Option<i64>, grid: &Grid) -> String {
-        let (from, to) = (grid.start_ns, grid.end_ns());
+        let (from, to) = (grid.start_ns, grid.end_ns);
         let only = cpu.map_or_else(String::new, |cpu| format!("cpu = {cpu} AND "));
         if source == "cswitch" {
             format!(
@@ -368,7 +368,7 @@ impl Cpu {
 
     /// Where switches of a processor are missing; those that share a bucket are one mark.
     fn lost(&self, grid: &Grid) -> Option<Lane> {
-        let (from, to) = (grid.start_ns, grid.end_ns());
+        let (from, to) = (grid.start_ns, grid.end_ns);
         let mut marks: Vec<Mark> = Vec::new();
         for (start, end, cpu) in self.gaps.iter().filter(|(start, end, _)| *start < to && *end > from) {
             let near = marks.last_mut().filter(|mark| mark.to_ns.saturating_add(grid.bucket_ns) >= *start);
@@ -443,7 +443,7 @@ mod tests {
     fn draw(processes: Option<Vec<i64>>) -> Vec<Lane> {
         let (db, extent) = (db(), Extent { first_ns: 0, end_ns: 100 });
         let ask = Ask {
-            grid: Grid { start_ns: 0, bucket_ns: 32, count: 4 },
+            grid: Grid::plain(0, 32, 4),
             processes,
             without: Vec::new(),
             cpus: None,
