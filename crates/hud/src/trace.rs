@@ -41,7 +41,15 @@ impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
         let Loaded { name, db, report, keep } = loaded;
-        Trace { name, db, report, engines: Mutex::default(), frames: OnceLock::new(), cache: Mutex::default(), _keep: keep }
+        Trace {
+            name,
+            db,
+            report,
+            engines: Mutex::default(),
+            frames: OnceLock::new(),
+            cache: Mutex::default(),
+            _keep: keep,
+        }
     }
 
     /// Frames and stacks, read once.

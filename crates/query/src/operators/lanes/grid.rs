@@ -36,7 +36,9 @@ impl Grid {
             let start_ns = extent.first_ns.saturating_add(skipped.saturating_mul(bucket));
             let covered = to.saturating_sub(start_ns);
             let count = covered / bucket + i64::from(covered % bucket > 0);
-            if count <= most || bucket == i64::MAX {
+            // Where the range begins must not decide: panning would change the buckets.
+            let needed = to.saturating_sub(from) / bucket;
+            if needed < most.saturating_sub(1) || count <= 1 || bucket == i64::MAX {
                 let count = usize::try_from(count.max(1)).unwrap_or(1);
                 let grid = Grid::plain(start_ns, bucket, count);
                 return Grid { end_ns: grid.end_ns.min(extent.end_ns), ..grid };
@@ -91,7 +93,7 @@ mod tests {
     fn buckets_stand_still_when_one_pans() {
         let all = Grid::of([100, 1_100], EXTENT, 10);
         assert_eq!(all, Grid { start_ns: 100, bucket_ns: 128, count: 8, end_ns: 1_100 });
-        // 300 ns in at most 10 buckets: 32 ns would need 11, since they begin at multiples.
+        // 300 ns in at most 10 buckets: 32 ns would need 11 at some places, since they begin at multiples.
         let part = Grid::of([250, 550], EXTENT, 10);
         assert_eq!((part.bucket_ns, part.start_ns), (48, 244));
         let panned = Grid::of([260, 560], EXTENT, 10);
@@ -108,6 +110,9 @@ mod tests {
         grid.cut(128, 200, |bucket, ns| parts.push((bucket, ns)));
         grid.cut(130, 131, |bucket, ns| parts.push((bucket, ns)));
         assert_eq!(parts, [(0, 10), (1, 5), (2, 2)]);
-        assert_eq!((grid.bucket(99), grid.bucket(100), grid.bucket(129), grid.bucket(130)), (None, Some(0), Some(2), None));
+        assert_eq!(
+            (grid.bucket(99), grid.bucket(100), grid.bucket(129), grid.bucket(130)),
+            (None, Some(0), Some(2), None)
+        );
     }
 }

@@ -162,7 +162,9 @@ impl Index {
             let order: Vec<u32> = rows.into_iter().map(|(_, row)| row).collect();
             let mut group = Group { id, order, ..Group::default() };
             let blocks = group.order.chunks(BLOCK);
-            let latest = |rows: &[u32]| rows.iter().filter_map(|row| read(*row)).map(|item| item.to_ns.max(item.from_ns)).max();
+            let latest = |rows: &[u32]| {
+                rows.iter().filter_map(|row| read(*row)).map(|item| item.to_ns.max(item.from_ns)).max()
+            };
             group.latest = blocks.map(|rows| latest(rows).unwrap_or(i64::MIN)).collect();
             if group.order.len() > FEW {
                 let mut sums = Sums::new(bins.count);
@@ -190,7 +192,8 @@ impl Index {
     ) -> Vec<Entry> {
         let mut sums = Sums::new(grid.count);
         let behind = grid.start_ns.saturating_sub(self.first_ns);
-        let fits = |level: &&Level| behind >= 0 && grid.bucket_ns % level.bin_ns == 0 && behind % level.bin_ns == 0;
+        let fits =
+            |level: &&Level| behind >= 0 && grid.bucket_ns % level.bin_ns == 0 && behind % level.bin_ns == 0;
         let level = group.levels.iter().rev().find(fits).filter(|_| !every_row);
         if let Some(level) = level {
             let first = usize::try_from(behind / level.bin_ns).unwrap_or(usize::MAX);
@@ -274,7 +277,9 @@ mod tests {
         let index = Index::build(items.len() as u32, extent, |_| Some(1), read);
         let group = &index.groups[0];
         assert_eq!(group.levels.len(), 2);
-        for (range, most) in [([0, 40_000_000], 100), ([5_000, 39_000_000], 900), ([7_000_000, 7_100_000], 333), ([9, 11], 5)] {
+        for (range, most) in
+            [([0, 40_000_000], 100), ([5_000, 39_000_000], 900), ([7_000_000, 7_100_000], 333), ([9, 11], 5)]
+        {
             let grid = Grid::of(range, extent, most);
             let sort = |mut list: Vec<Entry>| {
                 list.sort_by_key(|entry| (entry.bucket, entry.key));
@@ -284,7 +289,9 @@ mod tests {
             let slow = sort(index.sum(group, &grid, true, read, &|| false));
             let mut plain: HashMap<(u32, i32), i64> = HashMap::default();
             for item in &items {
-                spread(&grid, item, |bucket, amount| *plain.entry((bucket as u32, item.key)).or_default() += amount);
+                spread(&grid, item, |bucket, amount| {
+                    *plain.entry((bucket as u32, item.key)).or_default() += amount
+                });
             }
             let plain = plain.into_iter().map(|((bucket, key), amount)| Entry { bucket, key, amount });
             let plain = sort(plain.collect());

@@ -10,10 +10,12 @@
 //!
 //! A sample stands for the interval before it, so lanes of samples are blurred by one interval.
 
-use crate::operators::lanes::cells::Cells;
 use crate::operators::lanes::index::{Entry, Group, Index, Item};
 use crate::operators::lanes::spans::by_key;
-use crate::operators::lanes::{Ask, Band, Extent, Grid, Kind, Lane, Mark, Series, Shape, Source, process_name};
+use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, interrupt, run, sample};
+use crate::operators::lanes::{
+    Ask, Band, Extent, Grid, Kind, Lane, Mark, Series, Shape, Source, process_name,
+};
 use crate::operators::process_names;
 use etwhy_table::Database;
 use foldhash::{HashMap, HashSet};
@@ -28,10 +30,6 @@ pub static KIND: Kind = Kind {
     open,
 };
 
-const NOBODY: i32 = -1;
-const IDLE: i32 = -2;
-const IN_DPC: i32 = -3;
-const IN_ISR: i32 = -4;
 /// Processes with bands of their own on the lane of all processors.
 const TOP: usize = 12;
 /// Places where buffers are missing, at most.
@@ -46,67 +44,6 @@ struct Cpu {
     samples: OnceLock<Index>,
     gaps: Vec<(i64, i64, i64)>,
     pointer_size: i64,
-}
-
-/// Reads runs. Keys are numbers of processes, or the constants above.
-fn run<'a>(db: &'a Database, names: &'a [(String, i64)]) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, "cswitch", ["ts_ns", "run_ns", "cpu", "new_upid"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([ts, run, cpu, upid], row) = cells.row(row)?;
-        let (from_ns, run) = (ts.i64(row)?, run.i64(row).unwrap_or(0).max(0));
-        let item = Item { from_ns, to_ns: from_ns.saturating_add(run), key: owner(names, upid.i32(row)), amount: 0 };
-        Some((cpu.i64(row)?, item))
-    };
-    Some((rows, read))
-}
-
-fn owner(names: &[(String, i64)], upid: Option<i32>) -> i32 {
-    let known = upid.and_then(|upid| Some((upid, names.get(usize::try_from(upid).ok()?)?)));
-    match known {
-        Some((_, (_, 0))) => IDLE,
-        Some((upid, _)) => upid,
-        None => NOBODY,
-    }
-}
-
-/// Reads interrupts that are not threads' own.
-fn interrupt<'a>(db: &'a Database, table: &str) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, table, ["start_ns", "ts_ns", "cpu", "kind"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([start, end, cpu, kind], row) = cells.row(row)?;
-        if matches!(kind.text(row), Some("ThreadedDPC" | "ISR-PASS")) {
-            return None;
-        }
-        let item = Item { from_ns: start.i64(row)?, to_ns: end.i64(row)?, key: 0, amount: 0 };
-        Some((cpu.i64(row)?, item))
-    };
-    Some((rows, read))
-}
-
-/// Reads samples. The lowest bit of a key tells that the kernel ran.
-fn sample<'a>(
-    db: &'a Database,
-    names: &'a [(String, i64)],
-    pointer_size: i64,
-) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, "sample", ["ts_ns", "weight_ns", "cpu", "upid", "ip", "in_dpc", "in_isr"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([ts, weight, cpu, upid, ip, dpc, isr], row) = cells.row(row)?;
-        let whose = match (dpc.bool(row), isr.bool(row)) {
-            (_, Some(true)) => IN_ISR,
-            (Some(true), _) => IN_DPC,
-            _ => owner(names, upid.i32(row)),
-        };
-        let ip = ip.i64(row).unwrap_or(0);
-        let kernel = ip < 0 || (pointer_size == 4 && ip >= 0x8000_0000);
-        let ts = ts.i64(row)?;
-        let key = whose.checked_mul(2)? + i32::from(kernel);
-        Some((cpu.i64(row)?, Item { from_ns: ts, to_ns: ts, key, amount: weight.i64(row).unwrap_or(0) }))
-    };
-    Some((rows, read))
 }
 
 fn build(extent: Extent, reader: Option<(u32, impl Fn(u32) -> Option<(i64, Item)>)>) -> Index {
@@ -200,7 +137,8 @@ impl Cpu {
         let mut out: Vec<Entry> = Vec::with_capacity(entries.len());
         for entry in entries {
             let key = entry.key >> 1;
-            match out.iter_mut().rev().take_while(|one| one.bucket == entry.bucket).find(|one| one.key == key) {
+            match out.iter_mut().rev().take_while(|one| one.bucket == entry.bucket).find(|one| one.key == key)
+            {
                 Some(one) => one.amount = one.amount.saturating_add(entry.amount),
                 None => out.push(Entry { key, ..entry }),
             }
@@ -230,7 +168,9 @@ fn largest(entries: &[Entry], most: usize, keep: &HashSet<i32>) -> (Vec<Entry>, 
     let (mut kept, mut rest) = (Vec::with_capacity(entries.len()), Vec::new());
     for bucket in entries.chunk_by(|a, b| a.bucket == b.bucket) {
         let mut list = bucket.to_vec();
-        list.sort_by_key(|entry| (entry.key >= NOBODY && !keep.contains(&entry.key), std::cmp::Reverse(entry.amount)));
+        list.sort_by_key(|entry| {
+            (entry.key >= NOBODY && !keep.contains(&entry.key), std::cmp::Reverse(entry.amount))
+        });
         let always = list.iter().take_while(|entry| entry.key < NOBODY || keep.contains(&entry.key)).count();
         let others: i64 = list.iter().skip(always + most).map(|entry| entry.amount).sum();
         kept.extend(list.iter().take(always + most));
@@ -417,12 +357,24 @@ mod tests {
             run(60, Some(20), 0, 1),
             run(0, Some(100), 1, 2),
         ];
-        db.insert(table("cswitch", &[("ts_ns", I64), ("run_ns", I64), ("cpu", I32), ("new_upid", I32)], &rows));
+        db.insert(table(
+            "cswitch",
+            &[("ts_ns", I64), ("run_ns", I64), ("cpu", I32), ("new_upid", I32)],
+            &rows,
+        ));
         let dpc = |from, to, kind| vec![Value::I64(from), Value::I64(to), Value::I64(0), Value::Text(kind)];
         let columns = [("start_ns", I64), ("ts_ns", I64), ("cpu", I32), ("kind", Text)];
         db.insert(table("dpc", &columns, &[dpc(28, 36, "DPC"), dpc(11, 14, "ThreadedDPC")]));
         let sample = |ts, cpu, ip, dpc| {
-            vec![Value::I64(ts), Value::I64(7), Value::I64(cpu), Value::I64(1), Value::I64(ip), Value::Bool(dpc), Value::Bool(false)]
+            vec![
+                Value::I64(ts),
+                Value::I64(7),
+                Value::I64(cpu),
+                Value::I64(1),
+                Value::I64(ip),
+                Value::Bool(dpc),
+                Value::Bool(false),
+            ]
         };
         let columns = [
             ("ts_ns", I64),
@@ -433,7 +385,12 @@ mod tests {
             ("in_dpc", Bool),
             ("in_isr", Bool),
         ];
-        let rows = [sample(12, 0, -9, false), sample(13, 0, 5, false), sample(13, 2, 5, false), sample(14, 2, 5, true)];
+        let rows = [
+            sample(12, 0, -9, false),
+            sample(13, 0, 5, false),
+            sample(13, 2, 5, false),
+            sample(14, 2, 5, true),
+        ];
         db.insert(table("sample", &columns, &rows));
         let trace = [vec![Value::I64(3), Value::I64(8)]];
         db.insert(table("trace", &[("cpus", I32), ("pointer_size", I32)], &trace));
@@ -474,7 +431,10 @@ mod tests {
                 ("kernel", "kernel", vec![(0, 7.0)]),
             ]
         );
-        assert_eq!(shown(&lanes[2])[..2], [("process", "a.exe (4)", vec![(0, 7.0)]), ("dpc", "DPC", vec![(0, 7.0)])]);
+        assert_eq!(
+            shown(&lanes[2])[..2],
+            [("process", "a.exe (4)", vec![(0, 7.0)]), ("dpc", "DPC", vec![(0, 7.0)])]
+        );
         let process = shown(&lanes[3]);
         assert_eq!(process[0], ("process", "b.exe (8)", vec![(0, 32.0), (1, 32.0), (2, 32.0), (3, 4.0)]));
         assert_eq!(process[1], ("process", "a.exe (4)", vec![(0, 22.0), (1, 4.0), (2, 16.0)]));

@@ -38,7 +38,11 @@ enum What {
 
 const COLUMNS: [&str; 7] = ["start_ns", "ts_ns", "service_ns", "op", "disk", "size_bytes", "upid"];
 
-fn item([start, ts, service, op, disk, size, _]: &[ColumnView<'_>; 7], row: usize, what: What) -> Option<Item> {
+fn item(
+    [start, ts, service, op, disk, size, _]: &[ColumnView<'_>; 7],
+    row: usize,
+    what: What,
+) -> Option<Item> {
     let ts = ts.i64(row)?;
     let disk = disk.i32(row)?;
     Some(match what {
@@ -53,7 +57,12 @@ fn item([start, ts, service, op, disk, size, _]: &[ColumnView<'_>; 7], row: usiz
                 Some("write") => 1,
                 _ => return None,
             };
-            Item { from_ns: ts, to_ns: ts, key: disk.checked_mul(2)?.checked_add(key)?, amount: size.i64(row)? }
+            Item {
+                from_ns: ts,
+                to_ns: ts,
+                key: disk.checked_mul(2)?.checked_add(key)?,
+                amount: size.i64(row)?,
+            }
         }
     })
 }
@@ -85,7 +94,8 @@ impl Source for Disk {
                 let wanted = !every_row || ask.wants(views.last()?.i64(row));
                 wanted.then(|| item(views, row, what)).flatten()
             };
-            let sums = index.groups.iter().map(|group| index.sum(group, &ask.grid, every_row, read, ask.given_up));
+            let sums =
+                index.groups.iter().map(|group| index.sum(group, &ask.grid, every_row, read, ask.given_up));
             together(sums.collect())
         };
         let (from, to) = (ask.grid.start_ns, ask.grid.end_ns);

@@ -15,8 +15,12 @@ use crate::operators::lanes::{Ask, Extent, Kind, Lane, Shape, Source};
 use etwhy_table::Database;
 
 /// Declaration.
-pub static KIND: Kind =
-    Kind { name: "faults", about: "hard page faults: memory that came from disk", tables: &["hard_fault"], open };
+pub static KIND: Kind = Kind {
+    name: "faults",
+    about: "hard page faults: memory that came from disk",
+    tables: &["hard_fault"],
+    open,
+};
 
 struct Faults(Index);
 

@@ -54,10 +54,12 @@ impl Source for Frequency {
         let (unit, column) = if self.mhz { ("mhz", "mhz") } else { ("percent", "percent") };
         let mut lane = Lane::new("frequency", "Frequency", unit, Shape::Level);
         let wanted: Vec<_> = self.cpus.iter().filter(|(cpu, _)| ask.wants_cpu(**cpu)).collect();
-        let levels: Vec<Vec<(u32, f64)>> = wanted.iter().map(|(_, counter)| counter.draw(&ask.grid)).collect();
+        let levels: Vec<Vec<(u32, f64)>> =
+            wanted.iter().map(|(_, counter)| counter.draw(&ask.grid)).collect();
         if levels.len() <= FEW {
             let lines = wanted.iter().zip(levels);
-            lane.series.extend(lines.map(|((cpu, _), values)| level(Band::Plain, format!("CPU {cpu}"), values)));
+            lane.series
+                .extend(lines.map(|((cpu, _), values)| level(Band::Plain, format!("CPU {cpu}"), values)));
         } else {
             let mut by: BTreeMap<u32, (f64, f64, f64, f64)> = BTreeMap::new();
             for (bucket, value) in levels.into_iter().flatten() {

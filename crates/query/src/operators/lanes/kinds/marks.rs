@@ -29,7 +29,8 @@ struct Marks(Vec<(&'static str, &'static str, &'static str, Vec<Mark>)>);
 
 fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
     let names = process_names(db);
-    let who = |upid: Option<i64>| upid.map_or_else(|| "[unknown]".to_owned(), |upid| process_name(&names, upid));
+    let who =
+        |upid: Option<i64>| upid.map_or_else(|| "[unknown]".to_owned(), |upid| process_name(&names, upid));
     let mut lanes = Vec::new();
     let mut add = |id, title, table, mut marks: Vec<Mark>| {
         marks.sort_by_key(|mark| (mark.from_ns, mark.to_ns));
@@ -59,7 +60,13 @@ fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
             (kind.text(row) == Some("process")).then_some(())?;
             let upid = upid.i64(row);
             let from = start.i64(row).unwrap_or(extent.first_ns);
-            Some(one(from, end.i64(row).unwrap_or(extent.end_ns), format!("focus: {}", who(upid)), "focus", upid))
+            Some(one(
+                from,
+                end.i64(row).unwrap_or(extent.end_ns),
+                format!("focus: {}", who(upid)),
+                "focus",
+                upid,
+            ))
         });
         add("focus", "Focus", "focus", marks.collect());
     }
@@ -115,7 +122,8 @@ impl Source for Marks {
         let lanes = self.0.iter().map(|(id, title, table, marks)| {
             let mut lane = Lane::new("marks", *title, "", Shape::Marks);
             lane.id = (*id).to_owned();
-            let seen = marks.iter().filter(|mark| mark.from_ns < to && (mark.to_ns > from || mark.from_ns >= from));
+            let seen =
+                marks.iter().filter(|mark| mark.from_ns < to && (mark.to_ns > from || mark.from_ns >= from));
             lane.marks = thinned(seen.filter(|mark| mark.upid.is_none() || ask.wants(mark.upid)), &ask.grid);
             let (start, end) = match *table {
                 "mark" => ("ts_ns", "ts_ns"),
@@ -135,7 +143,14 @@ mod tests {
 
     #[test]
     fn what_begins_together_is_one() {
-        let mark = |from_ns, to_ns, text: &str| Mark { from_ns, to_ns, text: text.to_owned(), what: "mark", upid: None, count: 1 };
+        let mark = |from_ns, to_ns, text: &str| Mark {
+            from_ns,
+            to_ns,
+            text: text.to_owned(),
+            what: "mark",
+            upid: None,
+            count: 1,
+        };
         let list = [mark(0, 0, "a"), mark(5, 25, "b"), mark(14, 15, "c")];
         let grid = Grid::plain(0, 10, 4);
         let made = thinned(list.iter(), &grid);

@@ -34,7 +34,8 @@ struct Memory {
 
 fn open(db: &Database, _: Extent) -> Box<dyn Source> {
     let mut machine = Vec::new();
-    let columns = [("committed", "commit_bytes"), ("available", "available_bytes"), ("modified", "modified_bytes")];
+    let columns =
+        [("committed", "commit_bytes"), ("available", "available_bytes"), ("modified", "modified_bytes")];
     for (name, column) in columns {
         let Some(cells) = Cells::of(db, "memory_counter", ["ts_ns", column]) else { continue };
         let points = (0..cells.rows()).filter_map(|row| {
@@ -59,9 +60,8 @@ fn open(db: &Database, _: Extent) -> Box<dyn Source> {
         let mut list: Vec<(i64, Vec<(i64, f64)>)> = by.into_iter().collect();
         list.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)).then(a.0.cmp(&b.0)));
         let names = process_names(db);
-        let counters = list.into_iter().map(|(upid, points)| {
-            (upid, process_name(&names, upid), Counter::new(points))
-        });
+        let counters =
+            list.into_iter().map(|(upid, points)| (upid, process_name(&names, upid), Counter::new(points)));
         processes = counters.collect();
     }
     Box::new(Memory { machine, processes })
@@ -88,7 +88,11 @@ impl Source for Memory {
                 ask.sql("m.upid")
             );
         } else {
-            lane.series.extend(self.machine.iter().map(|(name, _, counter)| level(Band::Plain, *name, counter.draw(&ask.grid))));
+            lane.series.extend(
+                self.machine
+                    .iter()
+                    .map(|(name, _, counter)| level(Band::Plain, *name, counter.draw(&ask.grid))),
+            );
             let columns: Vec<&str> = self.machine.iter().map(|(_, column, _)| *column).collect();
             lane.sql = format!(
                 "SELECT ts_ns, {} FROM memory_counter WHERE ts_ns < {to} ORDER BY ts_ns DESC LIMIT 1",
