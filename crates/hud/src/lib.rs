@@ -19,13 +19,17 @@
 
 pub mod api;
 pub mod assets;
+pub mod cache;
 pub mod call;
 pub mod guard;
 pub mod host;
 pub mod part;
+pub mod pivot;
 pub mod reply;
 pub mod server;
+pub mod stacks;
 pub mod trace;
+pub mod who;
 
 pub use host::{Host, Loaded};
 pub use server::{Options, Running, start};

@@ -1,9 +1,11 @@
 //! A trace that is being looked at: its tables, and what was computed of them for all who ask.
 
+use crate::cache::Cache;
 use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
+use etwhy_query::states;
 use etwhy_table::{Database, Table};
 use foldhash::HashMap;
 use std::any::Any;
@@ -22,7 +24,9 @@ pub struct Trace {
     pub report: etwhy_report::Report,
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
-    cache: Mutex<HashMap<String, Slot>>,
+    switches: OnceLock<states::Index>,
+    cache: Cache,
+    once: Mutex<HashMap<String, Slot>>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -47,7 +51,9 @@ impl Trace {
             report,
             engines: Mutex::default(),
             frames: OnceLock::new(),
-            cache: Mutex::default(),
+            switches: OnceLock::new(),
+            cache: Cache::default(),
+            once: Mutex::default(),
             _keep: keep,
         }
     }
@@ -57,9 +63,26 @@ impl Trace {
         self.frames.get_or_init(|| Frames::read(&self.db))
     }
 
+    /// Which context switches are a thread's, read once.
+    pub fn switches(&self) -> &states::Index {
+        self.switches.get_or_init(|| states::Index::read(&self.db))
+    }
+
+    /// What answers a question about this trace, computed once; `make` also says how many bytes it takes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn cached<T: Any + Send + Sync>(
+        &self,
+        question: &str,
+        make: impl FnOnce() -> Result<(T, usize), Fault>,
+    ) -> Result<Arc<T>, Fault> {
+        self.cache.get(question, make)
+    }
+
     /// What `make` computes, once for all who ask under a name.
-    pub fn cached<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
-        let slot = match self.cache.lock() {
+    pub fn once<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
+        let slot = match self.once.lock() {
             Ok(mut cache) => cache.entry(key.to_owned()).or_default().clone(),
             Err(_) => return Arc::new(make()),
         };

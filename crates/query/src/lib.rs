@@ -16,4 +16,7 @@ pub mod operators;
 pub mod sql;
 
 pub use cell::Cell;
-pub use operators::{clr, cpu, critical_path, disk, flame, for_each_batch, lanes, stacks, strace, timeline};
+pub use operators::{
+    clr, cpu, critical_path, disk, flame, for_each_batch, interrupts, lanes, pivot, stacks, states, strace,
+    timeline,
+};

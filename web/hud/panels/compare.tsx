@@ -158,16 +158,16 @@ function Whole() {
             { id: "name", title: "name", width: "minmax(200px, 3fr)" },
             { id: "a", title: "before", number: true, doc: "CPU time as share of all processors" },
             { id: "b", title: "after", number: true, doc: "CPU time as share of all processors" },
-            { id: "d", title: "difference", number: true },
+            { id: "d", title: "difference", number: true, doc: "In percentage points" },
             { id: "r", title: "ratio (95 %)", number: true, width: "170px", doc: "After divided by before, with the interval in which it lies 95 of 100 times, from the numbers of samples" },
-            { id: "s", title: "chance?", width: "110px", doc: "Whether the interval holds 1" },
+            { id: "s", title: "chance?", width: "140px", doc: "Whether the interval holds 1" },
           ]}
           count={data.entities.length}
           text={(row, column) => {
             const one = data.entities[row];
             const change = one?.changes[0];
             if (!one || !change) return "";
-            return [one.kind, visible(one.name), percent(change.before), percent(change.after), `${change.after < change.before ? "−" : "+"}${percent(Math.abs(change.after - change.before))}`, ratio(change), change.significant ? "more than chance" : "may be chance"][column] ?? "";
+            return [one.kind, visible(one.name), percent(change.before), percent(change.after), `${change.after < change.before ? "−" : "+"}${percent(Math.abs(change.after - change.before)).replace("%", "pp")}`, ratio(change), change.significant ? "more than chance" : "may be chance"][column] ?? "";
           }}
         />
       </Box>

@@ -1,7 +1,8 @@
 /**
  * A table of any length: only the rows in sight are in the page. Keyboard as in
- * https://www.w3.org/WAI/ARIA/apg/patterns/grid/ and /treegrid/: arrows move, Home/End, PageUp/PageDown, Enter activates, Ctrl+C copies
- * the cell, Right and Left open and close rows of a tree.
+ * https://www.w3.org/WAI/ARIA/apg/patterns/grid/ and /treegrid/: arrows move (also into the header, where Enter sorts), Home/End,
+ * PageUp/PageDown, Enter activates, Ctrl+C copies the cell, Right and Left open and close rows of a tree, Alt+Right and Alt+Left change
+ * the width of the column, as dragging its edge does.
  */
 
 import type { ComponentChildren } from "preact";
@@ -39,11 +40,21 @@ export interface GridProps {
   tree?: { level: (row: number) => number; open: (row: number) => boolean | null; toggle: (row: number) => void };
   /** Keys of the panel; true if it was one. */
   onKey?: (event: KeyboardEvent, row: number, column: number) => boolean;
+  /** Asks for a menu at a cell. */
+  onMenu?: (row: number, column: number, x: number, y: number) => void;
+  /** Rows that are in sight now. */
+  onRange?: (first: number, last: number) => void;
   /** Rows that are shown without scrolling, if the grid does not fill its box. */
   most?: number;
 }
 
 const ROW = 24;
+/** Widths in px of columns that have none. */
+const NUMBER = 112;
+const TEXT = 150;
+const LEAST = 40;
+/** What moves the focus in a header stands at row -1. */
+const HEAD = -1;
 
 export function Grid(props: GridProps) {
   const { columns, count, tree } = props;
@@ -51,6 +62,7 @@ export function Grid(props: GridProps) {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(ROW * Math.min(count, props.most ?? 20));
   const [at, setAt] = useState<[number, number]>([0, 0]);
+  const [widths, setWidths] = useState<Record<string, number>>({});
   const moved = useRef(false);
 
   useEffect(() => {
@@ -60,7 +72,7 @@ export function Grid(props: GridProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const row = Math.min(at[0], Math.max(0, count - 1));
+  const row = at[0] === HEAD || count === 0 ? HEAD : Math.min(at[0], count - 1);
   const column = Math.min(at[1], columns.length - 1);
 
   useLayoutEffect(() => {
@@ -69,32 +81,74 @@ export function Grid(props: GridProps) {
     const element = body.current;
     if (!element) return;
     const head = ROW;
-    if (row * ROW < element.scrollTop) element.scrollTop = row * ROW;
+    if (row === HEAD) element.scrollTop += 0;
+    else if (row * ROW < element.scrollTop) element.scrollTop = row * ROW;
     else if ((row + 1) * ROW + head > element.scrollTop + element.clientHeight) element.scrollTop = (row + 1) * ROW + head - element.clientHeight;
     const cell = element.querySelector<HTMLElement>(`[data-cell="${row}:${column}"]`);
     cell?.focus({ preventScroll: true });
+    if (cell && cell.offsetLeft < element.scrollLeft) element.scrollLeft = cell.offsetLeft;
+    else if (cell && cell.offsetLeft + cell.offsetWidth > element.scrollLeft + element.clientWidth) element.scrollLeft = Math.min(cell.offsetLeft, cell.offsetLeft + cell.offsetWidth - element.clientWidth);
   });
 
   const go = (r: number, c: number) => {
     moved.current = true;
-    const next: [number, number] = [Math.max(0, Math.min(count - 1, r)), Math.max(0, Math.min(columns.length - 1, c))];
+    const next: [number, number] = [Math.max(HEAD, Math.min(count - 1, r)), Math.max(0, Math.min(columns.length - 1, c))];
     setAt(next);
-    props.onFocus?.(next[0]);
+    if (next[0] >= 0) props.onFocus?.(next[0]);
+  };
+
+  const widthOf = (one: GridColumn, element?: Element | null) =>
+    widths[one.id] ?? (element?.getBoundingClientRect().width || (one.width?.endsWith("px") ? Number.parseInt(one.width, 10) : one.number ? NUMBER : TEXT));
+  const resize = (c: number, to: number) => {
+    const one = columns[c];
+    if (one) setWidths((before) => ({ ...before, [one.id]: Math.max(LEAST, Math.round(to)) }));
+  };
+  const head = (c: number) => body.current?.querySelector(`[data-cell="${HEAD}:${c}"]`);
+  const dragEdge = (event: PointerEvent, c: number) => {
+    const one = columns[c];
+    const edge = event.currentTarget as HTMLElement;
+    if (!one) return;
+    const [x, width] = [event.clientX, widthOf(one, head(c))];
+    edge.setPointerCapture(event.pointerId);
+    edge.onpointermove = (move) => resize(c, width + move.clientX - x);
+    edge.onpointerup = () => (edge.onpointermove = null);
+    event.preventDefault();
+    event.stopPropagation();
   };
 
   const onKey = (event: KeyboardEvent) => {
-    if (props.onKey?.(event, row, column)) {
+    const one = columns[column];
+    if (event.altKey && one && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      resize(column, widthOf(one, head(column)) + (event.key === "ArrowRight" ? 16 : -16));
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (row === HEAD && (event.key === "Enter" || event.key === " ")) {
+      if (one?.sortable) props.onSort?.(one.id);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (row >= 0 && props.onMenu && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10"))) {
+      const box = body.current?.querySelector(`[data-cell="${row}:${column}"]`)?.getBoundingClientRect();
+      props.onMenu(row, column, box?.left ?? 0, box?.bottom ?? 0);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (row >= 0 && props.onKey?.(event, row, column)) {
       event.preventDefault();
       event.stopPropagation();
       return;
     }
     const page = Math.max(1, Math.floor(height / ROW) - 2);
-    const open = tree?.open(row) ?? null;
+    const open = row >= 0 ? (tree?.open(row) ?? null) : null;
     const moves: Record<string, () => void> = {
       ArrowDown: () => go(row + 1, column),
       ArrowUp: () => go(row - 1, column),
       PageDown: () => go(row + page, column),
-      PageUp: () => go(row - page, column),
+      PageUp: () => go(Math.max(0, row - page), column),
       Home: () => (event.ctrlKey ? go(0, column) : go(row, 0)),
       End: () => (event.ctrlKey ? go(count - 1, column) : go(row, columns.length - 1)),
       ArrowRight: () => {
@@ -105,20 +159,24 @@ export function Grid(props: GridProps) {
       ArrowLeft: () => {
         if (column > 0) go(row, column - 1);
         else if (open === true) tree?.toggle(row);
-        else if (tree) {
+        else if (tree && row > 0) {
           let above = row - 1;
           while (above > 0 && tree.level(above) >= tree.level(row)) above -= 1;
           go(above, column);
         }
       },
-      Enter: () => props.onActivate?.(row, column),
+      Enter: () => {
+        if (row < 0) return;
+        if (props.onActivate) props.onActivate(row, column);
+        else if (open !== null) tree?.toggle(row);
+      },
     };
     const move = moves[event.key];
     if (move && !event.altKey && !(event.ctrlKey && !["Home", "End"].includes(event.key))) {
       move();
       event.preventDefault();
       event.stopPropagation();
-    } else if ((event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection() ?? "") === "") {
+    } else if (row >= 0 && (event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection() ?? "") === "") {
       void copy(props.text(row, column), "cell");
       event.preventDefault();
     }
@@ -126,7 +184,18 @@ export function Grid(props: GridProps) {
 
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const last = Math.min(count, Math.ceil((top + height) / ROW) + 4);
-  const template = columns.map((one) => one.width ?? (one.number ? "110px" : "minmax(120px, 1fr)")).join(" ");
+  useEffect(() => props.onRange?.(first, last), [first, last]);
+  const own = (one: GridColumn) => widths[one.id] ?? (one.width?.endsWith("px") ? Number.parseInt(one.width, 10) : undefined);
+  const template = columns
+    .map((one) => {
+      const px = own(one);
+      if (px !== undefined) return `${px}px`;
+      return one.width ?? (one.number ? `${NUMBER}px` : `minmax(${TEXT}px, 1fr)`);
+    })
+    .join(" ");
+  // Rows are as wide as their columns need: beyond the box they scroll.
+  const total = columns.reduce((sum, one) => sum + (own(one) ?? (one.number ? NUMBER : TEXT)), 0);
+  const wide = `max(100%, ${total}px)`;
   const rows = [];
   for (let r = first; r < last; r += 1) {
     const open = tree?.open(r) ?? null;
@@ -139,12 +208,13 @@ export function Grid(props: GridProps) {
         aria-selected={props.selected ? props.selected(r) : undefined}
         aria-level={tree?.level(r)}
         aria-expanded={open === null ? undefined : open}
-        style={{ top: `${(r + 1) * ROW}px`, gridTemplateColumns: template }}
+        style={{ top: `${(r + 1) * ROW}px`, gridTemplateColumns: template, width: wide }}
       >
         {columns.map((one, c) => (
           <div
             key={one.id}
             role={c === 0 ? "rowheader" : "gridcell"}
+            aria-colindex={c + 1}
             class={one.number ? "cell number" : "cell"}
             data-cell={`${r}:${c}`}
             tabIndex={r === row && c === column ? 0 : -1}
@@ -153,7 +223,13 @@ export function Grid(props: GridProps) {
             onClick={() => {
               go(r, c);
             }}
-            onDblClick={() => props.onActivate?.(r, c)}
+            onDblClick={() => (tree && open !== null ? tree.toggle(r) : props.onActivate?.(r, c))}
+            onContextMenu={(event) => {
+              if (!props.onMenu) return;
+              event.preventDefault();
+              go(r, c);
+              props.onMenu(r, c, event.clientX, event.clientY);
+            }}
           >
             {c === 0 && tree && (
               <span
@@ -185,24 +261,36 @@ export function Grid(props: GridProps) {
       onScroll={() => setTop(body.current?.scrollTop ?? 0)}
       onKeyDown={onKey}
     >
-      <div class="row head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-        {columns.map((one) => {
+      <div class="row head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, width: wide }}>
+        {columns.map((one, c) => {
           const sorted = props.sort?.id === one.id;
           return (
-            <div key={one.id} role="columnheader" class={one.number ? "cell number" : "cell"} aria-sort={sorted ? (props.sort?.down ? "descending" : "ascending") : undefined} title={one.doc}>
+            <div
+              key={one.id}
+              role="columnheader"
+              aria-colindex={c + 1}
+              class={one.number ? "cell number" : "cell"}
+              data-cell={`${HEAD}:${c}`}
+              tabIndex={row === HEAD && c === column ? 0 : -1}
+              aria-sort={sorted ? (props.sort?.down ? "descending" : "ascending") : undefined}
+              title={one.doc}
+              data-hint={one.doc}
+              onFocus={() => at[0] !== HEAD && setAt([HEAD, c])}
+            >
               {one.sortable && props.onSort ? (
-                <button type="button" tabIndex={0} data-hint={one.doc} onClick={() => props.onSort?.(one.id)}>
+                <button type="button" tabIndex={-1} onClick={() => props.onSort?.(one.id)}>
                   {one.title}
                   <span aria-hidden="true">{sorted ? (props.sort?.down ? " ▾" : " ▴") : ""}</span>
                 </button>
               ) : (
-                <span data-hint={one.doc}>{one.title}</span>
+                <span>{one.title}</span>
               )}
+              <span class="edge" aria-hidden="true" onPointerDown={(event) => dragEdge(event, c)} onDblClick={() => setWidths(({ [one.id]: _, ...rest }) => rest)} />
             </div>
           );
         })}
       </div>
-      <div class="sheet" role="presentation" style={{ height: `${count * ROW}px` }} />
+      <div class="sheet" role="presentation" style={{ height: `${count * ROW}px`, width: wide }} />
       {rows}
     </div>
   );

@@ -93,7 +93,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
             }));
             continue;
         }
-        let source = trace.cached(&format!("lanes {}", kind.name), || (kind.open)(&trace.db, extent));
+        let source = trace.once(&format!("lanes {}", kind.name), || (kind.open)(&trace.db, extent));
         lanes.extend(source.draw(&trace.db, &ask));
     }
     call.cancel.check()?;
@@ -139,7 +139,7 @@ fn places(trace: &Trace) -> Vec<Value> {
 
 /// Culprits that findings name, with the stretch that a click on their cards selects; those without one happened all the time.
 fn findings(trace: &Trace) -> Value {
-    let made = trace.cached("lanes findings", || {
+    let made = trace.once("lanes findings", || {
         let found = trace.report.findings.iter().filter(|outcome| !outcome.hits.is_empty());
         let hits = found.flat_map(|outcome| outcome.hits.iter().take(20).enumerate().map(move |hit| (outcome, hit)));
         let marks = hits.map(|(outcome, (number, hit))| {

@@ -12,7 +12,8 @@
 //! the whole trace says nothing, and none is told.
 
 use super::for_each_batch;
-use super::stack_matches::stack_matches;
+
+use crate::sql::matching::stacks_with;
 use etwhy_table::Database;
 
 /// Who did it.
@@ -84,7 +85,7 @@ pub fn episode(db: &Database, first_ns: i64, last_ns: i64, who: &Who) -> Option<
                 });
             }
             if bins.sums.iter().all(|sum| *sum == 0.0) {
-                let stacks = stack_matches(db, module);
+                let stacks = stacks_with(db, module);
                 for_each_batch(
                     db,
                     "sample",

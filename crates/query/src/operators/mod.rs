@@ -6,10 +6,12 @@ pub mod critical_path;
 pub mod disk;
 pub mod episode;
 pub mod flame;
+pub mod interrupts;
 pub mod lanes;
-pub mod stack_matches;
+pub mod pivot;
 pub mod stack_modules;
 pub mod stacks;
+pub mod states;
 pub mod strace;
 pub mod timeline;
 

@@ -8,6 +8,7 @@
 pub mod function;
 pub mod functions;
 mod groups;
+pub(crate) mod matching;
 mod result;
 pub mod scalar;
 pub mod scalars;

@@ -4,7 +4,7 @@
 //! anything, letter case does not matter. `stack_has(stack_id, 'tedrdrv.sys!*')`, `stack_has(stack_id, 'antivirus')`.
 //! The stacks that match a pattern are found once; the query must name the table `stack_frame` or any with stacks.
 
-use crate::operators::stack_matches::stack_matches;
+use crate::sql::matching::stacks_with;
 use crate::sql::scalar::Scalar;
 use etwhy_table::Database;
 use etwhy_vtab::{Connection, Result};
@@ -33,7 +33,7 @@ fn register(connection: &Connection, db: &Database) -> Result<()> {
             return Ok(None);
         };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(stack_matches(db, pattern)));
+        let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(stacks_with(db, pattern)));
         let found = usize::try_from(stack).ok().and_then(|n| stacks.get(n)).copied().unwrap_or(false);
         Ok(Some(found))
     })

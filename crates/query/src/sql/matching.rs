@@ -1,9 +1,9 @@
-//! Which stacks have a function, module or category on them.
+//! Stacks with a frame that a pattern names.
 
 use etwhy_table::{Database, Pattern};
 
-/// For each stack whether a frame of it matches. Stacks behind the last that does are left out.
-pub fn stack_matches(db: &Database, pattern: &str) -> Vec<bool> {
+/// For each stack, by number: whether one of its frames is in that function (`module!function`), module or category.
+pub(crate) fn stacks_with(db: &Database, pattern: &str) -> Vec<bool> {
     let pattern = Pattern::parse(pattern);
     let mut stacks = Vec::new();
     let (Some(frames), Some(on_stack)) = (db.get("frame"), db.get("stack_frame")) else { return stacks };

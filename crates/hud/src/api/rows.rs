@@ -1,0 +1,20 @@
+//! Rows of a table, a window of them.
+
+use crate::call::{Call, Endpoint, Fault};
+use crate::pivot::Asked;
+use crate::reply::Reply;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "rows",
+    about: "body: range, filters, table, where, columns (may follow ids: `upid.name`), sort: [[column, down]], limit, offset. Rows as Arrow; \
+            facts sql, rows (in all), unused",
+    answer,
+};
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let cancel = call.cancel.clone();
+    let mut asked = Asked::of(call)?;
+    let (table, sql, rows) = asked.rows(None, &|| cancel.is_set())?;
+    Reply::table(&table, &serde_json::json!({ "sql": sql, "rows": rows, "unused": asked.unused }))
+}

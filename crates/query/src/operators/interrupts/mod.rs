@@ -1,0 +1,416 @@
+//! DPCs and ISRs of a part of a trace: durations by driver and routine, in classes, and the load of each processor.
+//!
+//! # How it is computed
+//!
+//! Rows of `dpc` and `isr` whose end lies in the range. Classes of durations and limits are those of table `dpc_histogram`;
+//! percentiles are exact, by nearest rank, as the SQL function `percentiles` has them (those of table `interrupt_cost` are within
+//! 0.4 %). A processor is *hot* for a driver if it has at least half as much of its time as the busiest one, as in table
+//! `interrupt_spread`. [`sql`] gives the sums as a query.
+//!
+//! # What fools it
+//!
+//! `total_ns` counts an ISR inside a DPC twice, `exclusive_ns` nothing. The driver is that of the routine: a network filter
+//! below NDIS shows on stacks of samples alone (table `interrupt_path`).
+
+mod sql;
+#[cfg(test)]
+mod tests;
+
+pub use sql::{histogram_sql, sql};
+
+use crate::operators::{add, for_each_batch};
+use etwhy_table::Database;
+use foldhash::HashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Upper borders of classes of durations, ns: those of table `dpc_histogram`.
+pub const BORDERS_NS: [i64; 17] = [
+    1_000, 2_000, 4_000, 8_000, 16_000, 25_000, 32_000, 64_000, 100_000, 128_000, 256_000, 512_000,
+    1_024_000, 2_048_000, 4_096_000, 8_192_000, 16_384_000,
+];
+
+/// The page that says how long they should take.
+pub const LIMIT_SOURCE: &str = "Microsoft, WDK, \"Example 15: Measuring DPC/ISR Time\"";
+
+/// DPC or ISR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Table `dpc`.
+    Dpc,
+    /// Table `isr`.
+    Isr,
+}
+
+impl Class {
+    /// Both.
+    pub const ALL: [Class; 2] = [Class::Dpc, Class::Isr];
+
+    /// Its table, and the word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Dpc => "dpc",
+            Class::Isr => "isr",
+        }
+    }
+
+    /// How long one should take at most, ns ([`LIMIT_SOURCE`]).
+    pub const fn limit_ns(self) -> i64 {
+        match self {
+            Class::Dpc => 100_000,
+            Class::Isr => 25_000,
+        }
+    }
+}
+
+/// Which rows count.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// From (included) and to (not), ns.
+    pub range: Option<(i64, i64)>,
+    /// Each a column (`cpu`, `upid`, `utid`) with a number, and whether it is that one or all others.
+    pub numbers: Vec<(&'static str, i64, bool)>,
+    /// Modules, and whether it is that one or all others.
+    pub modules: Vec<(String, bool)>,
+}
+
+/// Sums of durations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// How many.
+    pub count: i64,
+    /// With what interrupted them.
+    pub total_ns: i64,
+    /// Without.
+    pub exclusive_ns: i64,
+    /// Mean duration.
+    pub mean_ns: i64,
+    /// Half took no longer.
+    pub p50_ns: i64,
+    /// 95 % took no longer.
+    pub p95_ns: i64,
+    /// 99 % took no longer.
+    pub p99_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+    /// Longer than the limit.
+    pub over_limit: i64,
+    /// Duration of those.
+    pub over_limit_ns: i64,
+}
+
+/// A class of durations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bin {
+    /// Above this.
+    pub above_ns: i64,
+    /// Up to this; none for the last class.
+    pub up_to_ns: Option<i64>,
+    /// How many.
+    pub count: i64,
+    /// Their durations.
+    pub total_ns: i64,
+    /// The class lies above the limit.
+    pub over_limit: bool,
+}
+
+/// DPCs or ISRs of a driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Driver {
+    /// DPC or ISR.
+    pub class: Class,
+    /// Module of the routines; none for all of a class.
+    pub module: Option<String>,
+    /// Sums.
+    #[serde(flatten)]
+    pub sums: Sums,
+    /// Time of each processor on which any ran, without what interrupted them.
+    pub cpus: BTreeMap<i64, i64>,
+    /// Processors with at least half as much time as the busiest.
+    pub hot: Vec<i64>,
+    /// Time on those.
+    pub hot_ns: i64,
+    /// Classes that hold any.
+    pub bins: Vec<Bin>,
+    /// Its routines, the dearest first.
+    pub routines: Vec<Routine>,
+    /// Routines that are not listed.
+    pub more_routines: usize,
+}
+
+/// One routine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Routine {
+    /// `module!function`.
+    pub routine: String,
+    /// Sums.
+    #[serde(flatten)]
+    pub sums: Sums,
+    /// Processors on which it ran.
+    pub cpus: usize,
+}
+
+/// The load of a processor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuLoad {
+    /// Number.
+    pub cpu: i64,
+    /// DPCs, without what interrupted them.
+    pub dpc_ns: i64,
+    /// ISRs, likewise.
+    pub isr_ns: i64,
+    /// How many of both.
+    pub count: i64,
+    /// The module with most of it, and its time.
+    pub top: Option<(String, i64)>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Interrupts {
+    /// All DPCs, all ISRs: no module.
+    pub all: Vec<Driver>,
+    /// By driver, the dearest first.
+    pub drivers: Vec<Driver>,
+    /// By processor.
+    pub cpus: Vec<CpuLoad>,
+}
+
+/// Routines listed of each driver.
+const MOST_ROUTINES: usize = 100;
+
+/// Durations that belong together.
+#[derive(Default)]
+struct Group {
+    durations: Vec<i64>,
+    exclusive_ns: i64,
+    cpus: BTreeMap<i64, i64>,
+}
+
+impl Group {
+    fn merge(&mut self, other: &Group) {
+        self.durations.extend_from_slice(&other.durations);
+        add(&mut self.exclusive_ns, other.exclusive_ns);
+        for (&cpu, &ns) in &other.cpus {
+            add(self.cpus.entry(cpu).or_default(), ns);
+        }
+    }
+
+    fn sums(&mut self, limit: i64) -> Sums {
+        let durations = &mut self.durations;
+        durations.sort_unstable();
+        let count = durations.len();
+        let total = durations.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns));
+        let rank = |percent: usize| {
+            let at = count.saturating_mul(percent).div_ceil(100).max(1) - 1;
+            durations.get(at).copied().unwrap_or(0)
+        };
+        let over = durations.get(durations.partition_point(|&ns| ns <= limit)..).unwrap_or_default();
+        Sums {
+            count: count as i64,
+            total_ns: total,
+            exclusive_ns: self.exclusive_ns,
+            mean_ns: total / (count as i64).max(1),
+            p50_ns: rank(50),
+            p95_ns: rank(95),
+            p99_ns: rank(99),
+            max_ns: durations.last().copied().unwrap_or(0),
+            over_limit: over.len() as i64,
+            over_limit_ns: over.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns)),
+        }
+    }
+
+    /// Classes; after `sums`, which sorts.
+    fn bins(&self, limit: i64) -> Vec<Bin> {
+        let mut bins: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
+        for &ns in &self.durations {
+            let bin = bins.entry(BORDERS_NS.partition_point(|border| *border < ns)).or_default();
+            bin.0 += 1;
+            add(&mut bin.1, ns);
+        }
+        let border = |at: Option<usize>| at.and_then(|at| BORDERS_NS.get(at)).copied();
+        let bin = |(at, (count, total_ns)): (usize, (i64, i64))| {
+            let above_ns = border(at.checked_sub(1)).unwrap_or(0);
+            Bin { above_ns, up_to_ns: border(Some(at)), count, total_ns, over_limit: above_ns >= limit }
+        };
+        bins.into_iter().map(bin).collect()
+    }
+
+    fn driver(mut self, class: Class, module: Option<String>) -> Driver {
+        let sums = self.sums(class.limit_ns());
+        let busiest = self.cpus.values().copied().max().unwrap_or(0);
+        let is_hot = |ns: i64| ns > 0 && ns.saturating_mul(2) >= busiest;
+        let hot: Vec<i64> = self.cpus.iter().filter(|(_, ns)| is_hot(**ns)).map(|(cpu, _)| *cpu).collect();
+        let hot_ns =
+            self.cpus.values().filter(|ns| is_hot(**ns)).fold(0i64, |sum, ns| sum.saturating_add(*ns));
+        Driver {
+            class,
+            module,
+            sums,
+            hot,
+            hot_ns,
+            bins: self.bins(class.limit_ns()),
+            cpus: self.cpus,
+            routines: Vec::new(),
+            more_routines: 0,
+        }
+    }
+}
+
+/// DPCs and ISRs of the part. `go_on` is asked for each batch.
+pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> bool) -> Interrupts {
+    let mut out = Interrupts::default();
+    let mut loads: BTreeMap<i64, (CpuLoad, HashMap<String, i64>)> = BTreeMap::new();
+    for class in Class::ALL {
+        // By module and routine; names are looked up once for each routine, not for each row.
+        let mut numbers: HashMap<(Option<u32>, Option<u32>), usize> = HashMap::default();
+        let mut groups: Vec<(String, String, Group)> = Vec::new();
+        let columns = ["ts_ns", "dur_ns", "exclusive_ns", "cpu", "module", "routine", "upid", "utid"];
+        for_each_batch(db, class.name(), columns, |rows, columns| {
+            if !go_on() {
+                return;
+            }
+            let [ts, dur, exclusive, cpu, module, routine, upid, utid] = columns;
+            for row in 0..rows {
+                let at = ts.i64(row).unwrap_or(0);
+                let inside = choice.range.is_none_or(|(from, to)| at >= from && at < to);
+                let number = |column: &str| match column {
+                    "cpu" => cpu.i64(row),
+                    "upid" => upid.i64(row),
+                    _ => utid.i64(row),
+                };
+                let numbered = || {
+                    choice.numbers.iter().all(|&(column, value, is)| (number(column) == Some(value)) == is)
+                };
+                let named = || {
+                    let name = module.text(row);
+                    choice.modules.iter().all(|(wanted, is)| (name == Some(wanted)) == *is)
+                };
+                if !inside || !numbered() || !named() {
+                    continue;
+                }
+                let key = (module.key(row).map(|s| s.0), routine.key(row).map(|s| s.0));
+                let place = *numbers.entry(key).or_insert_with(|| {
+                    let name = |text: Option<&str>| text.unwrap_or("[unknown]").to_owned();
+                    groups.push((name(module.text(row)), name(routine.text(row)), Group::default()));
+                    groups.len() - 1
+                });
+                let Some((_, _, group)) = groups.get_mut(place) else { continue };
+                let own = exclusive.i64(row).unwrap_or(0);
+                group.durations.push(dur.i64(row).unwrap_or(0));
+                add(&mut group.exclusive_ns, own);
+                let cpu = cpu.i64(row).unwrap_or(-1);
+                add(group.cpus.entry(cpu).or_default(), own);
+                let load = &mut loads.entry(cpu).or_default().0;
+                load.count += 1;
+            }
+        });
+        let mut all = Group::default();
+        let mut modules: BTreeMap<String, (Group, Vec<Routine>)> = BTreeMap::new();
+        for (module, routine, mut group) in groups {
+            all.merge(&group);
+            for (&cpu, &ns) in &group.cpus {
+                let (load, by) = loads.entry(cpu).or_default();
+                add(if class == Class::Dpc { &mut load.dpc_ns } else { &mut load.isr_ns }, ns);
+                add(by.entry(module.clone()).or_default(), ns);
+            }
+            let (sum, routines) = modules.entry(module).or_default();
+            sum.merge(&group);
+            let cpus = group.cpus.len();
+            routines.push(Routine { routine, sums: group.sums(class.limit_ns()), cpus });
+        }
+        if !all.durations.is_empty() {
+            out.all.push(all.driver(class, None));
+        }
+        for (module, (group, mut routines)) in modules {
+            let mut driver = group.driver(class, Some(module));
+            routines.sort_by(|a, b| {
+                b.sums.exclusive_ns.cmp(&a.sums.exclusive_ns).then_with(|| a.routine.cmp(&b.routine))
+            });
+            driver.more_routines = routines.len().saturating_sub(MOST_ROUTINES);
+            routines.truncate(MOST_ROUTINES);
+            driver.routines = routines;
+            out.drivers.push(driver);
+        }
+    }
+    out.drivers.sort_by(|a, b| {
+        b.sums
+            .exclusive_ns
+            .cmp(&a.sums.exclusive_ns)
+            .then_with(|| (a.class, &a.module).cmp(&(b.class, &b.module)))
+    });
+    out.cpus = loads
+        .into_iter()
+        .map(|(cpu, (load, by))| {
+            let top = by.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+            CpuLoad { cpu, top, ..load }
+        })
+        .collect();
+    out
+}
+
+/// Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OnStack {
+    /// DPC or ISR.
+    pub class: String,
+    /// Module whose routine was called.
+    pub host: String,
+    /// Innermost driver that is not Windows itself.
+    pub driver: String,
+    /// Who makes it.
+    pub vendor: Option<String>,
+    /// What it belongs to.
+    pub product: Option<String>,
+    /// What it is for.
+    pub category: Option<String>,
+    /// A security product.
+    pub security: bool,
+    /// Sampled time.
+    pub cost_ns: i64,
+    /// Of all sampled time in the host's DPCs or ISRs, percent.
+    pub percent: f64,
+    /// Samples.
+    pub samples: i64,
+}
+
+/// Who is on the stacks of DPCs and ISRs (table `interrupt_path`), dearest first.
+pub fn on_stacks(db: &Database) -> Vec<OnStack> {
+    let mut hosts: HashMap<(String, String), i64> = HashMap::default();
+    let mut sums: BTreeMap<(String, String, String), OnStack> = BTreeMap::new();
+    let columns = ["class", "host", "driver", "vendor", "product", "category", "cost_ns", "samples"];
+    for_each_batch(db, "interrupt_path", columns, |rows, columns| {
+        let [class, host, driver, vendor, product, category, cost, samples] = columns;
+        for row in 0..rows {
+            let Some(of) = host.text(row) else { continue };
+            let class = class.text(row).unwrap_or("").to_owned();
+            let cost = cost.i64(row).unwrap_or(0);
+            add(hosts.entry((class.clone(), of.to_owned())).or_default(), cost);
+            let Some(name) = driver.text(row) else { continue };
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let key = (class.clone(), of.to_owned(), name.to_owned());
+            let sum = sums.entry(key).or_insert_with(|| OnStack {
+                class,
+                host: of.to_owned(),
+                driver: name.to_owned(),
+                vendor: owned(vendor.text(row)),
+                product: owned(product.text(row)),
+                category: owned(category.text(row)),
+                security: category.text(row).is_some_and(etwhy_knowledge::is_security),
+                cost_ns: 0,
+                percent: 0.0,
+                samples: 0,
+            });
+            add(&mut sum.cost_ns, cost);
+            add(&mut sum.samples, samples.i64(row).unwrap_or(0));
+        }
+    });
+    let mut out: Vec<OnStack> = sums.into_values().collect();
+    for one in &mut out {
+        let whole = hosts.get(&(one.class.clone(), one.host.clone())).copied().unwrap_or(0).max(1);
+        one.percent = 100.0 * one.cost_ns as f64 / whole as f64;
+    }
+    out.sort_by_key(|one| std::cmp::Reverse(one.cost_ns));
+    out
+}

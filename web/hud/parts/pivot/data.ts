@@ -1,0 +1,104 @@
+/** Groups of a pivot table as lines of a tree: opening one asks for its children alone. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { part } from "../../state/view.ts";
+import { useAnswer } from "../../wire/answer.ts";
+import { askRows } from "../../wire/api.ts";
+import type { Cell, Rows } from "../../wire/rows.ts";
+import { is, questions, valueName, type Condition, type Settings, type Shown } from "./model.ts";
+
+export interface Line {
+  /** From 0. */
+  depth: number;
+  rows: Rows;
+  row: number;
+  /** Keys from the outermost to its own. */
+  path: Cell[];
+  open: boolean | null;
+}
+
+const SOME = 1000;
+export const PARTS = 60;
+
+/** The body of the question for the children of a group. */
+export function body(shown: Shown, kept: Settings, path: Cell[], limit = SOME) {
+  const key = shown.group[path.length];
+  const parents = path.map((value, at): Condition => is(shown.group[at] ?? "", value));
+  const sortBy = shown.values.findIndex((value) => valueName(value) === kept.sort?.id);
+  const sort = kept.sort === null ? [] : kept.sort.id === "key" ? [{ key: 0, down: kept.sort.down }] : sortBy >= 0 ? [{ value: sortBy, down: kept.sort.down }] : [];
+  return {
+    ...part.value,
+    table: shown.table,
+    where: [...questions(shown.where, kept.search, shown.table, shown.group), ...parents],
+    group: key === undefined ? [] : [key],
+    values: shown.values.map(({ column, fn }) => ({ column: column ?? null, fn })),
+    sort: key === undefined ? [] : sort,
+    limit,
+    spark: kept.spark ? PARTS : 0,
+  };
+}
+
+export function useLines(shown: Shown, kept: Settings, limit: number) {
+  const question = body(shown, kept, [], limit);
+  const key = JSON.stringify(question);
+  const root = useAnswer(`pivot ${key}`, (signal) => askRows("pivot", question, signal), 30);
+  const [open, setOpen] = useState<Map<string, Cell[]>>(new Map());
+  const [children, setChildren] = useState<Map<string, Rows>>(new Map());
+  const [error, setError] = useState<string | null>(null);
+  const grouping = JSON.stringify([shown.table, shown.group]);
+  const asked = useRef("");
+  useEffect(() => setOpen(new Map()), [grouping]);
+  const id = (path: Cell[]) => JSON.stringify(path);
+
+  useEffect(() => {
+    const fresh = asked.current !== key;
+    asked.current = key;
+    const have = fresh ? new Map<string, Rows>() : children;
+    const missing = [...open].filter(([name]) => !have.has(name));
+    if (fresh && open.size === 0 && children.size > 0) setChildren(new Map());
+    if (missing.length === 0) return;
+    const abort = new AbortController();
+    Promise.all(missing.map(async ([name, path]) => [name, await askRows("pivot", body(shown, kept, path), abort.signal)] as const)).then(
+      (found) => {
+        if (!abort.signal.aborted) setChildren((before) => new Map([...(fresh ? [] : before), ...found]));
+      },
+      (reason: unknown) => {
+        if (!abort.signal.aborted) setError(reason instanceof Error ? reason.message : String(reason));
+      },
+    );
+    return () => {
+      abort.abort();
+      if (fresh) asked.current = "";
+    };
+  }, [key, open]);
+
+  const lines = useMemo(() => {
+    const out: Line[] = [];
+    const walk = (rows: Rows, path: Cell[]) => {
+      const name = shown.group[path.length];
+      for (let row = 0; row < rows.count; row += 1) {
+        const own = [...path, name === undefined ? null : rows.get(row, name)];
+        const inner = path.length + 1 < shown.group.length;
+        const opened = inner && open.has(id(own));
+        out.push({ depth: path.length, rows, row, path: own, open: inner ? opened : null });
+        const below = opened ? children.get(id(own)) : undefined;
+        if (below) walk(below, own);
+      }
+    };
+    if (root.value) walk(root.value, []);
+    return out;
+  }, [root.value, children, open]);
+
+  const toggle = (line: Line) => {
+    const name = id(line.path);
+    const next = new Map(open);
+    if (!next.delete(name)) next.set(name, line.path);
+    setOpen(next);
+  };
+  const all = (on: boolean) => {
+    const next = new Map<string, Cell[]>();
+    if (on) for (const line of lines.filter((one) => one.open !== null).slice(0, 40)) next.set(id(line.path), line.path);
+    setOpen(next);
+  };
+  return { root, lines, toggle, all, error: root.error ?? error };
+}

@@ -1,0 +1,132 @@
+/** The rows themselves: pages come from the server as they are scrolled to. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { show } from "../../base/value.ts";
+import { part } from "../../state/view.ts";
+import { useAnswer } from "../../wire/answer.ts";
+import { askRows } from "../../wire/api.ts";
+import type { Cell, Rows } from "../../wire/rows.ts";
+import { Fault, Nothing } from "../box.tsx";
+import { Grid } from "../grid.tsx";
+import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
+
+const PAGE = 200;
+/** Browsers have no boxes higher than this many rows. */
+const MOST = 600_000;
+
+export function rowsBody(shown: Shown, kept: Settings, offset: number, limit: number) {
+  return {
+    ...part.value,
+    rows: true,
+    table: shown.table,
+    where: questions(shown.where, kept.search, shown.table, shown.group),
+    columns: shown.columns,
+    sort: shown.order,
+    offset,
+    limit,
+  };
+}
+
+export interface RowCell {
+  rows: Rows;
+  row: number;
+  column: string;
+  value: Cell;
+  text: string;
+}
+
+export function RowsView(props: {
+  shown: Shown;
+  kept: Settings;
+  onOrder: (order: [string, boolean][]) => void;
+  onFacts: (facts: Record<string, unknown>) => void;
+  onMenu: (cell: RowCell, x: number, y: number) => void;
+  onKey: (event: KeyboardEvent, cell: RowCell) => boolean;
+  onActivate: ((cell: RowCell) => void) | undefined;
+}) {
+  const { shown, kept } = props;
+  const first = rowsBody(shown, kept, 0, PAGE);
+  const key = JSON.stringify(first);
+  const root = useAnswer(`rows ${key}`, (signal) => askRows("rows", first, signal), 30);
+  const [pages, setPages] = useState<Map<number, Rows>>(new Map());
+  const [sight, setSight] = useState<[number, number]>([0, 0]);
+  const of = useRef(key);
+  if (of.current !== key) {
+    of.current = key;
+    pages.clear();
+  }
+  useEffect(() => {
+    if (root.value) props.onFacts(root.value.facts);
+  }, [root.value]);
+  useEffect(() => {
+    const wanted: number[] = [];
+    for (let page = Math.floor(sight[0] / PAGE); page <= Math.floor(Math.max(0, sight[1] - 1) / PAGE); page += 1) {
+      if (page > 0 && !pages.has(page)) wanted.push(page);
+    }
+    if (wanted.length === 0) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      for (const page of wanted) {
+        askRows("rows", rowsBody(shown, kept, page * PAGE, PAGE), abort.signal).then(
+          (rows) => setPages((before) => new Map(before).set(page, rows)),
+          () => undefined,
+        );
+      }
+    }, 60);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key, sight[0], sight[1], pages]);
+  const cell = (row: number, at: number): RowCell | null => {
+    const page = Math.floor(row / PAGE);
+    const rows = page === 0 ? root.value : pages.get(page);
+    const column = shown.columns[at];
+    if (!rows || column === undefined) return null;
+    const value = rows.get(row % PAGE, column);
+    const label = rows.get(row % PAGE, `${column}.label`);
+    const info = rows.column(column);
+    return { rows, row: row % PAGE, column, value, text: label !== null ? show(label, { name: "", unit: "", role: "" }) : info ? show(value, info) : "" };
+  };
+  if (root.error) return <Fault error={root.error} />;
+  if (!root.value) return <p class="about">Reading …</p>;
+  const count = Number(root.value.facts["rows"] ?? root.value.count);
+  if (count === 0) return <Nothing why="No row is in this range and these filters." />;
+  return (
+    <>
+      {count > MOST && <p class="about">The first {MOST.toLocaleString("en")} of {count.toLocaleString("en")} rows can be scrolled to: filter, or sort by what matters.</p>}
+      <Grid
+        label={`Rows of ${shown.table}`}
+        columns={shown.columns.map((column) => {
+          const info = resolve(shown.table, column);
+          const known = root.value?.column(column);
+          const label = root.value?.column(`${column}.label`);
+          const number = Boolean(known?.isNumber) && !label;
+          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
+        })}
+        count={Math.min(count, MOST)}
+        text={(row, at) => cell(row, at)?.text ?? "…"}
+        sort={shown.order[0] ? { id: shown.order[0][0], down: shown.order[0][1] } : null}
+        onSort={(id) => props.onOrder([[id, shown.order[0]?.[0] === id ? !shown.order[0][1] : Boolean(root.value?.column(id)?.isNumber)]])}
+        onRange={(from, to) => setSight([from, to])}
+        onMenu={(row, at, x, y) => {
+          const found = cell(row, at);
+          if (found) props.onMenu(found, x, y);
+        }}
+        onKey={(event, row, at) => {
+          const found = cell(row, at);
+          return found ? props.onKey(event, found) : false;
+        }}
+        onActivate={(row, at) => {
+          const found = cell(row, at);
+          if (!found) return;
+          if (props.onActivate) props.onActivate(found);
+          else {
+            const box = document.activeElement?.getBoundingClientRect();
+            props.onMenu(found, box?.left ?? 0, box?.bottom ?? 0);
+          }
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+/** Threads by what they did, to choose those whose lanes are drawn. */
+
+import { useEffect, useState } from "preact/hooks";
+import { count, duration } from "../../src/lib/format.ts";
+import { visible } from "../base/value.ts";
+import { Grid, type GridColumn } from "./grid.tsx";
+import { GuardMark } from "./guard_mark.tsx";
+import { say } from "./live.tsx";
+import { threadName } from "./lanes.tsx";
+import type { LaneThread } from "./lanes_draw.ts";
+
+export interface ThreadLine extends LaneThread {
+  run_ns: number;
+  ready_ns: number;
+  wait_ns: number;
+  wait_max_ns: number;
+  open_wait_ns: number;
+  switches: number;
+  top_reason: [string, number] | null;
+  top_readier: [string, number | null, number] | null;
+}
+
+export type Sort = "run" | "ready" | "wait" | "switches";
+
+interface Props {
+  threads: ThreadLine[];
+  total: number;
+  sort: Sort;
+  search: string;
+  /** utids on the lanes. */
+  drawn: number[];
+  onSort: (sort: Sort) => void;
+  onSearch: (text: string) => void;
+  onToggle: (utid: number) => void;
+}
+
+const COLUMNS: GridColumn[] = [
+  { id: "drawn", title: "Lane", doc: "Whether its lane is drawn: Enter or a click changes it.", width: "52px" },
+  { id: "process", title: "Process", width: "minmax(120px, 1fr)" },
+  { id: "thread", title: "Thread", width: "minmax(120px, 1fr)" },
+  { id: "run", title: "Run", doc: "Time on a processor, DPCs and ISRs included, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
+  { id: "ready", title: "Ready", doc: "Time ready without a processor, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
+  { id: "wait", title: "Wait", doc: "Time waiting until it was readied, cut at the ends of the range. Waits that the trace does not see end are not in it.", number: true, sortable: true, width: "84px" },
+  { id: "open", title: "Still waits", doc: "Waiting within the range for something that does not come until the trace ends: not in Wait.", number: true, width: "84px" },
+  { id: "switches", title: "Switches", doc: "How often it was switched in.", number: true, sortable: true, width: "84px" },
+  { id: "reason", title: "Top wait reason", doc: "The KWAIT_REASON with most waiting time.", width: "minmax(140px, 1fr)" },
+  { id: "readier", title: "Top readying process", doc: "The process whose threads ended most of its waits, by their time.", width: "minmax(150px, 1fr)" },
+];
+
+export function ThreadList(props: Props) {
+  const { threads } = props;
+  const [draft, setDraft] = useState(props.search);
+  useEffect(() => {
+    const timer = setTimeout(() => draft !== props.search && props.onSearch(draft), 250);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  const drawn = new Set(props.drawn);
+  const toggle = (row: number) => {
+    const thread = threads[row];
+    if (!thread) return;
+    props.onToggle(thread.utid);
+    say(`${threadName(thread)}: ${drawn.has(thread.utid) ? "off the lanes" : "on the lanes"}`);
+  };
+  return (
+    <>
+      <p class="about">
+        <label>
+          Search <input type="search" value={draft} placeholder="process, thread, id" onInput={(event) => setDraft(event.currentTarget.value)} />
+        </label>{" "}
+        {count(props.total)} threads{threads.length < props.total ? `, the first ${count(threads.length)} are listed` : ""}
+      </p>
+      <Grid
+        label="Threads by what they did"
+        columns={COLUMNS}
+        count={threads.length}
+        most={8}
+        sort={{ id: props.sort, down: true }}
+        onSort={(id) => props.onSort(id as Sort)}
+        selected={(row) => drawn.has(threads[row]?.utid ?? -1)}
+        onActivate={toggle}
+        onKey={(event, row) => {
+          if (event.key !== " ") return false;
+          toggle(row);
+          return true;
+        }}
+        text={(row, column) => {
+          const one = threads[row];
+          if (!one) return "";
+          return (
+            [
+              drawn.has(one.utid) ? "yes" : "no",
+              `${visible(one.process)} (${one.pid ?? "?"})`,
+              `${one.tid ?? "?"}${one.name ? ` ${visible(one.name)}` : ""}`,
+              duration(one.run_ns),
+              duration(one.ready_ns),
+              duration(one.wait_ns),
+              one.open_wait_ns > 0 ? duration(one.open_wait_ns) : "–",
+              count(one.switches),
+              one.top_reason ? `${one.top_reason[0]} (${duration(one.top_reason[1])})` : "–",
+              one.top_readier ? `${visible(one.top_readier[0])} (${duration(one.top_readier[2])})` : "–",
+            ][column] ?? ""
+          );
+        }}
+        draw={(row, column) => {
+          const one = threads[row];
+          if (!one) return undefined;
+          if (column === 0) {
+            return (
+              <span class="tick-box" onClick={() => toggle(row)} aria-hidden="true">
+                {drawn.has(one.utid) ? "☑" : "☐"}
+              </span>
+            );
+          }
+          if (column !== 1) return undefined;
+          return (
+            <>
+              <span data-knows={one.process}>{`${visible(one.process)} (${one.pid ?? "?"})`}</span> <GuardMark is={one.security} />
+            </>
+          );
+        }}
+      />
+    </>
+  );
+}

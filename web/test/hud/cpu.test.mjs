@@ -1,0 +1,86 @@
+// DPCs and ISRs, and precise CPU usage: what is written there equals SQL, also with keys alone.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { hashOf, open, servers, settled, shot, sql, stop, violations, viewOf } from "./harness.mjs";
+
+after(stop);
+
+const there = "dpc" in servers ? {} : { skip: "no server with a DPC flood" };
+const firstRow = (page, role, name) => page.getByRole(role, { name }).locator('[data-cell^="0:"]').allTextContents();
+const count = (text) => Number(text.replaceAll(",", ""));
+
+test("the driver that floods processors stands in the first sentence", there, async () => {
+  const { page, wrong, context } = await open("dpc");
+  await page.getByRole("navigation").getByRole("button", { name: "DPC/ISR" }).click();
+  await settled(page);
+  const sentence = await page.locator("[data-part=flood]").innerText();
+  assert.match(sentence, /^ndis\.sys: .*CPU-m?s in [\d,]+ DPCs, .* of CPU 0, 2, 4, 6; [\d,]+ over 100.µs/);
+  assert.match(sentence, /on their stacks IDSvia64\.sys\s*S/);
+  const [row] = await sql("dpc", "SELECT count(*) AS n FROM dpc WHERE module = 'ndis.sys'");
+  assert.equal(count(/in ([\d,]+) DPCs/.exec(sentence)[1]), row.n);
+  await shot(page, "dpc-flood");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a range is counted as SQL counts it, in the table too", there, async () => {
+  const first = await open("dpc");
+  const [from, to] = JSON.parse(await first.page.locator("main").getAttribute("data-scope"));
+  await first.context.close();
+  const range = [Math.round(from + (to - from) * 0.3), Math.round(from + (to - from) * 0.6)];
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts", selection: range }) });
+  const [row] = await sql("dpc", `SELECT count(*) AS n, sum(dur_ns > 100000) AS over FROM dpc WHERE module = 'ndis.sys' AND ts_ns >= ${range[0]} AND ts_ns < ${range[1]}`);
+  const texts = await firstRow(page, "treegrid", "DPCs and ISRs by driver and routine");
+  assert.equal(texts[0].trim().endsWith("ndis.sys"), true, texts[0]);
+  assert.deepEqual([count(texts[2]), count(texts[10])], [row.n, row.over]);
+  await page.getByRole("button", { name: "Show as table" }).first().click();
+  const bins = page.getByRole("grid", { name: /^Durations, ndis\.sys/ });
+  assert.ok((await bins.getByRole("row").count()) > 3);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, "dpc-table");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("before and after lie over each other", there, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
+  const other = await page.getByLabel("Compare with").locator("option").count();
+  // The other trace, if there is one; else the trace itself.
+  await page.getByLabel("Compare with").selectOption(other > 3 ? "1" : "0");
+  await settled(page);
+  await page.waitForSelector(".bins .outline");
+  assert.match(await page.locator(".warned").innerText(), /do not credit one of them/);
+  const head = await page.getByRole("treegrid", { name: "DPCs and ISRs by driver and routine" }).getByRole("columnheader").allTextContents();
+  assert.ok(["Exclusive before", "now", "difference", "×"].every((title) => head.some((one) => one.startsWith(title))), head.join());
+  assert.deepEqual(await violations(page), []);
+  await shot(page, "dpc-compared");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("lanes, tables and paths of threads by keys", there, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "precise" }) });
+  await page.waitForSelector("canvas[data-part=lanes]");
+  await settled(page);
+  const texts = await firstRow(page, "grid", "Threads by what they did");
+  const tid = Number.parseInt(texts[2], 10);
+  const [row] = await sql("dpc", `SELECT count(*) AS n FROM cswitch JOIN thread ON utid = new_utid WHERE tid = ${tid}`);
+  assert.equal(count(texts[7]), row.n);
+  await page.locator("canvas[data-part=lanes]").focus();
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+  await settled(page);
+  const { selection } = await viewOf(page);
+  assert.ok(selection && selection[0] < selection[1]);
+  await page.keyboard.press("p");
+  await settled(page);
+  const causes = page.getByRole("grid", { name: "What took the time, by cause" });
+  await causes.waitFor();
+  assert.ok((await causes.getByRole("row").count()) > 1);
+  await shot(page, "precise-path");
+  await page.getByRole("button", { name: "Show as table" }).click();
+  assert.ok((await page.getByRole("grid", { name: "States of threads over time" }).getByRole("row").count()) > 3);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
