@@ -249,9 +249,9 @@ impl Source for Cpu {
                 let busy = entries.into_iter().filter(|entry| entry.key >> 1 != IDLE);
                 let busy = busy.map(|entry| Entry { key: entry.key & 1, ..entry }).collect();
                 let busy = crate::operators::lanes::spans::together(vec![busy]);
-                for (key, values) in by_key(&busy) {
-                    let (band, name) = if key == 1 { (Band::Kernel, "kernel") } else { (Band::User, "user") };
-                    lane.series.push(Series::new(band, name, values));
+                let mut values = by_key(&busy);
+                for (key, band, name) in [(1, Band::Kernel, "kernel"), (0, Band::User, "user")] {
+                    lane.series.extend(values.remove(&key).map(|values| Series::new(band, name, values)));
                 }
             }
             lanes.push(lane);
@@ -427,8 +427,8 @@ mod tests {
                 ("idle", "idle", vec![(0, 7.0), (1, 8.0)]),
                 ("unknown", "not recorded", vec![(0, 10.0), (1, 20.0), (2, 16.0), (3, 4.0)]),
                 ("dpc", "DPC", vec![(0, 4.0), (1, 4.0)]),
-                ("user", "user", vec![(0, 7.0)]),
                 ("kernel", "kernel", vec![(0, 7.0)]),
+                ("user", "user", vec![(0, 7.0)]),
             ]
         );
         assert_eq!(
