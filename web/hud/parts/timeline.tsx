@@ -11,7 +11,8 @@ import { Sql } from "./box.tsx";
 import { data, error, busy, findings, overview, startFeed, want } from "./timeline/feed.ts";
 import { DEFAULTS, heightOf, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
-import { bandColor, colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
+import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
+import { ContextMenu, Tip } from "./timeline/over.tsx";
 import { reading, speak, type Reading } from "./timeline/read.ts";
 import { LanesTable } from "./timeline/table.tsx";
 import { cursor, drawn, live, panBy, select, show, startWindow, zoomBy } from "./timeline/window.ts";
@@ -112,7 +113,7 @@ export function Timeline() {
     const level = row && y !== null ? Math.floor((y - HEAD + (box.current?.scrollTop ?? 0) - row.y) / levelOf(row)) : null;
     return now ? reading(now, row, ns, ((live.value[1] - live.value[0]) / width()) * 4, level) : null;
   };
-  const keep = (one: Reading, not: boolean) => one.process && addFilter({ kind: "process", value: one.process.upid, label: one.process.name, ...(not ? { not } : {}) });
+  const keep = (one: Reading, not: boolean) => void (one.process && addFilter({ kind: "process", value: one.process.upid, label: one.process.name, ...(not ? { not } : {}) }));
 
   // Pointer. What a drag does depends on where and with which button it began.
   const drag = useRef<{ kind: "select" | "edge" | "pan" | "strip"; x: number; ns: number; window: Range; moved: boolean; fixed: number } | null>(null);
@@ -245,6 +246,9 @@ export function Timeline() {
     handle.onpointerup = () => (handle.onpointermove = null);
   };
 
+  // The button of the query is outside of the lanes: what counts is where the cursor was last.
+  const last = useRef<string | null>(null);
+  if (cursor.value?.lane) last.current = cursor.value.lane;
   const hoverRow = rows.find((row) => row.id === cursor.value?.lane);
   const hover = settings.open && !settings.table && cursor.value && !drag.current ? readAt(cursor.value.ns, hoverRow, cursor.value.pointer ? cursor.value.y - (canvas.current?.getBoundingClientRect().top ?? 0) : null) : null;
   const tip = cursor.value?.pointer && hover && hover.lines.length > 0 && !menu.value ? cursor.value : null;
@@ -276,7 +280,7 @@ export function Timeline() {
             <button type="button" class="small" aria-label="Zoom out" onClick={() => zoomBy(2, around())}>
               −
             </button>
-            <Sql sql={hoverSql(rows, cursor.value?.lane ?? null)} />
+            <Sql sql={hoverSql(rows, last.current)} />
             {settings.color === "mode" && <span class="muted">dark: kernel, light: user, striped: DPC and ISR</span>}
             {lost > 0 && <span class="tl-lost" title="What is missing makes numbers too small; see the ledger.">{`▨ ${amount(now?.events_lost ?? 0, "count")} events and ${amount(now?.buffers_lost ?? 0, "count")} buffers were lost`}</span>}
             {now && now.unused.length > 0 && <span class="muted">lanes do not follow filters by {now.unused.join(", ")}</span>}
@@ -331,7 +335,7 @@ export function Timeline() {
                 .filter((row) => row.height > 7)
                 .map((row) =>
                   row.lane ? (
-                    <span key={row.id} class="tl-title" title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px`, lineHeight: `${Math.min(row.height, 15)}px` }}>
+                    <span key={row.id} class="tl-title" title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px`, lineHeight: `${Math.min(row.height, 15)}px`, fontSize: row.height < 11 ? "10px" : undefined }}>
                       {row.title}
                     </span>
                   ) : (
@@ -375,35 +379,16 @@ export function Timeline() {
       <span class="hidden-text" role="status" aria-live="polite" data-part="timeline-spoken">
         {spoken.value}
       </span>
-      {tip && hover && (
-        <div class="tl-tip" style={{ left: `${tip.x > innerWidth - 340 ? tip.x - 330 : tip.x + 14}px`, top: `${tip.y + 16}px` }}>
-          <b>{hover.title}</b>
-          <div class="muted">{hover.when}</div>
-          <table>
-            <tbody>
-              {hover.lines.slice(0, 9).map((line) => (
-                <tr key={`${line.name} ${line.index}`}>
-                  <td>
-                    {line.band && c && <i style={{ background: bandColor(line.band, line.index, c) }} />} {line.name}
-                  </td>
-                  <td>{line.value}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {tip && hover && <Tip x={tip.x} y={tip.y} reading={hover} colors={c} />}
       {menu.value && (
-        <div class="tl-context" role="menu" aria-label="Timeline" style={{ left: `${menu.value.x}px`, top: `${menu.value.y}px` }} onKeyDown={(event) => event.key === "Escape" && (menu.value = null)}>
-          {menu.value.reading.process && (
-            <>
-              <MenuItem text={`Only ${menu.value.reading.process.name} (f)`} run={() => menu.value && keep(menu.value.reading, false)} close={() => (menu.value = null)} />
-              <MenuItem text={`Without ${menu.value.reading.process.name}`} run={() => menu.value && keep(menu.value.reading, true)} close={() => (menu.value = null)} />
-            </>
-          )}
-          {drawn.value && <MenuItem text="Zoom to the selection" run={() => drawn.value && zoomTo(drawn.value)} close={() => (menu.value = null)} />}
-          <MenuItem text="Show the whole trace" run={() => zoomTo(null)} close={() => (menu.value = null)} />
-        </div>
+        <ContextMenu
+          {...menu.value}
+          filter={keep}
+          close={(back) => {
+            menu.value = null;
+            if (back) canvas.current?.focus();
+          }}
+        />
       )}
     </section>
   );
@@ -413,19 +398,4 @@ export function Timeline() {
 function hoverSql(rows: Row[], lane: string | null): string | null {
   const found = rows.find((row) => row.id === lane && row.lane?.sql) ?? rows.find((row) => row.lane?.kind === "process") ?? rows.find((row) => row.lane?.sql);
   return found?.lane?.sql ?? null;
-}
-
-function MenuItem(props: { text: string; run: () => void; close: () => void }) {
-  return (
-    <button
-      type="button"
-      role="menuitem"
-      onClick={() => {
-        props.run();
-        props.close();
-      }}
-    >
-      {props.text}
-    </button>
-  );
 }

@@ -28,7 +28,7 @@ export interface Row {
   closed?: boolean;
 }
 
-const HEIGHTS: Record<string, number> = { process: 34, "disk:busy": 18, "disk:bytes": 18, "disk:queue": 18, network: 18, memory: 22, ready: 18, faults: 16, frequency: 18, idle: 18 };
+const HEIGHTS: Record<string, number> = { process: 28, "disk:busy": 18, "disk:bytes": 18, "disk:queue": 18, network: 18, memory: 22, ready: 18, faults: 16, frequency: 18, idle: 18 };
 const ORDER = ["findings", "marks", "delays", "focus", "process", "cpu", "ready", "disk:busy", "disk:bytes", "disk:queue", "network", "memory", "faults", "frequency", "idle", "intervals"];
 
 const rank = (lane: Lane) => {
@@ -75,8 +75,8 @@ export function layout(lanes: Lane[], places: Lanes["places"], settings: Setting
   };
   const sorted = [...shown].sort((a, b) => pin(a) - pin(b) || rank(a) - rank(b) || (a.cpu ?? 0) - (b.cpu ?? 0));
   const cpus = sorted.filter((lane) => lane.kind === "cpu").length;
-  const tall = cpus <= 4 ? 16 : cpus <= 8 ? 13 : cpus <= 16 ? 9 : cpus <= 32 ? 5 : 3;
-  const place = new Map(places.map(([cpu, group, node]) => [cpu, node !== null && places.some((one) => one[2] !== node) ? `NUMA node ${node}` : group !== null && places.some((one) => one[1] !== group) ? `Group ${group}` : "Processors"]));
+  const tall = cpus <= 4 ? 16 : cpus <= 8 ? 10 : cpus <= 16 ? 9 : cpus <= 32 ? 5 : 3;
+  const place = new Map(places.map(([cpu, group, node]) => [cpu, node !== null && places.some((one) => one[2] !== node) ? `Node ${node}` : group !== null && places.some((one) => one[1] !== group) ? `Group ${group}` : "Processors"]));
   const rows: Row[] = [];
   let y = 0;
   let node: string | null = null;
@@ -88,7 +88,7 @@ export function layout(lanes: Lane[], places: Lanes["places"], settings: Setting
         node = mine;
         const count = sorted.filter((one) => one.kind === "cpu" && (place.get(one.cpu) ?? "Processors") === mine).length;
         if (cpus > 8 || mine !== "Processors" || closed) {
-          rows.push({ id: mine, title: `${mine} (${count})`, y, height: 14, lane: null, closed });
+          rows.push({ id: mine, title: `${mine}: ${count} CPUs`, y, height: 14, lane: null, closed });
           y += 15;
         }
       }

@@ -32,7 +32,7 @@ export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings
       ))}
       {props.empty.map((one) => (
         <p key={one.kind} class="muted">
-          No lane for {one.about}: {one.why ?? "not in this trace."} Recording: <code>{one.recording}</code>
+          No lane for {one.about}: {one.why ?? "not in this trace."} {!one.why?.includes(one.recording) && <code>{one.recording}</code>}
         </p>
       ))}
     </div>

@@ -101,6 +101,24 @@ const faded = (band: Band, filters: Filter[]) => {
   return named.length > 0 && band.upid !== null && named.some((filter) => (filter.value === band.upid) === (filter.not ?? false));
 };
 
+/** A colour as a pixel; canvases store red first, machines of today the lowest byte first. */
+function pixel(color: string): number {
+  const hex = /^#(..)(..)(..)$/.exec(color);
+  const parts = hex ? hex.slice(1).map((one) => Number.parseInt(one, 16)) : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const [r = 128, g = 128, b = 128] = parts;
+  return (0xff000000 | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
+}
+
+/** Part of the way from one pixel's colour to another's. */
+function mixed(from: number, to: number, share: number): number {
+  let out = 0xff000000;
+  for (const shift of [0, 8, 16]) {
+    const [a, b] = [(from >>> shift) & 255, (to >>> shift) & 255];
+    out |= Math.round(a + (b - a) * share) << shift;
+  }
+  return out >>> 0;
+}
+
 /** The picture of all lanes' numbers. */
 export function picture(data: Lanes, rows: Row[], height: number, scale: number, settings: Settings, filters: Filter[], c: Colors): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
@@ -108,64 +126,74 @@ export function picture(data: Lanes, rows: Row[], height: number, scale: number,
   canvas.height = Math.max(1, Math.ceil(height * scale));
   const context = canvas.getContext("2d");
   if (!context) return canvas;
+  const image = context.createImageData(canvas.width, canvas.height);
+  const pixels = new Uint32Array(image.data.buffer);
+  const place = (row: Row): [number, number] => [Math.round(row.y * scale), Math.max(1, Math.round(row.height * scale))];
   for (const row of rows) {
     if (!row.lane || row.lane.shape === "marks") continue;
-    const [top, tall] = [Math.round(row.y * scale), Math.round(row.height * scale)];
-    context.fillStyle = c.idle;
-    context.fillRect(0, top, data.count, tall);
-    drawLane(context, data, row.lane, top, tall, settings, filters, c);
+    const [top, tall] = place(row);
+    pixels.fill(pixel(c.idle), top * canvas.width, (top + tall) * canvas.width);
+    if (row.lane.shape !== "level") bars(pixels, canvas.width, data, row.lane, top, tall, settings, filters, c);
   }
+  context.putImageData(image, 0, 0);
+  for (const row of rows) if (row.lane?.shape === "level") lines(context, data, row.lane, ...place(row), c);
   return canvas;
 }
 
-function drawLane(context: CanvasRenderingContext2D, data: Lanes, lane: Lane, top: number, tall: number, settings: Settings, filters: Filter[], c: Colors): void {
+function lines(context: CanvasRenderingContext2D, data: Lanes, lane: Lane, top: number, tall: number, c: Colors): void {
+  const full = peak(data, lane);
+  if (full <= 0) return;
+  lane.series.forEach((band, number) => {
+    context.strokeStyle = bandColor(band, number, c);
+    context.lineWidth = 1.5;
+    context.setLineDash(number % 3 === 1 ? [5, 2] : number % 3 === 2 ? [2, 2] : []);
+    context.beginPath();
+    for (let at = band.from; at < band.to; at += 1) {
+      const x = data.buckets[at] ?? 0;
+      const y = top + tall - ((data.values[at] ?? 0) / full) * (tall - 2) - 1;
+      if (at === band.from) context.moveTo(x, y);
+      else context.lineTo(x, y);
+      context.lineTo(x + 1, y);
+    }
+    context.stroke();
+  });
+}
+
+/** Bars on top of each other, written as pixels: thousands of small rectangles would cost frames. */
+function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: number, tall: number, settings: Settings, filters: Filter[], c: Colors): void {
   const full = peak(data, lane);
   if (full <= 0) return;
   const { buckets, values } = data;
-  if (lane.shape === "level") {
-    lane.series.forEach((band, number) => {
-      context.strokeStyle = bandColor(band, number, c);
-      context.lineWidth = 1.5;
-      context.setLineDash(number % 3 === 1 ? [5, 2] : number % 3 === 2 ? [2, 2] : []);
-      context.beginPath();
-      for (let at = band.from; at < band.to; at += 1) {
-        const x = buckets[at] ?? 0;
-        const y = top + tall - ((values[at] ?? 0) / full) * (tall - 2) - 1;
-        if (at === band.from) context.moveTo(x, y);
-        else context.lineTo(x, y);
-        context.lineTo(x + 1, y);
-      }
-      context.stroke();
-    });
-    context.setLineDash([]);
-    return;
-  }
   const modes = lane.kind === "cpu" && settings.color === "mode";
   const sums = new Float64Array(data.count);
   const over = new Float64Array(data.count);
+  const back = pixel(c.idle);
   lane.series.forEach((band, number) => {
     const interrupt = band.band === "dpc" || band.band === "isr";
     const mode = band.band === "kernel" || band.band === "user";
-    if (band.band === "idle" || (mode ? !modes : modes && !interrupt && band.band !== "unknown")) return;
+    const unknown = band.band === "unknown";
+    if (band.band === "idle" || (mode ? !modes : modes && !interrupt && !unknown)) return;
     // Interrupts are part of the runs below, unless samples tell.
     const base = interrupt && lane.source !== "sample" ? over : sums;
-    context.globalAlpha = faded(band, filters) ? 0.22 : 1;
-    context.fillStyle = bandColor(band, number, c);
+    const plain = pixel(bandColor(band, number, c));
+    const color = faded(band, filters) ? mixed(back, plain, 0.25) : plain;
     for (let at = band.from; at < band.to; at += 1) {
       const bucket = buckets[at] ?? 0;
       const sum = base[bucket] ?? 0;
       const next = Math.min(full, sum + (values[at] ?? 0));
       base[bucket] = next;
-      const [low, high] = [(sum / full) * tall, (next / full) * tall];
-      if (interrupt) {
-        // Striped in the picture itself: every second pixel.
-        const least = Math.max(high, low + 1);
-        for (let y = low; y < least; y += 1) if ((Math.floor(y) + bucket) % 3 !== 0) context.fillRect(bucket, top + tall - y - 1, 1, Math.min(1, least - y));
-      } else if (band.band === "unknown") {
-        for (let y = low; y < high; y += 1) if ((Math.floor(y) + bucket) % 4 === 0) context.fillRect(bucket, top + tall - y - 1, 1, 1);
-      } else context.fillRect(bucket, top + tall - high, 1, Math.max(high - low, 0.35));
+      const low = Math.round((sum / full) * tall);
+      const exact = (next / full) * tall;
+      // What is small still shows: a paler pixel, or one of the interrupts'.
+      const high = Math.max(Math.round(exact), interrupt ? low + 1 : 0);
+      let place = (top + tall - 1 - low) * width + bucket;
+      for (let y = low; y < high && y < tall; y += 1, place -= width) {
+        // Stripes, so that meaning is not by colour alone.
+        if (interrupt ? (y + bucket) % 3 === 0 : unknown && (y + bucket) % 4 !== 0) continue;
+        pixels[place] = color;
+      }
+      if (high === low && sum === 0 && exact > 0.05) pixels[place] = mixed(back, color, Math.min(1, exact + 0.2));
     }
-    context.globalAlpha = 1;
   });
 }
 

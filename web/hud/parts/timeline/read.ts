@@ -16,6 +16,8 @@ export interface Reading {
 
 /** A number of a band in its bucket. */
 export function worded(lane: Lane, value: number, bucket: number): string {
+  // A sample stands for more time than a short bucket has.
+  if (lane.shape === "share" && lane.source === "sample") return `${amount(value, lane.unit)} of samples`;
   if (lane.shape === "share") return `${amount(value, lane.unit)} (${percent(value / (lane.full || bucket))})`;
   if (lane.shape === "stack" && lane.unit === "ns") return `${number(value / bucket)} on average`;
   if (lane.shape === "stack" && lane.unit === "bytes") return `${amount(value, "bytes")} (${amount((value / bucket) * 1e9, "bytes")}/s)`;

@@ -45,9 +45,9 @@ mod tests {
     #[test]
     fn the_last_level_holds() {
         let counter = Counter::new(vec![(25, 3.0), (12, 1.0), (21, 2.0)]);
-        let grid = Grid { start_ns: 0, bucket_ns: 10, count: 5 };
+        let grid = Grid::plain(0, 10, 5);
         assert_eq!(counter.draw(&grid), [(1, 1.0), (2, 3.0), (3, 3.0), (4, 3.0)]);
-        let late = Grid { start_ns: 30, bucket_ns: 10, count: 1 };
+        let late = Grid::plain(30, 10, 1);
         assert_eq!(counter.draw(&late), [(0, 3.0)]);
     }
 }

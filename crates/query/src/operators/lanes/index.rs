@@ -10,6 +10,8 @@ use foldhash::HashMap;
 
 /// Bins of a trace.
 pub const MOST_BINS: i64 = 1 << 16;
+/// Bins that are one bin of the next level: who sees the whole trace reads few of them.
+const STEP: i64 = 16;
 /// Fewer rows are read each time.
 const FEW: usize = 20_000;
 /// Rows whose latest end is kept together.
@@ -46,15 +48,53 @@ pub struct Group {
     pub id: i64,
     order: Vec<u32>,
     latest: Vec<i64>,
+    /// The finest first; none if the rows are few.
+    levels: Vec<Level>,
+}
+
+/// Sums of equal bins.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    bin_ns: i64,
     offsets: Vec<u32>,
     sums: Vec<(i32, i64)>,
+}
+
+impl Level {
+    fn of(bin_ns: i64, bins: Sums) -> Level {
+        let mut level = Level { bin_ns, offsets: vec![0], sums: Vec::new() };
+        for list in bins.0 {
+            level.sums.extend(list);
+            level.offsets.push(u32::try_from(level.sums.len()).unwrap_or(u32::MAX));
+        }
+        level
+    }
+
+    /// Sums of the bins from one to another, which is left out.
+    fn between(&self, from: usize, to: usize) -> &[(i32, i64)] {
+        let last = self.offsets.len().saturating_sub(1);
+        let border = |bin: usize| self.offsets.get(bin.min(last)).map_or(0, |at| *at as usize);
+        self.sums.get(border(from)..border(to)).unwrap_or(&[])
+    }
+
+    /// The next level.
+    fn coarser(&self) -> Level {
+        let step = usize::try_from(STEP).unwrap_or(1);
+        let count = self.offsets.len().saturating_sub(1).div_ceil(step);
+        let mut sums = Sums::new(count);
+        for bin in 0..count {
+            for (key, amount) in self.between(bin * step, (bin + 1) * step) {
+                sums.add(bin, *key, *amount);
+            }
+        }
+        Level::of(self.bin_ns.saturating_mul(STEP), sums)
+    }
 }
 
 /// The index of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     first_ns: i64,
-    bin_ns: i64,
     /// In order of their ids.
     pub groups: Vec<Group>,
 }
@@ -113,11 +153,8 @@ impl Index {
         while span / bin_ns >= MOST_BINS {
             bin_ns *= 2;
         }
-        let bins = Grid {
-            start_ns: extent.first_ns,
-            bucket_ns: bin_ns,
-            count: usize::try_from(span / bin_ns + 1).unwrap_or(1),
-        };
+        let bins = Grid::plain(extent.first_ns, bin_ns, usize::try_from(span / bin_ns + 1).unwrap_or(1));
+        let bins = Grid { end_ns: extent.end_ns, ..bins };
         let mut groups: Vec<Group> = Vec::new();
         for (id, mut rows) in found {
             // Nearly sorted most often, for which this sort is made.
@@ -134,16 +171,14 @@ impl Index {
                 for item in group.order.iter().filter_map(|row| read(*row)) {
                     spread(&bins, &item, |bin, amount| sums.add(bin, item.key, amount));
                 }
-                group.offsets.push(0);
-                for list in sums.0 {
-                    group.sums.extend(list);
-                    group.offsets.push(u32::try_from(group.sums.len()).unwrap_or(u32::MAX));
-                }
+                let finest = Level::of(bin_ns, sums);
+                let coarser = finest.coarser();
+                group.levels = vec![finest, coarser];
             }
             groups.push(group);
         }
         groups.sort_by_key(|group| group.id);
-        Index { first_ns: extent.first_ns, bin_ns, groups }
+        Index { first_ns: extent.first_ns, groups }
     }
 
     /// Sums of a group in the buckets of a grid, by bucket and band. With `every_row` bins are not used: `read` leaves some rows out.
@@ -157,23 +192,15 @@ impl Index {
     ) -> Vec<Entry> {
         let mut sums = Sums::new(grid.count);
         let behind = grid.start_ns.saturating_sub(self.first_ns);
-        if !every_row
-            && !group.offsets.is_empty()
-            && behind >= 0
-            && grid.bucket_ns % self.bin_ns == 0
-            && behind % self.bin_ns == 0
-        {
-            let first = usize::try_from(behind / self.bin_ns).unwrap_or(usize::MAX);
-            let per = usize::try_from(grid.bucket_ns / self.bin_ns).unwrap_or(usize::MAX);
-            let border = |bin: usize| {
-                let last = group.offsets.len().saturating_sub(1);
-                group.offsets.get(bin.min(last)).map_or(0, |at| *at as usize)
-            };
+        let fits =
+            |level: &&Level| behind >= 0 && grid.bucket_ns % level.bin_ns == 0 && behind % level.bin_ns == 0;
+        let level = group.levels.iter().rev().find(fits).filter(|_| !every_row);
+        if let Some(level) = level {
+            let first = usize::try_from(behind / level.bin_ns).unwrap_or(usize::MAX);
+            let per = usize::try_from(grid.bucket_ns / level.bin_ns).unwrap_or(usize::MAX);
             for bucket in 0..grid.count {
                 let bin = first.saturating_add(bucket.saturating_mul(per));
-                for (key, amount) in
-                    group.sums.get(border(bin)..border(bin.saturating_add(per))).unwrap_or(&[])
-                {
+                for (key, amount) in level.between(bin, bin.saturating_add(per)) {
                     sums.add(bucket, *key, *amount);
                 }
             }
@@ -199,7 +226,7 @@ impl Index {
         given_up: &dyn Fn() -> bool,
         mut each: impl FnMut(Item),
     ) {
-        let (from, to) = (grid.start_ns, grid.end_ns());
+        let (from, to) = (grid.start_ns, grid.end_ns);
         // Which rows are read never depends on what the question leaves out, but a row that is left out has no begin.
         let blocks = group.order.chunks(BLOCK).zip(&group.latest);
         for (number, (rows, latest)) in blocks.enumerate() {
@@ -249,7 +276,7 @@ mod tests {
         let read = |row: u32| items.get(row as usize).copied();
         let index = Index::build(items.len() as u32, extent, |_| Some(1), read);
         let group = &index.groups[0];
-        assert!(!group.offsets.is_empty());
+        assert_eq!(group.levels.len(), 2);
         for (range, most) in
             [([0, 40_000_000], 100), ([5_000, 39_000_000], 900), ([7_000_000, 7_100_000], 333), ([9, 11], 5)]
         {

@@ -20,6 +20,7 @@ pub mod grid;
 pub mod index;
 pub mod kinds;
 pub mod spans;
+pub mod who;
 
 pub use grid::Grid;
 

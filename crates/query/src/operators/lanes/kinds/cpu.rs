@@ -10,9 +10,9 @@
 //!
 //! A sample stands for the interval before it, so lanes of samples are blurred by one interval.
 
-use crate::operators::lanes::cells::Cells;
 use crate::operators::lanes::index::{Entry, Group, Index, Item};
 use crate::operators::lanes::spans::by_key;
+use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, interrupt, run, sample};
 use crate::operators::lanes::{
     Ask, Band, Extent, Grid, Kind, Lane, Mark, Series, Shape, Source, process_name,
 };
@@ -30,10 +30,6 @@ pub static KIND: Kind = Kind {
     open,
 };
 
-const NOBODY: i32 = -1;
-const IDLE: i32 = -2;
-const IN_DPC: i32 = -3;
-const IN_ISR: i32 = -4;
 /// Processes with bands of their own on the lane of all processors.
 const TOP: usize = 12;
 /// Places where buffers are missing, at most.
@@ -48,71 +44,6 @@ struct Cpu {
     samples: OnceLock<Index>,
     gaps: Vec<(i64, i64, i64)>,
     pointer_size: i64,
-}
-
-/// Reads runs. Keys are numbers of processes, or the constants above.
-fn run<'a>(
-    db: &'a Database,
-    names: &'a [(String, i64)],
-) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, "cswitch", ["ts_ns", "run_ns", "cpu", "new_upid"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([ts, run, cpu, upid], row) = cells.row(row)?;
-        let (from_ns, run) = (ts.i64(row)?, run.i64(row).unwrap_or(0).max(0));
-        let item =
-            Item { from_ns, to_ns: from_ns.saturating_add(run), key: owner(names, upid.i32(row)), amount: 0 };
-        Some((cpu.i64(row)?, item))
-    };
-    Some((rows, read))
-}
-
-fn owner(names: &[(String, i64)], upid: Option<i32>) -> i32 {
-    let known = upid.and_then(|upid| Some((upid, names.get(usize::try_from(upid).ok()?)?)));
-    match known {
-        Some((_, (_, 0))) => IDLE,
-        Some((upid, _)) => upid,
-        None => NOBODY,
-    }
-}
-
-/// Reads interrupts that are not threads' own.
-fn interrupt<'a>(db: &'a Database, table: &str) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, table, ["start_ns", "ts_ns", "cpu", "kind"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([start, end, cpu, kind], row) = cells.row(row)?;
-        if matches!(kind.text(row), Some("ThreadedDPC" | "ISR-PASS")) {
-            return None;
-        }
-        let item = Item { from_ns: start.i64(row)?, to_ns: end.i64(row)?, key: 0, amount: 0 };
-        Some((cpu.i64(row)?, item))
-    };
-    Some((rows, read))
-}
-
-/// Reads samples. The lowest bit of a key tells that the kernel ran.
-fn sample<'a>(
-    db: &'a Database,
-    names: &'a [(String, i64)],
-    pointer_size: i64,
-) -> Option<(u32, impl Fn(u32) -> Option<(i64, Item)> + 'a)> {
-    let cells = Cells::of(db, "sample", ["ts_ns", "weight_ns", "cpu", "upid", "ip", "in_dpc", "in_isr"])?;
-    let rows = cells.rows();
-    let read = move |row: u32| {
-        let ([ts, weight, cpu, upid, ip, dpc, isr], row) = cells.row(row)?;
-        let whose = match (dpc.bool(row), isr.bool(row)) {
-            (_, Some(true)) => IN_ISR,
-            (Some(true), _) => IN_DPC,
-            _ => owner(names, upid.i32(row)),
-        };
-        let ip = ip.i64(row).unwrap_or(0);
-        let kernel = ip < 0 || (pointer_size == 4 && ip >= 0x8000_0000);
-        let ts = ts.i64(row)?;
-        let key = whose.checked_mul(2)? + i32::from(kernel);
-        Some((cpu.i64(row)?, Item { from_ns: ts, to_ns: ts, key, amount: weight.i64(row).unwrap_or(0) }))
-    };
-    Some((rows, read))
 }
 
 fn build(extent: Extent, reader: Option<(u32, impl Fn(u32) -> Option<(i64, Item)>)>) -> Index {
@@ -216,7 +147,7 @@ impl Cpu {
     }
 
     fn sql(&self, source: &str, cpu: Option<i64>, grid: &Grid) -> String {
-        let (from, to) = (grid.start_ns, grid.end_ns());
+        let (from, to) = (grid.start_ns, grid.end_ns);
         let only = cpu.map_or_else(String::new, |cpu| format!("cpu = {cpu} AND "));
         if source == "cswitch" {
             format!(
@@ -318,9 +249,9 @@ impl Source for Cpu {
                 let busy = entries.into_iter().filter(|entry| entry.key >> 1 != IDLE);
                 let busy = busy.map(|entry| Entry { key: entry.key & 1, ..entry }).collect();
                 let busy = crate::operators::lanes::spans::together(vec![busy]);
-                for (key, values) in by_key(&busy) {
-                    let (band, name) = if key == 1 { (Band::Kernel, "kernel") } else { (Band::User, "user") };
-                    lane.series.push(Series::new(band, name, values));
+                let mut values = by_key(&busy);
+                for (key, band, name) in [(1, Band::Kernel, "kernel"), (0, Band::User, "user")] {
+                    lane.series.extend(values.remove(&key).map(|values| Series::new(band, name, values)));
                 }
             }
             lanes.push(lane);
@@ -377,7 +308,7 @@ impl Cpu {
 
     /// Where switches of a processor are missing; those that share a bucket are one mark.
     fn lost(&self, grid: &Grid) -> Option<Lane> {
-        let (from, to) = (grid.start_ns, grid.end_ns());
+        let (from, to) = (grid.start_ns, grid.end_ns);
         let mut marks: Vec<Mark> = Vec::new();
         for (start, end, cpu) in self.gaps.iter().filter(|(start, end, _)| *start < to && *end > from) {
             let near = marks.last_mut().filter(|mark| mark.to_ns.saturating_add(grid.bucket_ns) >= *start);
@@ -469,7 +400,7 @@ mod tests {
     fn draw(processes: Option<Vec<i64>>) -> Vec<Lane> {
         let (db, extent) = (db(), Extent { first_ns: 0, end_ns: 100 });
         let ask = Ask {
-            grid: Grid { start_ns: 0, bucket_ns: 32, count: 4 },
+            grid: Grid::plain(0, 32, 4),
             processes,
             without: Vec::new(),
             cpus: None,
@@ -496,8 +427,8 @@ mod tests {
                 ("idle", "idle", vec![(0, 7.0), (1, 8.0)]),
                 ("unknown", "not recorded", vec![(0, 10.0), (1, 20.0), (2, 16.0), (3, 4.0)]),
                 ("dpc", "DPC", vec![(0, 4.0), (1, 4.0)]),
-                ("user", "user", vec![(0, 7.0)]),
                 ("kernel", "kernel", vec![(0, 7.0)]),
+                ("user", "user", vec![(0, 7.0)]),
             ]
         );
         assert_eq!(

@@ -98,7 +98,7 @@ impl Source for Disk {
                 index.groups.iter().map(|group| index.sum(group, &ask.grid, every_row, read, ask.given_up));
             together(sums.collect())
         };
-        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns());
+        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns);
         let only = ask.sql("upid");
         let disk = |key: i32| format!("disk {key}");
         let mut busy = Lane::new("disk", "Disk busy", "ns", Shape::Share);

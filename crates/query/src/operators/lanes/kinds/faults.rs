@@ -53,7 +53,7 @@ impl Source for Faults {
         lane.sql = format!(
             "SELECT count(*) AS faults FROM hard_fault WHERE start_ns >= {} AND start_ns < {}{}",
             ask.grid.start_ns,
-            ask.grid.end_ns(),
+            ask.grid.end_ns,
             ask.sql("upid")
         );
         vec![lane]

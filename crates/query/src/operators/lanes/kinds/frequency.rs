@@ -78,7 +78,7 @@ impl Source for Frequency {
         }
         lane.sql = format!(
             "SELECT cpu, {column}, max(ts_ns) AS ts_ns\nFROM cpu_frequency\nWHERE ts_ns < {} AND kind IN ('change', 'rundown', 'delivered') AND {column} IS NOT NULL\nGROUP BY cpu",
-            ask.grid.end_ns()
+            ask.grid.end_ns
         );
         vec![lane]
     }

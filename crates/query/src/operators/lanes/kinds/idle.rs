@@ -42,7 +42,7 @@ impl Source for Idle {
         let wanted: Vec<_> = self.0.groups.iter().filter(|group| ask.wants_cpu(group.id)).collect();
         let sums = wanted.iter().map(|group| self.0.sum(group, &ask.grid, false, read, ask.given_up));
         let entries = together(sums.collect());
-        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns());
+        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns);
         let mut lane = Lane::new("idle", "Idle states", "ns", Shape::Share);
         lane.full = ask.grid.bucket_ns as f64 * wanted.len().max(1) as f64;
         lane.series = named(&entries, |state| format!("state {state}"));

@@ -118,7 +118,7 @@ fn thinned<'a>(marks: impl Iterator<Item = &'a Mark>, grid: &Grid) -> Vec<Mark> 
 
 impl Source for Marks {
     fn draw(&self, _: &Database, ask: &Ask<'_>) -> Vec<Lane> {
-        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns());
+        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns);
         let lanes = self.0.iter().map(|(id, title, table, marks)| {
             let mut lane = Lane::new("marks", *title, "", Shape::Marks);
             lane.id = (*id).to_owned();
@@ -152,7 +152,7 @@ mod tests {
             count: 1,
         };
         let list = [mark(0, 0, "a"), mark(5, 25, "b"), mark(14, 15, "c")];
-        let grid = Grid { start_ns: 0, bucket_ns: 10, count: 4 };
+        let grid = Grid::plain(0, 10, 4);
         let made = thinned(list.iter(), &grid);
         assert_eq!(made, [Mark { count: 2, ..mark(0, 25, "b") }, mark(14, 15, "c")]);
     }

@@ -75,7 +75,7 @@ pub(super) fn level(band: Band, name: impl Into<String>, values: Vec<(u32, f64)>
 
 impl Source for Memory {
     fn draw(&self, _: &Database, ask: &Ask<'_>) -> Vec<Lane> {
-        let to = ask.grid.end_ns();
+        let to = ask.grid.end_ns;
         let mut lane = Lane::new("memory", "Memory", "bytes", Shape::Level);
         if self.machine.is_empty() || ask.processes.is_some() {
             let wanted = self.processes.iter().filter(|(upid, _, _)| ask.wants(Some(*upid))).take(TOP);

@@ -54,7 +54,7 @@ impl Source for Network {
         lane.sql = format!(
             "SELECT op, sum(size_bytes) AS bytes\nFROM network\nWHERE ts_ns >= {} AND ts_ns < {} AND op IN ('send', 'receive'){}\nGROUP BY op",
             ask.grid.start_ns,
-            ask.grid.end_ns(),
+            ask.grid.end_ns,
             ask.sql("upid")
         );
         vec![lane]

@@ -46,7 +46,7 @@ impl Source for Ready {
             wanted.then(|| item(views, row)).flatten()
         };
         let entries = self.0.sum(group, &ask.grid, every_row, read, ask.given_up);
-        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns());
+        let (from, to) = (ask.grid.start_ns, ask.grid.end_ns);
         let mut lane = Lane::new("ready", "Ready threads", "ns", Shape::Stack);
         lane.series = named(&entries, |_| "ready and waiting for a processor".to_owned());
         lane.sql = format!(
