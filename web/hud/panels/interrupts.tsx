@@ -250,7 +250,7 @@ function Drivers(props: { data: Interrupts; before: Interrupts | null; shown: st
       columns.push({ ...base, id, title: one.title, cell: (line) => shown(id, figure(line, id)) });
       continue;
     }
-    columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "118px", cell: (line) => (line.was ? shown(id, line.was[id]) : "–") });
+    columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "140px", cell: (line) => (line.was ? shown(id, line.was[id]) : "–") });
     columns.push({ ...base, id: `${id} now`, title: "now", cell: (line) => shown(id, figure(line, id)) });
     columns.push({ ...base, id: `${id} diff`, title: "difference", width: "92px", cell: (line) => `${figure(line, id) > (line.was?.[id] ?? 0) ? "+" : ""}${shown(id, figure(line, id) - (line.was?.[id] ?? 0)).replace("-", "−")}` });
     columns.push({ ...base, id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });

@@ -105,6 +105,14 @@ function StateTable(props: { pieces: Pieces }) {
   );
 }
 
+/** The piece that had the focus, after others were read. */
+function same(focus: { pieces: Pieces; piece: number }, now: Pieces): number | null {
+  if (focus.pieces === now) return focus.piece;
+  const utid = focus.pieces.lanes[focus.pieces.lane[focus.piece] ?? 0]?.thread.utid;
+  const lane = now.lanes.findIndex((one) => one.thread.utid === utid);
+  return lane < 0 ? null : now.at(lane, Math.max(now.range[0], focus.pieces.start[focus.piece] ?? 0));
+}
+
 function Legend() {
   return (
     <ul class="legend" aria-label="Legend">
@@ -119,23 +127,27 @@ function Legend() {
 function View() {
   const settings = setting<Settings>("precise", FALLBACK);
   const [width, setWidth] = useState(1000);
-  const [focus, setFocus] = useState<number | null>(null);
+  const [focus, setFocus] = useState<{ pieces: Pieces; piece: number } | null>(null);
   const [hover, setHover] = useState<{ piece: number; x: number; y: number } | null>(null);
   const trace = view.value.trace;
   const question = { ...part.value, sort: settings.sort, search: settings.search, limit: 500 };
   const list = useAnswer(`thread_states ${JSON.stringify(question)}`, (signal) => ask<List>("thread_states", question, signal));
 
+  // Lanes stay while something on them is selected: they are the first of what is shown, the list is of the selection.
+  const first = { ...part.value, range: view.value.zoom, sort: settings.sort, limit: TOP };
+  const top = useAnswer(settings.picked.length > 0 ? null : `thread_states ${JSON.stringify(first)}`, (signal) => ask<List>("thread_states", first, signal));
+
   const walk = settings.path ? { trace, range: settings.path.range, thread: settings.path.utid } : null;
   const found = useAnswer(walk ? `path ${JSON.stringify(walk)}` : null, (signal) => ask<PathAnswer>("path", walk, signal));
   const path = walk ? found.value : null;
 
-  const base = settings.picked.length > 0 ? settings.picked : (list.value?.threads ?? []).slice(0, TOP).map((one) => one.utid);
+  const base = settings.picked.length > 0 ? settings.picked : (top.value?.threads ?? []).map((one) => one.utid);
   const ofPath = [...new Set(path?.causes.map((cause) => cause.utid) ?? [])].slice(0, OF_PATH);
   const threads = [...new Set([...(settings.path ? [settings.path.utid] : []), ...ofPath, ...base])].slice(0, MOST);
   const wanted = { trace, range: shown.value, threads, width: Math.max(200, Math.min(4096, Math.round(width / 50) * 50)) };
   const lanes = useAnswer(threads.length > 0 ? `states ${JSON.stringify(wanted)}` : null, (signal) => askRows("states", wanted, signal).then((rows) => new Pieces(rows)), 60);
   const pieces = lanes.value;
-  const at = focus !== null && pieces && focus < pieces.count ? focus : null;
+  const at = pieces && focus ? same(focus, pieces) : null;
 
   const rowOf = (piece: number | null) => {
     const cell = piece === null ? null : (pieces?.rows.get(piece, "row") ?? null);
@@ -183,7 +195,7 @@ function View() {
               arrows={settings.arrows}
               focus={at}
               onFocus={(piece) => {
-                setFocus(piece);
+                setFocus(piece === null ? null : { pieces, piece });
                 const row = rowOf(piece);
                 if (row !== null) change({ row });
               }}
@@ -194,7 +206,7 @@ function View() {
             />
           </div>
         )}
-        {!pieces && !lanes.error && <p class="about">{list.value && list.value.threads.length === 0 ? "No thread ran, waited or was ready in this part." : "Adding up …"}</p>}
+        {!pieces && !lanes.error && <p class="about">{top.value && top.value.threads.length === 0 ? "No thread ran, waited or was ready in this part." : "Adding up …"}</p>}
         {pieces && (
           <p class="about" data-part="lanes-note">
             {span(pieces.range)}.{" "}

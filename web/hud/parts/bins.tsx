@@ -71,7 +71,7 @@ export function Bins(props: Props) {
       { id: "class", title: "Duration" },
       { id: "count", title: "Count", number: true },
       { id: "time", title: "Time", number: true },
-      { id: "over", title: "Over the limit", width: "110px" },
+      { id: "over", title: "Over limit", width: "90px" },
       ...(props.before ? [{ id: "count2", title: "Count before", number: true }, { id: "time2", title: "Time before", number: true }] : []),
     ];
     return (
@@ -176,7 +176,7 @@ export function Bins(props: Props) {
         </svg>
       )}
       <p class="told" aria-hidden="true">
-        {at === null ? `${logged ? "How many" : "Time"} by duration; both axes ${logged ? "are logarithmic" : "as labelled"}. Hatched: over the limit.${props.before ? " Outline: before." : ""}` : describe(at)}
+        {at === null ? `${logged ? "How many" : "Time"} by duration; ${logged ? "both axes are logarithmic" : "classes grow by factors"}. Hatched: over the limit.${props.before ? " Outline: before." : ""}` : describe(at)}
       </p>
     </div>
   );

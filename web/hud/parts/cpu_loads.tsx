@@ -51,12 +51,12 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
   if (props.asTable) {
     const columns = [
       { id: "cpu", title: "CPU", width: "60px" },
-      { id: "share", title: "Share", number: true, width: "80px" },
-      { id: "dpc", title: "DPC", number: true },
-      { id: "isr", title: "ISR", number: true },
-      { id: "count", title: "Count", number: true },
+      { id: "share", title: "Share", number: true, width: "110px" },
+      { id: "dpc", title: "DPC", number: true, width: "76px" },
+      { id: "isr", title: "ISR", number: true, width: "76px" },
+      { id: "count", title: "Count", number: true, width: "70px" },
       { id: "top", title: "Most of it" },
-      ...(props.before ? [{ id: "before", title: "Share before", number: true }] : []),
+      ...(props.before ? [{ id: "before", title: "Share before", number: true, width: "104px" }] : []),
     ];
     return (
       <Grid
@@ -122,7 +122,7 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
                 <rect class={part(one, props.length) >= PEGGED ? "bar over" : "bar"} x={left + 1} width={step - 2} y={y(dpc)} height={room + TOP - y(dpc)} />
                 {isr > 0 && <rect class="isr" x={left + 1} width={step - 2} y={y(dpc + isr)} height={y(dpc) - y(dpc + isr)} />}
                 {before !== null && before > 0 && <rect class="outline" x={left + 2.5} width={step - 5} y={y(before)} height={room + TOP - y(before)} />}
-                {part(one, props.length) >= 0.1 && step >= 18 && (
+                {part(one, props.length) >= 0.1 && step >= 13 && (
                   <text class={part(one, props.length) >= PEGGED ? "tick pegged" : "tick"} x={left + step / 2} y={y(dpc + isr) - 4} text-anchor="middle">
                     {Math.round(100 * part(one, props.length))}
                   </text>

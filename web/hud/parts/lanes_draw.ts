@@ -199,8 +199,10 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
   const paint = (piece: number, filled = 0) => {
     const state = pieces.state[piece] ?? UNKNOWN;
     const lane = pieces.lane[piece] ?? 0;
-    const from = left(piece);
-    const wide = Math.max(state === RUN ? 1 : 0.5, right(piece) - from);
+    // Buckets stand on whole pixels: what falls between two would look like waves.
+    const whole = pieces.bucket !== null;
+    const from = whole ? Math.floor(left(piece)) : left(piece);
+    const wide = whole ? Math.ceil(right(piece)) - from : Math.max(state === RUN ? 1 : 0.5, right(piece) - from);
     const name = pieces.reasons[pieces.reason[piece] ?? -1] ?? "";
     context.fillStyle = state === RUN ? colorOf(pieces.lanes[lane]?.thread.process ?? "", dark) : state === READY ? ready : state === WAIT ? grey(name, dark) : unknown;
     const top = lane * LANE + PAD;

@@ -63,7 +63,7 @@ pub fn common(a: Range, b: Range) -> i64 {
 }
 
 /// Columns of `cswitch` in the order of [`Views`].
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 18] = [
     "ts_ns",
     "cpu",
     "new_utid",
@@ -82,8 +82,6 @@ const COLUMNS: [&str; 20] = [
     "old_utid",
     "old_state",
     "old_wait_reason",
-    "new_upid",
-    "readying_upid",
 ];
 
 /// A row of `cswitch`.
@@ -151,7 +149,7 @@ impl Switch<'_> {
 /// Table `cswitch`, read by row.
 pub struct Switches<'t> {
     table: &'t Table,
-    batches: Vec<[ColumnView<'t>; 20]>,
+    batches: Vec<[ColumnView<'t>; 18]>,
 }
 
 fn id(value: Option<i64>) -> Option<u32> {
@@ -172,7 +170,7 @@ impl<'t> Switches<'t> {
         self.table.rows()
     }
 
-    fn at(&self, row: u32) -> Option<(&[ColumnView<'t>; 20], usize)> {
+    fn at(&self, row: u32) -> Option<(&[ColumnView<'t>; 18], usize)> {
         let (batch, at) = self.table.locate(row)?;
         Some((self.batches.get(batch)?, at))
     }
@@ -187,40 +185,17 @@ impl<'t> Switches<'t> {
         self.at(row).map(|(views, at)| read(views, at, row)).unwrap_or_default()
     }
 
-    /// All rows in the order of the table, batch by batch; `go_on` is asked before each batch.
-    pub fn for_each(&self, mut go_on: impl FnMut() -> bool, mut each: impl FnMut(Switch<'t>)) {
-        let mut row = 0u32;
-        for (views, batch) in self.batches.iter().zip(self.table.batches()) {
-            if !go_on() {
-                return;
-            }
-            for at in 0..batch.num_rows() {
-                each(read(views, at, row));
-                row = row.saturating_add(1);
-            }
-        }
-    }
-
-    /// Processes of a row: of the thread that is switched in, and of the one that readied it.
-    pub fn processes(&self, row: u32) -> (Option<i64>, Option<i64>) {
-        let found = self.at(row).map(|(views, at)| {
-            let [.., new, readying] = views;
-            (new.i64(at), readying.i64(at))
-        });
-        found.unwrap_or_default()
-    }
-
     /// State and wait reason into which the thread goes that a row replaces.
     fn old(&self, row: u32) -> (Option<&'t str>, Option<&'t str>) {
         let found = self.at(row).map(|(views, at)| {
-            let [.., state, reason, _, _] = views;
+            let [.., state, reason] = views;
             (state.text(at), reason.text(at))
         });
         found.unwrap_or_default()
     }
 }
 
-fn read<'t>(views: &[ColumnView<'t>; 20], at: usize, row: u32) -> Switch<'t> {
+fn read<'t>(views: &[ColumnView<'t>; 18], at: usize, row: u32) -> Switch<'t> {
     let [
         ts,
         cpu,

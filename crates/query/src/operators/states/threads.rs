@@ -9,9 +9,9 @@
 //!
 //! See [the folder](super). A thread that waits when the trace ends has that wait in `open_wait_ns` alone.
 
-use super::{Index, Range, State, Switches, common};
-use crate::operators::add;
-use etwhy_table::Database;
+use super::{Index, Range, State, Switch, Switches, common};
+use crate::operators::{add, for_each_batch};
+use etwhy_table::{Database, Sym};
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -64,50 +64,81 @@ pub struct ThreadSums {
 }
 
 #[derive(Default)]
-struct Sums<'t> {
+struct Sums {
     out: ThreadSums,
-    reasons: HashMap<&'t str, i64>,
+    reasons: HashMap<Sym, i64>,
     readiers: HashMap<Option<u32>, i64>,
 }
+
+/// Columns that sums need; the others are not touched, for there may be many rows.
+const COLUMNS: [&str; 9] = [
+    "ts_ns",
+    "cpu",
+    "new_utid",
+    "run_ns",
+    "wait_ns",
+    "ready_ns",
+    "readying_utid",
+    "readied_in_dpc",
+    "prev_wait_reason",
+];
 
 /// Sums of all threads that had any, by number. `go_on` is asked now and then.
 pub fn threads(
     db: &Database,
     index: &Index,
     choice: &Choice,
-    go_on: impl FnMut() -> bool,
+    mut go_on: impl FnMut() -> bool,
 ) -> Vec<ThreadSums> {
     let Some(switches) = Switches::of(db) else { return Vec::new() };
     let wanted: Vec<bool> = (0..index.threads() as u32).map(|utid| choice.wants(index, utid)).collect();
-    let mut sums: HashMap<u32, Sums<'_>> = HashMap::default();
+    let mut sums: HashMap<u32, Sums> = HashMap::default();
+    let mut names: HashMap<Sym, String> = HashMap::default();
     let range = choice.range;
-    switches.for_each(go_on, |switch| {
-        let of_cpu = choice.cpus.iter().all(|&(cpu, is)| (switch.cpu == cpu) == is);
-        if !of_cpu || !wanted.get(switch.utid as usize).copied().unwrap_or(false) {
+    for_each_batch(db, "cswitch", COLUMNS, |rows, columns| {
+        if !go_on() {
             return;
         }
-        let part = |piece: Option<Range>| piece.map_or(0, |piece| common(piece, range));
-        let (run, ready, wait) = (part(switch.running()), part(switch.queued()), part(switch.waiting()));
-        let counts = switch.ts >= range.0 && switch.ts < range.1;
-        if run + ready + wait == 0 && !counts {
-            return;
-        }
-        let sum = sums.entry(switch.utid).or_default();
-        add(&mut sum.out.run_ns, run);
-        add(&mut sum.out.ready_ns, ready);
-        add(&mut sum.out.wait_ns, wait);
-        sum.out.wait_max_ns = sum.out.wait_max_ns.max(wait);
-        sum.out.switches += i64::from(counts);
-        if wait > 0 {
-            if let Some(reason) = switch.reason {
-                add(sum.reasons.entry(reason).or_default(), wait);
+        let [ts, cpu, utid, run, wait, ready, by, in_dpc, reason] = columns;
+        for row in 0..rows {
+            let Some(utid) = super::id(utid.i64(row)) else { continue };
+            let of_cpu = || choice.cpus.iter().all(|&(one, is)| (cpu.i64(row) == Some(one)) == is);
+            if !wanted.get(utid as usize).copied().unwrap_or(false) || !of_cpu() {
+                continue;
             }
-            let by = switch.by.filter(|&by| !index.is_idle(by)).and_then(|by| index.upid(by));
-            if by.is_some() || switch.in_dpc == Some(true) {
+            let switch = Switch {
+                ts: ts.i64(row).unwrap_or(0),
+                run: run.i64(row),
+                wait: wait.i64(row),
+                ready: ready.i64(row),
+                ..Switch::default()
+            };
+            let part = |piece: Option<Range>| piece.map_or(0, |piece| common(piece, range));
+            let (run, ready, wait) = (part(switch.running()), part(switch.queued()), part(switch.waiting()));
+            let counts = switch.ts >= range.0 && switch.ts < range.1;
+            if run == 0 && ready == 0 && wait == 0 && !counts {
+                continue;
+            }
+            let sum = sums.entry(utid).or_default();
+            add(&mut sum.out.run_ns, run);
+            add(&mut sum.out.ready_ns, ready);
+            add(&mut sum.out.wait_ns, wait);
+            sum.out.wait_max_ns = sum.out.wait_max_ns.max(wait);
+            sum.out.switches += i64::from(counts);
+            if wait == 0 {
+                continue;
+            }
+            if let Some(key) = reason.key(row) {
+                add(sum.reasons.entry(key).or_default(), wait);
+                names.entry(key).or_insert_with(|| reason.text(row).unwrap_or_default().to_owned());
+            }
+            let by = super::id(by.i64(row)).filter(|&by| !index.is_idle(by)).and_then(|by| index.upid(by));
+            if by.is_some() || in_dpc.bool(row) == Some(true) {
                 add(sum.readiers.entry(by).or_default(), wait);
             }
         }
     });
+    let name = |key: Sym| names.get(&key).cloned().unwrap_or_default();
     // Threads that wait through the whole range have no row in it.
     if choice.cpus.is_empty() {
         for utid in (0..index.threads() as u32).filter(|&u| wanted.get(u as usize) == Some(&true)) {
@@ -126,8 +157,8 @@ pub fn threads(
             top_reason: sum
                 .reasons
                 .into_iter()
-                .max_by_key(|&(name, ns)| (ns, name))
-                .map(|(name, ns)| (name.to_owned(), ns)),
+                .map(|(key, ns)| (name(key), ns))
+                .max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0))),
             top_readier: sum.readiers.into_iter().max_by_key(|&(by, ns)| (ns, by)),
             ..sum.out
         })
