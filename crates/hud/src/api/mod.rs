@@ -5,6 +5,7 @@ mod diff;
 mod functions;
 mod interrupts;
 mod knowledge;
+mod lanes;
 mod open;
 mod path;
 mod pivot;
@@ -32,6 +33,7 @@ pub static ALL: &[&Endpoint] = &[
     &functions::ENDPOINT,
     &interrupts::ENDPOINT,
     &knowledge::ENDPOINT,
+    &lanes::ENDPOINT,
     &open::ENDPOINT,
     &path::ENDPOINT,
     &pivot::ENDPOINT,

@@ -132,8 +132,7 @@ pub(super) fn answer(
     let first = sorts.first().copied().unwrap_or_default();
     let mut ranked: Vec<(Value<'_>, u32)> = groups.iter().map(|g| (criterion(*g, &first), *g)).collect();
     // Without keys there is nothing to page through.
-    let (offset, limit) =
-        if ask.group.is_empty() { (0, 1) } else { (ask.offset, ask.limit.unwrap_or(SOME)) };
+    let (offset, limit) = if ask.group.is_empty() { (0, 1) } else { (ask.offset, ask.limit.unwrap_or(SOME)) };
     top(&mut ranked, offset.saturating_add(limit), |a, b| {
         cells(&a.0, &b.0, first.down).then_with(|| {
             let rest = sorts.iter().skip(1);
