@@ -28,8 +28,7 @@ fn tables(trace: &str) -> Database {
 }
 
 fn read(extract: &Path) -> Database {
-    let limits =
-        Limits { bytes: 1 << 36, ratio: 1 << 20, free_bytes: 1 << 36, options: ["--a", "--b"] };
+    let limits = Limits { bytes: 1 << 36, ratio: 1 << 20, free_bytes: 1 << 36, options: ["--a", "--b"] };
     let mut folder = Folder::open(extract, limits).unwrap();
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
@@ -128,7 +127,10 @@ fn conditions(table: &Table) -> Vec<Vec<Condition>> {
         let name = column.name.as_ref();
         match table.value(middle, name) {
             Cell::I64(n) => {
-                out.push(vec![condition(name, Op::Ge, json!(n)), condition(name, Op::Lt, json!(n.saturating_add(1 << 20)))]);
+                out.push(vec![
+                    condition(name, Op::Ge, json!(n)),
+                    condition(name, Op::Lt, json!(n.saturating_add(1 << 20))),
+                ]);
                 out.push(vec![condition(name, Op::Ne, json!(n))]);
                 out.push(vec![condition(name, Op::In, json!([n, -1, 0]))]);
             }
