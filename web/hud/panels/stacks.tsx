@@ -129,7 +129,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
       {nodes && number("count") > 0 && (
         <>
           {tab === "flame" ? <Flame nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} /> : <Tree nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} canZoom />}
-          {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} />}
+          {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} />}
           {tab === "flame" && whole.before !== null && (
             <p class="stack-legend">
               <span>

@@ -5,7 +5,7 @@ import { amount, moment, span, visible } from "../../base/value.ts";
 import { part, trace, zoomTo, back } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
-import { Fault, Nothing, Sql } from "../box.tsx";
+import { copy, Fault, Nothing, Sql } from "../box.tsx";
 import { RowsGrid } from "../rows_grid.tsx";
 import { BoxCanvas, type Boxes } from "./boxes.tsx";
 import { colorKey } from "./colors.ts";
@@ -148,7 +148,7 @@ export function ChartTab() {
                 onMenu={(at, x, y) => setMenu({ at, x, y })}
               />
               <p class="stack-details" data-part="details">{selected >= 0 && selected < rows.count ? say(selected) : "Enter or a double click on a box zooms the whole page to its time."}</p>
-              <Legend keys={keys} weight={(at) => (rows.num(at, "depth") > 0 ? rows.num(at, "weight") : 0)} />
+              <Legend keys={keys} weight={(at) => (rows.num(at, "depth") > 0 ? rows.num(at, "weight") : 0)} security={keys.some((_, at) => rows.get(at, "security") === true)} />
             </>
           )}
           {menu && menu.at < rows.count && (
@@ -158,7 +158,7 @@ export function ChartTab() {
               y={menu.y}
               more={[
                 { key: "z", title: "Zoom to this time", run: () => zoomTo(times(menu.at)) },
-                { key: "", title: "Copy the stack to here", run: () => void navigator.clipboard.writeText(stack(menu.at).join("\n")) },
+                { key: "", title: "Copy the stack to here", run: () => void copy(stack(menu.at).join("\n"), "stack") },
               ]}
               onClose={() => setMenu(null)}
             />

@@ -20,9 +20,11 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
         </span>
       ))}
       {sums.size > list.length && <span class="muted">and {sums.size - list.length} more</span>}
-      <span>
-        <i class="swatch security" aria-hidden="true" />[S] security product
-      </span>
+      {props.security && (
+        <span>
+          <i class="swatch security" aria-hidden="true" />[S] security product
+        </span>
+      )}
     </div>
   );
 }

@@ -65,8 +65,9 @@ export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom
     { id: "name", title: "Function", doc: "module!function; module!? where no symbol is known", width: props.narrow ? "minmax(180px, 1fr)" : "minmax(260px, 1fr)" },
     UNITS("Total", "With all that it called", "total"),
     { ...UNITS("Total %", "Share of the whole", "share"), width: "84px" },
-    UNITS("Own", "Itself: where stacks end", "own"),
-    ...(props.narrow ? [] : [{ ...UNITS("Own %", "Share of the whole", "own_share"), width: "76px" }]),
+    // Turned around, a stack ends at its outermost caller: that is nobody's own cost.
+    ...(nodes.inverted ? [] : [UNITS("Own", "Itself: where stacks end", "own")]),
+    ...(props.narrow || nodes.inverted ? [] : [{ ...UNITS("Own %", "Share of the whole", "own_share"), width: "76px" }]),
     { ...UNITS("Count", "Events: samples, waits, transfers", "count"), width: "84px" },
     ...(compare ? [UNITS("Before", "The same path in what it is compared with", "before"), UNITS("Before %", "Its share there", "before_share"), { ...UNITS("Difference", "Of the shares, in points of a hundred", "difference"), width: "124px" }] : []),
   ];

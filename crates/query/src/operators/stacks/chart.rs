@@ -63,6 +63,9 @@ pub struct Chart {
     pub levels: u32,
 }
 
+/// Hands over samples.
+pub type Samples<'a> = &'a dyn Fn(&mut dyn FnMut(WeightedStack));
+
 /// Most boxes of an answer.
 pub const MOST_BOXES: usize = 40_000;
 
@@ -90,7 +93,7 @@ struct Drawing<'f> {
 pub fn chart(
     db: &Database,
     frames: &Frames,
-    samples: &dyn Fn(&mut dyn FnMut(WeightedStack)),
+    samples: Samples<'_>,
     lane: Lane,
     range: (i64, i64),
     pixel_ns: i64,

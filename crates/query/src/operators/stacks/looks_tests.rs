@@ -185,11 +185,10 @@ fn kept_weights_are_those_of_the_table() {
     assert!(Weighed::read(&db, metric, 100, &|| false).is_none(), "nobody waits");
 }
 
-fn boxes(
-    db: &Database,
-    samples: &[WeightedStack],
-    pixel_ms: i64,
-) -> (Vec<(String, i64, i64, u32, i64)>, Chart) {
+/// Name, begin and end in milliseconds, level, samples.
+type Line = (String, i64, i64, u32, i64);
+
+fn boxes(db: &Database, samples: &[WeightedStack], pixel_ms: i64) -> (Vec<Line>, Chart) {
     let frames = Frames::read(db);
     let all = |give: &mut dyn FnMut(WeightedStack)| samples.iter().copied().for_each(give);
     let made = chart(db, &frames, &all, Lane::Thread(7), (0, 100 * MS), pixel_ms * MS, &|| true).unwrap();

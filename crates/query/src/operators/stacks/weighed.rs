@@ -35,7 +35,7 @@ impl Weighed {
         let (mut stopped, mut sorted, mut last) = (false, true, None);
         metric.each(db, &mut |w| {
             let rows = out.ts.len();
-            stopped |= rows >= most || rows % 65_536 == 0 && !go_on();
+            stopped |= rows >= most || rows.is_multiple_of(65_536) && !go_on();
             if stopped || w.weight < 0 {
                 return;
             }
