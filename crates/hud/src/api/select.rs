@@ -4,8 +4,8 @@ use crate::call::{Call, Endpoint, Fault};
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_query::Cell;
-use etwhy_query::for_each_batch;
 use etwhy_query::findings::{Hit, Outcome};
+use etwhy_query::for_each_batch;
 use etwhy_query::operators::episode::{Who, episode};
 use etwhy_table::Table;
 use serde::Deserialize;
@@ -122,7 +122,8 @@ fn interrupts_of(trace: &Trace, module: &str) -> bool {
     let mut found = false;
     for table in ["dpc", "isr"] {
         for_each_batch(&trace.db, table, ["module"], |rows, [name]| {
-            found |= (0..rows).any(|row| name.text(row).is_some_and(|name| name.eq_ignore_ascii_case(module)));
+            found |=
+                (0..rows).any(|row| name.text(row).is_some_and(|name| name.eq_ignore_ascii_case(module)));
         });
     }
     found
