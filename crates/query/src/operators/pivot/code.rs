@@ -148,10 +148,13 @@ pub(super) struct Coder<'d> {
     far: Option<std::sync::Arc<Vec<u32>>>,
 }
 
+/// Numbers by id, and the cells by number.
+type FarCodes<'d> = (std::sync::Arc<Vec<u32>>, std::sync::Arc<Vec<Value<'d>>>);
+
 /// [`Coder`]s for several threads: what an id leads to is numbered once.
 pub(super) struct CoderPlan<'d> {
     own: usize,
-    far: Option<(std::sync::Arc<Vec<u32>>, std::sync::Arc<Vec<Value<'d>>>)>,
+    far: Option<FarCodes<'d>>,
 }
 
 impl<'d> CoderPlan<'d> {

@@ -125,7 +125,7 @@ impl<'d> Joins<'d> {
             };
             let Some(next) = self.db.get(next) else { return wrong(format!("there is no table `{next}`")) };
             numbered(next, id_column)?;
-            let id_sql = format!("{alias}.{}", quoted(&table.spec().columns.get(at).map_or("", |c| &c.name)));
+            let id_sql = format!("{alias}.{}", quoted(table.spec().columns.get(at).map_or("", |c| &c.name)));
             let count = u32::try_from(next.rows()).unwrap_or(u32::MAX);
             rows = Some(match rows {
                 None => (0..count).collect(),

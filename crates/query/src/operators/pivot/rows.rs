@@ -103,9 +103,13 @@ pub fn rows(db: &Database, ask: &Rows, give_up: GiveUp<'_>) -> Result<Found, Piv
             read(reference, view, row as usize)
         };
         for row in &picked {
+            // Of equal rows the first stand first, and this one comes after all that are kept.
             if let Some(worst) = &worst
                 && let (Some(theirs), Some((_, down))) = (worst.0.first(), sorts.first())
-                && cells(&cell(0, *row), theirs, *down).is_gt()
+                && {
+                    let order = cells(&cell(0, *row), theirs, *down);
+                    order.is_gt() || (order.is_eq() && sorts.len() == 1)
+                }
             {
                 continue;
             }

@@ -44,7 +44,7 @@ impl<'d> Measure<'d> {
             Function::Sum | Function::Avg => Acc::IntSum(Vec::new()),
             Function::Min | Function::Max => Acc::Extreme(Vec::new(), self.function == Function::Max),
             Function::Unique => match &self.coder {
-                Some(plan) => Acc::Unique(Distinct::new(plan.coder())),
+                Some(plan) => Acc::Unique(Box::new(Distinct::new(plan.coder()))),
                 None => Acc::Count(Vec::new()),
             },
         }
@@ -82,7 +82,7 @@ pub(super) enum Acc<'d> {
     FloatSum(Vec<(f64, u64)>),
     /// Largest if the flag is set, else smallest.
     Extreme(Vec<Value<'d>>, bool),
-    Unique(Distinct<'d>),
+    Unique(Box<Distinct<'d>>),
 }
 
 /// Rows of a batch with their groups.
