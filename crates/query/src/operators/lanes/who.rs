@@ -12,14 +12,13 @@ pub const IDLE: i32 = -2;
 pub const IN_DPC: i32 = -3;
 /// A sample in an ISR.
 pub const IN_ISR: i32 = -4;
-/// Rows of the table, and what reads one of them.
-pub type Reader<F> = (u32, F);
+/// Reads a row: its processor, and the item.
+pub trait Read: Fn(u32) -> Option<(i64, Item)> {}
 
-/// Runs of threads. Keys are numbers of processes, or the constants above.
-pub fn run<'a>(
-    db: &'a Database,
-    names: &'a [(String, i64)],
-) -> Option<Reader<impl Fn(u32) -> Option<(i64, Item)> + 'a>> {
+impl<F: Fn(u32) -> Option<(i64, Item)>> Read for F {}
+
+/// Rows and reader of runs of threads. Keys are numbers of processes, or the constants above.
+pub fn run<'a>(db: &'a Database, names: &'a [(String, i64)]) -> Option<(u32, impl Read + 'a)> {
     let cells = Cells::of(db, "cswitch", ["ts_ns", "run_ns", "cpu", "new_upid"])?;
     let rows = cells.rows();
     let read = move |row: u32| {
@@ -41,11 +40,8 @@ fn owner(names: &[(String, i64)], upid: Option<i32>) -> i32 {
     }
 }
 
-/// Interrupts that are not threads' own.
-pub fn interrupt<'a>(
-    db: &'a Database,
-    table: &str,
-) -> Option<Reader<impl Fn(u32) -> Option<(i64, Item)> + 'a>> {
+/// Rows and reader of interrupts that are not threads' own.
+pub fn interrupt<'a>(db: &'a Database, table: &str) -> Option<(u32, impl Read + 'a)> {
     let cells = Cells::of(db, table, ["start_ns", "ts_ns", "cpu", "kind"])?;
     let rows = cells.rows();
     let read = move |row: u32| {
@@ -59,12 +55,12 @@ pub fn interrupt<'a>(
     Some((rows, read))
 }
 
-/// Samples. The lowest bit of a key tells that the kernel ran.
+/// Rows and reader of samples. The lowest bit of a key tells that the kernel ran.
 pub fn sample<'a>(
     db: &'a Database,
     names: &'a [(String, i64)],
     pointer_size: i64,
-) -> Option<Reader<impl Fn(u32) -> Option<(i64, Item)> + 'a>> {
+) -> Option<(u32, impl Read + 'a)> {
     let cells = Cells::of(db, "sample", ["ts_ns", "weight_ns", "cpu", "upid", "ip", "in_dpc", "in_isr"])?;
     let rows = cells.rows();
     let read = move |row: u32| {

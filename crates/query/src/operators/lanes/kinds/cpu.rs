@@ -10,9 +10,9 @@
 //!
 //! A sample stands for the interval before it, so lanes of samples are blurred by one interval.
 
-use crate::operators::lanes::index::{Entry, Group, Index, Item};
+use crate::operators::lanes::index::{Entry, Group, Index};
 use crate::operators::lanes::spans::by_key;
-use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, interrupt, run, sample};
+use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, Read, interrupt, run, sample};
 use crate::operators::lanes::{
     Ask, Band, Extent, Grid, Kind, Lane, Mark, Series, Shape, Source, process_name,
 };
@@ -46,7 +46,7 @@ struct Cpu {
     pointer_size: i64,
 }
 
-fn build(extent: Extent, reader: Option<(u32, impl Fn(u32) -> Option<(i64, Item)>)>) -> Index {
+fn build(extent: Extent, reader: Option<(u32, impl Read)>) -> Index {
     let Some((rows, read)) = reader else { return Index::default() };
     Index::build(rows, extent, |row| read(row).map(|(cpu, _)| cpu), |row| read(row).map(|(_, item)| item))
 }
@@ -59,7 +59,7 @@ fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
     if let Some((_, read)) = run(db, &names) {
         for group in &runs.groups {
             let mut known: Option<i64> = None;
-            for item in group.rows().filter_map(|row| read(row)).map(|(_, item)| item) {
+            for item in group.rows().filter_map(&read).map(|(_, item)| item) {
                 if let Some(end) = known
                     && item.from_ns > end
                     && gaps.len() < GAPS
@@ -88,12 +88,7 @@ fn group_of(index: &Index, id: i64) -> Option<&Group> {
 }
 
 /// Sums of one processor's buckets.
-fn sum(
-    index: &Index,
-    cpu: i64,
-    ask: &Ask<'_>,
-    reader: Option<(u32, impl Fn(u32) -> Option<(i64, Item)>)>,
-) -> Vec<Entry> {
+fn sum(index: &Index, cpu: i64, ask: &Ask<'_>, reader: Option<(u32, impl Read)>) -> Vec<Entry> {
     let (Some(group), Some((_, read))) = (group_of(index, cpu), reader) else { return Vec::new() };
     index.sum(group, &ask.grid, false, |row| read(row).map(|(_, item)| item), ask.given_up)
 }
