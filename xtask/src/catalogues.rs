@@ -71,6 +71,16 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::METRIC"),
     },
     Catalogue {
+        path: "crates/query/src/operators/lanes/kinds/mod.rs",
+        folder: "crates/query/src/operators/lanes/kinds",
+        title: "Kinds of lanes",
+        visibility: "",
+        import: "super::Kind",
+        list: "All kinds, by file name.",
+        element: "&Kind",
+        item: ("&", "::KIND"),
+    },
+    Catalogue {
         path: "crates/query/src/sql/functions/mod.rs",
         folder: "crates/query/src/sql/functions",
         title: "Table functions",

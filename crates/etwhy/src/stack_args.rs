@@ -186,7 +186,7 @@ impl StackArgs {
             collapse: all(&self.collapse),
             merge_recursion: self.merge_recursion,
         };
-        Ok(View { groups, inverted, folding, one_interrupt: false, without_ids: false })
+        Ok(View { groups, inverted, folding, ..View::default() })
     }
 
     /// Tables to ask for.

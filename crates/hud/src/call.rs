@@ -117,7 +117,14 @@ impl Call<'_> {
     /// # Errors
     /// If there is none.
     pub fn trace_named(&self, key: &str) -> Result<Arc<Trace>, Fault> {
-        let number = self.body.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        self.trace_number(self.body.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0))
+    }
+
+    /// The trace with this number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn trace_number(&self, number: u64) -> Result<Arc<Trace>, Fault> {
         let traces = self.hud.traces();
         let found = usize::try_from(number).ok().and_then(|n| traces.get(n).cloned());
         found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))

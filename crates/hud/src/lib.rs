@@ -19,6 +19,7 @@
 
 pub mod api;
 pub mod assets;
+pub mod cache;
 pub mod call;
 pub mod guard;
 pub mod host;
@@ -26,6 +27,7 @@ pub mod part;
 pub mod pivot;
 pub mod reply;
 pub mod server;
+pub mod stacks;
 pub mod trace;
 pub mod who;
 

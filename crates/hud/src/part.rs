@@ -61,6 +61,9 @@ impl Kind {
     }
 }
 
+/// Windows has at most 2048 logical processors.
+const MOST_CPUS: usize = 2048;
+
 /// A part of a table as SQL.
 #[derive(Clone, Debug, Default)]
 pub struct Where {
@@ -145,6 +148,7 @@ impl Part {
             let (list, rows) = match filter.kind {
                 Kind::Process => (&mut part.processes, count("process")),
                 Kind::Thread => (&mut part.threads, count("thread")),
+                Kind::Cpu => (&mut part.cpus, MOST_CPUS),
                 _ => continue,
             };
             let wanted = filter.value.as_u64().and_then(|id| usize::try_from(id).ok());
@@ -163,7 +167,7 @@ impl Part {
                 .filters
                 .iter()
                 .filter(move |f| f.not == not && matches!(f.kind, Kind::Module | Kind::Frame));
-            named.filter_map(|f| f.value.as_str()).map(Matcher::parse).collect()
+            named.filter_map(|f| f.value.as_str()).map(Matcher::as_sql).collect()
         };
         (of(false), of(true))
     }

@@ -1,13 +1,18 @@
 //! A trace that is being looked at: its tables, and what was computed of them for all who ask.
 
+use crate::cache::Cache;
 use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_query::sql::Engine;
 use etwhy_query::stacks::Frames;
 use etwhy_query::states;
 use etwhy_table::{Database, Table};
+use foldhash::HashMap;
 use std::any::Any;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Something that is computed once; others who want it wait.
+type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
 /// A trace.
 pub struct Trace {
@@ -20,6 +25,8 @@ pub struct Trace {
     engines: Mutex<Vec<Engine>>,
     frames: OnceLock<Frames>,
     switches: OnceLock<states::Index>,
+    cache: Cache,
+    once: Mutex<HashMap<String, Slot>>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -45,6 +52,8 @@ impl Trace {
             engines: Mutex::default(),
             frames: OnceLock::new(),
             switches: OnceLock::new(),
+            cache: Cache::default(),
+            once: Mutex::default(),
             _keep: keep,
         }
     }
@@ -57,6 +66,29 @@ impl Trace {
     /// Which context switches are a thread's, read once.
     pub fn switches(&self) -> &states::Index {
         self.switches.get_or_init(|| states::Index::read(&self.db))
+    }
+
+    /// What answers a question about this trace, computed once; `make` also says how many bytes it takes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn cached<T: Any + Send + Sync>(
+        &self,
+        question: &str,
+        make: impl FnOnce() -> Result<(T, usize), Fault>,
+    ) -> Result<Arc<T>, Fault> {
+        self.cache.get(question, make)
+    }
+
+    /// What `make` computes, once for all who ask under a name.
+    pub fn once<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
+        let slot = match self.once.lock() {
+            Ok(mut cache) => cache.entry(key.to_owned()).or_default().clone(),
+            Err(_) => return Arc::new(make()),
+        };
+        let kept = slot.get_or_init(|| Arc::new(make())).clone();
+        // Another type under the same name is a mistake that costs time, not an answer.
+        kept.downcast::<T>().unwrap_or_else(|_| Arc::new(make()))
     }
 
     /// First and last moment, processors.

@@ -28,9 +28,15 @@ export function colorOf(name: string, dark: boolean): string {
   return list[hash(name.toLowerCase()) % list.length] ?? "#888888";
 }
 
-/** A colour of the style sheet, as canvases understand it: they know no `light-dark()`. */
+let probe: HTMLElement | null = null;
+
+/** A colour of the style sheet as canvases understand it: variables hold `light-dark(…)`, which only a property resolves. */
 export function css(name: string): string {
-  const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const both = /^light-dark\(([^,]+),([^)]+)\)$/.exec(value);
-  return both ? ((theme().dark ? both[2] : both[1]) ?? "").trim() : value;
+  if (!probe) {
+    probe = document.createElement("span");
+    probe.hidden = true;
+    document.body.append(probe);
+  }
+  probe.style.color = `var(${name})`;
+  return getComputedStyle(probe).color;
 }

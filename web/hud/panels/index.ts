@@ -24,9 +24,10 @@ import { panel as processes } from "./processes.tsx";
 import { panel as registry } from "./registry.tsx";
 import { panel as services } from "./services.tsx";
 import { panel as sql } from "./sql.tsx";
+import { panel as stacks } from "./stacks.tsx";
 import { panel as syscalls } from "./syscalls.tsx";
 import { panel as tables } from "./tables.tsx";
 import { panel as threads } from "./threads.tsx";
 
 /** All panels, by file name. */
-export const ALL: Panel[] = [bill, clr, compare, disk, events, files, handles, hangs, images, interrupts, ledger, loggers, marks, memory, minifilter, network, overview, power, precise, processes, registry, services, sql, syscalls, tables, threads];
+export const ALL: Panel[] = [bill, clr, compare, disk, events, files, handles, hangs, images, interrupts, ledger, loggers, marks, memory, minifilter, network, overview, power, precise, processes, registry, services, sql, stacks, syscalls, tables, threads];

@@ -4,10 +4,11 @@ import { useMemo, useState } from "preact/hooks";
 import type { Panel } from "../app/panel.ts";
 import { amount, moment, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Sql } from "../parts/box.tsx";
+import { GuardMark } from "../parts/guard_mark.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { Menu, type Item, type MenuAt } from "../parts/pivot/menu.tsx";
 import { say } from "../parts/live.tsx";
-import { addFilter, look, part, set, setting, shown, table, view, zoomTo, type Filter, type Range } from "../state/view.ts";
+import { addFilter, look, part, set, setting, shown, table, view, whole, zoomTo, type Filter, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 import type { Rows } from "../wire/rows.ts";
@@ -21,16 +22,16 @@ const FRESH: Settings = { find: "", sort: { id: "cpu", down: true }, flat: false
 
 const COLUMNS: GridColumn[] = [
   { id: "name", title: "process", doc: "Name and process id, below the process that started it.", sortable: true, width: "minmax(240px, 2fr)" },
-  { id: "life", title: "life in the shown time", doc: "From start to end; a thick edge: it started or ended within the trace.", width: "220px" },
+  { id: "life", title: "life in the shown time", doc: "From start to end; a thick edge: it started or ended within the trace.", width: "180px" },
   { id: "cpu", title: "CPU", doc: "Processor time in the selected range, of the process and (closed) of those below it.", number: true, sortable: true, width: "96px" },
   { id: "threads", title: "threads", doc: "Threads of which there are samples or switches.", number: true, sortable: true, width: "76px" },
   { id: "start", title: "start", doc: "Start; – before the trace.", number: true, sortable: true, width: "110px" },
   { id: "dur", title: "lived", doc: "How long it lived.", number: true, sortable: true, width: "90px" },
+  { id: "command", title: "command line", doc: "Command line, else path.", width: "minmax(320px, 3fr)" },
+  { id: "category", title: "category", doc: "From the knowledge base.", width: "110px" },
   { id: "exit", title: "exit", doc: "Exit status.", width: "120px" },
   { id: "session", title: "session", doc: "Terminal session.", number: true, width: "72px" },
-  { id: "user", title: "user", doc: "SID of the user.", width: "150px" },
-  { id: "category", title: "category", doc: "From the knowledge base.", width: "110px" },
-  { id: "command", title: "command line", doc: "Command line, else path.", width: "minmax(300px, 3fr)" },
+  { id: "user", title: "user", doc: "SID of the user.", width: "260px" },
 ];
 
 interface Node {
@@ -129,7 +130,8 @@ function Processes() {
   if (list.error || sums.error) return <Fault error={list.error ?? sums.error} />;
   if (!rows) return <p class="about">Reading …</p>;
   const label = (node: Node) => `${visible(rows.text(node.row, "name"))} (${rows.text(node.row, "pid")})`;
-  const life = (node: Node): Range => [rows.num(node.row, "first_ns"), rows.num(node.row, "last_ns")];
+  // What has no start or end in the trace was there before it, or stays.
+  const life = (node: Node): Range => [Number(rows.get(node.row, "start_ns") ?? whole.value[0]), Number(rows.get(node.row, "end_ns") ?? whole.value[1])];
   const security = (node: Node) => ["antivirus", "edr", "dlp", "security"].includes(rows.text(node.row, "category"));
   const hasBelow = (node: Node) => !kept.flat && node.children.length > 0;
   const text = (row: number, at: number): string => {
@@ -192,7 +194,7 @@ function Processes() {
         draw={(row, at) => {
           const node = lines[row];
           if (!node) return null;
-          if (at === 0) return <span data-knows={rows.text(node.row, "name")}>{text(row, 0)}{security(node) && <span class="mark" title="Security product">🛡 security</span>}</span>;
+          if (at === 0) return <span data-knows={rows.text(node.row, "name")}><GuardMark is={security(node)} /> {text(row, 0)}</span>;
           if (at !== 1) return null;
           const [from, to] = life(node);
           const place = (ns: number) => Math.max(0, Math.min(100, (100 * (ns - range[0])) / (range[1] - range[0])));

@@ -9,6 +9,14 @@ export interface Answer<T> {
   pending: boolean;
 }
 
+let waiting = 0;
+
+/** How many answers are awaited stands at the page's root: tests and tools see when it is whole. */
+export function awaited(by: number): void {
+  waiting += by;
+  document.documentElement.dataset["awaited"] = String(waiting);
+}
+
 /** Answers of this page, the latest last. */
 const kept = new Map<string, unknown>();
 const KEEP = 60;
@@ -38,13 +46,21 @@ export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => P
     }
     const abort = new AbortController();
     set((before) => ({ ...before, pending: true }));
+    let open = true;
+    awaited(1);
+    const close = () => {
+      if (open) awaited(-1);
+      open = false;
+    };
     const timer = setTimeout(() => {
       run(abort.signal).then(
         (value) => {
           keep(key, value);
+          close();
           if (!abort.signal.aborted) set({ value, error: null, pending: false });
         },
         (error: unknown) => {
+          close();
           if (!abort.signal.aborted) set({ value: null, error: error instanceof Error ? error.message : String(error), pending: false });
         },
       );
@@ -52,6 +68,7 @@ export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => P
     return () => {
       clearTimeout(timer);
       abort.abort();
+      close();
     };
   }, [key]);
   return state;

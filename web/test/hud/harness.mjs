@@ -61,8 +61,15 @@ export async function open(name, options = {}) {
 
 /** Waits until nothing is asked any more and everything is drawn. */
 export async function settled(page) {
-  await page.waitForLoadState("networkidle");
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  // An answer may lead to the next question.
+  for (let quiet = 0; quiet < 2; ) {
+    await frames();
+    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about"), null, { timeout: 60_000 });
+    await frames();
+    const again = await page.evaluate(() => document.documentElement.dataset.awaited ?? "0");
+    quiet = again === "0" ? quiet + 1 : 0;
+  }
 }
 
 /** An address part that shows a view (as `web/hud/state/link.ts` writes it). */

@@ -4,6 +4,7 @@ use crate::call::{Call, Endpoint, Fault};
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_query::Cell;
+use etwhy_query::for_each_batch;
 use etwhy_query::findings::{Hit, Outcome};
 use etwhy_query::operators::episode::{Who, episode};
 use etwhy_table::Table;
@@ -70,9 +71,9 @@ fn word<'h>(hit: &'h Hit, name: &str) -> Option<&'h str> {
 }
 
 /// Range, filters, panels.
-fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
+pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
     let extent = trace.extent();
-    let (filters, who) = of_culprit(trace, hit);
+    let (filters, who) = of_culprit(trace, outcome, hit);
     let told = match (number(hit, "start_ns"), number(hit, "end_ns"), number(hit, "since_ns")) {
         (Some(from), Some(to), _) if from < to => Some((from, to)),
         (_, _, Some(since)) if since < extent.last_ns => Some((since, extent.last_ns + 1)),
@@ -95,12 +96,15 @@ fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
 }
 
 /// Filters as the page has them, and whose episode it is.
-fn of_culprit(trace: &Trace, hit: &Hit) -> (Vec<Value>, Option<Who>) {
+fn of_culprit(trace: &Trace, outcome: &Outcome, hit: &Hit) -> (Vec<Value>, Option<Who>) {
     let module = word(hit, "driver").or_else(|| word(hit, "module"));
     let module = module
         .or_else(|| matches!(hit.culprit_kind.as_str(), "driver" | "module").then_some(hit.culprit.as_str()));
     if let Some(module) = module.filter(|name| is_module(trace, name)) {
-        let filter = json!({ "kind": "module", "value": module, "label": module });
+        // A driver inside of another one's DPCs has none of its own: asked by module, panels of DPCs would be empty.
+        let inside = outcome.topic == "interrupts" && !interrupts_of(trace, module);
+        let kind = if inside { "frame" } else { "module" };
+        let filter = json!({ "kind": kind, "value": module, "label": module });
         return (vec![filter], Some(Who::Module(module.to_owned())));
     }
     if let Some(upid) = number(hit, "upid").or_else(|| process_called(trace, hit)) {
@@ -111,6 +115,17 @@ fn of_culprit(trace: &Trace, hit: &Hit) -> (Vec<Value>, Option<Who>) {
         return (vec![json!({ "kind": "cpu", "value": cpu, "label": cpu.to_string() })], Some(Who::Cpu(cpu)));
     }
     (Vec::new(), word(hit, "path").map(|path| Who::Path(path.to_owned())))
+}
+
+/// Whether a module has DPCs or ISRs of its own.
+fn interrupts_of(trace: &Trace, module: &str) -> bool {
+    let mut found = false;
+    for table in ["dpc", "isr"] {
+        for_each_batch(&trace.db, table, ["module"], |rows, [name]| {
+            found |= (0..rows).any(|row| name.text(row).is_some_and(|name| name.eq_ignore_ascii_case(module)));
+        });
+    }
+    found
 }
 
 /// Filters by a name that nothing in the trace has would empty every panel.

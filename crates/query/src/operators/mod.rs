@@ -7,6 +7,7 @@ pub mod disk;
 pub mod episode;
 pub mod flame;
 pub mod interrupts;
+pub mod lanes;
 pub mod pivot;
 pub mod stack_modules;
 pub mod stacks;

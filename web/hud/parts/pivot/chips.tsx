@@ -29,7 +29,7 @@ function Add(props: { label: string; tableName: string; without: string[]; onAdd
   const left = (names: string[]) => names.filter((name) => !props.without.includes(name));
   return (
     <select class="add" aria-label={props.label} value="" onChange={(event) => { const name = event.currentTarget.value; event.currentTarget.value = ""; if (name) props.onAdd(name); }}>
-      <option value="">＋ {props.label}</option>
+      <option value="">+ {props.label}</option>
       {props.numbers && <option value="*">count of rows</option>}
       <optgroup label="Columns">{left(direct).map((name) => <option key={name} value={name}>{title(name)}</option>)}</optgroup>
       {behind.length > 0 && <optgroup label="Of what ids name">{left(behind).map((name) => <option key={name} value={name}>{title(name)}</option>)}</optgroup>}

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part } from "../../state/view.ts";
-import { useAnswer } from "../../wire/answer.ts";
+import { awaited, useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { is, questions, valueName, type Condition, type Settings, type Shown } from "./model.ts";
@@ -58,17 +58,27 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
     if (fresh && open.size === 0 && children.size > 0) setChildren(new Map());
     if (missing.length === 0) return;
     const abort = new AbortController();
+    let done = false;
+    const end = () => {
+      if (!done) awaited(-1);
+      done = true;
+    };
+    awaited(1);
     Promise.all(missing.map(async ([name, path]) => [name, await askRows("pivot", body(shown, kept, path), abort.signal)] as const)).then(
       (found) => {
         if (!abort.signal.aborted) setChildren((before) => new Map([...(fresh ? [] : before), ...found]));
+        setError(null);
+        end();
       },
       (reason: unknown) => {
+        end();
         if (!abort.signal.aborted) setError(reason instanceof Error ? reason.message : String(reason));
       },
     );
     return () => {
       abort.abort();
-      if (fresh) asked.current = "";
+      if (fresh && !done) asked.current = "";
+      end();
     };
   }, [key, open]);
 

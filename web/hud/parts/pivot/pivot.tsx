@@ -232,7 +232,8 @@ function Groups(props: {
   const { shown, kept } = props;
   const { root, lines, toggle, all, error } = useLines(shown, kept, props.limit);
   if (error) return <Fault error={error} />;
-  if (!root.value) return <p class="about">Adding up …</p>;
+  // The answer before this one may be of other keys.
+  if (!root.value?.column(shown.group[0] ?? "")) return <p class="about">Adding up …</p>;
   const facts = root.value.facts;
   const totals = (facts["totals"] ?? []) as (number | null)[];
   const range = scope.value ?? whole.value;

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { show } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
-import { useAnswer } from "../../wire/answer.ts";
+import { awaited, useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { Fault, Nothing } from "../box.tsx";
@@ -65,17 +65,27 @@ export function RowsView(props: {
     }
     if (wanted.length === 0) return;
     const abort = new AbortController();
+    let left = wanted.length;
+    awaited(left);
+    const end = (count: number) => {
+      if (left > 0) awaited(-Math.min(count, left));
+      left -= count;
+    };
     const timer = setTimeout(() => {
       for (const page of wanted) {
         askRows("rows", rowsBody(shown, kept, page * PAGE, PAGE), abort.signal).then(
-          (rows) => setPages((before) => new Map(before).set(page, rows)),
-          () => undefined,
+          (rows) => {
+            end(1);
+            if (of.current === key) setPages((before) => new Map(before).set(page, rows));
+          },
+          () => end(1),
         );
       }
     }, 60);
     return () => {
       clearTimeout(timer);
       abort.abort();
+      end(left);
     };
   }, [key, sight[0], sight[1], pages]);
   const cell = (row: number, at: number): RowCell | null => {

@@ -131,8 +131,9 @@ pub(super) fn answer(
     };
     let first = sorts.first().copied().unwrap_or_default();
     let mut ranked: Vec<(Value<'_>, u32)> = groups.iter().map(|g| (criterion(*g, &first), *g)).collect();
-    let limit = ask.limit.unwrap_or(SOME);
-    top(&mut ranked, ask.offset.saturating_add(limit), |a, b| {
+    // Without keys there is nothing to page through.
+    let (offset, limit) = if ask.group.is_empty() { (0, 1) } else { (ask.offset, ask.limit.unwrap_or(SOME)) };
+    top(&mut ranked, offset.saturating_add(limit), |a, b| {
         cells(&a.0, &b.0, first.down).then_with(|| {
             let rest = sorts.iter().skip(1);
             rest.map(|sort| cells(&criterion(a.1, sort), &criterion(b.1, sort), sort.down))
@@ -164,7 +165,7 @@ pub(super) fn answer(
         columns.push(column("spark".to_owned(), ColumnType::LongText, Unit::None, Role::Other, doc));
     }
     let mut builder = AdHocBuilder::new(spec(question.table, columns), &Memory::unlimited());
-    for (_, group) in ranked.iter().skip(ask.offset) {
+    for (_, group) in ranked.iter().skip(offset) {
         let keys = found.keys(*group);
         let labels: Vec<Option<String>> = question
             .keys

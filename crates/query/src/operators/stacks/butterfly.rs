@@ -19,6 +19,8 @@ pub struct Butterfly {
     pub exclusive: Sum,
     /// Of all stacks, with the function and without.
     pub all: Sum,
+    /// Of the part before steps.
+    pub before_steps: Sum,
     /// Stacks on which it stands more than once.
     pub recursive: Sum,
     /// Callers: the root is the function, its callers are its children, their callers below them.

@@ -3,7 +3,7 @@
 //! The order is fixed: which stacks count (`focus`, `exclude`), what is cut off (`above`, `below`), which frames go (`drop`, code of
 //! Windows), what becomes one (modules, recursion). None of it changes the sum of all stacks that count.
 
-use super::frames::Frames;
+use super::frames::{FrameName, Frames};
 use super::matcher::Matcher;
 use super::tree::{NodeKind, NodeName};
 
@@ -64,7 +64,18 @@ impl Folder {
         names.push(NodeName::of("[code of Windows]", NodeKind::System));
         let mut modules: Vec<(String, NodeKind, u32)> = Vec::new();
         let mut flags = Vec::with_capacity(frames.names().len());
-        for (number, name) in frames.names().iter().enumerate() {
+        // A folding before this one may have made names: modules that became one frame.
+        let made: Vec<FrameName> =
+            names.get(frames.names().len()..).unwrap_or(&[]).iter().map(FrameName::from).collect();
+        for (number, name) in frames.names().iter().chain(&made).enumerate() {
+            let windows = || match frames.names().get(number) {
+                Some(_) => frames.is_windows(number as u32),
+                None => frames
+                    .names()
+                    .iter()
+                    .position(|f| name.kind == f.kind && !f.module.is_empty() && f.module == name.module)
+                    .is_some_and(|n| frames.is_windows(n as u32)),
+            };
             let any = |list: &[Matcher]| list.iter().any(|m| m.matches(name));
             let focus = folding.focus.iter().take(MAX_FOCUS).enumerate();
             let focus = focus.filter(|(_, m)| m.matches(name)).fold(0, |bits, (at, _)| bits | 1u64 << at);
@@ -85,7 +96,7 @@ impl Folder {
                 exclude: any(&folding.exclude),
                 above: any(&folding.above),
                 below: any(&folding.below),
-                drop: any(&folding.drop) || folding.just_my_code && frames.is_windows(number as u32),
+                drop: any(&folding.drop) || folding.just_my_code && windows(),
                 unnamed: name.function.is_none(),
                 becomes,
             });

@@ -8,6 +8,7 @@ use super::folding::{Folder, Folding};
 use super::frames::Frames;
 use super::groups::{GroupBy, Groups};
 use super::matcher::Matcher;
+use super::steps::{Step, Stepper};
 use super::tree::{Grow, NodeKind, NodeName, Sum, Tree};
 use super::{Class, Metric, Part, WeightedStack};
 use etwhy_table::Database;
@@ -22,6 +23,8 @@ pub struct View {
     pub inverted: bool,
     /// How paths are made simpler.
     pub folding: Folding,
+    /// How they are made simpler after that, one step after the other.
+    pub steps: Vec<Step>,
     /// DPCs and ISRs stand under one node, not each under its own.
     pub one_interrupt: bool,
     /// Processes and threads go by their names alone, which two traces may share.
@@ -32,6 +35,7 @@ pub struct View {
 pub struct Builder<'f> {
     frames: &'f Frames,
     folder: Folder,
+    steps: Vec<Stepper>,
     groups: Groups,
     names: Vec<NodeName>,
     sums: HashMap<Key, Sum>,
@@ -68,8 +72,9 @@ impl<'f> Builder<'f> {
     pub fn new(db: &Database, frames: &'f Frames, view: &View) -> Builder<'f> {
         let mut names: Vec<NodeName> = frames.names().iter().map(NodeName::from).collect();
         let folder = Folder::new(&view.folding, frames, &mut names);
+        let steps = view.steps.iter().map(|step| Stepper::new(step, frames, &mut names)).collect();
         let groups = Groups::read(db, view);
-        Builder { frames, folder, groups, names, sums: HashMap::default(), inverted: view.inverted }
+        Builder { frames, folder, steps, groups, names, sums: HashMap::default(), inverted: view.inverted }
     }
 
     /// Adds a weight. Negative ones, which only damage makes, do not count.
@@ -88,8 +93,9 @@ impl<'f> Builder<'f> {
         });
     }
 
-    /// Hands over each distinct path; returns the names.
-    fn paths(mut self, mut each: impl FnMut(Path<'_>)) -> Vec<NodeName> {
+    /// Hands over each distinct path; returns the names, and the sum before the steps.
+    pub(super) fn paths(mut self, mut each: impl FnMut(Path<'_>)) -> (Vec<NodeName>, Sum) {
+        let mut before = Sum::default();
         let no_stack = self.names.len() as u32;
         self.names.push(NodeName::of("[no stack]", NodeKind::NoStack));
         let mut sums: Vec<(Key, Sum)> = std::mem::take(&mut self.sums).into_iter().collect();
@@ -111,10 +117,20 @@ impl<'f> Builder<'f> {
             }
             groups.clear();
             self.groups.path(&weight, &innermost, self.frames, &mut self.names, &mut groups);
+            before.add(sum);
+            let (names, mut trimmed) = (&self.names, trimmed);
+            let counts = self.steps.iter().all(|step| {
+                let (counts, cut_off) = step.fold(names, &groups, &mut frames);
+                trimmed |= cut_off;
+                counts
+            });
+            if !counts {
+                continue;
+            }
             let cut = !trimmed && !had_none && self.frames.is_cut(&weight);
             each(Path { groups: &groups, frames: &frames, sum, cut });
         }
-        self.names
+        (self.names, before)
     }
 
     /// The tree.
@@ -122,7 +138,7 @@ impl<'f> Builder<'f> {
         let mut grow = Grow::new(self.names.len() as u32);
         self.names.push(NodeName::of(root, NodeKind::Root));
         let inverted = self.inverted;
-        let names = self.paths(|path| {
+        let (names, before_steps) = self.paths(|path| {
             let groups = path.groups.iter().copied();
             if inverted {
                 grow.add(groups.chain(path.frames.iter().rev().copied()), path.sum, None);
@@ -131,7 +147,7 @@ impl<'f> Builder<'f> {
                 grow.add(groups.chain(path.frames.iter().copied()), path.sum, cut);
             }
         });
-        grow.finish(names)
+        Tree { before_steps, ..grow.finish(names) }
     }
 
     /// What calls the functions that `matcher` means, and what they call.
@@ -140,8 +156,8 @@ impl<'f> Builder<'f> {
         let root = self.names.len() as u32;
         self.names.push(NodeName::default());
         let mut grown = super::butterfly::Halves::new(root, matched);
-        let names = self.paths(|path| grown.add(&path));
-        grown.finish(names)
+        let (names, before_steps) = self.paths(|path| grown.add(&path));
+        Butterfly { before_steps, ..grown.finish(names) }
     }
 }
 

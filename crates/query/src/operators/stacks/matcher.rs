@@ -7,17 +7,51 @@ use etwhy_table::Pattern;
 /// `!` in front excludes, `*` and `?` are wildcards, letter case does not count.
 #[derive(Clone, Debug)]
 pub struct Matcher {
-    pattern: Pattern,
+    how: How,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    Pattern(Pattern),
+    /// As the scalar `stack_has` of SQL: label, module or category.
+    Sql(Pattern),
+    Function(String),
+    Module(String),
 }
 
 impl Matcher {
     /// Reads it; every text is one.
     pub fn parse(text: &str) -> Matcher {
-        Matcher { pattern: Pattern::parse(text) }
+        Matcher { how: How::Pattern(Pattern::parse(text)) }
+    }
+
+    /// What `stack_has` means by the text: label, module or category of a frame.
+    pub fn as_sql(text: &str) -> Matcher {
+        Matcher { how: How::Sql(Pattern::parse(text)) }
+    }
+
+    /// The frames that are called exactly so ([`FrameName::label`]): names of C++ have stars and question marks of their own.
+    pub fn function(label: impl Into<String>) -> Matcher {
+        Matcher { how: How::Function(label.into()) }
+    }
+
+    /// The frames of the module that is called exactly so.
+    pub fn module(name: impl Into<String>) -> Matcher {
+        Matcher { how: How::Module(name.into()) }
     }
 
     /// Whether it means a frame: by function, by module, or by both.
     pub fn matches(&self, frame: &FrameName) -> bool {
+        let pattern = match &self.how {
+            How::Pattern(pattern) => pattern,
+            How::Sql(pattern) => {
+                return [&frame.label, &frame.module, &frame.category]
+                    .into_iter()
+                    .any(|text| pattern.matches(text));
+            }
+            How::Function(label) => return frame.label == *label,
+            How::Module(module) => return frame.module == *module,
+        };
         let modules = module_forms(&frame.module);
         let function = frame.function.as_deref().unwrap_or("");
         let both = modules
@@ -31,13 +65,20 @@ impl Matcher {
         // What is excluded must not match in any form, what is included in one.
         let modules = modules.into_iter().map(str::to_owned);
         let all: Vec<String> = forms.into_iter().chain(modules).collect();
-        self.pattern.matches_any(&all)
+        pattern.matches_any(&all)
     }
 
     /// Whether it means a module.
     pub fn matches_module(&self, module: &str) -> bool {
-        let forms: Vec<String> = module_forms(module).into_iter().map(str::to_owned).collect();
-        self.pattern.matches_any(&forms)
+        match &self.how {
+            How::Pattern(pattern) => {
+                let forms: Vec<String> = module_forms(module).into_iter().map(str::to_owned).collect();
+                pattern.matches_any(&forms)
+            }
+            How::Sql(pattern) => pattern.matches(module),
+            How::Function(_) => false,
+            How::Module(name) => name == module,
+        }
     }
 }
 
@@ -79,6 +120,12 @@ mod tests {
         }
         assert!(Matcher::parse("nt!KeWait*").matches(&frame("ntoskrnl.exe", "KeWaitForSingleObject")));
         assert!(Matcher::parse("tedrdrv.sys").matches(&frame("tedrdrv.sys", "")));
+        let odd = frame("a.dll", "f<*;?>");
+        assert!(
+            Matcher::function("a.dll!f<*;?>").matches(&odd) && !Matcher::function("a.dll!*").matches(&odd)
+        );
+        assert!(Matcher::module("a.dll").matches(&odd) && !Matcher::module("a").matches(&odd));
+        assert!(Matcher::as_sql("a.dll!*").matches(&odd) && !Matcher::as_sql("f*").matches(&odd));
         assert!(
             Matcher::parse("nt").matches_module("ntoskrnl.exe")
                 && !Matcher::parse("nt").matches_module("ntdll.dll")

@@ -5,8 +5,10 @@
 //! [`Frames`] gives the frames of a weight, [`tree`] and [`butterfly`] add weights up.
 
 mod butterfly;
+mod chart;
 mod diff;
 mod durations;
+mod flat;
 mod folding;
 mod frames;
 mod groups;
@@ -18,10 +20,15 @@ mod prune;
 mod retag;
 mod rows;
 mod samples;
+mod shown;
+mod steps;
 mod tree;
+mod weighed;
 
 pub use butterfly::Butterfly;
+pub use chart::{Chart, ChartBox, Lane, chart};
 pub use diff::Before;
+pub use flat::Flat;
 pub use folding::{Folding, MAX_FOCUS};
 pub use frames::{FrameKind, FrameName, Frames};
 pub use groups::GroupBy;
@@ -31,7 +38,10 @@ pub use metrics::ALL as METRICS;
 pub use prune::Limits;
 pub use retag::retag;
 pub use rows::Rows;
+pub use shown::{Ordered, Shown};
+pub use steps::Step;
 pub use tree::{Node, NodeKind, NodeName, Sum, Tree};
+pub use weighed::Weighed;
 
 use etwhy_table::{ColumnType, Database, Role, TableSpec, Unit};
 
@@ -56,6 +66,8 @@ pub struct WeightedStack {
     pub upid: Option<i64>,
     /// Thread that it is charged to; `None` if the rows are sums over threads.
     pub utid: Option<i64>,
+    /// Processor; `None` if the rows are of no processor.
+    pub cpu: Option<i64>,
     /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::of`].
     pub class: Class,
     /// Row of table `stack`; `None` if no stack was recorded.
@@ -208,6 +220,8 @@ pub struct Part {
     pub processes: Option<Vec<bool>>,
     /// For each thread (`utid`) whether it is wanted.
     pub threads: Option<Vec<bool>>,
+    /// For each logical processor whether it is wanted, DPCs and ISRs on it included.
+    pub cpus: Option<Vec<bool>>,
 }
 
 impl Part {
@@ -222,6 +236,7 @@ impl Part {
             && self.to_ns.is_none_or(|to| weight.ts_ns.is_some_and(|ts| ts < to))
             && wanted(&self.processes, weight.upid)
             && wanted(&self.threads, weight.utid)
+            && self.cpus.as_ref().is_none_or(|list| marked(list, weight.cpu))
     }
 }
 
@@ -235,6 +250,8 @@ pub(crate) fn marked(list: &[bool], upid: Option<i64>) -> bool {
     upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| list.get(u)).copied().unwrap_or(false)
 }
 
+#[cfg(test)]
+mod looks_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Tree {
     }
 
     fn only(&self, kept: &[bool]) -> Tree {
-        let mut out = Tree { names: self.names.clone(), nodes: Vec::new(), refused: self.refused };
+        let mut out = self.without_nodes();
         let mut place: Vec<u32> = Vec::with_capacity(self.nodes.len());
         // The node that stands for others, by the place of its parent.
         let mut others: Vec<(u32, Node)> = Vec::new();
@@ -87,10 +87,19 @@ impl Tree {
         out
     }
 
+    fn without_nodes(&self) -> Tree {
+        Tree {
+            names: self.names.clone(),
+            nodes: Vec::new(),
+            refused: self.refused,
+            before_steps: self.before_steps,
+        }
+    }
+
     /// At most so many levels below the root; what is deeper is its last visible caller's own.
     fn to_depth(&self, depth: u32) -> Tree {
         let depths = self.depths();
-        let mut out = Tree { names: self.names.clone(), nodes: Vec::new(), refused: self.refused };
+        let mut out = self.without_nodes();
         let mut place: Vec<u32> = Vec::with_capacity(self.nodes.len());
         for (node, at) in self.nodes.iter().zip(depths) {
             let parent = place.get(node.parent as usize).copied().unwrap_or(0);

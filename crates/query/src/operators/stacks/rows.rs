@@ -14,6 +14,8 @@ pub struct Rows {
     pub upid: Option<&'static str>,
     /// Thread.
     pub utid: Option<&'static str>,
+    /// Processor.
+    pub cpu: Option<&'static str>,
     /// Stack.
     pub stack: Option<&'static str>,
     /// Weight; the number of rows without it. Rows whose weight is empty or negative are left out.
@@ -35,6 +37,7 @@ impl Rows {
             ts: Some("ts_ns"),
             upid: Some("upid"),
             utid: Some("utid"),
+            cpu: Some("cpu"),
             stack: Some("stack_id"),
             weight: None,
             count: None,
@@ -58,6 +61,7 @@ impl Rows {
             ts: time,
             upid,
             utid,
+            cpu: first(Role::Cpu),
             stack: Some(stack),
             weight: None,
             count,
@@ -68,12 +72,14 @@ impl Rows {
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
         let Some(table) = db.get(self.table) else { return };
         let number = |name: Option<&str>| name.and_then(|name| table.spec().column_index(name));
-        let columns = [self.ts, self.upid, self.utid, self.stack, self.weight, self.count].map(number);
-        if self.weight.is_some() && columns[4].is_none() {
+        let columns =
+            [self.ts, self.upid, self.utid, self.cpu, self.stack, self.weight, self.count].map(number);
+        if self.weight.is_some() && columns[5].is_none() {
             return;
         }
         for (batch, rows) in table.batches().iter().map(|b| b.num_rows()).enumerate() {
-            let [ts, upid, utid, stack, weight, count] = columns.map(|c| c.map(|c| table.view(batch, c)));
+            let [ts, upid, utid, cpu, stack, weight, count] =
+                columns.map(|c| c.map(|c| table.view(batch, c)));
             let get = |view: &Option<ColumnView<'_>>, row| view.as_ref().and_then(|view| view.i64(row));
             for row in 0..rows {
                 let count = get(&count, row).unwrap_or(1);
@@ -83,6 +89,7 @@ impl Rows {
                     ts_ns: get(&ts, row),
                     upid: get(&upid, row),
                     utid: get(&utid, row),
+                    cpu: get(&cpu, row),
                     stack: get(&stack, row),
                     weight: amount,
                     count,

@@ -29,6 +29,7 @@ fn samples() -> Database {
             Value::I64(1000),
             Value::Bool(dpc),
             Value::Bool(isr),
+            Value::I64(ts % 2),
         ]
     };
     let rows = [
@@ -46,6 +47,7 @@ fn samples() -> Database {
         ("weight_ns", I64),
         ("in_dpc", Bool),
         ("in_isr", Bool),
+        ("cpu", I32),
     ];
     db.insert(table("sample", &columns, &rows));
     db
@@ -72,6 +74,8 @@ fn a_part_has_neither_the_rest_nor_interrupts() {
     assert_eq!(all(metric("busy"), &db, &part).len(), 2);
     let part = Part { threads: Some(vec![true; 11]), ..Part::default() };
     assert_eq!(all(metric("cpu"), &db, &part).len(), 0, "thread 11 is not in the list");
+    let part = Part { cpus: Some(vec![true]), ..Part::default() };
+    assert_eq!(all(metric("busy"), &db, &part).len(), 1, "the DPC on processor 0 at 4; at 2 it idles");
 }
 
 #[test]

@@ -106,6 +106,28 @@ impl From<&FrameName> for NodeName {
     }
 }
 
+impl From<&NodeName> for FrameName {
+    /// What was made of frames; of what is no code an empty name that nothing means.
+    fn from(name: &NodeName) -> FrameName {
+        if !name.kind.is_code() {
+            return FrameName::default();
+        }
+        FrameName {
+            label: name.label.clone(),
+            module: name.module.clone(),
+            function: None,
+            kind: match name.kind {
+                NodeKind::Kernel => Kind::Kernel,
+                NodeKind::User => Kind::User,
+                NodeKind::Managed => Kind::Managed,
+                _ => Kind::Unknown,
+            },
+            category: name.category.clone(),
+            tag: name.tag.clone(),
+        }
+    }
+}
+
 /// What stands at a stack, or at several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
@@ -159,6 +181,8 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// Nodes that were not made because the tree was full; their weight stays in the nodes above them.
     pub refused: u64,
+    /// Sum of the part before the steps of [`super::View::steps`], some of which choose stacks.
+    pub before_steps: Sum,
 }
 
 impl Tree {
@@ -271,6 +295,6 @@ impl Grow {
 
     /// The tree.
     pub fn finish(self, names: Vec<NodeName>) -> Tree {
-        Tree { names, nodes: self.nodes, refused: self.refused }
+        Tree { names, nodes: self.nodes, refused: self.refused, before_steps: Sum::default() }
     }
 }

@@ -384,6 +384,7 @@ fn own_sums_are_the_total_in_every_view() {
                 folding: folding.clone(),
                 one_interrupt: bit(1),
                 without_ids: bit(2),
+                ..View::default()
             };
             let tree = tree_of(&db, &view);
             assert_eq!((tree.total().weight, own_sum(&tree)), (all, all));

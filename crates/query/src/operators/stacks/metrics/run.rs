@@ -19,14 +19,15 @@ pub static METRIC: Metric = Metric {
 /// Also what energy is made of where nothing was sampled.
 pub(super) fn each(db: &Database, give: &mut dyn FnMut(WeightedStack)) {
     let idle = idle_processes(db);
-    let columns = ["ts_ns", "new_upid", "new_utid", "stack_id", "cpu_ns"];
-    for_each_batch(db, "cswitch", columns, |rows, [ts, upid, utid, stack, cpu]| {
+    let columns = ["ts_ns", "new_upid", "new_utid", "stack_id", "cpu_ns", "cpu"];
+    for_each_batch(db, "cswitch", columns, |rows, [ts, upid, utid, stack, ran, cpu]| {
         for row in (0..rows).filter(|&row| !marked(&idle, upid.i64(row))) {
-            let Some(weight) = cpu.i64(row).filter(|&ns| ns >= 0) else { continue };
+            let Some(weight) = ran.i64(row).filter(|&ns| ns >= 0) else { continue };
             give(WeightedStack {
                 ts_ns: ts.i64(row),
                 upid: upid.i64(row),
                 utid: utid.i64(row),
+                cpu: cpu.i64(row),
                 stack: stack.i64(row),
                 weight,
                 count: 1,

@@ -1,0 +1,104 @@
+//! Memory: commit charge and available memory of the machine, or what processes have committed.
+//!
+//! # How it is computed
+//!
+//! The last row of `memory_counter` before the end of each bucket; without any, that of `process_memory` for the processes with the most
+//! committed memory.
+//!
+//! # What fools it
+//!
+//! Counters are read twice a second at best: shorter peaks do not show.
+
+use crate::operators::lanes::cells::Cells;
+use crate::operators::lanes::counter::Counter;
+use crate::operators::lanes::{Ask, Band, Extent, Kind, Lane, Series, Shape, Source, process_name};
+use crate::operators::process_names;
+use etwhy_table::Database;
+use foldhash::HashMap;
+
+/// Declaration.
+pub static KIND: Kind = Kind {
+    name: "memory",
+    about: "commit charge and available memory, or memory that processes committed",
+    tables: &["memory_counter", "process_memory"],
+    open,
+};
+
+/// Processes that have lines.
+const TOP: usize = 6;
+
+struct Memory {
+    machine: Vec<(&'static str, &'static str, Counter)>,
+    processes: Vec<(i64, String, Counter)>,
+}
+
+fn open(db: &Database, _: Extent) -> Box<dyn Source> {
+    let mut machine = Vec::new();
+    let columns =
+        [("committed", "commit_bytes"), ("available", "available_bytes"), ("modified", "modified_bytes")];
+    for (name, column) in columns {
+        let Some(cells) = Cells::of(db, "memory_counter", ["ts_ns", column]) else { continue };
+        let points = (0..cells.rows()).filter_map(|row| {
+            let ([ts, value], row) = cells.row(row)?;
+            Some((ts.i64(row)?, value.f64(row)?))
+        });
+        let points: Vec<(i64, f64)> = points.collect();
+        if !points.is_empty() {
+            machine.push((name, column, Counter::new(points)));
+        }
+    }
+    let mut processes = Vec::new();
+    if let Some(cells) = Cells::of(db, "process_memory", ["ts_ns", "upid", "commit_bytes"]) {
+        let mut by: HashMap<i64, Vec<(i64, f64)>> = HashMap::default();
+        for row in 0..cells.rows() {
+            let Some(([ts, upid, value], row)) = cells.row(row) else { continue };
+            if let (Some(ts), Some(upid), Some(value)) = (ts.i64(row), upid.i64(row), value.f64(row)) {
+                by.entry(upid).or_default().push((ts, value));
+            }
+        }
+        let most = |points: &[(i64, f64)]| points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+        let mut list: Vec<(i64, Vec<(i64, f64)>)> = by.into_iter().collect();
+        list.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)).then(a.0.cmp(&b.0)));
+        let names = process_names(db);
+        let counters =
+            list.into_iter().map(|(upid, points)| (upid, process_name(&names, upid), Counter::new(points)));
+        processes = counters.collect();
+    }
+    Box::new(Memory { machine, processes })
+}
+
+/// Levels have a largest one instead of a sum.
+pub(super) fn level(band: Band, name: impl Into<String>, values: Vec<(u32, f64)>) -> Series {
+    let total = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    Series { band, name: name.into(), upid: None, total, values }
+}
+
+impl Source for Memory {
+    fn draw(&self, _: &Database, ask: &Ask<'_>) -> Vec<Lane> {
+        let to = ask.grid.end_ns;
+        let mut lane = Lane::new("memory", "Memory", "bytes", Shape::Level);
+        if self.machine.is_empty() || ask.processes.is_some() {
+            let wanted = self.processes.iter().filter(|(upid, _, _)| ask.wants(Some(*upid))).take(TOP);
+            lane.series.extend(wanted.map(|(upid, name, counter)| Series {
+                upid: Some(*upid),
+                ..level(Band::Process, name.clone(), counter.draw(&ask.grid))
+            }));
+            lane.sql = format!(
+                "SELECT p.name, p.pid, m.commit_bytes, max(m.ts_ns) AS ts_ns\nFROM process_memory m JOIN process p USING (upid)\nWHERE m.ts_ns < {to} AND m.commit_bytes IS NOT NULL{}\nGROUP BY upid ORDER BY m.commit_bytes DESC LIMIT {TOP}",
+                ask.sql("m.upid")
+            );
+        } else {
+            lane.series.extend(
+                self.machine
+                    .iter()
+                    .map(|(name, _, counter)| level(Band::Plain, *name, counter.draw(&ask.grid))),
+            );
+            let columns: Vec<&str> = self.machine.iter().map(|(_, column, _)| *column).collect();
+            lane.sql = format!(
+                "SELECT ts_ns, {} FROM memory_counter WHERE ts_ns < {to} ORDER BY ts_ns DESC LIMIT 1",
+                columns.join(", ")
+            );
+        }
+        vec![lane]
+    }
+}

@@ -1,0 +1,264 @@
+//! Lanes: what a timeline draws. Sums of a table in buckets of time, by processor, process, disk, …
+//!
+//! # How it is computed
+//!
+//! Buckets have lengths of 2ⁿ or 3·2ⁿ ns and begin at multiples of their length behind the trace's start: who pans sees the same buckets
+//! again, and numbers do not flicker. What takes time is cut at the borders of buckets, so each number is exact, as a query for
+//! `[from, to)` would give it ([`Lane::sql`]). An [`Index`](index::Index) is made of each table once: rows in order of time, and sums of
+//! [`MOST_BINS`](index::MOST_BINS) bins, so that a question reads either bins or the rows of a small part of the trace.
+//!
+//! Each kind of lane is a file in `kinds`.
+//!
+//! # What fools it
+//!
+//! A bucket without a number can mean that nothing happened or that nothing was recorded; lanes of processors tell the two apart
+//! (`unknown`), others cannot.
+
+pub mod cells;
+pub mod counter;
+pub mod grid;
+pub mod index;
+pub mod kinds;
+pub mod spans;
+pub mod who;
+
+pub use grid::Grid;
+
+use etwhy_table::Database;
+
+/// A kind of lane.
+pub struct Kind {
+    /// Name in questions.
+    pub name: &'static str,
+    /// What it shows, for people.
+    pub about: &'static str,
+    /// Tables that it is made of: without rows in one of them there is no lane.
+    pub tables: &'static [&'static str],
+    /// Reads the tables once.
+    pub open: fn(&Database, Extent) -> Box<dyn Source>,
+}
+
+/// First moment of a trace, and the one behind its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First event, ns.
+    pub first_ns: i64,
+    /// Behind the last event, ns.
+    pub end_ns: i64,
+}
+
+/// What a kind of lane keeps of a trace.
+pub trait Source: Send + Sync {
+    /// The lanes of a range. The database is the one that it was opened with.
+    fn draw(&self, db: &Database, ask: &Ask<'_>) -> Vec<Lane>;
+}
+
+/// A question.
+pub struct Ask<'a> {
+    /// Buckets.
+    pub grid: Grid,
+    /// Processes that are wanted; none: all.
+    pub processes: Option<Vec<i64>>,
+    /// Processes that are not.
+    pub without: Vec<i64>,
+    /// Processors that are wanted; none: all.
+    pub cpus: Option<Vec<i64>>,
+    /// Processors that are not.
+    pub without_cpus: Vec<i64>,
+    /// User and kernel share of processors too.
+    pub modes: bool,
+    /// True when nobody waits for the answer any more.
+    pub given_up: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Ask<'_> {
+    /// True if rows of a process are to be counted.
+    pub fn wants(&self, upid: Option<i64>) -> bool {
+        match (&self.processes, upid) {
+            (Some(list), Some(upid)) => list.contains(&upid) && !self.without.contains(&upid),
+            (Some(_), None) => false,
+            (None, Some(upid)) => !self.without.contains(&upid),
+            (None, None) => true,
+        }
+    }
+
+    /// True if no process is told apart.
+    pub fn all_processes(&self) -> bool {
+        self.processes.is_none() && self.without.is_empty()
+    }
+
+    /// True if a processor is wanted.
+    pub fn wants_cpu(&self, cpu: i64) -> bool {
+        self.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) && !self.without_cpus.contains(&cpu)
+    }
+
+    /// [`Ask::wants`] as SQL, to stand behind other conditions.
+    pub fn sql(&self, column: &str) -> String {
+        let list = |ids: &[i64]| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let mut out = String::new();
+        if let Some(ids) = &self.processes {
+            out += &format!(" AND {column} IN ({})", list(ids));
+        }
+        if !self.without.is_empty() {
+            out += &format!(" AND coalesce({column} NOT IN ({}), 1)", list(&self.without));
+        }
+        out
+    }
+}
+
+/// How a lane is to be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Parts of the bucket's time, on top of each other; a full bucket is `max`.
+    Share,
+    /// Amounts on top of each other.
+    Stack,
+    /// Levels: the last one before the bucket's end.
+    Level,
+    /// Single things with begin and end.
+    Marks,
+}
+
+impl Shape {
+    /// Name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shape::Share => "share",
+            Shape::Stack => "stack",
+            Shape::Level => "level",
+            Shape::Marks => "marks",
+        }
+    }
+}
+
+/// One lane.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Unique among the lanes of an answer: the kind, and which one.
+    pub id: String,
+    /// The kind.
+    pub kind: &'static str,
+    /// What people call it.
+    pub title: String,
+    /// Unit of the values, as columns have them.
+    pub unit: &'static str,
+    /// How to draw it.
+    pub shape: Shape,
+    /// What a full lane is; 0: the largest sum of a bucket.
+    pub full: f64,
+    /// Processor, if it is one's.
+    pub cpu: Option<i64>,
+    /// Bands, the lowest first.
+    pub series: Vec<Series>,
+    /// Single things.
+    pub marks: Vec<Mark>,
+    /// The table that it is made of.
+    pub source: &'static str,
+    /// The same sums, of all buckets together.
+    pub sql: String,
+}
+
+impl Lane {
+    /// A lane without bands.
+    pub fn new(kind: &'static str, title: impl Into<String>, unit: &'static str, shape: Shape) -> Lane {
+        Lane {
+            id: kind.to_owned(),
+            kind,
+            title: title.into(),
+            unit,
+            shape,
+            full: 0.0,
+            cpu: None,
+            series: Vec::new(),
+            marks: Vec::new(),
+            source: "",
+            sql: String::new(),
+        }
+    }
+}
+
+/// What a band stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Band {
+    /// A process.
+    Process,
+    /// Everything that has no band of its own.
+    Rest,
+    /// Nobody ran.
+    Idle,
+    /// DPCs: part of what the other bands show.
+    Dpc,
+    /// ISRs: part of what the other bands show.
+    Isr,
+    /// Nothing tells who ran.
+    Unknown,
+    /// Samples in the kernel.
+    Kernel,
+    /// Samples in user mode.
+    User,
+    /// Something else, told by its name.
+    Plain,
+}
+
+impl Band {
+    /// Name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Band::Process => "process",
+            Band::Rest => "rest",
+            Band::Idle => "idle",
+            Band::Dpc => "dpc",
+            Band::Isr => "isr",
+            Band::Unknown => "unknown",
+            Band::Kernel => "kernel",
+            Band::User => "user",
+            Band::Plain => "plain",
+        }
+    }
+}
+
+/// One band of a lane.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What it stands for.
+    pub band: Band,
+    /// What people call it.
+    pub name: String,
+    /// Process.
+    pub upid: Option<i64>,
+    /// Sum of all buckets (of levels: the largest).
+    pub total: f64,
+    /// Number of a bucket, and what is in it; rising, without zeros.
+    pub values: Vec<(u32, f64)>,
+}
+
+impl Series {
+    /// A band whose total is the sum of its values.
+    pub fn new(band: Band, name: impl Into<String>, values: Vec<(u32, f64)>) -> Series {
+        let total = values.iter().map(|(_, value)| value).sum();
+        Series { band, name: name.into(), upid: None, total, values }
+    }
+}
+
+/// A single thing on a lane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Begin.
+    pub from_ns: i64,
+    /// End; the begin itself if it is a moment.
+    pub to_ns: i64,
+    /// What it says.
+    pub text: String,
+    /// What it is.
+    pub what: &'static str,
+    /// Process.
+    pub upid: Option<i64>,
+    /// How many things it stands for.
+    pub count: u32,
+}
+
+/// Name of a process with its id.
+pub fn process_name(names: &[(String, i64)], upid: i64) -> String {
+    let known = usize::try_from(upid).ok().and_then(|upid| names.get(upid));
+    known.map_or_else(|| "[unknown]".to_owned(), |(name, pid)| format!("{name} ({pid})"))
+}

@@ -1,0 +1,218 @@
+/** Where a metric went, along stacks: flame graph, icicle in the order of time, trees, butterfly. */
+
+import { useEffect, useMemo } from "preact/hooks";
+import type { Panel } from "../app/panel.ts";
+import { bind } from "../base/keys.ts";
+import { amount } from "../base/value.ts";
+import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
+import { Bar, focusSearch, Steps, Trail } from "../parts/stacks/bar.tsx";
+import { ButterflyTab } from "../parts/stacks/butterfly.tsx";
+import { ChartTab } from "../parts/stacks/chart.tsx";
+import { colorKey } from "../parts/stacks/colors.ts";
+import { saveCsv, saveFolded } from "../parts/stacks/export.ts";
+import { Flame } from "../parts/stacks/flame.tsx";
+import { Legend } from "../parts/stacks/legend.tsx";
+import { act, GENERAL, KEYS } from "../parts/stacks/menu.tsx";
+import { change, compared, Nodes, percent, pointed, question, searched, settings, TABS } from "../parts/stacks/model.ts";
+import { Tree } from "../parts/stacks/tree.tsx";
+import type { Whole } from "../parts/stacks/tip.tsx";
+import { view } from "../state/view.ts";
+import { useAnswer } from "../wire/answer.ts";
+import { askRows } from "../wire/api.ts";
+import type { Rows } from "../wire/rows.ts";
+
+/** What is missing or must be known of an answer. */
+function Notes(props: { facts: Record<string, unknown> }) {
+  const { facts } = props;
+  const unit = String(facts["unit"] ?? "");
+  const number = (name: string) => Number(facts[name] ?? 0);
+  const unused = (facts["unused"] as string[] | undefined) ?? [];
+  return (
+    <>
+      {unused.length > 0 && (
+        <p class="stack-note" role="note">
+          Rows of table {String(facts["table"])} have no {unused.map((one) => (one === "range" ? "time" : one)).join(", ")}: the {unused.join(" and the filter ")} says nothing of this metric, all rows count.
+        </p>
+      )}
+      {facts["root_found"] === false && (
+        <p class="stack-note" role="note">
+          What was zoomed into is not in this part of the trace: all of it is shown.
+        </p>
+      )}
+      {number("no_stack") > 0 && (
+        <p class="stack-note" role="note">
+          {amount(number("no_stack"), unit)} ({percent(number("no_stack"), number("total"))}) have no stack: stacks of these events were not recorded.
+          {typeof facts["stacks_record"] === "string" && (
+            <>
+              {" "}
+              This recording has them: <code>{facts["stacks_record"]}</code>
+            </>
+          )}
+        </p>
+      )}
+      {number("refused") > 0 && <p class="stack-note">{amount(number("refused"), "count")} stacks were too many and count in part of their frames.</p>}
+      {number("gone") > 0 && <p class="stack-note">{amount(number("gone"), unit)} of the other side are on stacks that this side does not have.</p>}
+    </>
+  );
+}
+
+function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
+  const { tab } = props;
+  const all = settings();
+  const inverted = tab === "flame" ? all.inverted : tab === "inverted";
+  const other = compared();
+  // Zooming and looking differ in what is asked, not in what is counted: the server keeps the tree.
+  const width = tab === "flame" ? Math.max(400, Math.min(4000, innerWidth - 220)) : 4000;
+  const body = { ...question(inverted), root: all.root, width, other };
+  const answer = useAnswer(
+    `tree ${JSON.stringify(body)}`,
+    async (signal) => ({ rows: await askRows("tree", body, signal), root: all.root, inverted }),
+    40,
+  );
+  const rows = answer.value?.rows ?? null;
+  const nodes = useMemo(() => (answer.value && answer.value.rows.facts["root_found"] !== undefined ? new Nodes(answer.value.rows, "tree", answer.value.rows.facts["root_found"] === true ? answer.value.root : [], answer.value.inverted) : null), [answer.value]);
+  const facts: Record<string, unknown> = rows?.facts ?? {};
+  const number = (name: string) => Number(facts[name] ?? 0);
+  const unit = String(facts["unit"] ?? "");
+  const whole = useMemo((): Whole => ({ unit: String(rows?.facts["unit"] ?? ""), total: Number(rows?.facts["total"] ?? 0), before: typeof rows?.facts["before_total"] === "number" ? rows.facts["before_total"] : null }), [rows]);
+  const found = useMemo(() => (nodes ? searched(nodes, all.search) : null), [nodes, all.search]);
+  const keys = useMemo(
+    () => (nodes ? Array.from({ length: nodes.count }, (_, at) => colorKey({ label: nodes.label[at] ?? "", kind: nodes.text(at, "kind"), module: nodes.text(at, "module"), category: nodes.text(at, "category"), tag: nodes.text(at, "tag") }, all.color)) : []),
+    [nodes, all.color],
+  );
+  const label = tab === "flame" ? "Flame graph" : tab === "tree" ? "Top-down tree" : "Inverted tree";
+  const name = `stacks-${all.metric}-${tab}`;
+  return (
+    <>
+      <Bar found={found && nodes ? `${found.count} boxes match: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
+      <Steps tree={tab !== "flame"} />
+      <div class="stack-row" data-part="sum" aria-busy={answer.pending}>
+        {rows && (
+          <span data-total={number("total")} data-part-total={number("part_total")}>
+            <b>{amount(number("total"), unit)}</b>
+            {unit !== "count" && ` in ${amount(number("count"), "count")} events`}
+            {number("part_total") !== number("total") && `, of ${amount(number("part_total"), unit)} before the steps`}
+            <span class="muted">
+              {" "}
+              · {amount(nodes?.count ?? 0, "count")} of {amount(number("nodes"), "count")} nodes{number("left_out") > 0 ? ", the rest is too small: zoom in to see it" : ""}
+            </span>
+          </span>
+        )}
+        <span class="spacer" />
+        {view.value.other && (
+          <button type="button" class="small" aria-pressed={all.compare} onClick={() => change({ compare: !all.compare })}>
+            Compare
+          </button>
+        )}
+        {tab === "flame" && (
+          <>
+            <button type="button" class="small" aria-pressed={all.up} onClick={() => change({ up: !all.up })} title="Flame: callers below; icicle: callers above">
+              Flames up
+            </button>
+            <button type="button" class="small" aria-pressed={all.table} data-part="as-table" onClick={() => change({ table: !all.table })}>
+              Show as table
+            </button>
+          </>
+        )}
+        <button type="button" class="small" disabled={!nodes} onClick={() => nodes && saveFolded(nodes, name)}>
+          Folded stacks
+        </button>
+        <button type="button" class="small" disabled={!rows} onClick={() => rows && saveCsv(rows as Rows, name)}>
+          CSV
+        </button>
+        <Sql sql={facts["sql"] as string | null} />
+      </div>
+      <Trail />
+      <Fault error={answer.error} />
+      {rows && <Notes facts={facts} />}
+      {rows && number("count") === 0 && <Nothing why={(facts["why"] as string | null) ?? "Nothing of this metric is here."} record={facts["record"] as string | null} />}
+      {nodes && number("count") > 0 && (
+        <>
+          {tab === "flame" ? <Flame nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} /> : <Tree nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} canZoom />}
+          {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} />}
+          {tab === "flame" && whole.before !== null && (
+            <p class="stack-legend">
+              <span>
+                <i class="swatch more" aria-hidden="true" />▲ a larger share than on the other side
+              </span>
+              <span>
+                <i class="swatch less" aria-hidden="true" />▼ a smaller one; both sides count as 100 %
+              </span>
+            </p>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function Stacks() {
+  const { tab } = settings();
+  useEffect(() => {
+    pointed.value = null;
+    return bind("Stacks", [
+      { key: "/", about: "search functions", run: focusSearch },
+      ...KEYS.map(([key, about]) => ({ key, about, run: () => act(key) })),
+      ...GENERAL.map((one) => ({ key: one.key, about: one.title, run: one.run })),
+    ]);
+  }, []);
+  return (
+    <Box
+      title="Stacks"
+      fill
+      tools={
+        <div class="tabs" role="tablist" aria-label="Pictures of stacks">
+          {TABS.map(([id, title]) => (
+            <button
+              type="button"
+              role="tab"
+              key={id}
+              id={`stack-tab-${id}`}
+              aria-selected={tab === id}
+              aria-controls="stack-body"
+              tabIndex={tab === id ? 0 : -1}
+              onClick={() => change({ tab: id, root: [] })}
+              onKeyDown={(event) => {
+                const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+                const next = TABS[(TABS.findIndex(([one]) => one === id) + by + TABS.length) % TABS.length];
+                if (by === 0 || !next) return;
+                event.preventDefault();
+                change({ tab: next[0], root: [] });
+                document.getElementById(`stack-tab-${next[0]}`)?.focus();
+              }}
+            >
+              {title}
+            </button>
+          ))}
+        </div>
+      }
+    >
+      <div class="stack-body" id="stack-body" role="tabpanel" aria-labelledby={`stack-tab-${tab}`} data-tab={tab}>
+        {tab === "chart" && (
+          <>
+            <Bar found="" chart />
+            <ChartTab />
+          </>
+        )}
+        {tab === "butterfly" && (
+          <>
+            <Bar found="" />
+            <Steps tree />
+            <ButterflyTab />
+          </>
+        )}
+        {tab !== "chart" && tab !== "butterfly" && <Picture key={tab} tab={tab} />}
+      </div>
+    </Box>
+  );
+}
+
+export const panel: Panel = {
+  id: "stacks",
+  title: "Stacks",
+  group: "look",
+  order: 20,
+  about: "Where CPU, waiting, bytes and more went, along stacks: flame graph, trees, butterfly",
+  tables: [],
+  View: Stacks,
+};

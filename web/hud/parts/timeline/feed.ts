@@ -1,0 +1,114 @@
+/** Lanes for what is shown: asked for with a margin, so that a small pan needs nothing new; the newest answer stays until the next is there. */
+
+import { effect, signal } from "@preact/signals";
+import { view, whole, type Range } from "../../state/view.ts";
+import { askLanes, type Lanes } from "./model.ts";
+import { live } from "./window.ts";
+
+export const data = signal<Lanes | null>(null);
+export const overview = signal<Lanes | null>(null);
+export const findings = signal<Lanes["findings"]>(null);
+export const error = signal<string | null>(null);
+export const busy = signal(false);
+
+let width = 0;
+let modes = false;
+let inFlight = false;
+let again = false;
+let abort: AbortController | undefined;
+
+const keyOf = () => JSON.stringify([view.value.trace, modes, view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
+
+const body = (range: Range | null, buckets: number) => ({
+  trace: view.value.trace,
+  range,
+  width: buckets,
+  modes,
+  filters: view.value.filters.map(({ kind, value, not }) => ({ kind, value, not: not ?? false })),
+});
+
+/** True if what is there is as fine as the screen, and covers what is shown. */
+function enough(): boolean {
+  const now = data.value;
+  if (!now || now.key !== keyOf()) return false;
+  const [from, to] = live.value;
+  const [first, end] = whole.value;
+  const covers = now.start_ns <= Math.max(first, from) && now.start_ns + now.bucket_ns * now.count >= Math.min(end, to);
+  const fine = now.bucket_ns * width <= (to - from) * 1.05 || now.bucket_ns <= 1;
+  return covers && fine && now.bucket_ns * width * 6 >= to - from;
+}
+
+async function ask(): Promise<void> {
+  if (inFlight) {
+    again = true;
+    return;
+  }
+  if (width < 10 || enough()) return;
+  const [from, to] = live.value;
+  const [first, end] = whole.value;
+  const margin = (to - from) * 0.25;
+  const range: Range = [Math.round(Math.max(first, from - margin)), Math.round(Math.min(end, to + margin))];
+  const share = (range[1] - range[0]) / (to - from);
+  const key = keyOf();
+  inFlight = true;
+  busy.value = true;
+  abort = new AbortController();
+  try {
+    data.value = await askLanes(body(range, Math.min(4096, Math.ceil(width * share * 1.5))), key, abort.signal);
+    error.value = null;
+  } catch (fault) {
+    if (!abort.signal.aborted) error.value = fault instanceof Error ? fault.message : String(fault);
+  }
+  inFlight = false;
+  busy.value = false;
+  // An answer that was asked for something else by now, or a fault, is not asked for again by itself.
+  if (again || (!error.value && keyOf() !== key)) {
+    again = false;
+    void ask();
+  }
+}
+
+/** Pixels of the lanes, and whether user and kernel share are wanted. */
+export function want(pixels: number, both: boolean): void {
+  width = pixels;
+  modes = both;
+  void ask();
+}
+
+async function once(trace: number): Promise<void> {
+  overview.value = null;
+  findings.value = null;
+  try {
+    const all = await askLanes({ trace, range: null, width: 600, lanes: ["cpu", "disk"] }, "", new AbortController().signal);
+    if (view.value.trace === trace) overview.value = all;
+    const found = await askLanes({ trace, range: null, width: 1, lanes: [], findings: true }, "", new AbortController().signal);
+    if (view.value.trace === trace) findings.value = found.findings;
+  } catch {
+    // The lanes themselves say what is wrong.
+  }
+}
+
+/** Follows view and window until the returned function is called. */
+export function startFeed(): () => void {
+  let trace = -1;
+  const stops = [
+    effect(() => {
+      void [live.value, view.value.filters, whole.value];
+      void ask();
+    }),
+    effect(() => {
+      const now = view.value.trace;
+      if (now === trace) return;
+      if (trace >= 0) {
+        abort?.abort();
+        data.value = null;
+      }
+      trace = now;
+      void once(now);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    abort?.abort();
+  };
+}

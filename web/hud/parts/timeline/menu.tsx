@@ -1,0 +1,40 @@
+/** Which lanes are shown and in which order. */
+
+import { set } from "../../state/view.ts";
+import type { Settings } from "./layout.ts";
+import type { Lane, Lanes } from "./model.ts";
+
+export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings: Settings }) {
+  const { settings } = props;
+  const ids = new Map<string, string>();
+  for (const lane of props.lanes) ids.set(lane.kind === "cpu" ? "cpu" : lane.id, lane.kind === "cpu" ? "Processors" : lane.title);
+  const toggle = (list: string[], id: string) => (list.includes(id) ? list.filter((one) => one !== id) : [...list, id]);
+  return (
+    <div class="tl-menu" role="group" aria-label="Lanes">
+      {[...ids].map(([id, title]) => (
+        <div key={id}>
+          <label>
+            <input type="checkbox" checked={!settings.hidden.includes(id)} onChange={() => set<Settings>("timeline", { hidden: toggle(settings.hidden, id) })} /> {title}
+          </label>
+          {id !== "cpu" && (
+            <button
+              type="button"
+              class="small"
+              aria-pressed={settings.pinned.includes(id)}
+              aria-label={`Pin ${title} to the top`}
+              title="Pin to the top; the one pinned first stands highest"
+              onClick={() => set<Settings>("timeline", { pinned: toggle(settings.pinned, id) })}
+            >
+              ↑
+            </button>
+          )}
+        </div>
+      ))}
+      {props.empty.map((one) => (
+        <p key={one.kind} class="muted">
+          No lane for {one.about}: {one.why ?? "not in this trace."} {!one.why?.includes(one.recording) && <code>{one.recording}</code>}
+        </p>
+      ))}
+    </div>
+  );
+}

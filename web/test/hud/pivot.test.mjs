@@ -1,0 +1,131 @@
+// Pivot tables: numbers equal SQL, groups open, chips move, filters narrow, rows scroll, files are saved.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import { hashOf, open, servers, settled, sql, stop, violations, viewOf } from "./harness.mjs";
+
+after(stop);
+
+const server = servers.real ? "real" : (Object.keys(servers)[0] ?? "demo");
+const grid = (page) => page.locator(".grid").first();
+const behind = async (page) => {
+  const button = page.locator("[data-part=totals] .behind button, .box > header .behind button").first();
+  if ((await button.getAttribute("aria-expanded")) === "false") await button.click();
+  const text = await page.locator(".behind .sql code").first().textContent();
+  await button.click();
+  return text;
+};
+
+test("every preset shows what its SQL says, for a range and a filter too", async () => {
+  const first = await open(server);
+  const [from, to] = JSON.parse(await first.page.locator("main").getAttribute("data-scope"));
+  const selection = [Math.round(from + (to - from) / 4), Math.round(from + (to - from) / 2)];
+  await first.context.close();
+  let compared = 0;
+  for (const selected of [null, selection]) {
+    for (const panel of ["threads", "images", "disk", "files", "memory", "clr", "events", "power", "bill"]) {
+      const { page, wrong, context } = await open(server, { hash: hashOf({ panel, selection: selected }) });
+      const preset = page.locator("[data-part=preset]");
+      const names = (await preset.count()) ? await preset.locator("option").evaluateAll((all) => all.map((one) => one.value)) : [];
+      for (const name of names) {
+        await preset.selectOption(name);
+        await settled(page);
+        if (!(await page.locator("[data-part=totals]").count())) continue;
+        const groups = Number((await page.locator("[data-part=totals] strong").first().textContent()).replaceAll(",", ""));
+        const query = (await behind(page)).replace(/\nLIMIT \d+/, "");
+        const rows = await sql(server, query);
+        assert.equal(groups, rows.length, `${panel}: ${name}`);
+        if (rows.length === 0) continue;
+        assert.equal(Number(await grid(page).getAttribute("aria-rowcount")), Math.min(groups, 1000) + 1);
+        compared += rows.length;
+      }
+      assert.deepEqual(wrong, []);
+      await context.close();
+    }
+  }
+  assert.ok(compared > 100, `${compared} groups`);
+});
+
+test("groups open with the keyboard, and their sums are those of their parent", async () => {
+  const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "events", settings: { events: { preset: "Kinds by provider and task" } } }) });
+  const before = Number(await grid(page).getAttribute("aria-rowcount"));
+  await grid(page).locator("[data-cell='0:0']").click();
+  const count = async (row) => Number((await grid(page).locator(`[data-cell='${row}:2']`).textContent()).replaceAll(",", ""));
+  const parent = await count(0);
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  await page.waitForFunction((n) => Number(document.querySelector(".grid").getAttribute("aria-rowcount")) > n, before);
+  const opened = Number(await grid(page).getAttribute("aria-rowcount")) - before;
+  let sum = 0;
+  for (let row = 1; row <= Math.min(opened, 15); row += 1) sum += await count(row);
+  assert.equal(await grid(page).locator("[role=row][aria-level='2']").first().getAttribute("aria-level"), "2");
+  if (opened <= 15) assert.equal(sum, parent);
+  await page.keyboard.press("ArrowLeft");
+  await settled(page);
+  assert.equal(Number(await grid(page).getAttribute("aria-rowcount")), before);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("chips move, change and go by keys alone; the address keeps them; reset brings the preset back", async () => {
+  const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "events" }) });
+  await page.getByRole("button", { name: /^Grouped by provider/ }).focus();
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  assert.deepEqual((await viewOf(page)).settings.events.group, ["task", "provider", "name"]);
+  await page.getByRole("button", { name: /^Grouped by task/ }).focus();
+  await page.keyboard.press("Delete");
+  await settled(page);
+  assert.deepEqual((await viewOf(page)).settings.events.group, ["provider", "name"]);
+  await page.getByLabel("value", { exact: true }).selectOption("id");
+  await settled(page);
+  assert.ok((await viewOf(page)).settings.events.values.some((value) => value.column === "id"));
+  await page.getByRole("button", { name: "Reset" }).click();
+  await settled(page);
+  assert.equal((await viewOf(page)).settings.events.group ?? null, null);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a cell filters its table and all panels, from the menu and by keys", async () => {
+  const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "threads" }) });
+  await grid(page).locator("[data-cell='0:0']").click();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: /^Filter all panels by/ }).click();
+  await settled(page);
+  assert.equal((await viewOf(page)).filters.length, 1);
+  await grid(page).locator("[data-cell='0:0']").click();
+  await page.keyboard.press("f");
+  await settled(page);
+  assert.equal(await page.locator(".conditions .filter").count(), 1);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("rows scroll to their end and are saved as they are shown", async () => {
+  const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "events", settings: { events: { mode: "rows" } } }) });
+  const count = Number(await grid(page).getAttribute("aria-rowcount")) - 1;
+  await grid(page).evaluate((element) => (element.scrollTop = element.scrollHeight));
+  await settled(page);
+  await page.waitForFunction((row) => (document.querySelector(`[data-cell='${row}:0']`)?.textContent ?? "…") !== "…", count - 1);
+  const saving = page.waitForEvent("download");
+  await page.locator("[data-part=file]").selectOption("csv");
+  const text = readFileSync(await (await saving).path(), "utf8");
+  assert.equal(text.trimEnd().split("\n").length - 1, count);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("the tree of processes filters all panels by keys alone", async () => {
+  const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "processes" }) });
+  await grid(page).locator("[data-cell='1:0']").click();
+  await page.keyboard.press("p");
+  await settled(page);
+  assert.equal((await viewOf(page)).filters[0].kind, "process");
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
