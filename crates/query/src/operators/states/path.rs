@@ -205,7 +205,8 @@ pub struct Cause<'t> {
 
 /// Sums of a path by what took the time, largest first.
 pub fn causes<'t>(links: &[Link<'t>]) -> Vec<Cause<'t>> {
-    let mut sums: HashMap<(State, u32, Option<&'t str>, bool), (Cause<'t>, i64)> = HashMap::default();
+    type Key<'t> = (State, u32, Option<&'t str>, bool);
+    let mut sums: HashMap<Key<'t>, (Cause<'t>, i64)> = HashMap::default();
     for (place, link) in links.iter().enumerate() {
         let ns = link.range.1.saturating_sub(link.range.0);
         let (sum, longest) =
