@@ -73,11 +73,11 @@ function Sides() {
   return (
     <div class="sides">
       <p>
-        <strong>Before</strong>: {visible(trace.value?.name ?? "")}, {span(here)}
+        <strong>After</strong>: {visible(trace.value?.name ?? "")}, {span(here)}
         {scope.value ? "" : " (all of it)"}
       </p>
       <p>
-        <strong>After</strong>:{" "}
+        <strong>Before</strong>:{" "}
         <select
           aria-label="Trace to compare with"
           value={other ? other.trace : ""}
@@ -96,7 +96,7 @@ function Sides() {
         </select>{" "}
         {other && (other.range ? span(other.range) : "all of it")}{" "}
         <button type="button" class="small" disabled={!scope.value} onClick={() => look({ other: { trace: other?.trace ?? view.value.trace, range: scope.value } })} title="Takes the present selection as the other side; then select another range for this side">
-          Take this range as After
+          Take this range as Before
         </button>{" "}
         {other?.range && (
           <button type="button" class="small" onClick={() => look({ other: { ...other, range: null } })}>
@@ -120,7 +120,7 @@ function Sides() {
 const CHANGED: Record<string, string> = { resolved: "✔ resolved", new: "✖ new", worse: "▲ worse", better: "▼ better", same: "= same", absent: "absent", cannot_tell: "? cannot tell" };
 
 function Whole() {
-  const body = { trace: view.value.trace, other: view.value.other?.trace ?? 0 };
+  const body = { trace: view.value.other?.trace ?? 0, other: view.value.trace };
   const answer = useAnswer(`diff ${JSON.stringify(body)}`, (signal) => ask<Diff>("diff", body, signal));
   const data = answer.value;
   if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Comparing …</p>;
@@ -252,11 +252,11 @@ function Ranges() {
   // Filters by number mean other processes in another trace; those by name mean the same.
   const kept = other.trace === view.value.trace ? part.value.filters : part.value.filters.filter((filter) => filter.kind === "module" || filter.kind === "frame");
   const two = { ...body, trace: other.trace, range: other.range, filters: kept };
-  const before = useAnswer(`pivot ${JSON.stringify(one)}`, (signal) => askRows("pivot", one, signal));
-  const after = useAnswer(`pivot ${JSON.stringify(two)}`, (signal) => askRows("pivot", two, signal));
+  const after = useAnswer(`pivot ${JSON.stringify(one)}`, (signal) => askRows("pivot", one, signal));
+  const before = useAnswer(`pivot ${JSON.stringify(two)}`, (signal) => askRows("pivot", two, signal));
   const column: ColumnInfo | undefined = table(subject.table)?.columns.find((c) => c.name === subject.column);
   const unit = column?.unit ?? "count";
-  const seconds: [number, number] = [(here[1] - here[0]) / 1e9, (there[1] - there[0]) / 1e9];
+  const seconds: [number, number] = [(there[1] - there[0]) / 1e9, (here[1] - here[0]) / 1e9];
   const lines = before.value && after.value ? joined(before.value, after.value, subject.group.length, seconds) : null;
   const dropped = part.value.filters.length - kept.length;
   return (
@@ -334,7 +334,7 @@ function Compare() {
         <Sides />
       </Box>
       {!other && (
-        <Nothing why="Choose the other side: another trace (Open, or name several behind `etwhy serve`), or another range of this one: select it in the timeline and take it as After, then select the range before." />
+        <Nothing why="Choose the other side: another trace (Open, or name several behind `etwhy serve`), or another range of this one: select it in the timeline and take it as Before, then select the range after." />
       )}
       {other && (shown === "whole" ? <Whole /> : <Ranges />)}
     </>

@@ -19,7 +19,7 @@ export interface Filter {
   not?: boolean;
 }
 
-/** What another side of a comparison looks at. */
+/** What this is compared with: the state before. */
 export interface Other {
   trace: number;
   range: Range | null;

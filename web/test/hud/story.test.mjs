@@ -94,8 +94,8 @@ test("names that attack are shown and do nothing", has("hostile"), async () => {
 });
 
 test("two traces: what is gone, what is better, and that several things changed", has("dpc"), async () => {
-  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "compare" }) });
-  await page.getByLabel("Trace to compare with").selectOption("1");
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "compare", trace: 1 }) });
+  await page.getByLabel("Trace to compare with").selectOption("0");
   await settled(page);
   const text = await page.locator(".panel").innerText();
   assert.match(text, /resolved[\s\S]*IDSvia64\.sys/);
