@@ -236,7 +236,7 @@ mod tests {
             node(3, 1, 4_999, 4_999),
         ];
         nodes[3].cut = 4_999_000_000;
-        let tree = Tree { names: names.collect(), nodes, refused: 0 };
+        let tree = Tree { names: names.collect(), nodes, refused: 0, before_steps: Default::default() };
         let metric = Metric::of_unit(etwhy_table::Unit::Ns);
         let look = Look { color: false, ..Look::new(&metric, tree.total().weight, width, false) };
         let mut out = Vec::new();

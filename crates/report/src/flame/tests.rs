@@ -18,7 +18,7 @@ fn tree() -> Tree {
         name("</title><script>alert(1)</script>\u{202e}&\"'\u{1}", NodeKind::Managed),
     ];
     let nodes = vec![node(0, 0, 100, 0), node(1, 0, 60, 20), node(2, 1, 40, 40), node(3, 0, 40, 40)];
-    Tree { names, nodes, refused: 0 }
+    Tree { names, nodes, refused: 0, before_steps: Default::default() }
 }
 
 fn options(icicle: bool) -> Options<'static> {

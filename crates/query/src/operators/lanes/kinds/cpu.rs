@@ -406,6 +406,7 @@ mod tests {
         open(&db, extent).draw(&db, &ask)
     }
 
+    #[allow(clippy::type_complexity)]
     fn shown(lane: &Lane) -> Vec<(&'static str, &str, Vec<(u32, f64)>)> {
         lane.series.iter().map(|s| (s.band.name(), s.name.as_str(), s.values.clone())).collect()
     }
