@@ -105,5 +105,6 @@ fn the_page_works_in_a_browser() {
         .env("ETWHY_HUD", named.join(";"))
         .output()
         .expect("npm runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{errors}");
 }

@@ -1,7 +1,8 @@
 //! The part of a trace that a question is about: a range of time and filters, as SQL and as what operators read.
 //!
 //! A row is in a range `[from, to)` if the column that its table is sorted by (else its first column of role `time`) is. Tables
-//! without a time are sums over the whole trace: a range says nothing of them, and the answer says so.
+//! without a time are sums over the whole trace, and tables of what lives (processes, images) tell when it began: a range says nothing of
+//! them, and the answer says so.
 
 use crate::call::{Call, Fault};
 use crate::trace::Trace;
@@ -94,8 +95,25 @@ pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''").replace('\0', ""))
 }
 
+/// Tables of what lives: their times say when it began or was first seen, not when the row counts. A range says nothing of them.
+const INSTANCES: &[&str] = &[
+    "trace",
+    "process",
+    "thread",
+    "image",
+    "cpu",
+    "file",
+    "logger",
+    "logger_provider",
+    "clr_method",
+    "kernel_class",
+];
+
 /// The column that tells when a row is.
 pub fn time_column(spec: &TableSpec) -> Option<&ColumnSpec> {
+    if INSTANCES.contains(&spec.name.as_ref()) {
+        return None;
+    }
     let sorted =
         spec.sorted_by.as_deref().and_then(|name| spec.column(name)).filter(|c| c.role == Role::Time);
     sorted.or_else(|| spec.columns.iter().find(|c| c.role == Role::Time))

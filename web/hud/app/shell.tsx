@@ -24,7 +24,7 @@ const byGroup = Object.keys(GROUPS).map((group) => ({
 }));
 /** All panels as the navigation has them. */
 export const ORDER: Panel[] = byGroup.flatMap((one) => one.panels);
-for (const panel of ORDER) nameOfPanel(panel.id, panel.title);
+for (const panel of ORDER) nameOfPanel(panel.id, panel.title, panel.tables);
 
 const current = (): Panel | undefined => ORDER.find((panel) => panel.id === view.value.panel) ?? ORDER[0];
 

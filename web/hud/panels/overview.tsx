@@ -7,7 +7,7 @@ import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Badge, FindingCard } from "../parts/finding_card.tsx";
 import { Grid } from "../parts/grid.tsx";
-import { addFilter, look, report, set, setting, view } from "../state/view.ts";
+import { addFilter, look, report, scope, set, setting, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 
@@ -45,7 +45,11 @@ function Findings(props: { data: Report }) {
         </div>
       }
     >
-      {found.length === 0 && <p class="about">None of the {count(props.data.findings.length)} patterns that etwhy knows was found.</p>}
+      {found.length === 0 && (
+        <p class="about">
+          None of the {count(without.length)} patterns that can be checked in this trace was found; {count(open.length)} cannot be checked.
+        </p>
+      )}
       {shown.map((one) => (
         <FindingCard key={one.id} finding={one} bill={props.data.bill} />
       ))}
@@ -103,7 +107,9 @@ const BILL: { id: string; title: string; doc: string; number?: boolean; width?: 
 function Bill(props: { data: Report }) {
   const { kind } = setting<Settings>("overview", { severity: "all", kind: "all" });
   const kinds = [...new Set(props.data.bill.map((row) => row.kind))];
-  const rows = props.data.bill.filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
+  // Without samples nobody is charged: capacity that is left over is not a cost.
+  const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.culprit !== "[unattributed]");
+  const rows = (measured ? props.data.bill : []).filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
   return (
     <Box
       title="The bill"
@@ -120,6 +126,7 @@ function Bill(props: { data: Report }) {
         </>
       }
     >
+      {!measured && <p class="about">Nobody can be charged: this trace holds no CPU samples.</p>}
       <p class="about">For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side.</p>
       <Grid
         label="The bill"
@@ -209,6 +216,7 @@ function Overview() {
   return (
     <div class="overview">
       <h1 class="verdict">{visible(data.sentence)}</h1>
+      {scope.value && <p class="about">Verdict, findings and bill are those of the whole trace; the selection counts in the other panels.</p>}
       <Findings data={data} />
       <Bill data={data} />
       <Machine data={data} />

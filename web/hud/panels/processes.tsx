@@ -75,7 +75,9 @@ function Processes() {
   const number = view.value.trace;
   const list = useAnswer(`processes ${number}`, (signal) => askRows("rows", { trace: number, table: "process", limit: 100_000 }, signal));
   const source = (table("sample")?.rows ?? 0) > 0 ? { table: "sample", upid: "upid", utid: "utid", time: "weight_ns" } : { table: "cswitch", upid: "new_upid", utid: "new_utid", time: "cpu_ns" };
-  const question = { ...part.value, table: source.table, group: [source.upid], values: [{ column: source.time, fn: "sum" }, { column: source.utid, fn: "unique" }], limit: 100_000 };
+  // DPCs and ISRs interrupt whoever runs: their time is nobody's.
+  const own = source.table === "sample" ? [{ column: "in_dpc", op: "eq", value: false }, { column: "in_isr", op: "eq", value: false }] : [];
+  const question = { ...part.value, where: own, table: source.table, group: [source.upid], values: [{ column: source.time, fn: "sum" }, { column: source.utid, fn: "unique" }], limit: 100_000 };
   const there = (table(source.table)?.rows ?? 0) > 0;
   const sums = useAnswer(there ? `process cpu ${JSON.stringify(question)}` : null, (signal) => askRows("pivot", question, signal), 30);
   const range: Range = shown.value;

@@ -7,6 +7,8 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     element.current?.showModal();
+    // Who opens a dialog to type something wants to type.
+    element.current?.querySelector<HTMLElement>("input")?.focus();
   }, []);
   return (
     <dialog ref={element} aria-label={props.title} onClose={props.onClose} onClick={(event) => event.target === element.current && element.current?.close()}>

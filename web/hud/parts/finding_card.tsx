@@ -6,7 +6,7 @@ import { bytes, count, duration, number, percent } from "../../src/lib/format.ts
 import { visible } from "../base/value.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
 import { view } from "../state/view.ts";
-import { Sql } from "./box.tsx";
+import { Sql, whyEmpty } from "./box.tsx";
 import { Long, Words } from "./words.tsx";
 
 const MARKS: Record<string, string> = { critical: "✖", warning: "▲", notice: "●", info: "i" };
@@ -37,9 +37,12 @@ const joules = (j: number) => (j >= 1 ? `${number(j)}\u00a0J` : `${number(j * 10
 function energy(hit: Hit, bill: BillRow[]): string | null {
   const name = hit.culprit.toLowerCase();
   const row = bill.find((one) => one.culprit.toLowerCase() === name || one.culprit.toLowerCase().replace(/ \(\d+\)$/, "") === name);
-  if (!row || row.energy_j === null) return null;
-  const range = row.energy_low_j !== null && row.energy_high_j !== null ? ` (${joules(row.energy_low_j)} to ${joules(row.energy_high_j)})` : "";
-  return `about ${joules(row.energy_j)}${range}`;
+  if (!row || row.energy_j === null || row.total_cpu_ns <= 0) return null;
+  // The bill prices all CPU time of the culprit; the finding may speak of a part of it, or of waiting, which needs no energy of its own.
+  if (hit.cost_ns === null || hit.cost_ns > row.total_cpu_ns * 1.05) return null;
+  const part = Math.min(1, hit.cost_ns / row.total_cpu_ns);
+  const range = row.energy_low_j !== null && row.energy_high_j !== null ? ` (${joules(row.energy_low_j * part)} to ${joules(row.energy_high_j * part)})` : "";
+  return `about ${joules(row.energy_j * part)}${range}`;
 }
 
 /** Columns that stand elsewhere on the card. */
@@ -47,11 +50,17 @@ const SHOWN = new Set(["culprit", "culprit_kind", "cost_ns", "share", "confidenc
 const SOURCES = { doc: "documented", derived: "derived", case: "a real case", heuristic: "rule of thumb" };
 const PANELS: Record<string, string> = {};
 
-/** Panels tell their titles here, so that cards can name them. */
-export function nameOfPanel(id: string, title?: string): string {
+const TABLES: Record<string, string[]> = {};
+
+/** Panels tell their titles and tables here, so that cards can name them. */
+export function nameOfPanel(id: string, title?: string, tables?: string[]): string {
   if (title) PANELS[id] = title;
+  if (tables) TABLES[id] = tables;
   return PANELS[id] ?? id;
 }
+
+/** Whether this trace has something to show there. */
+const panelHas = (id: string) => whyEmpty(TABLES[id] ?? []) === null;
 
 function Culprit(props: { finding: Outcome; hit: Hit; at: number; bill: BillRow[] }) {
   const { finding, hit, at, bill } = props;
@@ -89,7 +98,7 @@ function Culprit(props: { finding: Outcome; hit: Hit; at: number; bill: BillRow[
         )}
         {joule && (
           <div>
-            <dt data-hint="What the bill estimates for all CPU time of this culprit; the bounds are those of the watt model.">energy</dt>
+            <dt data-hint="The part of the culprit's energy in the bill that this cost is of its CPU time; the bounds are those of the watt model.">energy</dt>
             <dd>{joule}</dd>
           </div>
         )}
@@ -107,7 +116,7 @@ function Culprit(props: { finding: Outcome; hit: Hit; at: number; bill: BillRow[
       )}
       <p class="where">
         Show in{" "}
-        {(WHERE[finding.topic] ?? ["stacks"]).map((panel) => (
+        {(WHERE[finding.topic] ?? ["stacks"]).filter((panel) => panelHas(panel)).map((panel) => (
           <button type="button" class="small" key={panel} onClick={() => void selectHit(finding.id, at, panel)}>
             {nameOfPanel(panel)}
           </button>

@@ -49,6 +49,8 @@ const COLUMNS: GridColumn[] = [
 
 export function ThreadList(props: Props) {
   const { threads } = props;
+  // Without ReadyThread events nobody knows when a wait ended: what is off a processor is neither ready nor waiting for certain.
+  const readied = threads.some((one) => one.ready_ns > 0 || one.wait_ns > 0);
   const [draft, setDraft] = useState(props.search);
   useEffect(() => {
     const timer = setTimeout(() => draft !== props.search && props.onSearch(draft), 250);
@@ -92,8 +94,8 @@ export function ThreadList(props: Props) {
               `${visible(one.process)} (${one.pid ?? "?"})`,
               `${one.tid ?? "?"}${one.name ? ` ${visible(one.name)}` : ""}`,
               duration(one.run_ns),
-              duration(one.ready_ns),
-              duration(one.wait_ns),
+              readied ? duration(one.ready_ns) : "–",
+              readied ? duration(one.wait_ns) : "–",
               one.open_wait_ns > 0 ? duration(one.open_wait_ns) : "–",
               count(one.switches),
               one.top_reason ? `${one.top_reason[0]} (${duration(one.top_reason[1])})` : "–",

@@ -9,6 +9,8 @@ interface Selection {
   why: string;
   filters: Filter[];
   panels: string[];
+  /** What to add up along stacks. */
+  metric: string;
 }
 
 /** Panels that show the finding best, told with its selection. */
@@ -28,6 +30,7 @@ export async function selectHit(finding: string, hit: number, panel?: string): P
       filters: [...mine, ...added],
       zoom,
       past: zoom === view.value.zoom ? view.value.past : [...view.value.past.slice(-49), view.value.zoom],
+      settings: { ...view.value.settings, stacks: { ...(view.value.settings["stacks"] as object | undefined), metric: found.metric } },
       ...(panel ? { panel } : {}),
     });
     const what = found.filters.map((one) => `${one.kind} ${one.label}`).join(", ") || "no filter";

@@ -34,7 +34,7 @@ test("a range is counted as SQL counts it, in the table too", there, async () =>
   const texts = await firstRow(page, "treegrid", "DPCs and ISRs by driver and routine");
   assert.equal(texts[0].trim().endsWith("ndis.sys"), true, texts[0]);
   assert.deepEqual([count(texts[2]), count(texts[10])], [row.n, row.over]);
-  await page.getByRole("button", { name: "Show as table" }).first().click();
+  await page.locator(".panel").getByRole("button", { name: "Show as table" }).first().click();
   const bins = page.getByRole("grid", { name: /^Durations, ndis\.sys/ });
   assert.ok((await bins.getByRole("row").count()) > 3);
   assert.deepEqual(await violations(page), []);
@@ -78,7 +78,7 @@ test("lanes, tables and paths of threads by keys", there, async () => {
   await causes.waitFor();
   assert.ok((await causes.getByRole("row").count()) > 1);
   await shot(page, "precise-path");
-  await page.getByRole("button", { name: "Show as table" }).click();
+  await page.locator(".panel").getByRole("button", { name: "Show as table" }).first().click();
   assert.ok((await page.getByRole("grid", { name: "States of threads over time" }).getByRole("row").count()) > 3);
   assert.deepEqual(await violations(page), []);
   assert.deepEqual(wrong, []);

@@ -62,7 +62,7 @@ test("the hooked system call is found with the keyboard alone", { skip: !servers
   await page.keyboard.press("/");
   await page.keyboard.type("tedrdrv");
   await settled(page);
-  assert.match(await page.locator("[data-part=found]").textContent(), /2 boxes match: 7\d\.\d\s%/);
+  assert.match(await page.locator("[data-part=found]").textContent(), /2 boxes match: \d\d\.\d\s%/);
   await page.keyboard.press("Escape");
   const boxes = page.locator("[data-part=boxes]");
   await boxes.focus();

@@ -41,9 +41,13 @@ impl Known {
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
-    let part = Part::of(call)?;
+    // DPCs and ISRs are nobody's: the process and thread of a row were interrupted by chance, and to count only those would name the
+    // wrong driver.
+    let asked = Part::of(call)?;
+    let mut part = asked.clone();
+    part.filters.retain(|filter| !matches!(filter.kind, Kind::Process | Kind::Thread));
     let extent = trace.extent();
-    let columns = [(Kind::Process, "upid"), (Kind::Thread, "utid"), (Kind::Cpu, "cpu")];
+    let columns = [(Kind::Cpu, "cpu")];
     let numbers = columns
         .into_iter()
         .flat_map(|(kind, column)| who::numbered(&part, kind).map(move |(value, is)| (column, value, is)));
@@ -75,6 +79,6 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "cpus": found.cpus,
         "stacks": on_stacks(&trace.db),
         "sql": queries,
-        "unused": who::unused(&part, &[Kind::Process, Kind::Thread, Kind::Cpu, Kind::Module]),
+        "unused": who::unused(&asked, &[Kind::Cpu, Kind::Module]),
     }))
 }

@@ -56,6 +56,20 @@ fn panels(topic: &str) -> &'static [&'static str] {
     }
 }
 
+/// What to add up along stacks, by topic: the first metric whose events are there.
+fn metric(trace: &Trace, topic: &str) -> &'static str {
+    let wanted: &[(&str, &str)] = match topic {
+        "interrupts" => &[("dpc", "sample"), ("dpc-time", "dpc")],
+        "disks" => &[("disk-time", "disk_io")],
+        "files" => &[("file-time", "file_io")],
+        "registry" => &[("registry-time", "registry")],
+        "user interface" => &[("wait", "cswitch")],
+        _ => &[],
+    };
+    let there = |table: &str| trace.db.get(table).is_some_and(|table| table.rows() > 0);
+    wanted.iter().find(|(_, table)| there(table)).map_or("cpu", |(name, _)| name)
+}
+
 fn number(hit: &Hit, name: &str) -> Option<i64> {
     match hit.values.get(name) {
         Some(Cell::I64(n)) => Some(*n),
@@ -92,6 +106,7 @@ pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
         "why": why,
         "filters": filters,
         "panels": panels(&outcome.topic),
+        "metric": metric(trace, &outcome.topic),
     })
 }
 
