@@ -2,7 +2,7 @@
 //!
 //! # How it is computed
 //!
-//! [`intervals`](super::intervals) of each thread. If all lanes together have no more intervals than asked for, they are handed
+//! [`intervals`] of each thread. If all lanes together have no more intervals than asked for, they are handed
 //! over as they are; otherwise each is spread over buckets of equal length, exactly: the times of a bucket add up to its
 //! length.
 //!
