@@ -308,16 +308,17 @@ impl Opened {
         self.analyse_stretches(tables, Vec::new())
     }
 
-    /// As [`Opened::analyse`] for every table, those on demand among them; of an extract those that it holds or that can be
-    /// made.
+    /// As [`Opened::analyse`] for every table but those `without`, those on demand among them; of an extract those that it holds
+    /// or that can be made.
     ///
     /// # Errors
     /// Those of the table builder.
-    pub fn analyse_everything(self) -> anyhow::Result<Analysed> {
-        let tables = match &self.source {
+    pub fn analyse_everything(self, without: &[String]) -> anyhow::Result<Analysed> {
+        let mut tables: BTreeSet<String> = match &self.source {
             Source::Traces(_) => crate::catalog::specs().map(|spec| spec.name.to_string()).collect(),
             Source::Extract(extract, _) => folder::all_there(extract),
         };
+        tables.retain(|name| !without.contains(name));
         self.analyse(Some(tables))
     }
 

@@ -220,6 +220,22 @@ fn traces_are_opened_beside_each_other_unless_that_is_forbidden() {
 }
 
 #[test]
+fn tables_that_are_left_out_say_so() {
+    let server = Server::start(&["--demo", "--without", "event,isr"]);
+    let schema = server.ask("schema", &serde_json::json!({})).json();
+    let tables = schema["tables"].as_array().unwrap();
+    let table = |name: &str| tables.iter().find(|t| t["name"] == name).unwrap().clone();
+    assert_eq!(table("event")["rows"], 0);
+    assert!(table("event")["why_empty"].as_str().unwrap().contains("--without event"));
+    assert!(table("sample")["rows"].as_u64().unwrap() > 0);
+    let wrong = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["serve", "--demo", "--without", "evnt"])
+        .output()
+        .unwrap();
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("evnt"));
+}
+
+#[test]
 fn an_extract_is_served_like_its_trace() {
     let folder = tempfile::tempdir().unwrap();
     let extract = folder.path().join("extract");

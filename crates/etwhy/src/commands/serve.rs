@@ -50,6 +50,9 @@ struct Args {
     /// Names of this machine that the page may be asked under, behind a proxy or with --bind
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
+    /// Leave tables out: `event` (all events with their fields) takes most of the time of large traces
+    #[arg(long, value_name = "TABLES", value_delimiter = ',')]
+    without: Vec<String>,
     /// The page cannot open other traces
     #[arg(long)]
     readonly: bool,
@@ -57,7 +60,12 @@ struct Args {
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let rules = args.rules.load()?;
-    let reader = Reader { trace: args.trace.clone(), rules };
+    if let Some(name) =
+        args.without.iter().find(|name| !catalog::specs().any(|spec| spec.name == name.as_str()))
+    {
+        return Err(anyhow!("there is no table `{name}`; `etwhy dump --list` names them"));
+    }
+    let reader = Reader { trace: args.trace.clone(), rules, without: args.without.clone() };
     let groups: Vec<Vec<PathBuf>> = if args.merge || args.trace.demo {
         vec![args.trace.traces.clone()]
     } else {
@@ -123,13 +131,14 @@ fn names(paths: &[PathBuf], demo: bool) -> String {
 struct Reader {
     trace: TraceArgs,
     rules: Vec<Rule>,
+    without: Vec<String>,
 }
 
 impl Reader {
     fn read(&self, paths: Vec<PathBuf>, demo: bool) -> anyhow::Result<(Loaded, Exit)> {
         let name = names(&paths, demo);
         let trace = TraceArgs { traces: paths, demo, ..self.trace.clone() };
-        let analysed = trace.open()?.analyse_everything()?;
+        let analysed = trace.open()?.analyse_everything(&self.without)?;
         let engine = Engine::new(&analysed.db)?;
         let outcomes = evaluate_all(&engine, &self.rules);
         drop(engine);
@@ -155,6 +164,11 @@ impl Host for Reader {
     }
 
     fn why_empty(&self, db: &Database, table: &str) -> Option<String> {
+        if self.without.iter().any(|name| name == table) {
+            return Some(format!(
+                "table {table} was left out: etwhy serve was started with --without {table}"
+            ));
+        }
         why_empty(db, table)
     }
 
