@@ -4,33 +4,14 @@
 //! every panel are left there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::{BufRead as _, BufReader};
+mod server;
+
+use server::Server;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use std::process::Command;
 
 fn serve(arguments: &[&Path]) -> Server {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["serve", "--quiet"])
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut url = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    assert!(url.starts_with("http://127.0.0.1:"), "{url:?}");
-    Server { child, url: url.trim().to_owned() }
+    Server::start(arguments)
 }
 
 fn root() -> PathBuf {
@@ -97,7 +78,8 @@ fn the_page_works_in_a_browser() {
     if let Some(trace) = real() {
         servers.push(("real", serve(&[&trace])));
     }
-    let named: Vec<String> = servers.iter().map(|(name, server)| format!("{name}={}", server.url)).collect();
+    let named: Vec<String> =
+        servers.iter().map(|(name, server)| format!("{name}={}", server.url())).collect();
     let output = Command::new("npm")
         .args(["run", "--silent", "test-hud"])
         .current_dir(root().join("web"))

@@ -1,57 +1,23 @@
 //! Numbers of the panels of precise CPU usage and of DPCs and ISRs: they are those of SQL, of the tables, and of `etwhy path`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod server;
+
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-struct Server {
-    child: Child,
-    port: u16,
-    path: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+struct Server(server::Server);
 
 impl Server {
     fn start(trace: &Path) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-            .args(["serve", "--quiet"])
-            .arg(trace)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
-        let (port, path) = rest.split_once('/').unwrap();
-        Server { child, port: port.parse().unwrap(), path: path.to_owned() }
+        Server(server::Server::start(&[trace]))
     }
 
     fn ask(&self, name: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let body = body.to_string();
-        write!(
-            stream,
-            "POST /{}api/v1/{name} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-            self.path,
-            self.port,
-            body.len()
-        )
-        .unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let at = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("an answer");
-        let answer: Value = serde_json::from_slice(&bytes[at + 4..]).unwrap_or_default();
-        assert!(bytes.starts_with(b"HTTP/1.1 200"), "{name} {body}: {answer}");
-        answer
+        let answer = self.0.ask(name, body);
+        assert_eq!(answer.status, 200, "{name} {body}: {}", String::from_utf8_lossy(&answer.body));
+        serde_json::from_slice(&answer.body).unwrap_or_default()
     }
 }
 

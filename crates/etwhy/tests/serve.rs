@@ -1,84 +1,12 @@
 //! The server of `etwhy serve` against everything but its own page: strangers, bad questions, many at a time, clients that go away.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+mod server;
+
+use server::Server;
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
-
-struct Server {
-    child: Child,
-    port: u16,
-    token: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&self.body)))
-    }
-
-    fn error(&self) -> String {
-        self.json()["error"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Server {
-    fn start(arguments: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-            .args(["serve", "--quiet"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
-        let (port, token) = rest.trim_end_matches('/').split_once('/').unwrap();
-        Server { child, port: port.parse().unwrap(), token: token.to_owned() }
-    }
-
-    /// Sends a request; the connection is the caller's.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        let host = if headers.to_ascii_lowercase().contains("host:") {
-            String::new()
-        } else {
-            format!("Host: 127.0.0.1:{}\r\n", self.port)
-        };
-        let length = body.len();
-        write!(stream, "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}")
-            .unwrap();
-        stream
-    }
-
-    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        let mut bytes = Vec::new();
-        self.send(method, path, headers, body).read_to_end(&mut bytes).unwrap();
-        let at = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("an answer");
-        let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head, body: bytes[at + 4..].to_vec() }
-    }
-
-    fn ask(&self, name: &str, body: &serde_json::Value) -> Answer {
-        self.request("POST", &format!("/{}/api/v1/{name}", self.token), "", &body.to_string())
-    }
-}
 
 fn sql(query: &str) -> serde_json::Value {
     serde_json::json!({ "trace": 0, "sql": query })

@@ -1,27 +1,16 @@
 //! What the page asks about stacks: totals are those of SQL, steps keep sums, the story of the system calls is told.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod server;
+
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array as _, RecordBatch};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-struct Server {
-    child: Child,
-    port: u16,
-    token: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+struct Server(server::Server);
 
 /// Rows with the facts about them.
 struct Rows {
@@ -82,34 +71,12 @@ impl Rows {
 
 impl Server {
     fn start(arguments: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-            .args(["serve", "--quiet"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
-        let (port, token) = rest.trim_end_matches('/').split_once('/').unwrap();
-        Server { child, port: port.parse().unwrap(), token: token.to_owned() }
+        Server(server::Server::start(arguments))
     }
 
     fn post(&self, name: &str, body: &Value) -> (u16, Vec<u8>) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let (port, body) = (self.port, body.to_string());
-        let length = body.len();
-        write!(
-            stream,
-            "POST /{}/api/v1/{name} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}",
-            self.token
-        )
-        .unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let at = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), bytes[at + 4..].to_vec())
+        let answer = self.0.ask(name, body);
+        (answer.status, answer.body)
     }
 
     fn ask(&self, name: &str, body: &Value) -> Rows {

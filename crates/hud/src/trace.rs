@@ -101,7 +101,7 @@ impl Trace {
         let last_ns = all("last_ns").into_iter().max().unwrap_or(0);
         Extent {
             first_ns,
-            last_ns: last_ns.max(first_ns + 1),
+            last_ns: last_ns.max(first_ns.saturating_add(1)),
             cpus: all("cpus").into_iter().max().unwrap_or(0),
         }
     }

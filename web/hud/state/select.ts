@@ -8,12 +8,11 @@ interface Selection {
   range: Range | null;
   why: string;
   filters: Filter[];
-  panels: string[];
   /** What to add up along stacks. */
   metric: string;
 }
 
-/** Panels that show the finding best, told with its selection. */
+/** Selects what a culprit of a finding did; goes to a panel if one is named. */
 export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
   try {
     const found = await ask<Selection>("select", { trace: view.value.trace, finding, hit });
@@ -45,7 +44,7 @@ export function deselect(): void {
   look({ finding: null, selection: null, filters: [] });
 }
 
-/** Where to look for a topic, in the order of use; `crates/hud/src/api/select.rs` says the same. */
+/** Where to look for a topic, in the order of use. */
 export const WHERE: Record<string, string[]> = {
   interrupts: ["interrupts", "stacks"],
   cpu: ["stacks", "precise"],

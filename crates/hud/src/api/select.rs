@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "select",
-    about: "body: finding (id), hit (number). range (null: all the time), filters, and the panels that show it best",
+    about: "body: finding (id), hit (number). range (null: all the time), filters, and the metric of stacks",
     answer,
 };
 
@@ -33,27 +33,6 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let hit =
         outcome.hits.get(body.hit).ok_or_else(|| Fault::Missing("it has no such culprit".to_owned()))?;
     Reply::json(&selection(&trace, outcome, hit))
-}
-
-/// Where to look, by topic: the panels of `web/hud/panels`.
-fn panels(topic: &str) -> &'static [&'static str] {
-    match topic {
-        "interrupts" => &["interrupts", "stacks"],
-        "cpu" | "growth" | "machine" => &["stacks", "precise"],
-        "security" => &["stacks", "files", "minifilter"],
-        "disks" => &["disk", "files"],
-        "files" => &["files", "stacks"],
-        "registry" => &["registry", "stacks"],
-        "memory" => &["memory", "stacks"],
-        "network" => &["network", "stacks"],
-        "processes" => &["processes", "stacks"],
-        "services" => &["services", "stacks"],
-        "power" => &["power"],
-        "dotnet" => &["clr", "stacks"],
-        "user interface" => &["hangs", "precise"],
-        "trace" => &["loggers", "ledger", "stacks"],
-        _ => &["stacks"],
-    }
 }
 
 /// What to add up along stacks, by topic: the first metric whose events are there.
@@ -84,13 +63,13 @@ fn word<'h>(hit: &'h Hit, name: &str) -> Option<&'h str> {
     }
 }
 
-/// Range, filters, panels.
+/// Range, filters, metric.
 pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
     let extent = trace.extent();
     let (filters, who) = of_culprit(trace, outcome, hit);
     let told = match (number(hit, "start_ns"), number(hit, "end_ns"), number(hit, "since_ns")) {
         (Some(from), Some(to), _) if from < to => Some((from, to)),
-        (_, _, Some(since)) if since < extent.last_ns => Some((since, extent.last_ns + 1)),
+        (_, _, Some(since)) if since < extent.last_ns => Some((since, extent.last_ns.saturating_add(1))),
         _ => None,
     };
     let found = who.and_then(|who| episode(&trace.db, extent.first_ns, extent.last_ns, &who));
@@ -105,7 +84,6 @@ pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
         "range": told.or(found).map(|(from, to)| [from, to]),
         "why": why,
         "filters": filters,
-        "panels": panels(&outcome.topic),
         "metric": metric(trace, &outcome.topic),
     })
 }

@@ -114,8 +114,8 @@ pub fn episode(db: &Database, first_ns: i64, last_ns: i64, who: &Who) -> Option<
     if (to - from) as f64 > TOO_LONG * BINS as f64 {
         return None;
     }
-    let edge = |bin: usize| first_ns + (i128::from(span) * bin as i128 / BINS as i128) as i64;
-    Some((edge(from), edge(to).max(edge(from) + 1)))
+    let edge = |bin: usize| first_ns.saturating_add((i128::from(span) * bin as i128 / BINS as i128) as i64);
+    Some((edge(from), edge(to).max(edge(from).saturating_add(1))))
 }
 
 /// The shortest run of bins that holds [`MOST`] of all.

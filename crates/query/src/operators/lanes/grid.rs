@@ -38,7 +38,9 @@ impl Grid {
             let count = covered / bucket + i64::from(covered % bucket > 0);
             // Where the range begins must not decide: panning would change the buckets.
             let needed = to.saturating_sub(from) / bucket;
-            if needed < most.saturating_sub(1) || count <= 1 || bucket == i64::MAX {
+            // Spans of damaged traces do not fit into 64 bits; then `needed` says less than there is to cover.
+            let fits = needed < most.saturating_sub(1) && count <= most;
+            if fits || count <= 1 || bucket == i64::MAX {
                 let count = usize::try_from(count.max(1)).unwrap_or(1);
                 let grid = Grid::plain(start_ns, bucket, count);
                 return Grid { end_ns: grid.end_ns.min(extent.end_ns), ..grid };
