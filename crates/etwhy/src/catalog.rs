@@ -6,7 +6,8 @@ use etwhy_table::TableSpec;
 pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
-    traced.chain(derived)
+    let logs = etwhy_evtx::tables::ALL.iter().copied();
+    traced.chain(derived).chain(logs)
 }
 
 /// True if the table is only made when it is asked for by name.

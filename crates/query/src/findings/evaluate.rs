@@ -97,10 +97,12 @@ pub struct Outcome {
 /// The most culprits that a finding names.
 const MOST_HITS: usize = 100;
 
-/// Asks all findings, and puts them in order: found before untold before not found, worst first, dearest first.
+/// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, dearest first.
 pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
     let facts = Facts::of(engine.database());
-    let mut outcomes: Vec<Outcome> = rules.iter().map(|rule| ask(engine, rule, &facts)).collect();
+    let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();
+    let mut outcomes: Vec<Outcome> =
+        rules.iter().filter(read).map(|rule| ask(engine, rule, &facts)).collect();
     let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
     outcomes.sort_by(|a, b| {
         let key = |o: &Outcome| match o.answer {

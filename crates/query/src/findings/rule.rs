@@ -39,6 +39,33 @@ impl Severity {
     }
 }
 
+/// What a finding's question is asked of.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// A trace: there is a table `trace`.
+    #[default]
+    Trace,
+    /// Event logs: there is a table `log_file`.
+    Logs,
+    /// Counter logs: there is a table `counter`.
+    Counters,
+}
+
+impl Subject {
+    /// All of them.
+    pub const ALL: [Subject; 3] = [Subject::Trace, Subject::Logs, Subject::Counters];
+
+    /// The table that shows that it was read.
+    pub const fn table(self) -> &'static str {
+        match self {
+            Subject::Trace => "trace",
+            Subject::Logs => "log_file",
+            Subject::Counters => "counter",
+        }
+    }
+}
+
 /// Events without which the question cannot be answered.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -93,6 +120,9 @@ pub struct Rule {
     pub title: String,
     /// How much it matters when it is found; a column `severity` of the query overrides it.
     pub severity: Severity,
+    /// What it is asked of; questions about what was not read are not asked.
+    #[serde(default)]
+    pub over: Subject,
     /// What it is about: trace, cpu, interrupts, security, disk, memory, …
     pub topic: String,
     /// The manual page, Markdown: what it shows, why it matters, how it is computed, what fools it, an example.

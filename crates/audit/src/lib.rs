@@ -1,0 +1,2 @@
+//! Windows audit policy.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Performance counter logs.
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! Windows event logs.
+#![forbid(unsafe_code)]
+
+pub mod tables;

@@ -1,0 +1,2 @@
+//! Texts of Windows events, without Windows.
+#![forbid(unsafe_code)]
