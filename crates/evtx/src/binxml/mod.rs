@@ -1,0 +1,22 @@
+//! Binary XML: values, templates and events.
+//!
+//! A record is an instance of a template: values, and a definition that says where they stand in the XML. A definition is compiled
+//! once into a [`Program`] and known again in other chunks by its content ([`Templates`]); after that a record costs
+//! a table of its values. Records without a template (inline XML) go the same way through [`tokens`], token by token.
+
+mod event;
+mod fields;
+mod plan;
+mod program;
+mod system;
+mod templates;
+pub mod text;
+pub mod time;
+mod tokens;
+mod value;
+mod xml;
+
+pub use event::{Decoder, Event, Fault};
+pub use fields::Name;
+pub use system::System;
+pub use value::{Items, Value, push_decimal, push_guid, push_hex, push_hex_bytes, push_sid};

@@ -1,0 +1,136 @@
+//! Where the system values and the fields of a template's instances are.
+
+use super::fields::{Finder, Piece, SYSTEM_FIELDS, SystemField, Target};
+use super::program::Op;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A piece of content in a definition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Atom {
+    /// A literal.
+    Text(Box<str>),
+    /// A value of the instance, and whether nothing is written if it is empty.
+    Substitution(u16),
+}
+
+impl Piece for Atom {
+    fn literal(&self) -> Option<String> {
+        match self {
+            Atom::Text(text) => Some(text.to_string()),
+            Atom::Substitution(_) => None,
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Slot {
+    /// There is none.
+    #[default]
+    None,
+    /// A literal of the definition.
+    Literal(Box<str>),
+    /// A value of the instance.
+    Substitution(u16),
+    /// Literals and values, one behind the other.
+    Mixed(Box<[Atom]>),
+}
+
+impl Slot {
+    fn of(atoms: &[Atom]) -> Slot {
+        match atoms {
+            [] => Slot::None,
+            [Atom::Text(text)] => Slot::Literal(text.clone()),
+            [Atom::Substitution(number)] => Slot::Substitution(*number),
+            many => Slot::Mixed(many.into()),
+        }
+    }
+}
+
+/// Something that holds fields.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A field: name, value, and the value without which it is left out.
+    Field(Option<Arc<str>>, Slot, Option<u16>),
+    /// A value that holds fields of its own, if it is binary XML.
+    Nested(u16),
+}
+
+/// Where everything is.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// System values, by [`SystemField`].
+    pub system: [Slot; SYSTEM_FIELDS],
+    /// Fields, in order.
+    pub items: Vec<Item>,
+    /// It has a `System` element.
+    pub is_event: bool,
+}
+
+impl Plan {
+    /// The plan of these instructions.
+    pub fn of(ops: &[Op]) -> Plan {
+        let mut plan = Plan::default();
+        // What the elements that are open depend on; a root is never left out.
+        let mut open: Vec<Option<u16>> = Vec::new();
+        let depends = Cell::new(None);
+        let mut found = |target: Target, atoms: &[Atom]| match target {
+            Target::System(field) => {
+                plan.is_event = true;
+                if let Some(slot) = plan.system.get_mut(field as usize) {
+                    *slot = Slot::of(atoms);
+                }
+            }
+            Target::Named(name) => {
+                plan.items.push(Item::Field(Some(name.into()), Slot::of(atoms), depends.get()))
+            }
+            Target::Unnamed => plan.items.push(Item::Field(None, Slot::of(atoms), depends.get())),
+            Target::Container => plan.items.extend(atoms.iter().filter_map(|atom| match atom {
+                Atom::Substitution(number) => Some(Item::Nested(*number)),
+                Atom::Text(_) => None,
+            })),
+        };
+        let mut finder = Finder::<Atom>::new();
+        for op in ops {
+            match op {
+                Op::Open { name, depends: own, .. } => {
+                    finder.open(name, &mut found);
+                    let own = if open.is_empty() { None } else { own.or(depends.get()) };
+                    open.push(own);
+                    depends.set(own);
+                }
+                Op::Attribute(name, _) => finder.attribute(name, &mut found),
+                Op::Content => finder.content(&mut found),
+                Op::End => {
+                    finder.end(&mut found);
+                    open.pop();
+                    depends.set(open.last().copied().flatten());
+                }
+                Op::Text(text) | Op::CData(text) => finder.piece(Atom::Text(text.clone())),
+                Op::Entity(name) => finder.piece(Atom::Text(entity(name).into())),
+                Op::Instruction(..) => {}
+                Op::Substitution { number, .. } => finder.piece(Atom::Substitution(*number)),
+            }
+        }
+        plan
+    }
+
+    /// The slot of a system value.
+    #[inline]
+    pub fn slot(&self, field: SystemField) -> &Slot {
+        self.system.get(field as usize).unwrap_or(&Slot::None)
+    }
+}
+
+/// The text of an entity; those that XML does not predefine stay as they are written.
+pub fn entity(name: &str) -> String {
+    match name {
+        "lt" => "<".to_owned(),
+        "gt" => ">".to_owned(),
+        "amp" => "&".to_owned(),
+        "quot" => "\"".to_owned(),
+        "apos" => "'".to_owned(),
+        other => format!("&{other};"),
+    }
+}

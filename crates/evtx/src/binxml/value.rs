@@ -1,0 +1,346 @@
+//! Values: what a field holds, and its text.
+
+use super::text::{push_ansi, push_utf16, until_nul};
+use super::time;
+use crate::abi::value as ty;
+use crate::bytes::{array, u16_at};
+use std::fmt::Write as _;
+
+/// A value of a field. It borrows the chunk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// No value.
+    Null,
+    /// UTF-16, up to its first NUL.
+    Utf16(&'a [u8]),
+    /// Text of the template.
+    Utf8(&'a str),
+    /// Text in the code page of the machine, which the log does not name: read as Windows-1252.
+    Ansi(&'a [u8]),
+    /// Signed integers.
+    Int(i64),
+    /// Unsigned integers.
+    UInt(u64),
+    /// A 32-bit float.
+    Real32(f32),
+    /// A 64-bit float.
+    Real64(f64),
+    /// True or false; other numbers in a boolean are [`Value::Int`].
+    Bool(bool),
+    /// Bytes.
+    Binary(&'a [u8]),
+    /// A GUID as it is stored.
+    Guid([u8; 16]),
+    /// An integer that is shown in hexadecimal.
+    Hex(u64),
+    /// 100 ns since 1601 (UTC).
+    FileTime(u64),
+    /// `SYSTEMTIME` as it is stored.
+    SysTime([u8; 16]),
+    /// A security identifier as it is stored.
+    Sid(&'a [u8]),
+    /// An array: type of its items and their bytes.
+    Array(u8, &'a [u8]),
+    /// Binary XML.
+    BinXml(&'a [u8]),
+    /// A type that is not known, or too few bytes for its type.
+    Odd(u8, &'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// The value of this type in these bytes.
+    #[inline]
+    pub fn of(kind: u8, bytes: &'a [u8]) -> Value<'a> {
+        Self::read(kind, bytes).unwrap_or(Value::Odd(kind, bytes))
+    }
+
+    #[inline]
+    fn read(kind: u8, bytes: &'a [u8]) -> Option<Value<'a>> {
+        Some(match kind {
+            ty::NULL => Value::Null,
+            ty::STRING => Value::Utf16(until_nul(bytes)),
+            ty::ANSI_STRING => Value::Ansi(bytes.split(|b| *b == 0).next().unwrap_or(bytes)),
+            ty::INT8 => Value::Int(i64::from(i8::from_le_bytes(array(bytes, 0)?))),
+            ty::UINT8 => Value::UInt(u64::from(*bytes.first()?)),
+            ty::INT16 => Value::Int(i64::from(i16::from_le_bytes(array(bytes, 0)?))),
+            ty::UINT16 => Value::UInt(u64::from(u16::from_le_bytes(array(bytes, 0)?))),
+            ty::INT32 => Value::Int(i64::from(i32::from_le_bytes(array(bytes, 0)?))),
+            ty::UINT32 => Value::UInt(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
+            ty::INT64 => Value::Int(i64::from_le_bytes(array(bytes, 0)?)),
+            ty::UINT64 => Value::UInt(u64::from_le_bytes(array(bytes, 0)?)),
+            ty::REAL32 => Value::Real32(f32::from_le_bytes(array(bytes, 0)?)),
+            ty::REAL64 => Value::Real64(f64::from_le_bytes(array(bytes, 0)?)),
+            ty::BOOL => match i32::from_le_bytes(array(bytes, 0)?) {
+                0 => Value::Bool(false),
+                1 => Value::Bool(true),
+                // Windows writes bit masks into some booleans.
+                other => Value::Int(i64::from(other)),
+            },
+            ty::BINARY => Value::Binary(bytes),
+            ty::GUID => Value::Guid(array(bytes, 0)?),
+            ty::SIZE_T if bytes.len() == 4 => Value::Hex(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
+            ty::SIZE_T | ty::HEX_INT64 => Value::Hex(u64::from_le_bytes(array(bytes, 0)?)),
+            ty::FILE_TIME => Value::FileTime(u64::from_le_bytes(array(bytes, 0)?)),
+            ty::SYS_TIME => Value::SysTime(array(bytes, 0)?),
+            ty::SID => Value::Sid(sid(bytes)?),
+            ty::HEX_INT32 => Value::Hex(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
+            ty::BIN_XML => Value::BinXml(bytes),
+            array if array & ty::ARRAY != 0 && is_item(array & !ty::ARRAY) => {
+                Value::Array(array & !ty::ARRAY, bytes)
+            }
+            _ => return None,
+        })
+    }
+
+    /// True for what an optional substitution leaves out: no value, or nothing in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Utf16(b) | Value::Ansi(b) | Value::Binary(b) | Value::BinXml(b) | Value::Array(_, b) => {
+                b.is_empty()
+            }
+            Value::Utf8(text) => text.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// As an integer, if it is one or a text of one.
+    #[inline]
+    pub fn number(&self) -> Option<u64> {
+        Some(match *self {
+            Value::UInt(n) | Value::Hex(n) | Value::FileTime(n) => n,
+            Value::Int(n) => n as u64,
+            Value::Bool(b) => u64::from(b),
+            Value::Utf8(text) => parse(text)?,
+            Value::Utf16(_) | Value::Ansi(_) => {
+                let mut text = String::new();
+                self.push_text(&mut text);
+                parse(&text)?
+            }
+            _ => return None,
+        })
+    }
+
+    /// Appends the text that Windows gives the value in XML, not escaped.
+    pub fn push_text(&self, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _ = match *self {
+            Value::Null => Ok(()),
+            Value::Utf16(bytes) => {
+                push_utf16(out, bytes);
+                Ok(())
+            }
+            Value::Utf8(text) => out.write_str(text),
+            Value::Ansi(bytes) => {
+                push_ansi(out, bytes);
+                Ok(())
+            }
+            Value::Int(n) => {
+                if n < 0 {
+                    out.push('-');
+                }
+                push_decimal(out, n.unsigned_abs());
+                Ok(())
+            }
+            Value::UInt(n) => {
+                push_decimal(out, n);
+                Ok(())
+            }
+            Value::Real32(x) => push_real(out, f64::from(x), x.to_string()),
+            Value::Real64(x) => push_real(out, x, x.to_string()),
+            Value::Bool(b) => out.write_str(if b { "true" } else { "false" }),
+            Value::Binary(bytes) => {
+                push_hex_bytes(out, bytes);
+                Ok(())
+            }
+            Value::Guid(guid) => {
+                push_guid(out, &guid);
+                Ok(())
+            }
+            Value::Hex(n) => {
+                push_hex(out, n);
+                Ok(())
+            }
+            Value::FileTime(ticks) => {
+                time::push_file_time(out, ticks);
+                Ok(())
+            }
+            Value::SysTime(bytes) => {
+                time::push_system_time(out, &bytes);
+                Ok(())
+            }
+            Value::Sid(bytes) => {
+                push_sid(out, bytes);
+                Ok(())
+            }
+            Value::Array(kind, bytes) => {
+                for (n, item) in Items::of(kind, bytes).enumerate() {
+                    if n > 0 {
+                        out.push(',');
+                    }
+                    item.push_text(out);
+                }
+                Ok(())
+            }
+            Value::BinXml(_) => Ok(()),
+            Value::Odd(kind, bytes) => {
+                let _ = write!(out, "(type {kind:#04x}) ");
+                push_hex_bytes(out, bytes);
+                Ok(())
+            }
+        };
+    }
+}
+
+fn parse(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|n| n as u64)),
+    }
+}
+
+/// Types that arrays are made of.
+const fn is_item(kind: u8) -> bool {
+    matches!(kind, ty::STRING..=ty::HEX_INT64)
+}
+
+/// The SID without what follows it.
+#[inline]
+fn sid(bytes: &[u8]) -> Option<&[u8]> {
+    let count = usize::from(*bytes.get(1)?);
+    bytes.get(..8 + count * 4)
+}
+
+/// Items of an array.
+pub struct Items<'a> {
+    kind: u8,
+    rest: &'a [u8],
+    /// Bytes of an item; 0 for texts, which end with a NUL.
+    size: usize,
+}
+
+impl<'a> Items<'a> {
+    /// The items of an array of this type.
+    pub fn of(kind: u8, bytes: &'a [u8]) -> Items<'a> {
+        let size = match kind {
+            ty::STRING | ty::ANSI_STRING | ty::SID => 0,
+            ty::INT8 | ty::UINT8 | ty::BINARY => 1,
+            ty::INT16 | ty::UINT16 => 2,
+            ty::INT32 | ty::UINT32 | ty::REAL32 | ty::BOOL | ty::HEX_INT32 => 4,
+            ty::GUID | ty::SYS_TIME => 16,
+            _ => 8,
+        };
+        Items { kind, rest: bytes, size }
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (len, skip) = match self.kind {
+            ty::STRING => {
+                let units = self.rest.chunks_exact(2).position(|u| *u == [0, 0]);
+                units.map_or((self.rest.len(), 0), |n| (n * 2, 2))
+            }
+            ty::ANSI_STRING => {
+                self.rest.iter().position(|b| *b == 0).map_or((self.rest.len(), 0), |n| (n, 1))
+            }
+            ty::SID => (sid(self.rest).map_or(self.rest.len(), <[u8]>::len), 0),
+            _ => (self.size.min(self.rest.len()), 0),
+        };
+        let item = self.rest.get(..len)?;
+        self.rest = self.rest.get(len + skip..).unwrap_or(&[]);
+        Some(Value::of(self.kind, item))
+    }
+}
+
+/// Digits, without the detour over `fmt`.
+#[inline]
+pub fn push_decimal(out: &mut String, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        if let Some(digit) = digits.get_mut(at) {
+            *digit = b'0' + (n % 10) as u8;
+        }
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(digits.get(at..).unwrap_or(&[])).unwrap_or(""));
+}
+
+fn push_real(out: &mut String, value: f64, shortest: String) -> std::fmt::Result {
+    // XML Schema's names.
+    if value.is_nan() {
+        out.write_str("NaN")
+    } else if value.is_infinite() {
+        out.write_str(if value > 0.0 { "INF" } else { "-INF" })
+    } else {
+        out.write_str(&shortest)
+    }
+}
+
+const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
+const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
+
+/// `0x1f`.
+pub fn push_hex(out: &mut String, n: u64) {
+    out.push_str("0x");
+    let digits = ((64 - n.leading_zeros()).div_ceil(4)).max(1);
+    for digit in (0..digits).rev() {
+        out.push(char::from(HEX_LOWER[(n >> (digit * 4)) as usize & 15]));
+    }
+}
+
+/// `1F2E`.
+pub fn push_hex_bytes(out: &mut String, bytes: &[u8]) {
+    out.reserve(bytes.len() * 2);
+    for byte in bytes {
+        out.push(char::from(HEX_UPPER[usize::from(byte >> 4)]));
+        out.push(char::from(HEX_UPPER[usize::from(byte & 15)]));
+    }
+}
+
+/// `{d1-d2-d3-d4d4-d4…}`, in lower case.
+pub fn push_guid(out: &mut String, guid: &[u8; 16]) {
+    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    out.push('{');
+    for (n, at) in ORDER.into_iter().enumerate() {
+        if matches!(n, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        out.push(char::from(HEX_LOWER[usize::from(guid[at] >> 4)]));
+        out.push(char::from(HEX_LOWER[usize::from(guid[at] & 15)]));
+    }
+    out.push('}');
+}
+
+/// `S-1-5-18`. Layout: revision, number of subauthorities, authority (48 bits, big endian), subauthorities ([MS-DTYP] 2.4.2).
+pub fn push_sid(out: &mut String, bytes: &[u8]) {
+    let (Some([revision, _, a, b, c, d, e, f]), Some(rest)) = (array::<8>(bytes, 0), bytes.get(8..)) else {
+        out.push_str("S-?");
+        return;
+    };
+    out.push_str("S-");
+    push_decimal(out, u64::from(revision));
+    out.push('-');
+    push_decimal(out, u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
+    for part in rest.as_chunks::<4>().0 {
+        out.push('-');
+        push_decimal(out, u64::from(u32::from_le_bytes(*part)));
+    }
+}
+
+/// A `u16` of a `SYSTEMTIME`.
+pub(super) fn part(bytes: &[u8; 16], n: usize) -> u16 {
+    u16_at(bytes, n * 2).unwrap_or(0)
+}

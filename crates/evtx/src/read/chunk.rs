@@ -1,0 +1,184 @@
+//! A chunk and its records.
+
+use super::damage::{Damage, Kind};
+use super::file::{ChunkPlace, LogFile};
+use crate::abi::{chunk, record};
+use crate::bytes::{array, u32_at, u64_at};
+use crate::error::EvtxError;
+
+/// A chunk in memory.
+pub struct Chunk {
+    data: Vec<u8>,
+    len: usize,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Where live records end.
+    free_space: usize,
+    /// Its checksums are wrong, or it is cut.
+    pub damaged: bool,
+}
+
+/// A record: where it stands in its chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRef {
+    /// Offset in the chunk.
+    pub at: usize,
+    /// Size with header and trailer.
+    pub size: usize,
+    /// Number in its header. In an exported log it is not that of the event.
+    pub id: u64,
+    /// When it was written: FILETIME.
+    pub time: u64,
+}
+
+impl RecordRef {
+    /// Where its binary XML stands.
+    pub const fn xml(&self) -> (usize, usize) {
+        (self.at + record::HEADER, self.at + self.size - record::TRAILER)
+    }
+}
+
+impl Chunk {
+    /// A buffer for chunks.
+    pub fn new() -> Chunk {
+        Chunk { data: vec![0; chunk::SIZE], len: 0, offset: 0, free_space: 0, damaged: false }
+    }
+
+    /// Reads a chunk into the buffer and checks it; what is wrong is counted.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(&mut self, log: &LogFile, place: &ChunkPlace, damage: &mut Damage) -> Result<(), EvtxError> {
+        self.offset = place.offset;
+        self.len = log.read_at(place.offset, &mut self.data)?;
+        if let Some(rest) = self.data.get_mut(self.len..) {
+            rest.fill(0);
+        }
+        self.check(damage);
+        Ok(())
+    }
+
+    fn check(&mut self, damage: &mut Damage) {
+        let at = self.offset;
+        self.damaged = false;
+        let data = self.data.as_slice();
+        let get = |at| u32_at(data, at).unwrap_or(0);
+        self.free_space = get(chunk::FREE_SPACE) as usize;
+        let head = [data.get(..120), data.get(128..chunk::HEADER)];
+        if get(chunk::FLAGS) & chunk::FLAG_NO_CRC32 == 0 {
+            let mut hasher = crc32fast::Hasher::new();
+            head.into_iter().flatten().for_each(|part| hasher.update(part));
+            if hasher.finalize() != get(chunk::CHECKSUM) {
+                self.damaged = true;
+                damage.count(Kind::ChunkHeaderChecksum, 1, || format!("chunk at offset {at}"));
+            }
+            // Before the records are looked at: reading them in order brings them into the cache.
+            let records = data.get(chunk::HEADER..self.free_space).unwrap_or(&[]);
+            if crc32fast::hash(records) != get(chunk::RECORDS_CHECKSUM) {
+                self.damaged = true;
+                damage.count(Kind::ChunkChecksum, 1, || format!("chunk at offset {at}"));
+            }
+        }
+        if !(chunk::HEADER..=chunk::SIZE).contains(&self.free_space) {
+            self.damaged = true;
+            self.free_space = chunk::SIZE;
+        }
+        if self.len < self.free_space {
+            self.damaged = true;
+            let len = self.len;
+            damage.count(Kind::Cut, 1, || format!("chunk at offset {at}: {len} of {} bytes", chunk::SIZE));
+        }
+    }
+
+    /// All of its bytes; those that the file does not have are 0.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Its live records. What is no record is counted.
+    pub fn records<'c>(&'c self, damage: &'c mut Damage) -> Records<'c> {
+        let end = self.free_space.min(self.len.max(chunk::HEADER));
+        Records {
+            data: &self.data,
+            at: chunk::HEADER,
+            end,
+            offset: self.offset,
+            damaged: self.damaged,
+            damage,
+        }
+    }
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Chunk::new()
+    }
+}
+
+/// Records of a chunk, in order.
+pub struct Records<'c> {
+    data: &'c [u8],
+    at: usize,
+    end: usize,
+    offset: u64,
+    damaged: bool,
+    damage: &'c mut Damage,
+}
+
+/// Size, number and time of the record at `at`, if there is one.
+#[inline]
+fn record_at(data: &[u8], at: usize, end: usize) -> Option<RecordRef> {
+    let header: [u8; record::HEADER] = array(data, at)?;
+    let size = u32_at(&header, 4)? as usize;
+    let whole = size >= record::HEADER + record::TRAILER && at.checked_add(size)? <= end;
+    if !header.starts_with(record::MAGIC) || !whole {
+        return None;
+    }
+    let (id, time) = (u64_at(&header, record::ID)?, u64_at(&header, record::TIME)?);
+    Some(RecordRef { at, size, id, time })
+}
+
+impl Iterator for Records<'_> {
+    type Item = RecordRef;
+
+    #[inline]
+    fn next(&mut self) -> Option<RecordRef> {
+        if self.at >= self.end {
+            return None;
+        }
+        if let Some(found) = record_at(self.data, self.at, self.end) {
+            self.at += found.size;
+            return Some(found);
+        }
+        self.next_behind_damage()
+    }
+}
+
+impl Records<'_> {
+    #[cold]
+    fn next_behind_damage(&mut self) -> Option<RecordRef> {
+        let from = self.at;
+        // Records begin at multiples of 8. Behind damage one must also end with a copy of its size.
+        let mut at = from.next_multiple_of(8);
+        let found = loop {
+            if at >= self.end {
+                break None;
+            }
+            if let Some(record) = record_at(self.data, at, self.end)
+                && u32_at(self.data, at + record.size - record::TRAILER) == Some(record.size as u32)
+            {
+                break Some(record);
+            }
+            at += 8;
+        };
+        let to = found.map_or(self.end, |record| record.at);
+        // A chunk without records, or one that was cut, ends in zeros.
+        let junk = self.data.get(from..to).is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0));
+        if junk || (self.damaged && found.is_some()) {
+            let place = self.offset.saturating_add(from as u64);
+            self.damage.count(Kind::RecordMagic, 1, || format!("{} bytes at offset {place}", to - from));
+        }
+        self.at = found.map_or(self.end, |record| record.at + record.size);
+        found
+    }
+}

@@ -1,0 +1,63 @@
+//! What tests of this crate share.
+#![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use etwhy_evtx::binxml::{Decoder, Event, Fault};
+use etwhy_evtx::read::{Chunk, Damage, LogFile, RecordRef};
+use std::path::{Path, PathBuf};
+
+/// The logs of the corpus, or none after saying why there are none.
+pub fn logs() -> Vec<PathBuf> {
+    let dir = std::env::var_os("ETWHY_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from)
+        .join("evtx");
+    if !dir.is_dir() {
+        assert!(std::env::var_os("ETWHY_CORPUS_REQUIRED").is_none(), "no corpus at {}", dir.display());
+        println!("skipped: no corpus at {} (set ETWHY_CORPUS to a folder with logs in evtx)", dir.display());
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for folder in std::fs::read_dir(&dir).unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.is_dir() {
+            found.extend(std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()));
+        }
+    }
+    found.retain(|f| f.extension().is_some_and(|e| e == "evtx"));
+    found.sort();
+    assert!(found.len() >= 90, "only {} logs in the corpus", found.len());
+    found
+}
+
+/// (file below `evtx`, live records) of `INDEX.md`: counted by an independent walk.
+pub fn counted() -> Vec<(String, u64)> {
+    let Some(dir) = logs().first().and_then(|f| f.parent()?.parent().map(Path::to_path_buf)) else {
+        return Vec::new();
+    };
+    let text = std::fs::read_to_string(dir.join("INDEX.md")).unwrap();
+    let rows = text.lines().filter(|l| l.starts_with("| ") && l.contains(".evtx"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        (cells[1].to_owned(), cells[3].parse().unwrap())
+    })
+    .collect()
+}
+
+/// Reads all records of a log in order of the file.
+pub fn each(path: &Path, mut f: impl FnMut(&mut Decoder, &RecordRef, Result<Event<'_>, Fault>)) -> Damage {
+    let log = LogFile::open(path, path).unwrap();
+    let mut damage = log.damage.clone();
+    let (mut chunk, mut decoder) = (Chunk::new(), Decoder::default());
+    for place in &log.chunks {
+        let mut walked = Damage::default();
+        chunk.read(&log, place, &mut damage).unwrap();
+        decoder.next_chunk();
+        let records: Vec<RecordRef> = chunk.records(&mut walked).collect();
+        for record in records {
+            let (from, to) = record.xml();
+            let event = decoder.event(chunk.data(), from, to);
+            f(&mut decoder, &record, event);
+        }
+        damage.add(&walked);
+    }
+    damage
+}
