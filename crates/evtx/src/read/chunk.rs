@@ -14,6 +14,8 @@ pub struct Chunk {
     pub offset: u64,
     /// Where live records end.
     free_space: usize,
+    /// Numbers of its first and last record, if its header is sound.
+    numbers: Option<(u64, u64)>,
     /// Its checksums are wrong, or it is cut.
     pub damaged: bool,
 }
@@ -41,7 +43,7 @@ impl RecordRef {
 impl Chunk {
     /// A buffer for chunks.
     pub fn new() -> Chunk {
-        Chunk { data: vec![0; chunk::SIZE], len: 0, offset: 0, free_space: 0, damaged: false }
+        Chunk { data: vec![0; chunk::SIZE], len: 0, offset: 0, free_space: 0, numbers: None, damaged: false }
     }
 
     /// Reads a chunk into the buffer and checks it; what is wrong is counted.
@@ -64,12 +66,15 @@ impl Chunk {
         let data = self.data.as_slice();
         let get = |at| u32_at(data, at).unwrap_or(0);
         self.free_space = get(chunk::FREE_SPACE) as usize;
+        let number = |at| u64_at(data, at).unwrap_or(u64::MAX);
+        self.numbers = Some((number(chunk::FIRST_RECORD), number(chunk::LAST_RECORD)));
         let head = [data.get(..120), data.get(128..chunk::HEADER)];
         if get(chunk::FLAGS) & chunk::FLAG_NO_CRC32 == 0 {
             let mut hasher = crc32fast::Hasher::new();
             head.into_iter().flatten().for_each(|part| hasher.update(part));
             if hasher.finalize() != get(chunk::CHECKSUM) {
                 self.damaged = true;
+                self.numbers = None;
                 damage.count(Kind::ChunkHeaderChecksum, 1, || format!("chunk at offset {at}"));
             }
             // Before the records are looked at: reading them in order brings them into the cache.
@@ -103,7 +108,7 @@ impl Chunk {
             at: chunk::HEADER,
             end,
             offset: self.offset,
-            damaged: self.damaged,
+            numbers: self.numbers,
             damage,
         }
     }
@@ -121,7 +126,7 @@ pub struct Records<'c> {
     at: usize,
     end: usize,
     offset: u64,
-    damaged: bool,
+    numbers: Option<(u64, u64)>,
     damage: &'c mut Damage,
 }
 
@@ -158,8 +163,10 @@ impl Records<'_> {
     #[cold]
     fn next_behind_damage(&mut self) -> Option<RecordRef> {
         let from = self.at;
-        // Records begin at multiples of 8. Behind damage one must also end with a copy of its size.
+        // Records begin at multiples of 8. Behind damage one must also end with a copy of its size, and be one of those that the
+        // chunk's header names: others are left from what the place held before.
         let mut at = from.next_multiple_of(8);
+        let mut foreign = 0;
         let found = loop {
             if at >= self.end {
                 break None;
@@ -167,15 +174,21 @@ impl Records<'_> {
             if let Some(record) = record_at(self.data, at, self.end)
                 && u32_at(self.data, at + record.size - record::TRAILER) == Some(record.size as u32)
             {
-                break Some(record);
+                if self.numbers.is_none_or(|(first, last)| (first..=last).contains(&record.id)) {
+                    break Some(record);
+                }
+                foreign += 1;
+                at += record.size.next_multiple_of(8);
+                continue;
             }
             at += 8;
         };
+        let place = self.offset.saturating_add(from as u64);
+        self.damage.count(Kind::Foreign, foreign, || format!("behind offset {place}"));
         let to = found.map_or(self.end, |record| record.at);
         // A chunk without records, or one that was cut, ends in zeros.
         let junk = self.data.get(from..to).is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0));
-        if junk || (self.damaged && found.is_some()) {
-            let place = self.offset.saturating_add(from as u64);
+        if junk {
             self.damage.count(Kind::RecordMagic, 1, || format!("{} bytes at offset {place}", to - from));
         }
         self.at = found.map_or(self.end, |record| record.at + record.size);

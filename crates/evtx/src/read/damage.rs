@@ -46,6 +46,7 @@ anomalies! {
     ChunkChecksum "log-chunk-checksum" Error "The checksum of a chunk's records is wrong; its records were read as far as they make sense."
     Cut "log-cut" DataLoss "The file ends within a chunk; the records that are complete were read."
     RecordMagic "log-record-damaged" DataLoss "Bytes among the records of a chunk are no record; reading went on at the next one."
+    Foreign "log-record-foreign" Info "Behind damaged bytes of a chunk stand records that are not its own (left from what the place held before); they are not counted."
     RecordBroken "log-record-broken" DataLoss "The binary XML of a record is broken; it counts, and the fields before the damage are shown."
     RecordEmpty "log-record-empty" DataLoss "A record has no content; it counts."
     NoTemplate "log-template-missing" DataLoss "The template of a record is damaged and no other chunk has it: its values have no names."
