@@ -4,8 +4,12 @@
 mod abi;
 pub mod binxml;
 mod bytes;
+mod codes;
+pub mod counts;
 mod error;
+pub mod json;
 pub mod read;
+pub mod scan;
 pub mod tables;
 
 pub use error::EvtxError;

@@ -1,0 +1,78 @@
+//! Short texts that come again and again, as numbers.
+
+use crate::binxml::Value;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Numbers for texts, in order of first use. Texts are compared as they stand in the log; those of different spelling
+/// (UTF-16 in one record, a literal in another) that say the same get the same number.
+#[derive(Default)]
+pub struct Codes {
+    texts: Vec<String>,
+    /// Bytes as they stand, and the number.
+    seen: Vec<(Box<[u8]>, u32)>,
+    index: HashTable<u32>,
+    hasher: RandomState,
+    /// The one that was asked for last.
+    last: usize,
+}
+
+/// Different texts that are told apart; further ones are all the same.
+const MOST: usize = 1 << 20;
+
+impl Codes {
+    /// The number of a value's text.
+    #[inline]
+    pub fn of(&mut self, value: &Value<'_>) -> u32 {
+        let mut owned = String::new();
+        let bytes: &[u8] = match value {
+            Value::Utf16(bytes) => bytes,
+            Value::Utf8(text) => text.as_bytes(),
+            Value::Guid(guid) => guid,
+            Value::Sid(bytes) => bytes,
+            other => {
+                other.push_text(&mut owned);
+                owned.as_bytes()
+            }
+        };
+        if let Some((last, number)) = self.seen.get(self.last)
+            && **last == *bytes
+        {
+            return *number;
+        }
+        let hash = self.hasher.hash_one(bytes);
+        let found = self.index.find(hash, |n| self.seen.get(*n as usize).is_some_and(|(b, _)| **b == *bytes));
+        if let Some(n) = found {
+            self.last = *n as usize;
+            return self.seen.get(self.last).map_or(0, |(_, number)| *number);
+        }
+        self.add(value, bytes, hash)
+    }
+
+    #[cold]
+    fn add(&mut self, value: &Value<'_>, bytes: &[u8], hash: u64) -> u32 {
+        if self.seen.len() >= MOST {
+            return 0;
+        }
+        let mut text = String::new();
+        value.push_text(&mut text);
+        let number = self.texts.iter().position(|t| *t == text).unwrap_or(self.texts.len());
+        if number == self.texts.len() {
+            self.texts.push(text);
+        }
+        let at = self.seen.len();
+        self.seen.push((bytes.into(), number as u32));
+        let seen = &self.seen;
+        let hasher = &self.hasher;
+        let rehash = |n: &u32| seen.get(*n as usize).map_or(0, |(b, _)| hasher.hash_one(&**b));
+        self.index.insert_unique(hash, at as u32, rehash);
+        self.last = at;
+        number as u32
+    }
+
+    /// A text by its number.
+    pub fn text(&self, number: u32) -> &str {
+        self.texts.get(number as usize).map_or("", String::as_str)
+    }
+}

@@ -1,0 +1,131 @@
+//! A log from end to end: chunks in parallel, results in order.
+
+use crate::binxml::{Decoder, Event, Fault};
+use crate::error::EvtxError;
+use crate::read::{Chunk, ChunkPlace, Damage, Kind, LogFile, RecordRef, ordered};
+
+/// Chunks that a thread reads at a time: 1 MiB.
+const BATCH: usize = 16;
+
+/// What reads the records of a log, one for each thread.
+pub trait Reader {
+    /// What a batch of chunks gives.
+    type Output: Send;
+
+    /// A record. `event` is why it cannot be read, if it cannot.
+    ///
+    /// # Errors
+    /// What was found to be wrong with it on the way; it is counted.
+    fn record(
+        &mut self,
+        decoder: &mut Decoder,
+        record: &RecordRef,
+        event: Result<Event<'_>, Fault>,
+    ) -> Result<(), Fault>;
+
+    /// The batch ends.
+    fn finish(&mut self) -> Self::Output;
+
+    /// False if the reader has seen enough.
+    fn goes_on(&self) -> bool {
+        true
+    }
+}
+
+/// How a log is read.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanOptions {
+    /// Threads.
+    pub threads: usize,
+    /// Oldest chunks first; else in order of the file.
+    pub in_order: bool,
+}
+
+/// Reads all records of a log. `take` gets what each batch gave, in order, until it returns false.
+///
+/// # Errors
+/// The first error of the system; what was read before has been taken.
+pub fn scan<R: Reader>(
+    log: &LogFile,
+    options: &ScanOptions,
+    make: impl Fn() -> R + Sync,
+    mut take: impl FnMut(R::Output) -> bool,
+) -> Result<Damage, EvtxError> {
+    let places: Vec<ChunkPlace> = if options.in_order { log.in_order() } else { log.chunks.clone() };
+    let mut damage = log.damage.clone();
+    let mut failure = None;
+    ordered(
+        places.len().div_ceil(BATCH),
+        options.threads,
+        || (make(), Chunk::new(), Decoder::default()),
+        |(reader, chunk, decoder), n| {
+            let mut damage = Damage::default();
+            let mut failed = None;
+            for place in places.iter().skip(n * BATCH).take(BATCH) {
+                if let Err(error) = read_chunk(log, place, chunk, decoder, reader, &mut damage) {
+                    failed = Some(error);
+                    break;
+                }
+            }
+            (reader.finish(), damage, failed)
+        },
+        |(output, found, failed)| {
+            damage.add(&found);
+            let more = take(output);
+            if failed.is_some() {
+                failure = failed;
+                return false;
+            }
+            more
+        },
+    );
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(damage),
+    }
+}
+
+/// Reads the records of one chunk.
+///
+/// # Errors
+/// The system's.
+pub fn read_chunk<R: Reader>(
+    log: &LogFile,
+    place: &ChunkPlace,
+    chunk: &mut Chunk,
+    decoder: &mut Decoder,
+    reader: &mut R,
+    damage: &mut Damage,
+) -> Result<(), EvtxError> {
+    let mut walked = Damage::default();
+    chunk.read(log, place, damage)?;
+    decoder.next_chunk();
+    for record in chunk.records(&mut walked) {
+        let (from, to) = record.xml();
+        let event = decoder.event(chunk.data(), from, to);
+        match &event {
+            Ok(event) if !event.borrowed => {}
+            other => note(other.as_ref().map(|_| ()), place.offset, &record, damage),
+        }
+        if let Err(fault) = reader.record(decoder, &record, event) {
+            note(Err(&fault), place.offset, &record, damage);
+        }
+        if !reader.goes_on() {
+            break;
+        }
+    }
+    damage.add(&walked);
+    Ok(())
+}
+
+#[cold]
+fn note(event: Result<(), &Fault>, chunk: u64, record: &RecordRef, damage: &mut Damage) {
+    let kind = match event {
+        Ok(()) => Kind::Borrowed,
+        Err(Fault::Broken(_)) => Kind::RecordBroken,
+        Err(Fault::NoTemplate) => Kind::NoTemplate,
+        Err(Fault::Empty) => Kind::RecordEmpty,
+    };
+    let id = record.id;
+    damage.count(kind, 1, || format!("record {id} at offset {}", chunk.saturating_add(record.at as u64)));
+}
