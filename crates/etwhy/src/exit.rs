@@ -81,6 +81,14 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
                 _ => Exit::WrongUse,
             };
         }
+        if let Some(error) = cause.downcast_ref::<etwhy_evtx::EvtxError>() {
+            use etwhy_evtx::EvtxError::{Io, Newer, NotALog};
+            return match error {
+                Newer { .. } => Exit::TooNew,
+                NotALog { .. } => Exit::NotATrace,
+                Io { .. } => Exit::WrongUse,
+            };
+        }
         if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {
             use etwhy_input::InputError::{Damaged, NoTraceInArchive, NoTraceInFolder, NotATrace};
             let no_trace = matches!(

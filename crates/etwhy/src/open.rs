@@ -1,6 +1,7 @@
 //! What all commands that read traces share: their arguments, opening, the pass. An extract opens like a trace.
 
 mod folder;
+pub mod logs;
 
 pub use folder::folder_limits;
 

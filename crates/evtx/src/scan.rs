@@ -2,7 +2,7 @@
 
 use crate::binxml::{Decoder, Event, Fault};
 use crate::error::EvtxError;
-use crate::read::{Chunk, ChunkPlace, Damage, Kind, LogFile, RecordRef, ordered};
+use crate::read::{Chunk, ChunkPlace, Damage, LogFile, RecordRef, anomalies, ordered};
 
 /// Chunks that a thread reads at a time: 1 MiB.
 const BATCH: usize = 16;
@@ -70,7 +70,7 @@ pub fn scan<R: Reader>(
             (reader.finish(), damage, failed)
         },
         |(output, found, failed)| {
-            damage.add(&found);
+            damage.merge(&found);
             let more = take(output);
             if failed.is_some() {
                 failure = failed;
@@ -114,18 +114,18 @@ pub fn read_chunk<R: Reader>(
             break;
         }
     }
-    damage.add(&walked);
+    damage.merge(&walked);
     Ok(())
 }
 
 #[cold]
 fn note(event: Result<(), &Fault>, chunk: u64, record: &RecordRef, damage: &mut Damage) {
     let kind = match event {
-        Ok(()) => Kind::Borrowed,
-        Err(Fault::Broken(_)) => Kind::RecordBroken,
-        Err(Fault::NoTemplate) => Kind::NoTemplate,
-        Err(Fault::Empty) => Kind::RecordEmpty,
+        Ok(()) => &anomalies::BORROWED,
+        Err(Fault::Broken(_)) => &anomalies::RECORD_BROKEN,
+        Err(Fault::NoTemplate) => &anomalies::NO_TEMPLATE,
+        Err(Fault::Empty) => &anomalies::RECORD_EMPTY,
     };
     let id = record.id;
-    damage.count(kind, 1, || format!("record {id} at offset {}", chunk.saturating_add(record.at as u64)));
+    damage.note(kind, 1, || format!("record {id} at offset {}", chunk.saturating_add(record.at as u64)));
 }

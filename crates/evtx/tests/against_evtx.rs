@@ -4,7 +4,7 @@
 mod common;
 
 use etwhy_evtx::binxml::{Name, Value};
-use etwhy_evtx::read::Kind;
+use etwhy_evtx::read::anomalies;
 use evtx::{EvtxParser, ParserSettings};
 use std::collections::BTreeMap;
 
@@ -221,8 +221,8 @@ fn record_counts_are_those_of_an_independent_walk() {
         let name = format!("{}/{}", name[1], name[0]);
         let row = counted.iter().find(|(file, _)| *file == name);
         let counted = row.unwrap().1;
-        let skipped = damage.of(Kind::RecordMagic);
-        if damage.of(Kind::Cut) > 0 {
+        let skipped = damage.get(&anomalies::RECORD_MAGIC);
+        if damage.get(&anomalies::CUT) > 0 {
             // The record that the end of the file cuts is counted as damage.
             assert_eq!(records + skipped, counted, "{name}");
         } else if skipped > 0 {

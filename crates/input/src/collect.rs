@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
         package.seen(name);
         let head = spool::read_head(source);
         let kind = sniff(&head.bytes);
-        let named_etl = is_named_etl(name);
+        let named_etl = self.options.wanted.is_named(name);
         if let (Kind::Empty, Some(problem)) = (kind, &head.problem) {
             if named_etl {
                 self.damaged(package, name, problem.clone());
@@ -114,7 +114,9 @@ impl<'a> Collector<'a> {
             return Ok(());
         }
         match kind {
-            Kind::Etl => self.take(package, shown::member(&package.shown, name), claimed, head, source),
+            kind if self.options.wanted.is(kind) => {
+                self.take(package, shown::member(&package.shown, name), claimed, head, source)
+            }
             Kind::Unknown if named_etl => {
                 self.take(package, shown::member(&package.shown, name), claimed, head, source)
             }
@@ -139,7 +141,9 @@ impl<'a> Collector<'a> {
                 package.damage = Some(problem);
                 Ok(())
             }
-            (Kind::Etl | Kind::Unknown, _) => self.take(package, package.shown.clone(), None, head, source),
+            (kind, _) if kind == Kind::Unknown || self.options.wanted.is(kind) => {
+                self.take(package, package.shown.clone(), None, head, source)
+            }
             _ if kind.is_archive() => self.nested(package, kind.name(), kind, None, head, source),
             _ => Err(InputError::NotATrace { file: package.shown.clone(), kind }),
         }
@@ -337,11 +341,6 @@ impl Package {
 
 fn place(package: &Package, name: &str) -> String {
     shown::member(&package.shown, name).display().to_string()
-}
-
-/// True for names that end in `.etl`, whatever the folder separator.
-pub fn is_named_etl(name: &str) -> bool {
-    ends_with_ignore_case(name, ".etl")
 }
 
 /// True for Breakpad symbol files in a `symbols/` folder of a package.

@@ -5,13 +5,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Wanted;
+
 /// How deep `recursive` looks.
 const MAX_DEPTH: usize = 16;
 
 /// What a folder holds.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// The `.etl` files in natural order.
+    /// The files wanted (`.etl`, `.evtx`), in natural order.
     pub traces: Vec<PathBuf>,
     /// How many other files there are.
     pub others: usize,
@@ -20,35 +22,31 @@ pub struct Listing {
 }
 
 /// Lists `folder`; folders inside it only if `recursive`.
-pub fn list(folder: &Path, recursive: bool) -> io::Result<Listing> {
+pub fn list(folder: &Path, recursive: bool, wanted: Wanted) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let depth = if recursive { MAX_DEPTH } else { 0 };
-    walk(folder, depth, &mut listing)?;
+    walk(folder, depth, wanted, &mut listing)?;
     listing.traces.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(listing)
 }
 
-fn walk(folder: &Path, depth: usize, listing: &mut Listing) -> io::Result<()> {
+fn walk(folder: &Path, depth: usize, wanted: Wanted, listing: &mut Listing) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
         // `file_type` does not follow links, so a link to a parent folder cannot make a loop.
         if entry.file_type()?.is_dir() {
             match depth.checked_sub(1) {
-                Some(rest) => walk(&path, rest, listing)?,
+                Some(rest) => walk(&path, rest, wanted, listing)?,
                 None => listing.deeper = true,
             }
-        } else if is_named_etl(&path) && fs::metadata(&path).is_ok_and(|m| m.is_file()) {
+        } else if wanted.is_named(&path.to_string_lossy()) && fs::metadata(&path).is_ok_and(|m| m.is_file()) {
             listing.traces.push(path);
         } else {
             listing.others = listing.others.saturating_add(1);
         }
     }
     Ok(())
-}
-
-fn is_named_etl(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("etl"))
 }
 
 /// Compares names with runs of digits by value: `trace2` before `trace10`. Letters without case, as
@@ -117,10 +115,10 @@ mod tests {
         let names = |listing: &Listing| -> Vec<String> {
             listing.traces.iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect()
         };
-        let flat = list(dir.path(), false).unwrap();
+        let flat = list(dir.path(), false, Wanted::Traces).unwrap();
         assert_eq!(names(&flat), ["b_9.ETL", "b_10.etl"]);
         assert_eq!((flat.others, flat.deeper), (1, true));
-        let all = list(dir.path(), true).unwrap();
+        let all = list(dir.path(), true, Wanted::Traces).unwrap();
         assert_eq!(all.traces.len(), 3);
     }
 }

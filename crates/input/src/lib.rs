@@ -27,4 +27,4 @@ mod spool;
 pub use error::InputError;
 pub use kind::{Foreign, Kind, SNIFF_LEN, sniff};
 pub use open::{InputFile, TempGuard, open, open_with_stdin};
-pub use options::{InputOptions, Progress};
+pub use options::{InputOptions, Progress, Wanted};

@@ -99,8 +99,10 @@ fn one_path(collector: &mut Collector<'_>, path: &Path) -> Result<(), InputError
     if let Some(problem) = head.problem {
         return Err(io("read", std::io::Error::other(problem)));
     }
+    let wanted = collector.options.wanted;
     match kind_of(&head.bytes, path) {
-        Kind::Etl | Kind::Unknown => collector.push(plain(path, path.to_path_buf())),
+        Kind::Unknown => collector.push(plain(path, path.to_path_buf())),
+        kind if wanted.is(kind) => collector.push(plain(path, path.to_path_buf())),
         kind if kind.is_archive() => {
             collector.budget.begin(path, metadata.len());
             let first = collector.files.len();
@@ -129,7 +131,8 @@ fn kind_of(head: &[u8], path: &Path) -> Kind {
 
 fn one_folder(collector: &mut Collector<'_>, folder: &Path) -> Result<(), InputError> {
     let io = |what, source| InputError::Io { file: folder.to_path_buf(), what, source };
-    let listing = folder::list(folder, collector.options.recursive).map_err(|e| io("list", e))?;
+    let listing = folder::list(folder, collector.options.recursive, collector.options.wanted)
+        .map_err(|e| io("list", e))?;
     let first = collector.files.len();
     let mut refused = None;
     for path in listing.traces {
@@ -138,7 +141,8 @@ fn one_folder(collector: &mut Collector<'_>, folder: &Path) -> Result<(), InputE
             Err(source) => return Err(InputError::Io { file: path, what: "open", source }),
         };
         match sniff(&head.bytes) {
-            Kind::Etl | Kind::Unknown => collector.push(plain(&path, path.clone()))?,
+            Kind::Unknown => collector.push(plain(&path, path.clone()))?,
+            kind if collector.options.wanted.is(kind) => collector.push(plain(&path, path.clone()))?,
             kind => {
                 collector.ledger.note(&anomaly::SEGMENT_SKIPPED, 1, || path.display().to_string());
                 refused.get_or_insert(InputError::NotATrace { file: path, kind });
@@ -160,7 +164,7 @@ fn one_stream(collector: &mut Collector<'_>, shown: &Path, source: &mut dyn Read
     collector.budget.begin(shown, u64::MAX);
     let head = spool::read_head(source);
     let kind = sniff(&head.bytes);
-    if !(kind.is_archive() || matches!(kind, Kind::Etl | Kind::Unknown)) {
+    if !(kind.is_archive() || kind == Kind::Unknown || collector.options.wanted.is(kind)) {
         return Err(InputError::NotATrace { file: shown.to_path_buf(), kind });
     }
     let (path, spooled, guard) = collector.unpack_to_temp(shown, None, head, source)?;

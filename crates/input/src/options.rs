@@ -4,6 +4,36 @@ use std::path::{Path, PathBuf};
 
 const GIB: u64 = 1 << 30;
 
+/// What is looked for in folders and archives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Traces (`.etl`).
+    #[default]
+    Traces,
+    /// Event logs (`.evtx`).
+    Logs,
+}
+
+impl Wanted {
+    /// True if a file of this kind is one.
+    pub fn is(self, kind: crate::Kind) -> bool {
+        match self {
+            Wanted::Traces => kind == crate::Kind::Etl,
+            Wanted::Logs => kind == crate::Kind::Foreign(crate::kind::Foreign::Evtx),
+        }
+    }
+
+    /// True if a file of this name should be one.
+    pub fn is_named(self, name: &str) -> bool {
+        let ending = match self {
+            Wanted::Traces => ".etl",
+            Wanted::Logs => ".evtx",
+        };
+        name.len() >= ending.len()
+            && name.get(name.len() - ending.len()..).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    }
+}
+
 /// Limits and places for [`open`](crate::open).
 #[derive(Clone, Debug)]
 pub struct InputOptions {
@@ -16,6 +46,8 @@ pub struct InputOptions {
     pub max_ratio: u64,
     /// Take the `.etl` files of folders inside a folder too (links to folders are not followed).
     pub recursive: bool,
+    /// What is looked for.
+    pub wanted: Wanted,
 }
 
 impl InputOptions {
@@ -40,6 +72,7 @@ impl Default for InputOptions {
             max_unpacked_bytes: InputOptions::DEFAULT_MAX_UNPACKED,
             max_ratio: InputOptions::DEFAULT_MAX_RATIO,
             recursive: false,
+            wanted: Wanted::Traces,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A chunk and its records.
 
-use super::damage::{Damage, Kind};
 use super::file::{ChunkPlace, LogFile};
+use super::{Damage, anomalies};
 use crate::abi::{chunk, record};
 use crate::bytes::{array, u32_at, u64_at};
 use crate::error::EvtxError;
@@ -75,13 +75,13 @@ impl Chunk {
             if hasher.finalize() != get(chunk::CHECKSUM) {
                 self.damaged = true;
                 self.numbers = None;
-                damage.count(Kind::ChunkHeaderChecksum, 1, || format!("chunk at offset {at}"));
+                damage.note(&anomalies::CHUNK_HEADER_CHECKSUM, 1, || format!("chunk at offset {at}"));
             }
             // Before the records are looked at: reading them in order brings them into the cache.
             let records = data.get(chunk::HEADER..self.free_space).unwrap_or(&[]);
             if crc32fast::hash(records) != get(chunk::RECORDS_CHECKSUM) {
                 self.damaged = true;
-                damage.count(Kind::ChunkChecksum, 1, || format!("chunk at offset {at}"));
+                damage.note(&anomalies::CHUNK_CHECKSUM, 1, || format!("chunk at offset {at}"));
             }
         }
         if !(chunk::HEADER..=chunk::SIZE).contains(&self.free_space) {
@@ -91,7 +91,8 @@ impl Chunk {
         if self.len < self.free_space {
             self.damaged = true;
             let len = self.len;
-            damage.count(Kind::Cut, 1, || format!("chunk at offset {at}: {len} of {} bytes", chunk::SIZE));
+            damage
+                .note(&anomalies::CUT, 1, || format!("chunk at offset {at}: {len} of {} bytes", chunk::SIZE));
         }
     }
 
@@ -184,12 +185,13 @@ impl Records<'_> {
             at += 8;
         };
         let place = self.offset.saturating_add(from as u64);
-        self.damage.count(Kind::Foreign, foreign, || format!("behind offset {place}"));
+        self.damage.note(&anomalies::FOREIGN, foreign, || format!("behind offset {place}"));
         let to = found.map_or(self.end, |record| record.at);
         // A chunk without records, or one that was cut, ends in zeros.
         let junk = self.data.get(from..to).is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0));
         if junk {
-            self.damage.count(Kind::RecordMagic, 1, || format!("{} bytes at offset {place}", to - from));
+            self.damage
+                .note(&anomalies::RECORD_MAGIC, 1, || format!("{} bytes at offset {place}", to - from));
         }
         self.at = found.map_or(self.end, |record| record.at + record.size);
         found

@@ -1,6 +1,6 @@
 //! A log file: its header, and where its chunks are.
 
-use super::damage::{Damage, Kind};
+use super::{Damage, anomalies};
 use crate::abi::{chunk, file};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::error::EvtxError;
@@ -90,7 +90,7 @@ impl LogFile {
         let had = self.read_at(0, &mut head)?;
         if had < file::SIZE || !head.starts_with(file::MAGIC) {
             if had > 0 {
-                self.damage.count(Kind::NoHeader, 1, || "at offset 0".to_owned());
+                self.damage.note(&anomalies::NO_HEADER, 1, || "at offset 0".to_owned());
             }
             return Ok(0);
         }
@@ -104,14 +104,14 @@ impl LogFile {
         let sound =
             crc32fast::hash(head.get(..120).unwrap_or(&[])) == u32_at(&head, file::CHECKSUM).unwrap_or(0);
         if !sound && self.flags & file::FLAG_NO_CRC32 == 0 {
-            self.damage.count(Kind::HeaderChecksum, 1, || "at offset 124".to_owned());
+            self.damage.note(&anomalies::HEADER_CHECKSUM, 1, || "at offset 124".to_owned());
         }
         let (major, minor) = self.version;
         if sound && major > 3 {
             return Err(EvtxError::Newer { file: self.path.clone(), major, minor });
         }
         if self.flags & file::FLAG_DIRTY != 0 {
-            self.damage.count(Kind::Dirty, 1, || "flags of the header".to_owned());
+            self.damage.note(&anomalies::DIRTY, 1, || "flags of the header".to_owned());
         }
         let block = u64::from(u16_at(&head, file::HEADER_BLOCK_SIZE).unwrap_or(0));
         Ok(if sound && block >= file::SIZE as u64 { block } else { file::USUAL_BLOCK })
@@ -159,8 +159,8 @@ impl LogFile {
         }
         if junk {
             let whole = self.size.saturating_sub(from) >= chunk::SIZE as u64;
-            let kind = if whole { Kind::ChunkMagic } else { Kind::TrailingBytes };
-            self.damage.count(kind, 1, || format!("at offset {from}"));
+            let kind = if whole { &anomalies::CHUNK_MAGIC } else { &anomalies::TRAILING_BYTES };
+            self.damage.note(kind, 1, || format!("at offset {from}"));
         }
         Ok(at.min(self.size))
     }
@@ -172,7 +172,7 @@ impl LogFile {
         if self.version.0 != 0 && used != counted && self.chunks.len() != counted {
             let found = self.chunks.len();
             self.damage
-                .count(Kind::ChunkCount, 1, || format!("{counted} in the header, {found} in the file"));
+                .note(&anomalies::CHUNK_COUNT, 1, || format!("{counted} in the header, {found} in the file"));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::binxml::{Decoder, Event, Fault, Value, time};
 use crate::counts::{self, Counts, span_ns, time_of};
 use crate::error::EvtxError;
 use crate::json;
-use crate::read::{Damage, LogFile, RecordRef};
+use crate::read::{Damage, LogFile, RecordRef, anomalies};
 use crate::scan::{Reader, ScanOptions, scan};
 use etwhy_table::{Memory, Strings, Sym, Table, TableBuilder, TableError};
 
@@ -122,10 +122,12 @@ fn file_row(number: i32, log: &LogFile, counts: &Counts, zero: i64, strings: &mu
     let computer = counts.computers.first().map(|(name, _)| name.as_str()).unwrap_or_default();
     let span = (counts.all.records > 0).then(|| span_ns(&counts.all));
     let used: Vec<_> = log.chunks.iter().filter(|c| c.has_records()).collect();
-    use crate::read::Kind;
-    let damaged = counts.damage.of(Kind::ChunkChecksum).max(counts.damage.of(Kind::ChunkHeaderChecksum))
-        + counts.damage.of(Kind::ChunkMagic)
-        + counts.damage.of(Kind::Cut);
+    let damaged = counts
+        .damage
+        .get(&anomalies::CHUNK_CHECKSUM)
+        .max(counts.damage.get(&anomalies::CHUNK_HEADER_CHECKSUM))
+        + counts.damage.get(&anomalies::CHUNK_MAGIC)
+        + counts.damage.get(&anomalies::CUT);
     LogFileRow {
         log: number,
         file: strings.intern(&log.path.to_string_lossy()),

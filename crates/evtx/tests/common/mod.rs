@@ -57,7 +57,7 @@ pub fn each(path: &Path, mut f: impl FnMut(&mut Decoder, &RecordRef, Result<Even
             let event = decoder.event(chunk.data(), from, to);
             f(&mut decoder, &record, event);
         }
-        damage.add(&walked);
+        damage.merge(&walked);
     }
     damage
 }

@@ -6,9 +6,9 @@ use std::io::{BufReader, Read};
 use etwhy_etl::Bytes;
 use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Coder, EncoderMethod, Error, Password};
 
-use crate::InputError;
-use crate::collect::{Collector, Package, is_named_archive, is_named_etl, is_symbol_file};
+use crate::collect::{Collector, Package, is_named_archive, is_symbol_file};
 use crate::spool::{self, Fused};
+use crate::{InputError, Wanted};
 
 const BUFFER: usize = 1 << 18;
 /// One thread: the parallel decoder of LZMA2 holds whole independent chunks in memory, and how large they
@@ -29,12 +29,13 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
         }
     };
     // Names decide if any is a trace's; only an archive without such a name is unpacked to look inside.
-    let by_name = archive.files.iter().any(|f| is_named_etl(&f.name));
+    let wanted = collector.options.wanted;
+    let by_name = archive.files.iter().any(|f| wanted.is_named(&f.name));
     for (index, block) in archive.blocks.iter().enumerate() {
         let decoder = BlockDecoder::new(THREADS, index, &archive, &password, &mut file);
         // The names of the wanted members, at their places in the block.
         let block_names: Vec<Option<String>> =
-            decoder.entries().iter().map(|e| is_wanted(e, by_name).then(|| e.name.clone())).collect();
+            decoder.entries().iter().map(|e| is_wanted(e, by_name, wanted).then(|| e.name.clone())).collect();
         let Some(last) = block_names.iter().rposition(Option::is_some) else { continue };
         let label = block_names.iter().flatten().next().cloned().unwrap_or_default();
         if let Some(size) = block.coders.iter().map(dictionary).max().filter(|s| *s > MAX_DICTIONARY) {
@@ -81,9 +82,10 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
     Ok(())
 }
 
-fn is_wanted(entry: &ArchiveEntry, by_name: bool) -> bool {
+fn is_wanted(entry: &ArchiveEntry, by_name: bool, wanted: Wanted) -> bool {
     let name = &entry.name;
-    !entry.is_directory && (!by_name || is_named_etl(name) || is_symbol_file(name) || is_named_archive(name))
+    !entry.is_directory
+        && (!by_name || wanted.is_named(name) || is_symbol_file(name) || is_named_archive(name))
 }
 
 fn failed(collector: &mut Collector<'_>, package: &mut Package, name: &str, error: Error) {

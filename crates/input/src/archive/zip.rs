@@ -9,7 +9,7 @@ use zip::read::ZipFile;
 use zip::result::ZipError;
 
 use super::local_headers;
-use crate::collect::{Collector, Package, is_named_archive, is_named_etl};
+use crate::collect::{Collector, Package, is_named_archive};
 use crate::{InputError, anomaly};
 
 const BUFFER: usize = 1 << 18;
@@ -69,7 +69,7 @@ fn one_member<R: std::io::Read>(
             Ok(())
         }
         Err(error) => {
-            if is_named_etl(name) || is_named_archive(name) {
+            if collector.options.wanted.is_named(name) || is_named_archive(name) {
                 collector.damaged(package, name, error.to_string());
             }
             Ok(())

@@ -40,16 +40,31 @@ impl Analysis for Ledger {
     fn event(&mut self, _: &Event<'_>, _: &mut Context<'_>) {}
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        for entry in end.ledger.entries() {
-            self.rows.push(LedgerRow {
-                name: end.strings.intern(entry.anomaly.name),
-                severity: end.strings.intern(entry.anomaly.severity.name()),
-                stage: end.strings.intern(entry.anomaly.stage.name()),
-                count: i64::try_from(entry.count).unwrap_or(i64::MAX),
-                meaning: end.strings.intern(entry.anomaly.meaning),
-                first: (!entry.first.is_empty()).then(|| end.strings.intern(&entry.first)),
-            });
-        }
+        fill(&mut self.rows, end.ledger, end.strings);
         Ok(vec![self.rows.into()])
     }
+}
+
+fn fill(rows: &mut TableBuilder<LedgerRow>, ledger: &etwhy_etl::Ledger, strings: &mut etwhy_table::Strings) {
+    for entry in ledger.entries() {
+        rows.push(LedgerRow {
+            name: strings.intern(entry.anomaly.name),
+            severity: strings.intern(entry.anomaly.severity.name()),
+            stage: strings.intern(entry.anomaly.stage.name()),
+            count: i64::try_from(entry.count).unwrap_or(i64::MAX),
+            meaning: strings.intern(entry.anomaly.meaning),
+            first: (!entry.first.is_empty()).then(|| strings.intern(&entry.first)),
+        });
+    }
+}
+
+/// The table of a ledger that no pass filled: of event logs, of counter logs.
+///
+/// # Errors
+/// Those of the table builder.
+pub fn table(ledger: &etwhy_etl::Ledger) -> etwhy_table::Result<etwhy_table::Table> {
+    let mut rows = TableBuilder::<LedgerRow>::new(&etwhy_table::Memory::default());
+    let mut strings = etwhy_table::Strings::new();
+    fill(&mut rows, ledger, &mut strings);
+    rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)
 }

@@ -1,0 +1,174 @@
+//! What all commands that read event logs share: their arguments, opening, tables.
+
+use super::{Analysed, size};
+use crate::exit::{self, Exit};
+use crate::progress::Bar;
+use anyhow::Context as _;
+use etwhy_etl::Ledger;
+use etwhy_evtx::EvtxError;
+use etwhy_evtx::read::LogFile;
+use etwhy_evtx::tables::{Options, make};
+use etwhy_input::{InputFile, InputOptions, Wanted};
+use etwhy_query::derive::{closure, derive};
+use etwhy_table::{Database, Memory};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Which event logs, and how to read them.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LogArgs {
+    /// Event logs: .evtx files, archives (.zip, .7z, .gz, .zst) or folders with logs inside, or - for standard input
+    #[arg(value_name = "LOG")]
+    pub logs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: LogReading,
+}
+
+/// How to read event logs.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LogReading {
+    /// Look for logs in folders inside folders too
+    #[arg(long)]
+    pub recursive: bool,
+    /// Threads to use (default: all processors)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Use at most about this much memory for tables; the rest goes into temporary files (e.g. 2GB)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub temp_dir: Option<PathBuf>,
+    /// Show no progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Opened logs.
+pub struct Logs {
+    /// The logs, in order.
+    pub files: Vec<LogFile>,
+    /// What was found on the way to them.
+    pub ledger: Ledger,
+    /// Threads to read them with.
+    pub threads: usize,
+    memory: Memory,
+    inputs: Vec<InputFile>,
+}
+
+impl LogArgs {
+    /// Opens all logs; those that cannot be opened are reported on standard error as long as one can.
+    ///
+    /// # Errors
+    /// If none can be opened.
+    pub fn open(&self) -> anyhow::Result<Logs> {
+        open(&self.logs, &self.reading)
+    }
+}
+
+/// Opens all logs that `paths` name.
+///
+/// # Errors
+/// If none can be opened.
+pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
+    let mut ledger = Ledger::new();
+    let options = InputOptions {
+        temp_dir: reading.temp_dir.clone(),
+        recursive: reading.recursive,
+        wanted: Wanted::Logs,
+        ..InputOptions::default()
+    };
+    let bar = Bar::new("unpacking", reading.quiet);
+    let mut progress = |p: etwhy_input::Progress<'_>| bar.set(p.unpacked, p.claimed.unwrap_or(p.unpacked));
+    let inputs = etwhy_input::open(paths, &options, &mut progress, &mut ledger)?;
+    drop(bar);
+    let mut files = Vec::new();
+    let mut refused: Vec<EvtxError> = Vec::new();
+    for input in &inputs {
+        match LogFile::open(&input.path, &input.shown) {
+            Ok(file) => files.push(file),
+            Err(error) => refused.push(error),
+        }
+    }
+    if files.is_empty() {
+        let first = refused.into_iter().next();
+        return Err(
+            first.map_or_else(|| anyhow::anyhow!("there is no event log in what was given"), Into::into)
+        );
+    }
+    for error in refused {
+        eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+    }
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = reading.threads.unwrap_or(all).max(1);
+    let memory =
+        Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
+    Ok(Logs { files, ledger, threads, memory, inputs })
+}
+
+impl Logs {
+    /// Reads the logs into a database: the tables of event logs, those that are made from them, and the ledger.
+    /// `zero_utc_ns` is the start of the trace that they are read beside.
+    ///
+    /// # Errors
+    /// Those of the system and of the table builder.
+    pub fn analyse(
+        mut self,
+        tables: &BTreeSet<String>,
+        zero_utc_ns: Option<i64>,
+    ) -> anyhow::Result<Analysed> {
+        let mut db = Database::new();
+        let closed = closure(tables);
+        self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns)?;
+        derive(&mut db, Some(&closed), &self.memory)?;
+        db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
+        let exit = exit::of_ledger(&db);
+        if let Some(text) = exit::in_part(&db) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+        }
+        Ok(Analysed {
+            db,
+            exit,
+            memory: self.memory,
+            newer_than_known: Vec::new(),
+            ledgers: Vec::new(),
+            _inputs: self.inputs,
+            _demo: None,
+        })
+    }
+
+    /// Adds the tables of event logs to a database, and what was wrong to [`Logs::ledger`].
+    ///
+    /// # Errors
+    /// Those of the system and of the table builder.
+    pub fn add_to(
+        &mut self,
+        db: &mut Database,
+        records: bool,
+        zero_utc_ns: Option<i64>,
+    ) -> anyhow::Result<()> {
+        let options = Options { threads: self.threads, zero_utc_ns, records, memory: self.memory.clone() };
+        let made = make(&self.files, &options).context("event logs")?;
+        for table in made.tables {
+            db.insert(table);
+        }
+        for (path, damage) in &made.damage {
+            let mut named = Ledger::new();
+            for entry in damage.entries() {
+                named.note(entry.anomaly, entry.count, || format!("{}: {}", path.display(), entry.first));
+            }
+            self.ledger.merge(&named);
+        }
+        Ok(())
+    }
+
+    /// The exit code for what was wrong so far.
+    pub fn exit_of(ledger: &Ledger) -> anyhow::Result<Exit> {
+        let mut db = Database::new();
+        db.insert(etwhy_trace::catalog::ledger::table(ledger)?);
+        if let Some(text) = exit::in_part(&db) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+        }
+        Ok(exit::of_ledger(&db))
+    }
+}
