@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["table", "knowledge"]),
     ("counters", &["table"]),
     ("decode", &["etl"]),
-    ("evtx", &["etl", "table", "messages"]),
+    ("evtx", &["map", "etl", "table", "messages"]),
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),
     ("query", &["table", "vtab", "stats", "knowledge"]),

@@ -5,6 +5,7 @@ mod abi;
 pub mod binxml;
 mod bytes;
 mod codes;
+pub mod columns;
 pub mod counts;
 mod error;
 pub mod json;
@@ -12,4 +13,5 @@ pub mod read;
 pub mod scan;
 pub mod tables;
 
+pub use codes::Codes;
 pub use error::EvtxError;

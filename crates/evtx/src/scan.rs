@@ -4,8 +4,9 @@ use crate::binxml::{Decoder, Event, Fault};
 use crate::error::EvtxError;
 use crate::read::{Chunk, ChunkPlace, Damage, LogFile, RecordRef, anomalies, ordered};
 
-/// Chunks that a thread reads at a time: 1 MiB.
-const BATCH: usize = 16;
+/// Chunks that a thread reads at a time, 2 MiB: that much of the file is mapped for each thread.
+const BATCH: usize = 32;
+const CHUNK: usize = crate::abi::chunk::SIZE;
 
 /// What reads the records of a log, one for each thread.
 pub trait Reader {
@@ -57,14 +58,24 @@ pub fn scan<R: Reader>(
     ordered(
         places.len().div_ceil(BATCH),
         options.threads,
-        || (make(), Chunk::new(), Decoder::default()),
-        |(reader, chunk, decoder), n| {
+        || (make(), Vec::new(), Decoder::default()),
+        |(reader, buffer, decoder), n| {
             let mut damage = Damage::default();
             let mut failed = None;
-            for place in places.iter().skip(n * BATCH).take(BATCH) {
-                if let Err(error) = read_chunk(log, place, chunk, decoder, reader, &mut damage) {
-                    failed = Some(error);
-                    break;
+            let places = places.chunks(BATCH).nth(n).unwrap_or(&[]);
+            if let Some((offset, window)) = log.window(places) {
+                for place in places {
+                    let at = (place.offset - offset) as usize;
+                    let data = window.get(at..at + CHUNK).unwrap_or(&[]);
+                    let chunk = Chunk::of(data, data.len(), place.offset, &mut damage);
+                    records(&chunk, decoder, reader, &mut damage);
+                }
+            } else {
+                for place in places {
+                    if let Err(error) = read_chunk(log, place, buffer, decoder, reader, &mut damage) {
+                        failed = Some(error);
+                        break;
+                    }
                 }
             }
             (reader.finish(), damage, failed)
@@ -92,30 +103,34 @@ pub fn scan<R: Reader>(
 pub fn read_chunk<R: Reader>(
     log: &LogFile,
     place: &ChunkPlace,
-    chunk: &mut Chunk,
+    buffer: &mut Vec<u8>,
     decoder: &mut Decoder,
     reader: &mut R,
     damage: &mut Damage,
 ) -> Result<(), EvtxError> {
+    let chunk = Chunk::read(log, place, buffer, damage)?;
+    records(&chunk, decoder, reader, damage);
+    Ok(())
+}
+
+fn records<R: Reader>(chunk: &Chunk<'_>, decoder: &mut Decoder, reader: &mut R, damage: &mut Damage) {
     let mut walked = Damage::default();
-    chunk.read(log, place, damage)?;
     decoder.next_chunk();
     for record in chunk.records(&mut walked) {
         let (from, to) = record.xml();
         let event = decoder.event(chunk.data(), from, to);
         match &event {
             Ok(event) if !event.borrowed => {}
-            other => note(other.as_ref().map(|_| ()), place.offset, &record, damage),
+            other => note(other.as_ref().map(|_| ()), chunk.offset, &record, damage),
         }
         if let Err(fault) = reader.record(decoder, &record, event) {
-            note(Err(&fault), place.offset, &record, damage);
+            note(Err(&fault), chunk.offset, &record, damage);
         }
         if !reader.goes_on() {
             break;
         }
     }
     damage.merge(&walked);
-    Ok(())
 }
 
 #[cold]

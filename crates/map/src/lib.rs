@@ -32,6 +32,23 @@ impl Mapped {
         Ok(Mapped(Some(map)))
     }
 
+    /// Maps `len` bytes of `file` from `offset` on, which the file must have.
+    ///
+    /// # Errors
+    /// The operating system's; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
+    pub fn window(file: &File, offset: u64, len: usize) -> io::Result<Mapped> {
+        let end = offset.checked_add(len as u64);
+        if end.is_none_or(|end| file.metadata().map_or(true, |m| m.len() < end)) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if len == 0 {
+            return Ok(Mapped(None));
+        }
+        // SAFETY: see the contract in the module's documentation.
+        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).map(file) }?;
+        Ok(Mapped(Some(map)))
+    }
+
     /// The map as shared bytes, which Arrow buffers can be made of without a copy.
     pub fn into_bytes(self) -> bytes::Bytes {
         match self.0 {

@@ -38,6 +38,7 @@ pub fn document() -> String {
         etwhy_input::anomaly::ALL,
         etwhy_decode::anomalies::ALL,
         etwhy_trace::anomalies::ALL,
+        etwhy_evtx::read::anomalies::ALL,
     ]
     .concat();
     let rank = |severity: Severity| std::cmp::Reverse(severity);

@@ -7,8 +7,9 @@ use crate::bytes::{array, u32_at, u64_at};
 use crate::error::EvtxError;
 
 /// A chunk in memory.
-pub struct Chunk {
-    data: Vec<u8>,
+pub struct Chunk<'d> {
+    data: &'d [u8],
+    /// Bytes that the file has of it.
     len: usize,
     /// Offset in the file.
     pub offset: u64,
@@ -40,30 +41,35 @@ impl RecordRef {
     }
 }
 
-impl Chunk {
-    /// A buffer for chunks.
-    pub fn new() -> Chunk {
-        Chunk { data: vec![0; chunk::SIZE], len: 0, offset: 0, free_space: 0, numbers: None, damaged: false }
-    }
-
-    /// Reads a chunk into the buffer and checks it; what is wrong is counted.
+impl<'d> Chunk<'d> {
+    /// Reads a chunk into a buffer and checks it; what is wrong is counted.
     ///
     /// # Errors
     /// The system's.
-    pub fn read(&mut self, log: &LogFile, place: &ChunkPlace, damage: &mut Damage) -> Result<(), EvtxError> {
-        self.offset = place.offset;
-        self.len = log.read_at(place.offset, &mut self.data)?;
-        if let Some(rest) = self.data.get_mut(self.len..) {
-            rest.fill(0);
-        }
-        self.check(damage);
-        Ok(())
+    pub fn read(
+        log: &LogFile,
+        place: &ChunkPlace,
+        buffer: &'d mut Vec<u8>,
+        damage: &mut Damage,
+    ) -> Result<Chunk<'d>, EvtxError> {
+        buffer.resize(chunk::SIZE, 0);
+        let len = log.read_at(place.offset, buffer)?;
+        // What the file does not have is 0.
+        buffer.get_mut(len..).unwrap_or(&mut []).fill(0);
+        Ok(Chunk::of(buffer, len, place.offset, damage))
+    }
+
+    /// The chunk in these bytes, of which the file has the first `len`; what is wrong is counted.
+    pub fn of(data: &'d [u8], len: usize, offset: u64, damage: &mut Damage) -> Chunk<'d> {
+        let mut chunk = Chunk { data, len, offset, free_space: 0, numbers: None, damaged: false };
+        chunk.check(damage);
+        chunk
     }
 
     fn check(&mut self, damage: &mut Damage) {
         let at = self.offset;
         self.damaged = false;
-        let data = self.data.as_slice();
+        let data = self.data;
         let get = |at| u32_at(data, at).unwrap_or(0);
         self.free_space = get(chunk::FREE_SPACE) as usize;
         let number = |at| u64_at(data, at).unwrap_or(u64::MAX);
@@ -97,27 +103,24 @@ impl Chunk {
     }
 
     /// All of its bytes; those that the file does not have are 0.
-    pub fn data(&self) -> &[u8] {
-        &self.data
+    pub const fn data(&self) -> &'d [u8] {
+        self.data
     }
 
     /// Its live records. What is no record is counted.
-    pub fn records<'c>(&'c self, damage: &'c mut Damage) -> Records<'c> {
+    pub fn records<'c>(&'c self, damage: &'c mut Damage) -> Records<'c>
+    where
+        'd: 'c,
+    {
         let end = self.free_space.min(self.len.max(chunk::HEADER));
         Records {
-            data: &self.data,
+            data: self.data,
             at: chunk::HEADER,
             end,
             offset: self.offset,
             numbers: self.numbers,
             damage,
         }
-    }
-}
-
-impl Default for Chunk {
-    fn default() -> Self {
-        Chunk::new()
     }
 }
 

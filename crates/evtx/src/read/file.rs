@@ -4,6 +4,7 @@ use super::{Damage, anomalies};
 use crate::abi::{chunk, file};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::error::EvtxError;
+use etwhy_map::Mapped;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -192,6 +193,20 @@ impl LogFile {
             }
         }
         Ok(had)
+    }
+
+    /// Chunks that follow each other in the file, mapped at once; `None` if they do not, or the file is cut there.
+    pub fn window(&self, places: &[ChunkPlace]) -> Option<(u64, Mapped)> {
+        let (first, last) = (places.first()?, places.last()?);
+        let len = last.offset.checked_sub(first.offset)?.checked_add(chunk::SIZE as u64)?;
+        let follow =
+            len == (places.len() * chunk::SIZE) as u64 && places.iter().all(|p| p.len == chunk::SIZE);
+        if !follow {
+            return None;
+        }
+        Mapped::window(&self.file, first.offset, usize::try_from(len).ok()?)
+            .ok()
+            .map(|map| (first.offset, map))
     }
 
     /// Places of chunks with the oldest records first: a log that wraps begins in the middle of its file.

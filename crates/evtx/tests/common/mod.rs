@@ -46,10 +46,10 @@ pub fn counted() -> Vec<(String, u64)> {
 pub fn each(path: &Path, mut f: impl FnMut(&mut Decoder, &RecordRef, Result<Event<'_>, Fault>)) -> Damage {
     let log = LogFile::open(path, path).unwrap();
     let mut damage = log.damage.clone();
-    let (mut chunk, mut decoder) = (Chunk::new(), Decoder::default());
+    let (mut buffer, mut decoder) = (Vec::new(), Decoder::default());
     for place in &log.chunks {
         let mut walked = Damage::default();
-        chunk.read(&log, place, &mut damage).unwrap();
+        let chunk = Chunk::read(&log, place, &mut buffer, &mut damage).unwrap();
         decoder.next_chunk();
         let records: Vec<RecordRef> = chunk.records(&mut walked).collect();
         for record in records {
