@@ -5,12 +5,18 @@
 //! each place; texts and templates are compared with other readers of the same files.
 #![forbid(unsafe_code)]
 
+pub mod build;
 mod bytes;
 mod error;
 mod guid;
+mod known;
 pub mod lang;
+mod messages;
+mod names;
 pub mod pe;
+mod show;
 pub mod sid;
+mod store;
 pub mod table;
 mod template;
 mod version;
@@ -19,5 +25,9 @@ pub mod winmeta;
 
 pub use error::Error;
 pub use guid::Guid;
+pub use messages::{EventKey, FileInfo, Messages, Options, Wanted};
+pub use names::ProviderNames;
+pub use show::{EventSummary, ProviderSummary};
+pub use store::{Counts, Registration, SCHEMA_VERSION, module_name};
 pub use template::{EventText, FieldInfo, Inserts, Origin, Parameters, ValueMap};
 pub use version::Version;
