@@ -3,7 +3,7 @@
 //! [Format](https://support.microsoft.com/help/310516): keys in brackets, `"name"="text"`, `@=` for the default value,
 //! `hex(2):` with UTF-16 for texts with variables, lines that go on behind `\`.
 
-use super::registry::Keys;
+use super::registry::{KeyValues, Keys};
 use crate::bytes::utf16;
 
 /// Reads a file; UTF-16 with its mark, or UTF-8.
@@ -13,7 +13,7 @@ pub(crate) fn read(bytes: &[u8]) -> Keys {
         None => String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).into_owned(),
     };
     let mut keys = Keys::new();
-    let mut current: Option<(Vec<String>, Vec<(String, String)>)> = None;
+    let mut current: Option<KeyValues> = None;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let line = line.trim();

@@ -12,7 +12,9 @@ use crate::guid::Guid;
 use crate::store::Registration;
 
 /// A key by its path, with its values by name in lower case.
-pub(crate) type Keys = Vec<(Vec<String>, Vec<(String, String)>)>;
+pub(crate) type KeyValues = (Vec<String>, Vec<(String, String)>);
+/// Several of them.
+pub(crate) type Keys = Vec<KeyValues>;
 
 /// Reads a hive, a `.reg` file or the collector's list.
 pub(crate) fn read(source: &mut dyn Source, entry: &Entry) -> Result<Vec<Registration>, Error> {
