@@ -1,0 +1,139 @@
+//! Escape sequences of messages.
+//!
+//! [Message text files](https://learn.microsoft.com/windows/win32/eventlog/message-text-files) and
+//! [FormatMessage](https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-formatmessagew) document them.
+
+use super::printf::Spec;
+
+/// A piece of a compiled text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A range of the literals.
+    Text(u32, u32),
+    /// An insert, counted from 0.
+    Insert(u8),
+    /// An insert with a format.
+    Formatted(u8, Spec),
+}
+
+impl Part {
+    /// The insert, counted from 1.
+    pub(crate) fn highest(&self) -> usize {
+        match self {
+            Self::Text(..) => 0,
+            Self::Insert(n) => usize::from(*n) + 1,
+            Self::Formatted(n, spec) => usize::from(*n) + 1 + spec.stars(),
+        }
+    }
+}
+
+/// Compiles a message; `parameter` gives the text of `%%8100`.
+pub(crate) fn compile<'p>(
+    message: &str,
+    parameter: &dyn Fn(u32) -> Option<&'p str>,
+) -> (String, Box<[Part]>) {
+    let mut out = Compiled::default();
+    let mut rest = message;
+    while let Some(at) = rest.find(['%', '\r']) {
+        let (before, from) = rest.split_at(at);
+        out.literals.push_str(before);
+        if let Some(after) = from.strip_prefix('\r') {
+            // Lines of message files end with CR LF.
+            if !after.starts_with('\n') {
+                out.literals.push('\r');
+            }
+            rest = after;
+            continue;
+        }
+        let after = from.get(1..).unwrap_or_default();
+        let Some(c) = after.chars().next() else {
+            out.literals.push('%');
+            rest = "";
+            break;
+        };
+        rest = after.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '0' => {
+                rest = "";
+                break;
+            }
+            'n' => out.literals.push('\n'),
+            't' => out.literals.push('\t'),
+            'r' => out.literals.push('\r'),
+            'b' => out.literals.push(' '),
+            '%' => {
+                // `%%8100` names a text of the parameter file; without one it is a percent sign and a number.
+                if let Some((id, behind)) = number(rest)
+                    && let Some(text) = parameter(id)
+                {
+                    out.literals.push_str(text);
+                    rest = behind;
+                } else {
+                    out.literals.push('%');
+                }
+            }
+            '1'..='9' => {
+                let mut n = c as u8 - b'0';
+                if let Some(d) = rest.bytes().next().filter(u8::is_ascii_digit) {
+                    n = n * 10 + (d - b'0');
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+                out.flush();
+                let n = n - 1;
+                match Spec::parse(rest) {
+                    Some((spec, behind)) => {
+                        rest = behind;
+                        out.parts.push(match spec.is_plain() {
+                            true => Part::Insert(n),
+                            false => Part::Formatted(n, spec),
+                        });
+                    }
+                    None => out.parts.push(Part::Insert(n)),
+                }
+            }
+            // "%." "%!" "% " and what Microsoft's list does not have: shown without the percent sign.
+            other => out.literals.push(other),
+        }
+    }
+    out.literals.push_str(rest);
+    // Message files end each text with a line break that no viewer shows.
+    while out.literals.len() > out.start && out.literals.ends_with(['\n', '\r']) {
+        out.literals.pop();
+    }
+    out.flush();
+    (out.literals, out.parts.into_boxed_slice())
+}
+
+/// A number at the start, decimal and perhaps negative, and what is behind it.
+pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let end = digits.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    let value: i64 = digits.get(..end)?.parse().ok()?;
+    // HRESULTs are written as signed numbers by some and as unsigned ones by others.
+    let id = match negative {
+        true => i32::try_from(-value).ok()?.cast_unsigned(),
+        false => u32::try_from(value).ok()?,
+    };
+    Some((id, digits.get(end..)?))
+}
+
+#[derive(Default)]
+struct Compiled {
+    literals: String,
+    parts: Vec<Part>,
+    /// From where on literals belong to no part yet.
+    start: usize,
+}
+
+impl Compiled {
+    fn flush(&mut self) {
+        if self.literals.len() > self.start {
+            let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            self.parts.push(Part::Text(at(self.start), at(self.literals.len())));
+            self.start = self.literals.len();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Parameter files: texts that records name by number, as `%%1833` for *Yes*.
+//!
+//! [Event sources](https://learn.microsoft.com/windows/win32/eventlog/event-sources), `ParameterMessageFile`.
+
+use super::compile::{Part, compile, number};
+use crate::sid;
+
+/// How deep a parameter may name another one.
+const DEPTH_MAX: usize = 4;
+/// How many parameters one parameter may name, directly or through others.
+const NESTED_MAX: usize = 64;
+/// Characters that one value may become by parameters that stand in it.
+const EXPANDED_MAX: usize = 1 << 20;
+
+/// The texts of parameter files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    texts: String,
+    /// Id, start and end in `texts`, sorted by id.
+    index: Vec<(u32, u32, u32)>,
+}
+
+impl Parameters {
+    /// From ids and messages as they stand in message tables; of several with an id the first one counts.
+    pub fn new(messages: impl IntoIterator<Item = (u32, String)>) -> Self {
+        let mut raw: Vec<(u32, String)> = messages.into_iter().collect();
+        raw.sort_by_key(|message| message.0);
+        raw.dedup_by_key(|message| message.0);
+        let mut this = Self::default();
+        for (id, message) in &raw {
+            let text = flat(message, &raw, 0, &mut { NESTED_MAX });
+            let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            let start = at(this.texts.len());
+            this.texts.push_str(&text);
+            this.index.push((*id, start, at(this.texts.len())));
+        }
+        this
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// The text of a parameter.
+    #[must_use]
+    pub fn get(&self, id: u32) -> Option<&str> {
+        let find = |id: u32| {
+            let at = self.index.binary_search_by_key(&id, |entry| entry.0).ok()?;
+            let (_, start, end) = self.index.get(at)?;
+            self.texts.get(*start as usize..*end as usize)
+        };
+        // HRESULT_FROM_WIN32 (winerror.h): an error of Win32 in another dress has the text of that error.
+        find(id).or_else(|| (id >> 16 == 0x8007).then(|| find(id & 0xffff)).flatten())
+    }
+
+    /// Replaces `%%1833` and `%{S-1-5-18}` in a value that was just appended.
+    pub(crate) fn expand(&self, start: usize, name_sids: bool, out: &mut String) {
+        let Some(value) = out.get(start..) else { return };
+        // Nearly all are one parameter and nothing else.
+        if let Some((id, "")) = value.strip_prefix("%%").and_then(number) {
+            if let Some(text) = self.get(id) {
+                out.truncate(start);
+                out.push_str(text);
+            }
+            return;
+        }
+        if !value.contains("%%") && !value.contains("%{") {
+            return;
+        }
+        let value = value.to_owned();
+        out.truncate(start);
+        let mut rest = value.as_str();
+        while let Some(at) = rest.find('%') {
+            let (before, from) = rest.split_at(at);
+            out.push_str(before);
+            if out.len() - start > EXPANDED_MAX {
+                out.push_str(from);
+                return;
+            }
+            if let Some((id, behind)) = from.strip_prefix("%%").and_then(number)
+                && let Some(text) = self.get(id)
+            {
+                out.push_str(text);
+                rest = behind;
+            } else if let Some((inner, behind)) = from.strip_prefix("%{").and_then(|v| v.split_once('}'))
+                && inner.starts_with("S-1-")
+            {
+                let name = name_sids.then(|| sid::well_known(inner)).flatten();
+                out.push_str(name.unwrap_or(inner));
+                rest = behind;
+            } else {
+                // GUIDs name objects of the directory, which only the domain knows; `%{…}` stays.
+                out.push('%');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+        out.push_str(rest);
+    }
+}
+
+/// A parameter's own text: escape sequences done, parameters that it names filled in, inserts as they stand.
+fn flat(message: &str, raw: &[(u32, String)], depth: usize, left: &mut usize) -> String {
+    let (literals, parts) = compile(message, &|_| None);
+    let mut out = String::new();
+    for part in &parts {
+        match part {
+            Part::Text(start, end) => {
+                out.push_str(literals.get(*start as usize..*end as usize).unwrap_or_default())
+            }
+            Part::Insert(n) | Part::Formatted(n, _) => {
+                use std::fmt::Write as _;
+                let _ = write!(out, "%{}", u16::from(*n) + 1);
+            }
+        }
+    }
+    if depth < DEPTH_MAX && message.contains("%%") {
+        return nested(message, raw, depth, left);
+    }
+    out
+}
+
+/// Like [`flat`], of a text in which `%%` stands.
+fn nested(message: &str, raw: &[(u32, String)], depth: usize, left: &mut usize) -> String {
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some(at) = rest.find("%%") {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let behind = from.get(2..).unwrap_or_default();
+        let found = number(behind).and_then(|(id, after)| {
+            let at = raw.binary_search_by_key(&id, |m| m.0).ok()?;
+            Some((&raw.get(at)?.1, after))
+        });
+        match found {
+            Some((text, after)) if *left > 0 && out.len() < 1 << 16 => {
+                *left -= 1;
+                // What is filled in has no escape sequences left; a percent sign in it is doubled to stay one.
+                out.push_str(&flat(text, raw, depth + 1, left).replace('%', "%%"));
+                rest = after;
+            }
+            _ => {
+                out.push_str("%%");
+                rest = behind;
+            }
+        }
+    }
+    out.push_str(rest);
+    flat(&out, &[], DEPTH_MAX, left)
+}
