@@ -8,8 +8,10 @@ mod codes;
 pub mod columns;
 pub mod counts;
 mod error;
+pub mod filter;
 pub mod json;
 pub mod read;
+pub mod render;
 pub mod scan;
 pub mod tables;
 

@@ -6,6 +6,7 @@ use crate::progress::Bar;
 use anyhow::Context as _;
 use etwhy_etl::Ledger;
 use etwhy_evtx::EvtxError;
+use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::tables::{Options, make};
 use etwhy_input::{InputFile, InputOptions, Wanted};
@@ -52,6 +53,8 @@ pub struct Logs {
     pub ledger: Ledger,
     /// Threads to read them with.
     pub threads: usize,
+    /// Which records `log_record` has.
+    pub filter: Filter,
     memory: Memory,
     inputs: Vec<InputFile>,
 }
@@ -103,7 +106,7 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
     let threads = reading.threads.unwrap_or(all).max(1);
     let memory =
         Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
-    Ok(Logs { files, ledger, threads, memory, inputs })
+    Ok(Logs { files, ledger, threads, filter: Filter::default(), memory, inputs })
 }
 
 impl Logs {
@@ -147,7 +150,13 @@ impl Logs {
         records: bool,
         zero_utc_ns: Option<i64>,
     ) -> anyhow::Result<()> {
-        let options = Options { threads: self.threads, zero_utc_ns, records, memory: self.memory.clone() };
+        let options = Options {
+            threads: self.threads,
+            zero_utc_ns,
+            records,
+            filter: self.filter.clone(),
+            memory: self.memory.clone(),
+        };
         let made = make(&self.files, &options).context("event logs")?;
         for table in made.tables {
             db.insert(table);

@@ -5,6 +5,7 @@ use crate::abi::file as abi;
 use crate::binxml::{Decoder, Event, Fault, Value, time};
 use crate::counts::{self, Counts, span_ns, time_of};
 use crate::error::EvtxError;
+use crate::filter::Filter;
 use crate::json;
 use crate::read::{Damage, LogFile, RecordRef, anomalies};
 use crate::scan::{Reader, ScanOptions, scan};
@@ -19,6 +20,8 @@ pub struct Options {
     pub zero_utc_ns: Option<i64>,
     /// Make `log_record` too.
     pub records: bool,
+    /// Which records `log_record` has; other tables have all.
+    pub filter: Filter,
     /// Where columns are held.
     pub memory: Memory,
 }
@@ -87,7 +90,7 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     let mut damage: Vec<_> = logs.iter().zip(&all).map(|(l, c)| (l.path.clone(), c.damage.clone())).collect();
     let mut records = TableBuilder::<LogRecordRow>::new(&options.memory);
     if options.records {
-        let mut rows = Rows::new(logs, options.threads)?;
+        let mut rows = Rows::new(logs, options)?;
         rows.rows.sort_by_key(|row| row.utc_ns);
         rows.push(zero, &mut records, &mut strings);
         for ((_, counted), found) in damage.iter_mut().zip(rows.damage) {
@@ -174,12 +177,13 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(logs: &[LogFile], threads: usize) -> Result<Rows, EvtxError> {
+    fn new(logs: &[LogFile], options: &Options) -> Result<Rows, EvtxError> {
         let mut all = Rows { rows: Vec::new(), texts: Vec::new(), damage: Vec::new() };
         for (n, log) in logs.iter().enumerate() {
-            let options = ScanOptions { threads, in_order: true };
+            let scanning = ScanOptions { threads: options.threads, in_order: true };
+            let make = || RowReader { filter: &options.filter, rows: Vec::new(), text: String::new() };
             let (rows, texts) = (&mut all.rows, &mut all.texts);
-            let damage = scan(log, &options, RowReader::default, |(mut part, text): (Vec<Row>, String)| {
+            let damage = scan(log, &scanning, make, |(mut part, text): (Vec<Row>, String)| {
                 let batch = texts.len() as u32;
                 part.iter_mut().for_each(|row| (row.log, row.batch) = (n as i32, batch));
                 rows.append(&mut part);
@@ -227,13 +231,13 @@ impl Rows {
     }
 }
 
-#[derive(Default)]
-struct RowReader {
+struct RowReader<'f> {
+    filter: &'f Filter,
     rows: Vec<Row>,
     text: String,
 }
 
-impl Reader for RowReader {
+impl Reader for RowReader<'_> {
     type Output = (Vec<Row>, String);
 
     fn record(
@@ -243,6 +247,9 @@ impl Reader for RowReader {
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
         let Ok(event) = event else {
+            if !self.filter.is_empty() {
+                return Ok(());
+            }
             let end = self.text.len() as u32;
             self.rows.push(Row {
                 utc_ns: time::utc_ns(record.time),
@@ -258,6 +265,9 @@ impl Reader for RowReader {
             });
             return Ok(());
         };
+        if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
+            return Ok(());
+        }
         let system = decoder.system(&event);
         let mut ends = [self.text.len() as u32; 8];
         let texts: [Value<'_>; 6] = [

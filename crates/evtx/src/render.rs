@@ -1,0 +1,200 @@
+//! The third tier: messages, as Event Viewer would show them.
+
+use crate::binxml::{Decoder, Event, Fault, Name, System, Value};
+use crate::codes::Codes;
+use etwhy_messages::{EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The values of an event as texts, one behind the other.
+#[derive(Default)]
+struct Values {
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    numbers: Vec<Option<u64>>,
+    names: String,
+    name_ends: Vec<usize>,
+    /// A text that came with the event, as forwarded ones have it.
+    own: Option<(usize, usize)>,
+}
+
+impl Values {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.numbers.clear();
+        self.names.clear();
+        self.name_ends.clear();
+        self.own = None;
+    }
+
+    #[inline]
+    fn push(&mut self, name: Name<'_>, value: &Value<'_>) {
+        if let Name::Named(name) = name
+            && name.starts_with("RenderingInfo.")
+        {
+            if &**name == "RenderingInfo.Message" {
+                // It stands behind the values.
+                let begin = self.text.len();
+                value.push_text(&mut self.text);
+                self.own = Some((begin, self.text.len()));
+            }
+            return;
+        }
+        value.push_text(&mut self.text);
+        self.ends.push(self.text.len());
+        self.numbers.push(match *value {
+            Value::UInt(n) | Value::Hex(n) => Some(n),
+            Value::Int(n) => Some(n as u64),
+            Value::Bool(b) => Some(u64::from(b)),
+            _ => None,
+        });
+    }
+
+    fn part<'t>(text: &'t str, ends: &[usize], n: usize) -> Option<&'t str> {
+        let from = n.checked_sub(1).and_then(|n| ends.get(n)).copied().unwrap_or(0);
+        text.get(from..*ends.get(n)?)
+    }
+}
+
+impl Inserts for Values {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    #[inline]
+    fn write(&self, n: usize, out: &mut String) -> bool {
+        let text = Values::part(&self.text, &self.ends, n);
+        text.map(|text| out.push_str(text)).is_some()
+    }
+
+    #[inline]
+    fn number(&self, n: usize) -> Option<u64> {
+        self.numbers.get(n).copied().flatten()
+    }
+
+    fn name(&self, n: usize, out: &mut String) -> bool {
+        match Values::part(&self.names, &self.name_ends, n) {
+            Some(name) if !name.is_empty() => {
+                out.push_str(name);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What is known of a kind of event.
+#[derive(Clone)]
+struct Known {
+    text: Option<Arc<EventText>>,
+    names: Arc<ProviderNames>,
+}
+
+/// Renders messages; one for each thread. Texts of a kind of event are looked up once.
+pub struct Renderer<'m> {
+    messages: &'m Messages,
+    codes: Codes,
+    known: HashMap<(u32, u32, u16, Option<u16>, u8), Known, RandomState>,
+    values: Values,
+    /// Messages that had no text.
+    pub missing: u64,
+}
+
+impl<'m> Renderer<'m> {
+    /// Renders with these texts.
+    pub fn new(messages: &'m Messages) -> Renderer<'m> {
+        Renderer {
+            messages,
+            codes: Codes::default(),
+            known: HashMap::default(),
+            values: Values::default(),
+            missing: 0,
+        }
+    }
+
+    fn key<'k>(system: &System<'_>, provider: &'k str, channel: &'k str) -> EventKey<'k> {
+        let guid = match system.provider_guid {
+            Value::Guid(guid) => Some(Guid(guid)),
+            Value::Null => None,
+            other => {
+                let mut text = String::new();
+                other.push_text(&mut text);
+                Guid::parse(&text)
+            }
+        };
+        EventKey {
+            provider,
+            guid,
+            event_id: system.event_id,
+            qualifiers: system.qualifiers,
+            version: system.version,
+            channel,
+        }
+    }
+
+    fn known(&mut self, system: &System<'_>) -> Known {
+        let (provider, channel) = (self.codes.of(&system.provider), self.codes.of(&system.channel));
+        let key = (provider, channel, system.event_id, system.qualifiers, system.version);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let event = Self::key(system, self.codes.text(provider), self.codes.text(channel));
+        let known = Known {
+            text: self.messages.event(&event),
+            names: self.messages.names(event.provider, event.guid),
+        };
+        self.known.insert(key, known.clone());
+        known
+    }
+
+    /// Names of levels, tasks, opcodes and keywords of the event's provider.
+    pub fn names(&mut self, system: &System<'_>) -> Arc<ProviderNames> {
+        self.known(system).names
+    }
+
+    /// Appends the message of an event. Without its text: the text that came with it, else what Event Viewer says and the values.
+    /// Gives false if there was no text.
+    ///
+    /// # Errors
+    /// If the event cannot be read to its end; the message has what stands before.
+    pub fn message(
+        &mut self,
+        decoder: &mut Decoder,
+        event: &Event<'_>,
+        out: &mut String,
+    ) -> Result<bool, Fault> {
+        let system = decoder.system(event);
+        let known = self.known(&system);
+        self.values.clear();
+        let values = &mut self.values;
+        let result = decoder.fields(event, &mut |name, value| values.push(name, &value));
+        if let Some(text) = &known.text {
+            text.render(&self.values, out);
+            return result.map(|()| true);
+        }
+        if let Some(text) = self.values.own.and_then(|(from, to)| self.values.text.get(from..to)) {
+            out.push_str(text);
+            return result.map(|()| true);
+        }
+        self.missing += 1;
+        let values = &mut self.values;
+        // The same fault again.
+        let _ = decoder.fields(event, &mut |name, _| {
+            if let Name::Named(name) = name
+                && !name.starts_with("RenderingInfo.")
+            {
+                values.names.push_str(name);
+            }
+            values.name_ends.push(values.names.len());
+        });
+        let system = decoder.system(event);
+        let (mut provider, mut channel) = (String::new(), String::new());
+        system.provider.push_text(&mut provider);
+        system.channel.push_text(&mut channel);
+        self.messages.missing(&Self::key(&system, &provider, &channel), &self.values, out);
+        result.map(|()| false)
+    }
+}
