@@ -1,6 +1,10 @@
 //! `etwhy evtx`: event logs.
 
+mod follow;
 mod messages;
+mod select;
+mod shape;
+mod show;
 
 use crate::command::Command;
 use crate::exit::Exit;
@@ -10,8 +14,15 @@ use clap::{Args as _, FromArgMatches as _};
 pub static COMMAND: Command = Command {
     name: "evtx",
     about: "Event logs: records, fields and texts, and what fills them",
-    long_about: "Reads Windows event logs (.evtx) on any system.",
-    examples: "Examples:\n  etwhy evtx messages build C:\\Windows\\System32 -o messages.db",
+    long_about: "Reads Windows event logs (.evtx) on any system: also dirty, cut and damaged ones, of which it gives what is \
+                 readable and counts the rest. Without more, a line for each record. `messages` makes databases of the \
+                 texts that Event Viewer shows.",
+    examples: "Examples:\n  etwhy evtx Security.evtx --counts\n  etwhy evtx System.evtx --level critical,error --last 50\n  \
+               etwhy evtx logs/ --id 4624 --where LogonType=10 --json\n  \
+               etwhy evtx Security.evtx --messages messages.db --full --last 3\n  \
+               etwhy evtx Security.evtx --sql \"SELECT TargetUserName, count(*) FROM event_4624 GROUP BY 1 ORDER BY 2 DESC\"\n  \
+               etwhy evtx Security.evtx --id 4688 --columns -o starts.parquet\n  etwhy evtx System.evtx --follow\n  \
+               etwhy evtx messages build C:\\Windows\\System32 -o messages.db",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -20,17 +31,20 @@ pub static COMMAND: Command = Command {
 #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
 struct Args {
     #[command(subcommand)]
-    part: Part,
+    part: Option<Sub>,
+    #[command(flatten)]
+    show: show::Args,
 }
 
 #[derive(clap::Subcommand)]
-enum Part {
+enum Sub {
     /// Texts of events: build a database of them from DLLs, see what it holds
     Messages(messages::Args),
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     match args.part {
-        Part::Messages(args) => messages::run(args),
+        Some(Sub::Messages(args)) => messages::run(args),
+        None => show::run(&args.show),
     }
 }
