@@ -84,7 +84,7 @@ fn texts_in_translations_that_are_not_there_are_wanted() {
         ["param1", "param2", "__binLength", "BinaryData"]
     );
     let [wanted] = messages.wanted().try_into().unwrap();
-    assert_eq!(wanted.files, ["services.exe"]);
+    assert_eq!(wanted.files, ["services.exe.mui"]);
     assert_eq!(wanted.events, [7036]);
     let mut out = String::new();
     let values: &[&str] = &["Windows Update", "stopped"];
