@@ -42,7 +42,7 @@ def filled(text):
         return f"v{insert}" if insert else simple.get(other, other)
 
     text = re.sub(r"%0.*", "", text, flags=re.S)
-    return re.sub(r"%(?:([1-9][0-9]?)(?:!s!)?|(.))", one, text.replace("\r\n", "\n"), flags=re.S).rstrip("\r\n")
+    return re.sub(r"%(?:([1-9][0-9]?)(?:![sS]!)?|(.))", one, text.replace("\r\n", "\n"), flags=re.S).rstrip("\r\n")
 
 
 def sized(data, offset):
