@@ -123,7 +123,8 @@ impl Messages {
             let built = crate::build::build(
                 &others,
                 None,
-                &crate::build::BuildOptions { languages: options.languages.clone() },
+                // All languages: a text in another one is better than none.
+                &crate::build::BuildOptions::default(),
                 &mut |_| {},
             )?;
             stores.insert(0, built.store);

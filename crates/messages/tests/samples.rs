@@ -65,6 +65,13 @@ fn a_logon_is_written_out() {
 }
 
 #[test]
+fn threads_share_it() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Messages>();
+    shared::<etwhy_messages::EventText>();
+}
+
+#[test]
 fn texts_in_translations_that_are_not_there_are_wanted() {
     let Some(folder) = common::samples("texts_in_translations_that_are_not_there_are_wanted") else { return };
     let messages = Messages::open(&[folder], &Options::default()).unwrap();
