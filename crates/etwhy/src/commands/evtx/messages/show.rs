@@ -4,7 +4,8 @@ use crate::exit::Exit;
 use crate::report::symbols::{columns, paragraph};
 use crate::report::terminal::out;
 use anyhow::bail;
-use etwhy_export::{sanitize, text::truncate_end};
+use etwhy_export::sanitize;
+use etwhy_export::text::truncate_end;
 use etwhy_messages::{EventSummary, Messages, Options};
 use serde_json::json;
 use std::io::Write as _;
@@ -102,7 +103,7 @@ fn whole(out: &mut impl std::io::Write, event: &EventSummary) -> anyhow::Result<
     match &event.text {
         Some(text) => {
             for line in super::lines(&Messages::shown(text)) {
-                writeln!(out, "  {line}")?;
+                writeln!(out, "{}", format!("  {line}").trim_end())?;
             }
         }
         None => writeln!(out, "  The files that are here have no text for it.")?,
