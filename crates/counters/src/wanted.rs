@@ -52,6 +52,7 @@ impl Wanted {
         };
         let name = match (object, name) {
             ("Memory", "Available Bytes" | "Available KBytes") => "Available MBytes",
+            ("PhysicalDisk", "Avg. Disk sec/Transfer") => "Avg. Disk sec/Read",
             ("PhysicalDisk", "Current Disk Queue Length") => "Avg. Disk Queue Length",
             (_, name) => name,
         };
