@@ -10,6 +10,7 @@ use crate::rules::RuleArgs;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_counters::{CounterLogs, Options, moment};
+use etwhy_export::text::wrap;
 use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_query::sql::{Engine, words};
@@ -272,21 +273,33 @@ fn recordings(outcomes: &[Outcome]) -> anyhow::Result<Vec<(&'static str, [String
     Ok(all)
 }
 
+/// Profiles whose commands are printed in full; of more, how to print them.
+const MOST_RECORDINGS: usize = 1;
+
 fn print_recordings(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> anyhow::Result<()> {
-    for (n, (name, texts)) in recordings(outcomes)?.iter().enumerate() {
-        if n == 0 {
-            writeln!(out)?;
-            let text = "To see why, record it on that machine while it is slow, as administrator; then: etwhy why trace.etl";
-            paragraph(out, "", text, width)?;
-        }
-        writeln!(
-            out,
-            "\n  profile {name}, with wpr (etwhy record --print {name} -o etwhy-{name}.wprp makes the profile):"
-        )?;
-        let [wpr, xperf] = texts;
+    let all = recordings(outcomes)?;
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let text =
+        "To see why, record it on that machine while it is slow, as administrator; then: etwhy why trace.etl";
+    for line in wrap(text, width) {
+        writeln!(out, "{line}")?;
+    }
+    for (name, [wpr, xperf]) in all.iter().take(MOST_RECORDINGS) {
+        writeln!(out, "  with wpr (its profile: etwhy record --print {name} -o etwhy-{name}.wprp):")?;
         commands(out, wpr)?;
-        writeln!(out, "  or with xperf:")?;
+        writeln!(out, "  or with xperf, which needs no profile:")?;
         commands(out, xperf)?;
+    }
+    let more: Vec<&str> = all.iter().skip(MOST_RECORDINGS).map(|(name, _)| *name).collect();
+    if !more.is_empty() {
+        let text = format!(
+            "For the other findings: etwhy record --print {} --format xperf (or wpr; --json has the lines)",
+            more.join(",")
+        );
+        paragraph(out, "  ", &text, width)?;
     }
     Ok(())
 }
@@ -319,8 +332,10 @@ fn missing(db: &Database) -> Option<String> {
 fn print_missing(out: &mut impl Write, db: &Database, width: usize) -> io::Result<()> {
     let Some(command) = missing(db) else { return Ok(()) };
     writeln!(out)?;
-    paragraph(out, "", "To log the counters that are missing (end it with logman stop etwhy):", width)?;
-    writeln!(out, "    {command}\n    logman start etwhy")
+    for line in wrap("To log the counters that are missing (end it with logman stop etwhy):", width) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "    {}\n    logman start etwhy", etwhy_export::sanitize(&command))
 }
 
 fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Value> {

@@ -154,7 +154,7 @@ fn machine_line(machines: &Table, row: u32) -> String {
     });
     let unknown = match number("unknown_counters").unwrap_or(0) {
         0 => String::new(),
-        n => format!("; {} of them no finding knows and none judged", thousands(n.into())),
+        n => format!(" ({} of them are of no finding and not judged)", thousands(n.into())),
     };
     format!(
         "{}: {} counters{unknown}{cpus}{every}, {} from {} to {} ({zone})",
@@ -302,10 +302,10 @@ fn list(
         key(*a).cmp(&key(*b)).then(mean(*b).total_cmp(&mean(*a))).then(a.cmp(b))
     });
     let wide = width >= 120;
-    let name_width = if wide { 52 } else { 30 };
-    let rest = width.saturating_sub(name_width + 4 * 11 + 1);
+    let (name_width, figure) = if wide { (52, 13) } else { (29, 10) };
+    let rest = width.saturating_sub(name_width + 4 * figure + 1);
     writeln!(out, "\n{title}")?;
-    let head = format!("{:>11}{:>11}{:>11}{:>11}", "mean", "p95", "max", "last");
+    let head = ["mean", "p95", "max", "last"].map(|name| pad_start(name, figure)).concat();
     writeln!(out, "{}{head}", pad_end("", name_width))?;
     let (mut same, mut left) = (("", ""), 0usize);
     let mut shown_rows = 0usize;
@@ -323,7 +323,7 @@ fn list(
             (instance, nth) => format!("{instance}#{nth} "),
         };
         let unit = text(row, "unit");
-        let value = |column: &str| pad_start(&shown(table.f64(row, column), unit), 11);
+        let value = |column: &str| pad_start(&shown(table.f64(row, column), unit), figure);
         let id = table.i64(row, "counter").unwrap_or(-1);
         let line = slices.line(id, rest.min(128), (unit == "percent").then_some(100.0));
         let label = truncate_middle(&sanitize(&format!("{instance}{}", name.1)), name_width);
