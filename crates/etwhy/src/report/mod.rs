@@ -1,9 +1,11 @@
 //! Reports in words.
 
 pub mod amount;
+pub mod counters;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+pub mod findings_page;
 pub mod headline;
 pub mod missing;
 pub mod quality;

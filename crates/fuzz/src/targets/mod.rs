@@ -1,5 +1,6 @@
 //! The functions under test, by name.
 
+mod counters;
 mod decode;
 mod symbols;
 mod text;
@@ -160,6 +161,14 @@ pub static ALL: &[Target] = &[
         seeds: text::loggers_seeds,
         mutate: mutate::several,
         short: 20000,
+    },
+    Target {
+        name: "counters",
+        about: "performance counter logs: CSV and TSV in several languages, binary ones",
+        run: counters::logs,
+        seeds: counters::logs_seeds,
+        mutate: mutate::several,
+        short: 2000,
     },
     Target {
         name: "scenario",
