@@ -174,7 +174,9 @@ impl SwitchRule {
     pub const fn text(self) -> &'static str {
         match self {
             SwitchRule::Sacl => "SACLs on objects decide the volume: narrowing them keeps what matters",
-            SwitchRule::Handle => "its events 4658 are enabled by Handle Manipulation, not by this subcategory alone",
+            SwitchRule::Handle => {
+                "its events 4658 are enabled by Handle Manipulation, not by this subcategory alone"
+            }
             SwitchRule::Enables4658 => {
                 "it also enables 4658, which is counted under File System, Registry, Kernel Object, SAM and Removable Storage"
             }
@@ -215,7 +217,8 @@ impl AuditSubcategory {
 
     /// The event ids as text: `4656-4658,4660`.
     pub fn event_ids_text(&self) -> String {
-        let one = |&(from, to): &(u16, u16)| if from == to { from.to_string() } else { format!("{from}-{to}") };
+        let one =
+            |&(from, to): &(u16, u16)| if from == to { from.to_string() } else { format!("{from}-{to}") };
         self.event_ids.iter().map(one).collect::<Vec<_>>().join(",")
     }
 }
@@ -361,10 +364,17 @@ mod tests {
             assert_eq!(sub.guid.len(), 36, "{}", sub.name);
             assert!(sub.guid.starts_with("0CCE92") && sub.guid.ends_with("-69AE-11D9-BED3-505054503030"));
             assert!((12288..=14339).contains(&sub.task), "{}", sub.name);
-            assert!(["low", "medium", "high", "very high", "sacl", "varies", "none", "unknown"].contains(&sub.volume.level));
+            assert!(
+                ["low", "medium", "high", "very high", "sacl", "varies", "none", "unknown"]
+                    .contains(&sub.volume.level)
+            );
             assert_eq!(sub.volume.level == "unknown", sub.volume.source.is_empty(), "{}", sub.name);
             assert_eq!(sub.event_ids.is_empty(), sub.ids_source.is_empty(), "{}", sub.name);
-            assert!(sub.event_ids.iter().all(|(from, to)| from <= to && (4608..=6424).contains(from)), "{}", sub.name);
+            assert!(
+                sub.event_ids.iter().all(|(from, to)| from <= to && (4608..=6424).contains(from)),
+                "{}",
+                sub.name
+            );
             let read = sub.page.iter().all(|pair| pair.success != Advice::Unread);
             assert_eq!(read, !sub.page_source.is_empty(), "{}", sub.name);
         }
