@@ -4,6 +4,7 @@
 //! Microsoft's recommendations and with what a log holds.
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod encoding;
 pub mod names;
 pub mod parse;
@@ -11,6 +12,7 @@ pub mod policies;
 pub mod policy;
 pub mod setting;
 pub mod table;
+pub mod write;
 
 pub use parse::parse;
 pub use policy::{Entry, Form, Policy, Subject, Unknown};

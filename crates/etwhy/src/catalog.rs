@@ -7,7 +7,8 @@ pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     let logs = etwhy_evtx::tables::ALL.iter().copied();
-    traced.chain(derived).chain(logs)
+    let policies = etwhy_audit::table::ALL.iter().copied();
+    traced.chain(derived).chain(logs).chain(policies)
 }
 
 /// True if the table is only made when it is asked for by name.
