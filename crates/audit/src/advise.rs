@@ -133,6 +133,8 @@ pub struct OutcomeLine {
     pub stronger: Advice,
     /// Microsoft's page of the subcategory.
     pub page: Advice,
+    /// The same where security needs more.
+    pub page_stronger: Advice,
 }
 
 impl OutcomeLine {
@@ -261,6 +263,7 @@ fn line(subcategory: &'static AuditSubcategory, policy: &[Effective], log: Optio
             baseline: of(subcategory.baseline_of(role)),
             stronger: of(subcategory.stronger_of(role)),
             page: of(subcategory.page_of(role)),
+            page_stronger: of(subcategory.page_stronger_of(role)),
         }
     };
     let (other_records, other_bytes) = sum(None, false);
@@ -286,7 +289,8 @@ fn proposals(line: &Line, log: Option<&LogCost>) -> Vec<Proposal> {
         };
         let (tier, mut reasons) = judge(line.subcategory, outcome);
         let in_baseline = outcome.baseline == Advice::Yes;
-        let wanted = [outcome.baseline, outcome.stronger, outcome.page].contains(&Advice::Yes);
+        let said = [outcome.baseline, outcome.stronger, outcome.page, outcome.page_stronger];
+        let wanted = said.contains(&Advice::Yes);
         // What Microsoft wants audited is only spoken of where it is large, and never for its stated volume alone.
         let large = if wanted { log.is_some() && share >= LARGE_SHARE } else { worth };
         if !worth || !large || outcome.on == Some(false) && !outcome.disagrees {
@@ -344,8 +348,17 @@ fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<St
     if unread {
         reasons.push("Microsoft's page of the subcategory was not read for this table: read it first".to_owned());
     }
+    if outcome.page_stronger != outcome.page {
+        match outcome.page_stronger {
+            Advice::Yes => reasons.push("that page audits it where security needs more".to_owned()),
+            Advice::If => {
+                reasons.push("that page audits it where security needs more and a scenario asks for it".to_owned());
+            }
+            Advice::No | Advice::Nothing | Advice::Unread => {}
+        }
+    }
     let any = |advice: Advice| said.iter().any(|(_, a)| *a == advice);
-    let tier = if any(Advice::Yes) || any(Advice::If) || unread { Tier::Decide } else { Tier::Safe };
+    let tier = if any(Advice::Yes) || any(Advice::If) || outcome.page_stronger == Advice::Yes || unread { Tier::Decide } else { Tier::Safe };
     (tier, reasons)
 }
 

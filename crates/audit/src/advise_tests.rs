@@ -46,7 +46,7 @@ fn a_log_alone() {
     assert_eq!(
         short(&advised),
         [
-            // General Success is No on its page; the page's "IF" is of its stronger column, which is not kept.
+            // General Success is No on its page; "IF" stands in its stronger column, which the reasons say.
             ("Filtering Platform Connection", true, Tier::Safe, 5_000_000),
             ("Handle Manipulation", true, Tier::Safe, 2_000_000),
             ("Logon", true, Tier::Decide, 1_500_000),
@@ -58,6 +58,8 @@ fn a_log_alone() {
     let handle = advised.proposals.iter().find(|p| p.subcategory.name == "Handle Manipulation").unwrap();
     assert_eq!(handle.command(), "auditpol /set /subcategory:{0CCE9223-69AE-11D9-BED3-505054503030} /success:disable");
     assert!(handle.reasons.iter().any(|reason| reason.contains("4658")));
+    let wfp = &advised.proposals[0];
+    assert!(wfp.reasons.iter().any(|reason| reason.contains("a scenario asks for it")), "{:?}", wfp.reasons);
     let logon = advised.proposals.iter().find(|p| p.subcategory.name == "Logon").unwrap();
     assert!(logon.reasons.iter().any(|reason| reason.contains("goes below the baseline")));
     assert_eq!(advised.lines[0].subcategory.name, "Filtering Platform Connection");
@@ -136,6 +138,7 @@ fn what_is_safe_is_recommended_by_nobody() {
                     for pair in [s.baseline_of(role), s.stronger_of(role), s.page_of(role)] {
                         assert!(!matches!(pair.of(success), Advice::Yes | Advice::If), "{} {role:?}", s.name);
                     }
+                    assert_ne!(s.page_stronger_of(role).of(success), Advice::Yes, "{}", s.name);
                     assert_ne!(s.page_of(role).of(success), Advice::Unread, "{}", s.name);
                 }
             }

@@ -137,6 +137,8 @@ pub struct AuditSubcategory {
     pub baseline_source: &'static str,
     /// What Microsoft's page of this subcategory recommends, by role.
     pub page: [Pair; 3],
+    /// What that page recommends where security needs more, by role.
+    pub page_stronger: [Pair; 3],
     /// Source of it.
     pub page_source: &'static str,
     /// What else switches it: see [`SwitchRule`].
@@ -210,6 +212,11 @@ impl AuditSubcategory {
         self.page[role as usize]
     }
 
+    /// What Microsoft's page of the subcategory says for a role where security needs more.
+    pub fn page_stronger_of(&self, role: Role) -> Pair {
+        self.page_stronger[role as usize]
+    }
+
     /// True if the event id is among its ids. Many ids belong to several subcategories: the Task of a record decides.
     pub fn makes(&self, event_id: i32) -> bool {
         self.event_ids.iter().any(|&(from, to)| (i32::from(from)..=i32::from(to)).contains(&event_id))
@@ -232,12 +239,12 @@ fn ranges(text: &str) -> Vec<(u16, u16)> {
 }
 
 static ALL: LazyLock<Vec<AuditSubcategory>> = LazyLock::new(|| {
-    rows::<24>(include_str!("../data/audit_subcategories.tsv"))
+    rows::<27>(include_str!("../data/audit_subcategories.tsv"))
         .map(|c| {
-            let [category, name, guid, task, ids, ids_source, level, note, volume_source, ..] = c;
-            let [.., default_client, default_server, default_source, _, _, _, _, _, _, _, _, _, _, _, _] = c;
-            let [.., base_c, strong_c, base_s, strong_s, base_d, strong_d, base_source, _, _, _, _, _] = c;
-            let [.., page_c, page_s, page_d, page_source, rules] = c;
+            let [category, name, guid, task, ids, ids_source, level, note, volume_source, rest @ ..] = c;
+            let [default_client, default_server, default_source, rest @ ..] = rest;
+            let [base_c, strong_c, base_s, strong_s, base_d, strong_d, base_source, rest @ ..] = rest;
+            let [page_c, page_s, page_d, more_c, more_s, more_d, page_source, rules] = rest;
             AuditSubcategory {
                 category,
                 name,
@@ -252,6 +259,7 @@ static ALL: LazyLock<Vec<AuditSubcategory>> = LazyLock::new(|| {
                 stronger: [strong_c, strong_s, strong_d].map(Pair::parse),
                 baseline_source: base_source,
                 page: [page_c, page_s, page_d].map(Pair::parse),
+                page_stronger: [more_c, more_s, more_d].map(Pair::parse),
                 page_source,
                 rules: rules.split(',').filter_map(SwitchRule::parse).collect(),
             }
@@ -376,6 +384,7 @@ mod tests {
                 sub.name
             );
             let read = sub.page.iter().all(|pair| pair.success != Advice::Unread);
+            assert!(sub.page_stronger.iter().zip(sub.page).all(|(more, page)| (more.success == Advice::Unread) == (page.success == Advice::Unread)));
             assert_eq!(read, !sub.page_source.is_empty(), "{}", sub.name);
         }
         let mut guids: Vec<&str> = audit_subcategories().iter().map(|s| s.guid).collect();
@@ -403,6 +412,7 @@ mod tests {
         assert_eq!((wfp.name, wfp.task), ("Filtering Platform Connection", 12810));
         assert_eq!(wfp.baseline_of(Role::Server).success, Advice::Nothing);
         assert_eq!(wfp.page_of(Role::Server), Pair { success: Advice::No, failure: Advice::Yes });
+        assert_eq!(wfp.page_stronger_of(Role::Dc), Pair { success: Advice::If, failure: Advice::Yes });
         assert!(wfp.makes(5156) && wfp.makes(5158) && !wfp.makes(5152) && !wfp.makes(4698));
         assert_eq!(wfp.event_ids_text(), "5031,5150,5151,5154-5159");
         assert_eq!(audit_subcategory_of_task(12810), Some(wfp));

@@ -285,15 +285,16 @@ fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static s
     let any = |pair: fn(&AuditSubcategory, Role) -> Pair, advice: Advice| {
         Role::ALL.into_iter().any(|role| of(pair(subcategory, role), outcome) == Some(advice))
     };
-    let documents: [(fn(&AuditSubcategory, Role) -> Pair, &'static str); 3] = [
+    let documents: [(fn(&AuditSubcategory, Role) -> Pair, &'static str); 4] = [
         (AuditSubcategory::baseline_of, "baseline"),
         (AuditSubcategory::stronger_of, "stronger"),
+        (AuditSubcategory::page_stronger_of, "stronger"),
         (AuditSubcategory::page_of, "page"),
     ];
     if let Some((_, name)) = documents.iter().find(|(pair, _)| any(*pair, Advice::Yes)) {
         return Some(name);
     }
-    if documents.iter().any(|(pair, _)| any(*pair, Advice::If)) {
+    if documents.iter().any(|(pair, name)| any(*pair, Advice::If) && *name != "stronger") {
         return Some("if");
     }
     let says_no = documents.iter().any(|(pair, _)| any(*pair, Advice::No));
