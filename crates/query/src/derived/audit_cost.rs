@@ -288,13 +288,13 @@ fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static s
     let documents: [(fn(&AuditSubcategory, Role) -> Pair, &'static str); 4] = [
         (AuditSubcategory::baseline_of, "baseline"),
         (AuditSubcategory::stronger_of, "stronger"),
-        (AuditSubcategory::page_stronger_of, "stronger"),
         (AuditSubcategory::page_of, "page"),
+        (AuditSubcategory::page_stronger_of, "stronger"),
     ];
     if let Some((_, name)) = documents.iter().find(|(pair, _)| any(*pair, Advice::Yes)) {
         return Some(name);
     }
-    if documents.iter().any(|(pair, name)| any(*pair, Advice::If) && *name != "stronger") {
+    if documents.iter().take(3).any(|(pair, _)| any(*pair, Advice::If)) {
         return Some("if");
     }
     let says_no = documents.iter().any(|(pair, _)| any(*pair, Advice::No));
