@@ -89,7 +89,9 @@ impl LogCost {
 /// of these subcategories: "makes sense only on domain controllers").
 pub fn role_of(log: &LogCost) -> Option<Role> {
     let only_on_dc = ["0CCE9240", "0CCE9242", "0CCE923D", "0CCE923E"];
-    let is = |row: &Measured| row.guid.as_deref().is_some_and(|guid| only_on_dc.iter().any(|head| guid.starts_with(head)));
+    let is = |row: &Measured| {
+        row.guid.as_deref().is_some_and(|guid| only_on_dc.iter().any(|head| guid.starts_with(head)))
+    };
     log.rows.iter().any(is).then_some(Role::Dc)
 }
 
@@ -153,6 +155,8 @@ pub struct Line {
     pub setting: Option<Setting>,
     /// Group Policy sets it.
     pub of_gpo: bool,
+    /// What Group Policy sets, where a file of it was read.
+    pub gpo: Option<Setting>,
     /// Successes and failures.
     pub outcomes: [OutcomeLine; 2],
     /// Records that are neither.
@@ -228,7 +232,10 @@ impl Advised {
     pub fn below_baseline(&self) -> impl Iterator<Item = (&Line, bool)> {
         self.lines.iter().flat_map(|line| {
             let below = |at: usize| line.outcomes.get(at).is_some_and(OutcomeLine::is_below_baseline);
-            [(below(0), true), (below(1), false)].into_iter().filter(|(is, _)| *is).map(move |(_, success)| (line, success))
+            [(below(0), true), (below(1), false)]
+                .into_iter()
+                .filter(|(is, _)| *is)
+                .map(move |(_, success)| (line, success))
         })
     }
 }
@@ -243,7 +250,12 @@ pub fn advise(policy: &[Effective], log: Option<&LogCost>, role: Role) -> Advise
     Advised { role, lines, proposals }
 }
 
-fn line(subcategory: &'static AuditSubcategory, policy: &[Effective], log: Option<&LogCost>, role: Role) -> Line {
+fn line(
+    subcategory: &'static AuditSubcategory,
+    policy: &[Effective],
+    log: Option<&LogCost>,
+    role: Role,
+) -> Line {
     let effective = policy.iter().find(|e| e.subcategory.guid == subcategory.guid);
     let setting = effective.and_then(|e| e.setting);
     let sum = |success, by_switch| log.map_or((0, 0), |log| log.sum(subcategory.guid, success, by_switch));
@@ -271,6 +283,7 @@ fn line(subcategory: &'static AuditSubcategory, policy: &[Effective], log: Optio
         subcategory,
         setting,
         of_gpo: effective.is_some_and(Effective::is_of_gpo),
+        gpo: effective.and_then(|e| e.gpo).map(|(setting, _)| setting),
         outcomes: [outcome(true), outcome(false)],
         other_records,
         other_bytes,
@@ -297,14 +310,21 @@ fn proposals(line: &Line, log: Option<&LogCost>) -> Vec<Proposal> {
             continue;
         }
         if in_baseline {
-            reasons.push("switching it off goes below the baseline: enlarge the log or forward it first".to_owned());
+            reasons.push(
+                "switching it off goes below the baseline: enlarge the log or forward it first".to_owned(),
+            );
         }
         reasons.extend(line.subcategory.rules.iter().map(|rule| rule.text().to_owned()));
         if outcome.disagrees {
             reasons.push("the policy says that it is off already: see below".to_owned());
         }
-        if line.of_gpo {
-            reasons.push("Group Policy sets it: change it there, a local change lasts until the next refresh".to_owned());
+        if line.gpo.and_then(|gpo| gpo.outcome(success)) == Some(false) {
+            reasons.push("Group Policy has it off: the next refresh should do this".to_owned());
+        } else if line.of_gpo {
+            reasons.push(
+                "Group Policy sets it: change it there, a local change lasts until the next refresh"
+                    .to_owned(),
+            );
         }
         found.push(Proposal {
             subcategory: line.subcategory,
@@ -327,15 +347,19 @@ fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<St
         ("Microsoft's stronger recommendation", outcome.stronger),
         ("Microsoft's page of the subcategory", outcome.page),
     ];
-    let those = |advice: Advice| -> Vec<&str> { said.iter().filter(|(_, a)| *a == advice).map(|(name, _)| *name).collect() };
-    for (advice, words) in [
-        (Advice::Yes, "audits it"),
-        (Advice::If, "audits it if a scenario needs it"),
-        (Advice::No, "does not audit it"),
+    let those = |advice: Advice| -> Vec<&str> {
+        said.iter().filter(|(_, a)| *a == advice).map(|(name, _)| *name).collect()
+    };
+    for (advice, one, several) in [
+        (Advice::Yes, "audits it", "audit it"),
+        (Advice::If, "audits it if a scenario needs it", "audit it if a scenario needs it"),
+        (Advice::No, "does not audit it", "do not audit it"),
     ] {
         let documents = those(advice);
+        let words = if documents.len() > 1 { several } else { one };
         if !documents.is_empty() {
-            reasons.push(format!("{} {words}", documents.join(" and ").replace(" and Microsoft's", " and its")));
+            reasons
+                .push(format!("{} {words}", documents.join(" and ").replace(" and Microsoft's", " and its")));
         }
     }
     let unlisted = subcategory.baseline_source.is_empty();
@@ -346,19 +370,27 @@ fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<St
     }
     let unread = outcome.page == Advice::Unread;
     if unread {
-        reasons.push("Microsoft's page of the subcategory was not read for this table: read it first".to_owned());
+        reasons.push(
+            "Microsoft's page of the subcategory was not read for this table: read it first".to_owned(),
+        );
     }
     if outcome.page_stronger != outcome.page {
         match outcome.page_stronger {
             Advice::Yes => reasons.push("that page audits it where security needs more".to_owned()),
             Advice::If => {
-                reasons.push("that page audits it where security needs more and a scenario asks for it".to_owned());
+                reasons.push(
+                    "that page audits it where security needs more and a scenario asks for it".to_owned(),
+                );
             }
             Advice::No | Advice::Nothing | Advice::Unread => {}
         }
     }
     let any = |advice: Advice| said.iter().any(|(_, a)| *a == advice);
-    let tier = if any(Advice::Yes) || any(Advice::If) || outcome.page_stronger == Advice::Yes || unread { Tier::Decide } else { Tier::Safe };
+    let tier = if any(Advice::Yes) || any(Advice::If) || outcome.page_stronger == Advice::Yes || unread {
+        Tier::Decide
+    } else {
+        Tier::Safe
+    };
     (tier, reasons)
 }
 

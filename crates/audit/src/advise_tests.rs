@@ -56,7 +56,10 @@ fn a_log_alone() {
     // Logoff is 5 % and in the baseline: not spoken of. Failures of connections: the page recommends them.
     assert!(advised.proposals.iter().all(|p| p.subcategory.name != "Logoff"));
     let handle = advised.proposals.iter().find(|p| p.subcategory.name == "Handle Manipulation").unwrap();
-    assert_eq!(handle.command(), "auditpol /set /subcategory:{0CCE9223-69AE-11D9-BED3-505054503030} /success:disable");
+    assert_eq!(
+        handle.command(),
+        "auditpol /set /subcategory:{0CCE9223-69AE-11D9-BED3-505054503030} /success:disable"
+    );
     assert!(handle.reasons.iter().any(|reason| reason.contains("4658")));
     let wfp = &advised.proposals[0];
     assert!(wfp.reasons.iter().any(|reason| reason.contains("a scenario asks for it")), "{:?}", wfp.reasons);
@@ -66,7 +69,10 @@ fn a_log_alone() {
     assert_eq!(advised.lines[0].evident(), Setting::Both);
     // The label is File System's, the switch Handle Manipulation's.
     let files = advised.lines.iter().find(|l| l.subcategory.name == "File System").unwrap();
-    assert_eq!((files.bytes(), files.outcomes[0].switch_bytes, files.evident()), (2_000_000, 0, Setting::None));
+    assert_eq!(
+        (files.bytes(), files.outcomes[0].switch_bytes, files.evident()),
+        (2_000_000, 0, Setting::None)
+    );
 }
 
 #[test]
@@ -101,7 +107,8 @@ fn a_policy_alone() {
         ]
     );
     // The baseline wants successes of logons; what the file does not name is not known.
-    let below: Vec<(&str, bool)> = advised.below_baseline().map(|(line, success)| (line.subcategory.name, success)).collect();
+    let below: Vec<(&str, bool)> =
+        advised.below_baseline().map(|(line, success)| (line.subcategory.name, success)).collect();
     assert_eq!(below, [("Logon", true)]);
 }
 
@@ -110,8 +117,15 @@ fn both() {
     let policy = policy(&[("9226", 2), ("9215", 3)]);
     let advised = advise(&policy, Some(&log()), Role::Server);
     let wfp = advised.lines.iter().find(|l| l.subcategory.name == "Filtering Platform Connection").unwrap();
-    assert_eq!((wfp.setting, wfp.outcomes[0].on, wfp.outcomes[0].disagrees), (Some(Setting::Failure), Some(false), true));
-    let proposal = advised.proposals.iter().find(|p| p.subcategory.name == "Filtering Platform Connection" && p.success).unwrap();
+    assert_eq!(
+        (wfp.setting, wfp.outcomes[0].on, wfp.outcomes[0].disagrees),
+        (Some(Setting::Failure), Some(false), true)
+    );
+    let proposal = advised
+        .proposals
+        .iter()
+        .find(|p| p.subcategory.name == "Filtering Platform Connection" && p.success)
+        .unwrap();
     assert!(proposal.reasons.iter().any(|reason| reason.contains("off already")));
     // Not in the file, but in the log: on.
     let logoff = advised.lines.iter().find(|l| l.subcategory.name == "Logoff").unwrap();
@@ -133,7 +147,9 @@ fn what_is_safe_is_recommended_by_nobody() {
             for success in [true, false] {
                 let head = subcategory.guid.get(4..8).unwrap();
                 let log = LogCost { rows: vec![row(head, head, success, 10, 10_000_000)], ..log() };
-                for proposal in advise(&[], Some(&log), role).proposals.iter().filter(|p| p.tier == Tier::Safe) {
+                for proposal in
+                    advise(&[], Some(&log), role).proposals.iter().filter(|p| p.tier == Tier::Safe)
+                {
                     let s = proposal.subcategory;
                     for pair in [s.baseline_of(role), s.stronger_of(role), s.page_of(role)] {
                         assert!(!matches!(pair.of(success), Advice::Yes | Advice::If), "{} {role:?}", s.name);

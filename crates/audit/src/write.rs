@@ -5,8 +5,7 @@ use crate::policy::{Policy, Subject};
 use crate::setting::Setting;
 
 /// The header that an English Windows writes.
-const HEADER: &str =
-    "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting,Setting Value";
+const HEADER: &str = "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting,Setting Value";
 
 /// A policy with the safe proposals applied, and the number of lines that changed. Lines of options and accounts stay as they are;
 /// what was not understood, or says nothing, is left out.
@@ -25,10 +24,24 @@ pub fn proposed(policy: &Policy, proposals: &[Proposal]) -> (String, usize) {
         let is_option = matches!(entry.subject, Subject::Option(_) | Subject::GlobalSacl(_));
         let kept = entry.value.map(|value| value.to_string()).unwrap_or_default();
         let fields = match (&entry.account, is_option) {
-            (_, true) => [machine.to_owned(), String::new(), name, guid, entry.inclusion.clone(), entry.exclusion.clone(), kept],
-            (Some(account), _) => {
-                [machine.to_owned(), account.clone(), name, guid, entry.inclusion.clone(), entry.exclusion.clone(), kept]
-            }
+            (_, true) => [
+                machine.to_owned(),
+                String::new(),
+                name,
+                guid,
+                entry.inclusion.clone(),
+                entry.exclusion.clone(),
+                kept,
+            ],
+            (Some(account), _) => [
+                machine.to_owned(),
+                account.clone(),
+                name,
+                guid,
+                entry.inclusion.clone(),
+                entry.exclusion.clone(),
+                kept,
+            ],
             (None, _) => {
                 let after = match &entry.subject {
                     Subject::Subcategory(s) => after(entry.setting, s.guid, proposals),
@@ -96,7 +109,10 @@ mod tests {
         let (text, changed) = proposed(&policy, &proposals);
         assert_eq!(changed, 1);
         let again = parse(text.as_bytes());
-        assert_eq!((again.entries.len(), again.machine.as_deref(), again.form), (5, Some("W,1"), policy.form));
+        assert_eq!(
+            (again.entries.len(), again.machine.as_deref(), again.form),
+            (5, Some("W,1"), policy.form)
+        );
         let before = policy.settings();
         for (guid, setting) in again.settings() {
             let expected = if guid.starts_with("0CCE9226") { Setting::Failure } else { before[guid] };

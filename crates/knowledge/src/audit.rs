@@ -384,7 +384,12 @@ mod tests {
                 sub.name
             );
             let read = sub.page.iter().all(|pair| pair.success != Advice::Unread);
-            assert!(sub.page_stronger.iter().zip(sub.page).all(|(more, page)| (more.success == Advice::Unread) == (page.success == Advice::Unread)));
+            assert!(
+                sub.page_stronger
+                    .iter()
+                    .zip(sub.page)
+                    .all(|(more, page)| (more.success == Advice::Unread) == (page.success == Advice::Unread))
+            );
             assert_eq!(read, !sub.page_source.is_empty(), "{}", sub.name);
         }
         let mut guids: Vec<&str> = audit_subcategories().iter().map(|s| s.guid).collect();

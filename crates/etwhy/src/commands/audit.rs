@@ -94,7 +94,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         exit = Exit::InPart;
     }
     if !args.log.is_empty() && logs.machines.is_empty() {
-        anyhow::bail!("{}: no audit records in {} logs; a Security log is wanted", shown(&args.log), logs.read);
+        anyhow::bail!(
+            "{}: no audit records in {} logs; a Security log is wanted",
+            shown(&args.log),
+            logs.read
+        );
     }
     let role = args.baseline.as_deref().and_then(Role::from_name);
     let compared = compare::compare(policies, logs, role);
@@ -141,7 +145,11 @@ fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<()> {
         "etwhy: {}: {} with {changed} settings changed ({safe} safe proposals{}).",
         sanitize(&path.display().to_string()),
         sanitize(file),
-        if compared.machines.len() > 1 { format!(", those for {}", sanitize(&first.name)) } else { String::new() },
+        if compared.machines.len() > 1 {
+            format!(", those for {}", sanitize(&first.name))
+        } else {
+            String::new()
+        },
     );
     if policy.form != Form::Backup {
         eprintln!(

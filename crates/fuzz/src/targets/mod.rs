@@ -1,5 +1,6 @@
 //! The functions under test, by name.
 
+mod audit;
 mod decode;
 mod symbols;
 mod text;
@@ -184,6 +185,14 @@ pub static ALL: &[Target] = &[
         seeds: text::archive_seeds,
         mutate: mutate::several,
         short: 1000,
+    },
+    Target {
+        name: "audit-policy",
+        about: "audit policies of auditpol and Group Policy",
+        run: audit::policy,
+        seeds: audit::policy_seeds,
+        mutate: mutate::several,
+        short: 4000,
     },
     Target {
         name: "seven-zip",

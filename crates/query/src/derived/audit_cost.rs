@@ -132,7 +132,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let sums = sums(db, &mut logs);
     let policies = policies(db);
     let mut out: Vec<(Key, Sum)> = sums.into_iter().collect();
-    out.sort_by_key(|((log, guid, switch, outcome), sum)| (*log, std::cmp::Reverse(sum.bytes), *guid, *switch, *outcome));
+    out.sort_by_key(|((log, guid, switch, outcome), sum)| {
+        (*log, std::cmp::Reverse(sum.bytes), *guid, *switch, *outcome)
+    });
     for ((log, guid, switch, outcome), sum) in out {
         let Some(of_log) = logs.get(&log).filter(|log| log.audits) else { continue };
         let subcategory = guid.and_then(audit_subcategory);
@@ -183,36 +185,43 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 
 fn sums(db: &Database, logs: &mut BTreeMap<i64, Log>) -> BTreeMap<Key, Sum> {
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
-    let columns = ["log", "event_id", "task", "audit", "records", "bytes", "provider", "first_utc_ns", "last_utc_ns"];
-    for_each_batch(db, "log_type", columns, |n, [log, id, task, audit, records, bytes, provider, first, last]| {
-        for row in 0..n {
-            let number = log.i64(row).unwrap_or(-1);
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let of_log = logs.entry(number).or_default();
-            add(&mut of_log.bytes, get(&bytes));
-            of_log.first = of_log.first.or(first.i64(row)).min(first.i64(row).or(of_log.first));
-            of_log.last = of_log.last.max(last.i64(row));
-            let is_audit =
-                provider.text(row).is_some_and(|p| p.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing"));
-            of_log.audits |= is_audit;
-            // Tasks count per provider: those of others are other things.
-            let subcategory = is_audit.then(|| audit_subcategory_of_task(get(&task))).flatten();
-            let guid = subcategory.map(|s| s.guid);
-            let switch = match subcategory {
-                Some(_) if get(&id) == HANDLE_CLOSED => Some(HANDLE_MANIPULATION),
-                _ => guid,
-            };
-            let outcome = match audit.text(row) {
-                Some("success") => Outcome::Success,
-                Some("failure") => Outcome::Failure,
-                _ => Outcome::Other,
-            };
-            let sum = sums.entry((number, guid, switch, outcome)).or_default();
-            add(&mut sum.records, get(&records));
-            add(&mut sum.bytes, get(&bytes));
-            add(sum.by_event.entry(get(&id)).or_default(), get(&bytes));
-        }
-    });
+    let columns =
+        ["log", "event_id", "task", "audit", "records", "bytes", "provider", "first_utc_ns", "last_utc_ns"];
+    for_each_batch(
+        db,
+        "log_type",
+        columns,
+        |n, [log, id, task, audit, records, bytes, provider, first, last]| {
+            for row in 0..n {
+                let number = log.i64(row).unwrap_or(-1);
+                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
+                let of_log = logs.entry(number).or_default();
+                add(&mut of_log.bytes, get(&bytes));
+                of_log.first = of_log.first.or(first.i64(row)).min(first.i64(row).or(of_log.first));
+                of_log.last = of_log.last.max(last.i64(row));
+                let is_audit = provider
+                    .text(row)
+                    .is_some_and(|p| p.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing"));
+                of_log.audits |= is_audit;
+                // Tasks count per provider: those of others are other things.
+                let subcategory = is_audit.then(|| audit_subcategory_of_task(get(&task))).flatten();
+                let guid = subcategory.map(|s| s.guid);
+                let switch = match subcategory {
+                    Some(_) if get(&id) == HANDLE_CLOSED => Some(HANDLE_MANIPULATION),
+                    _ => guid,
+                };
+                let outcome = match audit.text(row) {
+                    Some("success") => Outcome::Success,
+                    Some("failure") => Outcome::Failure,
+                    _ => Outcome::Other,
+                };
+                let sum = sums.entry((number, guid, switch, outcome)).or_default();
+                add(&mut sum.records, get(&records));
+                add(&mut sum.bytes, get(&bytes));
+                add(sum.by_event.entry(get(&id)).or_default(), get(&bytes));
+            }
+        },
+    );
     sums
 }
 
@@ -234,21 +243,28 @@ struct Setting {
 fn policies(db: &Database) -> Vec<Setting> {
     let mut all = Vec::new();
     let columns = ["kind", "account", "guid", "machine", "setting", "success", "failure", "form"];
-    for_each_batch(db, "audit_policy", columns, |n, [kind, account, guid, machine, setting, success, failure, form]| {
-        for row in 0..n {
-            let (Some("subcategory"), None, Some(guid)) = (kind.text(row), account.text(row), guid.text(row)) else {
-                continue;
-            };
-            all.push(Setting {
-                guid: guid.to_owned(),
-                machine: machine.text(row).map(str::to_owned),
-                word: setting.text(row).unwrap_or("unknown").to_owned(),
-                success: success.bool(row),
-                failure: failure.bool(row),
-                gpo: form.text(row) == Some("gpo"),
-            });
-        }
-    });
+    for_each_batch(
+        db,
+        "audit_policy",
+        columns,
+        |n, [kind, account, guid, machine, setting, success, failure, form]| {
+            for row in 0..n {
+                let (Some("subcategory"), None, Some(guid)) =
+                    (kind.text(row), account.text(row), guid.text(row))
+                else {
+                    continue;
+                };
+                all.push(Setting {
+                    guid: guid.to_owned(),
+                    machine: machine.text(row).map(str::to_owned),
+                    word: setting.text(row).unwrap_or("unknown").to_owned(),
+                    success: success.bool(row),
+                    failure: failure.bool(row),
+                    gpo: form.text(row) == Some("gpo"),
+                });
+            }
+        },
+    );
     all
 }
 
@@ -260,7 +276,9 @@ fn setting_of<'s>(policies: &'s [Setting], guid: &str, computer: Option<&str>) -
         _ => true,
     };
     let of = |gpo: bool| policies.iter().rev().filter(same).find(|s| s.gpo == gpo && s.guid == guid);
-    of(false).or_else(|| of(true)).filter(|setting| setting.word != "unspecified" && setting.word != "unknown")
+    of(false)
+        .or_else(|| of(true))
+        .filter(|setting| setting.word != "unspecified" && setting.word != "unknown")
 }
 
 fn of(pair: Pair, outcome: Outcome) -> Option<Advice> {
@@ -280,12 +298,15 @@ fn said(advice: Advice) -> Option<&'static str> {
     }
 }
 
+/// What a document says of a subcategory for a kind of machine.
+type Document = fn(&AuditSubcategory, Role) -> Pair;
+
 /// The strongest that is said for auditing an outcome, over all kinds of machines.
 fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static str> {
-    let any = |pair: fn(&AuditSubcategory, Role) -> Pair, advice: Advice| {
+    let any = |pair: Document, advice: Advice| {
         Role::ALL.into_iter().any(|role| of(pair(subcategory, role), outcome) == Some(advice))
     };
-    let documents: [(fn(&AuditSubcategory, Role) -> Pair, &'static str); 4] = [
+    let documents: [(Document, &'static str); 4] = [
         (AuditSubcategory::baseline_of, "baseline"),
         (AuditSubcategory::stronger_of, "stronger"),
         (AuditSubcategory::page_of, "page"),
@@ -300,7 +321,6 @@ fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static s
     let says_no = documents.iter().any(|(pair, _)| any(*pair, Advice::No));
     says_no.then_some("no")
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -430,7 +450,10 @@ mod tests {
             ]
         );
         assert_eq!(table.i64(0, "audited"), Some(0), "the log shows successes that the policy says are off");
-        assert_eq!((table.i64(0, "top_event_id"), table.i64(0, "bytes_per_day")), (Some(5156), Some(250_000)));
+        assert_eq!(
+            (table.i64(0, "top_event_id"), table.i64(0, "bytes_per_day")),
+            (Some(5156), Some(250_000))
+        );
         // Success of connections: no baseline, the page says no, but "if" for stronger needs; failure: the page says yes.
         assert_eq!((table.text(0, "wanted"), table.text(4, "wanted")), (Some("no"), Some("page")));
         assert_eq!((table.text(0, "baseline_server"), table.text(0, "volume")), (None, Some("high")));

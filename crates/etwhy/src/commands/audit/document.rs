@@ -69,7 +69,9 @@ impl Document {
 
     /// As Markdown.
     pub fn markdown(&self) -> String {
-        let escape = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*");
+        let escape = |text: &str| {
+            text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
+        };
         let mut out = String::new();
         let mut commands = false;
         for part in &self.parts {
@@ -86,8 +88,11 @@ impl Document {
                         let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
                         out.push_str(&format!("| {} |\n", cells.join(" | ")));
                         if at == 0 {
-                            let marks: Vec<&str> =
-                                row.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" }).collect();
+                            let marks: Vec<&str> = row
+                                .iter()
+                                .enumerate()
+                                .map(|(at, _)| if at == 0 { "---" } else { "---:" })
+                                .collect();
                             out.push_str(&format!("|{}|\n", marks.join("|")));
                         }
                     }
@@ -117,6 +122,14 @@ fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     let widths: Vec<usize> = (0..count).map(wide).collect();
     let others: usize = widths.iter().skip(1).map(|w| w + 2).sum();
     let first = widths.first().copied().unwrap_or(0).min(columns.saturating_sub(others + 2).max(12));
+    let room = columns.saturating_sub(others + 2);
+    let needed = widths.first().copied().unwrap_or(0).min(28);
+    if room < needed && count > 3 {
+        // The last column says least.
+        let fewer: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().take(count - 1).cloned().collect()).collect();
+        return aligned(&fewer, columns);
+    }
     let line = |row: &Vec<String>| {
         let mut line = format!("  {}", pad_end(&truncate_end(&cell(row, 0), first), first));
         for (at, wide) in widths.iter().enumerate().skip(1) {
@@ -128,11 +141,19 @@ fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// The letters of the table, said once.
+const LEGEND: &str = "S success, F failure, s and f only if a scenario needs it, - off, . nothing said, ? not understood. base: Microsoft's \
+                      baseline; page: its page of the subcategory (. also where that was not read). volume: as documents state it.";
+
 /// Writes the document.
 pub fn document(compared: &Compared, all: bool) -> Document {
     let mut doc = Document::default();
-    for machine in &compared.machines {
+    for (at, machine) in compared.machines.iter().enumerate() {
         of_machine(&mut doc, compared, machine, all);
+        if at == 0 && doc.parts.iter().any(|part| matches!(part, Part::Table(_))) {
+            let at = doc.parts.iter().position(|part| matches!(part, Part::Table(_))).map_or(0, |at| at + 1);
+            doc.parts.insert(at, Part::Text(LEGEND.to_owned()));
+        }
     }
     files(&mut doc, compared);
     how(&mut doc, compared);
@@ -156,18 +177,22 @@ fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all:
     if let Some(log) = &machine.log {
         let cost = &log.cost;
         let days = cost.span_ns as f64 / 86_400e9;
-        let files = if log.files.len() == 1 { "the log".to_owned() } else { format!("{} logs", log.files.len()) };
+        let files =
+            if log.files.len() == 1 { "the log".to_owned() } else { format!("{} logs", log.files.len()) };
         let rate = cost.per_day(cost.bytes).map_or("too short a time for a rate".to_owned(), |rate| {
             format!("{} a day", bytes(rate.round() as i64))
         });
         doc.text_part(format!(
-            "{}: {} records, {}, {} to {} ({}), {rate}.",
+            "{}: {} records, {}, {} to {}{}, {rate}.",
             capital(&files),
             thousands(i128::from(cost.records)),
             bytes(cost.bytes),
             utc(log.first_utc_ns),
             utc(log.last_utc_ns),
-            days_text(days),
+            match log.files.len() {
+                1 => format!(" ({})", days_text(days)),
+                _ => format!(", {} in all", days_text(days)),
+            },
         ));
     }
     for file in &machine.foreign {
@@ -194,7 +219,8 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
         return;
     }
     let cost = machine.log.as_ref().map(|log| &log.cost);
-    let mut head = vec!["Subcategory".to_owned(), if machine.with_policy { "set" } else { "seen" }.to_owned()];
+    let mut head =
+        vec!["Subcategory".to_owned(), if machine.with_policy { "set" } else { "seen" }.to_owned()];
     if with_log {
         head.extend(["records", "bytes", "share", "a day"].map(str::to_owned));
     }
@@ -226,10 +252,6 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
         }
     }
     doc.table(rows);
-    doc.text_part(
-        "S success, F failure, s and f only if a scenario needs it, - off, . nothing said, ? not understood. base: Microsoft's baseline; \
-         page: its page of the subcategory (. also where that was not read).",
-    );
 }
 
 fn setting_text(setting: Option<Setting>) -> String {
@@ -261,7 +283,8 @@ fn advice_text(line: &Line, of: fn(&OutcomeLine) -> Advice) -> String {
 }
 
 fn proposals(doc: &mut Document, machine: &Compared1) {
-    let of = |tier: Tier| machine.advised.proposals.iter().filter(move |p| p.tier == tier).collect::<Vec<_>>();
+    let of =
+        |tier: Tier| machine.advised.proposals.iter().filter(move |p| p.tier == tier).collect::<Vec<_>>();
     let (safe, decide) = (of(Tier::Safe), of(Tier::Decide));
     let with_log = machine.log.is_some();
     if safe.is_empty() && decide.is_empty() {
@@ -273,10 +296,10 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
         });
         return;
     }
-    doc.title(format!("Safe to switch off, likely: no recommendation of Microsoft asks for it ({})", safe.len()));
-    if safe.is_empty() {
-        doc.text_part("Nothing.");
-    }
+    doc.title(match safe.len() {
+        0 => "Safe to switch off: nothing".to_owned(),
+        n => format!("Safe to switch off, likely: no recommendation of Microsoft asks for it ({n})"),
+    });
     for proposal in &safe {
         proposed(doc, machine, proposal);
     }
@@ -285,7 +308,10 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
     }
     saving(doc, machine, &safe);
     if !decide.is_empty() {
-        doc.title(format!("Needs a decision: large, but recommended, or not known not to be ({})", decide.len()));
+        doc.title(format!(
+            "Needs a decision: large, but recommended, or not known not to be ({})",
+            decide.len()
+        ));
         for proposal in &decide {
             proposed(doc, machine, proposal);
         }
@@ -297,7 +323,10 @@ fn proposed(doc: &mut Document, machine: &Compared1, proposal: &Proposal) {
     let amount = match &machine.log {
         Some(log) => {
             let share = proposal.bytes as f64 * 100.0 / log.cost.bytes.max(1) as f64;
-            let rate = log.cost.per_day(proposal.bytes).map(|rate| format!(", {} a day", bytes(rate.round() as i64)));
+            let rate = log
+                .cost
+                .per_day(proposal.bytes)
+                .map(|rate| format!(", {} a day", bytes(rate.round() as i64)));
             format!("{} ({} %){}", bytes(proposal.bytes), decimal(share, 1), rate.unwrap_or_default())
         }
         None => format!("stated volume {}", volume_text(proposal)),
@@ -307,19 +336,33 @@ fn proposed(doc: &mut Document, machine: &Compared1, proposal: &Proposal) {
 
 fn volume_text(proposal: &Proposal) -> String {
     let volume = proposal.subcategory.volume;
-    if volume.note.is_empty() { volume.level.to_owned() } else { format!("{} ({})", volume.level, volume.note) }
+    if volume.note.is_empty() {
+        volume.level.to_owned()
+    } else {
+        format!("{} ({})", volume.level, volume.note)
+    }
 }
 
 fn saving(doc: &mut Document, machine: &Compared1, safe: &[&Proposal]) {
     let Some(log) = machine.log.as_ref().filter(|_| !safe.is_empty()) else { return };
     let (cost, saved) = (&log.cost, machine.advised.saving(Tier::Safe));
     let mut text = format!("Together {} of {}", bytes(saved), bytes(cost.bytes));
-    if let (Some(before), Some(after)) = (cost.per_day(cost.bytes), cost.per_day(cost.bytes.saturating_sub(saved))) {
-        text.push_str(&format!(": {} a day become {}", bytes(before.round() as i64), bytes(after.round() as i64)));
+    if let (Some(before), Some(after)) =
+        (cost.per_day(cost.bytes), cost.per_day(cost.bytes.saturating_sub(saved)))
+    {
+        text.push_str(&format!(
+            ": {} a day become {}",
+            bytes(before.round() as i64),
+            bytes(after.round() as i64)
+        ));
     }
     text.push('.');
     if let (Some(before), Some(after)) = (cost.rollover_days(), cost.rollover_days_without(saved)) {
-        let basis = if cost.wrapped { "The log reaches back".to_owned() } else { format!("{} last", bytes(cost.size_bytes)) };
+        let basis = if cost.wrapped {
+            "The log reaches back".to_owned()
+        } else {
+            format!("{} last", bytes(cost.size_bytes))
+        };
         text.push_str(&format!(" {basis} {}, then {}.", days_text(before), days_text(after)));
     }
     doc.text_part(text);
@@ -408,7 +451,8 @@ fn about(policy: &Policy) -> String {
         _ => "",
     };
     let guessed = if policy.encoding_guessed { " (guessed)" } else { "" };
-    let language = policy.language.filter(|l| *l != "en").map_or(String::new(), |l| format!(", language {l}"));
+    let language =
+        policy.language.filter(|l| *l != "en").map_or(String::new(), |l| format!(", language {l}"));
     let machine = policy.machine.as_deref().map_or(String::new(), |m| format!(", of {m}"));
     format!(
         "{}, {} subcategories{machine}, {}{guessed}{separator}{language}",
@@ -433,17 +477,32 @@ fn notes(policy: &Policy) -> Vec<String> {
     note(policy.replaced as u64, "characters could not be read in this encoding");
     let count = |of: fn(&Subject) -> bool| policy.entries.iter().filter(|e| of(&e.subject)).count() as u64;
     note(count(|s| matches!(s, Subject::Guid(_))), "subcategories are of a later Windows and not known here");
-    note(count(|s| matches!(s, Subject::GlobalSacl(_))), "lines set SACLs for all files or keys: they decide about volume too");
-    note(policy.entries.iter().filter(|e| e.account.is_some()).count() as u64, "lines are for single accounts");
-    note(policy.entries.iter().filter(|e| e.inferred).count() as u64, "settings are taken for No Auditing because no other is left");
+    note(
+        count(|s| matches!(s, Subject::GlobalSacl(_))),
+        "lines set SACLs for all files or keys: they decide about volume too",
+    );
+    note(
+        policy.entries.iter().filter(|e| e.account.is_some()).count() as u64,
+        "lines are for single accounts",
+    );
+    note(
+        policy.entries.iter().filter(|e| e.inferred).count() as u64,
+        "settings are taken for No Auditing because no other is left",
+    );
     for unknown in policy.unknown.iter().take(5) {
         notes.push(format!("line {}: {}: {}", unknown.line, unknown.reason, unknown.text));
     }
     if let Some(option) = policy.option("CrashOnAuditFail").filter(|o| o.value.is_some_and(|v| v > 0)) {
-        notes.push(format!("CrashOnAuditFail is {}: the machine stops when the log cannot be written", option.inclusion));
+        notes.push(format!(
+            "CrashOnAuditFail is {}: the machine stops when the log cannot be written",
+            option.inclusion
+        ));
     }
     if !policy.repeated.is_empty() {
-        notes.push(format!("named more than once with different settings, the last counts: {}", policy.repeated.join(", ")));
+        notes.push(format!(
+            "named more than once with different settings, the last counts: {}",
+            policy.repeated.join(", ")
+        ));
     }
     if policy.form.is_in_force() && !is_complete(policy) {
         notes.push("a part of the subcategories: of the others the file says nothing".to_owned());
@@ -472,9 +531,8 @@ fn how(doc: &mut Document, compared: &Compared) {
 
 fn utc(ns: Option<i64>) -> String {
     // FILETIME counts from 1601 in 100 ns.
-    ns.and_then(|ns| (ns / 100).checked_add(116_444_736_000_000_000)).map_or("?".to_owned(), |ticks| {
-        utc_100ns(ticks).chars().take(19).collect::<String>()
-    })
+    ns.and_then(|ns| (ns / 100).checked_add(116_444_736_000_000_000))
+        .map_or("?".to_owned(), |ticks| utc_100ns(ticks).chars().take(19).collect::<String>())
 }
 
 fn days_text(days: f64) -> String {

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use etwhy_audit::Policy;
 use etwhy_audit::advise::{LogCost, Measured};
-use etwhy_evtx::read::LogFile;
+use etwhy_evtx::read::{LogFile, Severity};
 use etwhy_table::{Database, Memory, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,11 @@ pub struct Logs {
 }
 
 /// Reads logs and folders of logs.
-pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], threads: Option<usize>) -> anyhow::Result<Logs> {
+pub fn read(
+    paths: &[PathBuf],
+    policies: &[(String, Policy)],
+    threads: Option<usize>,
+) -> anyhow::Result<Logs> {
     let mut found = Logs { machines: Vec::new(), read: 0, without: 0, faults: Vec::new() };
     if paths.is_empty() {
         return Ok(found);
@@ -53,11 +57,17 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], threads: Option<us
     found.read = files.len();
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let memory = Memory::default();
-    let options =
-        etwhy_evtx::tables::Options { threads: threads.max(1), zero_utc_ns: None, records: false, memory: memory.clone() };
+    let options = etwhy_evtx::tables::Options {
+        threads: threads.max(1),
+        zero_utc_ns: None,
+        records: false,
+        memory: memory.clone(),
+    };
     let made = etwhy_evtx::tables::make(&files, &options)?;
     for (path, damage) in &made.damage {
-        for (anomaly, count, place) in damage.iter() {
+        // What is only worth knowing, such as a log that was not closed, changes no count.
+        let counts = |severity| !matches!(severity, Severity::Info);
+        for (anomaly, count, place) in damage.iter().filter(|(anomaly, ..)| counts(anomaly.severity)) {
             found.faults.push(format!("{}: {} ({count}): {}", path.display(), anomaly.name, place));
         }
     }
@@ -93,7 +103,8 @@ fn files_of(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 fn machines(db: &Database, found: &mut Logs) {
     let (Some(files), Some(costs)) = (db.get("log_file"), db.get("audit_cost")) else { return };
-    let of_log: BTreeMap<i64, u32> = rows(files).filter_map(|row| Some((files.i64(row, "log")?, row))).collect();
+    let of_log: BTreeMap<i64, u32> =
+        rows(files).filter_map(|row| Some((files.i64(row, "log")?, row))).collect();
     let with_audit: BTreeSet<i64> = rows(costs).filter_map(|row| costs.i64(row, "log")).collect();
     found.without = of_log.len().saturating_sub(with_audit.len());
     let mut by_name: BTreeMap<String, Machine> = BTreeMap::new();

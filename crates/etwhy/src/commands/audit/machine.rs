@@ -173,7 +173,8 @@ pub fn csv(compared: &Compared) -> String {
         for line in &machine.advised.lines {
             for (o, success) in line.outcomes.iter().zip([true, false]) {
                 let s = line.subcategory;
-                let is = |p: &&etwhy_audit::advise::Proposal| p.subcategory.guid == s.guid && p.success == success;
+                let is =
+                    |p: &&etwhy_audit::advise::Proposal| p.subcategory.guid == s.guid && p.success == success;
                 let proposal = machine.advised.proposals.iter().find(is);
                 let number = |n: i64| if cost.is_some() { n.to_string() } else { String::new() };
                 let share = cost.filter(|cost| cost.bytes > 0).map(|cost| o.bytes as f64 / cost.bytes as f64);
