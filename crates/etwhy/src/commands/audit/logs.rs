@@ -3,7 +3,8 @@
 use anyhow::Context as _;
 use etwhy_audit::Policy;
 use etwhy_audit::advise::{LogCost, Measured};
-use etwhy_evtx::read::{LogFile, Severity};
+use etwhy_etl::Severity;
+use etwhy_evtx::read::LogFile;
 use etwhy_table::{Database, Memory, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,15 +61,21 @@ pub fn read(
     let options = etwhy_evtx::tables::Options {
         threads: threads.max(1),
         zero_utc_ns: None,
+        filter: etwhy_evtx::filter::Filter::default(),
         records: false,
         memory: memory.clone(),
     };
     let made = etwhy_evtx::tables::make(&files, &options)?;
     for (path, damage) in &made.damage {
         // What is only worth knowing, such as a log that was not closed, changes no count.
-        let counts = |severity| !matches!(severity, Severity::Info);
-        for (anomaly, count, place) in damage.iter().filter(|(anomaly, ..)| counts(anomaly.severity)) {
-            found.faults.push(format!("{}: {} ({count}): {}", path.display(), anomaly.name, place));
+        for entry in damage.entries().filter(|entry| entry.anomaly.severity != Severity::Info) {
+            found.faults.push(format!(
+                "{}: {} ({}): {}",
+                path.display(),
+                entry.anomaly.name,
+                entry.count,
+                entry.first
+            ));
         }
     }
     let mut db = Database::new();
