@@ -3,6 +3,9 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("audit.above-baseline-costly", include_str!("../../findings/audit.above-baseline-costly.toml")),
+    ("audit.policy-disagrees", include_str!("../../findings/audit.policy-disagrees.toml")),
+    ("audit.subcategory-fills-log", include_str!("../../findings/audit.subcategory-fills-log.toml")),
     ("clr.exception-storm", include_str!("../../findings/clr.exception-storm.toml")),
     ("clr.gc-pause", include_str!("../../findings/clr.gc-pause.toml")),
     ("clr.jit", include_str!("../../findings/clr.jit.toml")),

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Arguments.
 #[derive(clap::Args)]
+#[group(skip)]
 pub struct Args {
     #[command(flatten)]
     logs: LogArgs,
