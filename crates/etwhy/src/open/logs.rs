@@ -126,9 +126,7 @@ impl Logs {
         derive(&mut db, Some(&closed), &self.memory)?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
         let exit = exit::of_ledger(&db);
-        if let Some(text) = exit::in_part(&db) {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
-        }
+        say_in_part(&db);
         Ok(Analysed {
             db,
             exit,
@@ -175,9 +173,15 @@ impl Logs {
     pub fn exit_of(ledger: &Ledger) -> anyhow::Result<Exit> {
         let mut db = Database::new();
         db.insert(etwhy_trace::catalog::ledger::table(ledger)?);
-        if let Some(text) = exit::in_part(&db) {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
-        }
+        say_in_part(&db);
         Ok(exit::of_ledger(&db))
+    }
+}
+
+/// Says what could not be read, if anything.
+fn say_in_part(db: &Database) {
+    if let Some(text) = exit::in_part(db) {
+        let ask = "`etwhy evtx LOG --sql \"SELECT * FROM ledger\"`";
+        eprintln!("etwhy: {}", etwhy_export::sanitize(&text.replace("`etwhy dump ledger` on it", ask)));
     }
 }
