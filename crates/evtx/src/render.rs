@@ -86,6 +86,9 @@ impl Inserts for Values {
     }
 }
 
+/// Provider and channel as numbers, event id, qualifiers, version.
+type Kind = (u32, u32, u16, Option<u16>, u8);
+
 /// What is known of a kind of event.
 #[derive(Clone)]
 struct Known {
@@ -97,7 +100,7 @@ struct Known {
 pub struct Renderer<'m> {
     messages: &'m Messages,
     codes: Codes,
-    known: HashMap<(u32, u32, u16, Option<u16>, u8), Known, RandomState>,
+    known: HashMap<Kind, Known, RandomState>,
     values: Values,
     /// Messages that had no text.
     pub missing: u64,

@@ -208,20 +208,18 @@ impl Decoder {
             match item {
                 Item::Nested(number) => {
                     let raw = self.values.get(first..first + count).and_then(|v| v.get(usize::from(*number)));
-                    match raw.copied() {
-                        Some(raw) => match raw.document() {
-                            Some((from, to)) => {
-                                let nested = self.document_fields(chunk, from, to, depth + 1, unnamed, each);
-                                result = result.and(nested);
+                    let Some(raw) = raw.copied() else { continue };
+                    match raw.document() {
+                        Some((from, to)) => {
+                            let nested = self.document_fields(chunk, from, to, depth + 1, unnamed, each);
+                            result = result.and(nested);
+                        }
+                        None => {
+                            let value = raw.value(chunk);
+                            if !value.is_empty() {
+                                unnamed_field(value, unnamed, each);
                             }
-                            None => {
-                                let value = raw.value(chunk);
-                                if !value.is_empty() {
-                                    unnamed_field(value, unnamed, each);
-                                }
-                            }
-                        },
-                        None => {}
+                        }
                     }
                 }
                 Item::Field(name, slot, depends) => {
