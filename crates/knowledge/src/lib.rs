@@ -4,6 +4,7 @@
 //! says how sure it is and where it comes from; `data/README.md` lists sources and licences.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod classify;
 mod codes;
 mod confidence;
@@ -17,6 +18,11 @@ mod system_modules;
 mod table;
 mod watts;
 
+pub use audit::{
+    Advice, AuditSubcategory, Pair, Role, SettingName, SettingWord, SubcategoryName, SwitchRule, Volume,
+    audit_setting_names, audit_subcategories, audit_subcategory, audit_subcategory_names,
+    audit_subcategory_of_task,
+};
 pub use classify::{Basis, Classification, category_of, is_security};
 pub use codes::{ntstatus_name, win32_error_name};
 pub use confidence::Confidence;

@@ -4,6 +4,7 @@ pub mod amount;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+pub mod findings_page;
 pub mod headline;
 pub mod missing;
 pub mod quality;
