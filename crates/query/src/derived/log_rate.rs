@@ -145,27 +145,33 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut list: Vec<Combination> = Vec::new();
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
     let mut zero = 0;
-    let columns = ["ts_ns", "utc_ns", "log", "provider", "event_id", "task", "pid", "user_sid", "bytes", "fields"];
-    for_each_batch(db, "log_record", columns, |n, [ts, utc, log, provider, id, task, pid, sid, bytes, fields]| {
-        for row in 0..n {
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let (process, account) = fields.text(row).map(process_and_account).unwrap_or_default();
-            let process = process.or_else(|| pid.i64(row).map(|pid| format!("pid {pid}")));
-            let account = account.or_else(|| sid.text(row).map(str::to_owned));
-            let kind = (names.number(provider.text(row).unwrap_or("")), get(&id), get(&task));
-            let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
-            let number = *combinations.entry(key).or_insert_with(|| {
-                list.push(key);
-                list.len() as u32 - 1
-            });
-            let at = get(&utc);
-            zero = at.saturating_sub(get(&ts));
-            let of_log = logs.entry(get(&log)).or_default();
-            of_log.records.push((at, number, get(&bytes)));
-            of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
-            of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
-        }
-    });
+    let columns =
+        ["ts_ns", "utc_ns", "log", "provider", "event_id", "task", "pid", "user_sid", "bytes", "fields"];
+    for_each_batch(
+        db,
+        "log_record",
+        columns,
+        |n, [ts, utc, log, provider, id, task, pid, sid, bytes, fields]| {
+            for row in 0..n {
+                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
+                let (process, account) = fields.text(row).map(process_and_account).unwrap_or_default();
+                let process = process.or_else(|| pid.i64(row).map(|pid| format!("pid {pid}")));
+                let account = account.or_else(|| sid.text(row).map(str::to_owned));
+                let kind = (names.number(provider.text(row).unwrap_or("")), get(&id), get(&task));
+                let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
+                let number = *combinations.entry(key).or_insert_with(|| {
+                    list.push(key);
+                    list.len() as u32 - 1
+                });
+                let at = get(&utc);
+                zero = at.saturating_sub(get(&ts));
+                let of_log = logs.entry(get(&log)).or_default();
+                of_log.records.push((at, number, get(&bytes)));
+                of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
+                of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
+            }
+        },
+    );
     let mut strings = Strings::new();
     let mut rates = TableBuilder::<LogRateRow>::new(memory);
     let mut parties = TableBuilder::<LogPartyRow>::new(memory);
@@ -211,7 +217,9 @@ impl Whole<'_> {
         let others = self.names.texts.len() as u32;
         let mut sums: BTreeMap<(i64, Option<Kind>, Option<u32>, Option<u32>), Sum> = BTreeMap::new();
         for (utc, combination, bytes) in &log.records {
-            let Some((kind, process, account)) = self.list.get(*combination as usize).copied() else { continue };
+            let Some((kind, process, account)) = self.list.get(*combination as usize).copied() else {
+                continue;
+            };
             let start = utc.div_euclid(width).saturating_mul(width);
             let rest = (process.map(|_| others), account.map(|_| others));
             let key = match (kinds.contains(&kind), named.contains(combination)) {
@@ -307,51 +315,86 @@ mod tests {
         use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Null, Text as T};
         let columns = [
-            ("ts_ns", I64), ("utc_ns", I64), ("log", I32), ("provider", Text), ("event_id", I32), ("task", I32),
-            ("pid", I32), ("user_sid", Text), ("bytes", I64), ("fields", Text),
+            ("ts_ns", I64),
+            ("utc_ns", I64),
+            ("log", I32),
+            ("provider", Text),
+            ("event_id", I32),
+            ("task", I32),
+            ("pid", I32),
+            ("user_sid", Text),
+            ("bytes", I64),
+            ("fields", Text),
         ];
         const S: i64 = 1_000_000_000;
         let row = |s: i64, id: i64, bytes: i64, sid: Value<'static>, fields: Value<'static>| {
             vec![N((s - 1_000) * S), N(s * S), N(0), T("P"), N(id), N(7), N(4), sid, N(bytes), fields]
         };
         let mut db = Database::new();
-        db.insert(table("log_record", &columns, &[
-            row(1_000, 1, 100, Null, T(r#"{"ProcessName":"C:\\a.exe","SubjectUserName":"u"}"#)),
-            row(1_003, 1, 100, Null, T(r#"{"ProcessName":"D:\\a.exe","SubjectUserName":"u"}"#)),
-            row(1_004, 2, 50, T("S-1-5-18"), Null),
-            // An hour later: 30 s are the smallest round width of which 240 cover it.
-            row(4_600, 2, 50, Null, T(r#"{"SubjectUserName":"-"}"#)),
-        ]));
+        db.insert(table(
+            "log_record",
+            &columns,
+            &[
+                row(1_000, 1, 100, Null, T(r#"{"ProcessName":"C:\\a.exe","SubjectUserName":"u"}"#)),
+                row(1_003, 1, 100, Null, T(r#"{"ProcessName":"D:\\a.exe","SubjectUserName":"u"}"#)),
+                row(1_004, 2, 50, T("S-1-5-18"), Null),
+                // An hour later: 30 s are the smallest round width of which 240 cover it.
+                row(4_600, 2, 50, Null, T(r#"{"SubjectUserName":"-"}"#)),
+            ],
+        ));
         let wanted = ["log_rate", "log_party"].map(str::to_owned).into_iter().collect();
         derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
         let rate = db.get("log_rate").unwrap();
         let read = |row: u32| {
             let n = |c| rate.i64(row, c).unwrap();
             let t = |c| rate.text(row, c).unwrap_or("-").to_owned();
-            (n("start_ns") / S, n("start_utc_ns") / S, n("event_id"), t("process"), t("account"), n("records"), n("bytes"))
+            (
+                n("start_ns") / S,
+                n("start_utc_ns") / S,
+                n("event_id"),
+                t("process"),
+                t("account"),
+                n("records"),
+                n("bytes"),
+            )
         };
         let rows: Vec<_> = (0..rate.rows() as u32).map(read).collect();
-        assert_eq!(rows, [
-            (-10, 990, 1, "a.exe".into(), "u".into(), 2, 200),
-            (-10, 990, 2, "pid 4".into(), "S-1-5-18".into(), 1, 50),
-            (3_590, 4_590, 2, "pid 4".into(), "-".into(), 1, 50),
-        ]);
+        assert_eq!(
+            rows,
+            [
+                (-10, 990, 1, "a.exe".into(), "u".into(), 2, 200),
+                (-10, 990, 2, "pid 4".into(), "S-1-5-18".into(), 1, 50),
+                (3_590, 4_590, 2, "pid 4".into(), "-".into(), 1, 50),
+            ]
+        );
         assert_eq!(rate.i64(0, "bucket_ns"), Some(30 * S));
         let party = db.get("log_party").unwrap();
         let read = |row: u32| {
             let t = |c| party.text(row, c).unwrap().to_owned();
             let n = |c| party.i64(row, c).unwrap();
-            (t("kind"), t("name"), n("records"), n("bytes"), party.f64(row, "share").unwrap(), n("top_event_id"))
+            (
+                t("kind"),
+                t("name"),
+                n("records"),
+                n("bytes"),
+                party.f64(row, "share").unwrap(),
+                n("top_event_id"),
+            )
         };
         let rows: Vec<_> = (0..party.rows() as u32).map(read).collect();
-        let row = |kind: &str, name: &str, records, bytes, share, id| (kind.to_owned(), name.to_owned(), records, bytes, share, id);
-        assert_eq!(rows, [
-            row("process", "a.exe", 2, 200, 200.0 / 300.0, 1),
-            row("process", "pid 4", 2, 100, 100.0 / 300.0, 2),
-            row("account", "u", 2, 200, 200.0 / 300.0, 1),
-            row("account", "(none)", 1, 50, 50.0 / 300.0, 2),
-            row("account", "S-1-5-18", 1, 50, 50.0 / 300.0, 2),
-        ]);
+        let row = |kind: &str, name: &str, records, bytes, share, id| {
+            (kind.to_owned(), name.to_owned(), records, bytes, share, id)
+        };
+        assert_eq!(
+            rows,
+            [
+                row("process", "a.exe", 2, 200, 200.0 / 300.0, 1),
+                row("process", "pid 4", 2, 100, 100.0 / 300.0, 2),
+                row("account", "u", 2, 200, 200.0 / 300.0, 1),
+                row("account", "(none)", 1, 50, 50.0 / 300.0, 2),
+                row("account", "S-1-5-18", 1, 50, 50.0 / 300.0, 2),
+            ]
+        );
     }
 
     #[test]
@@ -359,11 +402,21 @@ mod tests {
         use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Text as T};
         let columns = [
-            ("ts_ns", I64), ("utc_ns", I64), ("log", I32), ("provider", Text), ("event_id", I32), ("task", I32),
-            ("pid", I32), ("user_sid", Text), ("bytes", I64), ("fields", Text),
+            ("ts_ns", I64),
+            ("utc_ns", I64),
+            ("log", I32),
+            ("provider", Text),
+            ("event_id", I32),
+            ("task", I32),
+            ("pid", I32),
+            ("user_sid", Text),
+            ("bytes", I64),
+            ("fields", Text),
         ];
         let rows: Vec<Vec<Value<'_>>> = (0..6_000)
-            .map(|n| vec![N(n), N(n), N(0), T("P"), N(n % 60), N(0), N(n % 2_000), Value::Null, N(10), Value::Null])
+            .map(|n| {
+                vec![N(n), N(n), N(0), T("P"), N(n % 60), N(0), N(n % 2_000), Value::Null, N(10), Value::Null]
+            })
             .collect();
         let mut db = Database::new();
         db.insert(table("log_record", &columns, &rows));
@@ -372,7 +425,8 @@ mod tests {
         for name in ["log_rate", "log_party"] {
             let table = db.get(name).unwrap();
             let of = |row| name == "log_rate" || table.text(row, "kind") == Some("process");
-            let sum: i64 = (0..table.rows() as u32).filter(|r| of(*r)).map(|r| table.i64(r, "bytes").unwrap()).sum();
+            let sum: i64 =
+                (0..table.rows() as u32).filter(|r| of(*r)).map(|r| table.i64(r, "bytes").unwrap()).sum();
             assert_eq!(sum, 60_000, "{name}");
         }
         let rate = db.get("log_rate").unwrap();
