@@ -1,6 +1,7 @@
 //! `etwhy evtx`: event logs.
 
 mod messages;
+mod why;
 
 use crate::command::Command;
 use crate::exit::Exit;
@@ -27,10 +28,13 @@ struct Args {
 enum Part {
     /// Texts of events: build a database of them from DLLs, see what it holds
     Messages(messages::Args),
+    /// What fills the logs: rates, bursts, how far back they reach, processes, accounts, findings
+    Why(Box<why::Args>),
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     match args.part {
         Part::Messages(args) => messages::run(args),
+        Part::Why(args) => why::run(&args),
     }
 }

@@ -13,4 +13,6 @@ pub mod rule;
 pub mod text;
 
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
-pub use rule::{Rule, RuleError, Rules, Severity, Source, builtin, load_file, load_folder, with_folders};
+pub use rule::{
+    Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,
+};
