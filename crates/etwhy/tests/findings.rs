@@ -7,7 +7,8 @@ use etwhy_table::TableSpec;
 
 fn specs() -> Vec<&'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables.iter().copied());
-    traced.chain(etwhy_query::derived::ALL.iter().flat_map(|d| d.tables.iter().copied())).collect()
+    let derived = etwhy_query::derived::ALL.iter().flat_map(|d| d.tables.iter().copied());
+    traced.chain(derived).chain(etwhy_evtx::tables::ALL.iter().copied()).collect()
 }
 
 #[test]

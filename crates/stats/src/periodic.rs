@@ -17,7 +17,7 @@ pub struct Period {
 const SHORTEST: usize = 4;
 /// Of white noise over n buckets the correlation of a lag is normal with deviation 1/sqrt(n) (Bartlett); the largest of some hundred
 /// lags of 500 buckets reaches about 0.15, smoothing over three adds a factor of up to sqrt(19/9).
-const LEAST: f64 = 0.25;
+const LEAST: f64 = 0.3;
 /// A lag counts as nearly the best from this part of the best on: multiples of a period correlate a little less or more by chance.
 const NEARLY: f64 = 0.6;
 /// What the double of the period has to reach, as a part of the period's own correlation.
@@ -55,7 +55,9 @@ pub fn period(counts: &[u32]) -> Option<Period> {
     }
     let get = |lag: usize| all.get(lag).copied().unwrap_or(0.0);
     let is_peak = |lag: &usize| {
-        get(*lag) >= NEARLY * best && get(*lag) >= get(lag.saturating_sub(1)) && get(*lag) >= get(lag + 1)
+        get(*lag) >= LEAST.max(NEARLY * best)
+            && get(*lag) >= get(lag.saturating_sub(1))
+            && get(*lag) >= get(lag + 1)
     };
     let lag = (valley..=longest).find(is_peak)?;
     let strength = get(lag);

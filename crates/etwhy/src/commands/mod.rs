@@ -2,6 +2,7 @@
 
 mod diff;
 mod dump;
+mod evtx;
 mod explain;
 mod export;
 mod extract;
@@ -25,6 +26,7 @@ use crate::command::Command;
 pub static ALL: &[&Command] = &[
     &diff::COMMAND,
     &dump::COMMAND,
+    &evtx::COMMAND,
     &explain::COMMAND,
     &export::COMMAND,
     &extract::COMMAND,

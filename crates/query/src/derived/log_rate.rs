@@ -155,7 +155,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             for row in 0..n {
                 let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
                 let (process, account) = fields.text(row).map(process_and_account).unwrap_or_default();
-                let process = process.or_else(|| pid.i64(row).map(|pid| format!("pid {pid}")));
+                // Classic providers write process 0.
+                let writer = pid.i64(row).filter(|pid| *pid != 0);
+                let process = process.or_else(|| writer.map(|pid| format!("pid {pid}")));
                 let account = account.or_else(|| sid.text(row).map(str::to_owned));
                 let kind = (names.number(provider.text(row).unwrap_or("")), get(&id), get(&task));
                 let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));

@@ -31,8 +31,10 @@ enum Word {
     /// What a database, folder or file holds: providers, events, languages, files
     List(list::Args),
     /// The texts of a provider, or of one of its events with its fields
-    #[command(after_help = "Examples:\n  etwhy evtx messages show messages.db Microsoft-Windows-Security-Auditing\n  \
-                            etwhy evtx messages show messages.db Microsoft-Windows-Security-Auditing 4624")]
+    #[command(
+        after_help = "Examples:\n  etwhy evtx messages show messages.db Microsoft-Windows-Security-Auditing\n  \
+                            etwhy evtx messages show messages.db Microsoft-Windows-Security-Auditing 4624"
+    )]
     Show(show::Args),
     /// Print a PowerShell script that packs what `build` reads on a Windows machine
     #[command(after_help = "Example:\n  etwhy evtx messages collect > collect.ps1")]

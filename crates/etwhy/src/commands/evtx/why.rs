@@ -8,7 +8,7 @@ use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::quality;
 use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
-use etwhy_export::text::{pad_end, pad_start, truncate_middle};
+use etwhy_export::text::{pad_end, pad_start, truncate_end, truncate_middle};
 use etwhy_export::{bytes, sanitize, thousands};
 use etwhy_query::Cell;
 use etwhy_query::findings::text::duration;
@@ -138,13 +138,26 @@ fn as_json(db: &Database, outcomes: &[Outcome]) -> serde_json::Result<serde_json
 /// Rows of a table that are of a log.
 fn rows_of<'t>(table: Option<&'t Table>, log: i64) -> impl Iterator<Item = (&'t Table, u32)> {
     let rows = table.map_or(0, Table::rows) as u32;
-    (0..rows).filter_map(move |row| table.map(|t| (t, row))).filter(move |(t, row)| t.i64(*row, "log") == Some(log))
+    (0..rows)
+        .filter_map(move |row| table.map(|t| (t, row)))
+        .filter(move |(t, row)| t.i64(*row, "log") == Some(log))
 }
 
 fn utc(ns: i64) -> String {
     // 1970 is 11,644,473,600 s after 1601.
     let text = etwhy_export::utc_100ns((ns / 100).saturating_add(116_444_736_000_000_000));
     text.get(..19).map_or(text.clone(), str::to_owned)
+}
+
+/// A duration as people say it of logs: days and years, where it is longer than two days.
+fn span(ns: f64) -> String {
+    let days = ns / 86_400e9;
+    match days {
+        d if d >= 730.0 => format!("{:.1} years", d / 365.25),
+        d if d >= 100.0 => format!("{d:.0} days"),
+        d if d >= 2.0 => format!("{d:.1} days"),
+        _ => duration(ns),
+    }
 }
 
 fn count(n: i64) -> String {
@@ -170,7 +183,8 @@ fn report(
         }
     }
     if all > shown {
-        let text = format!("{} more logs are not shown; --top shows more, --json all.", count((all - shown) as i64));
+        let text =
+            format!("{} more logs are not shown; --top shows more, --json all.", count((all - shown) as i64));
         paragraph(out, "", &text, width)?;
     }
     let words = Words { of: "these logs", more: "etwhy evtx why --all", untold: args.all, absent: args.all };
@@ -207,7 +221,7 @@ fn one_log(
     }
     let span = n("first_utc_ns").zip(n("last_utc_ns"));
     let when = span.map_or("no records".to_owned(), |(first, last)| {
-        let length = duration(last.saturating_sub(first) as f64);
+        let length = span(last.saturating_sub(first) as f64);
         format!("{} to {} UTC ({length})", utc(first), utc(last))
     });
     let head = format!(
@@ -222,7 +236,9 @@ fn one_log(
     sparkline(out, db, log, width)?;
     bursts(out, args, db, log, width)?;
     kinds(out, args, db, log, width)?;
-    for (kind, title) in [("process", "Processes that records name"), ("account", "Accounts that records name")] {
+    for (kind, title) in
+        [("process", "Processes that records name"), ("account", "Accounts that records name")]
+    {
         parties(out, args, db, log, kind, title, width)?;
     }
     reader_cost(out, db, log, width)?;
@@ -240,16 +256,16 @@ fn retention(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: 
     let per_mib = table.i64(row, "rollover_per_mib_ns").unwrap_or(0) as f64;
     let mut text = format!("Rate: {} and {} records a day. ", bytes(per_day), count(records));
     text += &if table.value(row, "wrapped") == Value::Bool(true) {
-        format!("It reaches back {}: older records were overwritten.", duration(rollover as f64))
+        format!("It reaches back {}: older records were overwritten.", span(rollover as f64))
     } else {
         format!(
             "At this rate a file of its present size reaches back {}; it has not wrapped, so it may grow.",
-            duration(rollover as f64)
+            span(rollover as f64)
         )
     };
     if let Some(size) = args.max_size {
         let reach = per_mib * size as f64 / f64::from(1 << 20);
-        text += &format!(" With {} it reaches back {}.", bytes(size as i64), duration(reach));
+        text += &format!(" With {} it reaches back {}.", bytes(size as i64), span(reach));
     }
     let wanted = args.retention.unwrap_or(90.0);
     if per_mib > 0.0 {
@@ -264,7 +280,8 @@ fn sparkline(out: &mut impl Write, db: &Database, log: i64, width: usize) -> io:
     let mut bucket = 1;
     for (t, row) in rows_of(db.get("log_rate"), log) {
         bucket = t.i64(row, "bucket_ns").unwrap_or(1).max(1);
-        *sums.entry(t.i64(row, "start_utc_ns").unwrap_or(0)).or_default() += t.i64(row, "records").unwrap_or(0);
+        *sums.entry(t.i64(row, "start_utc_ns").unwrap_or(0)).or_default() +=
+            t.i64(row, "records").unwrap_or(0);
     }
     let (Some(first), Some(last)) = (sums.keys().next().copied(), sums.keys().last().copied()) else {
         return Ok(());
@@ -288,7 +305,7 @@ fn sparkline(out: &mut impl Write, db: &Database, log: i64, width: usize) -> io:
     let line: String = cells.iter().map(draw).collect();
     let cell_ns = bucket.saturating_mul(per_cell as i64);
     writeln!(out, "  Records   {line}")?;
-    let text = format!("{} each, at most {} records", duration(cell_ns as f64), count(most));
+    let text = format!("{} each, at most {} records", span(cell_ns as f64), count(most));
     paragraph(out, "            ", &text, width)
 }
 
@@ -306,7 +323,7 @@ fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usi
             "{} UTC: {} records in {} ({} are usual), {} of them {}",
             utc(n("start_utc_ns")),
             count(n("records")),
-            duration((n("end_ns").saturating_sub(n("start_ns"))) as f64),
+            span((n("end_ns").saturating_sub(n("start_ns"))) as f64),
             count(usual.round() as i64),
             count(n("kind_records")),
             what(t, *row)
@@ -320,7 +337,7 @@ fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usi
     for (t, row) in of("periodic").iter().take(3.min(args.top)) {
         let text = format!(
             "every {}: {} ({} records, autocorrelation {:.2})",
-            duration(t.i64(*row, "period_ns").unwrap_or(0) as f64),
+            span(t.i64(*row, "period_ns").unwrap_or(0) as f64),
             what(t, *row),
             count(t.i64(*row, "records").unwrap_or(0)),
             t.f64(*row, "strength").unwrap_or(0.0)
@@ -334,7 +351,7 @@ fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usi
 fn line(out: &mut impl Write, name: &str, cells: &[(String, usize)], width: usize) -> io::Result<()> {
     let taken: usize = cells.iter().map(|(_, w)| w + 1).sum();
     let room = width.saturating_sub(taken + 2).clamp(16, 90);
-    let name = pad_end(&truncate_middle(&sanitize(name), room), room);
+    let name = pad_end(&truncate_end(&sanitize(name), room), room);
     write!(out, "  {name}")?;
     for (cell, width) in cells {
         write!(out, " {}", pad_start(cell, *width))?;
@@ -353,12 +370,12 @@ fn kinds(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usiz
         if wide {
             cells.push((day, 12));
         }
-        cells.push((without, 9));
+        cells.push((without, 10));
         cells
     };
     let text = |t: &str| t.to_owned();
-    let heads = columns(text("records"), text("bytes"), text("share"), text("a day"), text("without"));
-    line(out, "What fills it (reaches back … without it)", &heads, width)?;
+    let heads = columns(text("records"), text("bytes"), text("share"), text("a day"), text("lasts"));
+    line(out, "What fills it", &heads, width)?;
     let rows: Vec<_> = rows_of(db.get("log_retention"), log)
         .filter(|(t, row)| t.text(*row, "scope") == Some("kind"))
         .collect();
@@ -367,12 +384,14 @@ fn kinds(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usiz
         let provider = t.text(*row, "provider").unwrap_or("");
         let provider = provider.strip_prefix("Microsoft-Windows-").unwrap_or(provider);
         let task = match t.text(*row, "subcategory") {
-            Some(name) => format!(" ({name})"),
-            None => n("task").filter(|task| *task != 0).map_or(String::new(), |task| format!(" (task {task})")),
+            Some(name) => format!("{name}, "),
+            None => {
+                n("task").filter(|task| *task != 0).map_or(String::new(), |task| format!("task {task}, "))
+            }
         };
-        let name = format!("{provider} {}{task}", n("event_id").unwrap_or(0));
+        let name = format!("{} {task}{provider}", n("event_id").unwrap_or(0));
         let day = t.f64(*row, "bytes_per_day").map_or("-".to_owned(), |b| bytes(b as i64));
-        let without = n("rollover_without_ns").map_or("-".to_owned(), |ns| duration(ns as f64));
+        let without = n("rollover_without_ns").map_or("-".to_owned(), |ns| span(ns as f64));
         let cells = columns(
             count(n("records").unwrap_or(0)),
             bytes(n("bytes").unwrap_or(0)),
@@ -382,7 +401,12 @@ fn kinds(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usiz
         );
         line(out, &name, &cells, width)?;
     }
-    more(out, rows.len(), args.top)
+    more(out, rows.len(), args.top)?;
+    let hint = "lasts: how far back the log would reach without these records, at the same size and rate";
+    if rows.iter().any(|(t, row)| t.i64(*row, "rollover_without_ns").is_some()) {
+        paragraph(out, "  ", hint, width)?;
+    }
+    Ok(())
 }
 
 fn more(out: &mut impl Write, rows: usize, top: usize) -> io::Result<()> {
@@ -421,7 +445,7 @@ fn reader_cost(out: &mut impl Write, db: &Database, log: i64, width: usize) -> i
     let parts: Vec<String> = rows_of(db.get("log_reader_cost"), log)
         .map(|(t, row)| {
             let (low, high) = (t.i64(row, "low_ns").unwrap_or(0), t.i64(row, "high_ns").unwrap_or(0));
-            let (low, high) = (duration(low as f64), duration(high as f64));
+            let (low, high) = (span(low as f64), span(high as f64));
             let time = if low == high { low } else { format!("{low} to {high}") };
             format!("{} {time}", t.text(row, "reader").unwrap_or(""))
         })
@@ -446,6 +470,8 @@ mod tests {
         assert_eq!(days("2w"), Ok(14.0));
         assert_eq!(days("12h"), Ok(0.5));
         assert!(days("soon").is_err() && days("-1d").is_err() && days("1x").is_err());
+        assert_eq!((span(3_600e9), span(3.0 * 86_400e9)), (duration(3_600e9), "3.0 days".to_owned()));
+        assert_eq!(span(1_461.0 * 86_400e9), "4.0 years");
         // `date -u -d @1600000000`
         assert_eq!(utc(1_600_000_000_000_000_000), "2020-09-13 12:26:40");
     }

@@ -70,8 +70,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         n(report.files_used),
         n(report.files_seen),
     )?;
-    let languages: Vec<String> =
-        messages.languages()?.iter().take(8).map(|(l, count)| format!("{} {}", lang::name(*l), n(*count))).collect();
+    let languages: Vec<String> = messages
+        .languages()?
+        .iter()
+        .take(8)
+        .map(|(l, count)| format!("{} {}", lang::name(*l), n(*count)))
+        .collect();
     if !languages.is_empty() {
         writeln!(out, "Languages: {}.", languages.join(", "))?;
     }

@@ -55,8 +55,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                     ]
                 })
                 .collect();
-            let headings =
-                [("texts", true), ("providers", true), ("version", false), ("language", false), ("file", false)];
+            let headings = [
+                ("texts", true),
+                ("providers", true),
+                ("version", false),
+                ("language", false),
+                ("file", false),
+            ];
             columns(&mut out, &headings, &rows)?;
             let damaged = files.iter().filter(|f| f.damage.is_some()).count();
             if damaged > 0 {
@@ -71,7 +76,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         .providers()?
         .into_iter()
         .filter(|p| {
-            filter.as_ref().is_none_or(|f| p.name.as_ref().is_some_and(|name| name.to_lowercase().contains(f)))
+            filter
+                .as_ref()
+                .is_none_or(|f| p.name.as_ref().is_some_and(|name| name.to_lowercase().contains(f)))
         })
         .collect();
     if args.json {
@@ -82,10 +89,16 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                         "events": p.events, "texts": p.texts, "files": p.files, "parameter_files": p.parameter_files })
             })
             .collect();
-        let languages: Vec<_> =
-            languages.iter().map(|(l, count)| json!({ "language": lang::name(*l), "lcid": l, "texts": count })).collect();
-        let notes: serde_json::Map<_, _> = messages.notes()?.into_iter().map(|(k, v)| (k, json!(v))).collect();
-        serde_json::to_writer_pretty(&mut out, &json!({ "providers": list, "languages": languages, "notes": notes }))?;
+        let languages: Vec<_> = languages
+            .iter()
+            .map(|(l, count)| json!({ "language": lang::name(*l), "lcid": l, "texts": count }))
+            .collect();
+        let notes: serde_json::Map<_, _> =
+            messages.notes()?.into_iter().map(|(k, v)| (k, json!(v))).collect();
+        serde_json::to_writer_pretty(
+            &mut out,
+            &json!({ "providers": list, "languages": languages, "notes": notes }),
+        )?;
         writeln!(out)?;
         out.flush()?;
         return Ok(Exit::Done);
@@ -101,7 +114,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 Some(_) => ("-".to_owned(), "-".to_owned()),
                 None => (n(p.events), n(p.texts)),
             };
-            let name = p.name.clone().or_else(|| p.guid.map(|g| g.to_string())).unwrap_or_else(|| "?".to_owned());
+            let name =
+                p.name.clone().or_else(|| p.guid.map(|g| g.to_string())).unwrap_or_else(|| "?".to_owned());
             vec![events, texts, kind, name, p.files.join(", ")]
         })
         .collect();
@@ -113,7 +127,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         columns(&mut out, &headings, &rows)?;
     }
     let counts = messages.counts()?;
-    let spoken: Vec<String> = languages.iter().map(|(l, count)| format!("{} {}", lang::name(*l), n(*count))).collect();
+    let spoken: Vec<String> =
+        languages.iter().map(|(l, count)| format!("{} {}", lang::name(*l), n(*count))).collect();
     let mut text = format!(
         "{} providers shown; {} texts in {} files",
         n(rows.len() as u64),

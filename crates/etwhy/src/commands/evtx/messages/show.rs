@@ -4,7 +4,8 @@ use crate::exit::Exit;
 use crate::report::symbols::{columns, paragraph};
 use crate::report::terminal::out;
 use anyhow::bail;
-use etwhy_export::{sanitize, truncate_end};
+use etwhy_export::sanitize;
+use etwhy_export::text::truncate_end;
 use etwhy_messages::{EventSummary, Messages, Options};
 use serde_json::json;
 use std::io::Write as _;
@@ -61,9 +62,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let rows: Vec<Vec<String>> = events
             .iter()
             .map(|event| {
-                let text = event.text.as_deref().map_or_else(|| "- (its text is missing)".to_owned(), Messages::shown);
+                let text = event
+                    .text
+                    .as_deref()
+                    .map_or_else(|| "- (its text is missing)".to_owned(), Messages::shown);
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                let count = if event.fields.is_empty() { "-".to_owned() } else { event.fields.len().to_string() };
+                let count =
+                    if event.fields.is_empty() { "-".to_owned() } else { event.fields.len().to_string() };
                 vec![event.id.to_string(), version(event), count, truncate_end(first.trim(), 100)]
             })
             .collect();
@@ -126,7 +131,8 @@ fn whole(out: &mut impl std::io::Write, event: &EventSummary) -> anyhow::Result<
             ]
         })
         .collect();
-    let headings = [("insert", true), ("field", false), ("type", false), ("shown as", false), ("values", false)];
+    let headings =
+        [("insert", true), ("field", false), ("type", false), ("shown as", false), ("values", false)];
     columns(out, &headings, &rows)?;
     Ok(())
 }
@@ -136,10 +142,9 @@ fn as_json(event: &EventSummary) -> serde_json::Value {
         .fields
         .iter()
         .map(|field| {
-            let values: Option<Vec<_>> = field
-                .map
-                .as_ref()
-                .map(|map| map.values.iter().map(|(value, text)| json!({ "value": value, "text": text })).collect());
+            let values: Option<Vec<_>> = field.map.as_ref().map(|map| {
+                map.values.iter().map(|(value, text)| json!({ "value": value, "text": text })).collect()
+            });
             json!({ "name": field.name, "in_type": field.in_type.name(), "out_type": field.out_type.name(),
                     "values": values, "bits": field.map.as_ref().map(|map| map.bits) })
         })
