@@ -219,8 +219,8 @@ fn one_log(
     if let Some(damaged) = n("damaged_chunks").filter(|d| *d > 0) {
         state.push(format!("{} damaged chunks", count(damaged)));
     }
-    let span = n("first_utc_ns").zip(n("last_utc_ns"));
-    let when = span.map_or("no records".to_owned(), |(first, last)| {
+    let covered = n("first_utc_ns").zip(n("last_utc_ns"));
+    let when = covered.map_or("no records".to_owned(), |(first, last)| {
         let length = span(last.saturating_sub(first) as f64);
         format!("{} to {} UTC ({length})", utc(first), utc(last))
     });
