@@ -118,6 +118,9 @@ type Kind = (u32, i64, i64);
 /// Kind, process, account.
 type Combination = (Kind, Option<u32>, Option<u32>);
 
+/// Begin of a bucket, kind, process, account.
+type Cell = (i64, Option<Kind>, Option<u32>, Option<u32>);
+
 #[derive(Clone, Copy, Default)]
 struct Sum {
     records: i64,
@@ -217,7 +220,7 @@ impl Whole<'_> {
         let kinds: HashSet<Kind> = largest(&by_kind, KINDS).into_iter().collect();
         let named: HashSet<u32> = largest(&by_combination, COMBINATIONS).into_iter().collect();
         let others = self.names.texts.len() as u32;
-        let mut sums: BTreeMap<(i64, Option<Kind>, Option<u32>, Option<u32>), Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Cell, Sum> = BTreeMap::new();
         for (utc, combination, bytes) in &log.records {
             let Some((kind, process, account)) = self.list.get(*combination as usize).copied() else {
                 continue;
