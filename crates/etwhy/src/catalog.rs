@@ -7,7 +7,9 @@ pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     let logs = etwhy_evtx::tables::ALL.iter().copied();
-    traced.chain(derived).chain(logs)
+    let counters = etwhy_counters::tables::ALL.iter().copied();
+    let policies = etwhy_audit::table::ALL.iter().copied();
+    traced.chain(derived).chain(logs).chain(counters).chain(policies)
 }
 
 /// True if the table is only made when it is asked for by name.

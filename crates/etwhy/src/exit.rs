@@ -89,6 +89,11 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
                 Io { .. } => Exit::WrongUse,
             };
         }
+        if let Some(error) = cause.downcast_ref::<etwhy_counters::CountersError>() {
+            use etwhy_counters::CountersError::{Binary, NoHeader, NotText, Nothing};
+            let is_none = matches!(error, Binary { .. } | NoHeader { .. } | NotText { .. } | Nothing { .. });
+            return if is_none { Exit::NotATrace } else { Exit::WrongUse };
+        }
         if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {
             use etwhy_input::InputError::{Damaged, NoTraceInArchive, NoTraceInFolder, NotATrace};
             let no_trace = matches!(

@@ -8,7 +8,12 @@ use etwhy_table::TableSpec;
 fn specs() -> Vec<&'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|d| d.tables.iter().copied());
-    traced.chain(derived).chain(etwhy_evtx::tables::ALL.iter().copied()).collect()
+    let logs = etwhy_evtx::tables::ALL
+        .iter()
+        .chain(etwhy_counters::tables::ALL)
+        .chain(etwhy_audit::table::ALL)
+        .copied();
+    traced.chain(derived).chain(logs).collect()
 }
 
 #[test]

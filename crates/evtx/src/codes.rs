@@ -14,8 +14,9 @@ pub struct Codes {
     seen: Vec<(Box<[u8]>, u32)>,
     index: HashTable<u32>,
     hasher: RandomState,
-    /// The one that was asked for last.
-    last: usize,
+    /// Those that were asked for last: several fields take turns.
+    recent: [u32; 4],
+    turn: usize,
 }
 
 /// Different texts that are told apart; further ones are all the same.
@@ -36,18 +37,28 @@ impl Codes {
                 owned.as_bytes()
             }
         };
-        if let Some((last, number)) = self.seen.get(self.last)
-            && **last == *bytes
-        {
-            return *number;
+        for recent in self.recent {
+            if let Some((text, number)) = self.seen.get(recent as usize)
+                && **text == *bytes
+            {
+                return *number;
+            }
         }
         let hash = self.hasher.hash_one(bytes);
         let found = self.index.find(hash, |n| self.seen.get(*n as usize).is_some_and(|(b, _)| **b == *bytes));
         if let Some(n) = found {
-            self.last = *n as usize;
-            return self.seen.get(self.last).map_or(0, |(_, number)| *number);
+            let n = *n;
+            self.remember(n);
+            return self.seen.get(n as usize).map_or(0, |(_, number)| *number);
         }
         self.add(value, bytes, hash)
+    }
+
+    fn remember(&mut self, n: u32) {
+        self.turn = (self.turn + 1) % self.recent.len();
+        if let Some(place) = self.recent.get_mut(self.turn) {
+            *place = n;
+        }
     }
 
     #[cold]
@@ -67,7 +78,7 @@ impl Codes {
         let hasher = &self.hasher;
         let rehash = |n: &u32| seen.get(*n as usize).map_or(0, |(b, _)| hasher.hash_one(&**b));
         self.index.insert_unique(hash, at as u32, rehash);
-        self.last = at;
+        self.remember(at as u32);
         number as u32
     }
 

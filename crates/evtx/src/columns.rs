@@ -7,6 +7,7 @@ use crate::binxml::{Decoder, Event, Fault, Name, Value, time};
 use crate::codes::Codes;
 use crate::counts::time_of;
 use crate::error::EvtxError;
+use crate::filter::Filter;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
 use foldhash::fast::RandomState;
@@ -276,7 +277,7 @@ impl Batch {
 /// Takes batches. `texts` names channels, computers, users and activities.
 pub type Take<'t> = dyn Fn(&Batch, &Codes) + Sync + 't;
 
-/// Reads a log into batches of typed columns. `wanted` chooses kinds by provider and event id; `take` is called by all threads.
+/// Reads a log into batches of typed columns. `wanted` chooses kinds by provider and event id, `filter` records; `take` is called by all threads.
 ///
 /// # Errors
 /// The system's.
@@ -284,10 +285,12 @@ pub fn columns(
     log: &LogFile,
     options: &ScanOptions,
     wanted: &(dyn Fn(&Value<'_>, u16) -> bool + Sync),
+    filter: &Filter,
     take: &Take<'_>,
 ) -> Result<Damage, EvtxError> {
     let make = || Columns {
         wanted,
+        filter,
         take,
         texts: Codes::default(),
         providers: Codes::default(),
@@ -299,6 +302,7 @@ pub fn columns(
 
 struct Columns<'t> {
     wanted: &'t (dyn Fn(&Value<'_>, u16) -> bool + Sync),
+    filter: &'t Filter,
     take: &'t Take<'t>,
     texts: Codes,
     providers: Codes,
@@ -328,6 +332,9 @@ impl Reader for Columns<'_> {
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
         let Ok(event) = event else { return Ok(()) };
+        if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
+            return Ok(());
+        }
         let at = {
             let system = decoder.system(&event);
             if !(self.wanted)(&system.provider, system.event_id) {

@@ -146,10 +146,14 @@ struct Key {
 
 #[derive(Default)]
 struct Counter {
-    texts: Codes,
+    channels: Codes,
+    providers: Codes,
+    hosts: Codes,
     guids: Codes,
     types: HashMap<Key, Amount, RandomState>,
     computers: HashMap<u32, u64, RandomState>,
+    /// The computer that came last and its records so far, which are not yet in `computers`.
+    computer: (u32, u64),
     /// The kind that came last and its amount so far, which is not yet in `types`.
     last: (Key, Amount),
     part: Part,
@@ -160,6 +164,15 @@ impl Counter {
         let (key, amount) = std::mem::take(&mut self.last);
         if amount.records > 0 {
             self.types.entry(key).or_default().add(&amount);
+        }
+    }
+}
+
+impl Counter {
+    fn flush_computer(&mut self) {
+        let (computer, n) = std::mem::take(&mut self.computer);
+        if n > 0 {
+            *self.computers.entry(computer).or_default() += n;
         }
     }
 }
@@ -192,8 +205,8 @@ impl Reader for Counter {
         let (low, high) = self.part.ids.unwrap_or((id, id));
         self.part.ids = Some((low.min(id), high.max(id)));
         let key = Key {
-            channel: self.texts.of(&system.channel),
-            provider: self.texts.of(&system.provider),
+            channel: self.channels.of(&system.channel),
+            provider: self.providers.of(&system.provider),
             guid: self.guids.of(&system.provider_guid),
             id: u64::from(system.event_id) | system.qualifiers.map_or(0, |q| 1 << 32 | u64::from(q) << 16),
             rest: u64::from(system.version)
@@ -202,7 +215,12 @@ impl Reader for Counter {
                 | u64::from(system.task) << 24,
             keywords: system.keywords,
         };
-        *self.computers.entry(self.texts.of(&system.computer)).or_default() += 1;
+        let computer = self.hosts.of(&system.computer);
+        if computer != self.computer.0 {
+            self.flush_computer();
+            self.computer.0 = computer;
+        }
+        self.computer.1 += 1;
         if key != self.last.0 {
             self.flush();
             self.last.0 = key;
@@ -213,15 +231,16 @@ impl Reader for Counter {
 
     fn finish(&mut self) -> Part {
         self.flush();
+        self.flush_computer();
         let mut part = std::mem::take(&mut self.part);
-        let (texts, guids) = (&self.texts, &self.guids);
+        let (channels, providers, guids, hosts) = (&self.channels, &self.providers, &self.guids, &self.hosts);
         part.types = self
             .types
             .drain()
             .map(|(key, amount)| {
                 let kind = EventType {
-                    channel: texts.text(key.channel).to_owned(),
-                    provider: texts.text(key.provider).to_owned(),
+                    channel: channels.text(key.channel).to_owned(),
+                    provider: providers.text(key.provider).to_owned(),
                     provider_guid: guids.text(key.guid).to_owned(),
                     event_id: key.id as u16,
                     qualifiers: (key.id >> 32 != 0).then_some((key.id >> 16) as u16),
@@ -234,7 +253,7 @@ impl Reader for Counter {
                 (kind, amount)
             })
             .collect();
-        part.computers = self.computers.drain().map(|(code, n)| (texts.text(code).to_owned(), n)).collect();
+        part.computers = self.computers.drain().map(|(code, n)| (hosts.text(code).to_owned(), n)).collect();
         part
     }
 }

@@ -45,7 +45,7 @@ impl Mapped {
             return Ok(Mapped(None));
         }
         // SAFETY: see the contract in the module's documentation.
-        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).map(file) }?;
+        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).populate().map(file) }?;
         Ok(Mapped(Some(map)))
     }
 

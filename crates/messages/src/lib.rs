@@ -12,6 +12,7 @@ mod guid;
 mod known;
 pub mod lang;
 mod messages;
+mod missing;
 mod names;
 pub mod pe;
 mod show;
@@ -25,7 +26,8 @@ pub mod winmeta;
 
 pub use error::Error;
 pub use guid::Guid;
-pub use messages::{EventKey, FileInfo, Messages, Options, Wanted};
+pub use messages::{EventKey, FileInfo, Messages, Options};
+pub use missing::Wanted;
 pub use names::ProviderNames;
 pub use show::{EventSummary, ProviderSummary};
 pub use store::{Counts, Registration, SCHEMA_VERSION, module_name};

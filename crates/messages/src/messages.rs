@@ -3,9 +3,10 @@
 use crate::error::Error;
 use crate::guid::Guid;
 use crate::known;
+use crate::missing::Wanted;
 use crate::names::ProviderNames;
-use crate::store::{Counts, EventRow, ProviderRow, Store, module_name};
-use crate::template::{EventText, FieldInfo, Inserts, Origin, Parameters, ValueMap};
+use crate::store::{Counts, EventRow, ProviderRow, Store};
+use crate::template::{EventText, FieldInfo, Origin, Parameters, ValueMap};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,23 +60,6 @@ pub struct FileInfo {
     pub damage: Option<String>,
 }
 
-/// A provider for which texts were missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its name.
-    pub provider: String,
-    /// Its GUID.
-    pub guid: Option<Guid>,
-    /// Event ids without a text.
-    pub events: Vec<u16>,
-    /// Files that hold its texts; none if nobody knows them.
-    pub files: Vec<String>,
-    /// Whether the registry of the machine names the files; otherwise they are those of another Windows, or a guess.
-    pub registered: bool,
-    /// Whether these files are there and lack the text: another build of them is wanted.
-    pub other_build: bool,
-}
-
 /// What a lookup found.
 #[derive(Clone, Default)]
 enum Found {
@@ -97,11 +81,11 @@ struct Key {
 }
 
 #[derive(Default)]
-struct Cache {
+pub(crate) struct Cache {
     events: HashMap<Key, Found>,
     parameters: HashMap<Vec<String>, Arc<Parameters>>,
     names: HashMap<(String, Option<Guid>), Arc<ProviderNames>>,
-    wanted: BTreeMap<(String, Option<Guid>), Wanted>,
+    pub(crate) wanted: BTreeMap<(String, Option<Guid>), Wanted>,
     /// What databases refused.
     failed: Vec<String>,
 }
@@ -114,7 +98,7 @@ pub struct Messages {
 }
 
 /// The most types of events that are remembered; a log has some hundred.
-const CACHED_MAX: usize = 1 << 16;
+pub(crate) const CACHED_MAX: usize = 1 << 16;
 
 impl Messages {
     /// Opens databases, folders of DLLs (with their translations in subfolders), archives and single files, any of them
@@ -139,7 +123,8 @@ impl Messages {
             let built = crate::build::build(
                 &others,
                 None,
-                &crate::build::BuildOptions { languages: options.languages.clone() },
+                // All languages: a text in another one is better than none.
+                &crate::build::BuildOptions::default(),
                 &mut |_| {},
             )?;
             stores.insert(0, built.store);
@@ -161,12 +146,12 @@ impl Messages {
         &self.options
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(crate) fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a store says; if it fails, that is remembered, and it says nothing.
-    fn ask<T: Default>(&self, answer: Result<T, Error>) -> T {
+    pub(crate) fn ask<T: Default>(&self, answer: Result<T, Error>) -> T {
         answer.unwrap_or_else(|e| {
             let mut cache = self.cache();
             if cache.failed.len() < 100 {
@@ -242,7 +227,7 @@ impl Messages {
     fn look_up(&self, key: &EventKey<'_>) -> Found {
         let mut fields = None;
         let mut lacking: Vec<String> = Vec::new();
-        let mut registered = false;
+        let (mut registered, mut textless) = (false, false);
         for store in &self.stores {
             let providers = self.ask(store.providers(key.provider, key.guid));
             for provider in providers.iter().filter(|p| !p.classic) {
@@ -255,12 +240,15 @@ impl Messages {
                 };
                 let known = self.field_infos(store, provider, &event);
                 let modules = message_modules(provider);
-                if let Some(message) = event.message
-                    && let Some((text, origin)) = self.text(&modules, message)
-                {
-                    return self.compiled(&text, origin, key, &providers, known);
+                if let Some(message) = event.message {
+                    if let Some((text, origin)) = self.text(&modules, message) {
+                        return self.compiled(&text, origin, key, &providers, known);
+                    }
+                    lacking.extend(modules);
+                } else {
+                    // Its maker gave it no text, so no file is wanted.
+                    textless = true;
                 }
-                lacking.extend(modules);
                 fields = fields.or(Some(known));
             }
             let mut classic: Vec<&ProviderRow> =
@@ -285,7 +273,9 @@ impl Messages {
             origin.guessed = true;
             return self.compiled(&text, origin, key, &[], Arc::from(Vec::new()));
         }
-        self.miss(key, lacking, registered);
+        if !textless || !lacking.is_empty() {
+            self.miss(key, lacking, registered);
+        }
         fields.map_or(Found::Nothing, Found::Fields)
     }
 
@@ -419,39 +409,6 @@ impl Messages {
         parameters
     }
 
-    /// Remembers that a text is missing.
-    fn miss(&self, key: &EventKey<'_>, lacking: Vec<String>, registered: bool) {
-        let mut files: Vec<String> = lacking.iter().map(|file| module_name(file)).collect();
-        if files.is_empty() {
-            files.extend(known::files(key.provider).map(str::to_owned));
-        }
-        let mut seen = std::collections::HashSet::new();
-        files.retain(|file| !file.is_empty() && seen.insert(file.clone()));
-        let there = !files.is_empty()
-            && files.iter().all(|file| self.stores.iter().any(|store| self.ask(store.has_module(file))));
-        let mut cache = self.cache();
-        if cache.wanted.len() >= CACHED_MAX {
-            return;
-        }
-        let wanted = cache.wanted.entry((key.provider.to_lowercase(), key.guid)).or_insert_with(|| Wanted {
-            provider: key.provider.to_owned(),
-            guid: key.guid,
-            events: Vec::new(),
-            files,
-            registered,
-            other_build: there,
-        });
-        if let Err(at) = wanted.events.binary_search(&key.event_id) {
-            wanted.events.insert(at, key.event_id);
-        }
-    }
-
-    /// Providers whose texts were asked for and are missing, with the files that would have them, by name.
-    #[must_use]
-    pub fn wanted(&self) -> Vec<Wanted> {
-        self.cache().wanted.values().cloned().collect()
-    }
-
     /// Names of levels, tasks, opcodes, keywords and channels of a provider.
     #[must_use]
     pub fn names(&self, provider: &str, guid: Option<Guid>) -> Arc<ProviderNames> {
@@ -477,47 +434,6 @@ impl Messages {
             cache.names.insert(key, names.clone());
         }
         names
-    }
-
-    /// Appends what Event Viewer says of an event without a text, and its values with their names.
-    ///
-    /// The wording is that of Event Viewer, as pages of Microsoft and many bug reports quote it, such as
-    /// [Intune's](https://learn.microsoft.com/intune/intune-service/protect/certificate-connector-install). Windows
-    /// lists values without names; here they have them where the record or the manifest names them.
-    pub fn missing<I: Inserts + ?Sized>(&self, key: &EventKey<'_>, inserts: &I, out: &mut String) {
-        use std::fmt::Write as _;
-        let _ = write!(
-            out,
-            "The description for Event ID {} from source {} cannot be found. Either the component that raises this \
-             event is not installed on your local computer or the installation is corrupted. You can install or repair \
-             the component on the local computer.\n\nIf the event originated on another computer, the display \
-             information had to be saved with the event.",
-            key.event_id, key.provider
-        );
-        if inserts.is_empty() {
-            return;
-        }
-        out.push_str("\n\nThe following information was included with the event:\n");
-        let fields = self.fields(key).unwrap_or_else(|| Arc::from(Vec::new()));
-        for n in 0..inserts.len() {
-            out.push('\n');
-            let start = out.len();
-            if !inserts.name(n, out)
-                && let Some(field) = fields.get(n)
-            {
-                out.push_str(&field.name);
-            }
-            if out.len() > start {
-                out.push_str(": ");
-            }
-            if let Some(map) = fields.get(n).and_then(|field| field.map.as_ref())
-                && let Some(number) = inserts.number(n)
-                && map.write(number, out)
-            {
-                continue;
-            }
-            inserts.write(n, out);
-        }
     }
 }
 

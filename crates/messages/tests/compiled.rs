@@ -48,6 +48,14 @@ SymbolicName=PROMPT
 Language=English
 Ends here%0
 .
+
+MessageId=102
+Severity=Success
+Facility=Application
+SymbolicName=GERMAN
+Language=German
+Nur deutsch: %1
+.
 "#;
 
 const PARAMETERS: &str = r#"MessageIdTypedef=DWORD
@@ -194,6 +202,8 @@ fn languages_fall_back() {
         render(&german, &disk(100, Some(0x8000)), &["", "", "", "", "%%1842"]).lines().nth(6).unwrap(),
         "Enabled: Ja by Ja!"
     );
+    // A text in another language is better than none.
+    assert_eq!(render(&with("en-US"), &disk(102, Some(0)), &["X"]), "Nur deutsch: X");
     // Austrian is German, French is nothing that is there.
     assert_eq!(
         render(&with("de-AT"), &disk(7, Some(0xc004)), &["X"]),
@@ -245,7 +255,7 @@ fn databases_and_archives_say_the_same_as_folders() {
         );
         let mut languages = messages.languages().unwrap();
         languages.sort_unstable();
-        assert_eq!(languages, [(0x407, 2), (0x409, 5)]);
+        assert_eq!(languages, [(0x407, 3), (0x409, 5)]);
         // It does not overwrite.
         assert!(build_file(&[source], &db, &BuildOptions::default(), &mut |_| {}).is_err());
         std::fs::remove_file(db).unwrap();

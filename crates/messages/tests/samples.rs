@@ -65,6 +65,13 @@ fn a_logon_is_written_out() {
 }
 
 #[test]
+fn threads_share_it() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Messages>();
+    shared::<etwhy_messages::EventText>();
+}
+
+#[test]
 fn texts_in_translations_that_are_not_there_are_wanted() {
     let Some(folder) = common::samples("texts_in_translations_that_are_not_there_are_wanted") else { return };
     let messages = Messages::open(&[folder], &Options::default()).unwrap();
@@ -84,7 +91,7 @@ fn texts_in_translations_that_are_not_there_are_wanted() {
         ["param1", "param2", "__binLength", "BinaryData"]
     );
     let [wanted] = messages.wanted().try_into().unwrap();
-    assert_eq!(wanted.files, ["services.exe"]);
+    assert_eq!(wanted.files, ["services.exe.mui"]);
     assert_eq!(wanted.events, [7036]);
     let mut out = String::new();
     let values: &[&str] = &["Windows Update", "stopped"];

@@ -1,6 +1,7 @@
 //! Reports in words.
 
 pub mod amount;
+pub mod counters;
 pub mod diff;
 pub mod explain;
 pub mod findings;

@@ -1,13 +1,14 @@
 //! Events of records.
 
-use super::fields::{Finder, Name, Piece, Target};
+use super::fields::{Finder, Name, Piece, SystemField, Target};
 use super::plan::{Item, Slot, entity};
 use super::program::{MOST_DEPTH, Program};
-use super::system::{self, System};
+use super::system::System;
 use super::templates::Templates;
 use super::tokens::{self, Broken, Instance, Token, Tokens};
 use super::value::{Items, Value};
 use crate::abi::{token, value as ty};
+use crate::bytes::array;
 use std::sync::Arc;
 
 /// What is wrong with a record.
@@ -24,7 +25,7 @@ pub enum Fault {
 /// A value of an instance: where it stands in the chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
-    at: usize,
+    at: u32,
     size: u16,
     kind: u8,
 }
@@ -32,9 +33,26 @@ pub(super) struct Raw {
 impl Raw {
     #[inline]
     pub(super) fn value<'c>(&self, chunk: &'c [u8]) -> Value<'c> {
-        let bytes = chunk.get(self.at..self.at + usize::from(self.size)).unwrap_or(&[]);
-        // A value of a size of 0 is none ([MS-EVEN6] 3.1.4.7.2), but for texts and bytes.
-        Value::of(self.kind, bytes)
+        Value::of(self.kind, self.bytes(chunk))
+    }
+
+    #[inline]
+    fn bytes<'c>(&self, chunk: &'c [u8]) -> &'c [u8] {
+        let at = self.at as usize;
+        chunk.get(at..at + usize::from(self.size)).unwrap_or(&[])
+    }
+
+    /// The value as a number: the short way for the types that system values have.
+    #[inline]
+    fn number(&self, chunk: &[u8]) -> Option<u64> {
+        let bytes = self.bytes(chunk);
+        match (self.kind, bytes) {
+            (ty::UINT8, [n, ..]) => Some(u64::from(*n)),
+            (ty::UINT16, [a, b, ..]) => Some(u64::from(u16::from_le_bytes([*a, *b]))),
+            (ty::UINT32, _) => array(bytes, 0).map(|b| u64::from(u32::from_le_bytes(b))),
+            (ty::UINT64 | ty::HEX_INT64 | ty::FILE_TIME, _) => array(bytes, 0).map(u64::from_le_bytes),
+            _ => self.value(chunk).number(),
+        }
     }
 
     #[inline]
@@ -45,7 +63,8 @@ impl Raw {
     /// Binary XML: where it stands.
     #[inline]
     pub(super) fn document(&self) -> Option<(usize, usize)> {
-        (self.kind == ty::BIN_XML && self.size > 0).then(|| (self.at, self.at + usize::from(self.size)))
+        let at = self.at as usize;
+        (self.kind == ty::BIN_XML && self.size > 0).then(|| (at, at + usize::from(self.size)))
     }
 }
 
@@ -119,28 +138,28 @@ impl Decoder {
         match &event.root {
             Root::Instance(program, count) => {
                 let values = self.values.get(..*count).unwrap_or(&[]);
-                for field in system::ALL {
-                    match program.plan.slot(field) {
+                for (field, slot) in &program.plan.system {
+                    let field = *field;
+                    match slot {
                         Slot::None | Slot::Mixed(_) => {}
                         Slot::Literal(text) => system.set(field, Value::Utf8(text)),
                         Slot::Substitution(number) => {
                             if let Some(raw) = values.get(usize::from(*number))
                                 && !raw.is_null()
                             {
-                                system.set(field, raw.value(event.chunk));
+                                if field.is_number() {
+                                    system.set_number(field, raw.number(event.chunk));
+                                } else {
+                                    system.set(field, raw.value(event.chunk));
+                                }
                             }
                         }
                     }
                 }
             }
             Root::Inline(from, to) => {
-                let mut found = |target: Target, pieces: &[Literal<'a>]| {
-                    if let (Target::System(field), [Literal(value)]) = (target, pieces) {
-                        system.set(field, *value);
-                    }
-                };
                 // What can be read of a broken record is read.
-                let _ = inline(event.chunk, *from, *to, &mut found, &mut |_| {});
+                let _ = inline_system(event.chunk, *from, *to, &mut system);
             }
         }
         system
@@ -360,7 +379,8 @@ pub(super) fn push_values(values: &mut Vec<Raw>, instance: &Instance<'_>) -> usi
     let mut at = instance.values;
     values.extend(instance.descriptors.iter().map(|[low, high, kind, _]| {
         let size = u16::from_le_bytes([*low, *high]);
-        let raw = Raw { at, size, kind: *kind };
+        // Chunks have 64 KiB.
+        let raw = Raw { at: at as u32, size, kind: *kind };
         at += usize::from(size);
         raw
     }));
@@ -377,6 +397,58 @@ impl Piece for Literal<'_> {
         self.0.push_text(&mut text);
         Some(text)
     }
+}
+
+/// The system values of XML without a template: those of `System`, whatever stands elsewhere.
+fn inline_system<'c>(chunk: &'c [u8], from: usize, to: usize, system: &mut System<'c>) -> Result<(), Broken> {
+    let mut tokens = Tokens::new(chunk, from, to, false);
+    // Event, System, and the element within.
+    let (mut depth, mut in_system) = (0usize, false);
+    let (mut element, mut attribute): (&[u8], Option<&[u8]>) = (&[], None);
+    while let Some(token) = tokens.next()? {
+        match token {
+            Token::Open(name, _) => {
+                depth += 1;
+                attribute = None;
+                let name = name.raw.get(4..).unwrap_or(&[]);
+                match depth {
+                    2 => in_system = is(name, "System"),
+                    3 => element = name,
+                    _ => {}
+                }
+            }
+            Token::Attribute(name) => attribute = Some(name.raw.get(4..).unwrap_or(&[])),
+            Token::CloseStart => attribute = None,
+            Token::CloseEmpty | Token::End => {
+                if depth == 2 && in_system {
+                    return Ok(());
+                }
+                depth = depth.saturating_sub(1);
+                attribute = None;
+            }
+            Token::Value(kind, bytes) if in_system && depth == 3 => {
+                let field = SystemField::NAMES.iter().find(|(_, own, own_attribute)| {
+                    is(element, own)
+                        && match (attribute, own_attribute) {
+                            (None, None) => true,
+                            (Some(name), Some(own)) => is(name, own),
+                            _ => false,
+                        }
+                });
+                if let Some((field, ..)) = field {
+                    system.set(*field, Value::of(kind, bytes));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// True if the UTF-16 text is this ASCII text.
+fn is(utf16: &[u8], text: &str) -> bool {
+    utf16.len() == text.len() * 2
+        && utf16.as_chunks::<2>().0.iter().zip(text.bytes()).all(|(unit, byte)| *unit == [byte, 0])
 }
 
 /// Follows XML without a template.

@@ -49,30 +49,51 @@ pub enum SystemField {
 pub const SYSTEM_FIELDS: usize = SystemField::User as usize + 1;
 
 impl SystemField {
+    /// Each with its element and attribute.
+    pub const NAMES: [(SystemField, &'static str, Option<&'static str>); SYSTEM_FIELDS] = {
+        use SystemField as S;
+        [
+            (S::Provider, "Provider", Some("Name")),
+            (S::ProviderGuid, "Provider", Some("Guid")),
+            (S::EventId, "EventID", None),
+            (S::Qualifiers, "EventID", Some("Qualifiers")),
+            (S::Version, "Version", None),
+            (S::Level, "Level", None),
+            (S::Task, "Task", None),
+            (S::Opcode, "Opcode", None),
+            (S::Keywords, "Keywords", None),
+            (S::Time, "TimeCreated", Some("SystemTime")),
+            (S::RecordId, "EventRecordID", None),
+            (S::Activity, "Correlation", Some("ActivityID")),
+            (S::RelatedActivity, "Correlation", Some("RelatedActivityID")),
+            (S::Process, "Execution", Some("ProcessID")),
+            (S::Thread, "Execution", Some("ThreadID")),
+            (S::Channel, "Channel", None),
+            (S::Computer, "Computer", None),
+            (S::User, "Security", Some("UserID")),
+        ]
+    };
+
     /// The one at this place.
     fn of(element: &str, attribute: Option<&str>) -> Option<SystemField> {
+        let names = SystemField::NAMES.iter();
+        names.copied().find(|(_, own, of)| *own == element && *of == attribute).map(|(field, ..)| field)
+    }
+
+    /// True for those that are numbers or times.
+    pub const fn is_number(self) -> bool {
         use SystemField as S;
-        Some(match (element, attribute) {
-            ("Provider", Some("Name")) => S::Provider,
-            ("Provider", Some("Guid")) => S::ProviderGuid,
-            ("EventID", None) => S::EventId,
-            ("EventID", Some("Qualifiers")) => S::Qualifiers,
-            ("Version", None) => S::Version,
-            ("Level", None) => S::Level,
-            ("Task", None) => S::Task,
-            ("Opcode", None) => S::Opcode,
-            ("Keywords", None) => S::Keywords,
-            ("TimeCreated", Some("SystemTime")) => S::Time,
-            ("EventRecordID", None) => S::RecordId,
-            ("Correlation", Some("ActivityID")) => S::Activity,
-            ("Correlation", Some("RelatedActivityID")) => S::RelatedActivity,
-            ("Execution", Some("ProcessID")) => S::Process,
-            ("Execution", Some("ThreadID")) => S::Thread,
-            ("Channel", None) => S::Channel,
-            ("Computer", None) => S::Computer,
-            ("Security", Some("UserID")) => S::User,
-            _ => return None,
-        })
+        !matches!(
+            self,
+            S::Provider
+                | S::ProviderGuid
+                | S::Activity
+                | S::RelatedActivity
+                | S::Channel
+                | S::Computer
+                | S::User
+                | S::Time
+        )
     }
 }
 

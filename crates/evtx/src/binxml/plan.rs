@@ -1,6 +1,6 @@
 //! Where the system values and the fields of a template's instances are.
 
-use super::fields::{Finder, Piece, SYSTEM_FIELDS, SystemField, Target};
+use super::fields::{Finder, Piece, SystemField, Target};
 use super::program::Op;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ pub enum Item {
 /// Where everything is.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// System values, by [`SystemField`].
-    pub system: [Slot; SYSTEM_FIELDS],
+    /// System values.
+    pub system: Vec<(SystemField, Slot)>,
     /// Fields, in order.
     pub items: Vec<Item>,
     /// It has a `System` element.
@@ -78,9 +78,7 @@ impl Plan {
         let mut found = |target: Target, atoms: &[Atom]| match target {
             Target::System(field) => {
                 plan.is_event = true;
-                if let Some(slot) = plan.system.get_mut(field as usize) {
-                    *slot = Slot::of(atoms);
-                }
+                plan.system.push((field, Slot::of(atoms)));
             }
             Target::Named(name) => {
                 plan.items.push(Item::Field(Some(name.into()), Slot::of(atoms), depends.get()))
@@ -114,12 +112,6 @@ impl Plan {
             }
         }
         plan
-    }
-
-    /// The slot of a system value.
-    #[inline]
-    pub fn slot(&self, field: SystemField) -> &Slot {
-        self.system.get(field as usize).unwrap_or(&Slot::None)
     }
 }
 

@@ -74,26 +74,36 @@ impl<'a> System<'a> {
     #[inline]
     pub(super) fn set(&mut self, field: SystemField, value: Value<'a>) {
         use SystemField as S;
-        let number = || value.number();
         match field {
             S::Provider => self.provider = value,
             S::ProviderGuid => self.provider_guid = value,
-            S::EventId => self.event_id = number().unwrap_or(0) as u16,
-            S::Qualifiers => self.qualifiers = number().map(|n| n as u16),
-            S::Version => self.version = number().unwrap_or(0) as u8,
-            S::Level => self.level = number().unwrap_or(0) as u8,
-            S::Task => self.task = number().unwrap_or(0) as u16,
-            S::Opcode => self.opcode = number().unwrap_or(0) as u8,
-            S::Keywords => self.keywords = number().unwrap_or(0),
             S::Time => self.time = time(&value),
-            S::RecordId => self.record_id = number(),
             S::Activity => self.activity = value,
             S::RelatedActivity => self.related_activity = value,
-            S::Process => self.process = number().map(|n| n as u32),
-            S::Thread => self.thread = number().map(|n| n as u32),
             S::Channel => self.channel = value,
             S::Computer => self.computer = value,
             S::User => self.user = value,
+            number => self.set_number(number, value.number()),
+        }
+    }
+
+    /// Sets what this number is.
+    #[inline]
+    pub(super) fn set_number(&mut self, field: SystemField, number: Option<u64>) {
+        use SystemField as S;
+        let n = number.unwrap_or(0);
+        match field {
+            S::EventId => self.event_id = n as u16,
+            S::Qualifiers => self.qualifiers = number.map(|n| n as u16),
+            S::Version => self.version = n as u8,
+            S::Level => self.level = n as u8,
+            S::Task => self.task = n as u16,
+            S::Opcode => self.opcode = n as u8,
+            S::Keywords => self.keywords = n,
+            S::RecordId => self.record_id = number,
+            S::Process => self.process = number.map(|n| n as u32),
+            S::Thread => self.thread = number.map(|n| n as u32),
+            _ => {}
         }
     }
 
@@ -109,31 +119,6 @@ impl<'a> System<'a> {
         }
     }
 }
-
-/// All fields, in the order of their numbers.
-pub(super) const ALL: [SystemField; super::fields::SYSTEM_FIELDS] = {
-    use SystemField as S;
-    [
-        S::Provider,
-        S::ProviderGuid,
-        S::EventId,
-        S::Qualifiers,
-        S::Version,
-        S::Level,
-        S::Task,
-        S::Opcode,
-        S::Keywords,
-        S::Time,
-        S::RecordId,
-        S::Activity,
-        S::RelatedActivity,
-        S::Process,
-        S::Thread,
-        S::Channel,
-        S::Computer,
-        S::User,
-    ]
-};
 
 /// The FILETIME of a time, also of one that is written as text.
 fn time(value: &Value<'_>) -> Option<u64> {

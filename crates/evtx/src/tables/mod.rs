@@ -7,11 +7,14 @@ mod log_file;
 mod log_record;
 mod log_type;
 mod make;
+mod wide;
 
 pub use log_file::{LOG_FILE, LogFileRow};
 pub use log_record::{LOG_RECORD, LogRecordRow};
 pub use log_type::{LOG_TYPE, LogTypeRow};
 pub use make::{Made, MakeError, Options, make};
+
+pub use wide::wide;
 
 use etwhy_table::TableSpec;
 

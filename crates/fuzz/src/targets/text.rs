@@ -144,7 +144,7 @@ pub fn archive(data: &[u8]) {
         temp_dir: Some(scratch::folder()),
         max_unpacked_bytes: 64 << 20,
         max_ratio: 1000,
-        recursive: false,
+        ..InputOptions::default()
     };
     let mut ledger = Ledger::new();
     if let Ok(files) = etwhy_input::open(&[path], &options, &mut |_| {}, &mut ledger) {

@@ -10,6 +10,8 @@ param(
     [string[]] $Languages = @()
 )
 $ErrorActionPreference = 'Stop'
+# With -File, a list comes as one text.
+$Languages = @($Languages -split ',' | Where-Object { $_ })
 $work = Join-Path ([IO.Path]::GetTempPath()) ('etwhy-messages-' + [Guid]::NewGuid())
 $null = New-Item -ItemType Directory -Path $work
 $rows = New-Object System.Collections.Generic.List[object]
@@ -63,7 +65,8 @@ try {
     $n = 0
     foreach ($file in $files) {
         # One folder for each file: names occur twice.
-        $target = Join-Path $work ('files\' + $n++)
+        $target = Join-Path $work "files\$n"
+        $n += 1
         try {
             $null = New-Item -ItemType Directory -Path $target
             Copy-Item -LiteralPath $file -Destination $target

@@ -212,9 +212,17 @@ impl Store {
         })
     }
 
-    /// Whether there is a file.
+    /// Whether a file or a translation of it was read.
     pub(crate) fn has_module(&self, module: &str) -> Result<bool, Error> {
-        let sql = "SELECT 1 FROM module JOIN message USING (module_id) WHERE name = ? LIMIT 1";
+        self.is_there("SELECT 1 FROM module WHERE name = ?", module)
+    }
+
+    /// Whether there are texts of a file.
+    pub(crate) fn has_messages(&self, module: &str) -> Result<bool, Error> {
+        self.is_there("SELECT 1 FROM module JOIN message USING (module_id) WHERE name = ? LIMIT 1", module)
+    }
+
+    fn is_there(&self, sql: &str, module: &str) -> Result<bool, Error> {
         self.db()
             .query_row(sql, [module], |_| Ok(()))
             .optional()

@@ -8,8 +8,8 @@ use super::printf::Spec;
 /// A piece of a compiled text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A range of the literals.
-    Text(u32, u32),
+    /// Text as it stands.
+    Text(Box<str>),
     /// An insert, counted from 0.
     Insert(u8),
     /// An insert with a format.
@@ -28,10 +28,7 @@ impl Part {
 }
 
 /// Compiles a message; `parameter` gives the text of `%%8100`.
-pub(crate) fn compile<'p>(
-    message: &str,
-    parameter: &dyn Fn(u32) -> Option<&'p str>,
-) -> (String, Box<[Part]>) {
+pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p str>) -> Box<[Part]> {
     let mut out = Compiled::default();
     let mut rest = message;
     while let Some(at) = rest.find(['%', '\r']) {
@@ -97,11 +94,11 @@ pub(crate) fn compile<'p>(
     }
     out.literals.push_str(rest);
     // Message files end each text with a line break that no viewer shows.
-    while out.literals.len() > out.start && out.literals.ends_with(['\n', '\r']) {
+    while out.literals.ends_with(['\n', '\r']) {
         out.literals.pop();
     }
     out.flush();
-    (out.literals, out.parts.into_boxed_slice())
+    out.parts.into_boxed_slice()
 }
 
 /// A number at the start, decimal and perhaps negative, and what is behind it.
@@ -110,8 +107,18 @@ pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let end = digits.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
-    let value: i64 = digits.get(..end)?.parse().ok()?;
+    let (mut value, mut end) = (0i64, 0usize);
+    while let Some(digit) = digits.as_bytes().get(end).filter(|b| b.is_ascii_digit()) {
+        value = value * 10 + i64::from(digit - b'0');
+        end += 1;
+        // Ids have 32 bits.
+        if value > i64::from(u32::MAX) {
+            return None;
+        }
+    }
+    if end == 0 {
+        return None;
+    }
     // HRESULTs are written as signed numbers by some and as unsigned ones by others.
     let id = match negative {
         true => i32::try_from(-value).ok()?.cast_unsigned(),
@@ -122,18 +129,15 @@ pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
 
 #[derive(Default)]
 struct Compiled {
+    /// Text that belongs to no part yet.
     literals: String,
     parts: Vec<Part>,
-    /// From where on literals belong to no part yet.
-    start: usize,
 }
 
 impl Compiled {
     fn flush(&mut self) {
-        if self.literals.len() > self.start {
-            let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            self.parts.push(Part::Text(at(self.start), at(self.literals.len())));
-            self.start = self.literals.len();
+        if !self.literals.is_empty() {
+            self.parts.push(Part::Text(std::mem::take(&mut self.literals).into_boxed_str()));
         }
     }
 }

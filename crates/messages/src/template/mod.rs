@@ -84,7 +84,6 @@ pub struct Origin {
 /// The text of a type of event, ready to be filled in.
 #[derive(Debug, Default)]
 pub struct EventText {
-    pub(crate) literals: String,
     pub(crate) parts: Box<[Part]>,
     pub(crate) fields: Arc<[FieldInfo]>,
     pub(crate) has_maps: bool,
@@ -108,9 +107,8 @@ impl EventText {
         name_sids: bool,
         origin: Origin,
     ) -> Self {
-        let (literals, parts) = compile::compile(message, &|id| parameters.get(id));
+        let parts = compile::compile(message, &|id| parameters.get(id));
         Self {
-            literals,
             parts,
             has_maps: fields.iter().any(|f| f.map.is_some()),
             fields,
@@ -145,11 +143,7 @@ impl EventText {
     pub fn render<I: Inserts + ?Sized>(&self, inserts: &I, out: &mut String) {
         for part in &self.parts {
             match part {
-                Part::Text(start, end) => {
-                    if let Some(text) = self.literals.get(*start as usize..*end as usize) {
-                        out.push_str(text);
-                    }
-                }
+                Part::Text(text) => out.push_str(text),
                 Part::Insert(n) => self.insert(usize::from(*n), inserts, out),
                 Part::Formatted(n, spec) => {
                     let n = usize::from(*n);

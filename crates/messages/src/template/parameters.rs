@@ -108,13 +108,11 @@ impl Parameters {
 
 /// A parameter's own text: escape sequences done, parameters that it names filled in, inserts as they stand.
 fn flat(message: &str, raw: &[(u32, String)], depth: usize, left: &mut usize) -> String {
-    let (literals, parts) = compile(message, &|_| None);
+    let parts = compile(message, &|_| None);
     let mut out = String::new();
     for part in &parts {
         match part {
-            Part::Text(start, end) => {
-                out.push_str(literals.get(*start as usize..*end as usize).unwrap_or_default())
-            }
+            Part::Text(text) => out.push_str(text),
             Part::Insert(n) | Part::Formatted(n, _) => {
                 use std::fmt::Write as _;
                 let _ = write!(out, "%{}", u16::from(*n) + 1);

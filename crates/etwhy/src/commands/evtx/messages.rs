@@ -61,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// The numbers of languages.
-fn languages(names: &[String]) -> anyhow::Result<Vec<u16>> {
+pub(super) fn languages(names: &[String]) -> anyhow::Result<Vec<u16>> {
     names
         .iter()
         .map(|name| {
@@ -71,7 +71,19 @@ fn languages(names: &[String]) -> anyhow::Result<Vec<u16>> {
         .collect()
 }
 
-/// A text of several lines, safe for a terminal: tabs become blanks.
+/// A text of several lines, safe for a terminal, with tabs filled up to columns of eight as Event Viewer does.
 fn lines(text: &str) -> Vec<String> {
-    text.lines().map(|line| etwhy_export::sanitize(&line.replace('\t', "    ")).into_owned()).collect()
+    text.lines()
+        .map(|line| {
+            let mut out = String::new();
+            for (at, cell) in line.split('\t').enumerate() {
+                if at > 0 {
+                    let have = etwhy_export::text::width(&out);
+                    out.extend(std::iter::repeat_n(' ', 8 - have % 8));
+                }
+                out.push_str(&etwhy_export::sanitize(cell));
+            }
+            out
+        })
+        .collect()
 }

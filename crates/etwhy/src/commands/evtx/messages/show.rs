@@ -103,7 +103,7 @@ fn whole(out: &mut impl std::io::Write, event: &EventSummary) -> anyhow::Result<
     match &event.text {
         Some(text) => {
             for line in super::lines(&Messages::shown(text)) {
-                writeln!(out, "  {line}")?;
+                writeln!(out, "{}", format!("  {line}").trim_end())?;
             }
         }
         None => writeln!(out, "  The files that are here have no text for it.")?,

@@ -1,0 +1,150 @@
+//! Reading policy files.
+//!
+//! The forms, and where they are described:
+//!
+//! * `audit.csv` of a Group Policy object: MS-GPAC 2.2 and 2.2.1 (UTF-8, seven columns, `System` or a SID as target, numbers). The
+//!   German console writes header and words in German and leaves the machine's name empty (the project SAMADCON, `audit_policy.py`).
+//! * `auditpol /get /category:* /r`: lines of `Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion
+//!   Setting` behind empty ones; some builds add `Setting Value`. Headers, names and words are localised.
+//! * `auditpol /backup`: the seven columns, with options (`Option:CrashOnAuditFail`) and a line per account with a policy.
+//! * `auditpol /get /category:*`: `System audit policy`, `Category/Subcategory   Setting`, categories at the margin and
+//!   subcategories behind two blanks, settings from column 42 on.
+//!
+//! Each line is read on its own, so that damage costs no more than the lines that it hits.
+
+mod fields;
+mod report;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::encoding::decode;
+use crate::names;
+use crate::policy::{Entry, Form, Policy, Subject, Unknown};
+use crate::setting::Setting;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use fields::split;
+
+/// More lines than this are counted and not read.
+const MAX_LINES: u64 = 50_000;
+/// So many lines that were not understood are kept with their text.
+const MAX_UNKNOWN: usize = 50;
+/// Texts of a file are cut to this many characters.
+const MAX_TEXT: usize = 300;
+
+/// Reads a policy. It never fails: what is not understood is counted in the result.
+pub fn parse(bytes: &[u8]) -> Policy {
+    let decoded = decode(bytes);
+    let separator = fields::separator(&decoded.text);
+    let mut policy = Policy {
+        form: if separator.is_some() { Form::Report } else { Form::Text },
+        encoding: decoded.encoding,
+        encoding_guessed: decoded.guessed,
+        separator,
+        language: None,
+        machine: None,
+        entries: Vec::new(),
+        unknown: Vec::new(),
+        unknown_count: 0,
+        left_out: 0,
+        left_out_bytes: decoded.left_out,
+        replaced: decoded.replaced,
+        disagreeing: 0,
+        unknown_settings: 0,
+        repeated: Vec::new(),
+    };
+    match separator {
+        Some(separator) => report::read(&decoded.text, separator, &mut policy),
+        None => text::read(&decoded.text, &mut policy),
+    }
+    infer(&mut policy);
+    policy.unknown_settings = policy
+        .entries
+        .iter()
+        .filter(|e| {
+            e.setting == Setting::Unknown && !matches!(e.subject, Subject::Option(_) | Subject::GlobalSacl(_))
+        })
+        .count() as u64;
+    policy.language = language(&policy.entries);
+    policy.repeated = repeated(&policy.entries);
+    policy
+}
+
+/// The lines that are read, numbered from 1.
+fn lines<'t>(text: &'t str, policy: &mut Policy) -> Vec<(u64, &'t str)> {
+    let mut taken = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let number = at as u64 + 1;
+        if number > MAX_LINES {
+            policy.left_out += u64::from(!line.trim().is_empty());
+        } else {
+            taken.push((number, line));
+        }
+    }
+    taken
+}
+
+fn unknown(policy: &mut Policy, line: u64, text: &str, reason: &'static str) {
+    policy.unknown_count += 1;
+    if policy.unknown.len() < MAX_UNKNOWN {
+        policy.unknown.push(Unknown { line, text: cut(text), reason });
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.trim().chars().filter(|c| *c != '\0').take(MAX_TEXT).collect()
+}
+
+/// A language whose word for No Auditing is in no list has at most one word that is not: then it is that one.
+fn infer(policy: &mut Policy) {
+    let system =
+        |e: &&Entry| e.account.is_none() && matches!(e.subject, Subject::Subcategory(_) | Subject::Guid(_));
+    let known: BTreeSet<Setting> =
+        policy.entries.iter().filter(system).map(|e| e.setting).filter(|s| *s != Setting::Unknown).collect();
+    let audits = [Setting::Success, Setting::Failure, Setting::Both].iter().any(|s| known.contains(s));
+    let open = |e: &&Entry| e.value.is_none() && e.setting == Setting::Unknown && !e.inclusion.is_empty();
+    let words: BTreeSet<String> =
+        policy.entries.iter().filter(system).filter(open).map(|e| names::fold(&e.inclusion)).collect();
+    let only_one = words.len() == 1 && words.iter().all(|word| !word.contains('\u{fffd}'));
+    if !only_one || !audits || known.contains(&Setting::None) {
+        return;
+    }
+    for entry in &mut policy.entries {
+        let wanted = system(&&*entry) && open(&&*entry);
+        if wanted {
+            entry.setting = Setting::None;
+            entry.inferred = true;
+        }
+    }
+}
+
+/// The language that most names and words are of.
+fn language(entries: &[Entry]) -> Option<&'static str> {
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for entry in entries {
+        let of_name = names::languages_of_name(&entry.name);
+        let of_word = names::languages_of_setting(&entry.inclusion);
+        for language in of_name.iter().chain(of_word) {
+            *counts.entry(language).or_default() += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .max_by_key(|(language, count)| (*count, *language == "en"))
+        .map(|(language, _)| language)
+}
+
+fn repeated(entries: &[Entry]) -> Vec<&'static str> {
+    let mut seen: BTreeMap<(&'static str, Option<&str>), Setting> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for entry in entries {
+        if let Subject::Subcategory(subcategory) = entry.subject {
+            let before = seen.insert((subcategory.guid, entry.account.as_deref()), entry.setting);
+            if before.is_some_and(|before| before != entry.setting) {
+                found.insert(subcategory.name);
+            }
+        }
+    }
+    found.into_iter().collect()
+}

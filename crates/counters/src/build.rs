@@ -1,0 +1,152 @@
+//! Makes tables of what was collected.
+
+use crate::collect::{Collected, Counter, Machine};
+use crate::error::CountersError;
+use crate::read::State;
+use crate::tables::{CounterMachineRow, CounterNoteRow, CounterRow, CounterSliceRow, CounterWantedRow};
+use crate::wanted::WANTED;
+use etwhy_table::{Memory, Strings, Table, TableBuilder, TableError};
+
+/// All tables.
+pub(crate) fn tables(state: State<'_>, memory: &Memory) -> Result<Vec<Table>, CountersError> {
+    let State { mut all, notes, samples, zero, .. } = state;
+    let zero = zero.unwrap_or(0);
+    let mut strings = Strings::new();
+    let mut slices = TableBuilder::<CounterSliceRow>::new(memory);
+    let grid = all.grid;
+    let width = grid.width();
+    for (number, counter) in all.counters.iter_mut().enumerate() {
+        for slice in counter.slices.finish(&grid) {
+            let utc_ns = slice.number.saturating_mul(width);
+            slices.push(CounterSliceRow {
+                counter: number as i32,
+                ts_ns: utc_ns.saturating_sub(zero),
+                utc_ns,
+                dur_ns: width,
+                samples: slice.count.into(),
+                mean_value: slice.sum / f64::from(slice.count.max(1)),
+                min_value: slice.min,
+                max_value: slice.max,
+            });
+        }
+    }
+    let mut counters = TableBuilder::<CounterRow>::new(memory);
+    for (number, counter) in all.counters.iter().enumerate() {
+        counters.push(counter_row(number as i32, counter, &all, &mut strings));
+    }
+    let mut machines = TableBuilder::<CounterMachineRow>::new(memory);
+    let mut wanted = TableBuilder::<CounterWantedRow>::new(memory);
+    for (at, machine) in all.machines.iter().enumerate() {
+        if let Some(row) = machine_row(at, machine, &all, zero, &mut strings) {
+            machines.push(row);
+            for row in wanted_rows(at, machine, &all, &mut strings) {
+                wanted.push(row);
+            }
+        }
+    }
+    let mut noted = TableBuilder::<CounterNoteRow>::new(memory);
+    for (kind, count, first) in notes.all() {
+        noted.push(CounterNoteRow {
+            name: strings.intern(kind.name),
+            severity: strings.intern(kind.severity),
+            count: *count,
+            meaning: strings.intern(kind.meaning),
+            first: strings.intern(first),
+        });
+    }
+    let texts = strings.freeze().map_err(TableError::texts)?;
+    Ok(vec![
+        counters.finish(&texts)?,
+        machines.finish(&texts)?,
+        noted.finish(&texts)?,
+        samples.finish(&texts)?,
+        slices.finish(&texts)?,
+        wanted.finish(&texts)?,
+    ])
+}
+
+fn counter_row(number: i32, counter: &Counter, all: &Collected, strings: &mut Strings) -> CounterRow {
+    let [p50_value, p95_value, p99_value] = counter.spread.at([0.5, 0.95, 0.99]);
+    let path = &counter.path;
+    let machine = all.machines.get(counter.machine).map_or("", |m| m.name.as_str());
+    let longest = counter.above.and_then(|above| above.longest);
+    CounterRow {
+        counter: number,
+        machine: strings.intern(machine),
+        object: strings.intern(&path.object),
+        parent: path.parent.as_deref().map(|text| strings.intern(text)),
+        instance: path.instance.as_deref().map(|text| strings.intern(text)),
+        nth: path.nth,
+        name: strings.intern(&path.name),
+        object_en: counter.object.map(|text| strings.intern(text)),
+        name_en: counter.name.map(|text| strings.intern(text)),
+        unit: strings.intern(counter.unit),
+        is_total: counter.is_total(),
+        cpu: counter.cpu(),
+        path: strings.intern(&counter.text),
+        samples: counter.samples,
+        missing: counter.missing,
+        min_value: counter.range.map(|r| r.0),
+        mean_value: counter.mean(),
+        p50_value,
+        p95_value,
+        p99_value,
+        max_value: counter.range.map(|r| r.1),
+        first_value: counter.first.map(|f| f.1),
+        last_value: counter.last.map(|l| l.1),
+        first_utc_ns: counter.first.map(|f| f.0),
+        last_utc_ns: counter.last.map(|l| l.0),
+        above_90_samples: counter.above.map(|above| above.samples),
+        above_90_ns: counter.above.map(|_| longest.map_or(0, |(ns, _)| ns)),
+        above_90_utc_ns: longest.map(|(_, since)| since),
+    }
+}
+
+fn machine_row(
+    at: usize,
+    machine: &Machine,
+    all: &Collected,
+    zero: i64,
+    strings: &mut Strings,
+) -> Option<CounterMachineRow> {
+    let (first_utc_ns, last_utc_ns) = machine.range?;
+    let counters = all.counters.iter().filter(|c| c.machine == at);
+    Some(CounterMachineRow {
+        machine: strings.intern(&machine.name),
+        files: machine.files.len() as i64,
+        counters: counters.clone().count() as i64,
+        unknown_counters: counters.filter(|c| c.name.is_none()).count() as i64,
+        cpus: all.cpus(at),
+        first_utc_ns,
+        last_utc_ns,
+        zero_utc_ns: zero,
+        interval_ns: machine.interval_ns,
+        zone: machine.zone.as_ref().map(|(zone, _)| strings.intern(zone)),
+        bias_min: machine.zone.as_ref().map(|(_, bias)| *bias),
+    })
+}
+
+fn wanted_rows(
+    at: usize,
+    machine: &Machine,
+    all: &Collected,
+    strings: &mut Strings,
+) -> Vec<CounterWantedRow> {
+    let of_machine = || all.counters.iter().filter(|c| c.machine == at && c.samples > 0);
+    WANTED
+        .iter()
+        .map(|wanted| {
+            let logged = of_machine()
+                .filter(|c| c.object.zip(c.name).is_some_and(|(object, name)| wanted.is(object, name)));
+            CounterWantedRow {
+                machine: strings.intern(&machine.name),
+                object_en: strings.intern(wanted.object),
+                name_en: strings.intern(wanted.name),
+                path: strings.intern(&wanted.path()),
+                counters: logged.clone().count() as i64,
+                samples: logged.map(|c| c.samples).max().unwrap_or(0),
+                command: strings.intern(&wanted.command()),
+            }
+        })
+        .collect()
+}

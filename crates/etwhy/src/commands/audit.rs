@@ -1,0 +1,170 @@
+//! `etwhy audit`: audit policy, what it costs in a log, what could be switched off.
+
+mod compare;
+mod document;
+mod logs;
+mod machine;
+
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::report::terminal::{out, width};
+use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_audit::advise::Tier;
+use etwhy_audit::{Form, Policy, parse};
+use etwhy_export::sanitize;
+use etwhy_knowledge::Role;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "audit",
+    about: "Audit policy: what each subcategory costs in the Security log, and what could be switched off",
+    long_about: "Reads audit policies and Security logs, and compares them with each other and with Microsoft's recommendations.\n\n\
+                 POLICY is what `auditpol /get /category:* /r`, `auditpol /get /category:*` or `auditpol /backup` wrote, or audit.csv \
+                 of a Group Policy object; several are put together. Without one the log says which subcategories are on, without \
+                 a log the volume that documents state takes the place of cost.\n\n\
+                 Proposals are in two tiers: safe ones are what no recommendation of Microsoft asks for, the others need somebody's \
+                 decision. That a setting is the switch of what a log holds is likely, not certain.",
+    examples: "Examples:\n  auditpol /get /category:* /r > policy.csv     (on the machine, as administrator)\n  \
+               etwhy audit policy.csv --log Security.evtx\n  etwhy audit policy.csv audit.csv --baseline dc\n  \
+               etwhy audit --log C:\\Windows\\System32\\winevt\\Logs\n  \
+               etwhy audit policy.csv --log Security.evtx --propose restore.csv",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Files of auditpol or Group Policy
+    #[arg(value_name = "POLICY", required_unless_present = "log")]
+    policies: Vec<PathBuf>,
+    /// Security logs (.evtx), or folders that hold them
+    #[arg(long, value_name = "FILE|DIR", num_args = 1..)]
+    log: Vec<PathBuf>,
+    /// Kind of machine that recommendations are for (default: dc if the log says so, else server)
+    #[arg(long, value_name = "KIND", value_parser = ["client", "server", "dc"])]
+    baseline: Option<String>,
+    /// List all subcategories, not only those that cost something or are recommended
+    #[arg(long)]
+    all: bool,
+    /// Write the policy with the safe proposals, as `auditpol /restore /file:FILE` reads it
+    #[arg(long, value_name = "FILE", requires = "policies")]
+    propose: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, conflicts_with_all = ["csv", "md"])]
+    json: bool,
+    /// Print a line per subcategory and outcome, as CSV
+    #[arg(long, conflicts_with = "md")]
+    csv: bool,
+    /// Print Markdown
+    #[arg(long)]
+    md: bool,
+    /// Threads to use (default: all processors)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// A policy is read up to here: what is larger is none.
+const LARGEST: u64 = etwhy_audit::encoding::MAX_BYTES as u64 + 1;
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Done;
+    let mut policies: Vec<(String, Policy)> = Vec::new();
+    for path in &args.policies {
+        let policy = read(path)?;
+        if policy.is_empty() {
+            anyhow::bail!(
+                "{}: no audit policy: no line names a subcategory (read as {}, {} lines not understood). Write one with \
+                 `auditpol /get /category:* /r > policy.csv`",
+                path.display(),
+                policy.encoding,
+                policy.unknown_count
+            );
+        }
+        if policy.left_out > 0 || policy.left_out_bytes > 0 {
+            exit = Exit::InPart;
+        }
+        policies.push((path.display().to_string(), policy));
+    }
+    let logs = logs::read(&args.log, &policies, args.threads)?;
+    for fault in &logs.faults {
+        eprintln!("etwhy: {}", sanitize(fault));
+        exit = Exit::InPart;
+    }
+    if !args.log.is_empty() && logs.machines.is_empty() {
+        anyhow::bail!(
+            "{}: no audit records in {} logs; a Security log is wanted",
+            shown(&args.log),
+            logs.read
+        );
+    }
+    let role = args.baseline.as_deref().and_then(Role::from_name);
+    let compared = compare::compare(policies, logs, role);
+    if let Some(path) = &args.propose {
+        propose(path, &compared)?;
+    }
+    let mut out = out();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&machine::json(&compared))?)?;
+    } else if args.csv {
+        out.write_all(machine::csv(&compared).as_bytes())?;
+    } else {
+        let document = document::document(&compared, args.all);
+        let text = if args.md { document.markdown() } else { document.text(width()) };
+        out.write_all(text.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn read(path: &Path) -> anyhow::Result<Policy> {
+    let file = std::fs::File::open(path).with_context(|| format!("{}: cannot open", path.display()))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).with_context(|| format!("{}: cannot read", path.display()))?;
+    if bytes.starts_with(b"ElfFile\0") {
+        anyhow::bail!("{}: this is an event log; give it behind --log", path.display());
+    }
+    Ok(parse(&bytes))
+}
+
+/// Writes the last policy that is in force (else the last one) with the safe proposals.
+fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<()> {
+    let in_force = compared.policies.iter().rev().find(|(_, policy)| policy.form.is_in_force());
+    let Some((file, policy)) = in_force.or(compared.policies.last()) else { return Ok(()) };
+    let Some(first) = compared.machines.first() else { return Ok(()) };
+    let (text, changed) = etwhy_audit::write::proposed(policy, &first.advised.proposals);
+    std::fs::write(path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+    let safe = first.advised.proposals.iter().filter(|p| p.tier == Tier::Safe).count();
+    eprintln!(
+        "etwhy: {}: {} with {changed} settings changed ({safe} safe proposals{}).",
+        sanitize(&path.display().to_string()),
+        sanitize(file),
+        if compared.machines.len() > 1 {
+            format!(", those for {}", sanitize(&first.name))
+        } else {
+            String::new()
+        },
+    );
+    if policy.form != Form::Backup {
+        eprintln!(
+            "etwhy: it has no options and no accounts, because {} has none: keep `auditpol /backup /file:before.csv` before \
+             `auditpol /restore /file:…`, or make the proposal from such a backup.",
+            sanitize(file)
+        );
+    }
+    if policy.unknown_count > 0 || policy.unknown_settings > 0 {
+        eprintln!(
+            "etwhy: {} lines and {} settings of {} were not understood and are not in it.",
+            policy.unknown_count,
+            policy.unknown_settings,
+            sanitize(file)
+        );
+    }
+    Ok(())
+}

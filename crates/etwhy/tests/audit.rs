@@ -1,0 +1,152 @@
+//! `etwhy audit`: policies against recommendations and logs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+fn etwhy(arguments: &[&str]) -> (i32, String, String) {
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(arguments)
+        .env("COLUMNS", "80")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
+}
+
+/// A report of six columns (the form that MS-GPAC and parsers of `auditpol /r` describe), with these settings.
+fn report(machine: &str, settings: &[(&str, &str)]) -> String {
+    let mut text =
+        "\r\nMachine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting\r\n"
+            .to_owned();
+    for subcategory in etwhy_knowledge::audit_subcategories() {
+        let setting = settings
+            .iter()
+            .find(|(name, _)| *name == subcategory.name)
+            .map_or("No Auditing", |(_, setting)| *setting);
+        text.push_str(&format!(
+            "{machine},System,{},{{{}}},{setting},\r\n",
+            subcategory.name, subcategory.guid
+        ));
+    }
+    text
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A Security log of the corpus, or none after saying so.
+fn log() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let corpus = std::env::var_os("ETWHY_CORPUS").map_or(root, PathBuf::from);
+    let log = corpus.join("evtx/omerbenamram+evtx/security.evtx");
+    if !log.is_file() {
+        assert!(std::env::var_os("ETWHY_CORPUS_REQUIRED").is_none(), "no log at {}", log.display());
+        println!("skipped: no log at {}", log.display());
+        return None;
+    }
+    Some(log)
+}
+
+#[test]
+fn a_policy_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = [
+        ("Filtering Platform Connection", "Success and Failure"),
+        ("Logon", "Success and Failure"),
+        ("Process Creation", "Success"),
+    ];
+    let policy = write(folder.path(), "policy.csv", &report("SRV1", &all));
+    let gpo = write(
+        folder.path(),
+        "audit.csv",
+        "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting,Setting Value\r\n\
+         ,System,Audit Logon,{0cce9215-69ae-11d9-bed3-505054503030},Failure,,2\r\n",
+    );
+    let restore = folder.path().join("restore.csv");
+    let (code, out, err) = etwhy(&["audit", &policy, &gpo, "--propose", restore.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.lines().all(|line| line.chars().count() <= 86), "commands apart, lines fit: {out}");
+    for part in [
+        "Audit policy of SRV1",
+        "auditpol /set /subcategory:{0CCE9226-69AE-11D9-BED3-505054503030} /success:disable",
+        "Where the files differ (1)",
+        "Below Microsoft's baseline",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(
+        !out.contains("9226-69AE-11D9-BED3-505054503030} /failure"),
+        "its page recommends failures: {out}"
+    );
+    assert!(err.contains("1 settings changed"), "{err}");
+    let restored = std::fs::read_to_string(restore).unwrap();
+    assert!(restored.contains(
+        "SRV1,System,Filtering Platform Connection,{0CCE9226-69AE-11D9-BED3-505054503030},Failure,,2\r\n"
+    ));
+    assert_eq!(restored.lines().count(), 61);
+    let (_, md, _) = etwhy(&["audit", &policy, "--md"]);
+    assert!(
+        md.contains("| Filtering Platform Connection | SF |") && md.contains("```bat\nauditpol /set"),
+        "{md}"
+    );
+}
+
+#[test]
+fn a_policy_and_a_log() {
+    let Some(log) = log() else { return };
+    let log = log.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // The log has 47 logoffs and is of this machine.
+    let all =
+        [("Logon", "Success and Failure"), ("Special Logon", "Success"), ("Audit Policy Change", "Success")];
+    let policy = write(folder.path(), "policy.csv", &report("WIN-03DLIIOFRRA", &all));
+    let (code, out, err) = etwhy(&["audit", &policy, "--log", log, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let machine = &json["machines"][0];
+    assert_eq!((machine["log"]["records"].as_u64(), machine["role"].as_str()), (Some(2261), Some("server")));
+    let of = |name: &str| {
+        let all = machine["subcategories"].as_array().unwrap();
+        all.iter().find(|s| s["subcategory"] == name).unwrap()["outcomes"][0].clone()
+    };
+    assert_eq!(
+        (of("Logoff")["records"].as_u64(), of("Logoff")["disagrees_with_log"].as_bool()),
+        (Some(47), Some(true))
+    );
+    assert_eq!((of("Logon")["records"].as_u64(), of("Logon")["on"].as_bool()), (Some(628), Some(true)));
+    let sum: u64 = machine["subcategories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|s| s["outcomes"].as_array().unwrap().iter().map(|o| o["records"].as_u64().unwrap()))
+        .sum();
+    assert!(sum > 2200 && sum <= 2261, "{sum}");
+    let other = write(folder.path(), "other.csv", &report("OTHER", &all));
+    let (_, out, _) = etwhy(&["audit", &other, "--log", log]);
+    assert!(out.contains("is of another machine"), "{out}");
+    let (_, csv, _) = etwhy(&["audit", "--log", log, "--csv"]);
+    assert_eq!(csv.lines().count(), 121, "a line per subcategory and outcome");
+    let (_, out, _) = etwhy(&["audit", "--log", log]);
+    assert!(out.contains("Needs a decision") && out.contains("goes below the baseline"), "{out}");
+}
+
+#[test]
+fn what_is_no_policy_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "x.csv", "hello\n");
+    let (code, out, err) = etwhy(&["audit", &file]);
+    assert!(code != 0 && out.is_empty() && err.contains("no audit policy"), "{code} {err}");
+    let file = write(
+        folder.path(),
+        "hostile.csv",
+        "W\x1b[31m,System,\x1b]0;x\x07,{0cce9215-69ae-11d9-bed3-505054503030},Success,\n",
+    );
+    let (code, out, err) = etwhy(&["audit", &file]);
+    assert_eq!(code, 0, "{err}");
+    assert!(!out.contains('\x1b') && !out.contains('\x07'), "{out:?}");
+    let (code, _, _) = etwhy(&["audit"]);
+    assert_eq!(code, 2);
+}
