@@ -1,5 +1,6 @@
 //! What all commands that read traces share: their arguments, opening, the pass. An extract opens like a trace.
 
+pub mod beside;
 mod folder;
 pub mod logs;
 

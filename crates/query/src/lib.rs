@@ -12,6 +12,7 @@ pub mod derived;
 pub mod diff;
 pub mod findings;
 mod fold;
+mod logs;
 pub mod operators;
 pub mod sql;
 

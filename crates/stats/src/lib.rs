@@ -4,6 +4,7 @@
 //! * [`resample`]: bootstrap intervals of a mean, a median, a difference, a ratio.
 //! * [`rank`]: Mann-Whitney, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
 //! * [`rate`]: are there more events per second than before?
+//! * [`periodic`]: is there a period in counts per bucket?
 //! * [`percentile`]: percentiles of weighted values.
 //!
 //! Nothing here is random: resampling takes a seed, and equal input gives equal output.
@@ -12,6 +13,7 @@
 pub mod growth;
 pub mod normal;
 pub mod percentile;
+pub mod periodic;
 pub mod rank;
 pub mod rate;
 pub mod resample;

@@ -5,6 +5,7 @@ mod messages;
 mod select;
 mod shape;
 mod show;
+mod why;
 
 use crate::command::Command;
 use crate::exit::Exit;
@@ -22,6 +23,7 @@ pub static COMMAND: Command = Command {
                etwhy evtx Security.evtx --messages messages.db --full --last 3\n  \
                etwhy evtx Security.evtx --sql \"SELECT TargetUserName, count(*) FROM event_4624 GROUP BY 1 ORDER BY 2 DESC\"\n  \
                etwhy evtx Security.evtx --id 4688 --columns -o starts.parquet\n  etwhy evtx System.evtx --follow\n  \
+               etwhy evtx why Security.evtx --retention 90d --max-size 1GB\n  \
                etwhy evtx messages build C:\\Windows\\System32 -o messages.db",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
@@ -40,11 +42,14 @@ struct Args {
 enum Sub {
     /// Texts of events: build a database of them from DLLs, see what it holds
     Messages(messages::Args),
+    /// What fills the logs: rates, bursts, how far back they reach, processes, accounts, findings
+    Why(Box<why::Args>),
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     match args.part {
         Some(Sub::Messages(args)) => messages::run(args),
+        Some(Sub::Why(args)) => why::run(&args),
         None => show::run(&args.show),
     }
 }

@@ -3,13 +3,14 @@
 use super::sql::tables_of;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::open::TraceArgs;
+use crate::open::logs::LogReading;
+use crate::open::{TraceArgs, beside};
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
 use crate::rules::RuleArgs;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::cpu::{Scope, Top};
-use etwhy_query::findings::{Rule, evaluate_all};
+use etwhy_query::findings::{Rule, Subject, evaluate_all};
 use etwhy_query::sql::Engine;
 use etwhy_report::{Report, charts, html, json, markdown};
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ pub static COMMAND: Command = Command {
                  recording would.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
-               etwhy why trace.etl --html why.html --md why.md",
+               etwhy why trace.etl --html why.html --md why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -35,6 +36,9 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
+    /// Event logs of the same machine (.evtx, archives, folders), read beside the trace on its time
+    #[arg(long, value_name = "LOG")]
+    logs: Vec<PathBuf>,
     /// Print JSON (docs/reference/why.schema.json explains it)
     #[arg(long)]
     json: bool,
@@ -97,13 +101,27 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let quiet = args.trace.quiet;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
-    tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
+    let of = |logs: bool| rules.iter().filter(move |rule| (rule.over == Subject::Logs) == logs);
+    tables.extend(tables_of(of(false).flat_map(Rule::words)));
     let documents = args.json || args.html.is_some() || args.md.is_some();
     if documents {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
     }
-    let analysed = opened.analyse(Some(tables))?;
+    let mut analysed = opened.analyse(Some(tables))?;
     clock.lap("reading and tables");
+    let notes = if args.logs.is_empty() {
+        Vec::new()
+    } else {
+        let mut of_logs = tables_of(of(true).flat_map(Rule::words));
+        // Tables of the trace that a finding over logs names are those that were read.
+        of_logs.insert("log_record".to_owned());
+        let beside = beside::add(&args.logs, &args.reading(), &mut analysed.db, &of_logs, &analysed.memory)?;
+        if analysed.exit == Exit::Done {
+            analysed.exit = beside.exit;
+        }
+        clock.lap("event logs");
+        beside.notes
+    };
     let engine = Engine::new(&analysed.db)?;
     let outcomes = evaluate_all(&engine, &rules);
     drop(engine);
@@ -114,8 +132,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if !documents {
         why::print(&mut out, &verdict, args.frames, args.all)?;
+        for note in &notes {
+            writeln!(out, "{}", etwhy_export::sanitize(note))?;
+        }
         out.flush()?;
         return Ok(analysed.exit);
+    }
+    for note in &notes {
+        eprintln!("etwhy: {}", etwhy_export::sanitize(note));
     }
     let mut report = verdict.report(&analysed.db);
     if args.json {
@@ -132,6 +156,19 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     Ok(analysed.exit)
+}
+
+impl Args {
+    /// How to read logs, as traces are read.
+    fn reading(&self) -> LogReading {
+        LogReading {
+            recursive: self.trace.recursive,
+            threads: self.trace.threads,
+            memory: self.trace.memory,
+            temp_dir: self.trace.temp_dir.clone(),
+            quiet: self.trace.quiet,
+        }
+    }
 }
 
 /// Says how long parts took, if that is wanted.

@@ -9,6 +9,11 @@ pub mod hard_fault_cost;
 pub mod interrupt_path;
 pub mod interrupt_spread;
 pub mod leak;
+pub mod log_burst;
+pub mod log_incident;
+pub mod log_rate;
+pub mod log_reader_cost;
+pub mod log_retention;
 pub mod machine;
 pub mod module;
 pub mod page_fault_site;
@@ -32,6 +37,11 @@ pub static ALL: &[&DerivedSpec] = &[
     &interrupt_path::DERIVED,
     &interrupt_spread::DERIVED,
     &leak::DERIVED,
+    &log_burst::DERIVED,
+    &log_incident::DERIVED,
+    &log_rate::DERIVED,
+    &log_reader_cost::DERIVED,
+    &log_retention::DERIVED,
     &machine::DERIVED,
     &module::DERIVED,
     &page_fault_site::DERIVED,

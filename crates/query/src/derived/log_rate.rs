@@ -1,0 +1,442 @@
+//! What writes into event logs, over time and in sum: by kind of event, process and account.
+//!
+//! # How it is computed
+//!
+//! Records of `log_record`, in buckets of a round width of which at most 240 cover the log. The process is the one that the record
+//! names (`NewProcessName`, `ProcessName`, `CallerProcessName`, `Image`, `SourceImage`, `Application`; without its folder), else the
+//! process id that wrote it. The account is the record's subject, else its target, else `User`, else the user's SID. The 200 dearest
+//! combinations of a log are named in `log_rate`; in the others process and account are `(others)`, and kinds of event beyond the 40
+//! dearest are. `log_party` has the exact sums of each process and account.
+//!
+//! # What fools it
+//!
+//! The process that a record names caused it or is its subject; it did not write it: that is the provider's. One record with a wrong
+//! time makes the buckets wide.
+
+use crate::derive::DerivedSpec;
+use crate::fold::freeze;
+use crate::logs::{OTHERS, process_and_account, round_width};
+use crate::operators::{add, for_each_batch};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+define_table! {
+    /// What was written into a log in each bucket of time, by kind of event, process and account.
+    pub table LOG_RATE: LogRateRow = "log_rate" {
+        version: 1,
+        /// The log, as in `log_file`.
+        log: i32 [None, Other],
+        /// Begin of the bucket, since the trace's start or the earliest record.
+        start_ns: i64 [Ns, Time],
+        /// The same since 1970 (UTC); a multiple of the width.
+        start_utc_ns: i64 [Ns, Other],
+        /// Width of the buckets of this log.
+        bucket_ns: i64 [Ns, Duration],
+        /// Provider; `(others)` for kinds that are not named.
+        provider: Sym [None, Name],
+        /// Event id; null for kinds that are not named.
+        event_id: Option<i32> [None, Other],
+        /// Task; null for kinds that are not named.
+        task: Option<i32> [None, Other],
+        /// Process that the record names, else `pid N`; null where there is none.
+        process: Option<Sym> [None, Name],
+        /// Account that the record names, else the user's SID; null where there is none.
+        account: Option<Sym> [None, Name],
+        /// Records.
+        records: i64 [Count, Count],
+        /// Bytes of the records in the file.
+        bytes: i64 [Bytes, Bytes],
+    }
+}
+
+define_table! {
+    /// What each process and each account is named in: exact sums, the largest first.
+    pub table LOG_PARTY: LogPartyRow = "log_party" {
+        version: 1,
+        /// The log, as in `log_file`.
+        log: i32 [None, Other],
+        /// process or account.
+        kind: Sym [None, Kind],
+        /// Name; `(none)` for records without one, `(others)` for those beyond the first thousand.
+        name: Sym [None, Name],
+        /// Records.
+        records: i64 [Count, Count],
+        /// Bytes of the records in the file.
+        bytes: i64 [Bytes, Bytes],
+        /// Bytes by those of all records of the log.
+        share: f64 [None, Other],
+        /// Provider of the kind of event that most of the bytes are of.
+        top_provider: Sym [None, Name],
+        /// Its event id.
+        top_event_id: i32 [None, Other],
+        /// Its records.
+        top_records: i64 [Count, Count],
+        /// Its task.
+        top_task: i32 [None, Other],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec =
+    DerivedSpec { tables: &[&LOG_RATE, &LOG_PARTY], reads: &["log_record"], on_demand: false, make };
+
+/// Buckets of a log.
+const BUCKETS: i64 = 240;
+/// Kinds of event that are named in `log_rate`.
+const KINDS: usize = 40;
+/// Combinations of kind, process and account that are named in `log_rate`.
+const COMBINATIONS: usize = 200;
+/// Processes, and accounts, that `log_party` names.
+const PARTIES: usize = 1_000;
+
+/// Texts as numbers.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<String, u32>,
+    texts: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(n) = self.numbers.get(text) {
+            return *n;
+        }
+        let n = self.texts.len() as u32;
+        self.numbers.insert(text.to_owned(), n);
+        self.texts.push(text.to_owned());
+        n
+    }
+
+    fn text(&self, number: u32) -> &str {
+        self.texts.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// Provider, event id, task.
+type Kind = (u32, i64, i64);
+/// Kind, process, account.
+type Combination = (Kind, Option<u32>, Option<u32>);
+
+/// Begin of a bucket, kind, process, account.
+type Cell = (i64, Option<Kind>, Option<u32>, Option<u32>);
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    records: i64,
+    bytes: i64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        add(&mut self.records, other.records);
+        add(&mut self.bytes, other.bytes);
+    }
+}
+
+/// One log's records before they are summed.
+#[derive(Default)]
+struct Log {
+    records: Vec<(i64, u32, i64)>,
+    first: Option<i64>,
+    last: Option<i64>,
+}
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let mut names = Names::default();
+    let mut combinations: HashMap<Combination, u32> = HashMap::new();
+    let mut list: Vec<Combination> = Vec::new();
+    let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
+    let mut zero = 0;
+    let columns =
+        ["ts_ns", "utc_ns", "log", "provider", "event_id", "task", "pid", "user_sid", "bytes", "fields"];
+    for_each_batch(
+        db,
+        "log_record",
+        columns,
+        |n, [ts, utc, log, provider, id, task, pid, sid, bytes, fields]| {
+            for row in 0..n {
+                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
+                let (process, account) = fields.text(row).map(process_and_account).unwrap_or_default();
+                // Classic providers write process 0.
+                let writer = pid.i64(row).filter(|pid| *pid != 0);
+                let process = process.or_else(|| writer.map(|pid| format!("pid {pid}")));
+                let account = account.or_else(|| sid.text(row).map(str::to_owned));
+                let kind = (names.number(provider.text(row).unwrap_or("")), get(&id), get(&task));
+                let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
+                let number = *combinations.entry(key).or_insert_with(|| {
+                    list.push(key);
+                    list.len() as u32 - 1
+                });
+                let at = get(&utc);
+                zero = at.saturating_sub(get(&ts));
+                let of_log = logs.entry(get(&log)).or_default();
+                of_log.records.push((at, number, get(&bytes)));
+                of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
+                of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
+            }
+        },
+    );
+    let mut strings = Strings::new();
+    let mut rates = TableBuilder::<LogRateRow>::new(memory);
+    let mut parties = TableBuilder::<LogPartyRow>::new(memory);
+    for (number, log) in logs {
+        let whole = Whole { log: i32::try_from(number).unwrap_or(-1), zero, list: &list, names: &names };
+        whole.rates(&log, &mut rates, &mut strings);
+        whole.parties(&log, &mut parties, &mut strings);
+    }
+    let texts = freeze(strings, db)?;
+    Ok(vec![rates.finish(&texts)?, parties.finish(&texts)?])
+}
+
+/// What rows of one log are made from.
+struct Whole<'a> {
+    log: i32,
+    zero: i64,
+    list: &'a [Combination],
+    names: &'a Names,
+}
+
+/// The keys of the largest sums.
+fn largest<K: Copy + Ord + std::hash::Hash>(sums: &HashMap<K, Sum>, most: usize) -> Vec<K> {
+    let mut all: Vec<(Reverse<i64>, K)> = sums.iter().map(|(k, s)| (Reverse(s.bytes), *k)).collect();
+    all.sort_unstable();
+    all.into_iter().take(most).map(|(_, key)| key).collect()
+}
+
+impl Whole<'_> {
+    fn rates(&self, log: &Log, table: &mut TableBuilder<LogRateRow>, strings: &mut Strings) {
+        let span = log.last.unwrap_or(0).saturating_sub(log.first.unwrap_or(0));
+        let width = round_width(span, BUCKETS);
+        let mut by_combination: HashMap<u32, Sum> = HashMap::new();
+        let mut by_kind: HashMap<Kind, Sum> = HashMap::new();
+        for (_, combination, bytes) in &log.records {
+            let one = Sum { records: 1, bytes: *bytes };
+            by_combination.entry(*combination).or_default().add(one);
+            if let Some((kind, ..)) = self.list.get(*combination as usize) {
+                by_kind.entry(*kind).or_default().add(one);
+            }
+        }
+        let kinds: HashSet<Kind> = largest(&by_kind, KINDS).into_iter().collect();
+        let named: HashSet<u32> = largest(&by_combination, COMBINATIONS).into_iter().collect();
+        let others = self.names.texts.len() as u32;
+        let mut sums: BTreeMap<Cell, Sum> = BTreeMap::new();
+        for (utc, combination, bytes) in &log.records {
+            let Some((kind, process, account)) = self.list.get(*combination as usize).copied() else {
+                continue;
+            };
+            let start = utc.div_euclid(width).saturating_mul(width);
+            let rest = (process.map(|_| others), account.map(|_| others));
+            let key = match (kinds.contains(&kind), named.contains(combination)) {
+                (true, true) => (start, Some(kind), process, account),
+                (true, false) => (start, Some(kind), rest.0, rest.1),
+                (false, _) => (start, None, Some(others), Some(others)),
+            };
+            sums.entry(key).or_default().add(Sum { records: 1, bytes: *bytes });
+        }
+        for ((start, kind, process, account), sum) in sums {
+            let mut word = |n: u32| strings.intern(if n == others { OTHERS } else { self.names.text(n) });
+            table.push(LogRateRow {
+                log: self.log,
+                start_ns: start.saturating_sub(self.zero),
+                start_utc_ns: start,
+                bucket_ns: width,
+                provider: word(kind.map_or(others, |(provider, ..)| provider)),
+                event_id: kind.map(|(_, id, _)| id as i32),
+                task: kind.map(|(.., task)| task as i32),
+                process: process.map(&mut word),
+                account: account.map(&mut word),
+                records: sum.records,
+                bytes: sum.bytes,
+            });
+        }
+    }
+
+    fn parties(&self, log: &Log, table: &mut TableBuilder<LogPartyRow>, strings: &mut Strings) {
+        let all: i64 = log.records.iter().fold(0, |sum, (_, _, bytes)| sum.saturating_add(*bytes));
+        for (word, is_process) in [("process", true), ("account", false)] {
+            let mut sums: HashMap<Option<u32>, Sum> = HashMap::new();
+            let mut kinds: HashMap<(Option<u32>, Kind), Sum> = HashMap::new();
+            for (_, combination, bytes) in &log.records {
+                let Some((kind, process, account)) = self.list.get(*combination as usize) else { continue };
+                let party = if is_process { *process } else { *account };
+                let one = Sum { records: 1, bytes: *bytes };
+                sums.entry(party).or_default().add(one);
+                kinds.entry((party, *kind)).or_default().add(one);
+            }
+            let mut named = largest(&sums, sums.len());
+            let rest = named.split_off(PARTIES.min(named.len()));
+            let place: HashMap<Option<u32>, usize> = named.iter().enumerate().map(|(n, p)| (*p, n)).collect();
+            let mut tops: Vec<Option<(Kind, Sum)>> = vec![None; named.len() + 1];
+            let mut sorted: Vec<_> = kinds.into_iter().collect();
+            sorted.sort_unstable_by_key(|(key, _)| *key);
+            for ((party, kind), sum) in sorted {
+                let at = place.get(&party).copied().unwrap_or(named.len());
+                if let Some(top) = tops.get_mut(at)
+                    && top.is_none_or(|(_, best)| sum.bytes > best.bytes)
+                {
+                    *top = Some((kind, sum));
+                }
+            }
+            let of = |party: &Option<u32>| sums.get(party).copied().unwrap_or_default();
+            let mut rows: Vec<(&str, Sum, usize)> = named
+                .iter()
+                .enumerate()
+                .map(|(n, party)| (party.map_or("(none)", |p| self.names.text(p)), of(party), n))
+                .collect();
+            if !rest.is_empty() {
+                let mut sum = Sum::default();
+                rest.iter().for_each(|party| sum.add(of(party)));
+                rows.push((OTHERS, sum, named.len()));
+            }
+            for (name, sum, at) in rows {
+                let Some(((provider, id, task), top)) = tops.get(at).copied().flatten() else { continue };
+                table.push(LogPartyRow {
+                    log: self.log,
+                    kind: strings.intern(word),
+                    name: strings.intern(name),
+                    records: sum.records,
+                    bytes: sum.bytes,
+                    share: if all > 0 { sum.bytes as f64 / all as f64 } else { 0.0 },
+                    top_provider: strings.intern(self.names.text(provider)),
+                    top_event_id: id as i32,
+                    top_records: top.records,
+                    top_task: task as i32,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::derive;
+    use crate::fold::tests::table;
+    use etwhy_table::{ColumnType, Value};
+
+    #[test]
+    fn buckets_and_parties() {
+        use ColumnType::{I32, I64, Text};
+        use Value::{I64 as N, Null, Text as T};
+        let columns = [
+            ("ts_ns", I64),
+            ("utc_ns", I64),
+            ("log", I32),
+            ("provider", Text),
+            ("event_id", I32),
+            ("task", I32),
+            ("pid", I32),
+            ("user_sid", Text),
+            ("bytes", I64),
+            ("fields", Text),
+        ];
+        const S: i64 = 1_000_000_000;
+        let row = |s: i64, id: i64, bytes: i64, sid: Value<'static>, fields: Value<'static>| {
+            vec![N((s - 1_000) * S), N(s * S), N(0), T("P"), N(id), N(7), N(4), sid, N(bytes), fields]
+        };
+        let mut db = Database::new();
+        db.insert(table(
+            "log_record",
+            &columns,
+            &[
+                row(1_000, 1, 100, Null, T(r#"{"ProcessName":"C:\\a.exe","SubjectUserName":"u"}"#)),
+                row(1_003, 1, 100, Null, T(r#"{"ProcessName":"D:\\a.exe","SubjectUserName":"u"}"#)),
+                row(1_004, 2, 50, T("S-1-5-18"), Null),
+                // An hour later: 30 s are the smallest round width of which 240 cover it.
+                row(4_600, 2, 50, Null, T(r#"{"SubjectUserName":"-"}"#)),
+            ],
+        ));
+        let wanted = ["log_rate", "log_party"].map(str::to_owned).into_iter().collect();
+        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        let rate = db.get("log_rate").unwrap();
+        let read = |row: u32| {
+            let n = |c| rate.i64(row, c).unwrap();
+            let t = |c| rate.text(row, c).unwrap_or("-").to_owned();
+            (
+                n("start_ns") / S,
+                n("start_utc_ns") / S,
+                n("event_id"),
+                t("process"),
+                t("account"),
+                n("records"),
+                n("bytes"),
+            )
+        };
+        let rows: Vec<_> = (0..rate.rows() as u32).map(read).collect();
+        assert_eq!(
+            rows,
+            [
+                (-10, 990, 1, "a.exe".into(), "u".into(), 2, 200),
+                (-10, 990, 2, "pid 4".into(), "S-1-5-18".into(), 1, 50),
+                (3_590, 4_590, 2, "pid 4".into(), "-".into(), 1, 50),
+            ]
+        );
+        assert_eq!(rate.i64(0, "bucket_ns"), Some(30 * S));
+        let party = db.get("log_party").unwrap();
+        let read = |row: u32| {
+            let t = |c| party.text(row, c).unwrap().to_owned();
+            let n = |c| party.i64(row, c).unwrap();
+            (
+                t("kind"),
+                t("name"),
+                n("records"),
+                n("bytes"),
+                party.f64(row, "share").unwrap(),
+                n("top_event_id"),
+            )
+        };
+        let rows: Vec<_> = (0..party.rows() as u32).map(read).collect();
+        let row = |kind: &str, name: &str, records, bytes, share, id| {
+            (kind.to_owned(), name.to_owned(), records, bytes, share, id)
+        };
+        assert_eq!(
+            rows,
+            [
+                row("process", "a.exe", 2, 200, 200.0 / 300.0, 1),
+                row("process", "pid 4", 2, 100, 100.0 / 300.0, 2),
+                row("account", "u", 2, 200, 200.0 / 300.0, 1),
+                row("account", "(none)", 1, 50, 50.0 / 300.0, 2),
+                row("account", "S-1-5-18", 1, 50, 50.0 / 300.0, 2),
+            ]
+        );
+    }
+
+    #[test]
+    fn many_combinations_stay_few_rows_and_lose_nothing() {
+        use ColumnType::{I32, I64, Text};
+        use Value::{I64 as N, Text as T};
+        let columns = [
+            ("ts_ns", I64),
+            ("utc_ns", I64),
+            ("log", I32),
+            ("provider", Text),
+            ("event_id", I32),
+            ("task", I32),
+            ("pid", I32),
+            ("user_sid", Text),
+            ("bytes", I64),
+            ("fields", Text),
+        ];
+        let rows: Vec<Vec<Value<'_>>> = (0..6_000)
+            .map(|n| {
+                vec![N(n), N(n), N(0), T("P"), N(n % 60), N(0), N(n % 2_000), Value::Null, N(10), Value::Null]
+            })
+            .collect();
+        let mut db = Database::new();
+        db.insert(table("log_record", &columns, &rows));
+        let wanted = ["log_rate", "log_party"].map(str::to_owned).into_iter().collect();
+        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        for name in ["log_rate", "log_party"] {
+            let table = db.get(name).unwrap();
+            let of = |row| name == "log_rate" || table.text(row, "kind") == Some("process");
+            let sum: i64 =
+                (0..table.rows() as u32).filter(|r| of(*r)).map(|r| table.i64(r, "bytes").unwrap()).sum();
+            assert_eq!(sum, 60_000, "{name}");
+        }
+        let rate = db.get("log_rate").unwrap();
+        assert!(rate.rows() <= COMBINATIONS + KINDS + 1, "{}", rate.rows());
+        let party = db.get("log_party").unwrap();
+        assert!((0..party.rows() as u32).any(|r| party.text(r, "name") == Some(OTHERS)));
+    }
+}
