@@ -320,7 +320,7 @@ impl Opened {
             Source::Traces(_) => crate::catalog::specs().map(|spec| spec.name.to_string()).collect(),
             Source::Extract(extract, _) => folder::all_there(extract),
         };
-        tables.retain(|name| !without.contains(name));
+        tables.retain(|name| !without.contains(name) && !etwhy_query::derive::is_beside_traces(name));
         self.analyse(Some(tables))
     }
 

@@ -20,9 +20,19 @@ pub struct DerivedSpec {
 }
 
 impl DerivedSpec {
+    /// True for what is made from event logs or counter logs, which a trace has none of.
+    fn is_beside_traces(&self) -> bool {
+        self.tables.iter().any(|table| is_beside_traces(&table.name))
+    }
+
     fn makes(&self, name: &str) -> bool {
         self.tables.iter().any(|table| table.name == name)
     }
+}
+
+/// True for tables of event logs, audit policy and counter logs, by their names.
+pub fn is_beside_traces(table: &str) -> bool {
+    ["log_", "audit_", "counter"].iter().any(|prefix| table.starts_with(prefix))
 }
 
 /// All tables that must be there so that `wanted` can be made: these themselves and what they are made from.
@@ -41,7 +51,7 @@ pub fn closure(wanted: &BTreeSet<String>) -> BTreeSet<String> {
     }
 }
 
-/// Makes the derived tables of `wanted` (`None`: all that are not on demand) that are not there yet, each after
+/// Makes the derived tables of `wanted` (`None`: all of traces that are not on demand) that are not there yet, each after
 /// those it reads.
 ///
 /// # Errors
@@ -53,7 +63,7 @@ pub fn derive(
 ) -> etwhy_table::Result<()> {
     let chosen = |spec: &&&DerivedSpec| match wanted {
         Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
-        None => !spec.on_demand,
+        None => !spec.on_demand && !spec.is_beside_traces(),
     };
     let mut open: Vec<&DerivedSpec> = ALL.iter().filter(chosen).copied().collect();
     open.retain(|spec| spec.tables.iter().any(|t| db.get(&t.name).is_none()));

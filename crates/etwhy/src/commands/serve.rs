@@ -1,9 +1,11 @@
 //! `etwhy serve`: the page where an investigator looks first.
 
+use super::sql::tables_of;
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::open::TraceArgs;
+use crate::open::logs::LogReading;
+use crate::open::{TraceArgs, beside};
 use crate::report::explain::Knowledge;
 use crate::report::missing::{recording_for, why_empty};
 use crate::report::why::Verdict;
@@ -12,7 +14,7 @@ use anyhow::anyhow;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_hud::{Host, Loaded, Options};
 use etwhy_query::cpu::{Scope, Top};
-use etwhy_query::findings::{Rule, evaluate_all};
+use etwhy_query::findings::{Rule, Subject, evaluate_all};
 use etwhy_query::sql::Engine;
 use etwhy_table::{Database, TableSpec};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -53,6 +55,10 @@ struct Args {
     /// Leave tables out: `event` (all events with their fields) takes most of the time of large traces
     #[arg(long, value_name = "TABLES", value_delimiter = ',')]
     without: Vec<String>,
+    /// Event logs of the same machine (.evtx, archives, folders), read beside each trace on its time: their records are marks
+    /// in the timeline, findings over logs are asked, and their tables can be asked in SQL
+    #[arg(long, value_name = "LOG")]
+    logs: Vec<PathBuf>,
     /// The page cannot open other traces
     #[arg(long)]
     readonly: bool,
@@ -65,7 +71,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     {
         return Err(anyhow!("there is no table `{name}`; `etwhy dump --list` names them"));
     }
-    let reader = Reader { trace: args.trace.clone(), rules, without: args.without.clone() };
+    let reader =
+        Reader { trace: args.trace.clone(), rules, without: args.without.clone(), logs: args.logs.clone() };
     let groups: Vec<Vec<PathBuf>> = if args.merge || args.trace.demo {
         vec![args.trace.traces.clone()]
     } else {
@@ -132,13 +139,27 @@ struct Reader {
     trace: TraceArgs,
     rules: Vec<Rule>,
     without: Vec<String>,
+    logs: Vec<PathBuf>,
 }
 
 impl Reader {
     fn read(&self, paths: Vec<PathBuf>, demo: bool) -> anyhow::Result<(Loaded, Exit)> {
         let name = names(&paths, demo);
         let trace = TraceArgs { traces: paths, demo, ..self.trace.clone() };
-        let analysed = trace.open()?.analyse_everything(&self.without)?;
+        let mut analysed = trace.open()?.analyse_everything(&self.without)?;
+        if !self.logs.is_empty() {
+            let mut tables =
+                tables_of(self.rules.iter().filter(|r| r.over == Subject::Logs).flat_map(Rule::words));
+            tables.insert("log_record".to_owned());
+            let reading = LogReading::beside(&trace);
+            let beside = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
+            for note in beside.notes {
+                eprintln!("etwhy: {}", etwhy_export::sanitize(&note));
+            }
+            if analysed.exit == Exit::Done {
+                analysed.exit = beside.exit;
+            }
+        }
         let engine = Engine::new(&analysed.db)?;
         let outcomes = evaluate_all(&engine, &self.rules);
         drop(engine);

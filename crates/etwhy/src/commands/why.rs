@@ -115,7 +115,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let mut of_logs = tables_of(of(true).flat_map(Rule::words));
         // Tables of the trace that a finding over logs names are those that were read.
         of_logs.insert("log_record".to_owned());
-        let beside = beside::add(&args.logs, &args.reading(), &mut analysed.db, &of_logs, &analysed.memory)?;
+        let beside = beside::add(
+            &args.logs,
+            &LogReading::beside(&args.trace),
+            &mut analysed.db,
+            &of_logs,
+            &analysed.memory,
+        )?;
         if analysed.exit == Exit::Done {
             analysed.exit = beside.exit;
         }
@@ -156,19 +162,6 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     Ok(analysed.exit)
-}
-
-impl Args {
-    /// How to read logs, as traces are read.
-    fn reading(&self) -> LogReading {
-        LogReading {
-            recursive: self.trace.recursive,
-            threads: self.trace.threads,
-            memory: self.trace.memory,
-            temp_dir: self.trace.temp_dir.clone(),
-            quiet: self.trace.quiet,
-        }
-    }
 }
 
 /// Says how long parts took, if that is wanted.

@@ -59,6 +59,19 @@ pub struct Logs {
     inputs: Vec<InputFile>,
 }
 
+impl LogReading {
+    /// As traces are read.
+    pub fn beside(trace: &super::TraceArgs) -> LogReading {
+        LogReading {
+            recursive: trace.recursive,
+            threads: trace.threads,
+            memory: trace.memory,
+            temp_dir: trace.temp_dir.clone(),
+            quiet: trace.quiet,
+        }
+    }
+}
+
 impl LogArgs {
     /// Opens all logs; those that cannot be opened are reported on standard error as long as one can.
     ///

@@ -136,7 +136,7 @@ fn as_json(db: &Database, outcomes: &[Outcome]) -> serde_json::Result<serde_json
 }
 
 /// Rows of a table that are of a log.
-fn rows_of<'t>(table: Option<&'t Table>, log: i64) -> impl Iterator<Item = (&'t Table, u32)> {
+fn rows_of(table: Option<&Table>, log: i64) -> impl Iterator<Item = (&Table, u32)> {
     let rows = table.map_or(0, Table::rows) as u32;
     (0..rows)
         .filter_map(move |row| table.map(|t| (t, row)))

@@ -1,4 +1,5 @@
-//! Single things: marks, who had the focus, delays of user interfaces, and intervals of providers if they are few.
+//! Single things: marks, who had the focus, delays of user interfaces, intervals of providers if they are few, and records of event
+//! logs: all if they are few, else critical ones, errors and warnings.
 //!
 //! # How it is computed
 //!
@@ -17,13 +18,16 @@ use etwhy_table::Database;
 /// Declaration.
 pub static KIND: Kind = Kind {
     name: "marks",
-    about: "marks, changes of focus, delays of user interfaces, intervals of providers",
-    tables: &["mark", "focus", "ui_delay", "interval"],
+    about: "marks, changes of focus, delays of user interfaces, intervals of providers, records of event logs",
+    tables: &["mark", "focus", "ui_delay", "interval", "log_record"],
     open,
 };
 
 /// More intervals than these are a panel's business.
 const FEW: u32 = 5_000;
+
+/// Records of event logs within a trace that are shown whatever their level.
+const FEW_RECORDS: usize = 500;
 
 struct Marks(Vec<(&'static str, &'static str, &'static str, Vec<Mark>)>);
 
@@ -91,6 +95,27 @@ fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
         });
         add("intervals", "Intervals", "interval", marks.collect());
     }
+    if let Some(cells) = Cells::of(db, "log_record", ["ts_ns", "level", "provider", "event_id", "channel"]) {
+        let inside = |ts: i64| (extent.first_ns..=extent.end_ns).contains(&ts);
+        let rows = || (0..cells.rows()).filter_map(|row| cells.row(row));
+        let few =
+            rows().filter(|([ts, ..], row)| ts.i64(*row).is_some_and(inside)).take(FEW_RECORDS + 1).count();
+        let marks = rows().filter_map(|([ts, level, provider, id, channel], row)| {
+            let ts = ts.i64(row).filter(|ts| inside(*ts))?;
+            let level = level.i64(row).unwrap_or(0);
+            (few <= FEW_RECORDS || (1..=3).contains(&level)).then_some(())?;
+            let word = match level {
+                1 => "critical: ",
+                2 => "error: ",
+                3 => "warning: ",
+                _ => "",
+            };
+            let text = |cell: &etwhy_table::ColumnView<'_>| cell.text(row).unwrap_or("").to_owned();
+            let text = format!("{word}{} {} ({})", text(&provider), id.i64(row).unwrap_or(0), text(&channel));
+            Some(one(ts, ts, text, "log", None))
+        });
+        add("logs", "Event logs", "log_record", marks.collect());
+    }
     Box::new(Marks(lanes))
 }
 
@@ -126,7 +151,7 @@ impl Source for Marks {
                 marks.iter().filter(|mark| mark.from_ns < to && (mark.to_ns > from || mark.from_ns >= from));
             lane.marks = thinned(seen.filter(|mark| mark.upid.is_none() || ask.wants(mark.upid)), &ask.grid);
             let (start, end) = match *table {
-                "mark" => ("ts_ns", "ts_ns"),
+                "mark" | "log_record" => ("ts_ns", "ts_ns"),
                 "focus" => ("coalesce(start_ns, 0)", "coalesce(end_ns, start_ns, 0)"),
                 _ => ("start_ns", "coalesce(ts_ns, start_ns)"),
             };
