@@ -1,6 +1,6 @@
 //! Windows audit policy: reads it in the forms that Windows writes, and says what each subcategory makes and what could be changed.
 //!
-//! [`parse()`](parse::parse) reads a file of any form, [`Policies`] puts several together, [`advise()`](advise::advise) compares them with
+//! [`parse()`](parse::parse) reads a file of any form, `Policies` puts several together, [`advise()`](advise::advise) compares them with
 //! Microsoft's recommendations and with what a log holds.
 #![forbid(unsafe_code)]
 

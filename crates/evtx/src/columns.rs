@@ -137,7 +137,7 @@ impl Column {
     }
 }
 
-/// System values of the rows of a batch. Texts are numbers of [`Batch::texts`].
+/// System values of the rows of a batch. Texts are numbers of the `Codes` that come with the batch.
 #[derive(Clone, Debug, Default)]
 pub struct SystemColumns {
     /// Nanoseconds since 1970 (UTC).

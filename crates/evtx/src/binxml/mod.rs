@@ -1,8 +1,8 @@
 //! Binary XML: values, templates and events.
 //!
 //! A record is an instance of a template: values, and a definition that says where they stand in the XML. A definition is compiled
-//! once into a [`Program`] and known again in other chunks by its content ([`Templates`]); after that a record costs
-//! a table of its values. Records without a template (inline XML) go the same way through [`tokens`], token by token.
+//! once into a program and known again in other chunks by its content (`templates`); after that a record costs
+//! a table of its values. Records without a template (inline XML) go the same way through `tokens`, token by token.
 
 mod event;
 mod fields;

@@ -111,7 +111,7 @@ fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
                 _ => "",
             };
             let text = |cell: &etwhy_table::ColumnView<'_>| cell.text(row).unwrap_or("").to_owned();
-            let text = format!("{word}{} {} ({})", text(&provider), id.i64(row).unwrap_or(0), text(&channel));
+            let text = format!("{word}{} {} ({})", text(provider), id.i64(row).unwrap_or(0), text(channel));
             Some(one(ts, ts, text, "log", None))
         });
         add("logs", "Event logs", "log_record", marks.collect());
