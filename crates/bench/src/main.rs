@@ -8,6 +8,7 @@
 //! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
 //! cargo run --release -p etwhy-bench -- --sql 10000000   SQL and views over tables of so many rows
 //! cargo run --release -p etwhy-bench -- --symbols [PDB...]   symbols against llvm-symbolizer
+//! cargo run --release -p etwhy-bench -- --evtx [LOG [MESSAGES]]   event logs against evtx_dump
 //! cargo run --release -p etwhy-bench -- --build          the program built from nothing: time and size
 //! ```
 //!
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod child;
+mod evtx;
 mod python;
 mod sql;
 mod symbols;
@@ -40,6 +42,12 @@ fn main() -> anyhow::Result<()> {
                 machine();
                 return symbols::run(&arguments.map(PathBuf::from).collect::<Vec<_>>());
             }
+            "--evtx" => {
+                machine();
+                let mut rest = arguments.map(PathBuf::from);
+                let file = rest.next().filter(|file| file.as_os_str() != "-");
+                return evtx::run(file, &corpus(), rest.next());
+            }
             "--build" => {
                 machine();
                 return child::build();
@@ -47,7 +55,7 @@ fn main() -> anyhow::Result<()> {
             "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
                 println!(
-                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--symbols [PDB...]] [--build] [TRACE...]"
+                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--symbols [PDB...]] [--evtx [LOG|- [MESSAGES]]] [--build] [TRACE...]"
                 );
                 return Ok(());
             }
@@ -127,9 +135,14 @@ fn parse_size(text: &str) -> anyhow::Result<u64> {
 }
 
 /// The three traces of the published comparison, where the corpus is.
+/// The folder of real traces and logs.
+fn corpus() -> PathBuf {
+    std::env::var_os("ETWHY_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from)
+}
+
 fn corpus_files() -> Vec<PathBuf> {
-    let corpus = std::env::var_os("ETWHY_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from);
+    let corpus = corpus();
     let files: Vec<PathBuf> = [
         "microsoft+perfview/net.4.5.2.x64.etl",
         "microsoft+perfview/net.4.5.x86_PerfViewData.etl",

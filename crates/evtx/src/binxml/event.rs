@@ -405,7 +405,7 @@ fn inline_system<'c>(chunk: &'c [u8], from: usize, to: usize, system: &mut Syste
     let (mut element, mut attribute): (&[u8], Option<&[u8]>) = (&[], None);
     while let Some(token) = tokens.next()? {
         match token {
-            Token::Open(name, _) => {
+            Token::Open(name, ..) => {
                 depth += 1;
                 attribute = None;
                 let name = name.raw.get(4..).unwrap_or(&[]);
@@ -462,7 +462,7 @@ fn inline<'c>(
     let mut depth = 0usize;
     while let Some(token) = tokens.next()? {
         match token {
-            Token::Open(name, _) => {
+            Token::Open(name, ..) => {
                 depth += 1;
                 if depth > MOST_DEPTH {
                     return Err(Broken::Deep);

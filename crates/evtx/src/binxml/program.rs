@@ -42,13 +42,16 @@ pub enum Op {
     },
 }
 
-/// A name that a definition refers to.
+/// Bytes of a definition that differ from chunk to chunk although it says the same.
+///
+/// A name stands in the definition that uses it first in its chunk, and is only referred to in others; sizes of elements count
+/// the names that stand in them.
 #[derive(Debug)]
-pub struct NameUse {
-    /// Where its offset stands, from the beginning of the data.
-    at: usize,
-    inline: bool,
-    raw: Box<[u8]>,
+enum Varying {
+    /// A size.
+    Size,
+    /// The offset of a name, behind which the name may stand: hash, length, text.
+    Name(Box<[u8]>),
 }
 
 /// A compiled template.
@@ -60,9 +63,10 @@ pub struct Program {
     pub ops: Vec<Op>,
     /// Where system values and fields are.
     pub plan: Plan,
-    /// The definition as it stood, to know it again.
+    /// The definition without the names that stand in it, to know it again.
     data: Box<[u8]>,
-    names: Vec<NameUse>,
+    /// What varies, by its place in `data`.
+    varying: Vec<(usize, Varying)>,
 }
 
 /// More than any definition that was seen has.
@@ -78,7 +82,10 @@ impl Program {
     pub fn compile(chunk: &[u8], guid: [u8; 16], from: usize, to: usize) -> Result<Program, Broken> {
         let mut tokens = Tokens::new(chunk, from, to, true);
         let mut ops: Vec<Op> = Vec::new();
-        let mut names = Vec::new();
+        let mut varying: Vec<(usize, Varying)> = Vec::new();
+        // Bytes of names that stand in the definition so far, and where they are.
+        let mut inline = 0;
+        let mut cuts: Vec<(usize, usize)> = Vec::new();
         // Places of elements that are open, and of an attribute.
         let mut open: Vec<usize> = Vec::new();
         let mut attribute: Option<usize> = None;
@@ -94,8 +101,13 @@ impl Program {
             }
             let here = ops.len();
             let mut named = |name: &NameRef<'_>| -> String {
-                let at = name.at.saturating_sub(from);
-                names.push(NameUse { at, inline: name.inline, raw: name.raw.into() });
+                let at = name.at.saturating_sub(from).saturating_sub(inline);
+                varying.push((at, Varying::Name(name.raw.into())));
+                if name.inline {
+                    let len = inline_size(name.raw);
+                    cuts.push((name.at.saturating_sub(from) + 4, len));
+                    inline += len;
+                }
                 name.text()
             };
             if let Some(at) = attribute
@@ -114,11 +126,20 @@ impl Program {
                 attribute = None;
             }
             match token {
-                Token::Open(name, depends) => {
+                Token::Open(name, depends, sized) => {
                     if open.len() >= MOST_DEPTH {
                         return Err(Broken::Deep);
                     }
-                    let name = named(&name).into();
+                    let text = named(&name).into();
+                    let at = name.at.saturating_sub(from);
+                    let here_inline = inline - if name.inline { inline_size(name.raw) } else { 0 };
+                    let place = at.saturating_sub(here_inline);
+                    let before = varying.len().saturating_sub(1);
+                    varying.insert(before, (place.saturating_sub(4), Varying::Size));
+                    if sized {
+                        varying.push((place + 4, Varying::Size));
+                    }
+                    let name: Arc<str> = text;
                     open.push(here);
                     ops.push(Op::Open { name, depends, end: usize::MAX, own: Box::default() });
                 }
@@ -163,35 +184,49 @@ impl Program {
                 return Err(Broken::Short(to));
             }
         }
-        let data = chunk.get(from..to).unwrap_or(&[]).into();
+        let whole = chunk.get(from..to).unwrap_or(&[]);
+        let mut data = Vec::with_capacity(whole.len());
+        let mut at = 0;
+        for (cut, len) in cuts {
+            data.extend_from_slice(whole.get(at..cut).unwrap_or(&[]));
+            at = cut + len;
+        }
+        data.extend_from_slice(whole.get(at..).unwrap_or(&[]));
         let plan = Plan::of(&ops);
-        Ok(Program { guid, ops, plan, data, names })
+        Ok(Program { guid, ops, plan, data: data.into(), varying })
     }
 
-    /// True if the definition at `from..to` of the chunk is this one: the same but for where its names stand.
+    /// True if the definition at `from..to` of the chunk is this one: the same but for what varies.
     pub fn is(&self, chunk: &[u8], from: usize, to: usize) -> bool {
-        let Some(data) = chunk.get(from..to).filter(|data| data.len() == self.data.len()) else {
-            return false;
-        };
-        let mut at = 0;
-        for name in &self.names {
-            if data.get(at..name.at) != self.data.get(at..name.at) {
-                return false;
-            }
-            let Some(offset) = crate::bytes::u32_at(data, name.at).map(|o| o as usize) else { return false };
-            if (offset == from + name.at + 4) != name.inline {
-                return false;
-            }
-            let raw =
-                offset.checked_add(4).and_then(|begin| crate::bytes::slice(chunk, begin, name.raw.len()));
-            if raw != Some(&name.raw) {
-                return false;
-            }
-            // Behind the offset, and behind the offset of the next name.
-            at = name.at + if name.inline { 8 } else { 4 };
-        }
-        data.get(at..) == self.data.get(at..)
+        self.compare(chunk, from, to).unwrap_or(false)
     }
+
+    fn compare(&self, chunk: &[u8], from: usize, to: usize) -> Option<bool> {
+        let data = chunk.get(from..to)?;
+        // `at` counts in our data; names that stand in theirs shift it.
+        let (mut at, mut shift) = (0, 0);
+        for (place, varying) in &self.varying {
+            if data.get(at + shift..place + shift)? != self.data.get(at..*place)? {
+                return Some(false);
+            }
+            at = place + 4;
+            if let Varying::Name(raw) = varying {
+                let offset = crate::bytes::u32_at(data, place + shift)? as usize;
+                if crate::bytes::slice(chunk, offset.checked_add(4)?, raw.len())? != &**raw {
+                    return Some(false);
+                }
+                if offset == from + at + shift {
+                    shift += inline_size(raw);
+                }
+            }
+        }
+        Some(data.get(at + shift..)? == self.data.get(at..)?)
+    }
+}
+
+/// Bytes of a name where it stands: offset of the next, hash, length, text, NUL.
+const fn inline_size(raw: &[u8]) -> usize {
+    4 + raw.len() + 2
 }
 
 /// Tells an element where it ends and which substitutions are its own.

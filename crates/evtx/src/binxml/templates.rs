@@ -1,8 +1,9 @@
 //! Templates that were compiled, known again by their content.
 
+use super::plan::Item;
 use super::program::Program;
 use super::tokens::{self, Broken};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// More different templates than any log that was seen has; a log with more is read, more slowly.
@@ -14,6 +15,8 @@ pub struct Templates {
     programs: Vec<Arc<Program>>,
     /// Programs by the first four bytes of their GUID.
     by_id: HashMap<u32, Vec<u32>>,
+    /// Names of fields, each once: equal names of different programs are the same text, and are compared as such.
+    names: HashSet<Arc<str>>,
     /// Place of a definition in the present chunk, and its program.
     here: Vec<(usize, Option<u32>)>,
 }
@@ -24,6 +27,7 @@ impl Templates {
         self.here.clear();
         if self.programs.len() > MOST_PROGRAMS {
             self.programs.clear();
+            self.names.clear();
             self.by_id.clear();
         }
     }
@@ -63,7 +67,17 @@ impl Templates {
             return (Some(number), false);
         }
         match Program::compile(chunk, guid, from, to) {
-            Ok(program) => {
+            Ok(mut program) => {
+                for item in &mut program.plan.items {
+                    if let Item::Field(Some(name), ..) = item {
+                        match self.names.get(name) {
+                            Some(known) => *name = Arc::clone(known),
+                            None => {
+                                self.names.insert(Arc::clone(name));
+                            }
+                        }
+                    }
+                }
                 let number = self.programs.len() as u32;
                 self.programs.push(Arc::new(program));
                 self.by_id.entry(id).or_default().push(number);

@@ -39,8 +39,8 @@ impl NameRef<'_> {
 /// A token.
 #[derive(Clone, Copy, Debug)]
 pub enum Token<'c> {
-    /// An element begins; with the substitution on which it depends.
-    Open(NameRef<'c>, Option<u16>),
+    /// An element begins; with the substitution on which it depends, and whether the size of its attributes stands behind its name.
+    Open(NameRef<'c>, Option<u16>, bool),
     /// Attributes end, content begins.
     CloseStart,
     /// The element ends and has no content.
@@ -145,7 +145,7 @@ impl<'c> Tokens<'c> {
                         if code & token::MORE != 0 {
                             self.at += 4;
                         }
-                        Token::Open(name, depends)
+                        Token::Open(name, depends, code & token::MORE != 0)
                     }
                     token::ATTRIBUTE => Token::Attribute(self.name().ok_or(short)?),
                     token::ENTITY_REF => Token::EntityRef(self.name().ok_or(short)?),

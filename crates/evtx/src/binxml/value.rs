@@ -49,12 +49,12 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// The value of this type in these bytes.
-    #[inline]
+    #[inline(always)]
     pub fn of(kind: u8, bytes: &'a [u8]) -> Value<'a> {
         Self::read(kind, bytes).unwrap_or(Value::Odd(kind, bytes))
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(kind: u8, bytes: &'a [u8]) -> Option<Value<'a>> {
         Some(match kind {
             ty::NULL => Value::Null,

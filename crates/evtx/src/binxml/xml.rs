@@ -241,7 +241,7 @@ impl<'c> Writer<'_, 'c> {
                 in_value = false;
             }
             match token {
-                Token::Open(name, _) => {
+                Token::Open(name, ..) => {
                     let name = name.text();
                     out.push('<');
                     out.push_str(&name);
