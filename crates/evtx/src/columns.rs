@@ -3,6 +3,7 @@
 //! Fields keep the type that they have in the log: numbers, booleans and times are numbers, texts are UTF-8. Columns of a kind grow until
 //! its batch is full and are handed over; then their memory is used again, so it does not depend on the size of the log.
 
+use crate::binxml::text::push_utf16_bytes;
 use crate::binxml::{Decoder, Event, Fault, Name, Value, time};
 use crate::codes::Codes;
 use crate::counts::time_of;
@@ -40,10 +41,15 @@ pub struct Column {
     pub kind: ColumnKind,
     /// Numbers: the value, for [`ColumnKind::Real`] its bits. For texts where each ends in `text`.
     pub numbers: Vec<i64>,
-    /// Texts, one behind the other.
+    /// Texts, one behind the other; there when the batch is handed over.
     pub text: String,
+    /// The same while the batch grows: what is appended is UTF-8, which is checked once for all of it.
+    bytes: Vec<u8>,
+    scratch: String,
     /// Cells that are null.
     pub nulls: Vec<bool>,
+    /// The SID that came last, and its text.
+    sid: (Vec<u8>, String),
 }
 
 /// Cells of a batch before it is handed over.
@@ -67,7 +73,10 @@ impl Column {
             kind: ColumnKind::Null,
             numbers: vec![0; rows],
             text: String::new(),
+            bytes: Vec::new(),
+            scratch: String::new(),
             nulls: vec![true; rows],
+            sid: Default::default(),
         }
     }
 
@@ -77,13 +86,15 @@ impl Column {
         let numbers = std::mem::take(&mut self.numbers);
         for (n, null) in numbers.into_iter().zip(&self.nulls) {
             if !null {
+                self.scratch.clear();
                 match self.kind {
-                    ColumnKind::Real => Value::Real64(f64::from_bits(n as u64)).push_text(&mut self.text),
-                    ColumnKind::Time => time::push_utc_ns(&mut self.text, n),
-                    _ => Value::Int(n).push_text(&mut self.text),
+                    ColumnKind::Real => Value::Real64(f64::from_bits(n as u64)).push_text(&mut self.scratch),
+                    ColumnKind::Time => time::push_utc_ns(&mut self.scratch, n),
+                    _ => Value::Int(n).push_text(&mut self.scratch),
                 }
+                self.bytes.extend_from_slice(self.scratch.as_bytes());
             }
-            self.numbers.push(self.text.len() as i64);
+            self.numbers.push(self.bytes.len() as i64);
         }
         self.kind = ColumnKind::Text;
     }
@@ -92,7 +103,7 @@ impl Column {
     fn push(&mut self, value: &Value<'_>) {
         let (kind, number) = match *value {
             Value::Null => {
-                let last = if self.kind == ColumnKind::Text { self.text.len() as i64 } else { 0 };
+                let last = if self.kind == ColumnKind::Text { self.bytes.len() as i64 } else { 0 };
                 self.numbers.push(last);
                 self.nulls.push(true);
                 return;
@@ -113,8 +124,24 @@ impl Column {
             }
         }
         if self.kind == ColumnKind::Text {
-            value.push_text(&mut self.text);
-            self.numbers.push(self.text.len() as i64);
+            match *value {
+                Value::Sid(bytes) => {
+                    if bytes != self.sid.0 {
+                        self.sid.0.clear();
+                        self.sid.0.extend_from_slice(bytes);
+                        self.sid.1.clear();
+                        value.push_text(&mut self.sid.1);
+                    }
+                    self.bytes.extend_from_slice(self.sid.1.as_bytes());
+                }
+                Value::Utf16(utf16) => push_utf16_bytes(&mut self.bytes, utf16),
+                _ => {
+                    self.scratch.clear();
+                    value.push_text(&mut self.scratch);
+                    self.bytes.extend_from_slice(self.scratch.as_bytes());
+                }
+            }
+            self.numbers.push(self.bytes.len() as i64);
         } else {
             self.numbers.push(number);
         }
@@ -130,10 +157,20 @@ impl Column {
         self.text.get(from as usize..*self.numbers.get(row)? as usize)
     }
 
+    /// Makes `text` of what was appended.
+    fn seal(&mut self) {
+        self.text = match String::from_utf8(std::mem::take(&mut self.bytes)) {
+            Ok(text) => text,
+            // Nothing but UTF-8 is appended.
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+    }
+
     fn clear(&mut self) {
         self.numbers.clear();
-        self.text.clear();
         self.nulls.clear();
+        self.bytes = std::mem::take(&mut self.text).into_bytes();
+        self.bytes.clear();
     }
 }
 
@@ -270,7 +307,7 @@ impl Batch {
     }
 
     fn text_bytes(&self) -> usize {
-        self.columns.iter().map(|c| c.text.len()).sum()
+        self.columns.iter().map(|c| c.bytes.len()).sum()
     }
 }
 
@@ -314,6 +351,7 @@ struct Columns<'t> {
 impl Columns<'_> {
     fn hand_over(batch: &mut Batch, take: &Take<'_>, texts: &Codes) {
         if batch.rows() > 0 {
+            batch.columns.iter_mut().for_each(Column::seal);
             take(batch, texts);
             batch.system.clear();
             batch.columns.iter_mut().for_each(Column::clear);

@@ -319,6 +319,9 @@ impl Decoder {
         unnamed: &mut u32,
         each: &mut impl FnMut(Name<'_>, Value<'_>),
     ) -> Result<(), Fault> {
+        if depth == 0 && self.plain_fields(chunk, from, to, unnamed, each) {
+            return Ok(());
+        }
         let mut found: Vec<(Target, Vec<Literal<'c>>)> = Vec::new();
         let mut collect = |target: Target, pieces: &[Literal<'c>]| {
             if !matches!(target, Target::System(_)) {
@@ -350,6 +353,35 @@ impl Decoder {
             self.nested_instance(chunk, &instance, depth + 1, unnamed, each)?;
         }
         result.map_err(Fault::Broken)
+    }
+
+    /// Fields of XML without a template that has nothing but `System` and `EventData` with `Data` elements, as nearly all of it;
+    /// false, and nothing handed over, if it is anything else.
+    fn plain_fields(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        to: usize,
+        unnamed: &mut u32,
+        each: &mut impl FnMut(Name<'_>, Value<'_>),
+    ) -> bool {
+        let Some(fields) = plain(chunk, from, to) else { return false };
+        // Two of one name are told apart elsewhere.
+        let mut names: Vec<&[u8]> = fields.iter().filter_map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
+            return false;
+        }
+        for (name, value) in fields {
+            match name {
+                Some(name) => {
+                    let name = self.templates.name(name);
+                    each(Name::Named(&name), value);
+                }
+                None => unnamed_field(value, unnamed, each),
+            }
+        }
+        true
     }
 
     /// Bytes and chunk of an event, for other readers of it.
@@ -441,6 +473,64 @@ fn inline_system<'c>(chunk: &'c [u8], from: usize, to: usize, system: &mut Syste
         }
     }
     Ok(())
+}
+
+/// Names and values of plain `EventData`; see [`Decoder::plain_fields`].
+#[expect(clippy::type_complexity, reason = "used once")]
+fn plain(chunk: &[u8], from: usize, to: usize) -> Option<Vec<(Option<&[u8]>, Value<'_>)>> {
+    let mut tokens = Tokens::new(chunk, from, to, false);
+    let mut fields = Vec::new();
+    let mut depth = 0usize;
+    let (mut attribute, mut name, mut value) = (false, None, None);
+    while let Some(token) = tokens.next().ok()? {
+        match token {
+            Token::Open(element, ..) => {
+                depth += 1;
+                let text = element.raw.get(4..)?;
+                match depth {
+                    1 if is(text, "Event") => {}
+                    2 if is(text, "System") => {
+                        if !tokens.skip_element(&element) {
+                            return None;
+                        }
+                        depth -= 1;
+                    }
+                    2 if is(text, "EventData") => {}
+                    3 if is(text, "Data") => (name, value) = (None, None),
+                    _ => return None,
+                }
+                attribute = false;
+            }
+            Token::Attribute(of) => {
+                let text = of.raw.get(4..)?;
+                match depth {
+                    1 | 2 if is(text, "xmlns") => {}
+                    3 if is(text, "Name") && name.is_none() => {}
+                    _ => return None,
+                }
+                attribute = true;
+            }
+            Token::CloseStart => attribute = false,
+            Token::Value(ty::STRING, bytes)
+                if attribute && depth == 3 && name.is_none() && !bytes.is_empty() =>
+            {
+                name = Some(bytes);
+            }
+            Token::Value(..) if attribute && depth < 3 => {}
+            Token::Value(kind, bytes) if !attribute && depth == 3 && value.is_none() => {
+                value = Some(Value::of(kind, bytes))
+            }
+            Token::CloseEmpty | Token::End => {
+                if depth == 3 {
+                    fields.push((name.take(), value.take().unwrap_or(Value::Null)));
+                }
+                depth = depth.checked_sub(1)?;
+                attribute = false;
+            }
+            _ => return None,
+        }
+    }
+    (depth == 0).then_some(fields)
 }
 
 /// True if the UTF-16 text is this ASCII text.

@@ -3,6 +3,7 @@
 use super::plan::Item;
 use super::program::Program;
 use super::tokens::{self, Broken};
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -17,17 +18,38 @@ pub struct Templates {
     by_id: HashMap<u32, Vec<u32>>,
     /// Names of fields, each once: equal names of different programs are the same text, and are compared as such.
     names: HashSet<Arc<str>>,
+    /// The same by their UTF-16 bytes, of records without a template.
+    inline_names: HashMap<Box<[u8]>, Arc<str>, RandomState>,
     /// Place of a definition in the present chunk, and its program.
     here: Vec<(usize, Option<u32>)>,
 }
 
 impl Templates {
+    /// The name of a field that stands in UTF-16 in a chunk, once for all.
+    pub fn name(&mut self, utf16: &[u8]) -> Arc<str> {
+        if let Some(name) = self.inline_names.get(utf16) {
+            return Arc::clone(name);
+        }
+        let mut text = String::new();
+        super::text::push_utf16(&mut text, utf16);
+        let text: Arc<str> = match self.names.get(text.as_str()) {
+            Some(known) => Arc::clone(known),
+            None => text.into(),
+        };
+        if self.inline_names.len() < MOST_PROGRAMS {
+            self.names.insert(Arc::clone(&text));
+            self.inline_names.insert(utf16.into(), Arc::clone(&text));
+        }
+        text
+    }
+
     /// Forgets what stands where: another chunk begins.
     pub fn next_chunk(&mut self) {
         self.here.clear();
         if self.programs.len() > MOST_PROGRAMS {
             self.programs.clear();
             self.names.clear();
+            self.inline_names.clear();
             self.by_id.clear();
         }
     }

@@ -63,6 +63,25 @@ pub fn push_utf16(out: &mut String, bytes: &[u8]) {
     out.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
+/// As [`push_utf16`], to bytes that are UTF-8: without the check that a `String` makes of each piece.
+#[inline]
+pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let begin = out.len();
+    let units = bytes.as_chunks::<2>().0;
+    let mut all = 0u16;
+    out.extend(units.iter().map(|unit| {
+        let unit = u16::from_le_bytes(*unit);
+        all |= unit;
+        unit as u8
+    }));
+    if all >= 0x80 {
+        out.truncate(begin);
+        let mut text = String::new();
+        push_utf16(&mut text, bytes);
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
 /// Characters 0x80 to 0x9F of Windows-1252 (unassigned ones stay control characters, as Windows maps them).
 const CP1252: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}', '\u{90}',
@@ -94,6 +113,9 @@ mod tests {
                 let mut out = String::new();
                 push_utf16(&mut out, &utf16(&text));
                 assert_eq!(out, text);
+                let mut bytes = b"x".to_vec();
+                push_utf16_bytes(&mut bytes, &utf16(&text));
+                assert_eq!(bytes, format!("x{text}").as_bytes());
             }
         }
         let mut out = String::new();

@@ -168,6 +168,18 @@ impl<'c> Tokens<'c> {
         }
     }
 
+    /// Goes on behind an element that has just begun, by the size that it gives itself; false if that cannot be.
+    pub fn skip_element(&mut self, name: &NameRef<'_>) -> bool {
+        // The size counts from behind itself, where the name's offset stands.
+        let Some(size) = name.at.checked_sub(4).and_then(|at| u32_at(self.chunk, at)) else { return false };
+        let behind = name.at.saturating_add(size as usize);
+        let fits = behind > self.at && behind <= self.end;
+        if fits {
+            self.at = behind;
+        }
+        fits
+    }
+
     /// A name: the offset of one, behind which the name itself may stand.
     fn name(&mut self) -> Option<NameRef<'c>> {
         let at = self.at;
