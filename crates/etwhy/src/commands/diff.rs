@@ -10,7 +10,7 @@ use crate::rules::RuleArgs;
 use anyhow::{anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::diff::{Diff, Scale, Side, diff, table};
-use etwhy_query::findings::{Outcome, Rule, Severity, evaluate_all};
+use etwhy_query::findings::{Outcome, Rule, Severity, Subject, evaluate_all};
 use etwhy_query::sql::{Engine, words};
 use etwhy_table::Table;
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let rules = args.rules.load()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
-    tables.extend(tables_of(rules.iter().flat_map(Rule::words)));
+    tables.extend(tables_of(rules.iter().filter(|r| r.over == Subject::Trace).flat_map(Rule::words)));
     let mut exit = Exit::Done;
     let mut all: Vec<(String, Analysed, Vec<Outcome>)> = Vec::new();
     for (label, analysed) in each(&args.trace, &tables)? {

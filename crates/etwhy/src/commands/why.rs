@@ -101,8 +101,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let quiet = args.trace.quiet;
     let opened = args.trace.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
-    let of = |logs: bool| rules.iter().filter(move |rule| (rule.over == Subject::Logs) == logs);
-    tables.extend(tables_of(of(false).flat_map(Rule::words)));
+    let of = |subject: Subject| rules.iter().filter(move |rule| rule.over == subject);
+    tables.extend(tables_of(of(Subject::Trace).flat_map(Rule::words)));
     let documents = args.json || args.html.is_some() || args.md.is_some();
     if documents {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
@@ -112,7 +112,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let notes = if args.logs.is_empty() {
         Vec::new()
     } else {
-        let mut of_logs = tables_of(of(true).flat_map(Rule::words));
+        let mut of_logs = tables_of(of(Subject::Logs).flat_map(Rule::words));
         // Tables of the trace that a finding over logs names are those that were read.
         of_logs.insert("log_record".to_owned());
         let beside = beside::add(

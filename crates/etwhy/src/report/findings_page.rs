@@ -198,7 +198,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let all = text(true, true);
-        assert!(all.contains("warning   a.b was") && !all.contains('\u{1b}'), "{all}");
+        assert!(all.contains("warning  a.b was") && !all.contains('\u{1b}'), "{all}");
         assert!(all.contains("Of 4 patterns 1 were found and 1 were not; 2 cannot be told from these logs."));
         assert!(all.contains("- cannot tell c.d, e.f: nothing") && all.contains("- not found: g.h"));
         let short = text(false, false);
