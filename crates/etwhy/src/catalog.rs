@@ -1,9 +1,15 @@
 //! All tables, whether made from events or from other tables.
 
+use etwhy_query::derive::is_beside_traces;
 use etwhy_table::TableSpec;
 
-/// Every table of the contract.
+/// Every table of traces.
 pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
+    all().filter(|spec| !is_beside_traces(&spec.name))
+}
+
+/// Every table of the contract: of traces, event logs, audit policy and counter logs.
+pub fn all() -> impl Iterator<Item = &'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     let logs = etwhy_evtx::tables::ALL.iter().copied();

@@ -157,7 +157,7 @@ fn offset_min(text: &str) -> anyhow::Result<i32> {
 
 /// Tables of counter logs, those made from them included.
 fn specs() -> impl Iterator<Item = &'static TableSpec> {
-    crate::catalog::specs().filter(|spec| spec.name == "counter" || spec.name.starts_with("counter_"))
+    crate::catalog::all().filter(|spec| spec.name == "counter" || spec.name.starts_with("counter_"))
 }
 
 /// Those of these names that are tables of counter logs.

@@ -14,6 +14,7 @@ use anyhow::anyhow;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_hud::{Host, Loaded, Options};
 use etwhy_query::cpu::{Scope, Top};
+use etwhy_query::derive::is_beside_traces;
 use etwhy_query::findings::{Rule, Subject, evaluate_all};
 use etwhy_query::sql::Engine;
 use etwhy_table::{Database, TableSpec};
@@ -179,7 +180,8 @@ impl Host for Reader {
     }
 
     fn specs(&self) -> Vec<&'static TableSpec> {
-        let mut specs: Vec<&'static TableSpec> = catalog::specs().collect();
+        let mut specs: Vec<&'static TableSpec> =
+            catalog::all().filter(|s| !self.logs.is_empty() || !is_beside_traces(&s.name)).collect();
         specs.sort_by(|a, b| a.name.cmp(&b.name));
         specs
     }

@@ -62,7 +62,7 @@ pub(crate) fn tables_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<St
         if !seen.insert(word.clone()) {
             continue;
         }
-        if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(&word)) {
+        if let Some(spec) = catalog::all().find(|spec| spec.name.eq_ignore_ascii_case(&word)) {
             tables.insert(spec.name.to_string());
         } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(&word)) {
             open.extend(words(view.sql).into_iter().map(str::to_owned));
