@@ -1,5 +1,12 @@
 //! The columns of every log of the corpus hold what the fields of its records hold.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    missing_docs,
+    clippy::type_complexity,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 mod common;
 
