@@ -18,6 +18,9 @@ pub const DERIVED: &str = "crates/query/src/derived";
 /// Folder of the metrics of stacks.
 pub const METRICS: &str = "crates/query/src/operators/stacks/metrics";
 
+/// Folder of the probes.
+pub const PROBES: &str = "crates/probe/src/probes";
+
 /// Folder of the findings.
 pub const FINDINGS: &str = "crates/query/findings";
 /// Folder of the views.
@@ -129,6 +132,16 @@ const CATALOGUES: &[Catalogue] = &[
         list: "All of it, by file name.",
         element: "&Endpoint",
         item: ("&", "::ENDPOINT"),
+    },
+    Catalogue {
+        path: "crates/probe/src/probes/mod.rs",
+        folder: PROBES,
+        title: "The probes",
+        visibility: "",
+        import: "crate::probe::Probe",
+        list: "All probes, by file name.",
+        element: "&Probe",
+        item: ("&", "::PROBE"),
     },
     Catalogue {
         path: "crates/export/src/profiles/mod.rs",

@@ -7,18 +7,19 @@ use serde_json::Value;
 /// What each crate of `crates/` may depend on. Those that are not listed (tools such as `fuzz` and `bench`)
 /// may know everything, and nothing may know them.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("map", &[]),
+    ("os", &[]),
     ("stats", &[]),
-    ("symbols", &["map"]),
+    ("symbols", &["os"]),
     ("knowledge", &[]),
     ("messages", &[]),
-    ("etl", &["map"]),
-    ("table", &["map"]),
+    ("etl", &["os"]),
+    ("table", &["os"]),
     ("vtab", &[]),
     ("audit", &["table", "knowledge"]),
     ("counters", &["table"]),
+    ("probe", &["os", "table", "stats", "knowledge"]),
     ("decode", &["etl"]),
-    ("evtx", &["map", "etl", "table", "messages"]),
+    ("evtx", &["os", "etl", "table", "messages"]),
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),
     ("query", &["table", "vtab", "stats", "knowledge"]),
@@ -48,6 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "evtx",
             "audit",
             "counters",
+            "probe",
         ],
     ),
 ];

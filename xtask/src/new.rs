@@ -50,6 +50,13 @@ const SKELETONS: &[Skeleton] = &[
         next: "Next: its names, what it carries, how it writes, a test. CONTRIBUTING.md has the steps.",
     },
     Skeleton {
+        kind: "probe",
+        folder: catalogues::PROBES,
+        ending: "rs",
+        text: include_str!("skeletons/probe.txt"),
+        next: "Next: its manual, its parameters, what it measures, a test. CONTRIBUTING.md has the steps.",
+    },
+    Skeleton {
         kind: "finding",
         folder: catalogues::FINDINGS,
         ending: "toml",

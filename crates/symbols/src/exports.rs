@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 use object::LittleEndian as LE;
 use object::pe;
 use object::read::pe::{ExportTarget, ImageNtHeaders, ImageOptionalHeader, PeFile, PeFile32, PeFile64};

@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 
 /// Magic of a cache file.
 pub const MAGIC: [u8; 8] = *b"ETWHYSYM";

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 
 use crate::image::{INNERMOST_LINES, Image, NONE, Origin, Section};
 use crate::names::{self, NameStyle};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_buffer::Buffer;
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 
 use crate::column::ColumnChunk;
 

@@ -1,7 +1,7 @@
 //! Where the bytes of a file come from: a map, or reads in chunks.
 
 use crate::error::{Error, Result};
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 use std::fs::File;
 use std::path::Path;
 

@@ -12,6 +12,7 @@ mod flame;
 mod info;
 mod modules;
 mod path;
+mod probe;
 mod record;
 mod rules;
 mod serve;
@@ -38,6 +39,7 @@ pub static ALL: &[&Command] = &[
     &info::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,
+    &probe::COMMAND,
     &record::COMMAND,
     &rules::COMMAND,
     &serve::COMMAND,

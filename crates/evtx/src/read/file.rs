@@ -4,7 +4,7 @@ use super::{Damage, anomalies};
 use crate::abi::{chunk, file};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::error::EvtxError;
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 use pdb2::{PDB, StreamIndex};
 
 use crate::builder::ModuleBuilder;

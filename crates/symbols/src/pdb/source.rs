@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use etwhy_map::Mapped;
+use etwhy_os::Mapped;
 use pdb2::{Source, SourceSlice, SourceView};
 
 /// A file in memory or mapped, shared by what is read from it.

@@ -1,4 +1,4 @@
-//! Maps files into memory: the one place of the project with `unsafe` code.
+//! Maps files into memory.
 //!
 //! # Contract
 //!
@@ -8,7 +8,6 @@
 //! come from a pipe are read through `pread` or copied to a temporary file first, and (3) nothing here
 //! interprets the bytes as anything but `u8`, for which every bit pattern is valid. If the file is
 //! shortened all the same, the operating system ends the process (SIGBUS); it never reads foreign memory.
-#![deny(unsafe_op_in_unsafe_fn)]
 
 use std::fs::File;
 use std::io;

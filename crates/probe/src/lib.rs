@@ -1,0 +1,26 @@
+//! Probes: small workloads that measure what products and API use cost on this machine.
+//!
+//! A probe is safe to run on a machine that is in use: it touches nothing but a folder of its own, asks before it fills a disk,
+//! ends at Ctrl-C, and leaves nothing behind. What it says holds for this machine, now: results carry the facts that they
+//! depend on, and everything is repeated, since a single measurement cannot tell its own noise.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod error;
+pub mod interrupt;
+pub mod machine;
+pub mod outcome;
+pub mod probe;
+pub mod probes;
+pub mod run;
+pub mod sample;
+pub mod scratch;
+pub mod who;
+
+pub use error::ProbeError;
+pub use interrupt::Interrupt;
+pub use outcome::{Outcome, ProbeOutcome};
+pub use probe::Probe;
+pub use run::{Options, Run};
+pub use sample::{Case, Laps, Sample};
+pub use scratch::Scratch;

@@ -1,0 +1,42 @@
+//! Facts of the machine that results depend on.
+
+use serde::{Deserialize, Serialize};
+
+/// A fact: `cpu`, `AMD EPYC`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What: `os`, `kernel`, `cpu`, `processors`, `memory_bytes`, `folder`, `file_system`, `storage`, `virtual`.
+    pub name: String,
+    /// As the system says it.
+    pub value: String,
+}
+
+/// Facts of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// In the order in which they are shown.
+    pub facts: Vec<Fact>,
+}
+
+impl Machine {
+    /// What the system tells without special rights. `folder` is where probes make their files.
+    pub fn read(folder: &std::path::Path) -> Machine {
+        let mut machine = Machine::default();
+        machine.push("os", Some(std::env::consts::OS.to_owned()));
+        machine.push("processors", std::thread::available_parallelism().ok().map(|n| n.to_string()));
+        machine.push("folder", Some(folder.display().to_string()));
+        machine
+    }
+
+    /// Adds a fact, if it is known.
+    pub fn push(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.facts.push(Fact { name: name.to_owned(), value });
+        }
+    }
+
+    /// A fact by its name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
+    }
+}
