@@ -129,12 +129,15 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The settings of the system by GUID of the subcategory, the last line of each.
+    /// The settings of the system by GUID of the subcategory: the last line of each that says something, so that a damaged
+    /// line does not hide a good one.
     pub fn settings(&self) -> BTreeMap<&'static str, Setting> {
         let mut settings = BTreeMap::new();
         for entry in self.entries.iter().filter(|entry| entry.account.is_none()) {
             if let Subject::Subcategory(subcategory) = entry.subject {
-                settings.insert(subcategory.guid, entry.setting);
+                if entry.setting.value().is_some() || !settings.contains_key(subcategory.guid) {
+                    settings.insert(subcategory.guid, entry.setting);
+                }
             }
         }
         settings

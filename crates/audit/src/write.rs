@@ -83,6 +83,20 @@ mod tests {
     use crate::parse;
     use etwhy_knowledge::audit_subcategory;
 
+    /// The smallest input of a campaign: a damaged second line for a subcategory was dropped when it was written, and the first
+    /// counted again.
+    #[test]
+    fn a_damaged_line_hides_no_good_one() {
+        let policy = parse(
+            b"Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting,Setting Value\r\n\
+              W1,System,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Success and Failure,,3\r\n\
+              W1,System,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Succ\x01ess,,\r\n",
+        );
+        assert_eq!(policy.settings().values().collect::<Vec<_>>(), [&Setting::Both]);
+        let (text, _) = proposed(&policy, &[]);
+        assert_eq!(parse(text.as_bytes()).settings(), policy.settings());
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
         let policy = parse(

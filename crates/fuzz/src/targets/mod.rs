@@ -1,11 +1,8 @@
 //! The functions under test, by name.
 
-#[allow(dead_code)]
 mod audit;
-#[allow(dead_code)]
 mod counters;
 mod decode;
-#[allow(dead_code)]
 mod logs;
 mod symbols;
 mod text;
@@ -168,6 +165,14 @@ pub static ALL: &[Target] = &[
         short: 20000,
     },
     Target {
+        name: "counters",
+        about: "performance counter logs: CSV and TSV in several languages, binary ones",
+        run: counters::logs,
+        seeds: counters::logs_seeds,
+        mutate: mutate::several,
+        short: 2000,
+    },
+    Target {
         name: "scenario",
         about: "scenarios",
         run: text::scenario,
@@ -190,6 +195,30 @@ pub static ALL: &[Target] = &[
         seeds: text::archive_seeds,
         mutate: mutate::several,
         short: 1000,
+    },
+    Target {
+        name: "audit-policy",
+        about: "audit policies of auditpol and Group Policy",
+        run: audit::policy,
+        seeds: audit::policy_seeds,
+        mutate: mutate::several,
+        short: 4000,
+    },
+    Target {
+        name: "event-log",
+        about: "event logs: chunks, templates, fields, XML, messages, columns, with one and two threads",
+        run: logs::log,
+        seeds: logs::log_seeds,
+        mutate: mutate::several,
+        short: 200,
+    },
+    Target {
+        name: "message-file",
+        about: "resources of message files: message tables and event templates",
+        run: logs::message_file,
+        seeds: logs::message_file_seeds,
+        mutate: mutate::several,
+        short: 60,
     },
     Target {
         name: "seven-zip",
