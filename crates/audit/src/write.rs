@@ -90,7 +90,7 @@ mod tests {
         let policy = parse(
             b"Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting,Setting Value\r\n\
               W1,System,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Success and Failure,,3\r\n\
-              W1,System,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Succ\x01ess,,\r\n",
+              W1,System,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Success,,77\r\n",
         );
         assert_eq!(policy.settings().values().collect::<Vec<_>>(), [&Setting::Both]);
         let (text, _) = proposed(&policy, &[]);
