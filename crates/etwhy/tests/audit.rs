@@ -150,3 +150,28 @@ fn what_is_no_policy_is_said() {
     let (code, _, _) = etwhy(&["audit"]);
     assert_eq!(code, 2);
 }
+
+#[test]
+fn logs_come_in_archives_and_through_pipes_and_what_is_none_is_said() {
+    let Some(log) = log() else { return };
+    let plain = etwhy(&["audit", "--log", log.to_str().unwrap(), "--csv"]);
+    assert_eq!(plain.0, 0, "{}", plain.2);
+    let folder = tempfile::tempdir().unwrap();
+    let packed = folder.path().join("security.evtx.zst");
+    std::fs::write(&packed, zstd::encode_all(std::fs::File::open(&log).unwrap(), 1).unwrap()).unwrap();
+    assert_eq!(etwhy(&["audit", "--log", packed.to_str().unwrap(), "--csv", "--quiet"]).1, plain.1);
+    let piped = std::process::Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["audit", "--log", "-", "--csv", "--quiet"])
+        .stdin(std::fs::File::open(&log).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), plain.1);
+    let none = write(folder.path(), "none.evtx", "no log");
+    for command in [&["audit", "--csv", "--log"][..], &["evtx", "--counts"][..]] {
+        let mut arguments = command.to_vec();
+        arguments.extend([log.to_str().unwrap(), none.as_str()]);
+        let (code, out, said) = etwhy(&arguments);
+        assert_eq!(code, 1, "done in part: {said}");
+        assert!(!out.is_empty() && said.contains("none.evtx") && said.contains("log_left_out"), "{said}");
+    }
+}

@@ -12,7 +12,7 @@ use crate::archive;
 use crate::budget::Budget;
 use crate::open::{InputFile, TempGuard};
 use crate::spool::{self, Head, Spooled};
-use crate::{InputError, InputOptions, Kind, Progress, anomaly, shown, sniff};
+use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, shown, sniff};
 
 /// The reader numbers its files with 16 bits.
 pub const MAX_FILES: usize = 65_535;
@@ -87,7 +87,7 @@ impl<'a> Collector<'a> {
         let symbols = package.symbols.take();
         let new = self.files.get_mut(package.first_file..).unwrap_or_default();
         if new.is_empty() {
-            return Err(package.why_nothing());
+            return Err(package.why_nothing(self.options.wanted));
         }
         for file in new.iter_mut().filter(|f| f.symbols_dir.is_none()) {
             file.symbols_dir.clone_from(&symbols);
@@ -145,7 +145,9 @@ impl<'a> Collector<'a> {
                 self.take(package, package.shown.clone(), None, head, source)
             }
             _ if kind.is_archive() => self.nested(package, kind.name(), kind, None, head, source),
-            _ => Err(InputError::NotATrace { file: package.shown.clone(), kind }),
+            _ => {
+                Err(InputError::NotATrace { file: package.shown.clone(), kind, wanted: self.options.wanted })
+            }
         }
     }
 
@@ -325,7 +327,7 @@ impl Package {
         }
     }
 
-    fn why_nothing(self) -> InputError {
+    fn why_nothing(self, wanted: Wanted) -> InputError {
         let file = self.shown;
         if let Some(member) = self.encrypted {
             InputError::Encrypted { file, member }
@@ -334,7 +336,7 @@ impl Package {
         } else if let Some(problem) = self.damage {
             InputError::Damaged { file, kind: self.kind, problem }
         } else {
-            InputError::NoTraceInArchive { file, members: self.members, examples: self.examples }
+            InputError::NoTraceInArchive { file, members: self.members, examples: self.examples, wanted }
         }
     }
 }

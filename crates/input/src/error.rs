@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::{InputOptions, Kind};
+use crate::{InputOptions, Kind, Wanted};
 
 /// A reason why an input cannot be used at all.
 #[derive(Debug, thiserror::Error)]
@@ -32,17 +32,19 @@ pub enum InputError {
         unpacked: u64,
     },
     /// The bytes are something else that people mistake for a trace.
-    #[error("{}: not an event trace but {}. {}", file.display(), kind.name(), kind.advice())]
+    #[error("{}: not {} but {}. {}", file.display(), wanted.name(), kind.name(), advice(*kind, *wanted))]
     NotATrace {
         /// The file as the user named it.
         file: PathBuf,
         /// What it is instead.
         kind: Kind,
+        /// What was asked for.
+        wanted: Wanted,
     },
     /// A folder without traces.
     #[error(
-        "{}: no .etl files in this folder ({others} other files). Name an archive or a trace instead{}",
-        folder.display(), if *deeper { ", or use --recursive to look into the folders inside" } else { "" }
+        "{}: no {} files in this folder ({others} other files). Name an archive or a file instead{}",
+        folder.display(), wanted.ending(), if *deeper { ", or use --recursive to look into the folders inside" } else { "" }
     )]
     NoTraceInFolder {
         /// The folder as the user named it.
@@ -51,9 +53,11 @@ pub enum InputError {
         others: usize,
         /// There are folders inside that were not looked into.
         deeper: bool,
+        /// What was asked for.
+        wanted: Wanted,
     },
     /// An archive without traces.
-    #[error("{}: no trace in this archive ({members} members{})", file.display(), examples_text(examples))]
+    #[error("{}: no {} in this archive ({members} members{})", file.display(), wanted.noun(), examples_text(examples))]
     NoTraceInArchive {
         /// The archive as the user named it.
         file: PathBuf,
@@ -61,9 +65,11 @@ pub enum InputError {
         members: usize,
         /// Names of the first few, cleaned for display.
         examples: Vec<String>,
+        /// What was asked for.
+        wanted: Wanted,
     },
     /// The archive's traces are encrypted.
-    #[error("{}: {member} is encrypted. Unpack it with its password and name the .etl file", file.display())]
+    #[error("{}: {member} is encrypted. Unpack it with its password and name the file inside", file.display())]
     Encrypted {
         /// The archive as the user named it.
         file: PathBuf,
@@ -71,7 +77,7 @@ pub enum InputError {
         member: String,
     },
     /// The archive's traces are packed with a method that this program does not have.
-    #[error("{}: {member} is packed with an unsupported method ({method}). Unpack it with 7-Zip and name the .etl file", file.display())]
+    #[error("{}: {member} is packed with an unsupported method ({method}). Unpack it with 7-Zip and name the file inside", file.display())]
     UnsupportedMethod {
         /// The archive as the user named it.
         file: PathBuf,
@@ -134,4 +140,14 @@ pub enum InputError {
 
 fn examples_text(examples: &[String]) -> String {
     if examples.is_empty() { String::new() } else { format!(": {}, …", examples.join(", ")) }
+}
+
+/// What to do with something else than what was asked for.
+fn advice(kind: Kind, wanted: Wanted) -> &'static str {
+    match (wanted, kind) {
+        (Wanted::Logs, Kind::Etl) => "Use `etwhy why`, or `etwhy info`",
+        (Wanted::Logs, Kind::Empty) => "Was it copied to its end?",
+        (Wanted::Logs, _) => "etwhy reads .evtx files here, archives that hold them, and folders of them",
+        (Wanted::Traces, kind) => kind.advice(),
+    }
 }

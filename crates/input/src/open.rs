@@ -115,7 +115,9 @@ fn one_path(collector: &mut Collector<'_>, path: &Path) -> Result<(), InputError
             }
             Ok(())
         }
-        kind => Err(InputError::NotATrace { file: path.to_path_buf(), kind }),
+        kind => {
+            Err(InputError::NotATrace { file: path.to_path_buf(), kind, wanted: collector.options.wanted })
+        }
     }
 }
 
@@ -145,7 +147,11 @@ fn one_folder(collector: &mut Collector<'_>, folder: &Path) -> Result<(), InputE
             kind if collector.options.wanted.is(kind) => collector.push(plain(&path, path.clone()))?,
             kind => {
                 collector.ledger.note(&anomaly::SEGMENT_SKIPPED, 1, || path.display().to_string());
-                refused.get_or_insert(InputError::NotATrace { file: path, kind });
+                refused.get_or_insert(InputError::NotATrace {
+                    file: path,
+                    kind,
+                    wanted: collector.options.wanted,
+                });
             }
         }
     }
@@ -156,6 +162,7 @@ fn one_folder(collector: &mut Collector<'_>, folder: &Path) -> Result<(), InputE
         folder: folder.to_path_buf(),
         others: listing.others,
         deeper: listing.deeper,
+        wanted: collector.options.wanted,
     }))
 }
 
@@ -165,7 +172,11 @@ fn one_stream(collector: &mut Collector<'_>, shown: &Path, source: &mut dyn Read
     let head = spool::read_head(source);
     let kind = sniff(&head.bytes);
     if !(kind.is_archive() || kind == Kind::Unknown || collector.options.wanted.is(kind)) {
-        return Err(InputError::NotATrace { file: shown.to_path_buf(), kind });
+        return Err(InputError::NotATrace {
+            file: shown.to_path_buf(),
+            kind,
+            wanted: collector.options.wanted,
+        });
     }
     let (path, spooled, guard) = collector.unpack_to_temp(shown, None, head, source)?;
     let complete = spooled.problem.is_none();

@@ -23,12 +23,33 @@ impl Wanted {
         }
     }
 
-    /// True if a file of this name should be one.
-    pub fn is_named(self, name: &str) -> bool {
-        let ending = match self {
+    /// One of them, with its article.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wanted::Traces => "an event trace",
+            Wanted::Logs => "an event log",
+        }
+    }
+
+    /// The same in short.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Wanted::Traces => "trace",
+            Wanted::Logs => "event log",
+        }
+    }
+
+    /// How names of such files end.
+    pub fn ending(self) -> &'static str {
+        match self {
             Wanted::Traces => ".etl",
             Wanted::Logs => ".evtx",
-        };
+        }
+    }
+
+    /// True if a file of this name should be one.
+    pub fn is_named(self, name: &str) -> bool {
+        let ending = self.ending();
         name.len() >= ending.len()
             && name.get(name.len() - ending.len()..).is_some_and(|end| end.eq_ignore_ascii_case(ending))
     }

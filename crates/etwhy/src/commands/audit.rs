@@ -7,6 +7,7 @@ mod machine;
 
 use crate::command::Command;
 use crate::exit::Exit;
+use crate::open::logs::LogReading;
 use crate::report::terminal::{out, width};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
@@ -40,7 +41,7 @@ struct Args {
     /// Files of auditpol or Group Policy
     #[arg(value_name = "POLICY", required_unless_present = "log")]
     policies: Vec<PathBuf>,
-    /// Security logs (.evtx), or folders that hold them
+    /// Security logs (.evtx), folders or archives that hold them, `-` for standard input
     #[arg(long, value_name = "FILE|DIR", num_args = 1..)]
     log: Vec<PathBuf>,
     /// Kind of machine that recommendations are for (default: dc if the log says so, else server)
@@ -61,9 +62,8 @@ struct Args {
     /// Print Markdown
     #[arg(long)]
     md: bool,
-    /// Threads to use (default: all processors)
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[command(flatten)]
+    reading: LogReading,
 }
 
 /// A policy is read up to here: what is larger is none.
@@ -88,7 +88,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         }
         policies.push((path.display().to_string(), policy));
     }
-    let logs = logs::read(&args.log, &policies, args.threads)?;
+    let logs = logs::read(&args.log, &policies, &args.reading)?;
+    if logs.exit != Exit::Done {
+        exit = logs.exit;
+    }
     for fault in &logs.faults {
         eprintln!("etwhy: {}", sanitize(fault));
         exit = Exit::InPart;

@@ -55,7 +55,8 @@ pub struct Logs {
     pub threads: usize,
     /// Which records `log_record` has.
     pub filter: Filter,
-    memory: Memory,
+    /// For tables.
+    pub memory: Memory,
     inputs: Vec<InputFile>,
 }
 
@@ -96,8 +97,24 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
     };
     let bar = Bar::new("unpacking", reading.quiet);
     let mut progress = |p: etwhy_input::Progress<'_>| bar.set(p.unpacked, p.claimed.unwrap_or(p.unpacked));
-    let inputs = etwhy_input::open(paths, &options, &mut progress, &mut ledger)?;
+    let (mut inputs, mut none) = (Vec::new(), Vec::new());
+    for path in paths {
+        // One that is none does not keep the others from being read.
+        match etwhy_input::open(std::slice::from_ref(path), &options, &mut progress, &mut ledger) {
+            Ok(opened) => inputs.extend(opened),
+            Err(error) => none.push(error),
+        }
+    }
     drop(bar);
+    if inputs.is_empty() {
+        let first = none.into_iter().next();
+        return Err(
+            first.map_or_else(|| anyhow::anyhow!("there is no event log in what was given"), Into::into)
+        );
+    }
+    for text in none.iter().map(ToString::to_string) {
+        leave_out(text, &mut ledger);
+    }
     let mut files = Vec::new();
     let mut refused: Vec<EvtxError> = Vec::new();
     for input in &inputs {
@@ -113,13 +130,19 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
         );
     }
     for error in refused {
-        eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+        leave_out(error.to_string(), &mut ledger);
     }
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = reading.threads.unwrap_or(all).max(1);
     let memory =
         Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
     Ok(Logs { files, ledger, threads, filter: Filter::default(), memory, inputs })
+}
+
+/// Says and counts that something that was given is no log.
+fn leave_out(text: String, ledger: &mut Ledger) {
+    eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&text));
+    ledger.note(&etwhy_evtx::read::anomalies::LEFT_OUT, 1, || text);
 }
 
 impl Logs {

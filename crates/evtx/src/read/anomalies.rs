@@ -3,6 +3,7 @@
 etwhy_etl::define_anomalies! {
     DIRTY "log_dirty" Info Read "The log was not closed (it is in use, or the machine went down): its header may be older than its chunks, all of which are read.";
     HEADER_CHECKSUM "log_header_checksum" Warning Read "The checksum of the file header is wrong; the header is not needed to read chunks.";
+    LEFT_OUT "log_left_out" Error Read "A file that was given or found beside others is no event log or cannot be opened; nothing of it is in the results.";
     NO_HEADER "log_header_missing" Warning Read "The file has no header; chunks were looked for.";
     CHUNK_COUNT "log_chunk_count" Info Read "The header counts other chunks than there are; those that are there were read.";
     CHUNK_MAGIC "log_chunk_magic" Error Read "Where a chunk should begin there is something else; its records are missing unless a chunk was found behind it.";

@@ -1,13 +1,13 @@
 //! Security logs as costs, by machine.
 
-use anyhow::Context as _;
+use crate::exit::Exit;
+use crate::open::logs::{LogReading, Logs as Opened};
 use etwhy_audit::Policy;
 use etwhy_audit::advise::{LogCost, Measured};
 use etwhy_etl::Severity;
-use etwhy_evtx::read::LogFile;
-use etwhy_table::{Database, Memory, Table};
+use etwhy_table::{Database, Table};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One machine's logs.
 pub struct Machine {
@@ -29,43 +29,32 @@ pub struct Logs {
     pub machines: Vec<Machine>,
     /// Logs that were read.
     pub read: usize,
+    /// How opening them ended: in part if one is none, which was reported.
+    pub exit: Exit,
     /// Logs that hold no audit records.
     pub without: usize,
     /// What went wrong.
     pub faults: Vec<String>,
 }
 
-/// Reads logs and folders of logs.
-pub fn read(
-    paths: &[PathBuf],
-    policies: &[(String, Policy)],
-    threads: Option<usize>,
-) -> anyhow::Result<Logs> {
-    let mut found = Logs { machines: Vec::new(), read: 0, without: 0, faults: Vec::new() };
+/// Reads logs: files, folders, archives, standard input.
+pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReading) -> anyhow::Result<Logs> {
+    let mut found = Logs { machines: Vec::new(), read: 0, exit: Exit::Done, without: 0, faults: Vec::new() };
     if paths.is_empty() {
         return Ok(found);
     }
-    let mut files = Vec::new();
-    for path in paths {
-        for file in files_of(path)? {
-            match LogFile::open(&file, &file) {
-                Ok(log) => files.push(log),
-                Err(error) if path.is_dir() => found.faults.push(error.to_string()),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-    found.read = files.len();
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let memory = Memory::default();
+    let opened = crate::open::logs::open(paths, reading)?;
+    found.read = opened.files.len();
+    found.exit = Opened::exit_of(&opened.ledger)?;
+    let memory = opened.memory.clone();
     let options = etwhy_evtx::tables::Options {
-        threads: threads.max(1),
+        threads: opened.threads,
         zero_utc_ns: None,
         filter: etwhy_evtx::filter::Filter::default(),
         records: false,
         memory: memory.clone(),
     };
-    let made = etwhy_evtx::tables::make(&files, &options)?;
+    let made = etwhy_evtx::tables::make(&opened.files, &options)?;
     for (path, damage) in &made.damage {
         // What is only worth knowing, such as a log that was not closed, changes no count.
         for entry in damage.entries().filter(|entry| entry.anomaly.severity != Severity::Info) {
@@ -87,25 +76,6 @@ pub fn read(
     etwhy_query::derive::derive(&mut db, Some(&wanted), &memory)?;
     machines(&db, &mut found);
     Ok(found)
-}
-
-/// The file, or the logs of a folder.
-fn files_of(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_path_buf()]);
-    }
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).with_context(|| format!("{}: cannot read", path.display()))? {
-        let file = entry.with_context(|| format!("{}: cannot read", path.display()))?.path();
-        if file.extension().is_some_and(|e| e.eq_ignore_ascii_case("evtx")) {
-            files.push(file);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        anyhow::bail!("{}: no .evtx file in this folder", path.display());
-    }
-    Ok(files)
 }
 
 fn machines(db: &Database, found: &mut Logs) {
