@@ -11,5 +11,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod map;
+#[cfg(windows)]
+pub mod windows;
 
 pub use map::Mapped;

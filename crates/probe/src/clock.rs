@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | Linux | `CLOCK_THREAD_CPUTIME_ID` | `/proc/thread-self/schedstat` | `voluntary_ctxt_switches` of `/proc/thread-self/status` |
 //! | macOS | `CLOCK_THREAD_CPUTIME_ID` | absent | absent |
-//! | Windows | `GetThreadTimes` (ticks of 15.6 ms, so only long samples have it) | absent | absent |
+//! | Windows | `QueryThreadCycleTime`, checked against `GetThreadTimes`; without it long samples only | absent | absent |
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     wall: Instant,
-    cpu_ns: Option<u64>,
+    cpu: Option<system::Cpu>,
     queue_ns: Option<u64>,
     waits: Option<u64>,
 }
@@ -39,13 +39,13 @@ impl Moment {
     /// This moment of this thread. Takes some microseconds: it is for samples, not for single operations.
     pub fn now() -> Moment {
         let (queue_ns, waits) = system::scheduling();
-        Moment { cpu_ns: system::cpu_ns(), queue_ns, waits, wall: Instant::now() }
+        Moment { cpu: system::cpu(), queue_ns, waits, wall: Instant::now() }
     }
 
     /// What the thread did since then. It must be the same thread.
     pub fn until_now(self) -> Spent {
         let wall_ns = nanos(self.wall);
-        let cpu_ns = since(system::cpu_ns(), self.cpu_ns);
+        let cpu_ns = self.cpu.zip(system::cpu()).and_then(|(then, now)| system::between(then, now, wall_ns));
         let (queue, waits) = system::scheduling();
         let queue_ns = since(queue, self.queue_ns);
         let blocked_ns = match (cpu_ns, queue_ns) {
@@ -67,8 +67,16 @@ pub fn nanos(start: Instant) -> u64 {
 
 #[cfg(unix)]
 mod system {
+    /// CPU time, nanoseconds.
+    pub type Cpu = u64;
+
+    /// CPU time between two moments of one thread.
+    pub fn between(then: Cpu, now: Cpu, _: u64) -> Option<u64> {
+        Some(now.saturating_sub(then))
+    }
+
     /// CPU time of this thread.
-    pub fn cpu_ns() -> Option<u64> {
+    pub fn cpu() -> Option<Cpu> {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let seconds = u64::try_from(time.tv_sec).ok()?;
         seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
@@ -91,16 +99,9 @@ mod system {
     }
 }
 
-#[cfg(not(unix))]
-mod system {
-    pub fn cpu_ns() -> Option<u64> {
-        None
-    }
-
-    pub fn scheduling() -> (Option<u64>, Option<u64>) {
-        (None, None)
-    }
-}
+#[cfg(windows)]
+#[path = "clock_windows.rs"]
+mod system;
 
 #[cfg(test)]
 mod tests {

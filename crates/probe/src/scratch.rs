@@ -128,9 +128,9 @@ fn is_alive(process: u32) -> bool {
     !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 fn is_alive(process: u32) -> bool {
-    process == std::process::id()
+    etwhy_os::windows::processes::is_alive(process)
 }
 
 /// Free bytes for this user in the file system of `path`.
@@ -141,9 +141,9 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 /// Free bytes for this user in the file system of `path`.
-#[cfg(not(unix))]
-pub fn free_bytes(_: &Path) -> Option<u64> {
-    None
+#[cfg(windows)]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    etwhy_os::windows::disk::free_bytes(path).ok()
 }
 
 #[cfg(test)]
@@ -171,7 +171,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
     fn a_disk_that_is_too_small_is_told_before_anything_is_written() {
         let parent = tempfile::tempdir().unwrap();
         let error = Scratch::new(parent.path(), u64::MAX).unwrap_err().to_string();
