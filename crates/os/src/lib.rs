@@ -10,6 +10,8 @@
 //! [`Mapped`] has a contract of its own, since other programs can break what it needs: see [`map`].
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod library;
 pub mod map;
 
+pub use library::{Library, OpenMp, OpenMpCalls};
 pub use map::Mapped;
