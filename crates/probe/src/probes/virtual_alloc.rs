@@ -189,7 +189,7 @@ fn search(run: &Run<'_>, base: usize, access: Access) -> Result<std::io::Result<
             result => return Ok(result),
         }
         tries += 1;
-        if tries % 4096 == 0 {
+        if tries.is_multiple_of(4096) {
             run.goes_on()?;
         }
     }
