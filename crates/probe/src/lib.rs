@@ -11,6 +11,7 @@ pub mod clock;
 pub mod error;
 pub mod interrupt;
 pub mod machine;
+pub mod omp;
 pub mod outcome;
 pub mod probe;
 pub mod probes;

@@ -2,10 +2,12 @@
 
 mod name_search;
 mod sleep0;
+mod spin;
 mod syscall;
 mod virtual_alloc;
 
 use crate::probe::Probe;
 
 /// All probes, by file name.
-pub static ALL: &[&Probe] = &[&name_search::PROBE, &sleep0::PROBE, &syscall::PROBE, &virtual_alloc::PROBE];
+pub static ALL: &[&Probe] =
+    &[&name_search::PROBE, &sleep0::PROBE, &spin::PROBE, &syscall::PROBE, &virtual_alloc::PROBE];
