@@ -10,8 +10,13 @@
 //! [`Mapped`] has a contract of its own, since other programs can break what it needs: see [`map`].
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(windows)]
+pub mod calls;
+pub mod library;
 pub mod map;
+pub mod memory;
 #[cfg(windows)]
 pub mod windows;
 
+pub use library::{Library, OpenMp, OpenMpCalls};
 pub use map::Mapped;

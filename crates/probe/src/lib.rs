@@ -5,16 +5,20 @@
 //! depend on, and everything is repeated, since a single measurement cannot tell its own noise.
 #![forbid(unsafe_code)]
 
+pub mod call_cost;
+pub mod child;
 pub mod clock;
 pub mod error;
 pub mod interrupt;
 pub mod machine;
+pub mod omp;
 pub mod outcome;
 pub mod probe;
 pub mod probes;
 pub mod run;
 pub mod sample;
 pub mod scratch;
+pub mod tracer;
 pub mod who;
 
 pub use error::ProbeError;
