@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod content;
 pub mod error;
+pub mod fresh_files;
 pub mod interrupt;
 pub mod machine;
 pub mod outcome;
@@ -14,8 +16,10 @@ pub mod probe;
 pub mod probes;
 pub mod run;
 pub mod sample;
+pub mod scanned_files;
 pub mod scratch;
 pub mod who;
+pub mod words;
 
 pub use error::ProbeError;
 pub use interrupt::Interrupt;
