@@ -8,7 +8,9 @@
 pub mod call_cost;
 pub mod child;
 pub mod clock;
+pub mod content;
 pub mod error;
+pub mod fresh_files;
 pub mod interrupt;
 pub mod machine;
 pub mod omp;
@@ -17,9 +19,11 @@ pub mod probe;
 pub mod probes;
 pub mod run;
 pub mod sample;
+pub mod scanned_files;
 pub mod scratch;
 pub mod tracer;
 pub mod who;
+pub mod words;
 
 pub use error::ProbeError;
 pub use interrupt::Interrupt;

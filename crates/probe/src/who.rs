@@ -1,6 +1,7 @@
 //! Who it is: security products that run, and who was at work while a probe ran.
 
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// A security product, or a part of one, that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,22 +43,87 @@ pub struct Suspect {
     pub confidence: String,
 }
 
+/// Who was seen, and what the user should know of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The likeliest first.
+    pub suspects: Vec<Suspect>,
+    /// Where the probe's threads waited, and what could not be looked at: notes of a result.
+    pub notes: Vec<String>,
+}
+
 /// Looks around while a probe runs.
-pub struct Watch {}
+#[derive(Debug)]
+pub struct Watch(system::Watch);
 
 impl Watch {
-    /// Begins to look.
-    pub fn start() -> Watch {
-        Watch {}
+    /// Begins to look, from a thread of its own. `folder` is where the probe makes its files; the calling thread is the one
+    /// whose waiting is explained.
+    pub fn start(folder: &Path) -> Watch {
+        Watch(system::Watch::start(folder))
     }
 
     /// Ends it, and says who was seen.
-    pub fn finish(self) -> Vec<Suspect> {
-        Vec::new()
+    pub fn finish(self) -> Seen {
+        let mut seen = self.0.finish();
+        rank(&mut seen.suspects);
+        seen
     }
 }
 
-/// Security products that run on this machine.
+/// The surest first, then who kept the probe waiting longest, then who worked most.
+fn rank(suspects: &mut [Suspect]) {
+    let sure = |suspect: &Suspect| match suspect.confidence.as_str() {
+        PROVEN => 0,
+        LIKELY => 1,
+        _ => 2,
+    };
+    suspects.sort_by_key(|suspect| {
+        (
+            sure(suspect),
+            std::cmp::Reverse(suspect.blocked_ns.unwrap_or(0)),
+            std::cmp::Reverse(suspect.cpu_ns.unwrap_or(0)),
+        )
+    });
+}
+
+/// The probe was seen waiting for it.
+pub const PROVEN: &str = "proven";
+/// It must answer what the probe asks, or it works for somebody who must.
+pub const LIKELY: &str = "likely";
+/// It was busy meanwhile, or is told of what the probe does.
+pub const POSSIBLE: &str = "possible";
+
+/// Security products that run on this machine, as far as this user may see.
 pub fn products() -> Vec<Product> {
-    Vec::new()
+    system::products()
+}
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{Product, Seen};
+    use std::path::Path;
+
+    #[derive(Debug)]
+    pub struct Watch;
+
+    impl Watch {
+        pub fn start(_: &Path) -> Watch {
+            Watch
+        }
+
+        pub fn finish(self) -> Seen {
+            let note = format!("who was at work meanwhile is not looked at on {}", std::env::consts::OS);
+            Seen { suspects: Vec::new(), notes: vec![note] }
+        }
+    }
+
+    pub fn products() -> Vec<Product> {
+        Vec::new()
+    }
 }

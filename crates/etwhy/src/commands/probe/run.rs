@@ -147,13 +147,15 @@ fn one(
         result.ended = format!("it runs on {} only", systems.join(", "));
         return Ok(result);
     }
-    let watch = Watch::start();
+    let watch = Watch::start(&options.folder);
     let made = Run::of(probe, options, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
     bar.finish_and_clear();
-    result.suspects = watch.finish();
+    let seen = watch.finish();
+    result.suspects = seen.suspects;
     result.parameters = made.parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     result.samples = made.samples;
     result.notes = made.notes;
+    result.notes.extend(seen.notes);
     result.ended = made.error.as_ref().map(ProbeError::to_string).unwrap_or_default();
     Ok(result)
 }

@@ -1,0 +1,110 @@
+//! All processes, and the CPU time that they had.
+
+use std::collections::HashMap;
+
+/// Kernel threads have this bit of `flags` (include/linux/sched.h, `PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// One process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Name of its program, at most 15 characters (`comm`).
+    pub name: String,
+    /// Who started it.
+    pub parent: u32,
+    /// CPU time, user and kernel, nanoseconds.
+    pub cpu_ns: u64,
+    /// When it began, ticks since the machine's start: tells a reused number.
+    pub start: u64,
+    /// Whether it is part of the kernel.
+    pub kernel: bool,
+}
+
+/// All processes at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot(pub HashMap<u32, Process>);
+
+impl Snapshot {
+    /// Now.
+    pub fn take() -> Snapshot {
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let mut all = HashMap::new();
+        for pid in numbers() {
+            if let Some(process) =
+                super::small(format!("/proc/{pid}/stat")).and_then(|text| parse(&text, tick_ns))
+            {
+                all.insert(pid, process);
+            }
+        }
+        Snapshot(all)
+    }
+
+    /// CPU time of each process since `before`.
+    pub fn since(&self, before: &Snapshot) -> HashMap<u32, u64> {
+        self.0
+            .iter()
+            .map(|(pid, process)| {
+                let then = before
+                    .0
+                    .get(pid)
+                    .filter(|then| then.start == process.start)
+                    .map_or(0, |then| then.cpu_ns);
+                (*pid, process.cpu_ns.saturating_sub(then))
+            })
+            .collect()
+    }
+
+    /// Whether `pid` is `ancestor` or was started by it, however indirectly.
+    pub fn descends(&self, pid: u32, ancestor: u32) -> bool {
+        let mut at = pid;
+        for _ in 0..64 {
+            if at == ancestor {
+                return true;
+            }
+            match self.0.get(&at) {
+                Some(process) if process.parent != 0 => at = process.parent,
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+/// Numbers of all processes that this user may see.
+pub fn numbers() -> impl Iterator<Item = u32> {
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A line of `/proc/*/stat` (proc_pid_stat(5)); the name stands in parentheses and may hold any character.
+pub fn parse(text: &str, tick_ns: u64) -> Option<Process> {
+    let open = text.find('(')?;
+    let close = text.rfind(')')?;
+    let name = text.get(open + 1..close)?;
+    let rest: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
+    // `rest` begins with field 3.
+    let field = |number: usize| rest.get(number - 3)?.parse::<u64>().ok();
+    let ticks = field(14)?.saturating_add(field(15)?);
+    Some(Process {
+        name: name.to_owned(),
+        parent: u32::try_from(field(4)?).unwrap_or(0),
+        cpu_ns: ticks.saturating_mul(tick_ns),
+        start: field(22)?,
+        kernel: field(9)? & KERNEL_THREAD != 0,
+    })
+}
+
+/// Name of the program of a process: that of its first argument if it agrees with `comm`, which is cut at 15 characters.
+pub fn name(pid: u32, comm: &str) -> String {
+    let words = super::small(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let first = words.split('\0').next().unwrap_or_default();
+    let base = first.rsplit('/').next().unwrap_or_default();
+    if comm.len() == 15 && base.starts_with(comm) && base.len() <= 64 {
+        base.to_owned()
+    } else {
+        comm.to_owned()
+    }
+}

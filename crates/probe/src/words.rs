@@ -1,0 +1,69 @@
+//! Figures of probes in sentences.
+
+use crate::sample::Sample;
+
+/// A time as people say it: `1.80 ms`.
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        small if small < 999.5 => return format!("{ns:.0} ns"),
+        us if us < 999_500.0 => (ns / 1e3, "us"),
+        ms if ms < 999_500_000.0 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    match value.abs() {
+        small if small < 9.995 => format!("{value:.2} {unit}"),
+        middle if middle < 99.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
+/// How often `less` goes into `more`, if that is worth saying: `2.9 times as long`, `about the same`.
+pub fn times(more: f64, less: f64) -> String {
+    if less <= 0.0 || !more.is_finite() {
+        return "not comparable".to_owned();
+    }
+    // Runs on a busy machine differ by that much without any reason; `compare` gives intervals.
+    match more / less {
+        same if (0.8..=1.25).contains(&same) => "about the same".to_owned(),
+        ratio if ratio < 9.95 => format!("{ratio:.1} times as long"),
+        ratio => format!("{ratio:.0} times as long"),
+    }
+}
+
+/// The middle of some values.
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
+}
+
+/// The middle of the rounds' values of one kind of samples.
+pub fn each(samples: &[Sample], measure: &str, variant: &str) -> Option<f64> {
+    median(samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant).map(|s| s.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_say_them() {
+        let said = [12.4, 999.6, 1800.0, 25_340.0, 1_800_000.0, 72_750_000_000.0].map(time);
+        assert_eq!(said, ["12 ns", "1.00 us", "1.80 us", "25.3 us", "1.80 ms", "72.8 s"]);
+        assert_eq!(times(72_750.0, 1_110.0), "66 times as long");
+        assert_eq!(times(110.0, 100.0), "about the same");
+        assert_eq!(times(1.0, 0.0), "not comparable");
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(median([4.0, 1.0].into_iter()), Some(2.5));
+        assert_eq!(median([f64::NAN].into_iter()), None);
+    }
+}
