@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod error;
 pub mod interrupt;
+pub mod law;
 pub mod machine;
 pub mod outcome;
 pub mod probe;
@@ -15,6 +16,7 @@ pub mod probes;
 pub mod run;
 pub mod sample;
 pub mod scratch;
+pub mod summary;
 pub mod who;
 
 pub use error::ProbeError;
