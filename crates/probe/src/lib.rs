@@ -5,7 +5,9 @@
 //! depend on, and everything is repeated, since a single measurement cannot tell its own noise.
 #![forbid(unsafe_code)]
 
+pub mod amount;
 pub mod clock;
+pub mod compare;
 pub mod error;
 pub mod interrupt;
 pub mod law;
