@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("vtab", &[]),
     ("audit", &["table", "knowledge"]),
     ("counters", &["table"]),
-    ("probe", &["os", "table", "stats", "knowledge"]),
+    ("probe", &["os", "table", "export", "stats", "knowledge"]),
     ("decode", &["etl"]),
     ("evtx", &["os", "etl", "table", "messages"]),
     ("input", &["etl", "symbols"]),

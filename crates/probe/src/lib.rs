@@ -5,13 +5,16 @@
 //! depend on, and everything is repeated, since a single measurement cannot tell its own noise.
 #![forbid(unsafe_code)]
 
+pub mod amount;
 pub mod call_cost;
 pub mod child;
 pub mod clock;
+pub mod compare;
 pub mod content;
 pub mod error;
 pub mod fresh_files;
 pub mod interrupt;
+pub mod law;
 pub mod machine;
 pub mod omp;
 pub mod outcome;
@@ -21,6 +24,7 @@ pub mod run;
 pub mod sample;
 pub mod scanned_files;
 pub mod scratch;
+pub mod summary;
 pub mod tracer;
 pub mod who;
 pub mod words;

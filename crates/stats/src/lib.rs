@@ -3,6 +3,7 @@
 //! * [`growth`]: does a cost grow with the number of calls or with size, and by which law?
 //! * [`resample`]: bootstrap intervals of a mean, a median, a difference, a ratio.
 //! * [`rank`]: Mann-Whitney, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
+//! * [`exact`]: intervals of few values by counting ranks.
 //! * [`rate`]: are there more events per second than before?
 //! * [`periodic`]: is there a period in counts per bucket?
 //! * [`percentile`]: percentiles of weighted values.
@@ -10,6 +11,7 @@
 //! Nothing here is random: resampling takes a seed, and equal input gives equal output.
 #![forbid(unsafe_code)]
 
+pub mod exact;
 pub mod growth;
 pub mod normal;
 pub mod percentile;

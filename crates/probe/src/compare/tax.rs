@@ -1,0 +1,160 @@
+//! The tax: what a difference costs somebody who does this all day, in sentences for people who are no experts.
+
+use super::{Comparison, Difference, Verdict};
+use crate::amount::{factor, joules, time, value};
+use etwhy_export::{decimal, thousands};
+use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
+
+/// Operations per day that are assumed if nobody says more: about what a build of some thousand files, or a day of office
+/// work with a synchronised folder, opens. It is an assumption, and said with each figure.
+pub const PER_DAY: f64 = 10_000.0;
+
+/// What a difference costs.
+#[derive(Clone, Debug)]
+pub struct Tax {
+    /// The sentence.
+    pub sentence: String,
+    /// Time per day, nanoseconds: the difference times the operations of a day.
+    pub day_ns: Option<f64>,
+    /// CPU time per day, of the program and of those who were seen at work for it.
+    pub day_cpu_ns: Option<f64>,
+    /// Energy of that CPU time per day: the most likely, and what one machine in ten stays below and goes above.
+    pub day_joules: Option<[f64; 3]>,
+}
+
+/// Watts of a busy logical processor of this machine, and whether its kind is known.
+fn watts(cpu: &str) -> (Option<&'static WattGroup>, bool) {
+    match watts_of(cpu) {
+        Some(group) => (Some(group), true),
+        None => (watt_groups().first(), false),
+    }
+}
+
+/// The tax of one difference; `per_day` operations.
+pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
+    let [before, after] = one.typical;
+    let what = format!("{}: {}", one.probe, one.title());
+    let shown = |v: f64| value(v, &one.unit);
+    let mut tax = Tax { sentence: String::new(), day_ns: None, day_cpu_ns: None, day_joules: None };
+    let [off, on] = &comparison.labels;
+    tax.sentence = match one.verdict {
+        Verdict::TooFew => format!(
+            "{what}: cannot tell. {} against {}, of {} and {} rounds; a statement needs 6 on each side: run with --rounds 6 or more.",
+            shown(after),
+            shown(before),
+            one.rounds[1],
+            one.rounds[0]
+        ),
+        Verdict::NotShown => {
+            let limit = match one.sure() {
+                Some(sure) if sure.high > 1.0 => {
+                    format!(" If there is a tax, it is at most {}.", factor(sure.high))
+                }
+                Some(_) => " It is not dearer.".to_owned(),
+                None => String::new(),
+            };
+            format!("{what}: none measurable. {} ({on}) and {} ({off}).{limit}", shown(after), shown(before))
+        }
+        Verdict::Small => format!(
+            "{what}: none measurable. {} ({on}) and {} ({off}), {}; two rounds in the same state differ as much here ({}).",
+            shown(after),
+            shown(before),
+            one.ratio.map_or_else(String::new, |ratio| factor(ratio.value)),
+            one.floor.map_or_else(String::new, |floor| format!("{:.0} %", (floor - 1.0) * 100.0))
+        ),
+        Verdict::Dearer | Verdict::Cheaper => changed(one, off, on, &what),
+    };
+    let is_time = one.unit == "ns" && !one.more_is_better;
+    if is_time && matches!(one.verdict, Verdict::Dearer | Verdict::Cheaper) {
+        day(&mut tax, comparison, one, per_day);
+    }
+    tax
+}
+
+fn changed(one: &Difference, off: &str, on: &str, what: &str) -> String {
+    let [before, after] = one.typical;
+    let dearer = one.verdict == Verdict::Dearer;
+    let how =
+        match one.sure().map(|sure| if dearer { (sure.value, sure.low) } else { (sure.value, sure.high) }) {
+            // The end of the interval that is nearer to no difference.
+            Some((ratio, least)) => format!(" ({}, at least {})", factor(ratio), factor(least)),
+            None => String::new(),
+        };
+    format!(
+        "{what} took {} ({on}) instead of {} ({off}){how}.",
+        value(after, &one.unit),
+        value(before, &one.unit)
+    )
+    .replace(" took ", if one.unit == "ns" { " took " } else { " was " })
+}
+
+fn day(tax: &mut Tax, comparison: &Comparison, one: &Difference, per_day: f64) {
+    let [before, after] = one.typical;
+    let more = (after - before) * per_day;
+    tax.day_ns = Some(more);
+    let word = if more >= 0.0 { "cost" } else { "save" };
+    let count = if per_day.fract() == 0.0 { thousands(per_day as i128) } else { decimal(per_day, 1) };
+    tax.sentence.push_str(&format!(" {count} a day {word} {}", time(more.abs())));
+    let own = match one.cpu_ns {
+        [Some(before), Some(after)] => Some(after - before),
+        _ => None,
+    };
+    let others = comparison.suspects_cpu_ns.get(&one.probe).map_or(0.0, |[before, after]| after - before);
+    let cpu = own.map_or(others, |own| own + others.max(0.0)) * per_day;
+    if cpu > 0.0 && (own.is_some() || others > 0.0) {
+        tax.day_cpu_ns = Some(cpu);
+        let (group, known) = watts(&comparison.cpu);
+        if let Some(group) = group {
+            let energy = [group.p50, group.p10, group.p90].map(|watts| watts * cpu / 1e9);
+            tax.day_joules = Some(energy);
+            let [likely, low, high] = energy;
+            tax.sentence.push_str(&format!(
+                ", {} of CPU time and about {} ({}–{}{})",
+                time(cpu),
+                joules(likely),
+                joules(low),
+                joules(high),
+                if known { "" } else { ", for any kind of machine" }
+            ));
+        }
+    }
+    tax.sentence.push('.');
+}
+
+/// The sentence of the whole comparison.
+pub fn summary(comparison: &Comparison) -> String {
+    let all = &comparison.differences;
+    let of = |verdict: Verdict| all.iter().filter(move |d| d.verdict == verdict);
+    let worst = of(Verdict::Dearer).max_by(|a, b| {
+        let ratio = |d: &Difference| d.ratio.map_or(f64::INFINITY, |r| r.low);
+        ratio(a).total_cmp(&ratio(b))
+    });
+    let [off, on] = &comparison.labels;
+    let counts = format!(
+        "{} compared: {} dearer, {} cheaper, {} without a difference that counts",
+        all.len(),
+        of(Verdict::Dearer).count(),
+        of(Verdict::Cheaper).count(),
+        of(Verdict::NotShown).count() + of(Verdict::Small).count()
+    );
+    match worst {
+        Some(worst) => {
+            let [before, after] = worst.typical;
+            let sure = worst
+                .sure()
+                .map(|s| format!(" ({}, at least {})", factor(s.value), factor(s.low)))
+                .unwrap_or_default();
+            format!(
+                "{}, {}: {} with {on} instead of {} with {off}{sure}. {counts}.",
+                worst.probe,
+                worst.title(),
+                value(after, &worst.unit),
+                value(before, &worst.unit)
+            )
+        }
+        None if of(Verdict::TooFew).count() == all.len() => {
+            "Cannot tell: there are too few rounds. Run with --rounds 6 or more.".to_owned()
+        }
+        None => format!("Tax: none measurable. {counts}."),
+    }
+}
