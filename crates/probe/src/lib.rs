@@ -15,6 +15,7 @@ pub mod error;
 pub mod fresh_files;
 pub mod interrupt;
 pub mod law;
+pub mod interrupts;
 pub mod machine;
 pub mod omp;
 pub mod outcome;
