@@ -295,6 +295,9 @@ fn process_cpu_ns() -> Result<u64, String> {
 
 /// Time that the threads of this process stood in run queues; Linux only.
 fn process_queue_ns() -> Option<u64> {
+    if cfg!(not(target_os = "linux")) {
+        return None;
+    }
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let of_thread = |path: PathBuf| -> Option<u64> {
         std::fs::read_to_string(path.join("schedstat")).ok()?.split_whitespace().nth(1)?.parse().ok()
