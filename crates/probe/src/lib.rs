@@ -14,6 +14,7 @@ pub mod content;
 pub mod error;
 pub mod fresh_files;
 pub mod interrupt;
+pub mod interrupts;
 pub mod law;
 pub mod machine;
 pub mod omp;

@@ -130,16 +130,25 @@ pub struct Work {
     pub regions: u64,
 }
 
-/// Runtimes that are found and can be loaded, with their kinds; where it looked.
+/// What was found on this machine.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Runtimes that can be loaded, with their kinds.
+    pub runtimes: Vec<(PathBuf, Runtime)>,
+    /// What was looked for besides, and why it is not among them.
+    pub missing: Vec<String>,
+}
+
+/// Looks for runtimes: the one that is given, or all that are known.
 ///
 /// # Errors
 /// [`ProbeError::Interrupted`].
-pub fn find(run: &mut Run<'_>, given: &str) -> Result<(Vec<(PathBuf, Runtime)>, Vec<String>), ProbeError> {
+pub fn find(run: &mut Run<'_>, given: &str) -> Result<Found, ProbeError> {
     let candidates: Vec<PathBuf> = match given {
         "" => NAMES.iter().map(PathBuf::from).chain(in_folders()).collect(),
         given => vec![given.into()],
     };
-    let (mut found, mut looked) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
     let mut known: Vec<PathBuf> = Vec::new();
     for path in candidates {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
@@ -151,13 +160,13 @@ pub fn find(run: &mut Run<'_>, given: &str) -> Result<(Vec<(PathBuf, Runtime)>, 
             Ok(answer) => {
                 if let Some(kind) = answer.runtime() {
                     known.push(name);
-                    found.push((path, kind));
+                    found.runtimes.push((path, kind));
                 }
             }
-            Err(silent) => looked.push(format!("{}: {silent}", path.display())),
+            Err(silent) => found.missing.push(format!("{}: {silent}", path.display())),
         }
     }
-    Ok((found, looked))
+    Ok(found)
 }
 
 /// Runtimes in [`FOLDERS`].
@@ -286,6 +295,9 @@ fn process_cpu_ns() -> Result<u64, String> {
 
 /// Time that the threads of this process stood in run queues; Linux only.
 fn process_queue_ns() -> Option<u64> {
+    if cfg!(not(target_os = "linux")) {
+        return None;
+    }
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let of_thread = |path: PathBuf| -> Option<u64> {
         std::fs::read_to_string(path.join("schedstat")).ok()?.split_whitespace().nth(1)?.parse().ok()

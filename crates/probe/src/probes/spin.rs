@@ -64,11 +64,11 @@ const WORDS: &[&str] = &["default", "passive", "active", "blocktime-0", "blockti
 
 fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
     let given = run.text("runtime").to_owned();
-    let (runtimes, looked) = find(run, &given)?;
-    if runtimes.is_empty() {
+    let found = find(run, &given)?;
+    if found.runtimes.is_empty() {
         return Err(ProbeError::Impossible(format!(
             "no OpenMP runtime was found: {ADVICE}; --set runtime=PATH names another. Looked for {}",
-            looked.join("; ")
+            found.missing.join("; ")
         )));
     }
     let here = variables_here();
@@ -86,7 +86,8 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         ));
     }
     let words = run.words("settings");
-    let mut cases: Vec<_> = runtimes
+    let mut cases: Vec<_> = found
+        .runtimes
         .iter()
         .flat_map(|(path, kind)| SETTINGS.iter().map(move |setting| (path, *kind, setting)))
         .filter(|(_, kind, setting)| setting.suits(*kind) && words.iter().any(|word| word == setting.word))

@@ -1,0 +1,120 @@
+//! Known truths: what is quadratic is said to grow, what is linear is not.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use etwhy_probe::probe::{EVERYWHERE, Grows};
+use etwhy_probe::{Case, Interrupt, Options, Probe, ProbeError, Run, Sample};
+use etwhy_stats::growth::{Form, Growth, Point, Verdict, fit};
+
+fn run(probe: &'static Probe, set: &[(&str, &str)]) -> Vec<Sample> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        quick: true,
+        rounds: 1,
+        folder: folder.path().to_owned(),
+        child: Vec::new(),
+        set: set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+    };
+    let made = Run::of(probe, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+    assert!(made.error.is_none(), "{:?}", made.error);
+    made.samples
+}
+
+fn probe(name: &str) -> &'static Probe {
+    etwhy_probe::probes::ALL.iter().find(|p| p.name == name).copied().unwrap()
+}
+
+/// The law of a kind of samples. A busy machine spoils wall time, so CPU time is asked; Windows counts that in ticks that are longer
+/// than a sample, so there the median of single operations must do.
+fn law(samples: &[Sample], variant: &str) -> Growth {
+    let cost = |s: &Sample| match (s.cpu_ns, s.p50_ns) {
+        (Some(cpu), _) if cfg!(unix) => cpu as f64 / s.operations.max(1) as f64,
+        (_, Some(p50)) => p50 as f64,
+        _ => s.value,
+    };
+    let points: Vec<Point> = samples
+        .iter()
+        .filter(|s| s.case.variant == variant)
+        .map(|s| Point { n: s.case.n.unwrap(), cost: cost(s), weight: s.operations as f64, time: None })
+        .collect();
+    assert!(points.len() >= etwhy_stats::growth::MIN_POINTS, "{} points", points.len());
+    let growth = fit(&points, Form::PerCall);
+    println!("{variant}: {} points, {:?}, exponent {:?}", points.len(), growth.verdict, growth.exponent);
+    growth
+}
+
+/// Turns of a loop of which each takes about a nanosecond.
+fn burn(turns: u64) {
+    let mut x = 1_u64;
+    for i in 0..turns {
+        x = std::hint::black_box(x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i);
+    }
+}
+
+/// The n-th call costs what `turns` says.
+fn curve(run: &mut Run<'_>, variant: &str, turns: impl Fn(u64) -> u64) -> Result<(), ProbeError> {
+    const CALLS: u64 = 4000;
+    const STEP: u64 = CALLS / 40;
+    for step in 0..40 {
+        let first = step * STEP;
+        let middle = (first + STEP / 2) as f64;
+        run.measure(Case::of("call").when(variant).at(middle), |run, laps| {
+            for n in first..first + STEP {
+                run.goes_on()?;
+                let start = std::time::Instant::now();
+                burn(turns(n));
+                laps.push(etwhy_probe::clock::nanos(start));
+            }
+            Ok((STEP, 0))
+        })?;
+    }
+    Ok(())
+}
+
+static SYNTHETIC: Probe = Probe {
+    name: "synthetic",
+    about: "",
+    manual: "",
+    systems: EVERYWHERE,
+    parameters: &[],
+    grows: Grows::PerCall,
+    n_is: "calls",
+    contrasts: &[],
+    run: |run| {
+        curve(run, "quadratic", |n| 2000 + 20 * n)?;
+        curve(run, "linear", |_| 20_000)
+    },
+    child: None,
+    conclude: |_| Vec::new(),
+};
+
+#[test]
+fn synthetic_laws_come_out() {
+    let samples = run(&SYNTHETIC, &[]);
+    let quadratic = law(&samples, "quadratic");
+    assert_eq!(quadratic.verdict, Verdict::SuperLinear, "{quadratic:?}");
+    // The n-th call costs n: all together cost the square.
+    let exponent = quadratic.exponent.unwrap();
+    assert!(exponent.low < 1.1 && exponent.high > 0.9, "{exponent:?}");
+    let linear = law(&samples, "linear");
+    assert!(matches!(linear.verdict, Verdict::Constant | Verdict::Slight), "{linear:?}");
+}
+
+#[test]
+fn searching_for_a_name_grows() {
+    let samples = run(probe("name-search"), &[("files", "800")]);
+    let growth = law(&samples, "");
+    assert_eq!(growth.verdict, Verdict::SuperLinear, "{growth:?}");
+}
+
+#[test]
+fn searching_for_an_address_grows_and_the_systems_choice_does_not() {
+    let samples = run(
+        probe("virtual-alloc"),
+        &[("calls", "20000"), ("searched", "1500"), ("variants", "reserve,search")],
+    );
+    let search = law(&samples, "the program searches");
+    assert_eq!(search.verdict, Verdict::SuperLinear, "{search:?}");
+    let system = law(&samples, "the system places");
+    assert_ne!(system.verdict, Verdict::SuperLinear, "{system:?}");
+    assert!(system.factor() < search.factor() / 5.0, "{} against {}", system.factor(), search.factor());
+}
