@@ -142,8 +142,7 @@ fn paths_may_be_longer_than_260() {
     }
     assert_eq!(with(&["info", "--quiet"], &deep.join("part")).code, Some(0));
     // The same file under the name that Windows does not interpret.
-    let verbatim = trace.canonicalize().unwrap();
-    assert!(verbatim.to_str().unwrap().starts_with(r"\\?\"));
+    let verbatim = PathBuf::from(format!(r"\\?\{path}"));
     assert_eq!(with(&["info", "--quiet"], &verbatim).code, Some(0));
 }
 

@@ -1,5 +1,7 @@
 //! Names that are no files.
 
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::Path;
 
 /// True if what stands at `path` is a device or a pipe, as `/dev/null` and, on Windows, `NUL` and `COM1` in any folder. What is
@@ -10,6 +12,15 @@ pub fn is_device(path: &Path) -> bool {
     } else {
         path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
     }
+}
+
+/// Opens a file for output: an empty new one, or the device of that name. Devices cannot be made or cut, and some systems
+/// refuse to try.
+///
+/// # Errors
+/// The system's.
+pub fn create(path: &Path) -> io::Result<File> {
+    if is_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
 }
 
 /// Names that Windows reserves, with and without an extension (Microsoft: "Naming Files, Paths, and Namespaces").

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use etwhy_table::Selection;
 
-use crate::device::is_device;
+use crate::device::{create, is_device};
 use crate::{ExportError, Result};
 
 /// A way to write a table.
@@ -82,7 +82,7 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
     let failed = |source| ExportError::File { file: path.to_path_buf(), source };
     if is_device(path) {
-        let device = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
+        let device = create(path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, device);
         write(&mut out)?;
         return out.flush().map_err(failed);

@@ -33,7 +33,7 @@ pub mod sqlite;
 mod test_table;
 pub mod text;
 
-pub use device::is_device;
+pub use device::{create, is_device};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use format::{Format, Options, formats, replace_file, write_file};
 pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};

@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 const VARIABLE: &str = "ETWHY_WPR";
 
 #[derive(clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Record meanwhile with Windows Performance Recorder (wpr.exe), for `etwhy why`. It needs an administrator's console,
     /// and costs the probes some time
