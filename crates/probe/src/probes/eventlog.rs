@@ -291,7 +291,7 @@ mod tests {
         let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
         match made.error {
             None => {
-                assert!(cfg!(windows));
+                assert_eq!(std::env::consts::OS, "windows");
                 assert!(made.samples.iter().any(|s| s.case.measure == XML && s.operations > 0));
             }
             Some(ProbeError::Impossible(why)) => {

@@ -230,7 +230,8 @@ fn judge(
             },
         ));
     }
-    for process in now {
+    // Without what they had used before, nothing tells what they used meanwhile.
+    for process in now.iter().filter(|_| !before.is_empty()) {
         let used =
             process.cpu_ns.saturating_sub(before.get(&(process.id, process.created)).copied().unwrap_or(0));
         let share = used as f64 / passed_ns.max(1) as f64;
