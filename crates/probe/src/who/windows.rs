@@ -10,7 +10,7 @@ use etwhy_os::windows::filters::{self, Filter};
 use etwhy_os::windows::processes::{self, Process};
 use etwhy_os::windows::registry::{Key, Name, Root};
 use etwhy_os::windows::services::{self, Service};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -199,6 +199,25 @@ fn security_process(name: &str) -> Option<&'static etwhy_knowledge::ProcessFact>
         .filter(|fact| is_security(fact.category) && !fact.ambiguous && fact.confidence != Confidence::Low)
 }
 
+/// A process and those that it started, and so on. The number of a parent that is gone may have been given anew, to a younger
+/// process than its child.
+fn descendants(processes: &[Process], root: u32) -> BTreeSet<u32> {
+    let created: BTreeMap<u32, u64> = processes.iter().map(|process| (process.id, process.created)).collect();
+    let mut all = BTreeSet::from([root]);
+    loop {
+        let before = all.len();
+        for process in processes {
+            let older = created.get(&process.parent).is_none_or(|&parent| parent <= process.created);
+            if older && all.contains(&process.parent) {
+                all.insert(process.id);
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
 fn judge(
     before: &BTreeMap<(u32, u64), u64>,
     now: &[Process],
@@ -230,18 +249,14 @@ fn judge(
             },
         ));
     }
+    let ours = descendants(now, us);
     // Without what they had used before, nothing tells what they used meanwhile.
     for process in now.iter().filter(|_| !before.is_empty()) {
         let used =
             process.cpu_ns.saturating_sub(before.get(&(process.id, process.created)).copied().unwrap_or(0));
         let share = used as f64 / passed_ns.max(1) as f64;
         // Number 0 stands for idle processors; what we and our children use is no riddle.
-        if process.id == 0
-            || process.id == us
-            || process.parent == us
-            || used < LEAST_CPU_NS
-            || share < LEAST_SHARE
-        {
+        if process.id == 0 || ours.contains(&process.id) || used < LEAST_CPU_NS || share < LEAST_SHARE {
             continue;
         }
         let fact = security_process(&process.name);
@@ -315,6 +330,7 @@ mod tests {
             process(8, 4, "MsMpEng.exe", 5_700),
             process(12, 4, "build.exe", 1_900),
             process(16, 4, "etwhy.exe", 2_000),
+            process(28, 20, "grandchild.exe", 700),
             process(20, 16, "child.exe", 500),
             process(24, 4, "idle.exe", 5),
         ];
