@@ -109,7 +109,7 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
 /// True when the reader of our output went away: that is success.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+        cause.downcast_ref::<std::io::Error>().is_some_and(etwhy_export::is_closed_pipe)
             || cause.downcast_ref::<etwhy_export::ExportError>().is_some_and(|e| e.is_closed_pipe())
     })
 }

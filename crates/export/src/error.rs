@@ -53,20 +53,24 @@ pub enum ExportError {
 impl ExportError {
     /// True if the reader of a pipe went away (`etwhy dump … | head`), which is no failure.
     pub fn is_closed_pipe(&self) -> bool {
-        let kind = match self {
-            ExportError::Io(e) => Some(e.kind()),
+        let error = match self {
+            ExportError::Io(e) => Some(e),
             ExportError::Csv(e) => match e.kind() {
-                csv::ErrorKind::Io(e) => Some(e.kind()),
+                csv::ErrorKind::Io(e) => Some(e),
                 _ => None,
             },
-            ExportError::Json(e) => e.io_error_kind(),
-            ExportError::Parquet(parquet::errors::ParquetError::External(e)) => {
-                e.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
-            }
+            ExportError::Json(e) => std::error::Error::source(e).and_then(|e| e.downcast_ref()),
+            ExportError::Parquet(parquet::errors::ParquetError::External(e)) => e.downcast_ref(),
             _ => None,
         };
-        kind == Some(std::io::ErrorKind::BrokenPipe)
+        error.is_some_and(is_closed_pipe)
     }
+}
+
+/// True if an error means that the reader of a pipe went away. Windows has several numbers for it; 233 is
+/// `ERROR_PIPE_NOT_CONNECTED`, which Rust gives no name.
+pub fn is_closed_pipe(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::BrokenPipe || (cfg!(windows) && error.raw_os_error() == Some(233))
 }
 
 /// Shorthand for results of this crate.

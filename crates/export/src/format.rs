@@ -5,6 +5,7 @@ use std::path::Path;
 
 use etwhy_table::Selection;
 
+use crate::device::{create, is_device};
 use crate::{ExportError, Result};
 
 /// A way to write a table.
@@ -74,12 +75,18 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
 }
 
 /// Writes a file, or leaves what was there: the data goes into a temporary file of the same folder, which
-/// takes the name when it is whole.
+/// takes the name when it is whole. A device gets the data itself.
 ///
 /// # Errors
 /// If the folder or the file cannot be written, and those of `write`.
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
     let failed = |source| ExportError::File { file: path.to_path_buf(), source };
+    if is_device(path) {
+        let device = create(path).map_err(failed)?;
+        let mut out = BufWriter::with_capacity(1 << 18, device);
+        write(&mut out)?;
+        return out.flush().map_err(failed);
+    }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".etwhy-").suffix(".tmp");

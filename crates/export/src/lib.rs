@@ -17,6 +17,7 @@
 //! nothing), and CSV does so, and disarms formulas, unless [`Options::exact`] is asked for. Parquet keeps bytes.
 #![forbid(unsafe_code)]
 
+mod device;
 mod error;
 pub mod extract;
 mod format;
@@ -32,7 +33,8 @@ pub mod sqlite;
 mod test_table;
 pub mod text;
 
-pub use error::{ExportError, Result};
+pub use device::{create, is_device};
+pub use error::{ExportError, Result, is_closed_pipe};
 pub use format::{Format, Options, formats, replace_file, write_file};
 pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
 pub use sanitize::{is_unsafe, sanitize};

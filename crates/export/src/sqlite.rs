@@ -84,7 +84,7 @@ impl Writer {
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         let temp = builder.tempfile_in(folder).map_err(failed)?.into_temp_path();
-        let connection = Connection::open(&temp)?;
+        let connection = Connection::open(crate::device::for_sqlite(&temp))?;
         // Nobody else sees the file, and what was not finished is thrown away.
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \

@@ -1,11 +1,16 @@
 //! Facts of the machine that results depend on.
 
+#[cfg(windows)]
+#[path = "machine_windows.rs"]
+mod windows;
+
 use serde::{Deserialize, Serialize};
 
 /// A fact: `cpu`, `AMD EPYC`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What: `os`, `kernel`, `cpu`, `processors`, `memory_bytes`, `folder`, `file_system`, `storage`, `virtual`.
+    /// What: `os`, `kernel`, `cpu`, `processors`, `memory_bytes`, `folder`, `file_system`, `storage`, `virtual`,
+    /// `power_plan`.
     pub name: String,
     /// As the system says it.
     pub value: String,
@@ -22,6 +27,9 @@ impl Machine {
     /// What the system tells without special rights. `folder` is where probes make their files.
     pub fn read(folder: &std::path::Path) -> Machine {
         let mut machine = Machine::default();
+        #[cfg(windows)]
+        windows::read(&mut machine, folder);
+        #[cfg(not(windows))]
         machine.push("os", Some(std::env::consts::OS.to_owned()));
         machine.push("processors", std::thread::available_parallelism().ok().map(|n| n.to_string()));
         machine.push("folder", Some(folder.display().to_string()));

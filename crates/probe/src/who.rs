@@ -104,7 +104,12 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux as system;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(not(any(target_os = "linux", windows)))]
 mod system {
     use super::{Product, Seen};
     use std::path::Path;

@@ -1,6 +1,7 @@
 //! `etwhy probe`: measures this machine.
 
 mod list;
+mod record;
 mod run;
 
 use crate::command::Command;

@@ -89,7 +89,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     };
     match &args.output {
         Some(path) => {
-            std::fs::write(path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+            let written = etwhy_export::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+            written.with_context(|| format!("{}: cannot write", path.display()))?;
         }
         None => {
             let mut out = out();

@@ -14,7 +14,6 @@ use etwhy_query::strace::{
     ARGUMENT_TABLES, Arguments, Calls, Choice, SummaryOrder, choose, summary, with_children,
 };
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -123,7 +122,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out: Box<dyn Write> = match &args.output {
         None => Box::new(out()),
         Some(path) => Box::new(BufWriter::new(
-            File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?,
+            etwhy_export::create(path).with_context(|| format!("{}: cannot be written", path.display()))?,
         )),
     };
     if !args.count {

@@ -86,7 +86,7 @@ mod tests {
         let free = free_bytes(&folder).unwrap();
         assert!((1 << 20..1 << 60).contains(&free), "{free}");
         let volume = volume(&folder).unwrap();
-        assert!(volume.root.ends_with('\\') && volume.kind != "", "{volume:?}");
+        assert!(volume.root.ends_with('\\') && !volume.kind.is_empty(), "{volume:?}");
         assert!(free_bytes(Path::new("Q:\\no\\such")).is_err());
     }
 }

@@ -10,6 +10,7 @@
 pub mod disk;
 pub mod event_log;
 pub mod event_records;
+pub mod file_version;
 pub mod filters;
 pub mod library;
 pub mod machine;

@@ -40,6 +40,8 @@ pub struct Args {
     /// No progress bar
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    record: super::record::Args,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -74,6 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         child: vec![program, "probe".into(), "child".into()],
         set,
     };
+    let recording = args.record.start()?;
     let start = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let mut outcome = Outcome {
@@ -92,7 +95,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     outcome.took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    finish(args, &outcome)
+    let recorded = recording.map(|recording| recording.end(interrupt.is_set()));
+    let exit = finish(args, &outcome)?;
+    Ok(recorded.map_or(exit, |recorded| recorded.tell(exit)))
 }
 
 /// `NAME=VALUE`s, each of which some probe must know.

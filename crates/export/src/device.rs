@@ -1,0 +1,103 @@
+//! Names that are no files.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// True if what stands at `path` is a device or a pipe, as `/dev/null` and, on Windows, `NUL` and `COM1` in any folder. What is
+/// written goes into it, and nothing may take its place.
+pub fn is_device(path: &Path) -> bool {
+    if cfg!(windows) {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(is_reserved)
+    } else {
+        path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+    }
+}
+
+/// Opens a file for output: an empty new one, or the device of that name. Devices cannot be made or cut, and some systems
+/// refuse to try.
+///
+/// # Errors
+/// The system's.
+pub fn create(path: &Path) -> io::Result<File> {
+    if is_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
+}
+
+/// The path in a form that SQLite opens. It asks Windows by itself, which takes more than 260 characters only in the form that it
+/// does not interpret (`\\\\?\\`); Rust's own library does the same for files that it opens.
+pub fn for_sqlite(path: &Path) -> std::path::PathBuf {
+    #[cfg(windows)]
+    {
+        use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
+        use std::path::{Component, Prefix};
+
+        /// Where Windows begins to refuse: 260 with the final zero, less a name of `8.3` form.
+        const SHORT: usize = 260 - 13;
+        let Ok(full) = std::path::absolute(path) else { return path.to_owned() };
+        let units: Vec<u16> = full.as_os_str().encode_wide().collect();
+        if units.len() < SHORT {
+            return path.to_owned();
+        }
+        let Some(Component::Prefix(prefix)) = full.components().next() else { return full };
+        let (before, skip) = match prefix.kind() {
+            Prefix::Disk(_) => (r"\\?\", 0),
+            Prefix::UNC(..) => (r"\\?\UNC", 1),
+            _ => return full,
+        };
+        let rest = units.get(skip..).unwrap_or_default();
+        let all: Vec<u16> = before.encode_utf16().chain(rest.iter().copied()).collect();
+        std::ffi::OsString::from_wide(&all).into()
+    }
+    #[cfg(not(windows))]
+    path.to_owned()
+}
+
+/// Names that Windows reserves, with and without an extension (Microsoft: "Naming Files, Paths, and Namespaces").
+fn is_reserved(name: &str) -> bool {
+    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let numbered = |kind: &str| {
+        let number = stem.strip_prefix(kind).map(|rest| rest.chars().collect::<Vec<char>>());
+        matches!(number.as_deref(), Some(['0'..='9' | '\u{b9}' | '\u{b2}' | '\u{b3}']))
+    };
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || numbered("COM")
+        || numbered("LPT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_names_are_known_in_all_forms() {
+        for name in
+            ["NUL", "nul", "con", "Aux.txt", "COM1", "lpt9.csv", "NUL.tar.gz", "COM\u{b2}", "nul ", "CON:"]
+        {
+            assert!(is_reserved(name), "{name}");
+        }
+        for name in ["null", "console", "COM", "COM10", "LPTx", "a.nul", "", "process.csv"] {
+            assert!(!is_reserved(name), "{name}");
+        }
+    }
+
+    #[test]
+    #[cfg(windows)]
+    fn long_paths_are_told_so() {
+        let long = "long folder name\\".repeat(20);
+        let of = |path: &str| for_sqlite(Path::new(path)).to_str().unwrap().to_owned();
+        assert_eq!(of(&format!("C:\\{long}x")), format!(r"\\?\C:\{long}x"));
+        assert_eq!(of(&format!(r"\\server\share\{long}x")), format!(r"\\?\UNC\server\share\{long}x"));
+        assert_eq!(of(&format!(r"\\?\C:\{long}x")), format!(r"\\?\C:\{long}x"));
+        assert_eq!(of(r"C:\short\x"), r"C:\short\x");
+    }
+
+    #[test]
+    fn files_and_what_is_missing_are_no_devices() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        assert!(!is_device(&file));
+        std::fs::write(&file, "x").unwrap();
+        assert!(!is_device(&file) && !is_device(folder.path()));
+        assert!(is_device(Path::new(if cfg!(windows) { "C:\\x\\NUL" } else { "/dev/null" })));
+    }
+}
