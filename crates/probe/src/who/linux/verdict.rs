@@ -207,7 +207,7 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
     let mut others: Vec<(&u32, u64)> = cpu
         .iter()
         .map(|(pid, ns)| (pid, *ns))
-        .filter(|(pid, _)| !known.contains(pid) && !watched.after.descends(**pid, own))
+        .filter(|(pid, _)| !known.contains(pid))
         .collect();
     others.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let mut unknown = 0;
@@ -215,6 +215,10 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         let Some(process) = watched.after.0.get(pid).filter(|process| !process.kernel) else { continue };
         let name = super::processes::name(*pid, &process.name);
         let fact = linux_process(&name);
+        // What the probe starts is its own work.
+        if fact.is_none() && watched.after.descends(*pid, own) {
+            continue;
+        }
         let share = ns as f64 / all_ns.max(1.0);
         // Beside somebody who is proven, what merely ran counts only if it did a good part of the work.
         let limit = if fact.is_some() { BUSY_PRODUCT } else { BUSY.max(blocked / all_ns.max(1.0) / 4.0) };
