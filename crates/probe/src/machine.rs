@@ -1,5 +1,12 @@
 //! Facts of the machine that results depend on.
 
+#[cfg(target_os = "linux")]
+#[path = "machine_linux.rs"]
+mod linux;
+#[cfg(target_os = "macos")]
+#[path = "machine_macos.rs"]
+mod macos;
+
 use serde::{Deserialize, Serialize};
 
 /// A fact: `cpu`, `AMD EPYC`.
@@ -22,6 +29,11 @@ impl Machine {
     /// What the system tells without special rights. `folder` is where probes make their files.
     pub fn read(folder: &std::path::Path) -> Machine {
         let mut machine = Machine::default();
+        #[cfg(target_os = "linux")]
+        linux::read(&mut machine, folder);
+        #[cfg(target_os = "macos")]
+        macos::read(&mut machine);
+        #[cfg(not(any(target_os = "linux", target_os = "macos")))]
         machine.push("os", Some(std::env::consts::OS.to_owned()));
         machine.push("processors", std::thread::available_parallelism().ok().map(|n| n.to_string()));
         machine.push("folder", Some(folder.display().to_string()));

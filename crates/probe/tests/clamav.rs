@@ -23,7 +23,11 @@ fn skip(why: &str) {
 
 fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
 }
 
 /// An ext4 of its own in a file: whatever ClamAV marks, nobody else's files are on it.
@@ -55,7 +59,8 @@ impl Lab {
         fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(path("db")).unwrap();
         fs::create_dir(path("run")).unwrap();
-        fs::write(path("db/custom.hdb"), "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n").unwrap();
+        fs::write(path("db/custom.hdb"), "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n")
+            .unwrap();
         run("chown", &["-R", "clamav", path("db").to_str().unwrap(), path("run").to_str().unwrap()])?;
         let socket = path("run/clamd.socket");
         let config = format!(
@@ -90,7 +95,8 @@ impl Lab {
         self.daemons.push(clamonacc);
         let bad = self.mount.join("watched/eicar.txt");
         fs::write(&bad, format!("{}{}", EICAR.0, EICAR.1)).unwrap();
-        let denied = || fs::read(&bad).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+        let denied =
+            || fs::read(&bad).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
         self.wait_for("the test file to be denied", denied)
     }
 
@@ -173,7 +179,10 @@ fn clamav_on_access() {
 
     for variant in ["first run", "second run"] {
         let (off, on) = (p50(&off.samples, variant), p50(&on.samples, variant));
-        println!("{variant}: open p50 {off} ns without, {on} ns with ClamAV: {:.0} times", on as f64 / off as f64);
+        println!(
+            "{variant}: open p50 {off} ns without, {on} ns with ClamAV: {:.0} times",
+            on as f64 / off as f64
+        );
         // Measured on Debian 12 with ClamAV 1.4.6, tiny database: first 1.8 ms, again 0.6 ms, against 2 to 7 us. What it takes to
         // ask clamd at all is two orders above an open; a tenth of that is asked for.
         assert!(on > off.saturating_mul(20), "{variant}: {off} ns, then {on} ns");
@@ -183,9 +192,16 @@ fn clamav_on_access() {
     }
     let first = &seen.suspects[0];
     assert_eq!((first.name.as_str(), first.confidence.as_str()), ("clamonacc", PROVEN));
-    assert!(seen.suspects.iter().any(|s| s.name == "clamd" && s.confidence == LIKELY), "{:#?}", seen.suspects);
+    assert!(
+        seen.suspects.iter().any(|s| s.name == "clamd" && s.confidence == LIKELY),
+        "{:#?}",
+        seen.suspects
+    );
     let names: Vec<&str> = products.iter().map(|product| product.name.as_str()).collect();
-    assert!(names.contains(&"ClamAV on-access scanner") && names.contains(&"ClamAV scanner"), "{products:#?}");
+    assert!(
+        names.contains(&"ClamAV on-access scanner") && names.contains(&"ClamAV scanner"),
+        "{products:#?}"
+    );
     println!("{products:?}");
     let guilty: Vec<_> = nobody.suspects.iter().filter(|s| s.confidence != who::POSSIBLE).collect();
     assert!(guilty.is_empty(), "{guilty:#?}");

@@ -23,7 +23,8 @@ impl Mount {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mount");
         std::fs::create_dir(&path).unwrap();
-        let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256m", "tmpfs"]).arg(&path).output();
+        let done =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=256m", "tmpfs"]).arg(&path).output();
         match done {
             Ok(output) if output.status.success() => Ok(Mount(folder, path)),
             Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -77,7 +78,9 @@ impl Listener {
 #[test]
 fn listens_if_asked() {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use nix::sys::fanotify::{EventFFlags, Fanotify, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response};
+    use nix::sys::fanotify::{
+        EventFFlags, Fanotify, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
+    };
     use std::os::unix::fs::MetadataExt;
 
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -185,7 +188,8 @@ fn a_listener_that_must_allow_opens() {
     assert!(suspect.evidence[0].contains("/wchan"), "{:?}", suspect.evidence);
     assert!(suspect.evidence[1].contains("must allow opens"), "{:?}", suspect.evidence);
 
-    let guilty: Vec<_> = nobody.suspects.iter().filter(|s| s.confidence == PROVEN || s.confidence == LIKELY).collect();
+    let guilty: Vec<_> =
+        nobody.suspects.iter().filter(|s| s.confidence == PROVEN || s.confidence == LIKELY).collect();
     assert!(guilty.is_empty(), "{guilty:#?}");
     let said = |made: &Made| {
         let probe = ALL.iter().find(|probe| probe.name == "file-open").unwrap();
