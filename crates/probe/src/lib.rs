@@ -27,6 +27,7 @@ pub mod scanned_files;
 pub mod scratch;
 pub mod summary;
 pub mod tracer;
+pub mod watchers;
 pub mod who;
 pub mod words;
 

@@ -1,5 +1,11 @@
 //! Facts of the machine that results depend on.
 
+#[cfg(target_os = "linux")]
+#[path = "machine_linux.rs"]
+mod linux;
+#[cfg(target_os = "macos")]
+#[path = "machine_macos.rs"]
+mod macos;
 #[cfg(windows)]
 #[path = "machine_windows.rs"]
 mod windows;
@@ -29,7 +35,11 @@ impl Machine {
         let mut machine = Machine::default();
         #[cfg(windows)]
         windows::read(&mut machine, folder);
-        #[cfg(not(windows))]
+        #[cfg(target_os = "linux")]
+        linux::read(&mut machine, folder);
+        #[cfg(target_os = "macos")]
+        macos::read(&mut machine);
+        #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
         machine.push("os", Some(std::env::consts::OS.to_owned()));
         machine.push("processors", std::thread::available_parallelism().ok().map(|n| n.to_string()));
         machine.push("folder", Some(folder.display().to_string()));

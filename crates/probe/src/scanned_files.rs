@@ -4,7 +4,7 @@ use crate::clock::{Spent, nanos};
 use crate::error::ProbeError;
 use crate::run::Run;
 use crate::sample::{Case, Laps, Sample};
-use crate::words::{each, median, time, times};
+use crate::words::{each, half, median, time, times};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -162,10 +162,18 @@ pub fn conclude(samples: &[Sample]) -> Vec<String> {
             said.push(text + ".");
             continue;
         }
-        text.push_str(&format!(": {} and {} each, {}.", time(first), time(second), times(first, second)));
-        if let Some(other) = of("first run, other folder") {
+        let middle = |variant: &str| half(samples, measure, variant).unwrap_or(0.0);
+        let (first, second) = (middle("first run"), middle("second run"));
+        text.push_str(&format!(
+            ". Half of them took at most {} and {}: the first time is {}.",
+            time(first),
+            time(second),
+            times(first, second)
+        ));
+        if of("first run, other folder").is_some() {
+            let other = middle("first run, other folder");
             text.push_str(&format!(
-                " In the other folder the first time took {} each: here it is {}, {} for each file.",
+                " In the other folder that was {} the first time: here it is {}, {} for each file.",
                 time(other),
                 times(first, other),
                 difference(first - other)

@@ -25,6 +25,7 @@ pub fn times(more: f64, less: f64) -> String {
     // Runs on a busy machine differ by that much without any reason; `compare` gives intervals.
     match more / less {
         same if (0.8..=1.25).contains(&same) => "about the same".to_owned(),
+        ratio if ratio < 1.0 => format!("{:.1} times as fast", 1.0 / ratio),
         ratio if ratio < 9.95 => format!("{ratio:.1} times as long"),
         ratio => format!("{ratio:.0} times as long"),
     }
@@ -42,6 +43,13 @@ pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
 }
 
+/// The same of what half of single operations took at most, which no single stall spoils; of the values, where single operations
+/// were not timed.
+pub fn half(samples: &[Sample], measure: &str, variant: &str) -> Option<f64> {
+    let of = |s: &&Sample| s.case.measure == measure && s.case.variant == variant;
+    median(samples.iter().filter(of).map(|s| s.p50_ns.map_or(s.value, |ns| ns as f64)))
+}
+
 /// The middle of the rounds' values of one kind of samples.
 pub fn each(samples: &[Sample], measure: &str, variant: &str) -> Option<f64> {
     median(samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant).map(|s| s.value))
@@ -57,6 +65,7 @@ mod tests {
         assert_eq!(said, ["12 ns", "1.00 us", "1.80 us", "25.3 us", "1.80 ms", "72.8 s"]);
         assert_eq!(times(72_750.0, 1_110.0), "66 times as long");
         assert_eq!(times(110.0, 100.0), "about the same");
+        assert_eq!(times(10.0, 40.0), "4.0 times as fast");
         assert_eq!(times(1.0, 0.0), "not comparable");
     }
 

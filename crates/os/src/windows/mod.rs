@@ -7,6 +7,7 @@
 //! hands over as pointers into such a buffer is copied out, after it was checked to lie inside. Libraries that are not
 //! on every Windows, and functions that Wine ends a process for, are loaded when they are asked for ([`library`]).
 
+pub mod changes;
 pub mod disk;
 pub mod event_log;
 pub mod event_records;

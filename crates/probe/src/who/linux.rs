@@ -40,6 +40,8 @@ const SEARCH: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 struct Watched {
     took: Duration,
+    /// CPU time of watching.
+    cost_ns: Option<u64>,
     waits: Waits,
     listeners: Listeners,
     tracers: Tracers,
@@ -131,6 +133,7 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
     }
     seen.after = Snapshot::take();
     seen.took = start.elapsed();
+    seen.cost_ns = cpu.until_now().cpu_ns;
     seen
 }
 

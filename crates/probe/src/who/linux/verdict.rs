@@ -204,16 +204,25 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
     let blocked = watched.waits.for_(For::Listener).ns as f64;
     let own = std::process::id();
     let known: Vec<u32> = seen.suspects.iter().filter_map(|suspect| suspect.process).collect();
-    let mut others: Vec<(&u32, u64)> = cpu
-        .iter()
-        .map(|(pid, ns)| (pid, *ns))
-        .filter(|(pid, _)| !known.contains(pid) && !watched.after.descends(**pid, own))
-        .collect();
-    others.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let mut unknown = 0;
-    for (pid, ns) in others {
+    // Processes of one name are one suspect: a build has dozens of compilers.
+    let mut by_name: HashMap<String, Vec<(u32, u64)>> = HashMap::new();
+    for (pid, ns) in cpu.iter().filter(|(pid, ns)| !known.contains(pid) && **ns > 0) {
         let Some(process) = watched.after.0.get(pid).filter(|process| !process.kernel) else { continue };
-        let name = super::processes::name(*pid, &process.name);
+        by_name.entry(super::processes::name(*pid, &process.name)).or_default().push((*pid, *ns));
+    }
+    let mut others: Vec<(String, u64, Vec<(u32, u64)>)> = by_name
+        .into_iter()
+        .map(|(name, all)| {
+            // What the probe starts is its own work, unless it is a known product.
+            let is_known = linux_process(&name).is_some();
+            let all: Vec<_> =
+                all.into_iter().filter(|(pid, _)| is_known || !watched.after.descends(*pid, own)).collect();
+            (name, all.iter().map(|(_, ns)| ns).sum(), all)
+        })
+        .collect();
+    others.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let mut unknown = 0;
+    for (name, ns, all) in others {
         let fact = linux_process(&name);
         let share = ns as f64 / all_ns.max(1.0);
         // Beside somebody who is proven, what merely ran counts only if it did a good part of the work.
@@ -221,16 +230,21 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         if share < limit || (fact.is_none() && unknown >= MOST_BUSY) {
             continue;
         }
+        let processes = if all.len() > 1 { format!(" in {} processes", all.len()) } else { String::new() };
         let mut evidence = vec![format!(
-            "it had {} of CPU time meanwhile, {:.0} % of one processor",
+            "it had {} of CPU time meanwhile{processes}, {:.0} % of one processor",
             time(ns as f64),
             share * 100.0
         )];
         // A scanner that works while its listener makes us wait.
         let works_for = fact.is_some() && blocked > 0.0 && ns as f64 >= blocked / 10.0;
         match fact {
-            Some(fact) => evidence
-                .push(format!("its name is that of a security product: {} {}", fact.vendor, fact.product)),
+            Some(fact) => {
+                evidence.push(format!(
+                    "its name is that of a security product: {} {}",
+                    fact.vendor, fact.product
+                ));
+            }
             None => {
                 evidence.push("nothing else speaks against it: this may be business of its own".to_owned())
             }
@@ -238,7 +252,7 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         unknown += usize::from(fact.is_none());
         seen.suspects.push(Suspect {
             name,
-            process: Some(*pid),
+            process: all.iter().max_by_key(|(_, ns)| *ns).map(|(pid, _)| *pid),
             kind: "process".to_owned(),
             evidence,
             cpu_ns: Some(ns),

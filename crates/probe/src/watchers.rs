@@ -1,0 +1,178 @@
+//! Watchers of a folder, which are drained by a thread until their owner goes.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
+/// How a folder is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Linux: inotify; so many instances.
+    Inotify(usize),
+    /// Linux: fanotify groups that are told of opens and closes; so many. Needs `CAP_SYS_ADMIN`.
+    Fanotify(usize),
+    /// Windows: `ReadDirectoryChangesW` with a buffer of so many bytes.
+    ReadDirectoryChanges(usize),
+}
+
+/// Watchers at work.
+#[derive(Debug)]
+pub struct Watchers {
+    stop: Arc<AtomicBool>,
+    told: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+    /// A file that ends the last wait for changes (Windows).
+    #[cfg(windows)]
+    last: std::path::PathBuf,
+}
+
+impl Watchers {
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// The system's, for instance if it grants no more watchers; [`io::ErrorKind::Unsupported`] where there is no such thing.
+    pub fn start(folder: &Path, by: By) -> io::Result<Watchers> {
+        let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let mut drain = system::begin(folder, by)?;
+        let (ours, counts) = (Arc::clone(&stop), Arc::clone(&told));
+        let thread = std::thread::Builder::new().name("etwhy-watchers".to_owned()).spawn(move || {
+            while !ours.load(Ordering::Relaxed) {
+                counts.fetch_add(drain(), Ordering::Relaxed);
+                // So that events come in lots, as to programs that do something with each of them.
+                #[cfg(target_os = "linux")]
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            counts.fetch_add(drain_last(&mut drain), Ordering::Relaxed);
+        })?;
+        Ok(Watchers {
+            stop,
+            told,
+            thread: Some(thread),
+            #[cfg(windows)]
+            last: folder.join("last"),
+        })
+    }
+
+    /// Ends it, and says how many bytes (inotify, Windows) or events (fanotify) came in.
+    pub fn finish(mut self) -> u64 {
+        self.end();
+        self.told.load(Ordering::Relaxed)
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        #[cfg(windows)]
+        let _ = std::fs::write(&self.last, "");
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        #[cfg(windows)]
+        let _ = std::fs::remove_file(&self.last);
+    }
+}
+
+impl Drop for Watchers {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What came in since the last look; on Windows looking waits for something.
+fn drain_last(drain: &mut Drain) -> u64 {
+    if cfg!(windows) { 0 } else { drain() }
+}
+
+/// Takes what has come in, and says how much it was.
+type Drain = Box<dyn FnMut() -> u64 + Send>;
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::{By, Drain};
+    use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
+    use rustix::fs::inotify;
+    use std::io;
+    use std::path::Path;
+
+    pub fn begin(folder: &Path, by: By) -> io::Result<Drain> {
+        match by {
+            By::Inotify(count) => {
+                let mut all = Vec::new();
+                for _ in 0..count {
+                    let file = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
+                    let what = inotify::WatchFlags::CREATE
+                        | inotify::WatchFlags::DELETE
+                        | inotify::WatchFlags::CLOSE_WRITE
+                        | inotify::WatchFlags::MODIFY;
+                    inotify::add_watch(&file, folder, what)?;
+                    all.push(file);
+                }
+                let mut buffer = vec![0_u8; 64 << 10];
+                Ok(Box::new(move || {
+                    let mut bytes = 0_u64;
+                    for file in &all {
+                        while let Ok(read) = rustix::io::read(file, &mut buffer[..]) {
+                            if read == 0 {
+                                break;
+                            }
+                            bytes = bytes.saturating_add(read as u64);
+                        }
+                    }
+                    bytes
+                }))
+            }
+            By::Fanotify(count) => {
+                let mut all = Vec::new();
+                for _ in 0..count {
+                    let init = InitFlags::FAN_CLASS_NOTIF | InitFlags::FAN_CLOEXEC | InitFlags::FAN_NONBLOCK;
+                    let group = Fanotify::init(init, EventFFlags::O_RDONLY)?;
+                    let mask = MaskFlags::FAN_OPEN | MaskFlags::FAN_CLOSE | MaskFlags::FAN_EVENT_ON_CHILD;
+                    group.mark(MarkFlags::FAN_MARK_ADD, mask, rustix::fs::CWD, Some(folder))?;
+                    all.push(group);
+                }
+                Ok(Box::new(move || {
+                    let mut events = 0_u64;
+                    for group in &all {
+                        while let Ok(some) = group.read_events() {
+                            if some.is_empty() {
+                                break;
+                            }
+                            events = events.saturating_add(some.len() as u64);
+                        }
+                    }
+                    events
+                }))
+            }
+            By::ReadDirectoryChanges(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use super::{By, Drain};
+    use etwhy_os::windows::changes::Folder;
+    use std::io;
+    use std::path::Path;
+
+    pub fn begin(folder: &Path, by: By) -> io::Result<Drain> {
+        let By::ReadDirectoryChanges(bytes) = by else { return Err(io::ErrorKind::Unsupported.into()) };
+        let folder = Folder::open(folder)?;
+        let mut buffer = vec![0_u32; bytes / 4];
+        Ok(Box::new(move || folder.wait(&mut buffer).map_or(0, u64::from)))
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+mod system {
+    use super::{By, Drain};
+    use std::io;
+    use std::path::Path;
+
+    pub fn begin(_: &Path, _: By) -> io::Result<Drain> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
