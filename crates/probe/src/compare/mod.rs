@@ -3,7 +3,7 @@
 //! # Method
 //! The unit is the round: samples of one round share what the machine did just then. Values are compared on logarithms, because
 //! noise of durations is a factor; the ratio is Hodges and Lehmann's estimate with the exact interval of Wilcoxon's signed-rank
-//! test (states alternated: rounds are pairs) or of Mann and Whitney's test (two files). Verdicts are corrected for the number of
+//! test (states alternated: rounds are pairs) or of Mann and Whitney's test (two files, widened by [`family::caution`]). Verdicts are corrected for the number of
 //! comparisons ([`family`]), need six rounds a side, an interval without 1, and more than the machine's own noise: what two rounds
 //! in the same state differ by. `tests/coverage.rs` shows by simulation on recorded runs how often all this is wrong.
 
@@ -329,9 +329,12 @@ fn difference(kind: &Kind, before: &Cells, after: &Cells, paired: bool) -> Diffe
         ([values.len(); 2], shown, exact::signed_rank(&raw, CONFIDENCE))
     } else {
         let [b, a] = [before, after].map(|side| scale.values(side).into_values().collect::<Vec<f64>>());
-        let enough = old.len().min(new.len()) >= MIN_ROUNDS;
-        let shown = exact::shift(&b, &a, CONFIDENCE).filter(|_| enough);
-        ([old.len(), new.len()], shown, exact::shift(&old, &new, CONFIDENCE).filter(|_| enough))
+        let rounds = old.len().min(new.len());
+        let enough = rounds >= MIN_ROUNDS;
+        let shown = |b: &[f64], a: &[f64]| {
+            exact::shift(b, a, CONFIDENCE).filter(|_| enough).map(|i| widened(i, rounds))
+        };
+        ([old.len(), new.len()], shown(&b, &a), shown(&old, &new))
     };
     let [b, a] = typical;
     let ratio = match scale {
@@ -388,6 +391,12 @@ fn floor(before: &Cells, after: &Cells, twice: Option<(&Cells, &Cells)>) -> Opti
         apart.extend(pairs.into_values().map(f64::abs).filter(|d| d.is_finite()));
     }
     median(&mut apart).map(|typical| typical.exp().max(LEAST_FLOOR))
+}
+
+/// The interval of two files: [`family::caution`].
+fn widened(i: Interval, rounds: usize) -> Interval {
+    let end = |end: f64| i.value + family::caution(rounds) * (end - i.value);
+    Interval { value: i.value, low: end(i.low), high: end(i.high) }
 }
 
 fn verdict(one: &Difference, p: f64) -> Verdict {
