@@ -63,23 +63,125 @@ pub fn push_utf16(out: &mut String, bytes: &[u8]) {
     out.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// As [`push_utf16`], to bytes that are UTF-8: without the check that a `String` makes of each piece.
-#[inline]
-pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    let begin = out.len();
-    let units = bytes.as_chunks::<2>().0;
-    let mut all = 0u16;
-    out.extend(units.iter().map(|unit| {
-        let unit = u16::from_le_bytes(*unit);
-        all |= unit;
-        unit as u8
-    }));
-    if all >= 0x80 {
-        out.truncate(begin);
-        let mut text = String::new();
-        push_utf16(&mut text, bytes);
-        out.extend_from_slice(text.as_bytes());
+/// For each count of units below 16, the words of a block that have them.
+const MASKS: [[u64; 4]; 16] = {
+    let mut masks = [[0; 4]; 16];
+    let mut unit = 0;
+    while unit < 15 {
+        let mut n = unit + 1;
+        while n < 16 {
+            masks[n][unit / 4] |= 0xFFFF << (unit % 4 * 16);
+            n += 1;
+        }
+        unit += 1;
     }
+    masks
+};
+
+/// Sixteen units as bytes, and how many of the first `n` stand before a NUL; `None` if one of them is not ASCII.
+#[inline(always)]
+fn narrow(block: &[u8; 32], n: usize) -> Option<([u8; 16], usize)> {
+    let mut words = [0u64; 4];
+    for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    // Units behind the first `n` become NULs, so the text ends there if not before.
+    if let Some(masks) = MASKS.get(n) {
+        words.iter_mut().zip(masks).for_each(|(word, mask)| *word &= mask);
+    }
+    if (words[0] | words[1] | words[2] | words[3]) & 0xFF80_FF80_FF80_FF80 != 0 {
+        return None;
+    }
+    Some(packed(words))
+}
+
+/// ASCII units as bytes, and how many stand before the first NUL.
+#[inline(always)]
+fn packed(words: [u64; 4]) -> ([u8; 16], usize) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let four = |word: u64| {
+        let pairs = (word | word >> 8) & 0x0000_FFFF_0000_FFFF;
+        u64::from((pairs | pairs >> 16) as u32)
+    };
+    let low = four(words[0]) | four(words[1]) << 32;
+    let high = four(words[2]) | four(words[3]) << 32;
+    // Bytes below 0x80: the lowest that borrows is the first NUL.
+    let nul = low.wrapping_sub(ONES) & (ONES << 7);
+    let len = if nul != 0 {
+        nul.trailing_zeros() / 8
+    } else {
+        // 64 zeros, if there is none.
+        8 + (high.wrapping_sub(ONES) & (ONES << 7)).trailing_zeros() / 8
+    };
+    let mut bytes = [0; 16];
+    let (first, last) = bytes.split_at_mut(8);
+    first.copy_from_slice(&low.to_le_bytes());
+    last.copy_from_slice(&high.to_le_bytes());
+    (bytes, len as usize)
+}
+
+/// Appends the UTF-16 text in the first `size` bytes, up to its first NUL, to bytes that are UTF-8. What stands behind it may be
+/// read, and is not appended.
+#[inline]
+pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8], size: usize) {
+    let begin = out.len();
+    let (mut rest, mut units) = (bytes, size / 2);
+    while units > 0 {
+        let n = units.min(16);
+        let Some((narrow, len)) = rest.first_chunk::<32>().and_then(|block| narrow(block, n)) else {
+            out.truncate(begin);
+            return push_utf16_long(out, bytes.get(..size).unwrap_or(bytes));
+        };
+        let end = out.len() + len;
+        out.extend_from_slice(&narrow);
+        out.truncate(end);
+        if len < n {
+            return;
+        }
+        rest = rest.get(32..).unwrap_or(&[]);
+        units -= n;
+    }
+}
+
+fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mut text = String::new();
+    push_utf16(&mut text, until_nul(bytes));
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// As [`push_utf16_bytes`].
+#[inline]
+pub fn push_utf16_text(out: &mut String, bytes: &[u8], size: usize) {
+    let begin = out.len();
+    let (mut rest, mut units) = (bytes, size / 2);
+    while units > 0 {
+        let n = units.min(16);
+        let Some((narrow, len)) = rest.first_chunk::<32>().and_then(|block| narrow(block, n)) else {
+            out.truncate(begin);
+            push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
+            return;
+        };
+        let text = narrow.get(..len).and_then(|text| std::str::from_utf8(text).ok());
+        out.push_str(text.unwrap_or(""));
+        if len < n {
+            return;
+        }
+        rest = rest.get(32..).unwrap_or(&[]);
+        units -= n;
+    }
+}
+
+/// A short text that is ASCII, without allocating; `None` if it is not, or too long for the buffer.
+#[inline]
+pub fn ascii<'b, const N: usize>(bytes: &[u8], into: &'b mut [u8; N]) -> Option<&'b str> {
+    let units = bytes.as_chunks::<2>().0;
+    let into = into.get_mut(..units.len())?;
+    let mut all = 0;
+    for (to, [low, high]) in into.iter_mut().zip(units) {
+        *to = *low;
+        all |= *high | *low & 0x80;
+    }
+    if all == 0 { std::str::from_utf8(into).ok() } else { None }
 }
 
 /// Characters 0x80 to 0x9F of Windows-1252 (unassigned ones stay control characters, as Windows maps them).
@@ -113,14 +215,36 @@ mod tests {
                 let mut out = String::new();
                 push_utf16(&mut out, &utf16(&text));
                 assert_eq!(out, text);
-                let mut bytes = b"x".to_vec();
-                push_utf16_bytes(&mut bytes, &utf16(&text));
-                assert_eq!(bytes, format!("x{text}").as_bytes());
+                // Whatever stands behind it, and whether it ends with a NUL.
+                for behind in ["", "\0", "\0y", "ü", "日本語日本語日本語日本語日本語"] {
+                    let whole = utf16(&format!("{text}{behind}"));
+                    let size =
+                        utf16(&text).len() + if behind.starts_with('\0') { behind.len() * 2 } else { 0 };
+                    let mut bytes = b"x".to_vec();
+                    push_utf16_bytes(&mut bytes, &whole, size);
+                    assert_eq!(bytes, format!("x{text}").as_bytes());
+                    let mut out = "x".to_owned();
+                    push_utf16_text(&mut out, &whole, size);
+                    assert_eq!(out, format!("x{text}"));
+                }
             }
         }
         let mut out = String::new();
         push_utf16(&mut out, &[0x00, 0xD8, 0x41, 0x00, 0x42]);
         assert_eq!(out, "\u{FFFD}A");
+    }
+
+    #[test]
+    fn units_are_packed_up_to_a_nul() {
+        for n in 0..=16 {
+            let text = format!("{}\0{}", "x".repeat(n), "yz".repeat(10));
+            let units: Vec<u64> = text.encode_utf16().map(u64::from).take(16).collect();
+            let words: Vec<u64> =
+                units.chunks(4).map(|u| u[0] | u[1] << 16 | u[2] << 32 | u[3] << 48).collect();
+            let words = [words[0], words[1], words[2], words[3]];
+            let bytes: Vec<u8> = text.bytes().take(16).collect();
+            assert_eq!(packed(words), (bytes.try_into().unwrap(), n));
+        }
     }
 
     #[test]
