@@ -50,12 +50,12 @@ pub struct Column {
     scratch: String,
     /// Cells that are null.
     pub nulls: Vec<bool>,
-    /// SIDs that came before, with their texts, by some of their bits.
-    sids: Vec<(Vec<u8>, String)>,
+    /// SIDs and GUIDs that came before, with their texts, by some of their bits.
+    known: Vec<(Vec<u8>, String)>,
 }
 
-/// SIDs whose texts a column keeps.
-const SIDS: usize = 16;
+/// SIDs and GUIDs whose texts a column keeps.
+const KNOWN: usize = 16;
 
 /// Cells of a batch before it is handed over.
 const BATCH_ROWS: usize = 4096;
@@ -83,7 +83,7 @@ impl Column {
             bytes: Vec::new(),
             scratch: String::new(),
             nulls: vec![true; rows],
-            sids: Vec::new(),
+            known: Vec::new(),
         }
     }
 
@@ -132,7 +132,8 @@ impl Column {
         }
         if self.kind == ColumnKind::Text {
             match *value {
-                Value::Sid(bytes) => self.push_sid(bytes),
+                Value::Sid(bytes) => self.push_known(value, bytes),
+                Value::Guid(guid) => self.push_known(value, &guid),
                 Value::Utf16(utf16) => push_utf16_bytes(&mut self.bytes, utf16, utf16.len()),
                 _ => {
                     self.scratch.clear();
@@ -147,15 +148,17 @@ impl Column {
         self.nulls.push(false);
     }
 
-    fn push_sid(&mut self, bytes: &[u8]) {
-        self.sids.resize(SIDS, Default::default());
-        let bits = bytes.iter().rev().take(4).fold(bytes.len(), |sum, byte| sum * 3 + usize::from(*byte));
-        if let Some((sid, text)) = self.sids.get_mut(bits % SIDS) {
-            if sid != bytes {
-                sid.clear();
-                sid.extend_from_slice(bytes);
+    /// Appends the text of a SID or GUID that has these bytes.
+    fn push_known(&mut self, value: &Value<'_>, bytes: &[u8]) {
+        self.known.resize(KNOWN, Default::default());
+        let last = bytes.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
+        let at = last.wrapping_mul(0x9E37_79B1) >> 28;
+        if let Some((key, text)) = self.known.get_mut(at as usize % KNOWN) {
+            if key != bytes {
+                key.clear();
+                key.extend_from_slice(bytes);
                 text.clear();
-                Value::Sid(bytes).push_text(text);
+                value.push_text(text);
             }
             self.bytes.extend_from_slice(text.as_bytes());
         }

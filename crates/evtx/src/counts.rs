@@ -241,7 +241,12 @@ impl Reader for Counter {
         self.ids = (self.ids.0.min(id), self.ids.1.max(id));
         let at = identity as usize % RECENT;
         let known = self.recent[at].identity == identity && identity > 0;
-        let codes = if known { self.recent[at].codes } else { self.codes(&decoder.system(&event)) };
+        let codes = match identity {
+            _ if known => self.recent[at].codes,
+            // `numbers` is all that such a record has.
+            0 => self.codes(&system),
+            _ => self.codes(&decoder.system(&event)),
+        };
         let [channel, provider, guid, computer] = codes;
         let key = Key {
             channel,

@@ -243,7 +243,7 @@ impl<'m> Renderer<'m> {
         let text = self.known.get(at).and_then(|known| known.text.as_deref());
         if let Some(text) = text
             && let Some(cells) = decoder.cells(event)
-            && !cells.lacks_some()
+            && cells.are_inserts()
         {
             text.render(&Places(cells), out);
             return Ok(true);

@@ -16,6 +16,8 @@ pub struct Cell {
     pub(super) value: u16,
     /// It is left out if its value is null.
     pub optional: bool,
+    /// It belongs to the text that came with a forwarded event.
+    pub forwarded: bool,
 }
 
 /// Fields of a layout; more are read the long way.
@@ -25,11 +27,15 @@ impl Cell {
     /// It has no value.
     pub(super) const NOTHING: u16 = u16::MAX;
 
-    /// True if these can be read as cells: all have names or none has, and none has a meaning of its own.
+    pub(super) fn new(name: Option<Arc<str>>, value: u16, optional: bool) -> Cell {
+        let forwarded = name.as_ref().is_some_and(|name| name.starts_with("RenderingInfo."));
+        Cell { name, value, optional, forwarded }
+    }
+
+    /// True if these can be read as cells: all have names or none has.
     pub(super) fn are_simple(cells: &[Cell]) -> bool {
         let named = cells.iter().filter(|cell| cell.name.is_some()).count();
-        let special = |cell: &Cell| cell.name.as_ref().is_some_and(|name| name.starts_with("RenderingInfo."));
-        cells.len() <= MOST && (named == 0 || named == cells.len()) && !cells.iter().any(special)
+        cells.len() <= MOST && (named == 0 || named == cells.len())
     }
 
     /// The cells of a template, if it has nothing else.
@@ -42,7 +48,7 @@ impl Cell {
                     Slot::Literal(_) | Slot::Mixed(_) => return None,
                 };
                 let simple = depends.is_none_or(|number| number == value && name.is_some());
-                simple.then(|| Cell { name: name.clone(), value, optional: depends.is_some() })
+                simple.then(|| Cell::new(name.clone(), value, depends.is_some()))
             }
             Item::Nested(_) => None,
         };
@@ -76,11 +82,10 @@ impl<'a> Cells<'a> {
         Value::of(kind, tail.get(..size).unwrap_or(&[]))
     }
 
-    /// True if a field is left out of this event.
+    /// True if each field is an insert of the event's message, in order.
     #[inline]
-    pub fn lacks_some(&self) -> bool {
-        let is_null = |cell: &Cell| self.raw(cell).0 == ty::NULL;
-        self.fields.iter().any(|cell| cell.optional && is_null(cell))
+    pub fn are_inserts(&self) -> bool {
+        self.fields.iter().all(|cell| !(cell.forwarded || cell.optional && self.raw(cell).0 == ty::NULL))
     }
 }
 
@@ -91,7 +96,11 @@ impl Decoder {
         let chunk = Decoder::parts(event);
         match &event.root {
             Root::Pattern(at, ..) => {
-                let pattern = self.patterns.get(*at)?;
+                let pattern = self.patterns.get(*at).filter(|pattern| pattern.simple)?;
+                let unnamed = pattern.cells.first().is_some_and(|cell| cell.name.is_none());
+                if unnamed && self.values.iter().any(Raw::is_array) {
+                    return None;
+                }
                 let layout = 1 << 63 | u64::from(pattern.number);
                 Some(Cells { layout, fields: &pattern.cells, chunk, values: &self.values })
             }

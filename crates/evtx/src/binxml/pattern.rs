@@ -1,13 +1,15 @@
 //! Records without a template: what they have in common is learned from the first of them.
 //!
-//! Nearly all of them have `System`, and `EventData` with `Data` elements, and come by the hundred from one writer. A pattern is the
+//! They come by the hundred from one writer, and differ in their values alone. A pattern is the
 //! sequence of tokens of such a record; the next one is compared with it, which gives the places of its values, instead of being
 //! read token by token.
 
 use super::cells::Cell;
 use super::event::Raw;
-use super::fields::SystemField;
+use super::fields::{Finder, Piece, SystemField, Target};
+use super::program::MOST_DEPTH;
 use super::tokens::{NameRef, Token, Tokens, literal_at};
+use super::value::Value;
 use crate::abi::{token, value as ty};
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub struct Pattern {
     pub system: Vec<(SystemField, u16)>,
     /// Fields.
     pub cells: Vec<Cell>,
+    /// The fields can be read as cells.
+    pub simple: bool,
 }
 
 /// Patterns of records.
@@ -196,7 +200,7 @@ impl Pattern {
         Some(())
     }
 
-    /// The pattern of this record, if it has nothing but `System` and `EventData` with `Data` elements, whose names differ.
+    /// The pattern of this record, if it is nothing but elements, attributes and values.
     #[cold]
     fn learn(
         chunk: &[u8],
@@ -212,6 +216,7 @@ impl Pattern {
             chunk: 0,
             system: Vec::new(),
             cells: Vec::new(),
+            simple: false,
         };
         let mut begin = from;
         if chunk.get(from) == Some(&token::FRAGMENT_HEADER) {
@@ -220,12 +225,12 @@ impl Pattern {
             begin += 4;
         }
         let mut tokens = Tokens::new(chunk, begin, to, false);
-        let mut depth = 0usize;
-        let (mut in_system, mut had_system) = (false, false);
+        let mut finder = Finder::<Place>::new();
+        let mut found: Vec<(Target, Vec<Place>)> = Vec::new();
         let mut values = 0u16;
-        let mut names: Vec<&[u8]> = Vec::new();
-        let (mut element, mut attribute): (&[u8], Option<&[u8]>) = (&[], None);
-        let (mut name, mut value) = (None, None);
+        // As `inline_system` goes: `System` is the first of its name in the root.
+        let (mut depth, mut in_system, mut had_system) = (0usize, false, false);
+        let (mut open, mut attribute): (Vec<&[u8]>, Option<&[u8]>) = (Vec::new(), None);
         loop {
             let at = tokens.at();
             let Some(token) = tokens.next().ok()? else { break };
@@ -234,19 +239,19 @@ impl Pattern {
                 return None;
             }
             pattern.byte(code);
+            let mut each = |target: Target, places: &[Place]| found.push((target, places.to_vec()));
             match token {
                 Token::Open(of, _, sized) => {
                     depth += 1;
-                    attribute = None;
-                    element = of.raw.get(4..)?;
-                    match depth {
-                        1 if is(element, "Event") => {}
-                        2 if is(element, "System") && !had_system => (in_system, had_system) = (true, true),
-                        2 if is(element, "EventData") => in_system = false,
-                        3 if in_system => {}
-                        3 if is(element, "Data") => (name, value) = (None, None),
-                        _ => return None,
+                    if depth > MOST_DEPTH {
+                        return None;
                     }
+                    attribute = None;
+                    open.push(of.raw.get(4..)?);
+                    if depth == 2 && !had_system {
+                        in_system = is(of.raw.get(4..)?, "System");
+                    }
+                    finder.open(&of.text(), &mut each);
                     pattern.skip(4);
                     pattern.name(&of)?;
                     if sized {
@@ -254,57 +259,80 @@ impl Pattern {
                     }
                 }
                 Token::Attribute(of) => {
-                    let text = of.raw.get(4..)?;
-                    match depth {
-                        1 | 2 if is(text, "xmlns") => {}
-                        3 if in_system => {}
-                        3 if is(text, "Name") && name.is_none() => {}
-                        _ => return None,
-                    }
-                    attribute = Some(text);
+                    attribute = Some(of.raw.get(4..)?);
+                    finder.attribute(&of.text(), &mut each);
                     pattern.name(&of)?;
                 }
-                Token::CloseStart => attribute = None,
+                Token::CloseStart => {
+                    attribute = None;
+                    finder.content(&mut each);
+                }
                 Token::Value(kind, bytes) => {
                     pattern.byte(kind);
-                    match (depth, attribute) {
-                        (1 | 2, Some(_)) => {}
-                        (3, _) if in_system => {
-                            if let Some(field) = SystemField::in_utf16(element, attribute) {
-                                pattern.system.push((field, values));
-                            }
+                    let element = open.last().copied().unwrap_or(&[]);
+                    // What is a name is the same in all records of the pattern.
+                    let names = attribute.is_some_and(|name| is(name, "Name"))
+                        && (is(element, "Data") || is(element, "ComplexData"));
+                    if names {
+                        if kind != ty::STRING {
+                            return None;
                         }
-                        (3, Some(_)) if kind == ty::STRING && name.is_none() && !bytes.is_empty() => {
-                            name = Some(bytes);
-                            pattern.steps.push(Step::Text(slice(chunk, at + 2, 2 + bytes.len())?.into()));
-                            continue;
-                        }
-                        (3, None) if value.is_none() => value = Some(values),
-                        _ => return None,
+                        let mut text = String::new();
+                        Value::of(kind, bytes).push_text(&mut text);
+                        finder.piece(Place(0, Some(text)));
+                        pattern.steps.push(Step::Text(slice(chunk, at + 2, 2 + bytes.len())?.into()));
+                        continue;
                     }
+                    if in_system
+                        && depth == 3
+                        && let Some(field) = SystemField::in_utf16(element, attribute)
+                    {
+                        pattern.system.push((field, values));
+                    }
+                    finder.piece(Place(values, None));
                     pattern.steps.push(Step::Value(kind));
                     values = values.checked_add(1)?;
                 }
                 Token::CloseEmpty | Token::End => {
-                    if depth == 3 && !in_system {
-                        let name = name.take();
-                        // Two of one name are told apart elsewhere.
-                        if let Some(name) = name {
-                            if names.contains(&name) {
-                                return None;
-                            }
-                            names.push(name);
-                        }
-                        let value = value.take().unwrap_or(Cell::NOTHING);
-                        pattern.cells.push(Cell { name: name.map(&mut *intern), value, optional: false });
+                    finder.end(&mut each);
+                    if depth == 2 && in_system {
+                        (in_system, had_system) = (false, true);
                     }
                     depth = depth.checked_sub(1)?;
                     attribute = None;
+                    open.pop();
                 }
                 _ => return None,
             }
         }
-        (depth == 0 && Cell::are_simple(&pattern.cells)).then_some(pattern)
+        for (target, places) in found {
+            let name = match target {
+                Target::System(_) | Target::Container => continue,
+                Target::Named(name) => {
+                    let utf16: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                    Some(intern(&utf16))
+                }
+                Target::Unnamed => None,
+            };
+            let value = match places.as_slice() {
+                [] => Cell::NOTHING,
+                [Place(value, None)] => *value,
+                _ => return None,
+            };
+            pattern.cells.push(Cell::new(name, value, false));
+        }
+        pattern.simple = Cell::are_simple(&pattern.cells);
+        (depth == 0).then_some(pattern)
+    }
+}
+
+/// A value: its number, or the text that it has in all records.
+#[derive(Clone, Debug)]
+struct Place(u16, Option<String>);
+
+impl Piece for Place {
+    fn literal(&self) -> Option<String> {
+        self.1.clone()
     }
 }
 

@@ -78,10 +78,11 @@ const MASKS: [[u64; 4]; 16] = {
     masks
 };
 
-/// Sixteen units as bytes, and how many of the first `n` stand before a NUL; `None` if one of them is not ASCII.
+/// Bytes of the ASCII text in the first `n` units of a block of `4 * W` units, up to its first NUL, and how many they are; `None` if
+/// one is not ASCII. What stands behind may be anything.
 #[inline(always)]
-fn narrow(block: &[u8; 32], n: usize) -> Option<([u8; 16], usize)> {
-    let mut words = [0u64; 4];
+fn narrow<const W: usize>(block: &[u8], n: usize) -> Option<([u32; W], usize)> {
+    let mut words = [0u64; W];
     for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
         *word = u64::from_le_bytes(*bytes);
     }
@@ -89,85 +90,95 @@ fn narrow(block: &[u8; 32], n: usize) -> Option<([u8; 16], usize)> {
     if let Some(masks) = MASKS.get(n) {
         words.iter_mut().zip(masks).for_each(|(word, mask)| *word &= mask);
     }
-    if (words[0] | words[1] | words[2] | words[3]) & 0xFF80_FF80_FF80_FF80 != 0 {
+    if words.iter().fold(0, |all, word| all | word) & 0xFF80_FF80_FF80_FF80 != 0 {
         return None;
     }
-    Some(packed(words))
-}
-
-/// ASCII units as bytes, and how many stand before the first NUL.
-#[inline(always)]
-fn packed(words: [u64; 4]) -> ([u8; 16], usize) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let four = |word: u64| {
+    let mut narrow = [0u32; W];
+    for (to, word) in narrow.iter_mut().zip(words) {
         let pairs = (word | word >> 8) & 0x0000_FFFF_0000_FFFF;
-        u64::from((pairs | pairs >> 16) as u32)
-    };
-    let low = four(words[0]) | four(words[1]) << 32;
-    let high = four(words[2]) | four(words[3]) << 32;
-    // Bytes below 0x80: the lowest that borrows is the first NUL.
-    let nul = low.wrapping_sub(ONES) & (ONES << 7);
-    let len = if nul != 0 {
-        nul.trailing_zeros() / 8
-    } else {
-        // 64 zeros, if there is none.
-        8 + (high.wrapping_sub(ONES) & (ONES << 7)).trailing_zeros() / 8
-    };
-    let mut bytes = [0; 16];
-    let (first, last) = bytes.split_at_mut(8);
-    first.copy_from_slice(&low.to_le_bytes());
-    last.copy_from_slice(&high.to_le_bytes());
-    (bytes, len as usize)
+        *to = (pairs | pairs >> 16) as u32;
+    }
+    // Of bytes below 0x80, the lowest that borrows is the first NUL.
+    let nul = |bytes: u32| bytes.wrapping_sub(0x0101_0101) & 0x8080_8080;
+    let mut len = W * 4;
+    for (at, bytes) in narrow.iter().enumerate().rev() {
+        let nul = nul(*bytes);
+        if nul != 0 {
+            len = at * 4 + nul.trailing_zeros() as usize / 8;
+        }
+    }
+    Some((narrow, len))
 }
 
 /// Appends the UTF-16 text in the first `size` bytes, up to its first NUL, to bytes that are UTF-8. What stands behind it may be
 /// read, and is not appended.
 #[inline]
 pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8], size: usize) {
+    let units = size / 2;
     let begin = out.len();
-    let (mut rest, mut units) = (bytes, size / 2);
-    while units > 0 {
-        let n = units.min(16);
-        let Some((narrow, len)) = rest.first_chunk::<32>().and_then(|block| narrow(block, n)) else {
-            out.truncate(begin);
-            return push_utf16_long(out, bytes.get(..size).unwrap_or(bytes));
-        };
-        let end = out.len() + len;
-        out.extend_from_slice(&narrow);
-        out.truncate(end);
-        if len < n {
-            return;
-        }
-        rest = rest.get(32..).unwrap_or(&[]);
-        units -= n;
+    if units <= 8
+        && let Some(block) = bytes.first_chunk::<16>()
+        && let Some(([a, b], len)) = narrow::<2>(block, units)
+    {
+        out.extend_from_slice(&(u64::from(a) | u64::from(b) << 32).to_le_bytes());
+        out.truncate(begin + len);
+    } else if units <= 16
+        && let Some(block) = bytes.first_chunk::<32>()
+        && let Some((words, len)) = narrow::<4>(block, units)
+    {
+        out.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+        out.truncate(begin + len);
+    } else {
+        push_utf16_long(out, bytes.get(..size).unwrap_or(bytes));
     }
 }
 
+/// True if all units are ASCII and none is NUL.
+fn is_plain(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (mut all, mut nul) = (0u64, 0u64);
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        all |= word;
+        // Of units below 0x80, a NUL is the lowest that borrows.
+        nul |= word.wrapping_sub(ONES);
+    }
+    let rest = rest.as_chunks::<2>().0;
+    all & 0xFF80_FF80_FF80_FF80 == 0
+        && nul & (ONES << 15) == 0
+        && rest.iter().all(|[low, high]| *high == 0 && (1..0x80).contains(low))
+}
+
 fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8]) {
-    let mut text = String::new();
-    push_utf16(&mut text, until_nul(bytes));
-    out.extend_from_slice(text.as_bytes());
+    let mut bytes = bytes;
+    let mut plain = is_plain(bytes);
+    if !plain {
+        bytes = until_nul(bytes);
+        plain = is_plain(bytes);
+    }
+    if plain {
+        out.extend(bytes.as_chunks::<2>().0.iter().map(|[low, _]| *low));
+    } else {
+        let mut text = String::new();
+        push_utf16(&mut text, bytes);
+        out.extend_from_slice(text.as_bytes());
+    }
 }
 
 /// As [`push_utf16_bytes`].
 #[inline]
 pub fn push_utf16_text(out: &mut String, bytes: &[u8], size: usize) {
-    let begin = out.len();
-    let (mut rest, mut units) = (bytes, size / 2);
-    while units > 0 {
-        let n = units.min(16);
-        let Some((narrow, len)) = rest.first_chunk::<32>().and_then(|block| narrow(block, n)) else {
-            out.truncate(begin);
-            push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
-            return;
-        };
-        let text = narrow.get(..len).and_then(|text| std::str::from_utf8(text).ok());
+    let units = size / 2;
+    if units <= 16
+        && let Some(block) = bytes.first_chunk::<32>()
+        && let Some((words, len)) = narrow::<4>(block, units)
+    {
+        let text = words.map(u32::to_le_bytes);
+        let text = text.as_flattened().get(..len).and_then(|text| std::str::from_utf8(text).ok());
         out.push_str(text.unwrap_or(""));
-        if len < n {
-            return;
-        }
-        rest = rest.get(32..).unwrap_or(&[]);
-        units -= n;
+    } else {
+        push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
     }
 }
 
@@ -232,19 +243,6 @@ mod tests {
         let mut out = String::new();
         push_utf16(&mut out, &[0x00, 0xD8, 0x41, 0x00, 0x42]);
         assert_eq!(out, "\u{FFFD}A");
-    }
-
-    #[test]
-    fn units_are_packed_up_to_a_nul() {
-        for n in 0..=16 {
-            let text = format!("{}\0{}", "x".repeat(n), "yz".repeat(10));
-            let units: Vec<u64> = text.encode_utf16().map(u64::from).take(16).collect();
-            let words: Vec<u64> =
-                units.chunks(4).map(|u| u[0] | u[1] << 16 | u[2] << 32 | u[3] << 48).collect();
-            let words = [words[0], words[1], words[2], words[3]];
-            let bytes: Vec<u8> = text.bytes().take(16).collect();
-            assert_eq!(packed(words), (bytes.try_into().unwrap(), n));
-        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl<'a> Value<'a> {
 fn decimal(utf16: &[u8]) -> Option<u64> {
     let units = utf16.as_chunks::<2>().0;
     // 19 digits always fit.
-    if units.is_empty() || units.len() > 19 || utf16.len() % 2 != 0 {
+    if units.is_empty() || units.len() > 19 || !utf16.len().is_multiple_of(2) {
         return None;
     }
     units.iter().try_fold(0u64, |n, unit| match unit {
