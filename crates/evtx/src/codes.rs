@@ -17,6 +17,8 @@ pub struct Codes {
     /// Those that were asked for last: several fields take turns.
     recent: [u32; 4],
     turn: usize,
+    /// The number of no value.
+    none: Option<u32>,
 }
 
 /// Different texts that are told apart; further ones are all the same.
@@ -26,6 +28,9 @@ impl Codes {
     /// The number of a value's text.
     #[inline]
     pub fn of(&mut self, value: &Value<'_>) -> u32 {
+        if let (Value::Null, Some(none)) = (value, self.none) {
+            return none;
+        }
         let mut owned = String::new();
         let bytes: &[u8] = match value {
             Value::Utf16(bytes) => bytes,
@@ -37,7 +42,9 @@ impl Codes {
                 owned.as_bytes()
             }
         };
-        for recent in self.recent {
+        // The last one first.
+        for n in 0..self.recent.len() {
+            let recent = self.recent[(self.turn + n) % 4];
             if let Some((text, number)) = self.seen.get(recent as usize)
                 && **text == *bytes
             {
@@ -79,6 +86,9 @@ impl Codes {
         let rehash = |n: &u32| seen.get(*n as usize).map_or(0, |(b, _)| hasher.hash_one(&**b));
         self.index.insert_unique(hash, at as u32, rehash);
         self.remember(at as u32);
+        if matches!(value, Value::Null) {
+            self.none = Some(number as u32);
+        }
         number as u32
     }
 

@@ -3,8 +3,10 @@
 //! Fields keep the type that they have in the log: numbers, booleans and times are numbers, texts are UTF-8. Columns of a kind grow until
 //! its batch is full and are handed over; then their memory is used again, so it does not depend on the size of the log.
 
+use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
-use crate::binxml::{Decoder, Event, Fault, Name, Value, time};
+use crate::binxml::{Cell, Cells, Decoder, Event, Fault, Name, Value, time};
+use crate::bytes::array;
 use crate::codes::Codes;
 use crate::counts::time_of;
 use crate::error::EvtxError;
@@ -48,14 +50,19 @@ pub struct Column {
     scratch: String,
     /// Cells that are null.
     pub nulls: Vec<bool>,
-    /// The SID that came last, and its text.
-    sid: (Vec<u8>, String),
+    /// SIDs and GUIDs that came before, with their texts, by some of their bits.
+    known: Vec<(Vec<u8>, String)>,
 }
+
+/// SIDs and GUIDs whose texts a column keeps.
+const KNOWN: usize = 16;
 
 /// Cells of a batch before it is handed over.
 const BATCH_ROWS: usize = 4096;
 /// Texts of a batch before it is handed over.
 const BATCH_TEXT: usize = 1 << 20;
+/// Rows after which texts are counted; a record has at most 64 KiB.
+const TEXT_EVERY: usize = 64;
 /// Columns of a kind; fields behind are counted in `dropped`.
 const MOST_COLUMNS: usize = 2048;
 
@@ -76,7 +83,7 @@ impl Column {
             bytes: Vec::new(),
             scratch: String::new(),
             nulls: vec![true; rows],
-            sid: Default::default(),
+            known: Vec::new(),
         }
     }
 
@@ -125,16 +132,9 @@ impl Column {
         }
         if self.kind == ColumnKind::Text {
             match *value {
-                Value::Sid(bytes) => {
-                    if bytes != self.sid.0 {
-                        self.sid.0.clear();
-                        self.sid.0.extend_from_slice(bytes);
-                        self.sid.1.clear();
-                        value.push_text(&mut self.sid.1);
-                    }
-                    self.bytes.extend_from_slice(self.sid.1.as_bytes());
-                }
-                Value::Utf16(utf16) => push_utf16_bytes(&mut self.bytes, utf16),
+                Value::Sid(bytes) => self.push_known(value, bytes),
+                Value::Guid(guid) => self.push_known(value, &guid),
+                Value::Utf16(utf16) => push_utf16_bytes(&mut self.bytes, utf16, utf16.len()),
                 _ => {
                     self.scratch.clear();
                     value.push_text(&mut self.scratch);
@@ -144,6 +144,36 @@ impl Column {
             self.numbers.push(self.bytes.len() as i64);
         } else {
             self.numbers.push(number);
+        }
+        self.nulls.push(false);
+    }
+
+    /// Appends the text of a SID or GUID that has these bytes.
+    fn push_known(&mut self, value: &Value<'_>, bytes: &[u8]) {
+        self.known.resize(KNOWN, Default::default());
+        let last = bytes.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
+        let at = last.wrapping_mul(0x9E37_79B1) >> 28;
+        if let Some((key, text)) = self.known.get_mut(at as usize % KNOWN) {
+            if key != bytes {
+                key.clear();
+                key.extend_from_slice(bytes);
+                text.clear();
+                value.push_text(text);
+            }
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// Appends a value of this type: the first `size` bytes of those that stand here.
+    #[inline]
+    fn push_raw(&mut self, kind: u8, size: usize, tail: &[u8]) {
+        match (self.kind, integer(kind, size, tail)) {
+            (ColumnKind::Int, Some(number)) => self.numbers.push(number),
+            (ColumnKind::Text, None) if kind == ty::STRING => {
+                push_utf16_bytes(&mut self.bytes, tail, size);
+                self.numbers.push(self.bytes.len() as i64);
+            }
+            _ => return self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[]))),
         }
         self.nulls.push(false);
     }
@@ -172,6 +202,18 @@ impl Column {
         self.bytes = std::mem::take(&mut self.text).into_bytes();
         self.bytes.clear();
     }
+}
+
+/// The integers that most fields are, as [`Value::of`] reads them.
+#[inline]
+fn integer(kind: u8, size: usize, bytes: &[u8]) -> Option<i64> {
+    Some(match (kind, size) {
+        (ty::UINT32 | ty::HEX_INT32, 4..) => i64::from(u32::from_le_bytes(array(bytes, 0)?)),
+        (ty::UINT64 | ty::HEX_INT64, 8..) => u64::from_le_bytes(array(bytes, 0)?) as i64,
+        (ty::UINT16, 2..) => i64::from(u16::from_le_bytes(array(bytes, 0)?)),
+        (ty::UINT8, 1..) => i64::from(*bytes.first()?),
+        _ => return None,
+    })
 }
 
 /// System values of the rows of a batch. Texts are numbers of the `Codes` that come with the batch.
@@ -306,6 +348,22 @@ impl Batch {
         }
     }
 
+    /// Appends fields that are known to be the columns of the batch, in order.
+    #[inline]
+    fn cells(&mut self, cells: &Cells<'_>) {
+        for (cell, column) in cells.fields.iter().zip(&mut self.columns) {
+            let (kind, size, tail) = cells.raw(cell);
+            column.push_raw(kind, size, tail);
+        }
+    }
+
+    /// True if it is to be handed over.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let rows = self.rows();
+        rows >= BATCH_ROWS || rows.is_multiple_of(TEXT_EVERY) && self.text_bytes() >= BATCH_TEXT
+    }
+
     fn text_bytes(&self) -> usize {
         self.columns.iter().map(|c| c.bytes.len()).sum()
     }
@@ -331,11 +389,33 @@ pub fn columns(
         take,
         texts: Codes::default(),
         providers: Codes::default(),
+        origins: [Origin::default(); RECENT],
+        recent: [(NO_KIND, 0); RECENT],
         index: HashMap::default(),
         batches: Vec::new(),
     };
     scan(log, options, make, |()| true)
 }
+
+/// Codes of provider, channel and computer that come together.
+#[derive(Clone, Copy, Default)]
+struct Origin {
+    /// What stands for them; 0 if nothing does.
+    identity: u64,
+    provider: u32,
+    channel: u32,
+    computer: u32,
+}
+
+/// What the rows of a batch have in common: layout of the fields, provider, event id, and qualifiers with a bit if there are any.
+type Kind = (u64, u32, u16, u32);
+
+/// Origins and kinds that are found without hashing.
+const RECENT: usize = 256;
+/// The layout of records whose fields are read one by one.
+const LONG: u64 = u64::MAX;
+/// No record is of this kind.
+const NO_KIND: Kind = (LONG, u32::MAX, u16::MAX, u32::MAX);
 
 struct Columns<'t> {
     wanted: &'t (dyn Fn(&Value<'_>, u16) -> bool + Sync),
@@ -343,8 +423,9 @@ struct Columns<'t> {
     take: &'t Take<'t>,
     texts: Codes,
     providers: Codes,
-    /// Batches by provider, event id, qualifiers and template.
-    index: HashMap<(u32, u16, Option<u16>, usize), usize, RandomState>,
+    origins: [Origin; RECENT],
+    recent: [(Kind, usize); RECENT],
+    index: HashMap<Kind, usize, RandomState>,
     batches: Vec<Batch>,
 }
 
@@ -356,6 +437,93 @@ impl Columns<'_> {
             batch.system.clear();
             batch.columns.iter_mut().for_each(Column::clear);
         }
+    }
+
+    #[inline]
+    fn origin(&mut self, decoder: &Decoder, event: &Event<'_>, identity: u64) -> Origin {
+        let at = identity as usize % RECENT;
+        let known = self.origins[at];
+        if identity > 0 && known.identity == identity {
+            return known;
+        }
+        let system = decoder.system(event);
+        let origin = Origin {
+            identity,
+            provider: self.providers.of(&system.provider),
+            channel: self.texts.of(&system.channel),
+            computer: self.texts.of(&system.computer),
+        };
+        self.origins[at] = origin;
+        origin
+    }
+
+    /// The batch of a kind.
+    #[inline]
+    fn batch(&mut self, kind: Kind, cells: Option<&Cells<'_>>) -> usize {
+        let (layout, provider, id, _) = kind;
+        let near = ((layout >> 32 ^ layout.wrapping_mul(31)) as usize)
+            .wrapping_add(usize::from(id).wrapping_add(provider as usize))
+            % RECENT;
+        let (known, at) = self.recent[near];
+        if known == kind {
+            return at;
+        }
+        let at = *self.index.entry(kind).or_insert_with(|| {
+            let names = cells.map_or(&[][..], |cells| cells.fields);
+            let mut unnamed = 0;
+            let column = |cell: &Cell| {
+                unnamed += 1;
+                Column::new(cell.name.as_ref().map_or(Name::Nth(unnamed), Name::Named), 0)
+            };
+            self.batches.push(Batch {
+                provider: self.providers.text(provider).to_owned(),
+                event_id: id,
+                qualifiers: (kind.3 >> 16 != 0).then_some(kind.3 as u16),
+                columns: names.iter().map(column).collect(),
+                ..Batch::default()
+            });
+            self.batches.len() - 1
+        });
+        self.recent[near] = (kind, at);
+        at
+    }
+}
+
+/// System values of a record.
+struct Row {
+    utc_ns: i64,
+    record_id: u64,
+    level: u8,
+    task: u16,
+    opcode: u8,
+    version: u8,
+    keywords: u64,
+    process: u32,
+    thread: u32,
+    channel: u32,
+    computer: u32,
+    user: u32,
+    activity: [u8; 16],
+    bytes: u32,
+}
+
+impl SystemColumns {
+    #[inline]
+    fn push(&mut self, row: &Row) {
+        self.utc_ns.push(row.utc_ns);
+        self.record_id.push(row.record_id);
+        self.level.push(row.level);
+        self.task.push(row.task);
+        self.opcode.push(row.opcode);
+        self.version.push(row.version);
+        self.keywords.push(row.keywords);
+        self.process.push(row.process);
+        self.thread.push(row.thread);
+        self.channel.push(row.channel);
+        self.computer.push(row.computer);
+        self.user.push(row.user);
+        self.activity.push(row.activity);
+        self.bytes.push(row.bytes);
     }
 }
 
@@ -373,54 +541,54 @@ impl Reader for Columns<'_> {
         if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
             return Ok(());
         }
-        let at = {
-            let system = decoder.system(&event);
-            if !(self.wanted)(&system.provider, system.event_id) {
-                return Ok(());
-            }
-            let provider = self.providers.of(&system.provider);
-            let program = decoder.program_of(&event).map_or(0, |p| p.addr());
-            let key = (provider, system.event_id, system.qualifiers, program);
-            let batches = &mut self.batches;
-            let providers = &self.providers;
-            let at = *self.index.entry(key).or_insert_with(|| {
-                batches.push(Batch {
-                    provider: providers.text(provider).to_owned(),
-                    event_id: system.event_id,
-                    qualifiers: system.qualifiers,
-                    ..Batch::default()
-                });
-                batches.len() - 1
-            });
-            let Some(batch) = self.batches.get_mut(at) else { return Ok(()) };
-            let to = &mut batch.system;
-            to.utc_ns.push(time::utc_ns(time_of(&system, record)));
-            to.record_id.push(system.record_id.unwrap_or(record.id));
-            to.level.push(system.level);
-            to.task.push(system.task);
-            to.opcode.push(system.opcode);
-            to.version.push(system.version);
-            to.keywords.push(system.keywords);
-            to.process.push(system.process.unwrap_or(0));
-            to.thread.push(system.thread.unwrap_or(0));
-            to.channel.push(self.texts.of(&system.channel));
-            to.computer.push(self.texts.of(&system.computer));
-            to.user.push(self.texts.of(&system.user));
-            to.activity.push(match system.activity {
+        let identity = decoder.identity(&event).unwrap_or(0);
+        let origin = self.origin(decoder, &event, identity);
+        let system = decoder.numbers(&event);
+        if !(self.wanted)(&Value::Utf8(self.providers.text(origin.provider)), system.event_id) {
+            return Ok(());
+        }
+        let row = Row {
+            utc_ns: time::utc_ns(time_of(&system, record)),
+            record_id: system.record_id.unwrap_or(record.id),
+            level: system.level,
+            task: system.task,
+            opcode: system.opcode,
+            version: system.version,
+            keywords: system.keywords,
+            process: system.process.unwrap_or(0),
+            thread: system.thread.unwrap_or(0),
+            channel: origin.channel,
+            computer: origin.computer,
+            user: self.texts.of(&system.user),
+            activity: match system.activity {
                 Value::Guid(guid) => guid,
                 _ => [0; 16],
-            });
-            to.bytes.push(record.size as u32);
-            at
+            },
+            bytes: record.size as u32,
         };
+        let qualifiers = system.qualifiers.map_or(0, |q| 1 << 16 | u32::from(q));
+        let id = system.event_id;
+        if let Some(cells) = decoder.cells(&event) {
+            let at = self.batch((cells.layout, origin.provider, id, qualifiers), Some(&cells));
+            if let Some(batch) = self.batches.get_mut(at) {
+                batch.system.push(&row);
+                batch.cells(&cells);
+                if batch.is_full() {
+                    Self::hand_over(batch, self.take, &self.texts);
+                }
+            }
+            return Ok(());
+        }
+        let at = self.batch((LONG, origin.provider, id, qualifiers), None);
         let Some(batch) = self.batches.get_mut(at) else { return Ok(()) };
+        batch.system.push(&row);
         let mut n = 0;
         let result = decoder.fields(&event, &mut |name, value| {
             batch.field(n, name, &value);
             n += 1;
         });
         batch.end_row();
-        if batch.rows() >= BATCH_ROWS || batch.text_bytes() >= BATCH_TEXT {
+        if batch.is_full() {
             Self::hand_over(batch, self.take, &self.texts);
         }
         result
@@ -434,6 +602,7 @@ impl Reader for Columns<'_> {
         if self.batches.len() > 512 {
             self.batches.clear();
             self.index.clear();
+            self.recent = [(NO_KIND, 0); RECENT];
         }
     }
 }

@@ -144,36 +144,73 @@ struct Key {
     keywords: u64,
 }
 
-#[derive(Default)]
+/// A kind of event and how much of it there is.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    key: Key,
+    amount: Amount,
+}
+
+/// Provider, GUID, channel and computer that came together, and their last kind.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    /// What stands for them; 0 if nothing does.
+    identity: u64,
+    /// Codes of its channel, provider, GUID and computer.
+    codes: [u32; 4],
+    /// Index of its last kind.
+    kind: usize,
+}
+
+/// So many are remembered, by the lower bits of what stands for them.
+const RECENT: usize = 256;
+
 struct Counter {
     channels: Codes,
     providers: Codes,
     hosts: Codes,
     guids: Codes,
-    types: HashMap<Key, Amount, RandomState>,
-    computers: HashMap<u32, u64, RandomState>,
-    /// The computer that came last and its records so far, which are not yet in `computers`.
-    computer: (u32, u64),
-    /// The kind that came last and its amount so far, which is not yet in `types`.
-    last: (Key, Amount),
-    part: Part,
+    recent: [Recent; RECENT],
+    kinds: Vec<Kind>,
+    index: HashMap<Key, usize, RandomState>,
+    /// Records by number of the computer.
+    computers: Vec<u64>,
+    ids: (u64, u64),
+    unread: (u64, Amount),
 }
 
-impl Counter {
-    fn flush(&mut self) {
-        let (key, amount) = std::mem::take(&mut self.last);
-        if amount.records > 0 {
-            self.types.entry(key).or_default().add(&amount);
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter {
+            channels: Codes::default(),
+            providers: Codes::default(),
+            hosts: Codes::default(),
+            guids: Codes::default(),
+            recent: [Recent::default(); RECENT],
+            kinds: Vec::new(),
+            index: HashMap::default(),
+            computers: Vec::new(),
+            ids: (u64::MAX, 0),
+            unread: Default::default(),
         }
     }
 }
 
 impl Counter {
-    fn flush_computer(&mut self) {
-        let (computer, n) = std::mem::take(&mut self.computer);
-        if n > 0 {
-            *self.computers.entry(computer).or_default() += n;
-        }
+    fn codes(&mut self, system: &System<'_>) -> [u32; 4] {
+        [
+            self.channels.of(&system.channel),
+            self.providers.of(&system.provider),
+            self.guids.of(&system.provider_guid),
+            self.hosts.of(&system.computer),
+        ]
+    }
+
+    fn kind(&mut self, key: Key) -> usize {
+        *self.index.entry(key).or_insert_with(|| {
+            self.kinds.push(Kind { key, amount: Amount::default() });
+            self.kinds.len() - 1
+        })
     }
 }
 
@@ -194,20 +231,27 @@ impl Reader for Counter {
     ) -> Result<(), Fault> {
         let bytes = record.size as u64;
         let Ok(event) = event else {
-            self.part.unread += 1;
-            self.part.all.count(bytes, record.time);
+            self.unread.0 += 1;
+            self.unread.1.count(bytes, record.time);
             return Ok(());
         };
-        let system = decoder.system(&event);
-        let time = time_of(&system, record);
-        self.part.all.count(bytes, time);
+        let identity = decoder.identity(&event).unwrap_or(0);
+        let system = decoder.numbers(&event);
         let id = system.record_id.unwrap_or(record.id);
-        let (low, high) = self.part.ids.unwrap_or((id, id));
-        self.part.ids = Some((low.min(id), high.max(id)));
+        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
+        let at = identity as usize % RECENT;
+        let known = self.recent[at].identity == identity && identity > 0;
+        let codes = match identity {
+            _ if known => self.recent[at].codes,
+            // `numbers` is all that such a record has.
+            0 => self.codes(&system),
+            _ => self.codes(&decoder.system(&event)),
+        };
+        let [channel, provider, guid, computer] = codes;
         let key = Key {
-            channel: self.channels.of(&system.channel),
-            provider: self.providers.of(&system.provider),
-            guid: self.guids.of(&system.provider_guid),
+            channel,
+            provider,
+            guid,
             id: u64::from(system.event_id) | system.qualifiers.map_or(0, |q| 1 << 32 | u64::from(q) << 16),
             rest: u64::from(system.version)
                 | u64::from(system.level) << 8
@@ -215,29 +259,38 @@ impl Reader for Counter {
                 | u64::from(system.task) << 24,
             keywords: system.keywords,
         };
-        let computer = self.hosts.of(&system.computer);
-        if computer != self.computer.0 {
-            self.flush_computer();
-            self.computer.0 = computer;
+        match self.computers.get_mut(computer as usize) {
+            Some(records) => *records += 1,
+            None => {
+                self.computers.resize(computer as usize + 1, 0);
+                if let Some(last) = self.computers.last_mut() {
+                    *last = 1;
+                }
+            }
         }
-        self.computer.1 += 1;
-        if key != self.last.0 {
-            self.flush();
-            self.last.0 = key;
+        let recent = self.recent[at];
+        let same = recent.identity == identity && self.kinds.get(recent.kind).is_some_and(|k| k.key == key);
+        let kind = if same { recent.kind } else { self.kind(key) };
+        self.recent[at] = Recent { identity, codes, kind };
+        if let Some(kind) = self.kinds.get_mut(kind) {
+            kind.amount.count(bytes, time_of(&system, record));
         }
-        self.last.1.count(bytes, time);
         Ok(())
     }
 
     fn finish(&mut self) -> Part {
-        self.flush();
-        self.flush_computer();
-        let mut part = std::mem::take(&mut self.part);
+        let mut part = Part { unread: self.unread.0, all: self.unread.1, ..Part::default() };
+        self.unread = Default::default();
+        if self.ids.0 <= self.ids.1 {
+            part.ids = Some(self.ids);
+        }
+        self.ids = (u64::MAX, 0);
         let (channels, providers, guids, hosts) = (&self.channels, &self.providers, &self.guids, &self.hosts);
         part.types = self
-            .types
-            .drain()
-            .map(|(key, amount)| {
+            .kinds
+            .drain(..)
+            .map(|Kind { key, amount }| {
+                part.all.add(&amount);
                 let kind = EventType {
                     channel: channels.text(key.channel).to_owned(),
                     provider: providers.text(key.provider).to_owned(),
@@ -253,7 +306,11 @@ impl Reader for Counter {
                 (kind, amount)
             })
             .collect();
-        part.computers = self.computers.drain().map(|(code, n)| (hosts.text(code).to_owned(), n)).collect();
+        self.index.clear();
+        let computers = self.computers.iter_mut().enumerate().filter(|(_, records)| **records > 0);
+        part.computers = computers
+            .map(|(code, records)| (hosts.text(code as u32).to_owned(), std::mem::take(records)))
+            .collect();
         part
     }
 }

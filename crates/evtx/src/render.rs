@@ -1,6 +1,8 @@
 //! The third tier: messages, as Event Viewer would show them.
 
-use crate::binxml::{Decoder, Event, Fault, Name, System, Value};
+use crate::abi::value as ty;
+use crate::binxml::text::push_utf16_text;
+use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value};
 use crate::codes::Codes;
 use etwhy_messages::{EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
 use foldhash::fast::RandomState;
@@ -45,12 +47,7 @@ impl Values {
         }
         value.push_text(&mut self.text);
         self.ends.push(self.text.len());
-        self.numbers.push(match *value {
-            Value::UInt(n) | Value::Hex(n) => Some(n),
-            Value::Int(n) => Some(n as u64),
-            Value::Bool(b) => Some(u64::from(b)),
-            _ => None,
-        });
+        self.numbers.push(number(value));
     }
 
     fn part<'t>(text: &'t str, ends: &[usize], n: usize) -> Option<&'t str> {
@@ -86,21 +83,62 @@ impl Inserts for Values {
     }
 }
 
+/// The values of an event where they stand.
+struct Places<'a>(Cells<'a>);
+
+impl Inserts for Places<'_> {
+    fn len(&self) -> usize {
+        self.0.fields.len()
+    }
+
+    #[inline]
+    fn write(&self, n: usize, out: &mut String) -> bool {
+        let Some(cell) = self.0.fields.get(n) else { return false };
+        match self.0.raw(cell) {
+            (ty::STRING, size, tail) => push_utf16_text(out, tail, size),
+            _ => self.0.value(cell).push_text(out),
+        }
+        true
+    }
+
+    #[inline]
+    fn number(&self, n: usize) -> Option<u64> {
+        number(&self.0.value(self.0.fields.get(n)?))
+    }
+}
+
+/// The value as maps and formats need it.
+fn number(value: &Value<'_>) -> Option<u64> {
+    match *value {
+        Value::UInt(n) | Value::Hex(n) => Some(n),
+        Value::Int(n) => Some(n as u64),
+        Value::Bool(b) => Some(u64::from(b)),
+        _ => None,
+    }
+}
+
 /// Provider and channel as numbers, event id, qualifiers, version.
 type Kind = (u32, u32, u16, Option<u16>, u8);
 
 /// What is known of a kind of event.
-#[derive(Clone)]
 struct Known {
     text: Option<Arc<EventText>>,
     names: Arc<ProviderNames>,
 }
 
+/// Kinds that are found without hashing.
+const RECENT: usize = 256;
+/// Kinds that are remembered; a log has some hundred.
+const MOST: usize = 1 << 16;
+
 /// Renders messages; one for each thread. Texts of a kind of event are looked up once.
 pub struct Renderer<'m> {
     messages: &'m Messages,
     codes: Codes,
-    known: HashMap<Kind, Known, RandomState>,
+    known: Vec<Known>,
+    index: HashMap<Kind, usize, RandomState>,
+    /// What was rendered last, by some bits: identity, event id, version and qualifiers; and what is known of it.
+    recent: Box<[((u64, u64), usize)]>,
     values: Values,
     /// Messages that had no text.
     pub missing: u64,
@@ -112,7 +150,9 @@ impl<'m> Renderer<'m> {
         Renderer {
             messages,
             codes: Codes::default(),
-            known: HashMap::default(),
+            known: Vec::new(),
+            index: HashMap::default(),
+            recent: vec![((0, 0), 0); RECENT].into(),
             values: Values::default(),
             missing: 0,
         }
@@ -138,24 +178,54 @@ impl<'m> Renderer<'m> {
         }
     }
 
-    fn known(&mut self, system: &System<'_>) -> Known {
+    /// Index of what is known of a kind of event.
+    fn known(&mut self, system: &System<'_>) -> usize {
         let (provider, channel) = (self.codes.of(&system.provider), self.codes.of(&system.channel));
         let key = (provider, channel, system.event_id, system.qualifiers, system.version);
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+        if let Some(known) = self.index.get(&key) {
+            return *known;
+        }
+        if self.known.len() >= MOST {
+            self.known.clear();
+            self.index.clear();
+            self.recent.fill(((0, 0), 0));
         }
         let event = Self::key(system, self.codes.text(provider), self.codes.text(channel));
-        let known = Known {
+        self.known.push(Known {
             text: self.messages.event(&event),
             names: self.messages.names(event.provider, event.guid),
+        });
+        self.index.insert(key, self.known.len() - 1);
+        self.known.len() - 1
+    }
+
+    /// The same for an event; provider and channel are not looked at if they are those of a record before.
+    #[inline]
+    fn known_of(&mut self, decoder: &mut Decoder, event: &Event<'_>) -> usize {
+        let Some(identity) = decoder.identity(event) else {
+            return self.known(&decoder.system(event));
         };
-        self.known.insert(key, known.clone());
-        known
+        let numbers = decoder.numbers(event);
+        let (id, version) = (u64::from(numbers.event_id), u64::from(numbers.version));
+        let qualifiers = numbers.qualifiers.map_or(0, |q| 1 << 40 | u64::from(q) << 24);
+        let key = (identity, id | version << 16 | qualifiers);
+        let at = (identity as usize).wrapping_mul(31).wrapping_add(id as usize) % RECENT;
+        match self.recent.get(at) {
+            Some((known, at)) if *known == key => *at,
+            _ => {
+                let known = self.known(&decoder.system(event));
+                if let Some(place) = self.recent.get_mut(at) {
+                    *place = (key, known);
+                }
+                known
+            }
+        }
     }
 
     /// Names of levels, tasks, opcodes and keywords of the event's provider.
     pub fn names(&mut self, system: &System<'_>) -> Arc<ProviderNames> {
-        self.known(system).names
+        let at = self.known(system);
+        self.known.get(at).map(|known| Arc::clone(&known.names)).unwrap_or_default()
     }
 
     /// Appends the message of an event. Without its text: the text that came with it, else what Event Viewer says and the values.
@@ -169,12 +239,19 @@ impl<'m> Renderer<'m> {
         event: &Event<'_>,
         out: &mut String,
     ) -> Result<bool, Fault> {
-        let system = decoder.system(event);
-        let known = self.known(&system);
+        let at = self.known_of(decoder, event);
+        let text = self.known.get(at).and_then(|known| known.text.as_deref());
+        if let Some(text) = text
+            && let Some(cells) = decoder.cells(event)
+            && cells.are_inserts()
+        {
+            text.render(&Places(cells), out);
+            return Ok(true);
+        }
         self.values.clear();
         let values = &mut self.values;
         let result = decoder.fields(event, &mut |name, value| values.push(name, &value));
-        if let Some(text) = &known.text {
+        if let Some(text) = text {
             text.render(&self.values, out);
             return result.map(|()| true);
         }

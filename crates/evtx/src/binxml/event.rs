@@ -1,6 +1,7 @@
 //! Events of records.
 
 use super::fields::{Finder, Name, Piece, SystemField, Target};
+use super::pattern::{Patterns, is};
 use super::plan::{Item, Slot, entity};
 use super::program::{MOST_DEPTH, Program};
 use super::system::System;
@@ -8,7 +9,6 @@ use super::templates::Templates;
 use super::tokens::{self, Broken, Instance, Token, Tokens};
 use super::value::{Items, Value};
 use crate::abi::{token, value as ty};
-use crate::bytes::array;
 use std::sync::Arc;
 
 /// What is wrong with a record.
@@ -31,28 +31,32 @@ pub(super) struct Raw {
 }
 
 impl Raw {
+    /// A value of this type at this place of the chunk, which has 64 KiB.
+    #[inline]
+    pub(super) const fn new(at: usize, size: u16, kind: u8) -> Raw {
+        Raw { at: at as u32, size, kind }
+    }
+
+    /// Type, size, and what stands in the chunk from here on.
+    #[inline]
+    pub(super) fn tail<'c>(&self, chunk: &'c [u8]) -> (u8, usize, &'c [u8]) {
+        (self.kind, usize::from(self.size), chunk.get(self.at as usize..).unwrap_or(&[]))
+    }
+
     #[inline]
     pub(super) fn value<'c>(&self, chunk: &'c [u8]) -> Value<'c> {
         Value::of(self.kind, self.bytes(chunk))
     }
 
     #[inline]
-    fn bytes<'c>(&self, chunk: &'c [u8]) -> &'c [u8] {
+    pub(super) fn bytes<'c>(&self, chunk: &'c [u8]) -> &'c [u8] {
         let at = self.at as usize;
         chunk.get(at..at + usize::from(self.size)).unwrap_or(&[])
     }
 
-    /// The value as a number: the short way for the types that system values have.
     #[inline]
-    fn number(&self, chunk: &[u8]) -> Option<u64> {
-        let bytes = self.bytes(chunk);
-        match (self.kind, bytes) {
-            (ty::UINT8, [n, ..]) => Some(u64::from(*n)),
-            (ty::UINT16, [a, b, ..]) => Some(u64::from(u16::from_le_bytes([*a, *b]))),
-            (ty::UINT32, _) => array(bytes, 0).map(|b| u64::from(u32::from_le_bytes(b))),
-            (ty::UINT64 | ty::HEX_INT64 | ty::FILE_TIME, _) => array(bytes, 0).map(u64::from_le_bytes),
-            _ => self.value(chunk).number(),
-        }
+    pub(super) const fn is_array(&self) -> bool {
+        self.kind & ty::ARRAY != 0
     }
 
     #[inline]
@@ -72,25 +76,28 @@ impl Raw {
 #[derive(Default)]
 pub struct Decoder {
     pub(super) templates: Templates,
+    pub(super) patterns: Patterns,
     /// Values of the present event, and behind them those of instances within it while they are read.
     pub(super) values: Vec<Raw>,
     /// Text of a value that is made of several.
     scratch: String,
 }
 
-/// An event. It is read as far as it was asked for.
+/// An event. It is read as far as it was asked for, before the next one.
 #[derive(Clone)]
 pub struct Event<'c> {
     chunk: &'c [u8],
-    pub(super) root: Root,
+    pub(super) root: Root<'c>,
     /// The definition comes from another chunk, because that of this one is damaged.
     pub borrowed: bool,
 }
 
 #[derive(Clone)]
-pub(super) enum Root {
-    /// An instance of a template: its values are the first of the decoder's.
-    Instance(Arc<Program>, usize),
+pub(super) enum Root<'c> {
+    /// An instance of a template: numbers of the template and of the instance's shape.
+    Instance(u32, u32, Instance<'c>),
+    /// XML without a template that is as others were: the pattern, and the stretch of the chunk. Its values are the decoder's.
+    Pattern(usize, usize, usize),
     /// XML without a template, at this stretch of the chunk.
     Inline(usize, usize),
 }
@@ -107,7 +114,6 @@ impl Decoder {
     /// If it cannot be read.
     #[inline]
     pub fn event<'c>(&mut self, chunk: &'c [u8], from: usize, to: usize) -> Result<Event<'c>, Fault> {
-        self.values.clear();
         // Nearly all records are a fragment header and an instance.
         let at = match chunk.get(from..to) {
             Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
@@ -121,55 +127,82 @@ impl Decoder {
             | None => {
                 return Err(Fault::Empty);
             }
-            Some(_) => return Ok(Event { chunk, root: Root::Inline(from, to), borrowed: false }),
+            Some(_) => return Ok(self.inline_event(chunk, from, to)),
         };
-        let (instance, _) = tokens::instance(chunk, at, to).ok_or(Fault::Broken(Broken::Short(at)))?;
-        let (program, borrowed) = self.templates.find(chunk, instance.id, instance.definition);
-        let program = program.and_then(|number| self.templates.get(number)).ok_or(Fault::NoTemplate)?;
-        let program = Arc::clone(program);
-        let count = push_values(&mut self.values, &instance);
-        Ok(Event { chunk, root: Root::Instance(program, count), borrowed })
+        let short = Fault::Broken(Broken::Short(at));
+        let instance = tokens::instance_head(chunk, at).ok_or(short)?;
+        let (Some(number), borrowed) = self.templates.find(chunk, instance.id, instance.definition) else {
+            return Err(tokens::instance(chunk, at, to).map_or(short, |_| Fault::NoTemplate));
+        };
+        let shape = self.templates.shape_of(number, &instance);
+        let size = self.templates.shape(number, shape).map_or(usize::MAX, |(_, s)| s.whole(&instance));
+        if instance.values.saturating_add(size) > to {
+            return Err(short);
+        }
+        Ok(Event { chunk, root: Root::Instance(number, shape, instance), borrowed })
+    }
+
+    fn inline_event<'c>(&mut self, chunk: &'c [u8], from: usize, to: usize) -> Event<'c> {
+        let number = self.templates.chunk();
+        let mut name = |utf16: &[u8]| self.templates.name(utf16);
+        let found = self.patterns.find(chunk, number, (from, to), &mut self.values, &mut name);
+        let root = found.map_or(Root::Inline(from, to), |at| Root::Pattern(at, from, to));
+        Event { chunk, root, borrowed: false }
     }
 
     /// Its system values.
     #[inline]
     pub fn system<'a>(&'a self, event: &'a Event<'_>) -> System<'a> {
-        let mut system = System::default();
         match &event.root {
-            Root::Instance(program, count) => {
-                let values = self.values.get(..*count).unwrap_or(&[]);
-                for (field, slot) in &program.plan.system {
-                    let field = *field;
-                    match slot {
-                        Slot::None | Slot::Mixed(_) => {}
-                        Slot::Literal(text) => system.set(field, Value::Utf8(text)),
-                        Slot::Substitution(number) => {
-                            if let Some(raw) = values.get(usize::from(*number))
-                                && !raw.is_null()
-                            {
-                                if field.is_number() {
-                                    system.set_number(field, raw.number(event.chunk));
-                                } else {
-                                    system.set(field, raw.value(event.chunk));
-                                }
-                            }
-                        }
+            Root::Instance(number, shape, instance) => match self.templates.shape(*number, *shape) {
+                Some((program, shape)) => shape.system(&program.plan, event.chunk, instance, true),
+                None => System::default(),
+            },
+            other => self.system_without_template(event.chunk, other),
+        }
+    }
+
+    fn system_without_template<'a>(&'a self, chunk: &'a [u8], root: &Root<'_>) -> System<'a> {
+        let mut system = System::default();
+        match root {
+            Root::Pattern(at, ..) => {
+                let fields = self.patterns.get(*at).map_or(&[][..], |pattern| &pattern.system);
+                for (field, value) in fields {
+                    if let Some(raw) = self.values.get(usize::from(*value)) {
+                        system.set(*field, raw.value(chunk));
                     }
                 }
             }
             Root::Inline(from, to) => {
                 // What can be read of a broken record is read.
-                let _ = inline_system(event.chunk, *from, *to, &mut system);
+                let _ = inline_system(chunk, *from, *to, &mut system);
             }
+            Root::Instance(..) => {}
         }
         system
     }
 
-    /// Which template and nested template it has: what has the same number has the same fields, `None` if that cannot be told.
-    pub fn program_of(&self, event: &Event<'_>) -> Option<*const Program> {
+    /// Its system values but provider, GUID, channel and computer, if [`Decoder::identity`] has a number for them.
+    #[inline]
+    pub fn numbers<'a>(&'a self, event: &'a Event<'_>) -> System<'a> {
         match &event.root {
-            Root::Instance(program, _) => Some(Arc::as_ptr(program)),
-            Root::Inline(..) => None,
+            Root::Instance(number, shape, instance) => match self.templates.shape(*number, *shape) {
+                Some((program, shape)) => shape.system(&program.plan, event.chunk, instance, false),
+                None => System::default(),
+            },
+            other => self.system_without_template(event.chunk, other),
+        }
+    }
+
+    /// A number for provider, GUID, channel and computer: records with the same number have the same ones. `None` for records without
+    /// a template.
+    #[inline]
+    pub fn identity(&mut self, event: &Event<'_>) -> Option<u64> {
+        match &event.root {
+            Root::Instance(number, shape, instance) => {
+                self.templates.identity(*number, *shape, event.chunk, instance)
+            }
+            _ => None,
         }
     }
 
@@ -185,11 +218,31 @@ impl Decoder {
     ) -> Result<(), Fault> {
         let mut unnamed = 0;
         match &event.root {
-            Root::Instance(program, count) => {
-                self.instance_fields(event.chunk, program, 0, *count, 0, &mut unnamed, each)
+            Root::Instance(number, _, instance) => {
+                let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
+                let count = self.take_values(instance);
+                self.instance_fields(event.chunk, &program, 0, count, 0, &mut unnamed, each)
+            }
+            Root::Pattern(at, ..) => {
+                let cells = self.patterns.get(*at).map_or(&[][..], |pattern| &pattern.cells);
+                for cell in cells {
+                    let raw = self.values.get(usize::from(cell.value));
+                    let value = raw.map_or(Value::Null, |raw| raw.value(event.chunk));
+                    match &cell.name {
+                        Some(name) => each(Name::Named(name), value),
+                        None => unnamed_field(value, &mut unnamed, each),
+                    }
+                }
+                Ok(())
             }
             Root::Inline(from, to) => self.inline_fields(event.chunk, *from, *to, 0, &mut unnamed, each),
         }
+    }
+
+    /// Notes the values of an instance, and how many there are.
+    pub(super) fn take_values(&mut self, instance: &Instance<'_>) -> usize {
+        self.values.clear();
+        push_values(&mut self.values, instance)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of a recursion")]
@@ -319,9 +372,6 @@ impl Decoder {
         unnamed: &mut u32,
         each: &mut impl FnMut(Name<'_>, Value<'_>),
     ) -> Result<(), Fault> {
-        if depth == 0 && self.plain_fields(chunk, from, to, unnamed, each) {
-            return Ok(());
-        }
         let mut found: Vec<(Target, Vec<Literal<'c>>)> = Vec::new();
         let mut collect = |target: Target, pieces: &[Literal<'c>]| {
             if !matches!(target, Target::System(_)) {
@@ -355,35 +405,6 @@ impl Decoder {
         result.map_err(Fault::Broken)
     }
 
-    /// Fields of XML without a template that has nothing but `System` and `EventData` with `Data` elements, as nearly all of it;
-    /// false, and nothing handed over, if it is anything else.
-    fn plain_fields(
-        &mut self,
-        chunk: &[u8],
-        from: usize,
-        to: usize,
-        unnamed: &mut u32,
-        each: &mut impl FnMut(Name<'_>, Value<'_>),
-    ) -> bool {
-        let Some(fields) = plain(chunk, from, to) else { return false };
-        // Two of one name are told apart elsewhere.
-        let mut names: Vec<&[u8]> = fields.iter().filter_map(|(name, _)| *name).collect();
-        names.sort_unstable();
-        if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
-            return false;
-        }
-        for (name, value) in fields {
-            match name {
-                Some(name) => {
-                    let name = self.templates.name(name);
-                    each(Name::Named(&name), value);
-                }
-                None => unnamed_field(value, unnamed, each),
-            }
-        }
-        true
-    }
-
     /// Bytes and chunk of an event, for other readers of it.
     pub(super) fn parts<'c>(event: &Event<'c>) -> &'c [u8] {
         event.chunk
@@ -409,8 +430,7 @@ pub(super) fn push_values(values: &mut Vec<Raw>, instance: &Instance<'_>) -> usi
     let mut at = instance.values;
     values.extend(instance.descriptors.iter().map(|[low, high, kind, _]| {
         let size = u16::from_le_bytes([*low, *high]);
-        // Chunks have 64 KiB.
-        let raw = Raw { at: at as u32, size, kind: *kind };
+        let raw = Raw::new(at, size, *kind);
         at += usize::from(size);
         raw
     }));
@@ -457,86 +477,14 @@ fn inline_system<'c>(chunk: &'c [u8], from: usize, to: usize, system: &mut Syste
                 attribute = None;
             }
             Token::Value(kind, bytes) if in_system && depth == 3 => {
-                let field = SystemField::NAMES.iter().find(|(_, own, own_attribute)| {
-                    is(element, own)
-                        && match (attribute, own_attribute) {
-                            (None, None) => true,
-                            (Some(name), Some(own)) => is(name, own),
-                            _ => false,
-                        }
-                });
-                if let Some((field, ..)) = field {
-                    system.set(*field, Value::of(kind, bytes));
+                if let Some(field) = SystemField::in_utf16(element, attribute) {
+                    system.set(field, Value::of(kind, bytes));
                 }
             }
             _ => {}
         }
     }
     Ok(())
-}
-
-/// Names and values of plain `EventData`; see [`Decoder::plain_fields`].
-#[expect(clippy::type_complexity, reason = "used once")]
-fn plain(chunk: &[u8], from: usize, to: usize) -> Option<Vec<(Option<&[u8]>, Value<'_>)>> {
-    let mut tokens = Tokens::new(chunk, from, to, false);
-    let mut fields = Vec::new();
-    let mut depth = 0usize;
-    let (mut attribute, mut name, mut value) = (false, None, None);
-    while let Some(token) = tokens.next().ok()? {
-        match token {
-            Token::Open(element, ..) => {
-                depth += 1;
-                let text = element.raw.get(4..)?;
-                match depth {
-                    1 if is(text, "Event") => {}
-                    2 if is(text, "System") => {
-                        if !tokens.skip_element(&element) {
-                            return None;
-                        }
-                        depth -= 1;
-                    }
-                    2 if is(text, "EventData") => {}
-                    3 if is(text, "Data") => (name, value) = (None, None),
-                    _ => return None,
-                }
-                attribute = false;
-            }
-            Token::Attribute(of) => {
-                let text = of.raw.get(4..)?;
-                match depth {
-                    1 | 2 if is(text, "xmlns") => {}
-                    3 if is(text, "Name") && name.is_none() => {}
-                    _ => return None,
-                }
-                attribute = true;
-            }
-            Token::CloseStart => attribute = false,
-            Token::Value(ty::STRING, bytes)
-                if attribute && depth == 3 && name.is_none() && !bytes.is_empty() =>
-            {
-                name = Some(bytes);
-            }
-            Token::Value(..) if attribute && depth < 3 => {}
-            Token::Value(kind, bytes) if !attribute && depth == 3 && value.is_none() => {
-                value = Some(Value::of(kind, bytes))
-            }
-            Token::CloseEmpty | Token::End => {
-                if depth == 3 {
-                    fields.push((name.take(), value.take().unwrap_or(Value::Null)));
-                }
-                depth = depth.checked_sub(1)?;
-                attribute = false;
-            }
-            _ => return None,
-        }
-    }
-    (depth == 0).then_some(fields)
-}
-
-/// True if the UTF-16 text is this ASCII text.
-fn is(utf16: &[u8], text: &str) -> bool {
-    utf16.len() == text.len() * 2
-        && utf16.as_chunks::<2>().0.iter().zip(text.bytes()).all(|(unit, byte)| *unit == [byte, 0])
 }
 
 /// Follows XML without a template.

@@ -2,6 +2,7 @@
 //!
 //! The same rules serve templates, where contents are substitutions, and records without one, where they are values.
 
+use super::pattern::is;
 use std::sync::Arc;
 
 /// A system value ([MS-EVEN6] 2.2.13).
@@ -80,20 +81,17 @@ impl SystemField {
         names.copied().find(|(_, own, of)| *own == element && *of == attribute).map(|(field, ..)| field)
     }
 
-    /// True for those that are numbers or times.
-    pub const fn is_number(self) -> bool {
-        use SystemField as S;
-        !matches!(
-            self,
-            S::Provider
-                | S::ProviderGuid
-                | S::Activity
-                | S::RelatedActivity
-                | S::Channel
-                | S::Computer
-                | S::User
-                | S::Time
-        )
+    /// The one at this place, in UTF-16.
+    pub(super) fn in_utf16(element: &[u8], attribute: Option<&[u8]>) -> Option<SystemField> {
+        let same = |(_, own, of): &&(SystemField, &str, Option<&str>)| {
+            is(element, own)
+                && match (attribute, of) {
+                    (None, None) => true,
+                    (Some(name), Some(of)) => is(name, of),
+                    _ => false,
+                }
+        };
+        SystemField::NAMES.iter().find(same).map(|(field, ..)| *field)
     }
 }
 

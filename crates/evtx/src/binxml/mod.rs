@@ -4,10 +4,13 @@
 //! once into a program and known again in other chunks by its content (`templates`); after that a record costs
 //! a table of its values. Records without a template (inline XML) go the same way through `tokens`, token by token.
 
+mod cells;
 mod event;
 mod fields;
+mod pattern;
 mod plan;
 mod program;
+mod shape;
 mod system;
 mod templates;
 pub mod text;
@@ -16,6 +19,7 @@ mod tokens;
 mod value;
 mod xml;
 
+pub use cells::{Cell, Cells};
 pub use event::{Decoder, Event, Fault};
 pub use fields::Name;
 pub use system::System;

@@ -1,8 +1,9 @@
 //! Where the system values and the fields of a template's instances are.
 
+use super::cells::Cell;
 use super::fields::{Finder, Piece, SystemField, Target};
 use super::program::Op;
-use std::cell::Cell;
+use std::cell::Cell as Shared;
 use std::sync::Arc;
 
 /// A piece of content in a definition.
@@ -64,8 +65,10 @@ pub struct Plan {
     pub system: Vec<(SystemField, Slot)>,
     /// Fields, in order.
     pub items: Vec<Item>,
-    /// It has a `System` element.
-    pub is_event: bool,
+    /// Values among the first that system values may be.
+    pub system_values: usize,
+    /// The same as `items`, if fields are all there is.
+    pub cells: Option<Box<[Cell]>>,
 }
 
 impl Plan {
@@ -74,10 +77,9 @@ impl Plan {
         let mut plan = Plan::default();
         // What the elements that are open depend on; a root is never left out.
         let mut open: Vec<Option<u16>> = Vec::new();
-        let depends = Cell::new(None);
+        let depends = Shared::new(None);
         let mut found = |target: Target, atoms: &[Atom]| match target {
             Target::System(field) => {
-                plan.is_event = true;
                 plan.system.push((field, Slot::of(atoms)));
             }
             Target::Named(name) => {
@@ -111,6 +113,11 @@ impl Plan {
                 Op::Substitution { number, .. } => finder.piece(Atom::Substitution(*number)),
             }
         }
+        let numbers = plan.system.iter().filter_map(|(_, slot)| match slot {
+            Slot::Substitution(number) => Some(usize::from(*number) + 1),
+            _ => None,
+        });
+        plan.system_values = numbers.max().unwrap_or(0);
         plan
     }
 }

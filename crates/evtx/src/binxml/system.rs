@@ -124,7 +124,14 @@ impl<'a> System<'a> {
 fn time(value: &Value<'_>) -> Option<u64> {
     match value {
         Value::FileTime(ticks) => Some(*ticks),
-        Value::SysTime(_) | Value::Utf16(_) | Value::Utf8(_) => {
+        Value::Utf8(text) => super::time::parse(text),
+        Value::SysTime(_) | Value::Utf16(_) => {
+            let mut short = [0; 40];
+            if let Value::Utf16(utf16) = value
+                && let Some(text) = super::text::ascii(utf16, &mut short)
+            {
+                return super::time::parse(text);
+            }
             let mut text = String::new();
             value.push_text(&mut text);
             super::time::parse(&text)

@@ -63,23 +63,136 @@ pub fn push_utf16(out: &mut String, bytes: &[u8]) {
     out.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// As [`push_utf16`], to bytes that are UTF-8: without the check that a `String` makes of each piece.
+/// For each count of units below 16, the words of a block that have them.
+const MASKS: [[u64; 4]; 16] = {
+    let mut masks = [[0; 4]; 16];
+    let mut unit = 0;
+    while unit < 15 {
+        let mut n = unit + 1;
+        while n < 16 {
+            masks[n][unit / 4] |= 0xFFFF << (unit % 4 * 16);
+            n += 1;
+        }
+        unit += 1;
+    }
+    masks
+};
+
+/// Bytes of the ASCII text in the first `n` units of a block of `4 * W` units, up to its first NUL, and how many they are; `None` if
+/// one is not ASCII. What stands behind may be anything.
+#[inline(always)]
+fn narrow<const W: usize>(block: &[u8], n: usize) -> Option<([u32; W], usize)> {
+    let mut words = [0u64; W];
+    for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    // Units behind the first `n` become NULs, so the text ends there if not before.
+    if let Some(masks) = MASKS.get(n) {
+        words.iter_mut().zip(masks).for_each(|(word, mask)| *word &= mask);
+    }
+    if words.iter().fold(0, |all, word| all | word) & 0xFF80_FF80_FF80_FF80 != 0 {
+        return None;
+    }
+    let mut narrow = [0u32; W];
+    for (to, word) in narrow.iter_mut().zip(words) {
+        let pairs = (word | word >> 8) & 0x0000_FFFF_0000_FFFF;
+        *to = (pairs | pairs >> 16) as u32;
+    }
+    // Of bytes below 0x80, the lowest that borrows is the first NUL.
+    let nul = |bytes: u32| bytes.wrapping_sub(0x0101_0101) & 0x8080_8080;
+    let mut len = W * 4;
+    for (at, bytes) in narrow.iter().enumerate().rev() {
+        let nul = nul(*bytes);
+        if nul != 0 {
+            len = at * 4 + nul.trailing_zeros() as usize / 8;
+        }
+    }
+    Some((narrow, len))
+}
+
+/// Appends the UTF-16 text in the first `size` bytes, up to its first NUL, to bytes that are UTF-8. What stands behind it may be
+/// read, and is not appended.
 #[inline]
-pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8], size: usize) {
+    let units = size / 2;
     let begin = out.len();
-    let units = bytes.as_chunks::<2>().0;
-    let mut all = 0u16;
-    out.extend(units.iter().map(|unit| {
-        let unit = u16::from_le_bytes(*unit);
-        all |= unit;
-        unit as u8
-    }));
-    if all >= 0x80 {
-        out.truncate(begin);
+    if units <= 8
+        && let Some(block) = bytes.first_chunk::<16>()
+        && let Some(([a, b], len)) = narrow::<2>(block, units)
+    {
+        out.extend_from_slice(&(u64::from(a) | u64::from(b) << 32).to_le_bytes());
+        out.truncate(begin + len);
+    } else if units <= 16
+        && let Some(block) = bytes.first_chunk::<32>()
+        && let Some((words, len)) = narrow::<4>(block, units)
+    {
+        out.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+        out.truncate(begin + len);
+    } else {
+        push_utf16_long(out, bytes.get(..size).unwrap_or(bytes));
+    }
+}
+
+/// True if all units are ASCII and none is NUL.
+fn is_plain(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (mut all, mut nul) = (0u64, 0u64);
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        all |= word;
+        // Of units below 0x80, a NUL is the lowest that borrows.
+        nul |= word.wrapping_sub(ONES);
+    }
+    let rest = rest.as_chunks::<2>().0;
+    all & 0xFF80_FF80_FF80_FF80 == 0
+        && nul & (ONES << 15) == 0
+        && rest.iter().all(|[low, high]| *high == 0 && (1..0x80).contains(low))
+}
+
+fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mut bytes = bytes;
+    let mut plain = is_plain(bytes);
+    if !plain {
+        bytes = until_nul(bytes);
+        plain = is_plain(bytes);
+    }
+    if plain {
+        out.extend(bytes.as_chunks::<2>().0.iter().map(|[low, _]| *low));
+    } else {
         let mut text = String::new();
         push_utf16(&mut text, bytes);
         out.extend_from_slice(text.as_bytes());
     }
+}
+
+/// As [`push_utf16_bytes`].
+#[inline]
+pub fn push_utf16_text(out: &mut String, bytes: &[u8], size: usize) {
+    let units = size / 2;
+    if units <= 16
+        && let Some(block) = bytes.first_chunk::<32>()
+        && let Some((words, len)) = narrow::<4>(block, units)
+    {
+        let text = words.map(u32::to_le_bytes);
+        let text = text.as_flattened().get(..len).and_then(|text| std::str::from_utf8(text).ok());
+        out.push_str(text.unwrap_or(""));
+    } else {
+        push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
+    }
+}
+
+/// A short text that is ASCII, without allocating; `None` if it is not, or too long for the buffer.
+#[inline]
+pub fn ascii<'b, const N: usize>(bytes: &[u8], into: &'b mut [u8; N]) -> Option<&'b str> {
+    let units = bytes.as_chunks::<2>().0;
+    let into = into.get_mut(..units.len())?;
+    let mut all = 0;
+    for (to, [low, high]) in into.iter_mut().zip(units) {
+        *to = *low;
+        all |= *high | *low & 0x80;
+    }
+    if all == 0 { std::str::from_utf8(into).ok() } else { None }
 }
 
 /// Characters 0x80 to 0x9F of Windows-1252 (unassigned ones stay control characters, as Windows maps them).
@@ -113,9 +226,18 @@ mod tests {
                 let mut out = String::new();
                 push_utf16(&mut out, &utf16(&text));
                 assert_eq!(out, text);
-                let mut bytes = b"x".to_vec();
-                push_utf16_bytes(&mut bytes, &utf16(&text));
-                assert_eq!(bytes, format!("x{text}").as_bytes());
+                // Whatever stands behind it, and whether it ends with a NUL.
+                for behind in ["", "\0", "\0y", "ü", "日本語日本語日本語日本語日本語"] {
+                    let whole = utf16(&format!("{text}{behind}"));
+                    let size =
+                        utf16(&text).len() + if behind.starts_with('\0') { behind.len() * 2 } else { 0 };
+                    let mut bytes = b"x".to_vec();
+                    push_utf16_bytes(&mut bytes, &whole, size);
+                    assert_eq!(bytes, format!("x{text}").as_bytes());
+                    let mut out = "x".to_owned();
+                    push_utf16_text(&mut out, &whole, size);
+                    assert_eq!(out, format!("x{text}"));
+                }
             }
         }
         let mut out = String::new();

@@ -48,15 +48,10 @@ pub fn parse(text: &str) -> Option<u64> {
     let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
     let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    let fraction: String = text
-        .get(19..)?
-        .strip_prefix('.')
-        .unwrap_or("")
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .take(7)
-        .collect();
-    let ticks = format!("{fraction:0<7}").parse::<i64>().ok()?;
+    let fraction = text.get(19..)?.strip_prefix('.').unwrap_or("").bytes();
+    let (ticks, _) = fraction
+        .take_while(u8::is_ascii_digit)
+        .fold((0, 1_000_000), |(sum, unit), digit| (sum + i64::from(digit - b'0') * unit, unit / 10));
     // Hinnant's `days_from_civil`.
     let y = if month <= 2 { year - 1 } else { year };
     let doy = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;

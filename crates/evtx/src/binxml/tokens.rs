@@ -168,16 +168,9 @@ impl<'c> Tokens<'c> {
         }
     }
 
-    /// Goes on behind an element that has just begun, by the size that it gives itself; false if that cannot be.
-    pub fn skip_element(&mut self, name: &NameRef<'_>) -> bool {
-        // The size counts from behind itself, where the name's offset stands.
-        let Some(size) = name.at.checked_sub(4).and_then(|at| u32_at(self.chunk, at)) else { return false };
-        let behind = name.at.saturating_add(size as usize);
-        let fits = behind > self.at && behind <= self.end;
-        if fits {
-            self.at = behind;
-        }
-        fits
+    /// Where the next token begins.
+    pub const fn at(&self) -> usize {
+        self.at
     }
 
     /// A name: the offset of one, behind which the name itself may stand.
@@ -205,31 +198,33 @@ impl<'c> Tokens<'c> {
 
     /// The bytes of a literal of this type.
     fn literal(&mut self, kind: u8) -> Option<&'c [u8]> {
-        let size = match kind {
-            ty::NULL => 0,
-            ty::STRING => return self.text(),
-            ty::INT8 | ty::UINT8 => 1,
-            ty::INT16 | ty::UINT16 => 2,
-            ty::INT32 | ty::UINT32 | ty::REAL32 | ty::BOOL | ty::HEX_INT32 => 4,
-            ty::INT64 | ty::UINT64 | ty::REAL64 | ty::FILE_TIME | ty::HEX_INT64 => 8,
-            ty::GUID | ty::SYS_TIME => 16,
-            ty::SID => 8 + 4 * usize::from(*self.chunk.get(self.at + 1)?),
-            ty::BIN_XML => {
-                let len = usize::from(u16_at(self.chunk, self.at)?);
-                self.at += 2;
-                len
-            }
-            _ => return None,
-        };
-        let bytes = slice(self.chunk, self.at, size)?;
-        self.at += size;
+        let (at, size) = literal_at(self.chunk, self.at, kind)?;
+        let bytes = slice(self.chunk, at, size)?;
+        self.at = at + size;
         Some(bytes)
     }
 }
 
-/// The instance whose token ends at `at`, and where its values end.
+/// Place and size of the literal of this type that begins at `at`, perhaps with its length.
+pub fn literal_at(chunk: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
+    let size = match kind {
+        ty::NULL => 0,
+        ty::STRING => return Some((at + 2, usize::from(u16_at(chunk, at)?) * 2)),
+        ty::INT8 | ty::UINT8 => 1,
+        ty::INT16 | ty::UINT16 => 2,
+        ty::INT32 | ty::UINT32 | ty::REAL32 | ty::BOOL | ty::HEX_INT32 => 4,
+        ty::INT64 | ty::UINT64 | ty::REAL64 | ty::FILE_TIME | ty::HEX_INT64 => 8,
+        ty::GUID | ty::SYS_TIME => 16,
+        ty::SID => 8 + 4 * usize::from(*chunk.get(at + 1)?),
+        ty::BIN_XML => return Some((at + 2, usize::from(u16_at(chunk, at)?))),
+        _ => return None,
+    };
+    Some((at, size))
+}
+
+/// The instance whose token ends at `at`; whether its values are there is not looked at.
 #[inline]
-pub fn instance(chunk: &[u8], at: usize, end: usize) -> Option<(Instance<'_>, usize)> {
+pub fn instance_head(chunk: &[u8], at: usize) -> Option<Instance<'_>> {
     // u8 version, u32 template id, u32 offset of the definition.
     let id = u32_at(chunk, at + 1)?;
     let definition = u32_at(chunk, at + 5)? as usize;
@@ -240,11 +235,17 @@ pub fn instance(chunk: &[u8], at: usize, end: usize) -> Option<(Instance<'_>, us
     }
     let count = u32_at(chunk, at)? as usize;
     let descriptors = slice(chunk, at + 4, count.checked_mul(4)?)?.as_chunks::<4>().0;
-    let values = at + 4 + count * 4;
-    let size: usize =
-        descriptors.iter().map(|[low, high, ..]| usize::from(u16::from_le_bytes([*low, *high]))).sum();
-    let past = values + size;
-    (past <= end).then_some((Instance { id, definition, descriptors, values }, past))
+    Some(Instance { id, definition, descriptors, values: at + 4 + count * 4 })
+}
+
+/// The instance whose token ends at `at`, and where its values end.
+#[inline]
+pub fn instance(chunk: &[u8], at: usize, end: usize) -> Option<(Instance<'_>, usize)> {
+    let instance = instance_head(chunk, at)?;
+    let sizes = instance.descriptors.iter();
+    let size: usize = sizes.map(|[low, high, ..]| usize::from(u16::from_le_bytes([*low, *high]))).sum();
+    let past = instance.values + size;
+    (past <= end).then_some((instance, past))
 }
 
 /// The GUID and the data of a definition.

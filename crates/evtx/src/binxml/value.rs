@@ -113,6 +113,7 @@ impl<'a> Value<'a> {
             Value::Int(n) => n as u64,
             Value::Bool(b) => u64::from(b),
             Value::Utf8(text) => parse(text)?,
+            Value::Utf16(bytes) if let Some(n) = decimal(bytes) => n,
             Value::Utf16(_) | Value::Ansi(_) => {
                 let mut text = String::new();
                 self.push_text(&mut text);
@@ -191,6 +192,19 @@ impl<'a> Value<'a> {
             }
         };
     }
+}
+
+/// The number that these digits are.
+fn decimal(utf16: &[u8]) -> Option<u64> {
+    let units = utf16.as_chunks::<2>().0;
+    // 19 digits always fit.
+    if units.is_empty() || units.len() > 19 || !utf16.len().is_multiple_of(2) {
+        return None;
+    }
+    units.iter().try_fold(0u64, |n, unit| match unit {
+        [digit @ b'0'..=b'9', 0] => Some(n * 10 + u64::from(digit - b'0')),
+        _ => None,
+    })
 }
 
 fn parse(text: &str) -> Option<u64> {
@@ -294,11 +308,13 @@ const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 
 /// `0x1f`.
 pub fn push_hex(out: &mut String, n: u64) {
-    out.push_str("0x");
-    let digits = ((64 - n.leading_zeros()).div_ceil(4)).max(1);
-    for digit in (0..digits).rev() {
-        out.push(char::from(HEX_LOWER[(n >> (digit * 4)) as usize & 15]));
+    let digits = ((64 - n.leading_zeros()).div_ceil(4)).max(1) as usize;
+    let mut text = *b"0x0000000000000000";
+    let end = digits + 2;
+    for (at, digit) in text.iter_mut().take(end).skip(2).rev().enumerate() {
+        *digit = HEX_LOWER[(n >> (at * 4)) as usize & 15];
     }
+    out.push_str(text.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or(""));
 }
 
 /// `1F2E`.
@@ -313,15 +329,17 @@ pub fn push_hex_bytes(out: &mut String, bytes: &[u8]) {
 /// `{d1-d2-d3-d4d4-d4…}`, in lower case.
 pub fn push_guid(out: &mut String, guid: &[u8; 16]) {
     const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    out.push('{');
+    let mut text = *b"{00000000-0000-0000-0000-000000000000}";
+    let mut to = 1;
     for (n, at) in ORDER.into_iter().enumerate() {
         if matches!(n, 4 | 6 | 8 | 10) {
-            out.push('-');
+            to += 1;
         }
-        out.push(char::from(HEX_LOWER[usize::from(guid[at] >> 4)]));
-        out.push(char::from(HEX_LOWER[usize::from(guid[at] & 15)]));
+        text[to] = HEX_LOWER[usize::from(guid[at] >> 4)];
+        text[to + 1] = HEX_LOWER[usize::from(guid[at] & 15)];
+        to += 2;
     }
-    out.push('}');
+    out.push_str(std::str::from_utf8(&text).unwrap_or(""));
 }
 
 /// `S-1-5-18`. Layout: revision, number of subauthorities, authority (48 bits, big endian), subauthorities ([MS-DTYP] 2.4.2).

@@ -17,13 +17,18 @@ impl Decoder {
     /// If it cannot be read to its end; what stands before is appended.
     pub fn xml(&mut self, event: &Event<'_>, out: &mut String) -> Result<(), Fault> {
         let limit = out.len().saturating_add(MOST_BYTES);
-        let mut writer = Writer { decoder: self, chunk: Decoder::parts(event), limit };
         let result = match &event.root {
-            Root::Instance(program, count) => {
+            Root::Instance(number, _, instance) => {
+                let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
+                let count = self.take_values(instance);
+                let mut writer = Writer { decoder: self, chunk: Decoder::parts(event), limit };
                 let end = program.ops.len();
-                writer.ops(program, 0, end, &Scope { first: 0, count: *count, items: Vec::new() }, 0, out)
+                writer.ops(&program, 0, end, &Scope { first: 0, count, items: Vec::new() }, 0, out)
             }
-            Root::Inline(from, to) => writer.document(*from, *to, 0, out),
+            Root::Pattern(_, from, to) | Root::Inline(from, to) => {
+                let mut writer = Writer { decoder: self, chunk: Decoder::parts(event), limit };
+                writer.document(*from, *to, 0, out)
+            }
         };
         result.map_err(Fault::Broken)
     }
