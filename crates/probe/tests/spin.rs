@@ -29,6 +29,7 @@ fn burnt(made: &Made, library: &str, variant: &str) -> (f64, f64) {
 fn blocktime_200_against_0_shows_the_burnt_cpu() {
     let made = run(&[
         ("runtime", "libomp.so.5"),
+        ("regions", "10"),
         ("threads", "2"),
         ("settings", "blocktime-0,blocktime-200,passive"),
     ]);
@@ -54,8 +55,12 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
 
 #[test]
 fn libgomp_spins_less_when_told_so() {
-    let made =
-        run(&[("runtime", "libgomp.so.1"), ("threads", "2"), ("settings", "active,passive,spincount-0")]);
+    let made = run(&[
+        ("runtime", "libgomp.so.1"),
+        ("regions", "10"),
+        ("threads", "2"),
+        ("settings", "active,passive,spincount-0"),
+    ]);
     if let Some(error) = made.error {
         println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
         return;
