@@ -31,7 +31,7 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
         ("runtime", "libomp.so.5"),
         ("regions", "10"),
         ("threads", "2"),
-        ("settings", "blocktime-0,blocktime-200,passive"),
+        ("settings", "default,blocktime-0,blocktime-200,passive"),
     ]);
     if let Some(error) = made.error {
         println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
@@ -50,7 +50,9 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
     assert!(passive < full / 20.0, "{passive} ms");
     let probe = etwhy_probe::probes::ALL.iter().find(|p| p.name == "spin").unwrap();
     let sentences = (probe.conclude)(&made.samples);
+    println!("{}", sentences.join("\n"));
     assert_eq!(sentences.len(), 1, "{sentences:?}");
+    assert!(sentences[0].contains("KMP_BLOCKTIME=0"), "{sentences:?}");
 }
 
 #[test]
