@@ -29,8 +29,9 @@ fn burnt(made: &Made, library: &str, variant: &str) -> (f64, f64) {
 fn blocktime_200_against_0_shows_the_burnt_cpu() {
     let made = run(&[
         ("runtime", "libomp.so.5"),
+        ("regions", "10"),
         ("threads", "2"),
-        ("settings", "blocktime-0,blocktime-200,passive"),
+        ("settings", "default,blocktime-0,blocktime-200,passive"),
     ]);
     if let Some(error) = made.error {
         println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
@@ -49,13 +50,19 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
     assert!(passive < full / 20.0, "{passive} ms");
     let probe = etwhy_probe::probes::ALL.iter().find(|p| p.name == "spin").unwrap();
     let sentences = (probe.conclude)(&made.samples);
+    println!("{}", sentences.join("\n"));
     assert_eq!(sentences.len(), 1, "{sentences:?}");
+    assert!(sentences[0].contains("KMP_BLOCKTIME=0"), "{sentences:?}");
 }
 
 #[test]
 fn libgomp_spins_less_when_told_so() {
-    let made =
-        run(&[("runtime", "libgomp.so.1"), ("threads", "2"), ("settings", "active,passive,spincount-0")]);
+    let made = run(&[
+        ("runtime", "libgomp.so.1"),
+        ("regions", "10"),
+        ("threads", "2"),
+        ("settings", "active,passive,spincount-0"),
+    ]);
     if let Some(error) = made.error {
         println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
         return;
