@@ -8,14 +8,15 @@ pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
     all().filter(|spec| !is_beside_traces(&spec.name))
 }
 
-/// Every table of the contract: of traces, event logs, audit policy and counter logs.
+/// Every table of the contract: of traces, event logs, audit policy, counter logs and probes.
 pub fn all() -> impl Iterator<Item = &'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     let logs = etwhy_evtx::tables::ALL.iter().copied();
     let counters = etwhy_counters::tables::ALL.iter().copied();
     let policies = etwhy_audit::table::ALL.iter().copied();
-    traced.chain(derived).chain(logs).chain(counters).chain(policies)
+    let probes = etwhy_probe::tables::ALL.iter().copied();
+    traced.chain(derived).chain(logs).chain(counters).chain(policies).chain(probes)
 }
 
 /// True if the table is only made when it is asked for by name.

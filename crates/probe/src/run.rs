@@ -68,6 +68,20 @@ impl<'a> Run<'a> {
         interrupt: &'a Interrupt,
         progress: Progress<'a>,
     ) -> Result<Made, String> {
+        Run::rounds(probe, options, 0..options.rounds.max(1), interrupt, progress)
+    }
+
+    /// Runs some rounds of `probe`: between rounds others may change the machine.
+    ///
+    /// # Errors
+    /// As [`Run::of`].
+    pub fn rounds(
+        probe: &'static Probe,
+        options: &'a Options,
+        rounds: std::ops::Range<u32>,
+        interrupt: &'a Interrupt,
+        progress: Progress<'a>,
+    ) -> Result<Made, String> {
         let mut parameters: BTreeMap<&'static str, String> =
             probe.parameters.iter().map(|p| (p.name, p.default(options.quick))).collect();
         for (name, value) in &options.set {
@@ -90,7 +104,7 @@ impl<'a> Run<'a> {
             notes: Vec::new(),
         };
         let mut error = None;
-        for round in 0..options.rounds.max(1) {
+        for round in rounds {
             run.round = round;
             if let Err(reason) = run.goes_on().and_then(|()| (probe.run)(&mut run)) {
                 error = Some(reason);

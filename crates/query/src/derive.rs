@@ -30,9 +30,9 @@ impl DerivedSpec {
     }
 }
 
-/// True for tables of event logs, audit policy and counter logs, by their names.
+/// True for tables of event logs, audit policy, counter logs and probes, by their names.
 pub fn is_beside_traces(table: &str) -> bool {
-    ["log_", "audit_", "counter"].iter().any(|prefix| table.starts_with(prefix))
+    ["log_", "audit_", "counter", "probe_"].iter().any(|prefix| table.starts_with(prefix))
 }
 
 /// All tables that must be there so that `wanted` can be made: these themselves and what they are made from.

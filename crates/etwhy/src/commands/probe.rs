@@ -1,7 +1,10 @@
 //! `etwhy probe`: measures this machine.
 
+mod ab;
+mod compare;
 mod list;
 mod record;
+mod report;
 mod run;
 
 use crate::command::Command;
@@ -18,7 +21,10 @@ pub static COMMAND: Command = Command {
                  they remove, also after Ctrl-C.",
     examples: "Examples:\n  etwhy probe list\n  etwhy probe list file-open\n  etwhy probe run file-open --quick\n  \
                etwhy probe run file-open name-search --rounds 5 --output before.json\n  \
-               etwhy probe run file-open --folder D:\\work --set files=5000",
+               etwhy probe run file-open --folder D:\\work --set files=5000\n  \
+               etwhy probe run file-open --ab 'systemctl start scanner' 'systemctl stop scanner' --settle 5 -o ab.json\n  \
+               etwhy probe report before.json --html before.html\n  \
+               etwhy probe compare before.json after.json --per-day 200000",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -35,6 +41,10 @@ enum Sub {
     List(list::Args),
     /// Run probes
     Run(run::Args),
+    /// Show results of earlier runs: tables, growth, suspects; as text, page, JSON or rows
+    Report(report::Args),
+    /// Compare results: what became dearer, how surely, and what that costs
+    Compare(compare::Args),
     /// What probes start this program for
     #[command(hide = true)]
     Child {
@@ -50,6 +60,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     match args.part {
         Sub::List(args) => list::run(&args),
         Sub::Run(args) => run::run(&args),
+        Sub::Report(args) => report::run(&args),
+        Sub::Compare(args) => compare::run(&args),
         Sub::Child { probe, arguments } => {
             let child = by_name(&probe)?.child;
             let Some(child) = child else { anyhow::bail!("{probe} starts no processes") };

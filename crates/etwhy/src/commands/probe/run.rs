@@ -1,13 +1,16 @@
 //! `etwhy probe run`.
 
+use super::ab::{self, Switch};
 use super::by_name;
 use crate::exit::Exit;
-use crate::report::terminal::out;
+use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
 use etwhy_export::sanitize;
+use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::machine::Machine;
 use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
 use etwhy_probe::run::{Options, Run};
+use etwhy_probe::show::{self, page};
 use etwhy_probe::who::{Watch, products};
 use etwhy_probe::{Interrupt, Probe, ProbeError, scratch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -22,8 +25,8 @@ pub struct Args {
     /// Small numbers: some seconds for each probe
     #[arg(long)]
     quick: bool,
-    /// How often everything is repeated: without repetition there is no interval
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// How often everything is repeated: fewer than 6 rounds give no interval
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Where probes make their files: the place whose cost you want to know
     #[arg(long, value_name = "DIR")]
@@ -34,6 +37,22 @@ pub struct Args {
     /// Keep the results, for report and compare
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Change a state of the machine before each round, with commands of the system's shell: the first makes the state that is
+    /// measured, the second undoes it (also at the end, after errors and after Ctrl-C); prints the comparison
+    #[arg(long, num_args = 2, value_names = ["ON", "OFF"])]
+    ab: Vec<String>,
+    /// Seconds to wait after each command of --ab
+    #[arg(long, value_name = "S", default_value_t = 1.0, requires = "ab", value_parser = seconds)]
+    settle: f64,
+    /// Operations per day that costs are told for (default: 10,000)
+    #[arg(long, value_name = "N", value_parser = positive)]
+    per_day: Option<f64>,
+    /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)
+    #[arg(long, value_name = "N", value_parser = positive)]
+    scale: Option<f64>,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -88,10 +107,15 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         products: products(),
         probes: Vec::new(),
     };
-    for probe in probes {
-        outcome.probes.push(one(probe, &options, &interrupt, args.quiet || args.json)?);
-        if interrupt.is_set() {
-            break;
+    if let [on, off] = args.ab.as_slice() {
+        let switch = Switch::new(on, off, args.settle);
+        outcome.probes = ab::run(&probes, &options, &interrupt, args.quiet || args.json, &switch)?;
+    } else {
+        for probe in probes {
+            outcome.probes.push(one(probe, &options, 0..args.rounds, &interrupt, args.quiet || args.json)?);
+            if interrupt.is_set() {
+                break;
+            }
         }
     }
     outcome.took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -119,9 +143,10 @@ fn settings(probes: &[&'static Probe], set: &[String]) -> anyhow::Result<Vec<(St
 }
 
 /// Runs one probe, with a bar and somebody who watches.
-fn one(
+pub(super) fn one(
     probe: &'static Probe,
     options: &Options,
+    rounds: std::ops::Range<u32>,
     interrupt: &Interrupt,
     quiet: bool,
 ) -> anyhow::Result<ProbeOutcome> {
@@ -153,7 +178,7 @@ fn one(
         return Ok(result);
     }
     let watch = Watch::start(&options.folder);
-    let made = Run::of(probe, options, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
+    let made = Run::rounds(probe, options, rounds, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
     bar.finish_and_clear();
     let seen = watch.finish();
     result.suspects = seen.suspects;
@@ -170,21 +195,51 @@ fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {
     if let Some(path) = &args.output {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
     }
+    let comparison = if args.ab.is_empty() {
+        None
+    } else {
+        // What was interrupted early may have nothing to compare; its samples are still worth showing.
+        compare::states(outcome, ["off".to_owned(), "on".to_owned()]).ok()
+    };
+    let per_day = args.per_day.unwrap_or(PER_DAY);
+    if let Some(path) = &args.html {
+        let page = match &comparison {
+            Some(comparison) => page::comparison(comparison, outcome, per_day, args.per_day.is_some()),
+            None => page::report(outcome, args.scale),
+        };
+        std::fs::write(path, page).with_context(|| path.display().to_string())?;
+    }
     let mut out = out();
     if args.json {
         writeln!(out, "{text}")?;
     } else {
-        for result in &outcome.probes {
-            writeln!(out, "{}", result.probe)?;
-            let probe = by_name(&result.probe)?;
-            for sentence in (probe.conclude)(&result.samples) {
-                writeln!(out, "  {}", sanitize(&sentence))?;
-            }
-            if !result.ended.is_empty() {
-                writeln!(out, "  ended early: {}", sanitize(&result.ended))?;
+        for line in show::text::report(outcome, args.scale, width()) {
+            writeln!(out, "{line}")?;
+        }
+        if let Some(comparison) = &comparison {
+            writeln!(out, "\nComparison")?;
+            for line in show::compared::report(comparison, per_day, args.per_day.is_some(), width()) {
+                writeln!(out, "{line}")?;
             }
         }
     }
+    out.flush()?;
     let whole = outcome.probes.iter().all(|probe| probe.ended.is_empty());
     Ok(if whole { Exit::Done } else { Exit::InPart })
+}
+
+/// A number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let number = text.replace(['_', ','], "").parse::<f64>().ok();
+    number
+        .filter(|n| n.is_finite() && *n > 0.0 && *n <= 1e15)
+        .ok_or_else(|| "a number above 0 is needed".to_owned())
+}
+
+/// Seconds to wait.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|n| (0.0..=3600.0).contains(n))
+        .ok_or_else(|| "seconds from 0 to 3600 are needed".to_owned())
 }

@@ -1,0 +1,172 @@
+//! `etwhy probe run --ab`: each round in both states.
+
+use super::run::one;
+use anyhow::bail;
+use etwhy_export::sanitize;
+use etwhy_probe::compare::{OFF, ON, TWICE};
+use etwhy_probe::outcome::ProbeOutcome;
+use etwhy_probe::run::Options;
+use etwhy_probe::who::Suspect;
+use etwhy_probe::{Interrupt, Probe};
+use std::io::{Read as _, Seek as _};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How the state of the machine is changed.
+pub struct Switch<'a> {
+    on: &'a str,
+    off: &'a str,
+    settle: Duration,
+}
+
+impl<'a> Switch<'a> {
+    pub fn new(on: &'a str, off: &'a str, settle_s: f64) -> Switch<'a> {
+        Switch { on, off, settle: Duration::try_from_secs_f64(settle_s).unwrap_or_default() }
+    }
+
+    /// Runs the command of a state and waits until the machine has settled.
+    fn to(&self, on: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
+        shell(if on { self.on } else { self.off })?;
+        let start = Instant::now();
+        while start.elapsed() < self.settle && !interrupt.is_set() {
+            std::thread::sleep(Duration::from_millis(20).min(self.settle));
+        }
+        Ok(())
+    }
+}
+
+/// Most of a command's output that is shown if it fails.
+const MOST_OUTPUT: u64 = 4000;
+
+/// Runs a command. Its output goes to a file, not to a pipe: what it starts may hold a pipe open for ever.
+fn shell(text: &str) -> anyhow::Result<()> {
+    let mut file = tempfile::tempfile()?;
+    let mut command = system_shell(text);
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let status = command.status()?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut output = Vec::new();
+    file.rewind()?;
+    file.take(MOST_OUTPUT).read_to_end(&mut output)?;
+    let output = String::from_utf8_lossy(&output);
+    bail!("`{}` failed ({status}): {}", sanitize(text), sanitize(output.trim()));
+}
+
+#[cfg(windows)]
+fn system_shell(text: &str) -> Command {
+    use std::os::windows::process::CommandExt as _;
+    let mut command = Command::new("cmd");
+    // As it stands: cmd has rules of its own for quotes.
+    command.raw_arg("/D /S /C \"").raw_arg(text).raw_arg("\"");
+    command
+}
+
+#[cfg(not(windows))]
+fn system_shell(text: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(text);
+    // Ctrl-C is for us: the command that restores must not be ended by it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// Undoes the state at the end, whatever the end is.
+struct Restore<'a>(&'a str);
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = shell(self.0) {
+            eprintln!(
+                "etwhy: the state could not be restored, please do it: {}",
+                sanitize(&format!("{error:#}"))
+            );
+        }
+    }
+}
+
+/// Runs all probes: first twice in the state of the second command, then each round in both states, in the order off on, on off,
+/// off on, … so that neither gains by drift. Interrupted, it gives what was measured.
+pub fn run(
+    probes: &[&'static Probe],
+    options: &Options,
+    interrupt: &Interrupt,
+    quiet: bool,
+    switch: &Switch<'_>,
+) -> anyhow::Result<Vec<ProbeOutcome>> {
+    let restore = Restore(switch.off);
+    let mut all: Vec<ProbeOutcome> = Vec::new();
+    let mut state = None;
+    let mut steps = vec![(0, TWICE[0], false), (0, TWICE[1], false)];
+    for round in 0..options.rounds {
+        let (off, on) = ((round, OFF, false), (round, ON, true));
+        steps.extend(if round % 2 == 0 { [off, on] } else { [on, off] });
+    }
+    for (round, name, on) in steps {
+        if interrupt.is_set() {
+            break;
+        }
+        if state != Some(on) {
+            switch.to(on, interrupt)?;
+            state = Some(on);
+        }
+        for probe in probes {
+            let made = one(probe, options, round..round + 1, interrupt, quiet)?;
+            add(&mut all, made, name);
+            if interrupt.is_set() {
+                break;
+            }
+        }
+    }
+    drop(restore);
+    Ok(all)
+}
+
+/// Puts a round to the others of its probe and state.
+fn add(all: &mut Vec<ProbeOutcome>, mut made: ProbeOutcome, state: &str) {
+    let there = all.iter_mut().find(|one| one.probe == made.probe && one.state == state);
+    let Some(there) = there else {
+        made.state = state.to_owned();
+        all.push(made);
+        return;
+    };
+    let end = there.samples.iter().map(|s| s.start_ns.saturating_add(s.wall_ns)).max().unwrap_or(0);
+    there.samples.extend(made.samples.into_iter().map(|mut sample| {
+        sample.start_ns = sample.start_ns.saturating_add(end);
+        sample
+    }));
+    for note in made.notes {
+        if !there.notes.contains(&note) {
+            there.notes.push(note);
+        }
+    }
+    if there.ended.is_empty() {
+        there.ended = made.ended;
+    }
+    for suspect in made.suspects {
+        let known = there.suspects.iter_mut().find(|s| s.name == suspect.name && s.kind == suspect.kind);
+        match known {
+            Some(known) => merge(known, suspect),
+            None => there.suspects.push(suspect),
+        }
+    }
+}
+
+/// The same program seen again, perhaps as another process.
+fn merge(known: &mut Suspect, again: Suspect) {
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    known.cpu_ns = sum(known.cpu_ns, again.cpu_ns);
+    known.blocked_ns = sum(known.blocked_ns, again.blocked_ns);
+    let surer =
+        |one: &Suspect| ["possible", "likely", "proven"].iter().position(|word| *word == one.confidence);
+    if surer(&again) > surer(known) {
+        known.confidence = again.confidence;
+        known.evidence = again.evidence;
+        known.process = again.process;
+    }
+}

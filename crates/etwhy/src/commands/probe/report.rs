@@ -1,0 +1,159 @@
+//! `etwhy probe report`, and how results are written in other forms.
+
+use super::super::dump::{Written, chosen_format, write_selection};
+use super::run::positive;
+use crate::exit::Exit;
+use crate::report::terminal::{out, width};
+use anyhow::{Context as _, bail};
+use etwhy_export::sanitize;
+use etwhy_probe::compare::Comparison;
+use etwhy_probe::outcome::Outcome;
+use etwhy_probe::show::{page, text};
+use etwhy_probe::tables;
+use etwhy_query::sql::Engine;
+use etwhy_table::{Database, Memory, Selection, Table, Value};
+use serde_json::{Map, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files of results
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)
+    #[arg(long, value_name = "N", value_parser = positive)]
+    scale: Option<f64>,
+    /// Write a page with charts (of one file)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    rows: Rows,
+}
+
+/// Results as rows.
+#[derive(clap::Args)]
+pub struct Rows {
+    /// Print all tables as JSON
+    #[arg(long, conflicts_with_all = ["sql", "dump"])]
+    pub json: bool,
+    /// Ask in SQL: tables probe_run, probe_series, probe_law, probe_machine, probe_product, probe_suspect, probe_difference
+    #[arg(long, value_name = "SQL", conflicts_with = "dump")]
+    sql: Option<String>,
+    /// Write a table
+    #[arg(long, value_name = "TABLE")]
+    dump: Option<String>,
+    /// Format of --sql and --dump: table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
+    #[arg(long, short, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Write --sql or --dump to a file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let files = read(&args.files)?;
+    if let Some(path) = &args.html {
+        let [(_, outcome)] = files.as_slice() else { bail!("--html shows one file; give one") };
+        std::fs::write(path, page::report(outcome, args.scale))
+            .with_context(|| path.display().to_string())?;
+    }
+    if !args.rows.write(&files, None, args.scale)? {
+        let mut out = out();
+        for (at, (name, outcome)) in files.iter().enumerate() {
+            if files.len() > 1 {
+                writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, sanitize(name))?;
+            }
+            for line in text::report(outcome, args.scale, width()) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        out.flush()?;
+    }
+    Ok(exit(&files))
+}
+
+/// In part, if a probe ended early.
+pub fn exit(files: &[(String, Outcome)]) -> Exit {
+    let ended = files.iter().flat_map(|(_, outcome)| &outcome.probes).any(|probe| !probe.ended.is_empty());
+    if ended { Exit::InPart } else { Exit::Done }
+}
+
+/// Results with the names of their files.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Outcome)>> {
+    let one = |path: &PathBuf| {
+        let outcome = Outcome::read(path).map_err(|error| anyhow::anyhow!(sanitize(&error).into_owned()))?;
+        Ok((path.display().to_string(), outcome))
+    };
+    paths.iter().map(one).collect()
+}
+
+/// Memory for tables; what exceeds it goes into a temporary file.
+const MEMORY: u64 = 256 << 20;
+
+impl Rows {
+    /// Writes what was asked for; false if nothing was.
+    pub fn write(
+        &self,
+        files: &[(String, Outcome)],
+        comparison: Option<&Comparison>,
+        scale: Option<f64>,
+    ) -> anyhow::Result<bool> {
+        if !self.json && self.sql.is_none() && self.dump.is_none() {
+            if self.format.is_some() || self.output.is_some() {
+                bail!("--output and --format go with --dump or --sql; --json prints everything as JSON");
+            }
+            return Ok(false);
+        }
+        let db = tables::database(files, comparison, scale, &Memory::with_budget(MEMORY, None))?;
+        if self.json {
+            let all: Map<String, serde_json::Value> =
+                db.tables().map(|table| (table.name().to_owned(), json_rows(table))).collect();
+            let mut out = out();
+            serde_json::to_writer_pretty(&mut out, &serde_json::Value::Object(all))?;
+            writeln!(out)?;
+            out.flush()?;
+        } else if let Some(query) = &self.sql {
+            let table = Engine::new(&db)?.query("result", query)?;
+            self.rows(&table)?;
+        } else if let Some(name) = &self.dump {
+            self.rows(self.named(&db, name)?)?;
+        }
+        Ok(true)
+    }
+
+    fn named<'d>(&self, db: &'d Database, name: &str) -> anyhow::Result<&'d Table> {
+        db.get(name).with_context(|| {
+            let names: Vec<&str> = tables::ALL.iter().map(|spec| spec.name.as_ref()).collect();
+            format!("there is no table `{name}` of probes; there are {}", names.join(", "))
+        })
+    }
+
+    fn rows(&self, table: &Table) -> anyhow::Result<()> {
+        let path: Option<&Path> = self.output.as_deref();
+        let format = chosen_format(self.format.as_deref(), path)?;
+        let selection = Selection::all(table);
+        let rows = selection.len();
+        let mut out = out();
+        write_selection(&selection, &Written { format, path, hex: false, exact: false }, rows, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn json_rows(table: &Table) -> serde_json::Value {
+    let value = |value: Value<'_>| match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(b) => json!(b),
+        Value::I64(n) => json!(n),
+        Value::F64(n) => json!(n),
+        Value::Text(text) => json!(text),
+    };
+    let row = |row: u32| {
+        let columns = table.spec().columns.iter().enumerate();
+        let cells: Map<String, serde_json::Value> =
+            columns.map(|(at, column)| (column.name.to_string(), value(table.cell(row, at)))).collect();
+        serde_json::Value::Object(cells)
+    };
+    (0..table.rows() as u32).map(row).collect()
+}

@@ -1,0 +1,123 @@
+//! `etwhy probe report`, `compare` and `run --ab` through the real program.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn etwhy(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_etwhy")).args(arguments).env("COLUMNS", "100").output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Results of six rounds in which an open takes so many nanoseconds.
+fn results(path: &Path, started: u64, open_ns: u64) {
+    let sample = |round: u64| {
+        let (open, value) = (open_ns + round * open_ns / 50, open_ns + round * open_ns / 40);
+        format!(
+            r#"{{"measure":"open","variant":"first run","round":{round},"start_ns":0,"operations":100,"value":{value},"unit":"ns","wall_ns":1,"cpu_ns":null,"queue_ns":null,"blocked_ns":null,"waits":null,"p50_ns":{open},"p95_ns":null,"p99_ns":null,"max_ns":null}}"#
+        )
+    };
+    let samples: Vec<String> = (0..6).map(sample).collect();
+    let json = format!(
+        r#"{{"schema":"etwhy.probe/1","version":"0.1.0","started_utc_s":{started},"took_ns":1,"machine":{{"facts":[]}},"products":[],
+        "probes":[{{"probe":"file-open","parameters":{{}},"samples":[{}],"notes":[],"suspects":[]}}]}}"#,
+        samples.join(",")
+    );
+    std::fs::write(path, json).unwrap();
+}
+
+#[test]
+fn files_are_shown_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, page] = ["a.json", "b.json", "page.html"].map(|name| folder.path().join(name));
+    results(&a, 1, 2_000);
+    results(&b, 2, 1_900_000);
+    let [a, b, page] = [&a, &b, &page].map(|path| path.to_str().unwrap());
+    let compared = etwhy(&["probe", "compare", a, b, "--html", page]);
+    assert_eq!(compared.status.code(), Some(0), "{compared:?}");
+    // 1,900,000 / 2,000 = 950; 10,000 times 1.9 ms are 19 s, and the median of six rounds is 5 % above the first.
+    let shown = text(&compared);
+    assert!(shown.contains("950 times") && shown.contains("dearer"), "{shown}");
+    assert!(shown.contains("10,000 a day cost 19.9 s"), "{shown}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
+    let rows = etwhy(&[
+        "probe",
+        "compare",
+        a,
+        b,
+        "--sql",
+        "SELECT verdict, round(ratio) FROM probe_difference",
+        "-f",
+        "csv",
+    ]);
+    assert!(text(&rows).contains("dearer,950"), "{}", text(&rows));
+    let series = etwhy(&["probe", "report", a, "--dump", "probe_series", "-f", "csv"]);
+    assert_eq!(text(&series).lines().count(), 2, "{}", text(&series));
+    let all: serde_json::Value =
+        serde_json::from_slice(&etwhy(&["probe", "report", a, "--json"]).stdout).unwrap();
+    assert_eq!(all.get("probe_run").and_then(|t| t.as_array()).map(Vec::len), Some(6));
+    let same = etwhy(&["probe", "compare", a, a]);
+    assert_eq!(same.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&same.stderr).contains("same run"));
+    assert_eq!(etwhy(&["probe", "compare", a]).status.code(), Some(2));
+    assert_eq!(etwhy(&["probe", "report", page]).status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn states_alternate_and_are_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, work) = (folder.path().join("log"), folder.path().join("work"));
+    std::fs::create_dir(&work).unwrap();
+    let command = |word: &str| format!("echo {word} >> '{}'", log.display());
+    let (on, off) = (command("on"), command("off"));
+    let run = etwhy(&[
+        "probe",
+        "run",
+        "name-search",
+        "--set",
+        "files=100",
+        "--rounds",
+        "3",
+        "--settle",
+        "0",
+        "--ab",
+        &on,
+        &off,
+        "--folder",
+        work.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    // Two runs in one state; off on, on off, off on, where nothing is switched that is already so; the end restores.
+    let words = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(words.split_whitespace().collect::<Vec<_>>(), ["off", "on", "off", "on", "off"]);
+    let all: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let states: Vec<&str> = all
+        .get("probes")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|p| p.get("state")?.as_str())
+        .collect();
+    assert_eq!(states, ["off-1", "off-2", "off", "on"]);
+    let failed = etwhy(&[
+        "probe",
+        "run",
+        "name-search",
+        "--settle",
+        "0",
+        "--ab",
+        "true",
+        "echo why not; exit 3",
+        "--folder",
+        work.to_str().unwrap(),
+    ]);
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("why not"), "{failed:?}");
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+}
