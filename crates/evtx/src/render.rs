@@ -6,6 +6,7 @@ use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value};
 use crate::codes::Codes;
 use etwhy_messages::{EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
 use foldhash::fast::RandomState;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -83,8 +84,33 @@ impl Inserts for Values {
     }
 }
 
+/// Texts of values that come again and again and take long to write: SIDs, GUIDs, hexadecimal numbers.
+struct Texts(Vec<(u8, Vec<u8>, String)>);
+
+/// So many are kept, by some of their bits.
+const TEXTS: u32 = 256;
+
+impl Texts {
+    /// Appends the text of a value of this type.
+    #[inline]
+    fn push(&mut self, kind: u8, bytes: &[u8], out: &mut String) {
+        let ends = [bytes.first_chunk::<4>(), bytes.last_chunk::<4>()];
+        let bits = ends.map(|end| end.map_or(0, |end| u32::from_le_bytes(*end)));
+        let at = (bits[0] ^ bits[1].rotate_left(16)).wrapping_mul(0x9E37_79B1) >> 24;
+        let Some((known, key, text)) = self.0.get_mut((at % TEXTS) as usize) else { return };
+        if *known != kind || key != bytes {
+            *known = kind;
+            key.clear();
+            key.extend_from_slice(bytes);
+            text.clear();
+            Value::of(kind, bytes).push_text(text);
+        }
+        out.push_str(text);
+    }
+}
+
 /// The values of an event where they stand.
-struct Places<'a>(Cells<'a>);
+struct Places<'a>(Cells<'a>, RefCell<&'a mut Texts>);
 
 impl Inserts for Places<'_> {
     fn len(&self) -> usize {
@@ -94,9 +120,14 @@ impl Inserts for Places<'_> {
     #[inline]
     fn write(&self, n: usize, out: &mut String) -> bool {
         let Some(cell) = self.0.fields.get(n) else { return false };
-        match self.0.raw(cell) {
-            (ty::STRING, size, tail) => push_utf16_text(out, tail, size),
-            _ => self.0.value(cell).push_text(out),
+        let (kind, size, tail) = self.0.raw(cell);
+        match kind {
+            ty::STRING => push_utf16_text(out, tail, size),
+            ty::SID | ty::GUID | ty::HEX_INT32 | ty::HEX_INT64 if size <= 68 => {
+                let bytes = tail.get(..size).unwrap_or(&[]);
+                self.1.borrow_mut().push(kind, bytes, out);
+            }
+            _ => Value::of(kind, tail.get(..size).unwrap_or(&[])).push_text(out),
         }
         true
     }
@@ -104,6 +135,14 @@ impl Inserts for Places<'_> {
     #[inline]
     fn number(&self, n: usize) -> Option<u64> {
         number(&self.0.value(self.0.fields.get(n)?))
+    }
+
+    #[inline]
+    fn is_text(&self, n: usize) -> bool {
+        self.0.fields.get(n).is_none_or(|cell| {
+            let kind = self.0.raw(cell).0;
+            !matches!(kind, ty::SID | ty::GUID | ty::INT8..=ty::UINT64 | ty::HEX_INT32 | ty::HEX_INT64)
+        })
     }
 }
 
@@ -140,6 +179,7 @@ pub struct Renderer<'m> {
     /// What was rendered last, by some bits: identity, event id, version and qualifiers; and what is known of it.
     recent: Box<[((u64, u64), usize)]>,
     values: Values,
+    texts: Texts,
     /// Messages that had no text.
     pub missing: u64,
 }
@@ -154,6 +194,7 @@ impl<'m> Renderer<'m> {
             index: HashMap::default(),
             recent: vec![((0, 0), 0); RECENT].into(),
             values: Values::default(),
+            texts: Texts(vec![Default::default(); TEXTS as usize]),
             missing: 0,
         }
     }
@@ -245,7 +286,7 @@ impl<'m> Renderer<'m> {
             && let Some(cells) = decoder.cells(event)
             && cells.are_inserts()
         {
-            text.render(&Places(cells), out);
+            text.render(&Places(cells, RefCell::new(&mut self.texts)), out);
             return Ok(true);
         }
         self.values.clear();

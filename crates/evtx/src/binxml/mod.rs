@@ -2,7 +2,8 @@
 //!
 //! A record is an instance of a template: values, and a definition that says where they stand in the XML. A definition is compiled
 //! once into a program and known again in other chunks by its content (`templates`); after that a record costs
-//! a table of its values. Records without a template (inline XML) go the same way through `tokens`, token by token.
+//! a table of its values (`shape`, `cells`). Records without a template (inline XML) are compared with the form of the ones before
+//! (`pattern`); those that have none go through `tokens`, token by token.
 
 mod cells;
 mod event;

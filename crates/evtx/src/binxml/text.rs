@@ -166,19 +166,31 @@ fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Sixteen bytes where a check for UTF-8 takes them in two steps.
+#[repr(align(16))]
+struct Aligned([u8; 16]);
+
 /// As [`push_utf16_bytes`].
 #[inline]
 pub fn push_utf16_text(out: &mut String, bytes: &[u8], size: usize) {
-    let units = size / 2;
-    if units <= 16
-        && let Some(block) = bytes.first_chunk::<32>()
-        && let Some((words, len)) = narrow::<4>(block, units)
-    {
-        let text = words.map(u32::to_le_bytes);
-        let text = text.as_flattened().get(..len).and_then(|text| std::str::from_utf8(text).ok());
-        out.push_str(text.unwrap_or(""));
-    } else {
-        push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
+    let begin = out.len();
+    let (mut rest, mut units) = (bytes, size / 2);
+    while units > 0 {
+        let n = units.min(16);
+        let Some((words, len)) = rest.first_chunk::<32>().and_then(|block| narrow::<4>(block, n)) else {
+            out.truncate(begin);
+            return push_utf16(out, until_nul(bytes.get(..size).unwrap_or(bytes)));
+        };
+        let mut block = Aligned([0; 16]);
+        block.0.copy_from_slice(words.map(u32::to_le_bytes).as_flattened());
+        // Behind the text are zeros, which are text as well.
+        let text = std::str::from_utf8(&block.0).unwrap_or("");
+        out.push_str(text.get(..len).unwrap_or(""));
+        if len < n {
+            return;
+        }
+        rest = rest.get(32..).unwrap_or(&[]);
+        units -= n;
     }
 }
 

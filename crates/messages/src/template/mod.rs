@@ -29,6 +29,12 @@ pub trait Inserts {
     /// Value `n` as a number, if it is one; what `%1!08X!`, maps and bit masks need.
     fn number(&self, n: usize) -> Option<u64>;
 
+    /// False if value `n` is no text, and so can neither name a parameter nor be anything but what it is; a SID is no text.
+    fn is_text(&self, n: usize) -> bool {
+        let _ = n;
+        true
+    }
+
     /// Appends the name of value `n`, if the record names it; for records without a known text.
     fn name(&self, n: usize, out: &mut String) -> bool {
         let _ = (n, out);
@@ -168,6 +174,9 @@ impl EventText {
         let start = out.len();
         if !inserts.write(n, out) {
             unresolved(n, out);
+            return;
+        }
+        if !self.name_sids && !inserts.is_text(n) {
             return;
         }
         let Some(value) = out.get(start..) else { return };
