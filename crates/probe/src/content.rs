@@ -134,7 +134,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -145,7 +145,7 @@ impl Random {
     /// Fills `bytes` as a file: `header`, then random bytes.
     pub fn file(&mut self, bytes: &mut [u8], header: Header) {
         for chunk in bytes.chunks_mut(8) {
-            let word = self.next().to_le_bytes();
+            let word = self.bits().to_le_bytes();
             chunk.copy_from_slice(word.get(..chunk.len()).unwrap_or_default());
         }
         let head = header.bytes(bytes.len());
@@ -159,7 +159,7 @@ impl Random {
     pub fn order(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
         for last in (1..count).rev() {
-            order.swap(last, (self.next() % (last as u64 + 1)) as usize);
+            order.swap(last, (self.bits() % (last as u64 + 1)) as usize);
         }
         order
     }
@@ -204,6 +204,6 @@ mod tests {
     fn the_generator_is_the_published_one() {
         // SplitMix64 from seed 1234567, as in the reference implementation's test (Rosetta Code, "Pseudo-random numbers/Splitmix64").
         let mut random = Random(1_234_567);
-        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 }

@@ -58,8 +58,11 @@ pub fn pairs<R: Ord + Copy>(series: &[BTreeMap<R, f64>]) -> Vec<f64> {
     step_down(&exchanges, 1.0, statistic)
 }
 
+/// Values by round, before and after.
+pub type TwoSides<R> = (BTreeMap<R, f64>, BTreeMap<R, f64>);
+
 /// The same of series of two samples each, whose rounds are independent.
-pub fn samples<R: Ord + Copy>(series: &[(BTreeMap<R, f64>, BTreeMap<R, f64>)]) -> Vec<f64> {
+pub fn samples<R: Ord + Copy>(series: &[TwoSides<R>]) -> Vec<f64> {
     let before: Vec<R> = rounds(series.iter().map(|(before, _)| before));
     let after: Vec<R> = rounds(series.iter().map(|(_, after)| after));
     let (m, n) = (before.len(), after.len());

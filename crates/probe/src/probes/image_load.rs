@@ -140,7 +140,7 @@ fn one(run: &mut Run<'_>, measure: &'static str, original: &Path) -> Result<(), 
         run.goes_on()?;
         run.progress("copying", number, copies);
         let path = folder.join(format!("copy{number}{ending}"));
-        copy(original, &path, &bytes, (run.text("content") == "new").then(|| random.next()))
+        copy(original, &path, &bytes, (run.text("content") == "new").then(|| random.bits()))
             .map_err(ProbeError::file(&path, "write"))?;
         paths.push(path);
     }

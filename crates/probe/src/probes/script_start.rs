@@ -109,7 +109,7 @@ fn script(random: &mut Random, comment: &str, size: usize) -> String {
     while text.len() < size {
         text.push_str(comment);
         for _ in 0..4 {
-            text.push_str(&format!(" {:016x}", random.next()));
+            text.push_str(&format!(" {:016x}", random.bits()));
         }
         text.push('\n');
     }

@@ -127,7 +127,7 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
         let now = start.elapsed();
         seen.waits.look(own, now.saturating_sub(looked));
         looked = now;
-        if seen.waits.looks() % 64 == 0 {
+        if seen.waits.looks().is_multiple_of(64) {
             pause = next_pause(pause, &cpu);
         }
     }

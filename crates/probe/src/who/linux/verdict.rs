@@ -210,7 +210,9 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         let Some(process) = watched.after.0.get(pid).filter(|process| !process.kernel) else { continue };
         by_name.entry(super::processes::name(*pid, &process.name)).or_default().push((*pid, *ns));
     }
-    let mut others: Vec<(String, u64, Vec<(u32, u64)>)> = by_name
+    // Name, CPU time of all of them, each one's.
+    type Other = (String, u64, Vec<(u32, u64)>);
+    let mut others: Vec<Other> = by_name
         .into_iter()
         .map(|(name, all)| {
             // What the probe starts is its own work, unless it is a known product.

@@ -122,7 +122,7 @@ impl Waits {
 
     /// Looks at all threads but `own`; what is found stands for the time since the last look.
     pub fn look(&mut self, own: i32, since: Duration) {
-        if self.looks % THREADS_EVERY == 0 {
+        if self.looks.is_multiple_of(THREADS_EVERY) {
             self.find_threads(own);
         }
         self.looks += 1;
