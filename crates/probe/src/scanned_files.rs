@@ -205,7 +205,7 @@ fn waiting(samples: &[Sample]) -> Option<String> {
             .filter(|s| s.case.measure.starts_with("open") && s.case.variant == "first run" && s.wall_ns > 0)
     };
     let share = |of: fn(&Sample) -> Option<u64>| {
-        median(opens().filter_map(|s| Some(of(s)? as f64 / s.wall_ns as f64)))
+        median(opens().filter_map(|s| Some((of(s)? as f64 / s.wall_ns as f64).min(1.0))))
     };
     let (blocked, cpu, queue) = (share(|s| s.blocked_ns)?, share(|s| s.cpu_ns)?, share(|s| s.queue_ns)?);
     Some(format!(

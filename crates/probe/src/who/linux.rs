@@ -1,7 +1,7 @@
 //! Who it is, on Linux: everything comes from `/proc`, without special rights; root sees more.
 //!
 //! A thread looks every few milliseconds where the probe's threads wait (`/proc/self/task/*/wchan`), and now and then who listens to
-//! file accesses, who traces, and who is busy. It keeps its own CPU time below 1 % of the time that passes.
+//! file accesses, who traces, and who is busy. It looks less often when that takes more than 1 % of a processor.
 
 mod fanotify;
 mod processes;
