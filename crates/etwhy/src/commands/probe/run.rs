@@ -110,6 +110,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let [on, off] = args.ab.as_slice() {
         let switch = Switch::new(on, off, args.settle);
         outcome.probes = ab::run(&probes, &options, &interrupt, args.quiet || args.json, &switch)?;
+    } else if !args.ab.is_empty() {
+        bail!("--ab takes one pair of commands");
     } else {
         for probe in probes {
             outcome.probes.push(one(probe, &options, 0..args.rounds, &interrupt, args.quiet || args.json)?);
