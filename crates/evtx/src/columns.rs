@@ -13,6 +13,8 @@ use crate::error::EvtxError;
 use crate::filter::Filter;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
+use crate::system_columns::Row;
+pub use crate::system_columns::SystemColumns;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -214,58 +216,6 @@ fn integer(kind: u8, size: usize, bytes: &[u8]) -> Option<i64> {
         (ty::UINT8, 1..) => i64::from(*bytes.first()?),
         _ => return None,
     })
-}
-
-/// System values of the rows of a batch. Texts are numbers of the `Codes` that come with the batch.
-#[derive(Clone, Debug, Default)]
-pub struct SystemColumns {
-    /// Nanoseconds since 1970 (UTC).
-    pub utc_ns: Vec<i64>,
-    /// `EventRecordID`.
-    pub record_id: Vec<u64>,
-    /// Level.
-    pub level: Vec<u8>,
-    /// Task.
-    pub task: Vec<u16>,
-    /// Opcode.
-    pub opcode: Vec<u8>,
-    /// Version.
-    pub version: Vec<u8>,
-    /// Keywords.
-    pub keywords: Vec<u64>,
-    /// Process, 0 if there is none.
-    pub process: Vec<u32>,
-    /// Thread, 0 if there is none.
-    pub thread: Vec<u32>,
-    /// Channel.
-    pub channel: Vec<u32>,
-    /// Computer.
-    pub computer: Vec<u32>,
-    /// User.
-    pub user: Vec<u32>,
-    /// Activity as its GUID is stored, zeros if there is none.
-    pub activity: Vec<[u8; 16]>,
-    /// Bytes of the record.
-    pub bytes: Vec<u32>,
-}
-
-impl SystemColumns {
-    fn clear(&mut self) {
-        self.utc_ns.clear();
-        self.record_id.clear();
-        self.level.clear();
-        self.task.clear();
-        self.opcode.clear();
-        self.version.clear();
-        self.keywords.clear();
-        self.process.clear();
-        self.thread.clear();
-        self.channel.clear();
-        self.computer.clear();
-        self.user.clear();
-        self.activity.clear();
-        self.bytes.clear();
-    }
 }
 
 /// Rows of one kind of event.
@@ -486,44 +436,6 @@ impl Columns<'_> {
         });
         self.recent[near] = (kind, at);
         at
-    }
-}
-
-/// System values of a record.
-struct Row {
-    utc_ns: i64,
-    record_id: u64,
-    level: u8,
-    task: u16,
-    opcode: u8,
-    version: u8,
-    keywords: u64,
-    process: u32,
-    thread: u32,
-    channel: u32,
-    computer: u32,
-    user: u32,
-    activity: [u8; 16],
-    bytes: u32,
-}
-
-impl SystemColumns {
-    #[inline]
-    fn push(&mut self, row: &Row) {
-        self.utc_ns.push(row.utc_ns);
-        self.record_id.push(row.record_id);
-        self.level.push(row.level);
-        self.task.push(row.task);
-        self.opcode.push(row.opcode);
-        self.version.push(row.version);
-        self.keywords.push(row.keywords);
-        self.process.push(row.process);
-        self.thread.push(row.thread);
-        self.channel.push(row.channel);
-        self.computer.push(row.computer);
-        self.user.push(row.user);
-        self.activity.push(row.activity);
-        self.bytes.push(row.bytes);
     }
 }
 

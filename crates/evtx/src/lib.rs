@@ -13,6 +13,7 @@ pub mod json;
 pub mod read;
 pub mod render;
 pub mod scan;
+mod system_columns;
 pub mod tables;
 
 pub use codes::Codes;
