@@ -134,10 +134,10 @@ impl Policy {
     pub fn settings(&self) -> BTreeMap<&'static str, Setting> {
         let mut settings = BTreeMap::new();
         for entry in self.entries.iter().filter(|entry| entry.account.is_none()) {
-            if let Subject::Subcategory(subcategory) = entry.subject {
-                if entry.setting.value().is_some() || !settings.contains_key(subcategory.guid) {
-                    settings.insert(subcategory.guid, entry.setting);
-                }
+            if let Subject::Subcategory(subcategory) = entry.subject
+                && (entry.setting.value().is_some() || !settings.contains_key(subcategory.guid))
+            {
+                settings.insert(subcategory.guid, entry.setting);
             }
         }
         settings

@@ -57,7 +57,10 @@ fn all(outcome: &Outcome) -> String {
     }
     let files = [(NAME.to_owned(), outcome.clone())];
     let db = tables::database(&files, comparisons.first(), None, &Memory::unlimited()).unwrap();
-    assert_eq!(db.get("probe_run").unwrap().rows(), outcome.probes.iter().map(|p| p.samples.len()).sum::<usize>());
+    assert_eq!(
+        db.get("probe_run").unwrap().rows(),
+        outcome.probes.iter().map(|p| p.samples.len()).sum::<usize>()
+    );
     shown
 }
 
