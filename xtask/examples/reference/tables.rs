@@ -29,8 +29,11 @@ pub fn document() -> String {
         .collect();
     let derived = etwhy_query::derived::ALL;
     tables.extend(derived.iter().flat_map(|d| d.tables.iter().map(|table| (*table, d.on_demand))));
-    let logs =
-        etwhy_evtx::tables::ALL.iter().chain(etwhy_audit::table::ALL).chain(etwhy_counters::tables::ALL);
+    let logs = etwhy_evtx::tables::ALL
+        .iter()
+        .chain(etwhy_audit::table::ALL)
+        .chain(etwhy_counters::tables::ALL)
+        .chain(etwhy_probe::tables::ALL);
     tables.extend(logs.map(|table| (*table, false)));
     tables.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     let mut text = HEAD.to_owned();
