@@ -238,8 +238,14 @@ fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
             time(ns as f64),
             share * 100.0
         )];
-        // A scanner that works while its listener makes us wait.
-        let works_for = fact.is_some() && blocked > 0.0 && ns as f64 >= blocked / 10.0;
+        // A scanner that works while its listener makes us wait: of the same vendor, or for a good part of the wait. On a busy
+        // machine most of the wait is the scanner's own wait for a processor.
+        let of_vendor = |vendor: &str| {
+            let proven = seen.suspects.iter().filter(|suspect| suspect.confidence == PROVEN);
+            proven.filter_map(|suspect| linux_process(&suspect.name)).any(|fact| fact.vendor == vendor)
+        };
+        let works_for =
+            blocked > 0.0 && fact.is_some_and(|fact| ns as f64 >= blocked / 10.0 || of_vendor(fact.vendor));
         match fact {
             Some(fact) => {
                 evidence.push(format!(
