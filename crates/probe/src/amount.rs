@@ -20,6 +20,10 @@ pub fn time(ns: f64) -> String {
     if !ns.is_finite() {
         return "–".to_owned();
     }
+    // Below what any clock shows.
+    if ns.abs() < 0.05 {
+        return "0 ns".to_owned();
+    }
     if ns.abs() < 99.95 {
         return format!("{} ns", digits(ns));
     }

@@ -22,6 +22,18 @@ pub struct Fact {
     pub value: String,
 }
 
+impl Fact {
+    /// Name and value as people read them: `memory`, `23.5 GiB`.
+    pub fn shown(&self) -> (String, String) {
+        let bytes = self.name.strip_suffix("_bytes").zip(self.value.parse::<u64>().ok());
+        let (name, value) = match bytes {
+            Some((name, bytes)) => (name, format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))),
+            None => (self.name.as_str(), self.value.clone()),
+        };
+        (name.replace('_', " "), value)
+    }
+}
+
 /// Facts of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -56,5 +68,18 @@ impl Machine {
     /// A fact by its name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_as_people_read_them() {
+        let fact = |name: &str, value: &str| Fact { name: name.into(), value: value.into() }.shown();
+        assert_eq!(fact("memory_bytes", "25276502016"), ("memory".into(), "23.5 GiB".into()));
+        assert_eq!(fact("file_system", "ext4"), ("file system".into(), "ext4".into()));
+        assert_eq!(fact("memory_bytes", "much"), ("memory bytes".into(), "much".into()));
     }
 }

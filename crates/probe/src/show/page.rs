@@ -76,7 +76,8 @@ fn facts(outcome: &Outcome) -> String {
         fact("measured (UTC)", &utc_100ns(ticks));
     }
     for one in outcome.machine.facts.iter().take(40) {
-        fact(&one.name.replace('_', " "), &one.value);
+        let (name, value) = one.shown();
+        fact(&name, &value);
     }
     let products: Vec<String> = outcome
         .products

@@ -11,8 +11,13 @@ use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, truncate_mid
 /// Lines of the report of a file of results, `columns` wide. `scale`: what laws are extended to.
 pub fn report(outcome: &Outcome, scale: Option<f64>, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let facts: Vec<String> =
-        outcome.machine.facts.iter().map(|fact| format!("{} {}", fact.name, fact.value)).collect();
+    let facts: Vec<String> = outcome
+        .machine
+        .facts
+        .iter()
+        .map(|fact| fact.shown())
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
     if !facts.is_empty() {
         lines.extend(clean_hanging("Machine: ", &facts.join(" · "), columns));
     }
@@ -115,7 +120,11 @@ pub fn suspect(one: &Suspect) -> String {
         one.kind,
         one.confidence,
         one.evidence.join("; "),
-        time("CPU time meanwhile", one.cpu_ns),
+        // Unless a sentence of the evidence has it.
+        time(
+            "CPU time meanwhile",
+            one.cpu_ns.filter(|_| !one.evidence.iter().any(|e| e.contains("CPU time meanwhile")))
+        ),
         time("the probe waited", one.blocked_ns)
     )
 }
