@@ -135,7 +135,8 @@ fn account(target: &str, exclusion: &str) -> Option<String> {
     if folded.is_empty() || SYSTEM.contains(&folded.as_str()) {
         return None;
     }
-    let is_account =
-        folded.starts_with("s-1-") || target.contains(['\\', '@']) || !exclusion.trim().is_empty();
+    // Control characters of a damaged file say nothing.
+    let says = |text: &str| text.chars().any(|c| !c.is_whitespace() && !c.is_control());
+    let is_account = folded.starts_with("s-1-") || target.contains(['\\', '@']) || says(exclusion);
     is_account.then(|| cut(target))
 }

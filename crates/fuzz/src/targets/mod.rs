@@ -4,6 +4,7 @@ mod audit;
 mod counters;
 mod decode;
 mod logs;
+mod probe;
 mod symbols;
 mod text;
 mod trace;
@@ -193,6 +194,14 @@ pub static ALL: &[Target] = &[
         about: "zip, 7z, gzip and zstd archives, and whatever else a user may name",
         run: text::archive,
         seeds: text::archive_seeds,
+        mutate: mutate::several,
+        short: 1000,
+    },
+    Target {
+        name: "probe-results",
+        about: "results of probes: text, page, comparison, tables",
+        run: probe::results,
+        seeds: probe::results_seeds,
         mutate: mutate::several,
         short: 1000,
     },
