@@ -17,11 +17,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("vtab", &[]),
     ("audit", &["table", "knowledge"]),
     ("counters", &["table"]),
-    ("probe", &["os", "table", "export", "stats", "knowledge"]),
     ("decode", &["etl"]),
     ("evtx", &["os", "etl", "table", "messages"]),
     ("input", &["etl", "symbols"]),
     ("export", &["table"]),
+    ("probe", &["os", "table", "export", "stats", "knowledge"]),
     ("query", &["table", "vtab", "stats", "knowledge"]),
     ("report", &["table", "query", "export"]),
     ("hud", &["table", "query", "export", "report", "knowledge"]),
@@ -126,7 +126,7 @@ mod tests {
     fn a_forbidden_dependency_is_named() {
         let metadata = serde_json::json!({ "packages": [
             { "manifest_path": "/r/crates/etl/Cargo.toml", "dependencies": [
-                { "path": "/r/crates/map", "kind": null },
+                { "path": "/r/crates/os", "kind": null },
                 { "path": "/r/crates/trace", "kind": null },
                 { "path": "/r/crates/synth", "kind": "dev" },
                 { "kind": null },
