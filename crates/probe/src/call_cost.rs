@@ -96,7 +96,7 @@ pub struct Cost {
     pub blocked_ns: Option<u64>,
     /// Times stopped.
     pub waits: Option<u64>,
-    /// Percentiles 50, 95, 99 and 100 of one call, each lap being the mean of [`BATCH`] calls.
+    /// Percentiles 50, 95, 99 and 100 of one call, each lap being the mean of 64 calls.
     pub laps: [Option<u64>; 4],
 }
 

@@ -169,7 +169,7 @@ pub struct Probe {
     pub systems: &'static [System],
     /// What may be set.
     pub parameters: &'static [Parameter],
-    /// How what it measures may grow with [`Sample::n`].
+    /// How what it measures may grow with the size of the case ([`crate::sample::Case::n`]).
     pub grows: Grows,
     /// What `n` counts: `files in the folder`; empty if nothing.
     pub n_is: &'static str,
