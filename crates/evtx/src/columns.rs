@@ -5,7 +5,7 @@
 
 use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
-use crate::binxml::{Cell, Cells, Decoder, Event, Fault, Name, Value, time};
+use crate::binxml::{Cell, Cells, Decoder, Event, Fault, Name, System, Value, time};
 use crate::bytes::array;
 use crate::codes::Codes;
 use crate::counts::time_of;
@@ -136,7 +136,9 @@ impl Column {
             match *value {
                 Value::Sid(bytes) => self.push_known(value, bytes),
                 Value::Guid(guid) => self.push_known(value, &guid),
-                Value::Utf16(utf16) => push_utf16_bytes(&mut self.bytes, utf16, utf16.len()),
+                Value::Utf16(utf16) => {
+                    push_utf16_bytes(&mut self.bytes, utf16, utf16.len());
+                }
                 _ => {
                     self.scratch.clear();
                     value.push_text(&mut self.scratch);
@@ -233,6 +235,8 @@ pub struct Batch {
     pub columns: Vec<Column>,
     /// Fields that were left out because there were too many.
     pub dropped: u64,
+    /// Columns by their names, as far as they came one by one.
+    index: HashMap<String, usize, RandomState>,
 }
 
 impl Batch {
@@ -266,10 +270,11 @@ impl Batch {
         let rows = self.rows();
         let mut shown = String::new();
         name.push(&mut shown);
-        let at = match self.columns.iter().position(|c| c.shown == shown) {
-            Some(at) => at,
+        let at = match self.index.get(&shown) {
+            Some(at) => *at,
             None if self.columns.len() < MOST_COLUMNS => {
                 self.columns.push(Column::new(name, rows - 1));
+                self.index.insert(shown, self.columns.len() - 1);
                 self.columns.len() - 1
             }
             None => {
@@ -393,18 +398,21 @@ impl Columns<'_> {
     fn origin(&mut self, decoder: &Decoder, event: &Event<'_>, identity: u64) -> Origin {
         let at = identity as usize % RECENT;
         let known = self.origins[at];
-        if identity > 0 && known.identity == identity {
+        if known.identity == identity {
             return known;
         }
-        let system = decoder.system(event);
-        let origin = Origin {
+        let origin = self.origin_of(&decoder.system(event), identity);
+        self.origins[at] = origin;
+        origin
+    }
+
+    fn origin_of(&mut self, system: &System<'_>, identity: u64) -> Origin {
+        Origin {
             identity,
             provider: self.providers.of(&system.provider),
             channel: self.texts.of(&system.channel),
             computer: self.texts.of(&system.computer),
-        };
-        self.origins[at] = origin;
-        origin
+        }
     }
 
     /// The batch of a kind.
@@ -453,9 +461,13 @@ impl Reader for Columns<'_> {
         if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
             return Ok(());
         }
-        let identity = decoder.identity(&event).unwrap_or(0);
-        let origin = self.origin(decoder, &event, identity);
-        let system = decoder.numbers(&event);
+        let (origin, system) = match decoder.identity(&event) {
+            Some(identity) => (self.origin(decoder, &event, identity), decoder.numbers(&event)),
+            None => {
+                let system = decoder.system(&event);
+                (self.origin_of(&system, 0), system)
+            }
+        };
         if !(self.wanted)(&Value::Utf8(self.providers.text(origin.provider)), system.event_id) {
             return Ok(());
         }

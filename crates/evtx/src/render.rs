@@ -1,10 +1,10 @@
 //! The third tier: messages, as Event Viewer would show them.
 
 use crate::abi::value as ty;
-use crate::binxml::text::push_utf16_text;
-use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value};
+use crate::binxml::text::push_utf16_bytes;
+use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value, push_decimal_bytes};
 use crate::codes::Codes;
-use etwhy_messages::{EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
+use etwhy_messages::{Appended, EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
 use foldhash::fast::RandomState;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ const TEXTS: u32 = 256;
 impl Texts {
     /// Appends the text of a value of this type.
     #[inline]
-    fn push(&mut self, kind: u8, bytes: &[u8], out: &mut String) {
+    fn push(&mut self, kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
         let ends = [bytes.first_chunk::<4>(), bytes.last_chunk::<4>()];
         let bits = ends.map(|end| end.map_or(0, |end| u32::from_le_bytes(*end)));
         let at = (bits[0] ^ bits[1].rotate_left(16)).wrapping_mul(0x9E37_79B1) >> 24;
@@ -105,7 +105,7 @@ impl Texts {
             text.clear();
             Value::of(kind, bytes).push_text(text);
         }
-        out.push_str(text);
+        out.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -117,32 +117,43 @@ impl Inserts for Places<'_> {
         self.0.fields.len()
     }
 
-    #[inline]
     fn write(&self, n: usize, out: &mut String) -> bool {
-        let Some(cell) = self.0.fields.get(n) else { return false };
+        let cell = self.0.fields.get(n);
+        cell.map(|cell| self.0.value(cell).push_text(out)).is_some()
+    }
+
+    #[inline]
+    fn append(&self, n: usize, out: &mut Vec<u8>) -> Appended {
+        let Some(cell) = self.0.fields.get(n) else { return Appended::Nothing };
         let (kind, size, tail) = self.0.raw(cell);
+        let bytes = || tail.get(..size).unwrap_or(&[]);
         match kind {
-            ty::STRING => push_utf16_text(out, tail, size),
-            ty::SID | ty::GUID | ty::HEX_INT32 | ty::HEX_INT64 if size <= 68 => {
-                let bytes = tail.get(..size).unwrap_or(&[]);
-                self.1.borrow_mut().push(kind, bytes, out);
+            ty::STRING => {
+                if push_utf16_bytes(out, tail, size) {
+                    return Appended::Percent;
+                }
             }
-            _ => Value::of(kind, tail.get(..size).unwrap_or(&[])).push_text(out),
+            ty::SID | ty::GUID | ty::HEX_INT32 | ty::HEX_INT64 if size <= 68 => {
+                self.1.borrow_mut().push(kind, bytes(), out);
+            }
+            _ => match Value::of(kind, bytes()) {
+                Value::UInt(number) => push_decimal_bytes(out, number),
+                other => {
+                    let mut text = String::new();
+                    other.push_text(&mut text);
+                    out.extend_from_slice(text.as_bytes());
+                    if text.contains('%') {
+                        return Appended::Percent;
+                    }
+                }
+            },
         }
-        true
+        Appended::Plain
     }
 
     #[inline]
     fn number(&self, n: usize) -> Option<u64> {
         number(&self.0.value(self.0.fields.get(n)?))
-    }
-
-    #[inline]
-    fn is_text(&self, n: usize) -> bool {
-        self.0.fields.get(n).is_none_or(|cell| {
-            let kind = self.0.raw(cell).0;
-            !matches!(kind, ty::SID | ty::GUID | ty::INT8..=ty::UINT64 | ty::HEX_INT32 | ty::HEX_INT64)
-        })
     }
 }
 
@@ -180,6 +191,8 @@ pub struct Renderer<'m> {
     recent: Box<[((u64, u64), usize)]>,
     values: Values,
     texts: Texts,
+    /// A message while it is written.
+    bytes: Vec<u8>,
     /// Messages that had no text.
     pub missing: u64,
 }
@@ -195,6 +208,7 @@ impl<'m> Renderer<'m> {
             recent: vec![((0, 0), 0); RECENT].into(),
             values: Values::default(),
             texts: Texts(vec![Default::default(); TEXTS as usize]),
+            bytes: Vec::new(),
             missing: 0,
         }
     }
@@ -286,7 +300,13 @@ impl<'m> Renderer<'m> {
             && let Some(cells) = decoder.cells(event)
             && cells.are_inserts()
         {
-            text.render(&Places(cells, RefCell::new(&mut self.texts)), out);
+            self.bytes.clear();
+            text.append(&Places(cells, RefCell::new(&mut self.texts)), &mut self.bytes);
+            // Nothing but UTF-8 is appended; it is checked once for the whole message.
+            match simdutf8::basic::from_utf8(&self.bytes) {
+                Ok(text) => out.push_str(text),
+                Err(_) => out.push_str(&String::from_utf8_lossy(&self.bytes)),
+            }
             return Ok(true);
         }
         self.values.clear();

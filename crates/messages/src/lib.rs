@@ -31,5 +31,5 @@ pub use missing::Wanted;
 pub use names::ProviderNames;
 pub use show::{EventSummary, ProviderSummary};
 pub use store::{Counts, Registration, SCHEMA_VERSION, module_name};
-pub use template::{EventText, FieldInfo, Inserts, Origin, Parameters, ValueMap};
+pub use template::{Appended, EventText, FieldInfo, Inserts, Origin, Parameters, ValueMap};
 pub use version::Version;

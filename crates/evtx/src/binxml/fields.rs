@@ -3,6 +3,8 @@
 //! The same rules serve templates, where contents are substitutions, and records without one, where they are values.
 
 use super::pattern::is;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A system value ([MS-EVEN6] 2.2.13).
@@ -148,9 +150,12 @@ struct Element<A> {
 pub struct Finder<A> {
     stack: Vec<Element<A>>,
     attribute: Option<(String, Vec<A>)>,
-    /// Names that were given out, to keep them apart.
-    given: Vec<String>,
+    /// Names that were given out, and how many of each, to keep them apart.
+    given: HashMap<String, u32, RandomState>,
 }
+
+/// Fields of a name that are told apart.
+const MOST_OF_A_NAME: u32 = 1000;
 
 /// Elements whose attribute `Name` names a field ([MS-EVEN6] 2.2.13, `DataType` and `ComplexDataType`).
 fn takes_name(element: &str) -> bool {
@@ -174,7 +179,7 @@ fn is_container(name: &str) -> bool {
 impl<A: Piece> Finder<A> {
     /// At the beginning of a document or of one that stands in a value.
     pub fn new() -> Finder<A> {
-        Finder { stack: Vec::new(), attribute: None, given: Vec::new() }
+        Finder { stack: Vec::new(), attribute: None, given: HashMap::default() }
     }
 
     /// An element begins.
@@ -300,14 +305,22 @@ impl<A: Piece> Finder<A> {
         found(Target::Named(path), &pieces);
     }
 
+    /// The name, with a number if it was given out before.
     fn unique(&mut self, name: String) -> String {
-        let mut unique = name.clone();
-        let mut n = 2;
-        while self.given.contains(&unique) && n < 1000 {
-            unique = format!("{name}_{n}");
+        let Some(before) = self.given.get(&name).copied() else {
+            self.given.insert(name.clone(), 1);
+            return name;
+        };
+        let mut n = before;
+        let unique = loop {
             n += 1;
-        }
-        self.given.push(unique.clone());
+            let unique = format!("{name}_{n}");
+            if n >= MOST_OF_A_NAME || !self.given.contains_key(&unique) {
+                break unique;
+            }
+        };
+        self.given.insert(unique.clone(), 1);
+        self.given.insert(name, n.min(MOST_OF_A_NAME - 1));
         unique
     }
 }

@@ -8,6 +8,7 @@
 mod cells;
 mod event;
 mod fields;
+mod narrow;
 mod pattern;
 mod plan;
 mod program;
@@ -24,4 +25,6 @@ pub use cells::{Cell, Cells};
 pub use event::{Decoder, Event, Fault};
 pub use fields::Name;
 pub use system::System;
-pub use value::{Items, Value, push_decimal, push_guid, push_hex, push_hex_bytes, push_sid};
+pub use value::{
+    Items, Value, push_decimal, push_decimal_bytes, push_guid, push_hex, push_hex_bytes, push_sid,
+};

@@ -1,6 +1,6 @@
 //! Values: what a field holds, and its text.
 
-use super::text::{push_ansi, push_utf16, until_nul};
+use super::text::{ascii, push_ansi, push_utf16, until_nul};
 use super::time;
 use crate::abi::value as ty;
 use crate::bytes::{array, u16_at};
@@ -115,6 +115,12 @@ impl<'a> Value<'a> {
             Value::Utf8(text) => parse(text)?,
             Value::Utf16(bytes) if let Some(n) = decimal(bytes) => n,
             Value::Utf16(_) | Value::Ansi(_) => {
+                let mut short = [0; 24];
+                if let Value::Utf16(utf16) = *self
+                    && let Some(text) = ascii(utf16, &mut short)
+                {
+                    return parse(text);
+                }
                 let mut text = String::new();
                 self.push_text(&mut text);
                 parse(&text)?
@@ -274,14 +280,13 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// Digits, without the detour over `fmt`.
+/// The digits of a number, at the end of the buffer.
 #[inline]
-pub fn push_decimal(out: &mut String, mut n: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
+fn digits(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
     loop {
         at -= 1;
-        if let Some(digit) = digits.get_mut(at) {
+        if let Some(digit) = buffer.get_mut(at) {
             *digit = b'0' + (n % 10) as u8;
         }
         n /= 10;
@@ -289,7 +294,19 @@ pub fn push_decimal(out: &mut String, mut n: u64) {
             break;
         }
     }
-    out.push_str(std::str::from_utf8(digits.get(at..).unwrap_or(&[])).unwrap_or(""));
+    buffer.get(at..).unwrap_or(&[])
+}
+
+/// Digits, without the detour over `fmt`.
+#[inline]
+pub fn push_decimal(out: &mut String, n: u64) {
+    out.push_str(std::str::from_utf8(digits(n, &mut [0; 20])).unwrap_or(""));
+}
+
+/// The same to bytes.
+#[inline]
+pub fn push_decimal_bytes(out: &mut Vec<u8>, n: u64) {
+    out.extend_from_slice(digits(n, &mut [0; 20]));
 }
 
 fn push_real(out: &mut String, value: f64, shortest: String) -> std::fmt::Result {

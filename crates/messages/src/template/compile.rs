@@ -103,12 +103,17 @@ pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p s
 
 /// A number at the start, decimal and perhaps negative, and what is behind it.
 pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let (mut value, mut end) = (0i64, 0usize);
-    while let Some(digit) = digits.as_bytes().get(end).filter(|b| b.is_ascii_digit()) {
+    let (id, len) = number_of(text.as_bytes())?;
+    Some((id, text.get(len..)?))
+}
+
+/// The same of bytes, and how many of them are the number.
+#[inline]
+pub(crate) fn number_of(text: &[u8]) -> Option<(u32, usize)> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let mut value = 0i64;
+    let mut end = sign;
+    while let Some(digit) = text.get(end).filter(|b| b.is_ascii_digit()) {
         value = value * 10 + i64::from(digit - b'0');
         end += 1;
         // Ids have 32 bits.
@@ -116,15 +121,15 @@ pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
             return None;
         }
     }
-    if end == 0 {
+    if end == sign {
         return None;
     }
     // HRESULTs are written as signed numbers by some and as unsigned ones by others.
-    let id = match negative {
-        true => i32::try_from(-value).ok()?.cast_unsigned(),
-        false => u32::try_from(value).ok()?,
+    let id = match sign {
+        1 => i32::try_from(-value).ok()?.cast_unsigned(),
+        _ => u32::try_from(value).ok()?,
     };
-    Some((id, digits.get(end..)?))
+    Some((id, end))
 }
 
 #[derive(Default)]

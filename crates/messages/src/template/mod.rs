@@ -26,20 +26,35 @@ pub trait Inserts {
     /// Appends value `n`, counted from 0, as text; false, and nothing appended, if there is none.
     fn write(&self, n: usize, out: &mut String) -> bool;
 
+    /// The same to bytes that are UTF-8; nothing else may be appended.
+    fn append(&self, n: usize, out: &mut Vec<u8>) -> Appended {
+        let mut text = String::new();
+        if !self.write(n, &mut text) {
+            return Appended::Nothing;
+        }
+        out.extend_from_slice(text.as_bytes());
+        if text.contains('%') { Appended::Percent } else { Appended::Plain }
+    }
+
     /// Value `n` as a number, if it is one; what `%1!08X!`, maps and bit masks need.
     fn number(&self, n: usize) -> Option<u64>;
-
-    /// False if value `n` is no text, and so can neither name a parameter nor be anything but what it is; a SID is no text.
-    fn is_text(&self, n: usize) -> bool {
-        let _ = n;
-        true
-    }
 
     /// Appends the name of value `n`, if the record names it; for records without a known text.
     fn name(&self, n: usize, out: &mut String) -> bool {
         let _ = (n, out);
         false
     }
+}
+
+/// What was appended for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// Nothing: the record does not have the value.
+    Nothing,
+    /// The value, which has no percent sign and so names no parameter.
+    Plain,
+    /// The value, in which there is a percent sign.
+    Percent,
 }
 
 /// Texts as inserts, for tests and simple callers.
@@ -147,15 +162,26 @@ impl EventText {
     /// Lines end with `\n`. An insert that the record does not have stays as `%5`, as `EvtFormatMessage` leaves it
     /// (`ERROR_EVT_UNRESOLVED_VALUE_INSERT`).
     pub fn render<I: Inserts + ?Sized>(&self, inserts: &I, out: &mut String) {
+        let mut bytes = Vec::new();
+        self.append(inserts, &mut bytes);
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => out.push_str(text),
+            Err(_) => out.push_str(&String::from_utf8_lossy(&bytes)),
+        }
+    }
+
+    /// The same to bytes, which the caller checks once for many texts: they are UTF-8 if those are that `inserts` appends.
+    pub fn append<I: Inserts + ?Sized>(&self, inserts: &I, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
+                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
                 Part::Insert(n) => self.insert(usize::from(*n), inserts, out),
                 Part::Formatted(n, spec) => {
                     let n = usize::from(*n);
-                    let start = out.len();
-                    if !spec.write(n, inserts, out) {
-                        out.truncate(start);
+                    let mut text = String::new();
+                    if spec.write(n, inserts, &mut text) {
+                        out.extend_from_slice(text.as_bytes());
+                    } else {
                         unresolved(n, out);
                     }
                 }
@@ -163,38 +189,45 @@ impl EventText {
         }
     }
 
-    fn insert<I: Inserts + ?Sized>(&self, n: usize, inserts: &I, out: &mut String) {
-        if self.has_maps
-            && let Some(map) = self.fields.get(n).and_then(|field| field.map.as_ref())
-            && let Some(number) = inserts.number(n)
-            && map.write(number, out)
-        {
+    #[inline]
+    fn insert<I: Inserts + ?Sized>(&self, n: usize, inserts: &I, out: &mut Vec<u8>) {
+        if self.has_maps && self.mapped(n, inserts, out) {
             return;
         }
         let start = out.len();
-        if !inserts.write(n, out) {
-            unresolved(n, out);
-            return;
+        match inserts.append(n, out) {
+            Appended::Nothing => unresolved(n, out),
+            Appended::Percent => self.parameters.expand(start, self.name_sids, out),
+            Appended::Plain if self.name_sids => name_sid(start, out),
+            Appended::Plain => {}
         }
-        if !self.name_sids && !inserts.is_text(n) {
-            return;
-        }
-        let Some(value) = out.get(start..) else { return };
-        if value.as_bytes().contains(&b'%') {
-            self.parameters.expand(start, self.name_sids, out);
-        } else if self.name_sids
-            && value.starts_with("S-1-")
-            && let Some(name) = sid::well_known(value)
-        {
-            out.truncate(start);
-            out.push_str(name);
-        }
+    }
+
+    /// Appends the text that the manifest maps the value to, if there is one.
+    fn mapped<I: Inserts + ?Sized>(&self, n: usize, inserts: &I, out: &mut Vec<u8>) -> bool {
+        let map = self.fields.get(n).and_then(|field| field.map.as_ref());
+        let Some((map, number)) = map.zip(inserts.number(n)) else { return false };
+        let mut text = String::new();
+        let is = map.write(number, &mut text);
+        out.extend_from_slice(text.as_bytes());
+        is
+    }
+}
+
+/// Puts the name of a well-known SID in its place, if that is the value that begins at `start`.
+fn name_sid(start: usize, out: &mut Vec<u8>) {
+    let value = out.get(start..).unwrap_or(&[]);
+    if value.starts_with(b"S-1-")
+        && let Some(name) = std::str::from_utf8(value).ok().and_then(sid::well_known)
+    {
+        out.truncate(start);
+        out.extend_from_slice(name.as_bytes());
     }
 }
 
 /// What stands for a value that is not there.
-fn unresolved(n: usize, out: &mut String) {
-    use std::fmt::Write as _;
+fn unresolved(n: usize, out: &mut Vec<u8>) {
+    use std::io::Write as _;
     let _ = write!(out, "%{}", n.saturating_add(1));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [Event sources](https://learn.microsoft.com/windows/win32/eventlog/event-sources), `ParameterMessageFile`.
 
-use super::compile::{Part, compile, number};
+use super::compile::{Part, compile, number, number_of};
 use crate::sid;
 
 /// How deep a parameter may name another one.
@@ -61,49 +61,55 @@ impl Parameters {
         find(id).or_else(|| (id >> 16 == 0x8007).then(|| find(id & 0xffff)).flatten())
     }
 
-    /// Replaces `%%1833` and `%{S-1-5-18}` in a value that was just appended.
-    pub(crate) fn expand(&self, start: usize, name_sids: bool, out: &mut String) {
-        let Some(value) = out.get(start..) else { return };
-        // Nearly all are one parameter and nothing else.
-        if let Some((id, "")) = value.strip_prefix("%%").and_then(number) {
+    /// Replaces `%%1833` and `%{S-1-5-18}` in the value that begins at `start`.
+    pub(crate) fn expand(&self, start: usize, name_sids: bool, out: &mut Vec<u8>) {
+        let value = out.get(start..).unwrap_or(&[]);
+        // Nearly all are parameters, and often one and nothing else.
+        if let Some(digits) = value.strip_prefix(b"%%")
+            && let Some((id, len)) = number_of(digits)
+            && len == digits.len()
+        {
             if let Some(text) = self.get(id) {
                 out.truncate(start);
-                out.push_str(text);
+                out.extend_from_slice(text.as_bytes());
             }
             return;
         }
-        if !value.contains("%%") && !value.contains("%{") {
-            return;
-        }
-        let value = value.to_owned();
+        let raw = value.to_vec();
+        let mut rest = raw.as_slice();
         out.truncate(start);
-        let mut rest = value.as_str();
-        while let Some(at) = rest.find('%') {
+        while let Some(at) = memchr::memchr(b'%', rest) {
             let (before, from) = rest.split_at(at);
-            out.push_str(before);
+            out.extend_from_slice(before);
             if out.len() - start > EXPANDED_MAX {
-                out.push_str(from);
+                out.extend_from_slice(from);
                 return;
             }
-            if let Some((id, behind)) = from.strip_prefix("%%").and_then(number)
+            if let Some(digits) = from.strip_prefix(b"%%")
+                && let Some((id, len)) = number_of(digits)
                 && let Some(text) = self.get(id)
             {
-                out.push_str(text);
-                rest = behind;
-            } else if let Some((inner, behind)) = from.strip_prefix("%{").and_then(|v| v.split_once('}'))
-                && inner.starts_with("S-1-")
-            {
+                out.extend_from_slice(text.as_bytes());
+                rest = digits.get(len..).unwrap_or_default();
+            } else if let Some((inner, behind)) = sid_in_braces(from) {
                 let name = name_sids.then(|| sid::well_known(inner)).flatten();
-                out.push_str(name.unwrap_or(inner));
+                out.extend_from_slice(name.unwrap_or(inner).as_bytes());
                 rest = behind;
             } else {
                 // GUIDs name objects of the directory, which only the domain knows; `%{…}` stays.
-                out.push('%');
+                out.push(b'%');
                 rest = from.get(1..).unwrap_or_default();
             }
         }
-        out.push_str(rest);
+        out.extend_from_slice(rest);
     }
+}
+
+/// The SID of `%{S-1-5-18}` at the start, and what is behind it.
+fn sid_in_braces(text: &[u8]) -> Option<(&str, &[u8])> {
+    let inner = text.strip_prefix(b"%{")?;
+    let end = inner.starts_with(b"S-1-").then(|| memchr::memchr(b'}', inner)).flatten()?;
+    Some((std::str::from_utf8(inner.get(..end)?).ok()?, inner.get(end + 1..)?))
 }
 
 /// A parameter's own text: escape sequences done, parameters that it names filled in, inserts as they stand.
