@@ -13,6 +13,8 @@ pub struct Codes {
     /// Bytes as they stand, and the number.
     seen: Vec<(Box<[u8]>, u32)>,
     index: HashTable<u32>,
+    /// Numbers by their texts.
+    by_text: HashTable<u32>,
     hasher: RandomState,
     /// Those that were asked for last: several fields take turns.
     recent: [u32; 4],
@@ -21,8 +23,9 @@ pub struct Codes {
     none: Option<u32>,
 }
 
-/// Different texts that are told apart; further ones are all the same.
+/// Texts that are told apart; what stands for further ones.
 const MOST: usize = 1 << 20;
+const OTHERS: &str = "(more than are told apart)";
 
 impl Codes {
     /// The number of a value's text.
@@ -70,30 +73,64 @@ impl Codes {
 
     #[cold]
     fn add(&mut self, value: &Value<'_>, bytes: &[u8], hash: u64) -> u32 {
-        if self.seen.len() >= MOST {
-            return 0;
-        }
         let mut text = String::new();
         value.push_text(&mut text);
-        let number = self.texts.iter().position(|t| *t == text).unwrap_or(self.texts.len());
-        if number == self.texts.len() {
-            self.texts.push(text);
+        if self.seen.len() >= MOST {
+            let known = self.find(&text);
+            return known.unwrap_or_else(|| self.number(OTHERS));
         }
+        let number = self.number(&text);
         let at = self.seen.len();
-        self.seen.push((bytes.into(), number as u32));
+        self.seen.push((bytes.into(), number));
         let seen = &self.seen;
         let hasher = &self.hasher;
         let rehash = |n: &u32| seen.get(*n as usize).map_or(0, |(b, _)| hasher.hash_one(&**b));
         self.index.insert_unique(hash, at as u32, rehash);
         self.remember(at as u32);
         if matches!(value, Value::Null) {
-            self.none = Some(number as u32);
+            self.none = Some(number);
         }
-        number as u32
+        number
+    }
+
+    /// The number of a text.
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(known) = self.find(text) {
+            return known;
+        }
+        let (texts, hasher) = (&self.texts, &self.hasher);
+        let number = texts.len() as u32;
+        let rehash = |n: &u32| hasher.hash_one(texts.get(*n as usize).map_or("", String::as_str));
+        self.by_text.insert_unique(hasher.hash_one(text), number, rehash);
+        self.texts.push(text.to_owned());
+        number
+    }
+
+    fn find(&self, text: &str) -> Option<u32> {
+        self.by_text.find(self.hasher.hash_one(text), |n| self.text(*n) == text).copied()
     }
 
     /// A text by its number.
     pub fn text(&self, number: u32) -> &str {
         self.texts.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_beyond_what_is_told_apart_are_not_taken_for_the_first() {
+        let mut codes = Codes::default();
+        let first = codes.of(&Value::Utf8("first"));
+        for n in 0..MOST {
+            codes.of(&Value::UInt(n as u64));
+        }
+        let beyond = codes.of(&Value::Utf8("beyond"));
+        assert_eq!(codes.text(beyond), OTHERS);
+        assert_eq!((codes.of(&Value::Utf8("first")), codes.text(first)), (first, "first"));
+        // The same text in another spelling.
+        assert_eq!(codes.of(&Value::Utf16(b"f\0i\0r\0s\0t\0")), first);
     }
 }

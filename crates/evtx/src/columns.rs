@@ -34,6 +34,26 @@ pub enum ColumnKind {
     Text,
 }
 
+/// How integers are written.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Signed,
+    Unsigned,
+    Hex,
+    Bool,
+}
+
+impl Form {
+    const fn of(value: &Value<'_>) -> Form {
+        match value {
+            Value::UInt(_) => Form::Unsigned,
+            Value::Hex(_) => Form::Hex,
+            Value::Bool(_) => Form::Bool,
+            _ => Form::Signed,
+        }
+    }
+}
+
 /// A column: as many cells as the batch has rows.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -52,6 +72,8 @@ pub struct Column {
     scratch: String,
     /// Cells that are null.
     pub nulls: Vec<bool>,
+    /// How its integers are written.
+    form: Form,
     /// SIDs and GUIDs that came before, with their texts, by some of their bits.
     known: Vec<(Vec<u8>, String)>,
 }
@@ -85,6 +107,7 @@ impl Column {
             bytes: Vec::new(),
             scratch: String::new(),
             nulls: vec![true; rows],
+            form: Form::Signed,
             known: Vec::new(),
         }
     }
@@ -95,17 +118,27 @@ impl Column {
         let numbers = std::mem::take(&mut self.numbers);
         for (n, null) in numbers.into_iter().zip(&self.nulls) {
             if !null {
-                self.scratch.clear();
-                match self.kind {
-                    ColumnKind::Real => Value::Real64(f64::from_bits(n as u64)).push_text(&mut self.scratch),
-                    ColumnKind::Time => time::push_utc_ns(&mut self.scratch, n),
-                    _ => Value::Int(n).push_text(&mut self.scratch),
-                }
-                self.bytes.extend_from_slice(self.scratch.as_bytes());
+                let mut text = std::mem::take(&mut self.scratch);
+                text.clear();
+                self.push_number(n, &mut text);
+                self.bytes.extend_from_slice(text.as_bytes());
+                self.scratch = text;
             }
             self.numbers.push(self.bytes.len() as i64);
         }
         self.kind = ColumnKind::Text;
+    }
+
+    /// Appends the text that Windows gives a number of this column.
+    pub fn push_number(&self, n: i64, out: &mut String) {
+        match (self.kind, self.form) {
+            (ColumnKind::Real, _) => Value::Real64(f64::from_bits(n as u64)).push_text(out),
+            (ColumnKind::Time, _) => time::push_utc_ns(out, n),
+            (_, Form::Hex) => Value::Hex(n as u64).push_text(out),
+            (_, Form::Unsigned) => Value::UInt(n as u64).push_text(out),
+            (_, Form::Bool) if n == 0 || n == 1 => Value::Bool(n == 1).push_text(out),
+            (_, Form::Bool | Form::Signed) => Value::Int(n).push_text(out),
+        }
     }
 
     #[inline]
@@ -127,7 +160,10 @@ impl Column {
         };
         if kind != self.kind {
             match self.kind {
-                ColumnKind::Null if kind != ColumnKind::Text => self.kind = kind,
+                ColumnKind::Null if kind != ColumnKind::Text => {
+                    self.kind = kind;
+                    self.form = Form::of(value);
+                }
                 ColumnKind::Text => {}
                 _ => self.become_text(),
             }
@@ -254,7 +290,9 @@ impl Batch {
         {
             let same = match (&column.name, name) {
                 (Some(own), Name::Named(name)) => Arc::ptr_eq(own, name) || **own == **name,
-                (None, Name::Nth(_)) => n < 9 && column.shown.as_bytes().get(4) == Some(&(b'1' + n as u8)),
+                (None, Name::Nth(nth)) => {
+                    nth <= 9 && column.shown.as_bytes().get(4..) == Some(&[b'0' + nth as u8])
+                }
                 _ => false,
             };
             if same {

@@ -167,8 +167,8 @@ fn number(value: &Value<'_>) -> Option<u64> {
     }
 }
 
-/// Provider and channel as numbers, event id, qualifiers, version.
-type Kind = (u32, u32, u16, Option<u16>, u8);
+/// Provider, its GUID and channel as numbers, event id, qualifiers, version.
+type Kind = (u32, u32, u32, u16, Option<u16>, u8);
 
 /// What is known of a kind of event.
 struct Known {
@@ -236,7 +236,8 @@ impl<'m> Renderer<'m> {
     /// Index of what is known of a kind of event.
     fn known(&mut self, system: &System<'_>) -> usize {
         let (provider, channel) = (self.codes.of(&system.provider), self.codes.of(&system.channel));
-        let key = (provider, channel, system.event_id, system.qualifiers, system.version);
+        let guid = self.codes.of(&system.provider_guid);
+        let key = (provider, guid, channel, system.event_id, system.qualifiers, system.version);
         if let Some(known) = self.index.get(&key) {
             return *known;
         }

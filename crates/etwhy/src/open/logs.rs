@@ -53,8 +53,10 @@ pub struct Logs {
     pub ledger: Ledger,
     /// Threads to read them with.
     pub threads: usize,
-    /// Which records `log_record` has.
+    /// Which records `log_record` and `event_<id>` have.
     pub filter: Filter,
+    /// Event ids that become tables `event_<id>`.
+    pub ids: Vec<u16>,
     /// For tables.
     pub memory: Memory,
     inputs: Vec<InputFile>,
@@ -136,11 +138,12 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
     let threads = reading.threads.unwrap_or(all).max(1);
     let memory =
         Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
-    Ok(Logs { files, ledger, threads, filter: Filter::default(), memory, inputs })
+    Ok(Logs { files, ledger, threads, filter: Filter::default(), ids: Vec::new(), memory, inputs })
 }
 
 /// Says and counts that something that was given is no log.
-fn leave_out(text: String, ledger: &mut Ledger) {
+/// Says that a log, or the rest of it, is not in the results.
+pub fn leave_out(text: String, ledger: &mut Ledger) {
     eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&text));
     ledger.note(&etwhy_evtx::read::anomalies::LEFT_OUT, 1, || text);
 }
@@ -188,6 +191,7 @@ impl Logs {
             threads: self.threads,
             zero_utc_ns,
             records,
+            ids: self.ids.clone(),
             filter: self.filter.clone(),
             memory: self.memory.clone(),
         };

@@ -521,7 +521,8 @@ fn inline<'c>(
             Token::PiTarget(_) | Token::PiData(_) | Token::Substitution(..) => {}
         }
     }
-    Ok(())
+    // A document that ends within its elements was cut.
+    if depth > 0 { Err(Broken::Short(to)) } else { Ok(()) }
 }
 
 /// A character by its number, as far as it is ASCII; no log was seen with others.

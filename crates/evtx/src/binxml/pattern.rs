@@ -38,7 +38,7 @@ struct Known {
     /// Hash, length, text.
     raw: Box<[u8]>,
     /// Where it was found in the present chunk.
-    here: u32,
+    here: Option<u32>,
 }
 
 /// What records of one form have in common.
@@ -119,7 +119,7 @@ impl Pattern {
     ) -> Option<()> {
         if self.chunk != number {
             self.chunk = number;
-            self.names.iter_mut().for_each(|name| name.here = u32::MAX);
+            self.names.iter_mut().for_each(|name| name.here = None);
         }
         let mut at = from;
         for step in &self.steps {
@@ -135,11 +135,11 @@ impl Pattern {
                     let offset = u32_at(chunk, at)?;
                     at += 4;
                     let inline = offset as usize == at;
-                    if known.here != offset {
+                    if known.here != Some(offset) {
                         if slice(chunk, (offset as usize).checked_add(4)?, known.raw.len())? != &*known.raw {
                             return None;
                         }
-                        known.here = offset;
+                        known.here = Some(offset);
                     }
                     if inline {
                         at += 4 + known.raw.len() + 2;
@@ -192,7 +192,7 @@ impl Pattern {
         let at = match self.names.iter().position(|known| *known.raw == *name.raw) {
             Some(at) => at,
             None => {
-                self.names.push(Known { raw: name.raw.into(), here: u32::MAX });
+                self.names.push(Known { raw: name.raw.into(), here: None });
                 self.names.len() - 1
             }
         };

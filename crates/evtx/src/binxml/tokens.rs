@@ -193,7 +193,7 @@ impl<'c> Tokens<'c> {
         let len = usize::from(u16_at(self.chunk, self.at)?);
         let text = slice(self.chunk, self.at + 2, len * 2)?;
         self.at += 2 + len * 2;
-        Some(text)
+        (self.at <= self.end).then_some(text)
     }
 
     /// The bytes of a literal of this type.
@@ -201,7 +201,7 @@ impl<'c> Tokens<'c> {
         let (at, size) = literal_at(self.chunk, self.at, kind)?;
         let bytes = slice(self.chunk, at, size)?;
         self.at = at + size;
-        Some(bytes)
+        (self.at <= self.end).then_some(bytes)
     }
 }
 

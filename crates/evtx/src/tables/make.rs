@@ -1,5 +1,6 @@
 //! Fills the tables.
 
+use super::wide::wide;
 use super::{LogFileRow, LogRecordRow, LogTypeRow};
 use crate::abi::file as abi;
 use crate::binxml::{Decoder, Event, Fault, Value, time};
@@ -20,7 +21,9 @@ pub struct Options {
     pub zero_utc_ns: Option<i64>,
     /// Make `log_record` too.
     pub records: bool,
-    /// Which records `log_record` has; other tables have all.
+    /// Make a table `event_<id>` for each of these.
+    pub ids: Vec<u16>,
+    /// Which records `log_record` and `event_<id>` have; other tables have all.
     pub filter: Filter,
     /// Where columns are held.
     pub memory: Memory,
@@ -94,7 +97,15 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
         rows.rows.sort_by_key(|row| row.utc_ns);
         rows.push(zero, &mut records, &mut strings);
         for ((_, counted), found) in damage.iter_mut().zip(rows.damage) {
-            *counted = found;
+            add_new(counted, &found);
+        }
+    }
+    let mut events = Vec::new();
+    if !options.ids.is_empty() {
+        let (tables, found) = wide(logs, zero, options)?;
+        events = tables;
+        for ((_, counted), found) in damage.iter_mut().zip(found) {
+            add_new(counted, &found);
         }
     }
     let texts = strings.freeze().map_err(TableError::texts)?;
@@ -102,7 +113,18 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     if options.records {
         tables.push(records.finish(&texts)?);
     }
+    tables.extend(events);
     Ok(Made { tables, damage, zero_utc_ns: zero, counts: all })
+}
+
+/// Adds what another look at the same log found beyond what is counted: one that reads fields sees more than one that does not.
+fn add_new(counted: &mut Damage, found: &Damage) {
+    for entry in found.entries() {
+        let more = entry.count.saturating_sub(counted.get(entry.anomaly));
+        if more > 0 {
+            counted.note(entry.anomaly, more, || entry.first.clone());
+        }
+    }
 }
 
 fn some(strings: &mut Strings, text: &str) -> Option<Sym> {

@@ -14,8 +14,6 @@ pub use log_record::{LOG_RECORD, LogRecordRow};
 pub use log_type::{LOG_TYPE, LogTypeRow};
 pub use make::{Made, MakeError, Options, make};
 
-pub use wide::wide;
-
 use etwhy_table::TableSpec;
 
 /// All of them.

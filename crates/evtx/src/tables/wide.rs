@@ -1,10 +1,9 @@
 //! A table for each event id, with a column for each of its fields.
 
 use super::make::{MakeError, Options};
-use crate::binxml::time;
 use crate::codes::Codes;
 use crate::columns::{Batch, ColumnKind, columns};
-use crate::read::LogFile;
+use crate::read::{Damage, LogFile};
 use crate::scan::ScanOptions;
 use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Evidence, Role, Table, TableSpec, Unit, Value};
 use std::borrow::Cow;
@@ -38,17 +37,18 @@ struct Kept {
     texts: Vec<[String; 3]>,
 }
 
-/// Makes a table `event_<id>` for each of these event ids. Fields of all providers and versions stand side by side; a field that is
-/// a number in one and a text in another is a text.
+/// Makes a table `event_<id>` for each event id that is asked for, and says what was wrong with each log. Fields of all providers and
+/// versions stand side by side; a field that is a number in one and a text in another is a text.
 ///
 /// # Errors
 /// The system's, and those of the table builder.
-pub fn wide(
+pub(super) fn wide(
     logs: &[LogFile],
-    ids: &[u16],
     zero_utc_ns: i64,
     options: &Options,
-) -> Result<Vec<Table>, MakeError> {
+) -> Result<(Vec<Table>, Vec<Damage>), MakeError> {
+    let ids = &options.ids;
+    let mut damage = Vec::new();
     let kept: Mutex<Vec<Kept>> = Mutex::default();
     for (n, log) in logs.iter().enumerate() {
         let scanning = ScanOptions { threads: options.threads, in_order: true };
@@ -63,7 +63,7 @@ pub fn wide(
             let entry = Kept { log: n as i32, batch: batch.clone(), texts };
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         };
-        columns(log, &scanning, &|_, id| ids.contains(&id), &options.filter, &keep)?;
+        damage.push(columns(log, &scanning, &|_, id| ids.contains(&id), &options.filter, &keep)?);
     }
     let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut tables = Vec::new();
@@ -71,7 +71,7 @@ pub fn wide(
         let batches: Vec<&Kept> = kept.iter().filter(|k| k.batch.event_id == *id).collect();
         tables.push(table(*id, &batches, zero_utc_ns, options)?);
     }
-    Ok(tables)
+    Ok((tables, damage))
 }
 
 /// Names of fields in order of first use, and their common type.
@@ -156,11 +156,7 @@ fn table(id: u16, batches: &[&Kept], zero: i64, options: &Options) -> Result<Tab
                 && column.kind != ColumnKind::Text
                 && let Some(number) = column.numbers.get(row)
             {
-                match column.kind {
-                    ColumnKind::Real => text.push_str(&f64::from_bits(*number as u64).to_string()),
-                    ColumnKind::Time => time::push_utc_ns(text, *number),
-                    _ => text.push_str(&number.to_string()),
-                }
+                column.push_number(*number, text);
             }
         }
         let mut cells = system_cells(kept, row, zero);

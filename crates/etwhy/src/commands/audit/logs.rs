@@ -50,6 +50,7 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReadi
     let options = etwhy_evtx::tables::Options {
         threads: opened.threads,
         zero_utc_ns: None,
+        ids: Vec::new(),
         filter: etwhy_evtx::filter::Filter::default(),
         records: false,
         memory: memory.clone(),

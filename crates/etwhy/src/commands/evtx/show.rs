@@ -5,17 +5,16 @@ use super::select::Select;
 use super::shape::{CSV_HEAD, Part, Shape, Writer};
 use crate::commands::dump::{Written, chosen_format, write_selection};
 use crate::exit::Exit;
-use crate::open::logs::{LogArgs, Logs};
+use crate::open::logs::{LogArgs, Logs, leave_out};
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{ScanOptions, scan};
-use etwhy_evtx::tables::wide;
 use etwhy_messages::{Messages, Options as MessageOptions};
 use etwhy_query::sql::{Engine, words};
-use etwhy_table::{Database, Memory, Selection, SortKey};
+use etwhy_table::{Database, Selection, SortKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -107,15 +106,15 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let shape = shape(args);
     let exit = match &args.output {
         Some(path) => {
-            let mut result = Ok(Exit::Done);
+            let mut exit = Exit::Done;
             etwhy_export::replace_file(path, |out| {
-                result = records(args, &mut logs, &filter, messages.as_ref(), shape, out);
+                exit = records(args, &mut logs, &filter, messages.as_ref(), shape, out)?;
                 Ok(())
             })?;
             if !args.logs.reading.quiet {
                 eprintln!("{}: written", path.display());
             }
-            result?
+            exit
         }
         None => {
             let mut out = out();
@@ -217,10 +216,18 @@ fn records(
             }
             failed.is_none() && left > 0
         };
-        let damage = scan(log, &options, make, take)?;
+        let scanned = scan(log, &options, make, take);
         if let Some(error) = failed {
             return Err(error.into());
         }
+        // What was read before stays, and other logs are read.
+        let damage = match scanned {
+            Ok(damage) => damage,
+            Err(error) => {
+                leave_out(error.to_string(), &mut logs.ledger);
+                continue;
+            }
+        };
         for entry in damage.entries() {
             logs.ledger
                 .note(entry.anomaly, entry.count, || format!("{}: {}", log.path.display(), entry.first));
@@ -244,7 +251,7 @@ fn records(
 }
 
 /// Counts, columns, SQL and files of tables.
-fn tables(args: &Args, logs: Logs) -> anyhow::Result<Exit> {
+fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
     let named = if args.json {
         Some("json")
     } else if args.csv {
@@ -271,22 +278,9 @@ fn tables(args: &Args, logs: Logs) -> anyhow::Result<Exit> {
         None => BTreeSet::from(["log_record".to_owned()]),
     };
     asked.insert("log_type".to_owned());
-    let (files, filter, threads) = (logs.files.clone(), logs.filter.clone(), logs.threads);
-    let mut analysed = logs.analyse(&asked, None)?;
-    let ids: Vec<u16> = ids.into_iter().collect();
-    let zero = analysed.db.get("log_file").and_then(|t| t.i64(0, "zero_utc_ns")).unwrap_or(0);
-    let options = etwhy_evtx::tables::Options {
-        threads,
-        zero_utc_ns: Some(zero),
-        records: false,
-        filter,
-        memory: Memory::with_budget(1_000_000_000, args.logs.reading.temp_dir.clone()),
-    };
-    let mut names = Vec::new();
-    for table in wide(&files, &ids, zero, &options)? {
-        names.push(table.name().to_owned());
-        analysed.db.insert(table);
-    }
+    logs.ids = ids.into_iter().collect();
+    let names: Vec<String> = logs.ids.iter().map(|id| format!("event_{id}")).collect();
+    let analysed = logs.analyse(&asked, None)?;
     let mut out = out();
     match &args.sql {
         Some(query) => {

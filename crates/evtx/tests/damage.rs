@@ -1,0 +1,138 @@
+//! Damage that checksums do not tell, because the chunk has none or was written with it, is counted whichever way a record is read.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use etwhy_evtx::binxml::{Decoder, Event, Fault};
+use etwhy_evtx::filter::Filter;
+use etwhy_evtx::read::{Damage, LogFile, RecordRef, anomalies};
+use etwhy_evtx::scan::{Reader, ScanOptions, scan};
+use etwhy_evtx::tables::{Options, make};
+use std::path::{Path, PathBuf};
+
+const CHUNK: usize = 65_536;
+
+/// Reads all fields and counts records.
+struct Fields;
+
+impl Reader for Fields {
+    type Output = ();
+
+    fn record(
+        &mut self,
+        decoder: &mut Decoder,
+        _: &RecordRef,
+        event: Result<Event<'_>, Fault>,
+    ) -> Result<(), Fault> {
+        decoder.fields(&event?, &mut |_, _| {})
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// Stretches of binary XML, in the chunk, of its records without a template, with their event ids.
+fn without_template(log: &LogFile, chunk: usize) -> Vec<(usize, usize, u16)> {
+    let place = &log.chunks[chunk];
+    let mut data = Vec::new();
+    let mut damage = Damage::default();
+    let chunk = etwhy_evtx::read::Chunk::read(log, place, &mut data, &mut damage).unwrap();
+    let mut decoder = Decoder::default();
+    decoder.next_chunk();
+    let mut found = Vec::new();
+    for record in chunk.records(&mut Damage::default()) {
+        let (from, to) = record.xml();
+        // Fragment header, then an element: an instance of a template has 0x0C there.
+        if matches!(chunk.data()[from + 4] & !0x40, 0x01)
+            && let Ok(event) = decoder.event(chunk.data(), from, to)
+        {
+            found.push((from, to, decoder.system(&event).event_id));
+        }
+    }
+    found
+}
+
+/// A log of the corpus with many records without a template in its first chunk.
+fn log() -> Option<(PathBuf, Vec<(usize, usize, u16)>)> {
+    let logs = common::logs();
+    let found = logs.iter().find_map(|path| {
+        let log = LogFile::open(path, path).ok()?;
+        let records = if log.chunks.is_empty() { Vec::new() } else { without_template(&log, 0) };
+        (records.len() > 3 && log.chunks[0].offset == 4096).then(|| (path.clone(), records))
+    });
+    assert!(logs.is_empty() || found.is_some(), "no log of the corpus has records without a template");
+    found
+}
+
+/// A log of the first chunk of another, twice, without checksums and with some bytes changed.
+fn changed(from: &Path, name: &str, change: impl Fn(&mut [u8])) -> (PathBuf, LogFile) {
+    let data = std::fs::read(from).unwrap();
+    let mut out = data[..4096].to_vec();
+    let mut chunk = data[4096..4096 + CHUNK].to_vec();
+    // The flag "no checksums" of the chunk.
+    chunk[120] |= 4;
+    out.extend_from_slice(&chunk);
+    change(&mut chunk);
+    out.extend_from_slice(&chunk);
+    let path = std::env::temp_dir().join(format!("etwhy-damage-{}-{name}.evtx", std::process::id()));
+    std::fs::write(&path, out).unwrap();
+    let log = LogFile::open(&path, &path).unwrap();
+    assert_eq!(log.chunks.len(), 2);
+    (path, log)
+}
+
+fn broken(log: &LogFile) -> u64 {
+    let options = ScanOptions { threads: 1, in_order: false };
+    scan(log, &options, || Fields, |()| true).unwrap().get(&anomalies::RECORD_BROKEN)
+}
+
+#[test]
+fn a_record_that_ends_within_its_elements_is_counted() {
+    let Some((path, records)) = log() else { return };
+    let (from, to, id) = records[1];
+    let (file, log) = changed(&path, "open", |chunk| {
+        // Its last `EndElement` becomes the end of the document.
+        let end = (from..to).rev().find(|at| chunk[*at] == 0x04).unwrap();
+        chunk[end] = 0;
+    });
+    assert_eq!(broken(&log), 1);
+    let options = |ids: Vec<u16>| Options {
+        threads: 1,
+        zero_utc_ns: None,
+        records: false,
+        ids,
+        filter: Filter::default(),
+        memory: etwhy_table::Memory::with_budget(1 << 28, None),
+    };
+    // Counting reads no fields; a table of fields does, and says what it found.
+    let counted = |ids: Vec<u16>| {
+        make(std::slice::from_ref(&log), &options(ids)).unwrap().damage[0].1.get(&anomalies::RECORD_BROKEN)
+    };
+    assert_eq!((counted(Vec::new()), counted(vec![id])), (0, 1));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_text_that_reaches_behind_its_record_is_counted() {
+    let Some((path, records)) = log() else { return };
+    let (from, to, _) = records[1];
+    let (file, log) = changed(&path, "long", |chunk| {
+        // The last value that is a string, 0x05 0x01 and its length: one that reaches the record behind.
+        let at = (from..to - 4).rev().find(|at| chunk[*at] == 0x05 && chunk[*at + 1] == 0x01).unwrap();
+        let units = u16::try_from((to + 8 - at) / 2).unwrap();
+        chunk[at + 2..at + 4].copy_from_slice(&units.to_le_bytes());
+    });
+    assert_eq!(broken(&log), 1);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_name_that_cannot_be_is_not_taken_for_the_one_that_is_expected() {
+    let Some((path, records)) = log() else { return };
+    let from = records[0].0;
+    let (file, log) = changed(&path, "name", |chunk| {
+        // Fragment header (4 bytes), token, size of the element (4 bytes), offset of its name.
+        chunk[from + 9..from + 13].fill(0xFF);
+    });
+    assert!(broken(&log) >= 1, "a broken name was not noticed");
+    std::fs::remove_file(file).unwrap();
+}
