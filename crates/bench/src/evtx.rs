@@ -125,6 +125,12 @@ pub fn run(file: Option<PathBuf>, corpus: &Path, messages: Option<PathBuf>) -> a
             );
         }
     }
+    let tiers: Vec<(&str, f64)> = rows
+        .iter()
+        .filter(|row| row.threads == 1 && row.name != "counts")
+        .map(|row| (row.name, row.cpu / row.records as f64))
+        .collect();
+    crate::evtx_peers::compare(&file, &tiers)?;
     println!(
         "  resident before: {:.0} MB; peaks hold it and at most 4 MiB of the file for each thread",
         before as f64 / 1e6

@@ -70,7 +70,7 @@ pub struct Column {
     /// The same while the batch grows: what is appended is UTF-8, which is checked once for all of it.
     bytes: Vec<u8>,
     scratch: String,
-    /// Cells that are null.
+    /// Cells that are null; for all rows when the batch is handed over, until then up to the last null.
     pub nulls: Vec<bool>,
     /// How its integers are written.
     form: Form,
@@ -116,6 +116,7 @@ impl Column {
     #[cold]
     fn become_text(&mut self) {
         let numbers = std::mem::take(&mut self.numbers);
+        self.nulls.resize(numbers.len(), false);
         for (n, null) in numbers.into_iter().zip(&self.nulls) {
             if !null {
                 let mut text = std::mem::take(&mut self.scratch);
@@ -146,8 +147,9 @@ impl Column {
         let (kind, number) = match *value {
             Value::Null => {
                 let last = if self.kind == ColumnKind::Text { self.bytes.len() as i64 } else { 0 };
-                self.numbers.push(last);
+                self.nulls.resize(self.numbers.len(), false);
                 self.nulls.push(true);
+                self.numbers.push(last);
                 return;
             }
             Value::Int(n) => (ColumnKind::Int, n),
@@ -185,7 +187,6 @@ impl Column {
         } else {
             self.numbers.push(number);
         }
-        self.nulls.push(false);
     }
 
     /// Appends the text of a SID or GUID that has these bytes.
@@ -213,9 +214,8 @@ impl Column {
                 push_utf16_bytes(&mut self.bytes, tail, size);
                 self.numbers.push(self.bytes.len() as i64);
             }
-            _ => return self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[]))),
+            _ => self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[]))),
         }
-        self.nulls.push(false);
     }
 
     /// The text of a cell of a column of texts.
@@ -229,6 +229,7 @@ impl Column {
 
     /// Makes `text` of what was appended.
     fn seal(&mut self) {
+        self.nulls.resize(self.numbers.len(), false);
         self.text = match String::from_utf8(std::mem::take(&mut self.bytes)) {
             Ok(text) => text,
             // Nothing but UTF-8 is appended.
@@ -286,7 +287,7 @@ impl Batch {
         let rows = self.rows();
         // Fields of a kind come in the same order, so the n-th field nearly always is the n-th column.
         if let Some(column) = self.columns.get_mut(n)
-            && column.nulls.len() + 1 == rows
+            && column.numbers.len() + 1 == rows
         {
             let same = match (&column.name, name) {
                 (Some(own), Name::Named(name)) => Arc::ptr_eq(own, name) || **own == **name,
@@ -322,7 +323,7 @@ impl Batch {
         };
         if let Some(column) = self.columns.get_mut(at) {
             // A field that comes twice in a record counts once.
-            if column.nulls.len() + 1 == rows {
+            if column.numbers.len() + 1 == rows {
                 column.push(value);
             } else {
                 self.dropped += 1;
@@ -335,7 +336,7 @@ impl Batch {
     fn end_row(&mut self) {
         let rows = self.rows();
         for column in &mut self.columns {
-            if column.nulls.len() < rows {
+            if column.numbers.len() < rows {
                 column.push(&Value::Null);
             }
         }

@@ -5,6 +5,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::report::counters as page;
 use crate::report::findings_page::{self, Words, paragraph};
+use crate::report::table_json::table_json;
 use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
 use anyhow::{Context as _, bail};
@@ -15,8 +16,8 @@ use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_query::sql::{Engine, words};
 use etwhy_record::{Recording, Session, Size, formats};
-use etwhy_table::{Database, Memory, Pattern, Selection, Table, TableSpec, Value};
-use serde_json::{Map, json};
+use etwhy_table::{Database, Memory, Pattern, Selection, Table, TableSpec};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -368,24 +369,6 @@ fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Valu
         "wanted": rows("counter_wanted"),
         "notes": rows("counter_note"),
     }))
-}
-
-/// The rows of a table as objects.
-fn table_json(table: &Table) -> Vec<serde_json::Value> {
-    let value = |value: Value<'_>| match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Bool(b) => json!(b),
-        Value::I64(n) => json!(n),
-        Value::F64(n) => json!(n),
-        Value::Text(text) => json!(text),
-    };
-    let row = |row: u32| {
-        let columns = table.spec().columns.iter().enumerate();
-        let cells: Map<String, serde_json::Value> =
-            columns.map(|(at, column)| (column.name.to_string(), value(table.cell(row, at)))).collect();
-        serde_json::Value::Object(cells)
-    };
-    (0..table.rows() as u32).map(row).collect()
 }
 
 #[cfg(test)]

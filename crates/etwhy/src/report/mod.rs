@@ -13,6 +13,7 @@ pub mod rules;
 pub mod services;
 pub mod strace;
 pub mod symbols;
+pub mod table_json;
 pub mod terminal;
 pub mod tree;
 pub mod tree_file;

@@ -206,13 +206,13 @@ impl Program {
         // `at` counts in our data; names that stand in theirs shift it.
         let (mut at, mut shift) = (0, 0);
         for (place, varying) in &self.varying {
-            if data.get(at + shift..place + shift)? != self.data.get(at..*place)? {
+            if !same(data.get(at + shift..place + shift)?, self.data.get(at..*place)?) {
                 return Some(false);
             }
             at = place + 4;
             if let Varying::Name(raw) = varying {
                 let offset = crate::bytes::u32_at(data, place + shift)? as usize;
-                if crate::bytes::slice(chunk, offset.checked_add(4)?, raw.len())? != &**raw {
+                if !same(crate::bytes::slice(chunk, offset.checked_add(4)?, raw.len())?, raw) {
                     return Some(false);
                 }
                 if offset == from + at + shift {
@@ -221,6 +221,29 @@ impl Program {
             }
         }
         Some(data.get(at + shift..)? == self.data.get(at..)?)
+    }
+}
+
+/// True if the bytes are the same. What stands between names is a few bytes, for which a call costs more than looking.
+#[inline(always)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let ends = |a: &[u8], b: &[u8]| {
+        (a.first_chunk::<8>(), a.last_chunk::<8>()) == (b.first_chunk::<8>(), b.last_chunk::<8>())
+    };
+    match (a.len(), b.len()) {
+        (m, n) if m != n => false,
+        (0..=3, _) => a.iter().zip(b).all(|(a, b)| a == b),
+        (4..=7, _) => {
+            (a.first_chunk::<4>(), a.last_chunk::<4>()) == (b.first_chunk::<4>(), b.last_chunk::<4>())
+        }
+        (8..=16, _) => ends(a, b),
+        (17..=32, _) => {
+            let middle = |x: &[u8]| {
+                x.get(x.len() / 2 - 8..x.len() / 2 + 8).and_then(<[u8]>::first_chunk::<16>).copied()
+            };
+            ends(a, b) && middle(a) == middle(b)
+        }
+        _ => a == b,
     }
 }
 
@@ -254,5 +277,24 @@ fn close(ops: &mut [Op], element: Option<usize>) {
     if let Some(Op::Open { end, own, .. }) = ops.get_mut(begin) {
         *end = behind;
         *own = content.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_compared_to_the_last() {
+        for len in 0..70u8 {
+            let a: Vec<u8> = (0..len).collect();
+            assert!(same(&a, &a));
+            assert!(!same(&a, &[&a[..], &[0]].concat()));
+            for at in 0..a.len() {
+                let mut b = a.clone();
+                b[at] ^= 0x80;
+                assert!(!same(&a, &b), "{len} bytes, {at}");
+            }
+        }
     }
 }

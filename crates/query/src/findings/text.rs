@@ -37,6 +37,12 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
         };
         let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
         match value(name) {
+            // "stopped 1 times" is "stopped once"; "1 times as many" stays.
+            Some(Cell::I64(1)) if behind.starts_with(" times") && !behind.starts_with(" times as ") => {
+                out.push_str("once");
+                rest = behind.strip_prefix(" times").unwrap_or(behind);
+                continue;
+            }
             Some(cell) => {
                 known &= cell != Cell::Null;
                 out.push_str(&shown(name, format, &cell));
@@ -235,6 +241,9 @@ mod tests {
         };
         let text = fill("{culprit}: {cost_ns}, {share}, {cost_ns:count}, {nothing}, {other} {{x}}", &value);
         assert_eq!(text, "a.sys: 1.5 ms, 25.6 %, 1,500,000, unknown, {other} {x}");
+        let counted = |n: i64| fill("stopped {n} times, {n} times as long", &|_| Some(Cell::I64(n)));
+        assert_eq!(counted(1), "stopped once, 1 times as long");
+        assert_eq!(counted(2), "stopped 2 times, 2 times as long");
         assert_eq!(fill("{guid} of {{{culprit}}}", &value), "{{1}} of {a.sys}");
         assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));
         assert_eq!(fill_known("{culprit} took {nothing}", &value), None);

@@ -16,7 +16,7 @@ use etwhy_messages::{Messages, Options as MessageOptions};
 use etwhy_query::sql::{Engine, words};
 use etwhy_table::{Database, Selection, SortKey};
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 /// Arguments.
@@ -106,11 +106,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let shape = shape(args);
     let exit = match &args.output {
         Some(path) => {
-            let mut exit = Exit::Done;
-            etwhy_export::replace_file(path, |out| {
-                exit = records(args, &mut logs, &filter, messages.as_ref(), shape, out)?;
-                Ok(())
-            })?;
+            let mut result = Ok(Exit::Done);
+            let replaced = etwhy_export::replace_file(path, |out| {
+                result = records(args, &mut logs, &filter, messages.as_ref(), shape, out);
+                // What stood in the file before stays there.
+                if result.is_ok() {
+                    Ok(())
+                } else {
+                    Err(io::Error::other("the records were not written").into())
+                }
+            });
+            let exit = result?;
+            replaced?;
             if !args.logs.reading.quiet {
                 eprintln!("{}: written", path.display());
             }

@@ -3,6 +3,7 @@
 use super::super::dump::{Written, chosen_format, write_selection};
 use super::run::positive;
 use crate::exit::Exit;
+use crate::report::table_json::table_json;
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
 use etwhy_export::sanitize;
@@ -11,8 +12,8 @@ use etwhy_probe::outcome::Outcome;
 use etwhy_probe::show::{page, text};
 use etwhy_probe::tables;
 use etwhy_query::sql::Engine;
-use etwhy_table::{Database, Memory, Selection, Table, Value};
-use serde_json::{Map, json};
+use etwhy_table::{Database, Memory, Selection, Table};
+use serde_json::Map;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -107,8 +108,10 @@ impl Rows {
         }
         let db = tables::database(files, comparison, scale, &Memory::with_budget(MEMORY, None))?;
         if self.json {
-            let all: Map<String, serde_json::Value> =
-                db.tables().map(|table| (table.name().to_owned(), json_rows(table))).collect();
+            let all: Map<String, serde_json::Value> = db
+                .tables()
+                .map(|table| (table.name().to_owned(), serde_json::Value::Array(table_json(table))))
+                .collect();
             let mut out = out();
             serde_json::to_writer_pretty(&mut out, &serde_json::Value::Object(all))?;
             writeln!(out)?;
@@ -139,21 +142,4 @@ impl Rows {
         out.flush()?;
         Ok(())
     }
-}
-
-fn json_rows(table: &Table) -> serde_json::Value {
-    let value = |value: Value<'_>| match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Bool(b) => json!(b),
-        Value::I64(n) => json!(n),
-        Value::F64(n) => json!(n),
-        Value::Text(text) => json!(text),
-    };
-    let row = |row: u32| {
-        let columns = table.spec().columns.iter().enumerate();
-        let cells: Map<String, serde_json::Value> =
-            columns.map(|(at, column)| (column.name.to_string(), value(table.cell(row, at)))).collect();
-        serde_json::Value::Object(cells)
-    };
-    (0..table.rows() as u32).map(row).collect()
 }
