@@ -71,16 +71,52 @@ impl Watch {
     }
 }
 
-/// The surest first, then who kept the probe waiting longest, then who worked most.
-fn rank(suspects: &mut [Suspect]) {
-    let sure = |suspect: &Suspect| match suspect.confidence.as_str() {
+/// Puts suspects of another run to those of earlier ones: the same program seen again, perhaps as another process, is one suspect. Its
+/// times are summed; the surer of its accusations, with its evidence, is kept.
+pub fn join(all: &mut Vec<Suspect>, more: impl IntoIterator<Item = Suspect>) {
+    for again in more {
+        match all.iter_mut().find(|known| known.name == again.name && known.kind == again.kind) {
+            Some(known) => merge(known, again),
+            None => all.push(again),
+        }
+    }
+    rank(all);
+}
+
+fn merge(known: &mut Suspect, again: Suspect) {
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    known.cpu_ns = sum(known.cpu_ns, again.cpu_ns);
+    known.blocked_ns = sum(known.blocked_ns, again.blocked_ns);
+    if doubt(&again) < doubt(known) {
+        known.confidence = again.confidence;
+        known.evidence = again.evidence;
+        known.process = again.process;
+    }
+    if !known.evidence.iter().any(|words| words == ONE_OF_SEVERAL) {
+        known.evidence.push(ONE_OF_SEVERAL.to_owned());
+    }
+}
+
+/// The last evidence of a suspect that was seen in several runs: what stands before it are figures of one of them.
+pub const ONE_OF_SEVERAL: &str = "so far figures of one run, in all runs together";
+
+/// How unsure an accusation is, from 0.
+fn doubt(suspect: &Suspect) -> u8 {
+    match suspect.confidence.as_str() {
         PROVEN => 0,
         LIKELY => 1,
         _ => 2,
-    };
+    }
+}
+
+/// The surest first, then who kept the probe waiting longest, then who worked most.
+fn rank(suspects: &mut [Suspect]) {
     suspects.sort_by_key(|suspect| {
         (
-            sure(suspect),
+            doubt(suspect),
             std::cmp::Reverse(suspect.blocked_ns.unwrap_or(0)),
             std::cmp::Reverse(suspect.cpu_ns.unwrap_or(0)),
         )

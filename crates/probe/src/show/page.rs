@@ -216,6 +216,7 @@ pub fn comparison(comparison: &Comparison, outcome: &Outcome, per_day: f64, give
         writeln!(body, "<div class=\"card\">{}</div></section>", table(&compared::table(comparison, true)));
     body.push_str("<section><h2>The tax</h2>\n");
     paragraphs(&mut body, compared::taxes(comparison, per_day).into_iter());
+    list(&mut body, "Who it is", compared::suspects(comparison).into_iter());
     let _ = writeln!(
         body,
         "<p class=\"muted\">{} {}</p></section>",
