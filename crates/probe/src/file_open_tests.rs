@@ -1,6 +1,7 @@
 use super::*;
 use crate::interrupt::Interrupt;
 use crate::run::{Made, Options};
+use crate::sample::Sample;
 use std::path::Path;
 
 fn made(folder: &Path, set: &[(&str, &str)], interrupt: &Interrupt, stop_at: Option<&str>) -> Made {
@@ -112,4 +113,24 @@ fn a_refused_open_is_a_failure_and_no_error() {
     assert_eq!(opens.iter().map(|s| s.failures).collect::<Vec<_>>(), [10, 10]);
     let said = (PROBE.conclude)(&made.samples).join("\n");
     assert!(said.contains("20 of 40 accesses were refused"), "{said}");
+}
+
+#[test]
+fn shares_of_first_opens_add_up() {
+    let round = |parts: [u64; 3]| Sample {
+        case: Case::of("open").when("first run"),
+        operations: 10,
+        value: 10.0,
+        unit: "ns".into(),
+        wall_ns: parts.iter().sum(),
+        blocked_ns: Some(parts[0]),
+        cpu_ns: Some(parts[1]),
+        queue_ns: Some(parts[2]),
+        ..Sample::default()
+    };
+    // The middles of the shares would be 0, 50 and 40 %.
+    let samples = [[0, 100, 0], [40, 20, 40], [0, 50, 50]].map(round);
+    let said = (PROBE.conclude)(&samples).join("\n");
+    let expected = "Of the time of first opens 13 % was waiting for somebody, 57 % CPU time of this program, 30 % waiting for";
+    assert!(said.contains(expected), "{said}");
 }
