@@ -2,12 +2,12 @@ use super::*;
 use crate::interrupt::Interrupt;
 use crate::run::{Made, Options};
 use crate::sample::Sample;
+use crate::support::options;
 use std::path::Path;
 
 fn made(folder: &Path, set: &[(&str, &str)], interrupt: &Interrupt, stop_at: Option<&str>) -> Made {
-    let mut all = vec![("files".to_owned(), "20".to_owned())];
-    all.extend(set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    let options = Options { quick: true, rounds: 2, folder: folder.to_owned(), child: Vec::new(), set: all };
+    let set = [&[("files", "20")], set].concat();
+    let options = Options { rounds: 2, ..options(folder, &set) };
     Run::of(&PROBE, &options, interrupt, &mut |doing, _, _| {
         if stop_at == Some(doing) {
             interrupt.set();
@@ -91,13 +91,7 @@ fn ctrl_c_leaves_nothing_and_keeps_what_was_measured() {
 #[cfg(unix)]
 fn a_refused_open_is_a_failure_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        quick: true,
-        rounds: 1,
-        folder: folder.path().to_owned(),
-        child: Vec::new(),
-        set: vec![("files".into(), "20".into()), ("operations".into(), "open".into())],
-    };
+    let options = options(folder.path(), &[("files", "20"), ("operations", "open")]);
     // A scanner removes half of the files before they are opened for the first time.
     let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
         if doing == "open" && done == 0 {

@@ -34,7 +34,7 @@ pub struct Outcome {
 }
 
 /// What one probe gave, in one state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProbeOutcome {
     /// Name of the probe.
     pub probe: String,

@@ -8,7 +8,7 @@ mod support;
 
 use etwhy_probe::compare::{Comparison, Difference, Verdict, files, tax};
 use etwhy_probe::machine::Machine;
-use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
+use etwhy_probe::outcome::{Outcome, ProbeOutcome};
 use etwhy_probe::run::{Options, Run};
 use etwhy_probe::show::{compared, text};
 use etwhy_probe::who::{LIKELY, PROVEN, Suspect, Watch};
@@ -53,15 +53,7 @@ fn compare(place: &Path, results: [ProbeOutcome; 2]) -> Comparison {
     let mut at = 0;
     let [before, after] = results.map(|result| {
         at += 1;
-        let outcome = Outcome {
-            schema: SCHEMA.to_owned(),
-            version: "test".to_owned(),
-            started_utc_s: at,
-            took_ns: at,
-            machine: Machine::read(place),
-            products: Vec::new(),
-            probes: vec![result],
-        };
+        let outcome = Outcome { machine: Machine::read(place), ..support::outcome(vec![result], at) };
         let path = place.join(format!("{at}.json"));
         std::fs::write(&path, serde_json::to_string(&outcome).unwrap()).unwrap();
         [(path.display().to_string(), Outcome::read(&path).unwrap())]

@@ -6,27 +6,10 @@ use crate::compare::{self, Comparison, tax};
 use crate::law;
 use crate::outcome::Outcome;
 use crate::summary;
-use etwhy_export::{sanitize, utc_100ns};
+use etwhy_export::{escape_markup as escape, utc_100ns};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
-
-/// Text for HTML: markup becomes text, control characters and direction marks become visible.
-pub fn escape(text: &str) -> String {
-    let clean = sanitize(text);
-    let mut out = String::with_capacity(clean.len());
-    for c in clean.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 fn document(title: &str, sentence: &str, body: &str) -> String {
     format!(

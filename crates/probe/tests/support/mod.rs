@@ -1,6 +1,8 @@
 //! What tests of probes share: unit tests of this crate too, and tests of the program.
 #![allow(dead_code)] // Each test uses a part of it.
 
+use etwhy_probe::machine::Machine;
+use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
 use etwhy_probe::run::{Made, Options, Run};
 use etwhy_probe::{Interrupt, Probe};
 use std::path::Path;
@@ -31,4 +33,17 @@ pub fn made(probe: &'static Probe, options: &Options) -> Made {
     let made = tried(probe, options);
     assert!(made.error.is_none(), "{:?}", made.error);
     made
+}
+
+/// Results that began at this second, which tells runs apart.
+pub fn outcome(probes: Vec<ProbeOutcome>, started: u64) -> Outcome {
+    Outcome {
+        schema: SCHEMA.to_owned(),
+        version: "test".to_owned(),
+        started_utc_s: started,
+        took_ns: 1,
+        machine: Machine::default(),
+        products: Vec::new(),
+        probes,
+    }
 }

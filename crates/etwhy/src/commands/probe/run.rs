@@ -169,12 +169,8 @@ pub(super) fn one(
         let systems: Vec<&str> = probe.systems.iter().map(|system| system.name()).collect();
         return Ok(ProbeOutcome {
             probe: probe.name.to_owned(),
-            state: String::new(),
-            parameters: Default::default(),
-            samples: Vec::new(),
-            notes: Vec::new(),
             ended: format!("it runs on {} only", systems.join(", ")),
-            suspects: Vec::new(),
+            ..ProbeOutcome::default()
         });
     }
     let watch = Watch::start(&options.folder);
