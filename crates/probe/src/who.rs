@@ -38,8 +38,8 @@ pub struct Suspect {
     /// Time that the probe's threads stood waiting for it, as far as it was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_ns: Option<u64>,
-    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (it was busy
-    /// meanwhile).
+    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (a known product or
+    /// somebody who is told of what the probe does was at work, or somebody had the processor or disk that the probe was short of).
     pub confidence: String,
 }
 
@@ -127,7 +127,7 @@ fn rank(suspects: &mut [Suspect]) {
 pub const PROVEN: &str = "proven";
 /// It must answer what the probe asks, or it works for somebody who must.
 pub const LIKELY: &str = "likely";
-/// It was busy meanwhile, or is told of what the probe does.
+/// It is a known product that was at work, is told of what the probe does, or had the processor or disk that the probe was short of.
 pub const POSSIBLE: &str = "possible";
 
 /// Security products that run on this machine, as far as this user may see.
