@@ -37,4 +37,4 @@ pub use device::{create, is_device};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use format::{Format, Options, formats, replace_file, write_file};
 pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
-pub use sanitize::{is_unsafe, sanitize};
+pub use sanitize::{escape_markup, is_unsafe, sanitize};

@@ -28,6 +28,25 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(visible).collect())
 }
 
+/// Text for HTML and XML: markup becomes text, unsafe characters become visible as [`sanitize`] shows them, and those that XML 1.0 forbids
+/// besides are replaced.
+pub fn escape_markup(text: &str) -> String {
+    let clean = sanitize(text);
+    let mut out = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{FFFE}' | '\u{FFFF}' => out.push('\u{FFFD}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +58,14 @@ mod tests {
         assert_eq!(sanitize("a\nb\tc\r\u{7f}\u{9b}2J"), "a␊b␉c␍␡�2J");
         assert_eq!(sanitize("zero\u{200b}width\u{feff}"), "zero�width�");
         assert!(matches!(sanitize("Größe 日本.exe"), Cow::Borrowed("Größe 日本.exe")));
+    }
+    #[test]
+    fn nothing_becomes_markup() {
+        assert_eq!(
+            escape_markup("<img src=x onerror='a(\"b\")'> & c"),
+            "&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt; &amp; c"
+        );
+        // XML 1.0 (2.2): control characters but three, and these two, are no characters.
+        assert_eq!(escape_markup("a\u{1}b\nc\u{fffe}d\u{ffff}"), "a␁b␊c\u{fffd}d\u{fffd}");
     }
 }

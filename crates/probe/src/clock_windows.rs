@@ -42,9 +42,14 @@ fn told(ticked: u64, counted: Option<u64>, wall_ns: u64) -> Option<u64> {
     }
 }
 
-/// Reading the scheduler is not offered to programs.
-pub fn scheduling() -> (Option<u64>, Option<u64>) {
-    (None, None)
+/// Time in the run queue: not offered to programs.
+pub fn queue_ns() -> Option<u64> {
+    None
+}
+
+/// Voluntary switches: not offered to programs.
+pub fn waits() -> Option<u64> {
+    None
 }
 
 /// Cycles that Windows counts in a nanosecond of work: the fastest of some short pieces of work, since an interrupted one looks

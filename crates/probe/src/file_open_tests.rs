@@ -1,12 +1,13 @@
 use super::*;
 use crate::interrupt::Interrupt;
 use crate::run::{Made, Options};
+use crate::sample::Sample;
+use crate::support::options;
 use std::path::Path;
 
 fn made(folder: &Path, set: &[(&str, &str)], interrupt: &Interrupt, stop_at: Option<&str>) -> Made {
-    let mut all = vec![("files".to_owned(), "20".to_owned())];
-    all.extend(set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    let options = Options { quick: true, rounds: 2, folder: folder.to_owned(), child: Vec::new(), set: all };
+    let set = [&[("files", "20")], set].concat();
+    let options = Options { rounds: 2, ..options(folder, &set) };
     Run::of(&PROBE, &options, interrupt, &mut |doing, _, _| {
         if stop_at == Some(doing) {
             interrupt.set();
@@ -90,13 +91,7 @@ fn ctrl_c_leaves_nothing_and_keeps_what_was_measured() {
 #[cfg(unix)]
 fn a_refused_open_is_a_failure_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        quick: true,
-        rounds: 1,
-        folder: folder.path().to_owned(),
-        child: Vec::new(),
-        set: vec![("files".into(), "20".into()), ("operations".into(), "open".into())],
-    };
+    let options = options(folder.path(), &[("files", "20"), ("operations", "open")]);
     // A scanner removes half of the files before they are opened for the first time.
     let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
         if doing == "open" && done == 0 {
@@ -112,4 +107,24 @@ fn a_refused_open_is_a_failure_and_no_error() {
     assert_eq!(opens.iter().map(|s| s.failures).collect::<Vec<_>>(), [10, 10]);
     let said = (PROBE.conclude)(&made.samples).join("\n");
     assert!(said.contains("20 of 40 accesses were refused"), "{said}");
+}
+
+#[test]
+fn shares_of_first_opens_add_up() {
+    let round = |parts: [u64; 3]| Sample {
+        case: Case::of("open").when("first run"),
+        operations: 10,
+        value: 10.0,
+        unit: "ns".into(),
+        wall_ns: parts.iter().sum(),
+        blocked_ns: Some(parts[0]),
+        cpu_ns: Some(parts[1]),
+        queue_ns: Some(parts[2]),
+        ..Sample::default()
+    };
+    // The middles of the shares would be 0, 50 and 40 %.
+    let samples = [[0, 100, 0], [40, 20, 40], [0, 50, 50]].map(round);
+    let said = (PROBE.conclude)(&samples).join("\n");
+    let expected = "Of the time of first opens 13 % was waiting for somebody, 57 % CPU time of this program, 30 % waiting for";
+    assert!(said.contains(expected), "{said}");
 }

@@ -227,15 +227,7 @@ mod tests {
                 });
             }
         }
-        ProbeOutcome {
-            probe: "made-up".into(),
-            state: String::new(),
-            parameters: BTreeMap::new(),
-            samples,
-            notes: Vec::new(),
-            ended: String::new(),
-            suspects: Vec::new(),
-        }
+        ProbeOutcome { probe: "made-up".into(), samples, ..ProbeOutcome::default() }
     }
 
     #[test]

@@ -33,6 +33,13 @@ pub mod watchers;
 pub mod who;
 pub mod words;
 
+// Tests of this crate share what those beside it do, which know it by its name.
+#[cfg(test)]
+extern crate self as etwhy_probe;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
 pub use error::ProbeError;
 pub use interrupt::Interrupt;
 pub use outcome::{Outcome, ProbeOutcome};

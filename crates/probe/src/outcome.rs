@@ -1,8 +1,9 @@
 //! Results as a file: what was measured, on which machine, and who was seen.
 
 use crate::machine::Machine;
+use crate::run::Made;
 use crate::sample::Sample;
-use crate::who::{Product, Suspect};
+use crate::who::{Product, Seen, Suspect};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub struct Outcome {
 }
 
 /// What one probe gave, in one state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProbeOutcome {
     /// Name of the probe.
     pub probe: String,
@@ -51,6 +52,23 @@ pub struct ProbeOutcome {
     pub ended: String,
     /// Who was seen at work meanwhile, the likeliest first.
     pub suspects: Vec<Suspect>,
+}
+
+impl ProbeOutcome {
+    /// What a run of a probe gave, and who was seen meanwhile.
+    pub fn of(probe: &str, made: Made, seen: Seen) -> ProbeOutcome {
+        let mut notes = made.notes;
+        notes.extend(seen.notes);
+        ProbeOutcome {
+            probe: probe.to_owned(),
+            state: String::new(),
+            parameters: made.parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            samples: made.samples,
+            notes,
+            ended: made.error.as_ref().map(ToString::to_string).unwrap_or_default(),
+            suspects: seen.suspects,
+        }
+    }
 }
 
 impl Outcome {

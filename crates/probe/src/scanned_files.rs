@@ -4,7 +4,7 @@ use crate::clock::{Spent, nanos};
 use crate::error::ProbeError;
 use crate::run::Run;
 use crate::sample::{Case, Laps, Sample};
-use crate::words::{each, half, median, time, times};
+use crate::words::{each, half, percents, time, times};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -199,20 +199,16 @@ fn difference(ns: f64) -> String {
 
 /// How much of first opens was waiting.
 fn waiting(samples: &[Sample]) -> Option<String> {
-    let opens = || {
-        samples
-            .iter()
-            .filter(|s| s.case.measure.starts_with("open") && s.case.variant == "first run" && s.wall_ns > 0)
-    };
-    let share = |of: fn(&Sample) -> Option<u64>| {
-        median(opens().filter_map(|s| Some((of(s)? as f64 / s.wall_ns as f64).min(1.0))))
-    };
-    let (blocked, cpu, queue) = (share(|s| s.blocked_ns)?, share(|s| s.cpu_ns)?, share(|s| s.queue_ns)?);
+    // Shares of the same time: those of other samples would not add up.
+    let opens =
+        samples.iter().filter(|s| s.case.measure.starts_with("open") && s.case.variant == "first run");
+    let parts = opens.filter_map(|s| Some([s.blocked_ns?, s.cpu_ns?, s.queue_ns?]));
+    let sum = parts.fold([0_u64; 3], |[a, b, c], [x, y, z]| {
+        [a.saturating_add(x), b.saturating_add(y), c.saturating_add(z)]
+    });
+    let [blocked, cpu, queue] = percents(sum)?;
     Some(format!(
-        "Of the time of first opens {:.0} % was waiting for somebody, {:.0} % CPU time of this program, {:.0} % waiting for a \
-         processor.",
-        blocked * 100.0,
-        cpu * 100.0,
-        queue * 100.0
+        "Of the time of first opens {blocked} % was waiting for somebody, {cpu} % CPU time of this program, {queue} % waiting for a \
+         processor."
     ))
 }

@@ -216,15 +216,7 @@ mod tests {
     }
 
     fn result(samples: Vec<Sample>) -> ProbeOutcome {
-        ProbeOutcome {
-            probe: "file-open".into(),
-            state: String::new(),
-            parameters: BTreeMap::new(),
-            samples,
-            notes: Vec::new(),
-            ended: String::new(),
-            suspects: Vec::new(),
-        }
+        ProbeOutcome { probe: "file-open".into(), samples, ..ProbeOutcome::default() }
     }
 
     #[test]

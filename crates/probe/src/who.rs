@@ -38,8 +38,8 @@ pub struct Suspect {
     /// Time that the probe's threads stood waiting for it, as far as it was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_ns: Option<u64>,
-    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (it was busy
-    /// meanwhile).
+    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (a known product or
+    /// somebody who is told of what the probe does was at work, or somebody had the processor or disk that the probe was short of).
     pub confidence: String,
 }
 
@@ -71,16 +71,52 @@ impl Watch {
     }
 }
 
-/// The surest first, then who kept the probe waiting longest, then who worked most.
-fn rank(suspects: &mut [Suspect]) {
-    let sure = |suspect: &Suspect| match suspect.confidence.as_str() {
+/// Puts suspects of another run to those of earlier ones: the same program seen again, perhaps as another process, is one suspect. Its
+/// times are summed; the surer of its accusations, with its evidence, is kept.
+pub fn join(all: &mut Vec<Suspect>, more: impl IntoIterator<Item = Suspect>) {
+    for again in more {
+        match all.iter_mut().find(|known| known.name == again.name && known.kind == again.kind) {
+            Some(known) => merge(known, again),
+            None => all.push(again),
+        }
+    }
+    rank(all);
+}
+
+fn merge(known: &mut Suspect, again: Suspect) {
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    known.cpu_ns = sum(known.cpu_ns, again.cpu_ns);
+    known.blocked_ns = sum(known.blocked_ns, again.blocked_ns);
+    if doubt(&again) < doubt(known) {
+        known.confidence = again.confidence;
+        known.evidence = again.evidence;
+        known.process = again.process;
+    }
+    if !known.evidence.iter().any(|words| words == ONE_OF_SEVERAL) {
+        known.evidence.push(ONE_OF_SEVERAL.to_owned());
+    }
+}
+
+/// The last evidence of a suspect that was seen in several runs: what stands before it are figures of one of them.
+pub const ONE_OF_SEVERAL: &str = "so far figures of one run, in all runs together";
+
+/// How unsure an accusation is, from 0.
+fn doubt(suspect: &Suspect) -> u8 {
+    match suspect.confidence.as_str() {
         PROVEN => 0,
         LIKELY => 1,
         _ => 2,
-    };
+    }
+}
+
+/// The surest first, then who kept the probe waiting longest, then who worked most.
+fn rank(suspects: &mut [Suspect]) {
     suspects.sort_by_key(|suspect| {
         (
-            sure(suspect),
+            doubt(suspect),
             std::cmp::Reverse(suspect.blocked_ns.unwrap_or(0)),
             std::cmp::Reverse(suspect.cpu_ns.unwrap_or(0)),
         )
@@ -91,7 +127,7 @@ fn rank(suspects: &mut [Suspect]) {
 pub const PROVEN: &str = "proven";
 /// It must answer what the probe asks, or it works for somebody who must.
 pub const LIKELY: &str = "likely";
-/// It was busy meanwhile, or is told of what the probe does.
+/// It is a known product that was at work, is told of what the probe does, or had the processor or disk that the probe was short of.
 pub const POSSIBLE: &str = "possible";
 
 /// Security products that run on this machine, as far as this user may see.

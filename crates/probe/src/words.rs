@@ -31,6 +31,25 @@ pub fn times(more: f64, less: f64) -> String {
     }
 }
 
+/// Parts of a whole in per cent that add up to 100, as largest remainders round them; nothing if all parts are 0.
+pub fn percents<const N: usize>(parts: [u64; N]) -> Option<[u64; N]> {
+    let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum();
+    if whole == 0 {
+        return None;
+    }
+    let scaled = parts.map(|part| u128::from(part) * 100);
+    let mut percents = scaled.map(|part| u64::try_from(part / whole).unwrap_or(0));
+    let mut order: Vec<usize> = (0..N).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(scaled.get(*at).map_or(0, |part| part % whole)));
+    let missing = 100_u64.saturating_sub(percents.iter().sum());
+    for at in order.into_iter().take(usize::try_from(missing).unwrap_or(0)) {
+        if let Some(percent) = percents.get_mut(at) {
+            *percent += 1;
+        }
+    }
+    Some(percents)
+}
+
 /// The middle of some values.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -67,6 +86,17 @@ mod tests {
         assert_eq!(times(110.0, 100.0), "about the same");
         assert_eq!(times(10.0, 40.0), "4.0 times as fast");
         assert_eq!(times(1.0, 0.0), "not comparable");
+    }
+
+    #[test]
+    fn percents_add_up() {
+        // 33.33 each: one of them gets what is missing.
+        assert_eq!(percents([1, 1, 1]), Some([34, 33, 33]));
+        // 99.4 and 0.6: each rounded for itself would be 99 and 1; 98.5, 0.5 and 1 would be 99, 1 and 1.
+        assert_eq!(percents([994, 6]), Some([99, 1]));
+        assert_eq!(percents([985, 5, 10]), Some([99, 0, 1]));
+        assert_eq!(percents([u64::MAX, u64::MAX, 0]), Some([50, 50, 0]));
+        assert_eq!(percents([0, 0]), None);
     }
 
     #[test]

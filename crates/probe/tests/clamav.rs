@@ -5,10 +5,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use etwhy_probe::probes::ALL;
-use etwhy_probe::run::{Made, Options, Run};
+mod support;
+
+use etwhy_probe::Sample;
+use etwhy_probe::run::{Made, Options};
 use etwhy_probe::who::{self, LIKELY, PROVEN, Seen, Watch};
-use etwhy_probe::{Interrupt, Sample};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -127,19 +128,12 @@ impl Drop for Lab {
 }
 
 fn file_open(folder: &Path) -> (Made, Seen) {
-    let probe = ALL.iter().find(|probe| probe.name == "file-open").copied().unwrap();
+    let probe = support::probe("file-open");
     let set = [("files", "200"), ("operations", "list,open,read-64k")];
-    let options = Options {
-        quick: true,
-        rounds: 3,
-        folder: folder.to_owned(),
-        child: Vec::new(),
-        set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-    };
+    let options = Options { rounds: 3, ..support::options(folder, &set) };
     let watch = Watch::start(folder);
-    let made = Run::of(probe, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+    let made = support::made(probe, &options);
     let seen = watch.finish();
-    assert!(made.error.is_none(), "{:?}", made.error);
     println!("{}", (probe.conclude)(&made.samples).join("\n"));
     (made, seen)
 }

@@ -10,12 +10,14 @@
 //! Run with `--nocapture` to see the table that the manual shows.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod support;
+
 use etwhy_probe::compare::{OFF, ON, Verdict, files, states};
-use etwhy_probe::machine::Machine;
-use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
+use etwhy_probe::outcome::ProbeOutcome;
 use etwhy_probe::{Case, Sample};
 use etwhy_stats::rng::Rng;
 use std::collections::BTreeMap;
+use support::outcome;
 
 const BLOCK: usize = 4;
 /// Runs of both states for each row of the table; fewer where only a share of finds is counted.
@@ -77,27 +79,7 @@ fn result(data: &Recorded, state: &str, rows: &[Vec<f64>], factor: f64) -> Probe
             });
         }
     }
-    ProbeOutcome {
-        probe: "recorded".into(),
-        state: state.into(),
-        parameters: BTreeMap::new(),
-        samples,
-        notes: Vec::new(),
-        ended: String::new(),
-        suspects: Vec::new(),
-    }
-}
-
-fn outcome(probes: Vec<ProbeOutcome>, started: u64) -> Outcome {
-    Outcome {
-        schema: SCHEMA.into(),
-        version: String::new(),
-        started_utc_s: started,
-        took_ns: 0,
-        machine: Machine::default(),
-        products: Vec::new(),
-        probes,
-    }
+    ProbeOutcome { probe: "recorded".into(), state: state.into(), samples, ..ProbeOutcome::default() }
 }
 
 /// Of all intervals those that hold the factor; of all runs those with an alarm; of all series those called different.

@@ -1,26 +1,16 @@
 //! Known truths: what is quadratic is said to grow, what is linear is not.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod support;
+
 use etwhy_probe::probe::{EVERYWHERE, Grows};
-use etwhy_probe::{Case, Interrupt, Options, Probe, ProbeError, Run, Sample};
+use etwhy_probe::{Case, Probe, ProbeError, Run, Sample};
 use etwhy_stats::growth::{Form, Growth, Point, Verdict, fit};
+use support::probe;
 
 fn run(probe: &'static Probe, set: &[(&str, &str)]) -> Vec<Sample> {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        quick: true,
-        rounds: 1,
-        folder: folder.path().to_owned(),
-        child: Vec::new(),
-        set: set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-    };
-    let made = Run::of(probe, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-    assert!(made.error.is_none(), "{:?}", made.error);
-    made.samples
-}
-
-fn probe(name: &str) -> &'static Probe {
-    etwhy_probe::probes::ALL.iter().find(|p| p.name == name).copied().unwrap()
+    support::made(probe, &support::options(folder.path(), set)).samples
 }
 
 /// The law of a kind of samples. A busy machine spoils wall time, so CPU time is asked; Windows counts that in ticks that are longer

@@ -5,9 +5,11 @@
 //! ```
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod support;
+
 use etwhy_probe::probe::{EVERYWHERE, Grows, Probe};
 use etwhy_probe::run::Options;
-use etwhy_probe::{Case, Interrupt, ProbeError, Run};
+use etwhy_probe::{Case, ProbeError, Run};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Instant;
@@ -86,15 +88,8 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 fn record() {
     let path = std::env::var("ETWHY_RECORD").expect("ETWHY_RECORD names no file");
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        quick: false,
-        rounds: 240,
-        folder: folder.path().into(),
-        child: Vec::new(),
-        set: Vec::new(),
-    };
-    let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-    assert!(made.error.is_none(), "{:?}", made.error);
+    let options = Options { quick: false, rounds: 240, ..support::options(folder.path(), &[]) };
+    let made = support::made(&PROBE, &options);
     let mut text = String::from("measure,round,typical_ns,mean_ns,cpu_ns\n");
     for sample in &made.samples {
         let typical = etwhy_probe::summary::typical(sample);

@@ -1,19 +1,17 @@
 //! Idle workers of OpenMP: the setting that ends the spinning is seen to end it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod support;
+
+use etwhy_probe::Options;
 use etwhy_probe::run::Made;
-use etwhy_probe::{Interrupt, Options, Run};
 
 fn run(set: &[(&str, &str)]) -> Made {
-    let probe = etwhy_probe::probes::ALL.iter().find(|p| p.name == "spin").unwrap();
     let options = Options {
-        quick: true,
-        rounds: 1,
-        folder: std::env::temp_dir(),
         child: vec![env!("CARGO_BIN_EXE_probe-child").into()],
-        set: set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        ..support::options(&std::env::temp_dir(), set)
     };
-    Run::of(probe, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap()
+    support::tried(support::probe("spin"), &options)
 }
 
 /// CPU time of all regions, and that with what workers waited for a processor.
@@ -48,8 +46,7 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
     // Ten regions, 200 ms apart, one worker: two seconds, whether the machine lets it or not.
     assert!(wanted > 1500.0, "{wanted} ms");
     assert!(passive < full / 20.0, "{passive} ms");
-    let probe = etwhy_probe::probes::ALL.iter().find(|p| p.name == "spin").unwrap();
-    let sentences = (probe.conclude)(&made.samples);
+    let sentences = (support::probe("spin").conclude)(&made.samples);
     println!("{}", sentences.join("\n"));
     assert_eq!(sentences.len(), 1, "{sentences:?}");
     assert!(sentences[0].contains("KMP_BLOCKTIME=0"), "{sentences:?}");

@@ -2,21 +2,18 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod support;
+
+use etwhy_probe::Options;
 use etwhy_probe::run::Made;
-use etwhy_probe::{Interrupt, Options, Run};
 
 fn run(probe: &str, set: &[(&str, &str)]) -> Made {
-    let probe = etwhy_probe::probes::ALL.iter().find(|p| p.name == probe).unwrap();
     let options = Options {
-        quick: true,
         rounds: 2,
-        folder: std::env::temp_dir(),
         child: vec![env!("CARGO_BIN_EXE_probe-child").into()],
-        set: set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        ..support::options(&std::env::temp_dir(), set)
     };
-    let made = Run::of(probe, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-    assert!(made.error.is_none(), "{:?}", made.error);
-    made
+    support::made(support::probe(probe), &options)
 }
 
 /// Median of the values of a variant with one thread.

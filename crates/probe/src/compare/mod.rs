@@ -14,6 +14,7 @@ pub mod warnings;
 
 use crate::outcome::{Outcome, ProbeOutcome};
 use crate::summary::{CONFIDENCE, MIN_ROUNDS, middle};
+use crate::who::{self, LIKELY, PROVEN, Suspect};
 use cells::{Cell, Cells, Kind, RoundId, cells, join_sizes};
 use etwhy_stats::percentile::median;
 use etwhy_stats::{Interval, exact};
@@ -148,6 +149,8 @@ pub struct Comparison {
     pub alone: [usize; 2],
     /// CPU time of those who were seen at work meanwhile (proven or likely), of one operation, by probe.
     pub suspects_cpu_ns: BTreeMap<String, [f64; 2]>,
+    /// Who was proven or likely to be at work meanwhile, on each side.
+    pub suspects: [Vec<Suspect>; 2],
     /// The processor, for its energy.
     pub cpu: String,
 }
@@ -270,7 +273,8 @@ fn compare(
         warnings,
         differences,
         alone,
-        suspects_cpu_ns: suspects(before, after),
+        suspects_cpu_ns: suspects_cpu(before, after),
+        suspects: [before, after].map(accused),
         cpu: machine.machine.get("cpu").unwrap_or_default().to_owned(),
     })
 }
@@ -416,13 +420,26 @@ fn verdict(one: &Difference, p: f64) -> Verdict {
     if more == (one.ratio.is_some() || !one.more_is_better) { Verdict::Dearer } else { Verdict::Cheaper }
 }
 
+/// Whether more speaks against a suspect than that it was there.
+fn is_accused(suspect: &Suspect) -> bool {
+    suspect.confidence == PROVEN || suspect.confidence == LIKELY
+}
+
+/// Who was proven or likely to be at work during these results.
+fn accused(results: &Results<'_>) -> Vec<Suspect> {
+    let mut all = Vec::new();
+    for (_, result) in results {
+        who::join(&mut all, result.suspects.iter().filter(|suspect| is_accused(suspect)).cloned());
+    }
+    all
+}
+
 /// CPU time of suspects for each operation of their probe.
-fn suspects(before: &Results<'_>, after: &Results<'_>) -> BTreeMap<String, [f64; 2]> {
+fn suspects_cpu(before: &Results<'_>, after: &Results<'_>) -> BTreeMap<String, [f64; 2]> {
     let mut all: BTreeMap<String, [(u64, u64); 2]> = BTreeMap::new();
     for (side, results) in [before, after].into_iter().enumerate() {
         for (_, result) in results {
-            let counted =
-                result.suspects.iter().filter(|s| s.confidence == "proven" || s.confidence == "likely");
+            let counted = result.suspects.iter().filter(|suspect| is_accused(suspect));
             let cpu = counted.filter_map(|s| s.cpu_ns).fold(0, u64::saturating_add);
             let operations = result.samples.iter().fold(0_u64, |sum, s| sum.saturating_add(s.operations));
             if let Some(sums) = all.entry(result.probe.clone()).or_default().get_mut(side) {

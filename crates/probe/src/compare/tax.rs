@@ -145,7 +145,7 @@ pub fn summary(comparison: &Comparison) -> String {
                 .map(|s| format!(" ({}, at least {})", factor(s.value), factor(s.low)))
                 .unwrap_or_default();
             format!(
-                "{}, {}: {} with {on} instead of {} with {off}{sure}. {counts}.",
+                "{}, {}: {} ({on}) instead of {} ({off}){sure}. {counts}.",
                 worst.probe,
                 worst.title(),
                 value(after, &worst.unit),

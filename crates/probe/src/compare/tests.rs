@@ -1,7 +1,6 @@
 use super::*;
-use crate::machine::Machine;
-use crate::outcome::SCHEMA;
 use crate::sample::{Case, Sample};
+use crate::support::outcome;
 use crate::who::Suspect;
 use etwhy_stats::rng::Rng;
 
@@ -29,21 +28,7 @@ fn results(state: &str, rounds: u32, scale: f64, seed: u64) -> ProbeOutcome {
         state: state.into(),
         parameters: BTreeMap::from([("files".into(), "1000".into())]),
         samples,
-        notes: Vec::new(),
-        ended: String::new(),
-        suspects: Vec::new(),
-    }
-}
-
-fn outcome(probes: Vec<ProbeOutcome>, started: u64) -> Outcome {
-    Outcome {
-        schema: SCHEMA.into(),
-        version: "0.1.0".into(),
-        started_utc_s: started,
-        took_ns: 1,
-        machine: Machine::default(),
-        products: Vec::new(),
-        probes,
+        ..ProbeOutcome::default()
     }
 }
 

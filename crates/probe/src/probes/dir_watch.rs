@@ -149,22 +149,14 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     #[cfg(any(target_os = "linux", windows))]
     fn all_states_are_measured_and_watchers_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: folder.path().to_owned(),
-            child: Vec::new(),
-            set: vec![("files".into(), "60".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let options = options(folder.path(), &[("files", "60")]);
+        let made = made(&PROBE, &options);
         assert!(!made.notes.iter().any(|note| note.contains("told of nothing")), "{:?}", made.notes);
         // What is missing is said.
         assert!(made.samples.len() + made.notes.len() >= 6, "{:?}", made.notes);

@@ -241,21 +241,13 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     #[cfg(any(target_os = "linux", windows))]
     fn packets_of_the_flood_are_counted_by_the_system_as_well() {
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: vec![("seconds".into(), "1".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let options = options(&std::env::temp_dir(), &[("seconds", "1")]);
+        let made = made(&PROBE, &options);
         let operations = |measure: &str, variant: &str| {
             let of_case =
                 made.samples.iter().find(|s| s.case.measure == measure && s.case.variant == variant);

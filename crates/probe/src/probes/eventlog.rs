@@ -275,20 +275,13 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
     use crate::sample::Case;
+    use crate::support::{options, tried};
 
     #[test]
     fn it_measures_or_says_why_not() {
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: vec![("records".into(), "100".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+        let options = options(&std::env::temp_dir(), &[("records", "100")]);
+        let made = tried(&PROBE, &options);
         match made.error {
             None => {
                 assert_eq!(std::env::consts::OS, "windows");

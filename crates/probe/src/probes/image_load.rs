@@ -225,27 +225,19 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
+    use crate::support::{made, options, tried};
 
     #[test]
     #[cfg(target_os = "linux")]
     fn copies_load_and_start() {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = Options {
-            quick: true,
-            rounds: 1,
-            folder: folder.path().to_owned(),
-            child: Vec::new(),
-            set: vec![("copies".into(), "4".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let mut options = options(folder.path(), &[("copies", "4")]);
+        let made = made(&PROBE, &options);
         assert!(made.samples.iter().any(|s| s.case.measure == START), "{:?}", made.notes);
         assert!(made.samples.iter().all(|s| s.operations == 4 && s.failures == 0), "{:?}", made.samples);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         options.set.push(("program".into(), "/bin/false".into()));
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+        let made = tried(&PROBE, &options);
         let failed: u64 = made.samples.iter().filter(|s| s.case.measure == START).map(|s| s.failures).sum();
         assert_eq!(failed, 8, "a program that says no is counted");
     }

@@ -88,20 +88,13 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
-    use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     fn it_measures_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: folder.path().to_owned(),
-            child: Vec::new(),
-            set: vec![("files".into(), "100".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let options = options(folder.path(), &[("files", "100")]);
+        let made = made(&PROBE, &options);
         assert_eq!(made.samples.iter().map(|s| s.operations).sum::<u64>(), 100);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(!conclude(&made.samples).is_empty());
@@ -110,13 +103,7 @@ mod tests {
     #[test]
     fn ctrl_c_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: folder.path().to_owned(),
-            child: Vec::new(),
-            set: vec![("files".into(), "1000".into())],
-        };
+        let options = options(folder.path(), &[("files", "1000")]);
         let interrupt = Interrupt::new();
         let stop = interrupt.clone();
         let made = Run::of(&PROBE, &options, &interrupt, &mut |_, done, _| {

@@ -141,20 +141,16 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
     use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     fn both_kinds_are_started_as_often_as_asked() {
         let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
             child: vec![if cfg!(windows) { "cmd.exe".into() } else { "/bin/true".into() }],
-            set: vec![("starts".into(), "25".into())],
+            ..options(&std::env::temp_dir(), &[("starts", "25")])
         };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let made = made(&PROBE, &options);
         for kind in [SMALLEST, OWN] {
             let of: Vec<_> = made.samples.iter().filter(|s| s.case.measure == kind).collect();
             assert_eq!(of.iter().map(|s| s.operations).sum::<u64>(), 25);

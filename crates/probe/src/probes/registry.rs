@@ -222,19 +222,13 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
     use crate::run::{Made, Options};
     use crate::sample::Case;
+    use crate::support::{options, tried};
 
     fn made() -> Made {
-        let options = Options {
-            quick: true,
-            rounds: 2,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: vec![("reads".into(), "200".into())],
-        };
-        Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap()
+        let options = Options { rounds: 2, ..options(&std::env::temp_dir(), &[("reads", "200")]) };
+        tried(&PROBE, &options)
     }
 
     #[test]

@@ -223,19 +223,13 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::{Made, Options};
+    use crate::run::Made;
+    use crate::support::{options, tried};
 
     fn made(interpreters: &str) -> Made {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: folder.path().to_owned(),
-            child: Vec::new(),
-            set: vec![("scripts".into(), "3".into()), ("interpreters".into(), interpreters.into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+        let options = options(folder.path(), &[("scripts", "3"), ("interpreters", interpreters)]);
+        let made = tried(&PROBE, &options);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         made
     }

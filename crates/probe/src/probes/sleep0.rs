@@ -115,8 +115,8 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
     use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     fn threads_double_and_the_processors_are_among_them() {
@@ -128,16 +128,10 @@ mod tests {
     #[test]
     fn it_measures_each_number_of_threads() {
         let options = Options {
-            quick: true,
             rounds: 2,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: [("ms", "10"), ("threads", "4"), ("tracer", "none")]
-                .map(|(name, value)| (name.into(), value.into()))
-                .to_vec(),
+            ..options(&std::env::temp_dir(), &[("ms", "10"), ("threads", "4"), ("tracer", "none")])
         };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let made = made(&PROBE, &options);
         assert!(made.samples.len() >= 6, "{:?}", made.samples);
         assert!(made.samples.iter().all(|s| s.value > 0.0 && s.operations > 0));
         assert!(conclude(&made.samples).iter().any(|sentence| sentence.contains("with 4 threads at once")));

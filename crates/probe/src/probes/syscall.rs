@@ -101,23 +101,16 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
     use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     fn it_measures_and_says_what_it_left_out() {
         let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
-            // A program that says nothing of use.
             child: vec!["/no/such/program".into()],
-            set: [("ms", "20"), ("repeat", "2"), ("tracer", "none,seccomp-1")]
-                .map(|(name, value)| (name.into(), value.into()))
-                .to_vec(),
+            ..options(&std::env::temp_dir(), &[("ms", "20"), ("repeat", "2"), ("tracer", "none,seccomp-1")])
         };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let made = made(&PROBE, &options);
         assert_eq!(made.samples.len(), 2);
         assert!(made.notes.iter().any(|note| note.starts_with("1 seccomp filter: ")), "{:?}", made.notes);
         assert_eq!(conclude(&made.samples).len(), 1);

@@ -274,20 +274,12 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
+    use crate::support::{made, options};
 
     #[test]
     fn nobody_wakes_up_before_the_time_and_clocks_move() {
-        let options = Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: vec![("sleeps".into(), "5".into())],
-        };
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let options = options(&std::env::temp_dir(), &[("sleeps", "5")]);
+        let made = made(&PROBE, &options);
         let sleeps: Vec<&Sample> =
             made.samples.iter().filter(|s| s.case.measure.starts_with("sleep ")).collect();
         assert_eq!(sleeps.len(), WAYS.len() * LENGTHS.len());

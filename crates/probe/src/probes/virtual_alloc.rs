@@ -264,18 +264,7 @@ fn sentence(samples: &[Sample], (measure, variant): (&str, &str)) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::run::Options;
-
-    fn options(set: &[(&str, &str)]) -> Options {
-        Options {
-            quick: true,
-            rounds: 1,
-            folder: std::env::temp_dir(),
-            child: Vec::new(),
-            set: set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        }
-    }
+    use crate::support::{made, options, tried};
 
     fn maps() -> usize {
         std::fs::read_to_string("/proc/self/maps").map_or(0, |text| text.lines().count())
@@ -284,9 +273,8 @@ mod tests {
     #[test]
     fn every_variant_measures_all_calls_and_gives_everything_back() {
         let before = maps();
-        let options = options(&[("calls", "1000"), ("searched", "200")]);
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-        assert!(made.error.is_none(), "{:?}", made.error);
+        let options = options(&std::env::temp_dir(), &[("calls", "1000"), ("searched", "200")]);
+        let made = made(&PROBE, &options);
         let variants = DEFAULT.split(',').count();
         let calls: u64 = made.samples.iter().map(|s| s.operations).sum();
         assert_eq!(calls, (variants as u64 - 1) * 1000 + 200);
@@ -314,8 +302,8 @@ mod tests {
     #[test]
     fn what_the_system_lacks_is_said() {
         let missing = if cfg!(windows) { "merged" } else { "top-down" };
-        let options = options(&[("variants", missing)]);
-        let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
+        let options = options(&std::env::temp_dir(), &[("variants", missing)]);
+        let made = tried(&PROBE, &options);
         assert!(made.samples.is_empty() && made.notes.iter().any(|note| note.contains(missing)));
     }
 }

@@ -1,9 +1,10 @@
 //! A comparison as text.
 
-use super::text::grid;
+use super::text::{self, grid};
 use super::{Grid, MOST_ROWS};
 use crate::amount;
 use crate::compare::{Comparison, Difference, Verdict, tax};
+use crate::who::Suspect;
 use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, wrap};
 
@@ -78,6 +79,18 @@ pub fn taxes(comparison: &Comparison, per_day: f64) -> Vec<String> {
     shown.into_iter().take(6).map(|d| tax::of(comparison, d, per_day).sentence).collect()
 }
 
+/// Suspects of a side that are told.
+const MOST_SUSPECTS: usize = 8;
+
+/// Who was at work meanwhile, on each side: those who were proven or likely.
+pub fn suspects(comparison: &Comparison) -> Vec<String> {
+    let sides = comparison.labels.iter().zip(&comparison.suspects);
+    let of_side = |(label, suspects): (&String, &Vec<Suspect>)| -> Vec<String> {
+        suspects.iter().take(MOST_SUSPECTS).map(|one| format!("{label}: {}", text::suspect(one))).collect()
+    };
+    sides.flat_map(of_side).collect()
+}
+
 /// What is assumed.
 pub fn assumption(per_day: f64, given: bool) -> String {
     let n = etwhy_export::thousands(per_day as i128);
@@ -108,6 +121,14 @@ pub fn report(comparison: &Comparison, per_day: f64, given: bool, columns: usize
         lines.extend(hanging("  ", "    ", &sanitize(&sentence), columns));
     }
     lines.push(String::new());
+    let suspects = suspects(comparison);
+    if !suspects.is_empty() {
+        lines.push("  Who it is".to_owned());
+        for one in suspects {
+            lines.extend(hanging("    ", "      ", &sanitize(&one), columns));
+        }
+        lines.push(String::new());
+    }
     let [before, after] = comparison.alone;
     if before + after > 0 {
         lines.extend(wrap(

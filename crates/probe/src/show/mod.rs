@@ -1,7 +1,7 @@
 //! Results for people: text for a terminal, a page for a browser. Both show the same figures.
 //!
 //! All names come from files or from `/proc`: everything that is shown goes through [`etwhy_export::sanitize`] (text) or
-//! [`page::escape`] (HTML) in one place.
+//! [`etwhy_export::escape_markup`] (HTML) in one place.
 
 pub mod compared;
 pub mod page;

@@ -6,27 +6,10 @@ use crate::compare::{self, Comparison, tax};
 use crate::law;
 use crate::outcome::Outcome;
 use crate::summary;
-use etwhy_export::{sanitize, utc_100ns};
+use etwhy_export::{escape_markup as escape, utc_100ns};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
-
-/// Text for HTML: markup becomes text, control characters and direction marks become visible.
-pub fn escape(text: &str) -> String {
-    let clean = sanitize(text);
-    let mut out = String::with_capacity(clean.len());
-    for c in clean.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 fn document(title: &str, sentence: &str, body: &str) -> String {
     format!(
@@ -216,6 +199,7 @@ pub fn comparison(comparison: &Comparison, outcome: &Outcome, per_day: f64, give
         writeln!(body, "<div class=\"card\">{}</div></section>", table(&compared::table(comparison, true)));
     body.push_str("<section><h2>The tax</h2>\n");
     paragraphs(&mut body, compared::taxes(comparison, per_day).into_iter());
+    list(&mut body, "Who it is", compared::suspects(comparison).into_iter());
     let _ = writeln!(
         body,
         "<p class=\"muted\">{} {}</p></section>",

@@ -1,8 +1,8 @@
 //! Charts as SVG: static, no scripts, colours by class so that they follow the theme.
 
-use super::page::escape;
 use crate::amount;
 use crate::law::Curve;
+use etwhy_export::escape_markup as escape;
 use etwhy_stats::Interval;
 use std::fmt::Write as _;
 

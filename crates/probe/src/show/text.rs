@@ -4,7 +4,7 @@ use super::{Grid, contrast, growth, operations, plot};
 use crate::compare;
 use crate::law::{self, Curve};
 use crate::outcome::{Outcome, ProbeOutcome};
-use crate::who::Suspect;
+use crate::who::{ONE_OF_SEVERAL, Suspect};
 use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, truncate_middle, width, wrap};
 
@@ -123,7 +123,10 @@ pub fn suspect(one: &Suspect) -> String {
         // Unless a sentence of the evidence has it.
         time(
             "CPU time meanwhile",
-            one.cpu_ns.filter(|_| !one.evidence.iter().any(|e| e.contains("CPU time meanwhile")))
+            one.cpu_ns.filter(|_| {
+                let told = |evidence: &String| evidence.contains("CPU time meanwhile");
+                !one.evidence.iter().any(told) || one.evidence.iter().any(|e| e == ONE_OF_SEVERAL)
+            })
         ),
         time("the probe waited", one.blocked_ns)
     )

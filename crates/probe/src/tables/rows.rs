@@ -215,7 +215,7 @@ define_table! {
         process: Option<i64> [None, Pid],
         /// process, fanotify listener, minifilter, tracer.
         kind: Sym [None, Kind],
-        /// proven: the probe was seen waiting for it; likely: it must answer what the probe asks; possible: it was busy meanwhile.
+        /// proven: the probe was seen waiting for it; likely: it must answer what the probe asks; possible: it may have had a part in it.
         confidence: Sym [None, Kind],
         /// CPU time that it took while the probe ran.
         cpu_ns: Option<i64> [Ns, Duration],

@@ -3,6 +3,7 @@
 //! A thread looks every few milliseconds where the probe's threads wait (`/proc/self/task/*/wchan`), and now and then who listens to
 //! file accesses, who traces, and who is busy. It looks less often when that takes more than 1 % of a processor.
 
+mod busy;
 mod fanotify;
 mod processes;
 mod products;
@@ -48,6 +49,8 @@ struct Watched {
     before: Snapshot,
     after: Snapshot,
     target: Target,
+    /// Time that the probe's thread was ready and had no processor.
+    queue_ns: Option<u64>,
 }
 
 /// Looks around while a probe runs.
@@ -101,6 +104,7 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
     let cpu = Moment::now();
     let own = rustix::thread::gettid().as_raw_nonzero().get();
     let mut seen = Watched { before: Snapshot::take(), ..Watched::default() };
+    let queued = processes::queue_ns(probe);
     seen.target = Target::of(folder);
     seen.waits.only_notes_of(probe);
     let (mut search_at, mut searches, mut marks_at) = (Duration::ZERO, 0_u32, Duration::ZERO);
@@ -132,6 +136,7 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
         }
     }
     seen.after = Snapshot::take();
+    seen.queue_ns = processes::queue_ns(probe).zip(queued).map(|(now, then)| now.saturating_sub(then));
     seen.took = start.elapsed();
     seen.cost_ns = cpu.until_now().cpu_ns;
     seen

@@ -146,3 +146,22 @@ fn where_a_thread_waits_is_told_and_sleeping_is_nobodys_fault() {
     let said = seen.notes.join("\n");
     assert!(said.contains("nanosleep") || said.contains("never told"), "{said}");
 }
+
+#[test]
+fn a_suspect_of_several_rounds_is_one() {
+    let mut all = Vec::new();
+    let seen = |confidence: &str, process: u32, words: &str| Suspect {
+        process: Some(process),
+        evidence: vec![words.to_owned()],
+        ..suspect("scanner", confidence, Some(5), Some(7))
+    };
+    who::join(&mut all, [seen(who::LIKELY, 1, "asked")]);
+    assert_eq!(all[0].evidence, ["asked"]);
+    who::join(&mut all, [seen(who::PROVEN, 2, "seen"), seen(who::POSSIBLE, 3, "busy")]);
+    who::join(&mut all, [suspect("first", who::PROVEN, Some(100), None)]);
+    let [first, one] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(first.name, "first");
+    assert_eq!((one.cpu_ns, one.blocked_ns, one.process), (Some(21), Some(15), Some(2)));
+    assert_eq!((one.confidence.as_str(), one.evidence[0].as_str()), (who::PROVEN, "seen"));
+    assert_eq!(one.evidence[1..], [who::ONE_OF_SEVERAL]);
+}

@@ -27,6 +27,9 @@ const MOST_SUSPECTS: usize = 8;
 const LEAST_CPU_NS: u64 = 20_000_000;
 const LEAST_SHARE: f64 = 0.01;
 
+/// Part of the processors' time that was idle, from which on a busy process took nothing from the probe: there was a processor for both.
+const IDLE: f64 = 0.1;
+
 /// A filter driver, and how it is known.
 #[derive(Clone, Debug, PartialEq)]
 struct Attached {
@@ -218,6 +221,17 @@ fn descendants(processes: &[Process], root: u32) -> BTreeSet<u32> {
     }
 }
 
+/// Part of the processors' time that was idle; `None` if that is not told. Process number 0 stands for idle processors.
+fn idle(before: &BTreeMap<(u32, u64), u64>, now: &[Process]) -> Option<f64> {
+    let used = |process: &Process| {
+        let then = before.get(&(process.id, process.created)).copied().unwrap_or(0);
+        process.cpu_ns.saturating_sub(then) as f64
+    };
+    let all: f64 = now.iter().map(used).sum();
+    let idle = now.iter().find(|process| process.id == 0 && before.contains_key(&(0, process.created)))?;
+    (all > 0.0).then(|| used(idle) / all)
+}
+
 fn judge(
     before: &BTreeMap<(u32, u64), u64>,
     now: &[Process],
@@ -250,6 +264,7 @@ fn judge(
         ));
     }
     let ours = descendants(now, us);
+    let short = idle(before, now).filter(|idle| *idle < IDLE);
     // Without what they had used before, nothing tells what they used meanwhile.
     for process in now.iter().filter(|_| !before.is_empty()) {
         let used =
@@ -260,6 +275,10 @@ fn judge(
             continue;
         }
         let fact = security_process(&process.name);
+        // That somebody works is no evidence, unless the processors were short.
+        if fact.is_none() && short.is_none() {
+            continue;
+        }
         // A product with a filter and a busy process: the filter asks the process.
         let linked = fact.is_some_and(|fact| vendors.contains(&fact.vendor));
         let service = services.iter().find(|service| service.process == Some(process.id));
@@ -274,6 +293,12 @@ fn judge(
         }
         if linked {
             evidence.push("A filter driver of the same maker is loaded, which asks it.".to_owned());
+        }
+        if let Some(idle) = short {
+            evidence.push(format!(
+                "Processors were short: they were idle for {:.0} % of the time.",
+                idle * 100.0
+            ));
         }
         if let Some(service) = service {
             evidence.push(format!("It runs the service {} ({}).", service.name, service.title));
@@ -318,15 +343,15 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_with_a_filter_is_likelier_than_a_busy_program() {
+    fn an_engine_with_a_filter_is_likelier_than_a_busy_program_which_counts_if_processors_are_short() {
         let before = times(&[
             process(0, 0, "", 1_000),
             process(8, 4, "MsMpEng.exe", 5_000),
             process(12, 4, "build.exe", 100),
             process(16, 4, "etwhy.exe", 10),
         ]);
-        let now = [
-            process(0, 0, "", 9_000),
+        let mut now = [
+            process(0, 0, "", 1_100),
             process(8, 4, "MsMpEng.exe", 5_700),
             process(12, 4, "build.exe", 1_900),
             process(16, 4, "etwhy.exe", 2_000),
@@ -352,14 +377,21 @@ mod tests {
         assert_eq!((suspects[2].cpu_ns, suspects[2].process), (Some(700_000_000), Some(8)));
         let said = suspects[2].evidence.join(" ");
         assert!(said.contains("700 ms") && said.contains("35 %") && said.contains("WinDefend"), "{said}");
+        // 100 ms of idle time beside 6,695 ms of work.
+        assert!(suspects[3].evidence.join(" ").contains("idle for 1 % of the time"), "{suspects:?}");
+        // Eight seconds of idle time: the build took nothing from anybody.
+        now[0] = process(0, 0, "", 9_000);
+        let suspects = judge(&before, &now, &filters, &services, 2_000_000_000, 16);
+        assert!(suspects.len() == 3 && suspects[2].name == "MsMpEng.exe", "{suspects:?}");
     }
 
     #[test]
     fn a_number_that_is_given_anew_is_another_process() {
         let mut again = process(8, 4, "new.exe", 300);
         again.created += 1;
-        let suspects =
-            judge(&times(&[process(8, 4, "old.exe", 9_000)]), &[again], &[], &[], 1_000_000_000, 16);
+        let idle = process(0, 0, "", 5_000);
+        let before = times(&[idle.clone(), process(8, 4, "old.exe", 9_000)]);
+        let suspects = judge(&before, &[idle, again], &[], &[], 1_000_000_000, 16);
         assert_eq!(suspects[0].cpu_ns, Some(300_000_000));
     }
 

@@ -1,8 +1,8 @@
 //! The static picture.
 
 use super::{Cell, Comparison, Options, Picture, picture};
-use etwhy_export::sanitize;
 use etwhy_export::text::{truncate_end, width as columns};
+use etwhy_export::{escape_markup as escape, sanitize};
 use etwhy_query::stacks::Tree;
 use std::io::{self, Write};
 
@@ -28,24 +28,6 @@ pub(super) const STYLE: &str = "\
 .c0 rect,rect.c0{fill:#9cc3ee}.c1 rect,rect.c1{fill:#f2b48b}.c2 rect,rect.c2{fill:#9fd6a8}.c3 rect,rect.c3{fill:#ef8f8f}\
 .c4 rect,rect.c4{fill:#cbb2ea}.c5 rect,rect.c5{fill:#e8d27f}.c6 rect,rect.c6{fill:#8fd3d6}.c7 rect,rect.c7{fill:#efaecb}\
 .c8 rect,rect.c8{fill:#c3cf8b}.c9 rect,rect.c9{fill:#bdbdbd}";
-
-/// Text for XML: no markup, and no character that XML 1.0 forbids.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in sanitize(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            c if c < ' ' || matches!(c, '\u{FFFE}' | '\u{FFFF}') => out.push('\u{FFFD}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 /// Writes a picture of the tree.
 ///

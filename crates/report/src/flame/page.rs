@@ -1,7 +1,8 @@
 //! The picture as a page with zoom and search. One file that asks for nothing: its policy forbids every request.
 
-use super::draw::{element, escape};
+use super::draw::element;
 use super::{Comparison, Options, picture};
+use etwhy_export::escape_markup as escape;
 use etwhy_query::stacks::Tree;
 use std::io::{self, Write};
 

@@ -6,8 +6,7 @@ use etwhy_export::sanitize;
 use etwhy_probe::compare::{OFF, ON, TWICE};
 use etwhy_probe::outcome::ProbeOutcome;
 use etwhy_probe::run::Options;
-use etwhy_probe::who::Suspect;
-use etwhy_probe::{Interrupt, Probe};
+use etwhy_probe::{Interrupt, Probe, who};
 use std::io::{Read as _, Seek as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -138,35 +137,17 @@ fn add(all: &mut Vec<ProbeOutcome>, mut made: ProbeOutcome, state: &str) {
         sample
     }));
     for note in made.notes {
-        if !there.notes.contains(&note) {
+        if !there.notes.iter().any(|known| shape(known) == shape(&note)) {
             there.notes.push(note);
         }
     }
     if there.ended.is_empty() {
         there.ended = made.ended;
     }
-    for suspect in made.suspects {
-        let known = there.suspects.iter_mut().find(|s| s.name == suspect.name && s.kind == suspect.kind);
-        match known {
-            Some(known) => merge(known, suspect),
-            None => there.suspects.push(suspect),
-        }
-    }
+    who::join(&mut there.suspects, made.suspects);
 }
 
-/// The same program seen again, perhaps as another process.
-fn merge(known: &mut Suspect, again: Suspect) {
-    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    };
-    known.cpu_ns = sum(known.cpu_ns, again.cpu_ns);
-    known.blocked_ns = sum(known.blocked_ns, again.blocked_ns);
-    let surer =
-        |one: &Suspect| ["possible", "likely", "proven"].iter().position(|word| *word == one.confidence);
-    if surer(&again) > surer(known) {
-        known.confidence = again.confidence;
-        known.evidence = again.evidence;
-        known.process = again.process;
-    }
+/// A note without its numbers: of each round the same is said once, of the first.
+fn shape(note: &str) -> String {
+    note.chars().filter(|c| !c.is_ascii_digit()).collect()
 }

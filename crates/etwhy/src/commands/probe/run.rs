@@ -12,7 +12,7 @@ use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
 use etwhy_probe::run::{Options, Run};
 use etwhy_probe::show::{self, page};
 use etwhy_probe::who::{Watch, products};
-use etwhy_probe::{Interrupt, Probe, ProbeError, scratch};
+use etwhy_probe::{Interrupt, Probe, scratch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -165,31 +165,18 @@ pub(super) fn one(
         bar.set_position(done);
         bar.set_message(doing.to_owned());
     };
-    let mut result = ProbeOutcome {
-        probe: probe.name.to_owned(),
-        state: String::new(),
-        parameters: Default::default(),
-        samples: Vec::new(),
-        notes: Vec::new(),
-        ended: String::new(),
-        suspects: Vec::new(),
-    };
     if !probe.runs_here() {
         let systems: Vec<&str> = probe.systems.iter().map(|system| system.name()).collect();
-        result.ended = format!("it runs on {} only", systems.join(", "));
-        return Ok(result);
+        return Ok(ProbeOutcome {
+            probe: probe.name.to_owned(),
+            ended: format!("it runs on {} only", systems.join(", ")),
+            ..ProbeOutcome::default()
+        });
     }
     let watch = Watch::start(&options.folder);
     let made = Run::rounds(probe, options, rounds, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
     bar.finish_and_clear();
-    let seen = watch.finish();
-    result.suspects = seen.suspects;
-    result.parameters = made.parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    result.samples = made.samples;
-    result.notes = made.notes;
-    result.notes.extend(seen.notes);
-    result.ended = made.error.as_ref().map(ProbeError::to_string).unwrap_or_default();
-    Ok(result)
+    Ok(ProbeOutcome::of(probe.name, made, watch.finish()))
 }
 
 fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {

@@ -14,6 +14,8 @@ pub struct Process {
     pub parent: u32,
     /// CPU time, user and kernel, nanoseconds.
     pub cpu_ns: u64,
+    /// Bytes that it had read from disks and written to them; 0 where this user may not know (`/proc/*/io`).
+    pub disk_bytes: u64,
     /// When it began, ticks since the machine's start: tells a reused number.
     pub start: u64,
     /// Whether it is part of the kernel.
@@ -30,9 +32,12 @@ impl Snapshot {
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let mut all = HashMap::new();
         for pid in numbers() {
-            if let Some(process) =
-                super::small(format!("/proc/{pid}/stat")).and_then(|text| parse(&text, tick_ns))
-            {
+            let stat = super::small(format!("/proc/{pid}/stat"));
+            if let Some(mut process) = stat.and_then(|text| parse(&text, tick_ns)) {
+                if !process.kernel {
+                    process.disk_bytes =
+                        super::small(format!("/proc/{pid}/io")).map_or(0, |text| disk(&text));
+                }
                 all.insert(pid, process);
             }
         }
@@ -41,17 +46,19 @@ impl Snapshot {
 
     /// CPU time of each process since `before`.
     pub fn since(&self, before: &Snapshot) -> HashMap<u32, u64> {
-        self.0
-            .iter()
-            .map(|(pid, process)| {
-                let then = before
-                    .0
-                    .get(pid)
-                    .filter(|then| then.start == process.start)
-                    .map_or(0, |then| then.cpu_ns);
-                (*pid, process.cpu_ns.saturating_sub(then))
-            })
-            .collect()
+        self.more(before, |process| process.cpu_ns)
+    }
+
+    /// What each process has read from disks and written to them since `before`.
+    pub fn disk_since(&self, before: &Snapshot) -> HashMap<u32, u64> {
+        self.more(before, |process| process.disk_bytes)
+    }
+
+    fn more(&self, before: &Snapshot, of: fn(&Process) -> u64) -> HashMap<u32, u64> {
+        let then = |pid: &u32, process: &Process| {
+            before.0.get(pid).filter(|then| then.start == process.start).map_or(0, of)
+        };
+        self.0.iter().map(|(pid, process)| (*pid, of(process).saturating_sub(then(pid, process)))).collect()
     }
 
     /// Whether `pid` is `ancestor` or was started by it, however indirectly.
@@ -92,9 +99,22 @@ pub fn parse(text: &str, tick_ns: u64) -> Option<Process> {
         name: name.to_owned(),
         parent: u32::try_from(field(4)?).unwrap_or(0),
         cpu_ns: ticks.saturating_mul(tick_ns),
+        disk_bytes: 0,
         start: field(22)?,
         kernel: field(9)? & KERNEL_THREAD != 0,
     })
+}
+
+/// Bytes of `/proc/*/io` (proc_pid_io(5)) that went from and to disks.
+pub fn disk(text: &str) -> u64 {
+    let number =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    number("read_bytes:").unwrap_or(0).saturating_add(number("write_bytes:").unwrap_or(0))
+}
+
+/// Time that a thread of this program has stood in the run queue (Documentation/scheduler/sched-stats.rst).
+pub fn queue_ns(thread: i32) -> Option<u64> {
+    super::small(format!("/proc/self/task/{thread}/schedstat"))?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Name of the program of a process: that of its first argument if it agrees with `comm`, which is cut at 15 characters.

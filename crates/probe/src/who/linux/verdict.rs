@@ -1,24 +1,14 @@
 //! What follows from what was seen.
 
-use super::Watched;
 use super::fanotify::Listener;
 use super::waits::{For, Wait};
+use super::{Watched, busy};
 use crate::who::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
 use crate::words::time;
-use etwhy_knowledge::linux_process;
 use std::collections::HashMap;
 
 /// Looks that found the probe waiting, below which it may have been for something else that was open for a moment.
 const FEW_LOOKS: u64 = 3;
-
-/// Part of the watched time below which a process was not busy.
-const BUSY: f64 = 0.05;
-
-/// The same of a known security product that is no listener.
-const BUSY_PRODUCT: f64 = 0.01;
-
-/// Busy processes of which nothing else is known: so many are told.
-const MOST_BUSY: usize = 3;
 
 /// Judges.
 pub fn of(watched: &Watched) -> Seen {
@@ -27,7 +17,7 @@ pub fn of(watched: &Watched) -> Seen {
     listeners(watched, &cpu, &mut seen);
     tracers(watched, &cpu, &mut seen);
     file_systems(watched, &mut seen);
-    busy(watched, &cpu, &mut seen);
+    busy::judge(watched, &cpu, &mut seen);
     notes(watched, &mut seen);
     seen
 }
@@ -194,78 +184,6 @@ fn file_systems(watched: &Watched, seen: &mut Seen) {
             cpu_ns: None,
             blocked_ns: Some(wait.ns),
             confidence: PROVEN.to_owned(),
-        });
-    }
-}
-
-/// Processes that were busy: known security products, and the busiest others.
-fn busy(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
-    let all_ns = watched.took.as_nanos() as f64;
-    let blocked = watched.waits.for_(For::Listener).ns as f64;
-    let own = std::process::id();
-    let known: Vec<u32> = seen.suspects.iter().filter_map(|suspect| suspect.process).collect();
-    // Processes of one name are one suspect: a build has dozens of compilers.
-    let mut by_name: HashMap<String, Vec<(u32, u64)>> = HashMap::new();
-    for (pid, ns) in cpu.iter().filter(|(pid, ns)| !known.contains(pid) && **ns > 0) {
-        let Some(process) = watched.after.0.get(pid).filter(|process| !process.kernel) else { continue };
-        by_name.entry(super::processes::name(*pid, &process.name)).or_default().push((*pid, *ns));
-    }
-    // Name, CPU time of all of them, each one's.
-    type Other = (String, u64, Vec<(u32, u64)>);
-    let mut others: Vec<Other> = by_name
-        .into_iter()
-        .map(|(name, all)| {
-            // What the probe starts is its own work, unless it is a known product.
-            let is_known = linux_process(&name).is_some();
-            let all: Vec<_> =
-                all.into_iter().filter(|(pid, _)| is_known || !watched.after.descends(*pid, own)).collect();
-            (name, all.iter().map(|(_, ns)| ns).sum(), all)
-        })
-        .collect();
-    others.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let mut unknown = 0;
-    for (name, ns, all) in others {
-        let fact = linux_process(&name);
-        let share = ns as f64 / all_ns.max(1.0);
-        // Beside somebody who is proven, what merely ran counts only if it did a good part of the work.
-        let limit = if fact.is_some() { BUSY_PRODUCT } else { BUSY.max(blocked / all_ns.max(1.0) / 4.0) };
-        if share < limit || (fact.is_none() && unknown >= MOST_BUSY) {
-            continue;
-        }
-        let processes = if all.len() > 1 { format!(" in {} processes", all.len()) } else { String::new() };
-        let mut evidence = vec![format!(
-            "it had {} of CPU time meanwhile{processes}, {:.0} % of one processor",
-            time(ns as f64),
-            share * 100.0
-        )];
-        // A scanner that works while its listener makes us wait: of the same vendor, or for a good part of the wait. On a busy
-        // machine most of the wait is the scanner's own wait for a processor.
-        let of_vendor = |vendor: &str| {
-            let proven = seen.suspects.iter().filter(|suspect| suspect.confidence == PROVEN);
-            proven.filter_map(|suspect| linux_process(&suspect.name)).any(|fact| fact.vendor == vendor)
-        };
-        let works_for =
-            blocked > 0.0 && fact.is_some_and(|fact| ns as f64 >= blocked / 10.0 || of_vendor(fact.vendor));
-        match fact {
-            Some(fact) => {
-                evidence.push(format!(
-                    "its name is that of a security product: {} {}",
-                    fact.vendor, fact.product
-                ));
-            }
-            None => {
-                evidence.push("nothing else speaks against it: this may be business of its own".to_owned())
-            }
-        }
-        unknown += usize::from(fact.is_none());
-        seen.suspects.push(Suspect {
-            name,
-            process: all.iter().max_by_key(|(_, ns)| *ns).map(|(pid, _)| *pid),
-            kind: "process".to_owned(),
-            evidence,
-            cpu_ns: Some(ns),
-            blocked_ns: None,
-            confidence: if works_for { LIKELY } else { POSSIBLE }.to_owned(),
         });
     }
 }
