@@ -5,53 +5,25 @@
 // Every report must draw its charts, ask nothing of the network, log no error, and show names as text.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { delimiter, resolve } from "node:path";
+import { delimiter } from "node:path";
 import { after, before, test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+import { launch, opened, violations } from "./opened.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const reports = (process.env.ETWHY_REPORTS ?? "").split(delimiter).filter(Boolean);
 let browser;
 
 before(async () => {
-  const executablePath = process.env.ETWHY_BROWSER;
-  assert.ok(executablePath, "ETWHY_BROWSER names no browser");
   assert.ok(reports.length > 0, "ETWHY_REPORTS names no report");
-  // The sandbox of Chromium needs rights that containers lack; the pages are our own.
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
 });
 after(() => browser?.close());
 
-/** A page with a report, and what went wrong on it. */
+/** A page with a report whose charts are drawn, its data, and what went wrong on it. */
 async function open(report, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  const wrong = [];
-  page.on("console", (message) => message.type() !== "log" && wrong.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
-  page.on("dialog", (dialog) => {
-    wrong.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  const url = pathToFileURL(resolve(report)).href;
-  page.on("request", (request) => request.url() !== url && wrong.push(`request: ${request.url().slice(0, 200)}`));
-  await page.goto(url);
-  await page.waitForSelector("main section");
+  const { context, page, wrong } = await opened(browser, report, options);
   await page.waitForFunction(() => [...document.querySelectorAll(".graphic")].every((one) => one.childElementCount > 0));
   const data = await page.evaluate(() => JSON.parse(document.getElementById("etwhy-report").textContent));
   return { context, page, wrong, data };
-}
-
-/** What axe calls serious or critical. The page's policy forbids scripts by address, not those of a debugger. */
-async function violations(page) {
-  await page.evaluate(axe);
-  const result = await page.evaluate(() => window.axe.run(document));
-  return result.violations
-    .filter((one) => ["serious", "critical"].includes(one.impact))
-    .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
 }
 
 for (const report of reports) {

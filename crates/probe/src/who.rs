@@ -101,7 +101,7 @@ fn merge(known: &mut Suspect, again: Suspect) {
 }
 
 /// The last evidence of a suspect that was seen in several runs: what stands before it are figures of one of them.
-pub const ONE_OF_SEVERAL: &str = "so far figures of one run, in all runs together";
+pub const ONE_OF_SEVERAL: &str = "figures of one run so far, of all runs from here on";
 
 /// How unsure an accusation is, from 0.
 fn doubt(suspect: &Suspect) -> u8 {

@@ -11,8 +11,9 @@ use etwhy_probe::Sample;
 use etwhy_probe::run::{Made, Options};
 use etwhy_probe::who::{self, LIKELY, PROVEN, Seen, Watch};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// The test file that all scanners agree on (eicar.org), in two parts: this source must not be taken for it.
@@ -22,12 +23,24 @@ fn skip(why: &str) {
     println!("skipped: ClamAV on access: {why}");
 }
 
+/// Says in one line why it did not come up although everything is there. Where CI runs this (`ETWHY_CORPUS_REQUIRED`) the line goes past
+/// the capture of tests that pass: nobody would see it otherwise.
+fn skip_though_all_is_there(why: &str) {
+    let line = format!("ClamAV on access: {}", why.lines().map(str::trim).collect::<Vec<_>>().join(" | "));
+    if std::env::var("ETWHY_CORPUS_REQUIRED").is_ok_and(|value| value == "1") {
+        let _ = writeln!(std::io::stderr(), "skipped: {line}");
+    } else {
+        println!("skipped: {line}");
+    }
+}
+
 fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         Ok(())
     } else {
-        Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("`{program} {}` failed ({}): {}", words.join(" "), output.status, said.trim()))
     }
 }
 
@@ -35,8 +48,15 @@ fn run(program: &str, words: &[&str]) -> Result<(), String> {
 struct Lab {
     folder: tempfile::TempDir,
     mount: PathBuf,
-    daemons: Vec<Child>,
+    /// With their names.
+    daemons: Vec<(&'static str, Child)>,
 }
+
+/// Lines of each log that are told.
+const LAST_LINES: usize = 4;
+
+/// For how long a daemon may take.
+const LIMIT: Duration = Duration::from_secs(40);
 
 impl Lab {
     fn new() -> Result<Lab, String> {
@@ -74,26 +94,9 @@ impl Lab {
         );
         let file = path("clamd.conf");
         fs::write(&file, config).unwrap();
-        let log = |name: &str| fs::File::create(path(name)).unwrap();
-        let clamd = Command::new("clamd")
-            .arg("-c")
-            .arg(&file)
-            .stdout(log("clamd.log"))
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("clamd: {error}"))?;
-        self.daemons.push(clamd);
-        self.wait_for("clamd's socket", || socket.exists())?;
-        let path = |name: &str| self.folder.path().join(name);
-        let clamonacc = Command::new("clamonacc")
-            .arg("-c")
-            .arg(&file)
-            .args(["--fdpass", "-F"])
-            .stdout(fs::File::create(path("clamonacc.log")).unwrap())
-            .stderr(fs::File::create(path("clamonacc.err")).unwrap())
-            .spawn()
-            .map_err(|error| format!("clamonacc: {error}"))?;
-        self.daemons.push(clamonacc);
+        self.start("clamd", &["-c", file.to_str().unwrap()])?;
+        self.wait_for("clamd's socket to be there", || socket.exists())?;
+        self.start("clamonacc", &["-c", file.to_str().unwrap(), "--fdpass", "-F"])?;
         let bad = self.mount.join("watched/eicar.txt");
         fs::write(&bad, format!("{}{}", EICAR.0, EICAR.1)).unwrap();
         let denied =
@@ -101,25 +104,60 @@ impl Lab {
         self.wait_for("the test file to be denied", denied)
     }
 
-    fn wait_for(&self, what: &str, done: impl Fn() -> bool) -> Result<(), String> {
+    /// Starts a daemon that stays in the foreground; what it says goes to a log.
+    fn start(&mut self, name: &'static str, words: &[&str]) -> Result<(), String> {
+        let log = fs::File::create(self.log(name)).unwrap();
+        let started = Command::new(name).args(words).stdout(log.try_clone().unwrap()).stderr(log).spawn();
+        let daemon =
+            started.map_err(|error| format!("`{name} {}` cannot be started: {error}", words.join(" ")))?;
+        self.daemons.push((name, daemon));
+        Ok(())
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.log"))
+    }
+
+    /// Waits; says how the daemons are and what they said last if it was in vain.
+    fn wait_for(&mut self, what: &str, done: impl Fn() -> bool) -> Result<(), String> {
         let start = Instant::now();
         while !done() {
-            if start.elapsed() > Duration::from_secs(40) {
-                let log = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
-                let all = [log("clamd.log"), log("clamonacc.log"), log("clamonacc.err")].concat();
-                let last: Vec<&str> = all.lines().rev().take(6).collect();
-                return Err(format!("waited 40 s for {what}: {}", last.join(" | ")));
+            let ended = self.daemons.iter_mut().any(|(_, daemon)| !matches!(daemon.try_wait(), Ok(None)));
+            if ended || start.elapsed() > LIMIT {
+                let waited = format!("waited {:.1} s for {what}", start.elapsed().as_secs_f64());
+                return Err([vec![waited], self.states()].concat().join("; "));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
         Ok(())
+    }
+
+    /// Of each daemon how it is and its last lines.
+    fn states(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        for at in 0..self.daemons.len() {
+            let (name, daemon) = &mut self.daemons[at];
+            let (name, state) = match daemon.try_wait() {
+                Ok(None) => (*name, "runs".to_owned()),
+                Ok(Some(status)) => (*name, format!("ended ({status})")),
+                Err(error) => (*name, error.to_string()),
+            };
+            let log = String::from_utf8_lossy(&fs::read(self.log(name)).unwrap_or_default()).into_owned();
+            let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let last = lines[lines.len().saturating_sub(LAST_LINES)..].join(" | ");
+            all.push(format!(
+                "{name} {state} and said last: {}",
+                if last.is_empty() { "nothing" } else { &last }
+            ));
+        }
+        all
     }
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
         // The listener first: with it gone nobody waits for answers.
-        for daemon in self.daemons.iter_mut().rev() {
+        for (_, daemon) in self.daemons.iter_mut().rev() {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
@@ -156,15 +194,18 @@ fn clamav_on_access() {
             return skip(&format!("no {program} (scripts/test installs clamav-daemon where it may)"));
         }
     }
+    if !Path::new("/dev/loop-control").exists() {
+        return skip("no loop devices");
+    }
     let mut lab = match Lab::new() {
         Ok(lab) => lab,
-        Err(why) => return skip(&why),
+        Err(why) => return skip_though_all_is_there(&why),
     };
     let folder = lab.mount.join("watched");
     println!("without ClamAV:");
     let (off, nobody) = file_open(&folder);
     if let Err(why) = lab.scan() {
-        return skip(&why);
+        return skip_though_all_is_there(&why);
     }
     println!("with ClamAV:");
     let (on, seen) = file_open(&folder);

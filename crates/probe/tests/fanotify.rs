@@ -160,10 +160,13 @@ fn nobody_costs_nothing() {
         if !comparison.differences.iter().all(|one| equal(&one)) {
             return false;
         }
-        assert!(tax::summary(&comparison).starts_with("Tax: none measurable."));
+        // On a machine that is too busy to exclude a tax it must say so.
+        let is_none = |words: &str| words.contains("none measurable") || words.contains("not excluded");
+        let summary = tax::summary(&comparison);
+        assert!(is_none(&summary), "{summary}");
         for open in opens(&comparison) {
             let tax = tax::of(&comparison, open, 10_000.0);
-            assert!(tax.sentence.contains("none measurable"), "{}", tax.sentence);
+            assert!(is_none(&tax.sentence), "{}", tax.sentence);
             assert_eq!((tax.day_ns, tax.day_cpu_ns, tax.day_joules), (None, None, None));
         }
         true

@@ -9,6 +9,16 @@ use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
 /// work with a synchronised folder, opens. It is an assumption, and said with each figure.
 pub const PER_DAY: f64 = 10_000.0;
 
+/// If not even such a factor can be excluded, nothing was learned: rounds of one side differ too much, as when a product came up late.
+/// That is not to be called *none*.
+const LARGEST_NONE: f64 = 2.0;
+
+/// Up to which factor a tax may be there although none was shown, if that is a lot.
+fn unknown(one: &Difference) -> Option<f64> {
+    let high = one.sure().filter(|_| one.verdict == Verdict::NotShown)?.high;
+    (high > LARGEST_NONE).then_some(high)
+}
+
 /// What a difference costs.
 #[derive(Clone, Debug)]
 pub struct Tax {
@@ -44,6 +54,13 @@ pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
             shown(before),
             one.rounds[1],
             one.rounds[0]
+        ),
+        Verdict::NotShown if unknown(one).is_some() => format!(
+            "{what}: cannot tell. {} ({on}) and {} ({off}): no difference was shown, and one of up to {} is not excluded, because rounds in \
+             the same state differ too much. More rounds help, --ab helps more.",
+            shown(after),
+            shown(before),
+            unknown(one).map_or_else(String::new, factor)
         ),
         Verdict::NotShown => {
             let limit = match one.sure() {
@@ -155,6 +172,13 @@ pub fn summary(comparison: &Comparison) -> String {
         None if of(Verdict::TooFew).count() == all.len() => {
             "Cannot tell: there are too few rounds. Run with --rounds 6 or more.".to_owned()
         }
-        None => format!("Tax: none measurable. {counts}."),
+        None => match all.iter().filter_map(unknown).max_by(f64::total_cmp) {
+            Some(high) => format!(
+                "Cannot tell: no tax was shown, and one of up to {} is not excluded, because rounds in the same state differ too much. \
+                 {counts}.",
+                factor(high)
+            ),
+            None => format!("Tax: none measurable. {counts}."),
+        },
     }
 }

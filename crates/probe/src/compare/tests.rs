@@ -146,3 +146,24 @@ fn more_can_be_better_and_zero_can_be_measured() {
     .unwrap();
     assert_eq!((zero.differences[0].verdict, zero.differences[0].ratio), (Verdict::Dearer, None));
 }
+
+#[test]
+fn a_product_that_came_up_late_is_not_called_none() {
+    // Of six rounds with the product the first was without it: the largest effect there is, and no test may show it.
+    let mut late = results("", 6, 500.0, 2);
+    let first = late.samples.iter_mut().find(|s| s.round == 0 && s.case.measure == "open").unwrap();
+    first.p50_ns = Some(2_000);
+    let compared = files(
+        &[("a".into(), outcome(vec![results("", 6, 1.0, 1)], 1))],
+        &[("b".into(), outcome(vec![late], 2))],
+        names(),
+    )
+    .unwrap();
+    let [list, open] = compared.differences.as_slice() else { panic!("{compared:?}") };
+    assert_eq!((list.verdict, open.verdict), (Verdict::NotShown, Verdict::NotShown));
+    let said = tax::of(&compared, open, 10_000.0).sentence;
+    assert!(said.contains("cannot tell") && said.contains("not excluded"), "{said}");
+    assert!(tax::of(&compared, list, 10_000.0).sentence.contains("none measurable"));
+    let summary = tax::summary(&compared);
+    assert!(summary.starts_with("Cannot tell: no tax was shown"), "{summary}");
+}

@@ -222,13 +222,12 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
     said
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use crate::support::{made, options, tried};
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn copies_load_and_start() {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(folder.path(), &[("copies", "4")]);

@@ -105,11 +105,14 @@ pub fn judge(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         }
         let count = group.processes.len();
         let processes = if count > 1 { format!(" in {count} processes") } else { String::new() };
-        let mut evidence = vec![format!(
-            "it had {} of CPU time meanwhile{processes}, {:.0} % of one processor",
-            time(group.cpu_ns as f64),
-            share * 100.0
-        )];
+        let mut evidence = Vec::new();
+        if group.cpu_ns > 0 {
+            evidence.push(format!(
+                "it had {} of CPU time meanwhile{processes}, {:.0} % of one processor",
+                time(group.cpu_ns as f64),
+                share * 100.0
+            ));
+        }
         evidence.extend(reasons);
         // A scanner that works while its listener makes us wait: of the same vendor, or for a good part of the wait. On a busy
         // machine most of the wait is the scanner's own wait for a processor.
@@ -131,7 +134,7 @@ pub fn judge(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
             process: group.processes.iter().max_by_key(|(_, ns)| *ns).map(|(pid, _)| *pid),
             kind: "process".to_owned(),
             evidence,
-            cpu_ns: Some(group.cpu_ns),
+            cpu_ns: Some(group.cpu_ns).filter(|ns| *ns > 0),
             blocked_ns: None,
             confidence: if works_for { LIKELY } else { POSSIBLE }.to_owned(),
         });
