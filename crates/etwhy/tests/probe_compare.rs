@@ -214,3 +214,37 @@ fn results_that_cannot_be_kept_are_shown() {
     assert_eq!(missing.status.code(), Some(2), "{missing:?}");
     assert!(missing.stdout.is_empty(), "{missing:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_says_what_is_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, work) = (folder.path().join("log"), folder.path().join("work"));
+    std::fs::create_dir(&work).unwrap();
+    // The first command that makes a state goes on until the test has ended the program.
+    let on = format!("echo on > '{}'; sleep 60 & echo $! >> '{0}'; wait", log.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_etwhy"));
+    command.args(["probe", "run", "name-search", "--set", "files=100", "--settle", "0", "--folder"]);
+    command.arg(&work).args(["--ab", &on, "true restore-me"]);
+    let child =
+        command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let sleeper = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.strip_suffix('\n').and_then(|text| text.lines().nth(1).map(str::to_owned))
+    };
+    let start = std::time::Instant::now();
+    while sleeper().is_none() {
+        assert!(start.elapsed().as_secs() < 60);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let signal = |name: &str, process: &str| Command::new("kill").args([name, process]).status().unwrap();
+    let process = child.id().to_string();
+    signal("-INT", &process);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal("-INT", &process);
+    let output = child.wait_with_output().unwrap();
+    signal("-KILL", &sleeper().unwrap());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("the state was not restored, please do it: true restore-me"), "{said}");
+}

@@ -78,6 +78,26 @@ fn system_shell(text: &str) -> Command {
 struct Restore<'a> {
     off: &'a str,
     is_off: bool,
+    interrupt: &'a Interrupt,
+    /// What is said if the program ends without it.
+    left: String,
+}
+
+impl<'a> Restore<'a> {
+    fn new(off: &'a str, interrupt: &'a Interrupt) -> Restore<'a> {
+        // Nothing was switched yet.
+        let left = format!("the state was not restored, please do it: {}", sanitize(off));
+        Restore { off, is_off: true, interrupt, left }
+    }
+
+    fn set(&mut self, is_off: bool) {
+        self.is_off = is_off;
+        if is_off {
+            self.interrupt.settled(&self.left);
+        } else {
+            self.interrupt.leaves(&self.left);
+        }
+    }
 }
 
 impl Drop for Restore<'_> {
@@ -91,6 +111,7 @@ impl Drop for Restore<'_> {
                 sanitize(&format!("{error:#}"))
             );
         }
+        self.interrupt.settled(&self.left);
     }
 }
 
@@ -103,8 +124,7 @@ pub fn run(
     quiet: bool,
     switch: &Switch<'_>,
 ) -> anyhow::Result<Vec<ProbeOutcome>> {
-    // Nothing was switched yet.
-    let mut restore = Restore { off: switch.off, is_off: true };
+    let mut restore = Restore::new(switch.off, interrupt);
     let mut all: Vec<ProbeOutcome> = Vec::new();
     let mut state = None;
     let mut steps = vec![(0, TWICE[0], false), (0, TWICE[1], false)];
@@ -118,7 +138,7 @@ pub fn run(
         }
         if state != Some(on) {
             // A command that fails may have done half of it.
-            restore.is_off = false;
+            restore.set(false);
             if let Err(error) = switch.to(on, interrupt) {
                 if all.is_empty() {
                     return Err(error);
@@ -127,7 +147,7 @@ pub fn run(
                 break;
             }
             state = Some(on);
-            restore.is_off = !on;
+            restore.set(!on);
         }
         for probe in probes {
             let made = one(probe, options, round..round + 1, interrupt, quiet)?;

@@ -78,7 +78,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         bail!("{}: no folder; --folder names one that is there", sanitize(&folder.display().to_string()));
     }
-    let (removed, left) = scratch::remove_leftovers(&folder);
+    let (mut removed, mut left) = scratch::remove_leftovers(&folder);
+    for (_, other) in set.iter().filter(|(name, value)| name == "other-folder" && !value.is_empty()) {
+        let (more, stay) = scratch::remove_leftovers(Path::new(other));
+        removed.extend(more);
+        left.extend(stay);
+    }
     if !removed.is_empty() {
         eprintln!("etwhy: {} folders of runs that were killed were removed", removed.len());
     }
@@ -103,6 +108,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         check_folder_of(path)?;
     }
     let recording = args.record.start()?;
+    if recording.is_some() {
+        interrupt.leaves(super::record::LEFT);
+    }
     let start = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let mut outcome = Outcome {
@@ -129,6 +137,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     outcome.took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let recorded = recording.map(|recording| recording.end(interrupt.is_set()));
+    interrupt.settled(super::record::LEFT);
     let exit = finish(args, &outcome)?;
     Ok(recorded.map_or(exit, |recorded| recorded.tell(exit)))
 }
