@@ -85,9 +85,10 @@ impl Counter {
         }
     }
 
-    /// Adds a value. `slice`: its slice of the grid.
+    /// Adds a value. `slice`: its slice of the grid. `reach_ns`: how far back the value speaks of the time before it; if the sample before
+    /// is further away, nothing is known of the time between them.
     #[inline]
-    pub fn add(&mut self, grid: &Grid, slice: i64, utc_ns: i64, value: f64) {
+    pub fn add(&mut self, grid: &Grid, slice: i64, utc_ns: i64, value: f64, reach_ns: i64) {
         self.samples += 1;
         let sum = self.sum + value;
         self.lost +=
@@ -100,8 +101,15 @@ impl Counter {
         if let Some(above) = &mut self.above {
             if value > 90.0 {
                 above.samples += 1;
+                let before =
+                    self.last.map(|(time, _)| time).filter(|time| utc_ns.saturating_sub(*time) <= reach_ns);
                 // A value speaks of the time since the sample before.
-                let since = *above.since.get_or_insert(self.last.map_or(utc_ns, |(time, _)| time));
+                let since = match (above.since, before) {
+                    (Some(since), Some(_)) => since,
+                    (None, Some(before)) => before,
+                    (_, None) => utc_ns,
+                };
+                above.since = Some(since);
                 let length = utc_ns.saturating_sub(since);
                 if above.longest.is_none_or(|(longest, _)| length > longest) {
                     above.longest = Some((length, since));
@@ -225,7 +233,7 @@ mod tests {
             let time = second * 1_000_000_000;
             let slice = all.grid.slice(time);
             let grid = all.grid;
-            all.counters[at].add(&grid, slice, time, value);
+            all.counters[at].add(&grid, slice, time, value, i64::MAX);
         }
         let counter = &all.counters[at];
         let above = counter.above.unwrap();

@@ -245,6 +245,7 @@ impl State<'_> {
         let cut = !ended && is_cut(bytes);
         let slice = self.all.grid.slice(utc);
         let grid = self.all.grid;
+        let reach = columns.clock.interval().map_or(i64::MAX, |usual| usual.saturating_mul(2));
         let (mut values, mut overlap) = (0u64, 0u64);
         let mut present: Option<usize> = None;
         for &number in &columns.counters {
@@ -266,8 +267,11 @@ impl State<'_> {
                             continue;
                         }
                         counter.file = file;
+                        // What was between two files nobody knows.
+                        counter.add(&grid, slice, utc, value, 0);
+                    } else {
+                        counter.add(&grid, slice, utc, value, reach);
                     }
-                    counter.add(&grid, slice, utc, value);
                     present = Some(counter.machine);
                     if self.samples.is_kept() {
                         let ts_ns = utc.saturating_sub(zero);

@@ -325,3 +325,26 @@ fn damaged_logs_are_read_as_far_as_they_go() {
         let _ = read(&case.files, &Options::default(), &Memory::default());
     }
 }
+
+#[test]
+fn time_above_ninety_ends_where_the_log_does() {
+    let path = r"\\S\Processor(_Total)\% Processor Time";
+    let line = |second: u32, value: u32| {
+        format!("\"01/01/2024 00:{:02}:{:02}.000\",\"{value}\"\r\n", second / 60, second % 60)
+    };
+    let log = |lines: &[(u32, u32)]| {
+        let all: String = lines.iter().map(|(second, value)| line(*second, *value)).collect();
+        format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"{path}\"\r\n{all}")
+    };
+    // Every 10 s; between 50 and 300 s nothing was recorded.
+    let gap = log(&[(0, 10), (10, 95), (20, 95), (30, 95), (40, 95), (50, 95), (300, 95), (310, 95)]);
+    let read = Case::new(&[("a.csv", gap.as_bytes())]).read();
+    assert_eq!(number(&read, path, "above_90_samples"), Some(7.0));
+    assert_eq!(number(&read, path, "above_90_ns"), Some(50e9));
+    // Two files with 50 minutes between them, of which nothing is known.
+    let late = log(&[(3000, 99), (3010, 99)]);
+    let early = log(&[(0, 10), (10, 95), (20, 95)]);
+    let read = Case::new(&[("a.csv", early.as_bytes()), ("b.csv", late.as_bytes())]).read();
+    assert_eq!(number(&read, path, "above_90_samples"), Some(4.0));
+    assert_eq!(number(&read, path, "above_90_ns"), Some(20e9));
+}

@@ -121,3 +121,130 @@ fn states_alternate_and_are_restored() {
     assert!(String::from_utf8_lossy(&failed.stderr).contains("why not"), "{failed:?}");
     assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
 }
+
+/// A run of name-search in both states, in a folder of its own.
+#[cfg(unix)]
+fn alternate(folder: &Path, rounds: &str, on: &str, off: &str) -> (Output, String) {
+    let (log, work) = (folder.join("log"), folder.join("work"));
+    std::fs::create_dir(&work).unwrap();
+    let command = |word: &str, then: &str| format!("echo {word} >> '{}'; {then}", log.display());
+    let (on, off) = (command("on", on), command("off", off));
+    let mut words = vec!["probe", "run", "name-search", "--set", "files=100", "--settle", "0", "--json"];
+    words.extend(["--rounds", rounds, "--folder", work.to_str().unwrap(), "--ab", &on, &off]);
+    let run = etwhy(&words);
+    let log = std::fs::read_to_string(&log).unwrap();
+    (run, log.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_off_is_not_switched_off_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // As `net stop`: it fails if the service does not run.
+    let state = folder.path().join("runs");
+    let (on, off) = (
+        format!("touch '{0}'", state.display()),
+        format!("[ ! -e '{0}.once' ] && touch '{0}.once' || rm '{0}'", state.display()),
+    );
+    let (run, log) = alternate(folder.path(), "2", &on, &off);
+    assert_eq!((run.status.code(), log.as_str()), (Some(0), "off on off"), "{run:?}");
+    assert!(!String::from_utf8_lossy(&run.stderr).contains("restored"), "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_fails_later_costs_the_rest_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let once = folder.path().join("once");
+    let on = format!("[ ! -e '{0}' ] && touch '{0}' || {{ echo no more; exit 3; }}", once.display());
+    let (run, log) = alternate(folder.path(), "4", &on, "true");
+    // off on, on off, off and the second on, which fails; the end restores.
+    assert_eq!((run.status.code(), log.as_str()), (Some(1), "off on off on off"), "{run:?}");
+    let all: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let probes = all["probes"].as_array().unwrap();
+    let rounds = |at: usize| {
+        let rounds = probes[at]["samples"].as_array().unwrap().iter().map(|s| s["round"].as_u64().unwrap());
+        rounds.max().unwrap() + 1
+    };
+    // off-1, off-2, off, on
+    assert_eq!((probes.len(), rounds(2), rounds(3)), (4, 3, 2));
+    let ended = |p: &serde_json::Value| p["ended"].as_str().is_some_and(|why| why.contains("no more"));
+    assert!(probes.iter().all(ended), "{run:?}");
+}
+
+#[test]
+fn a_wrong_value_for_a_later_probe_is_told_before_the_first_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("results.json");
+    let words = [
+        "probe",
+        "run",
+        "name-search",
+        "file-open",
+        "--quick",
+        "--rounds",
+        "1",
+        "--set",
+        "files=100",
+        "--set",
+    ];
+    let place = ["--folder", folder.path().to_str().unwrap(), "-o", kept.to_str().unwrap()];
+    let run = etwhy(&[&words[..], &["bytes=99999999999999"], &place[..]].concat());
+    assert_eq!(run.status.code(), Some(2), "{run:?}");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(said.contains("file-open: bytes=99999999999999: from "), "{said}");
+    assert!(run.stdout.is_empty() && !kept.exists(), "{run:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_kept_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let words =
+        ["probe", "run", "name-search", "--quick", "--rounds", "1", "--set", "files=100", "--folder", place];
+    // A device on which nothing can be written: full(4).
+    let full = etwhy(&[&words[..], &["-o", "/dev/full"]].concat());
+    assert_eq!(full.status.code(), Some(1), "{full:?}");
+    assert!(text(&full).contains("A new file took"), "{full:?}");
+    assert!(String::from_utf8_lossy(&full.stderr).contains("cannot write /dev/full"), "{full:?}");
+    let null = etwhy(&[&words[..], &["-o", "/dev/null"]].concat());
+    assert_eq!(null.status.code(), Some(0), "{null:?}");
+    let missing = etwhy(&[&words[..], &["--html", "/no/such/folder/page.html"]].concat());
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+    assert!(missing.stdout.is_empty(), "{missing:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_says_what_is_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, work) = (folder.path().join("log"), folder.path().join("work"));
+    std::fs::create_dir(&work).unwrap();
+    // The first command that makes a state goes on until the test has ended the program.
+    let on = format!("echo on > '{}'; sleep 60 & echo $! >> '{0}'; wait", log.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_etwhy"));
+    command.args(["probe", "run", "name-search", "--set", "files=100", "--settle", "0", "--folder"]);
+    command.arg(&work).args(["--ab", &on, "true restore-me"]);
+    let child =
+        command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let sleeper = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.strip_suffix('\n').and_then(|text| text.lines().nth(1).map(str::to_owned))
+    };
+    let start = std::time::Instant::now();
+    while sleeper().is_none() {
+        assert!(start.elapsed().as_secs() < 60);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let signal = |name: &str, process: &str| Command::new("kill").args([name, process]).status().unwrap();
+    let process = child.id().to_string();
+    signal("-INT", &process);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal("-INT", &process);
+    let output = child.wait_with_output().unwrap();
+    signal("-KILL", &sleeper().unwrap());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("the state was not restored, please do it: true restore-me"), "{said}");
+}

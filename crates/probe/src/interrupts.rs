@@ -45,7 +45,7 @@ impl Processors {
                 number: now.number,
                 deferred_ns: now.deferred_ns.saturating_sub(then.deferred_ns),
                 interrupt_ns: now.interrupt_ns.saturating_sub(then.interrupt_ns),
-                turns: now.turns.saturating_sub(then.turns),
+                turns: turns(now.turns, then.turns),
                 packets: less(now.packets, then.packets),
                 dropped: less(now.dropped, then.dropped),
             }
@@ -75,6 +75,12 @@ impl Processors {
     pub fn busiest(&self) -> Option<Processor> {
         self.0.iter().max_by_key(|p| p.deferred_ns).copied()
     }
+}
+
+/// Turns between two readings. Both systems count them in 32 bits: `unsigned int` of Linux (include/linux/kernel_stat.h), `ULONG` of Windows
+/// (`SYSTEM_INTERRUPT_INFORMATION`). They begin anew at 0 without having stood still.
+fn turns(now: u64, then: u64) -> u64 {
+    (now as u32).wrapping_sub(then as u32).into()
 }
 
 #[cfg(target_os = "linux")]
@@ -202,6 +208,13 @@ mod tests {
             all.since(&all.clone()).sum(),
             Processor { packets: Some(0), dropped: Some(0), ..Processor::default() }
         );
+    }
+
+    #[test]
+    fn counts_of_32_bits_begin_anew() {
+        let of = |turns| Processors(vec![Processor { turns, ..Processor::default() }]);
+        assert_eq!(of(5).since(&of(u64::from(u32::MAX) - 4)).sum().turns, 10);
+        assert_eq!(of(1_000).since(&of(400)).sum().turns, 600);
     }
 
     #[test]

@@ -57,6 +57,27 @@ pub struct Made {
     pub error: Option<ProbeError>,
 }
 
+/// The parameters that `probe` has with these options. Who runs several probes asks for all of them before the first one starts.
+///
+/// # Errors
+/// A sentence if what was set makes no sense.
+pub fn parameters(
+    probe: &'static Probe,
+    options: &Options,
+) -> Result<BTreeMap<&'static str, String>, String> {
+    let mut parameters: BTreeMap<&'static str, String> =
+        probe.parameters.iter().map(|p| (p.name, p.default(options.quick))).collect();
+    for (name, value) in &options.set {
+        // Whether some probe of the run knows the name is the caller's question.
+        let Some(parameter) = probe.parameters.iter().find(|p| p.name == name) else { continue };
+        if let Some(wrong) = parameter.wrong(value) {
+            return Err(format!("{}: {wrong}", probe.name));
+        }
+        parameters.insert(parameter.name, value.clone());
+    }
+    Ok(parameters)
+}
+
 impl<'a> Run<'a> {
     /// Runs `probe` as often as `options` say.
     ///
@@ -82,20 +103,10 @@ impl<'a> Run<'a> {
         interrupt: &'a Interrupt,
         progress: Progress<'a>,
     ) -> Result<Made, String> {
-        let mut parameters: BTreeMap<&'static str, String> =
-            probe.parameters.iter().map(|p| (p.name, p.default(options.quick))).collect();
-        for (name, value) in &options.set {
-            // Whether some probe of the run knows the name is the caller's question.
-            let Some(parameter) = probe.parameters.iter().find(|p| p.name == name) else { continue };
-            if let Some(wrong) = parameter.wrong(value) {
-                return Err(format!("{}: {wrong}", probe.name));
-            }
-            parameters.insert(parameter.name, value.clone());
-        }
         let mut run = Run {
             options,
             probe,
-            parameters,
+            parameters: parameters(probe, options)?,
             interrupt,
             progress,
             start: Instant::now(),

@@ -76,6 +76,10 @@ pub struct Sample {
     pub p99_ns: Option<u64>,
     /// The slowest.
     pub max_ns: Option<u64>,
+    /// True if the percentiles are of another quantity than `value`, such as time on the clock beside CPU time: then the typical value
+    /// is `value` alone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub percentiles_apart: bool,
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -88,42 +92,86 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// How long single operations took.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Laps {
+    /// Of each `every` operations the first.
     ns: Vec<u64>,
+    every: u64,
+    count: u64,
+    sum: u64,
+    max: Option<u64>,
 }
 
-/// Operations of one sample whose times are kept one by one; later ones are left out of the percentiles.
-const MOST_LAPS: usize = 1_000_000;
+impl Default for Laps {
+    fn default() -> Laps {
+        Laps { ns: Vec::new(), every: 1, count: 0, sum: 0, max: None }
+    }
+}
+
+/// Times that are kept one by one. If there are more operations, then percentiles are of every second, fourth, … of them, so that the end
+/// of a sample counts as much as its beginning. Count, sum and the slowest are of all.
+const MOST_LAPS: usize = 1 << 20;
 
 impl Laps {
     /// One operation.
     pub fn push(&mut self, ns: u64) {
-        if self.ns.len() < MOST_LAPS {
+        if self.count.is_multiple_of(self.every) {
+            if self.ns.len() >= MOST_LAPS {
+                self.thin();
+            }
+            // The first that is left out of a full list is the first of the wider ones.
             self.ns.push(ns);
+        }
+        self.count = self.count.saturating_add(1);
+        self.sum = self.sum.saturating_add(ns);
+        self.max = self.max.max(Some(ns));
+    }
+
+    /// Adds those of another thread. Of both the same share is kept.
+    pub fn join(&mut self, mut other: Laps) {
+        while self.every < other.every {
+            self.thin();
+        }
+        while other.every < self.every {
+            other.thin();
+        }
+        self.ns.append(&mut other.ns);
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+        while self.ns.len() > MOST_LAPS {
+            self.thin();
         }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ns.len()
+    /// Drops every second time.
+    fn thin(&mut self) {
+        let mut at = 0_usize;
+        self.ns.retain(|_| {
+            at += 1;
+            at % 2 == 1
+        });
+        self.every = self.every.saturating_mul(2);
     }
 
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.ns.is_empty()
+    /// How many operations there were.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
-    /// The times as they were, in order.
-    pub fn all(&self) -> &[u64] {
-        &self.ns
+    /// What all of them took together.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum
     }
 
-    /// Nearest-rank percentiles, for shares from 0 to 1; absent if there are no laps.
+    /// Nearest-rank percentiles, for shares from 0 to 1, where 1 is the slowest of all; absent if there are no laps.
     pub fn percentiles<const N: usize>(&self, shares: [f64; N]) -> [Option<u64>; N] {
         let mut sorted = self.ns.clone();
         sorted.sort_unstable();
         shares.map(|share| {
+            if share >= 1.0 {
+                return self.max;
+            }
             let rank = (share * sorted.len() as f64).ceil() as usize;
             sorted.get(rank.saturating_sub(1)).copied()
         })
@@ -146,5 +194,35 @@ mod tests {
             laps.percentiles([0.3, 0.4, 0.5, 0.95, 1.0]),
             [Some(20), Some(20), Some(35), Some(50), Some(50)]
         );
+    }
+
+    #[test]
+    fn of_more_than_are_kept_the_last_count_as_well() {
+        let mut laps = Laps::default();
+        // The first half takes 1 ns, the second 3 ns, the last of all 9 ns.
+        let half = MOST_LAPS as u64 * 3 / 2;
+        (0..half).for_each(|_| laps.push(1));
+        (1..half).for_each(|_| laps.push(3));
+        laps.push(9);
+        assert_eq!((laps.count(), laps.sum_ns()), (2 * half, 4 * half + 6));
+        assert!(laps.ns.len() <= MOST_LAPS);
+        assert_eq!(laps.percentiles([0.49, 0.51, 1.0]), [Some(1), Some(3), Some(9)]);
+    }
+
+    #[test]
+    fn threads_count_by_their_operations() {
+        let of = |operations: usize, ns: u64| {
+            let mut laps = Laps::default();
+            (0..operations).for_each(|_| laps.push(ns));
+            laps
+        };
+        // Ten threads: four quick ones come first and fill the list on their own.
+        let mut all = Laps::default();
+        (0..4).for_each(|_| all.join(of(MOST_LAPS, 1)));
+        (0..4).for_each(|_| all.join(of(MOST_LAPS, 2)));
+        all.join(of(2 * MOST_LAPS, 7));
+        assert_eq!(all.count(), 10 * MOST_LAPS as u64);
+        assert!(all.ns.len() <= MOST_LAPS);
+        assert_eq!(all.percentiles([0.39, 0.41, 0.79, 0.81, 1.0]), [1, 2, 2, 7, 7].map(Some));
     }
 }

@@ -121,9 +121,9 @@ fn is_refusal(error: &io::Error) -> bool {
 /// The sample of making files, whose laps were timed one by one: what was done between them (random content, writing to the
 /// disk) is no part of it.
 pub fn created(run: &Run<'_>, case: Case, start_ns: u64, laps: &Laps) -> Sample {
-    let wall_ns = laps.all().iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let wall_ns = laps.sum_ns();
     let spent = Spent { wall_ns, ..Spent::default() };
-    let count = laps.len() as u64;
+    let count = laps.count();
     let sample = run.sample(case, start_ns, count, &spent, laps);
     Sample { value: wall_ns as f64 / count.max(1) as f64, unit: "ns".to_owned(), ..sample }
 }

@@ -81,12 +81,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes a folder. Scanners hold files open for a moment after they were closed, so it tries more than once.
+/// Removes a folder. Scanners hold files open for a moment after they were closed, so it tries more than once. Without the right to
+/// remove it, waiting does not help; Windows also says so of files that somebody holds open.
 fn remove_all(path: &Path) -> io::Result<()> {
     let mut tries = 0;
     loop {
         match fs::remove_dir_all(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if cfg!(unix) && error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
             Err(_) if tries < 20 => {
                 tries += 1;
                 std::thread::sleep(std::time::Duration::from_millis(50));
@@ -101,14 +103,11 @@ pub fn remove_leftovers(parent: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, io::Error
     let (mut removed, mut left) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        let Some(process) = rest.split('-').next().and_then(|number| number.parse::<u32>().ok()) else {
-            continue;
-        };
+        let Some(process) = name.to_str().and_then(process_of) else { continue };
         let path = entry.path();
         // `file_type` does not follow links: what a link points to is never removed.
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_folder || !path.join(MARK).is_file() || is_alive(process) {
+        if !is_folder || !is_own(&entry) || !path.join(MARK).is_file() || is_alive(process) {
             continue;
         }
         match remove_all(&path) {
@@ -117,6 +116,27 @@ pub fn remove_leftovers(parent: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, io::Error
         }
     }
     (removed, left)
+}
+
+/// The process that a folder of ours is named after; `None` for all other names.
+fn process_of(name: &str) -> Option<u32> {
+    let (process, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let is_random = random.len() == 8 && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let number = process.parse::<u32>().ok()?;
+    (is_random && number.to_string() == process).then_some(number)
+}
+
+/// Whether this user made it: what others leave is theirs, and root would follow them into anything.
+#[cfg(unix)]
+fn is_own(entry: &fs::DirEntry) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    entry.metadata().is_ok_and(|facts| facts.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// Who has no right to a folder cannot remove it: Windows says so.
+#[cfg(windows)]
+fn is_own(_: &fs::DirEntry) -> bool {
+    true
 }
 
 #[cfg(unix)]
@@ -168,6 +188,37 @@ mod tests {
         let (removed, left) = remove_leftovers(parent.path());
         assert_eq!((removed, left.len()), (vec![dead], 0));
         assert!(foreign.exists() && ours.path().exists());
+    }
+
+    #[test]
+    fn names_are_exactly_ours() {
+        assert_eq!(process_of("etwhy-probe-4194305-0123abcd"), Some(4_194_305));
+        for name in [
+            "etwhy-probe-4194305-\u{1b}]0;x\u{7}",
+            "etwhy-probe-4194305-0123abcd-more",
+            "etwhy-probe-4194305-0123ABCD",
+            "etwhy-probe-4194305",
+            "etwhy-probe-+1-0123abcd",
+            "etwhy-probe-99999999999-0123abcd",
+            "probe-1-0123abcd",
+        ] {
+            assert_eq!(process_of(name), None, "{name:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_left_is_theirs() {
+        let parent = tempfile::tempdir().unwrap();
+        let theirs = parent.path().join("etwhy-probe-4194305-00000000");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join(MARK), "").unwrap();
+        if let Err(why) = std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)) {
+            return println!("skipped: a folder cannot be given to another user: {why}");
+        }
+        let (removed, left) = remove_leftovers(parent.path());
+        assert_eq!((removed.len(), left.len()), (0, 0));
+        assert!(theirs.exists());
     }
 
     #[test]

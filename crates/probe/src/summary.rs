@@ -93,11 +93,12 @@ pub struct Series {
     pub waits: Option<f64>,
 }
 
-/// The typical value of a sample: the median of its operations where single ones were timed and time is its unit. A mean is at the
-/// mercy of what else the machine does.
+/// The typical value of a sample: the median of its operations where single ones were timed and it is they that are compared. A mean is
+/// at the mercy of what else the machine does.
 pub fn typical(sample: &Sample) -> f64 {
+    let same = sample.unit == "ns" && !sample.more_is_better && !sample.percentiles_apart;
     match sample.p50_ns {
-        Some(p50) if sample.unit == "ns" && p50 > 0 && !sample.more_is_better => p50 as f64,
+        Some(p50) if same && p50 > 0 => p50 as f64,
         _ => sample.value,
     }
 }
@@ -241,5 +242,12 @@ mod tests {
         let series = &all[0];
         assert_eq!((series.interval, series.median, series.mean), (None, 110.0, 1_000.0));
         assert!(of_probe(&result(Vec::new())).is_empty());
+    }
+
+    #[test]
+    fn percentiles_of_something_else_are_not_typical() {
+        let apart = Sample { percentiles_apart: true, ..sample(0, 900.0, Some(100)) };
+        let series = &of_probe(&result(vec![apart]))[0];
+        assert_eq!((series.median, series.p50_ns), (900.0, Some(100.0)));
     }
 }

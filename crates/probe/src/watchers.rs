@@ -65,8 +65,18 @@ impl Watchers {
 
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        // The thread may look at `stop` and begin to wait only afterwards: one change may come too early to end its wait.
         #[cfg(windows)]
-        let _ = std::fs::write(&self.last, "");
+        for turn in 0_u32..500 {
+            if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
+            }
+            let _ = std::fs::write(&self.last, turn.to_string());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // Where nothing can be written nothing ends the wait: the thread goes with the process then.
+        #[cfg(windows)]
+        drop(self.thread.take_if(|thread| !thread.is_finished()));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -50,6 +50,12 @@ pub fn percents<const N: usize>(parts: [u64; N]) -> Option<[u64; N]> {
     Some(percents)
 }
 
+/// How many rounds samples are of, at least 1.
+pub fn rounds<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
+    let numbers: std::collections::BTreeSet<u32> = samples.into_iter().map(|s| s.round).collect();
+    numbers.len().max(1) as f64
+}
+
 /// The middle of some values.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -97,6 +103,25 @@ mod tests {
         assert_eq!(percents([985, 5, 10]), Some([99, 0, 1]));
         assert_eq!(percents([u64::MAX, u64::MAX, 0]), Some([50, 50, 0]));
         assert_eq!(percents([0, 0]), None);
+    }
+
+    #[test]
+    fn rounds_are_counted_whatever_their_numbers() {
+        let of = |round| Sample {
+            round,
+            wall_ns: 4_000_000_000,
+            case: crate::Case::of("x").at(1.0),
+            ..Sample::default()
+        };
+        let samples = [of(3), of(u32::MAX), of(u32::MAX)];
+        assert_eq!((rounds(&samples), rounds(&[])), (2.0, 1.0));
+        for probe in crate::probes::ALL {
+            let _ = (probe.conclude)(&samples);
+        }
+        let search = crate::probes::ALL.iter().find(|probe| probe.name == "name-search").unwrap();
+        let said = (search.conclude)(&samples);
+        // Three samples of 4 s in two rounds.
+        assert!(said[0].contains("all of them together took 6.00 s"), "{said:?}");
     }
 
     #[test]

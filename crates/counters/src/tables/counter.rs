@@ -63,7 +63,8 @@ define_table! {
         last_utc_ns: Option<i64> [Ns, Other],
         /// Samples above 90; null where the unit is not percent.
         above_90_samples: Option<i64> [Count, Count],
-        /// Longest time without a break in which every sample was above 90; null where the unit is not percent.
+        /// Longest time in which every sample was above 90, within one file and without a gap of more than twice the usual time between
+        /// samples; null where the unit is not percent.
         above_90_ns: Option<i64> [Ns, Duration],
         /// When that began, since 1970 (UTC): the sample before the first one above 90.
         above_90_utc_ns: Option<i64> [Ns, Other],

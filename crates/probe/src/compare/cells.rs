@@ -103,7 +103,7 @@ pub fn cells<'a>(results: impl Iterator<Item = (usize, &'a ProbeOutcome)>) -> BT
 }
 
 /// Puts sizes together where both sides have many of them: of each round the geometric mean over the sizes that all rounds of
-/// both sides have.
+/// both sides have; of CPU time and waiting, which may be 0 at some size, the plain mean.
 pub fn join_sizes(sides: [&mut BTreeMap<Kind, Cells>; 2]) {
     let [before, after] = sides;
     let mut curves: BTreeMap<Kind, Vec<Kind>> = BTreeMap::new();
@@ -141,9 +141,50 @@ fn join(side: &BTreeMap<Kind, Cells>, kinds: &[Kind]) -> Option<Cells> {
         let (Some(typical), Some(average)) = (mean(|c| Some(c.typical)), mean(|c| Some(c.mean))) else {
             continue;
         };
+        let plain = |of: fn(&Cell) -> Option<f64>| -> Option<f64> {
+            let values: Option<Vec<f64>> = cells.iter().map(of).collect();
+            values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
+        };
         let cell =
-            Cell { typical, mean: average, cpu_ns: mean(|c| c.cpu_ns), blocked_ns: mean(|c| c.blocked_ns) };
+            Cell { typical, mean: average, cpu_ns: plain(|c| c.cpu_ns), blocked_ns: plain(|c| c.blocked_ns) };
         joined.rounds.insert(*round, cell);
     }
     Some(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_without_waiting_does_not_hide_that_of_others() {
+        let side = || -> BTreeMap<Kind, Cells> {
+            (0..9_u32)
+                .map(|size| {
+                    let kind = Kind {
+                        probe: "p".into(),
+                        measure: "m".into(),
+                        variant: String::new(),
+                        n: Some(f64::from(size).to_bits()),
+                    };
+                    let cell = Cell {
+                        typical: if size < 3 { 8.0 } else { 1.0 },
+                        mean: 1.0,
+                        cpu_ns: Some(f64::from(size) * 10.0),
+                        blocked_ns: Some(if size == 8 { 90.0 } else { 0.0 }),
+                    };
+                    let rounds = BTreeMap::from([((0, 0), cell)]);
+                    (kind, Cells { unit: "ns".into(), rounds, ..Cells::default() })
+                })
+                .collect()
+        };
+        let (mut before, mut after) = (side(), side());
+        join_sizes([&mut before, &mut after]);
+        let joined = before.values().next().unwrap();
+        let cell = joined.rounds[&(0, 0)];
+        assert_eq!((before.len(), joined.sizes), (1, 9));
+        // (0 + 10 + … + 80) / 9, 90 / 9, and 512 to the power of 1/9.
+        assert_eq!((cell.cpu_ns, cell.blocked_ns), (Some(40.0), Some(10.0)));
+        assert!((cell.typical - 2.0).abs() < 1e-9, "{cell:?}");
+    }
 }

@@ -73,8 +73,7 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
     let last =
         samples.iter().max_by(|a, b| a.case.n.partial_cmp(&b.case.n).unwrap_or(std::cmp::Ordering::Equal));
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
-    let all: f64 = samples.iter().map(|s| s.wall_ns as f64).sum::<f64>()
-        / f64::from(samples.iter().map(|s| s.round).max().unwrap_or(0) + 1);
+    let all = samples.iter().map(|s| s.wall_ns as f64).sum::<f64>() / crate::words::rounds(samples);
     vec![format!(
         "A new file took {:.1} us at first and {:.1} us when {:.0} were there; all of them together took {:.2} s.",
         first.value / 1e3,

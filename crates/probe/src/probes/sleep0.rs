@@ -18,7 +18,7 @@ pub static PROBE: Probe = Probe {
              are processors, and again with a tracer on.\n\n\
              The figure is the time of a thread for one call: time on the clock less time in the run queue (where the system tells \
              that; else it is in it). CPU time stands beside it. It is not CPU time alone, since a tracer like strace stops the thread \
-             while it works.\n\n\
+             while it works. The percentiles are of time on the clock, run queue included, over lots of 64 calls.\n\n\
              How to read it: some 100 ns to 1 us a call is usual. More means that somebody looks at each call: a tracer of system \
              calls, a security product that hooks them, an audit rule. On a server such a hook made Sleep(0) 33 times as \
              expensive, and 60 % of all processors went into it.\n\n\

@@ -21,8 +21,8 @@ pub static PROBE: Probe = Probe {
              200 (LLVM and Intel: milliseconds that workers spin after a region; 200 unless set); GOMP_SPINCOUNT=0 (GCC: turns of \
              the loop). Variables of that kind that are set where etwhy was started are taken away from the children.\n\n\
              How to read it: with 200 ms between regions, workers that spin for 200 ms never sleep, and a program that calls one \
-             small parallel region now and then keeps all processors busy. The price of sleeping is in the percentiles: what a region \
-             takes when its workers must be woken.\n\n\
+             small parallel region now and then keeps all processors busy. The price of sleeping is in the percentiles, which are of \
+             something else than the figure: the time that a region takes on the clock, workers to be woken included.\n\n\
              What fools it: on a busy machine spinning workers do not get the processor; CPU time is a lower bound then, and time \
              in the run queue, which stands beside it on Linux, is what they would have burnt. On Windows CPU time is counted in ticks of \
              15.6 ms. Whether a program of yours is bound to one of these runtimes its list of modules tells.",
@@ -115,9 +115,14 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 
 fn keep(run: &mut Run<'_>, name: &str, setting: &Setting, window: &Window, start_ns: u64) {
     let case = Case::of(format!("empty region, {name}")).when(setting.variant());
-    let [p50_ns, p95_ns, p99_ns, max_ns] = window.laps;
     let blank = run.sample(case, start_ns, window.regions, &Default::default(), &Default::default());
-    run.push(Sample {
+    run.push(filled(window, blank));
+}
+
+/// The figure is CPU time; the percentiles are what regions take on the clock.
+fn filled(window: &Window, blank: Sample) -> Sample {
+    let [p50_ns, p95_ns, p99_ns, max_ns] = window.laps;
+    Sample {
         value: window.cpu_ns as f64 / window.regions.max(1) as f64,
         unit: "ns".to_owned(),
         wall_ns: window.wall_ns,
@@ -127,8 +132,9 @@ fn keep(run: &mut Run<'_>, name: &str, setting: &Setting, window: &Window, start
         p95_ns,
         p99_ns,
         max_ns,
+        percentiles_apart: true,
         ..blank
-    });
+    }
 }
 
 /// Share of a processor from which on workers are said to burn it.
@@ -245,6 +251,31 @@ mod tests {
         ] {
             assert!(sentences[0].contains(part), "{part}: {}", sentences[0]);
         }
+    }
+
+    #[test]
+    fn what_is_compared_is_cpu_time() {
+        // Workers that spin burn 200 ms a region and answer in 5 us; those that sleep burn nothing and answer in 60 us.
+        let samples: Vec<Sample> =
+            [("no setting", 200_000_000, 5_000), ("OMP_WAIT_POLICY=passive", 50_000, 60_000)]
+                .into_iter()
+                .map(|(variant, cpu_ns, region_ns): (&str, u64, u64)| {
+                    let window = Window {
+                        regions: 5,
+                        wall_ns: 1_000_000_000,
+                        cpu_ns: 5 * cpu_ns,
+                        queue_ns: None,
+                        laps: [Some(region_ns); 4],
+                    };
+                    let case = Case::of("empty region, libx.so").when(variant);
+                    filled(&window, Sample { case, operations: 5, ..Sample::default() })
+                })
+                .collect();
+        let result = crate::outcome::ProbeOutcome { probe: "spin".into(), samples, ..Default::default() };
+        let against = crate::compare::contrasts(&result);
+        let [one] = against.as_slice() else { panic!("{against:?}") };
+        assert_eq!(one.difference.typical, [50_000.0, 200_000_000.0]);
+        assert!(one.difference.ratio.unwrap().value > 1_000.0);
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub static PROBE: Probe = Probe {
              (NtQueryInformationProcess for two bytes of the own process; calls like GetTickCount are no system calls, and closing an invalid \
              handle is an error that products look at). What is left is the price of the way itself, and of all who look at each call: \
              tracers, audit rules, security products, seccomp filters of containers, mitigations of the processor.\n\n\
-             The figure is the time of a thread for one call, on the clock, less time in the run queue where the system tells that.\n\n\
+             The figure is the time of a thread for one call, on the clock, less time in the run queue where the system tells that. The \
+             percentiles are of time on the clock, run queue included, over lots of 64 calls.\n\n\
              How to read it: 50 to 200 ns is usual for an untraced call in a machine of today, also in a virtual one. Several hundred \
              mean that somebody looks at each call. The tracers are there to compare with: measured on one machine, a filter of \
              seccomp cost some 100 ns, tracefs 300 ns, strace 20,000 ns.\n\n\

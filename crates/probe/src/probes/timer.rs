@@ -135,7 +135,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
             Err(_) => continue,
         };
         let case = Case::of(name).when(how.variant());
-        let sample = run.sample(case, start_ns, laps.len() as u64, &spent, &laps);
+        let sample = run.sample(case, start_ns, laps.count(), &spent, &laps);
         let value = sample.p50_ns.unwrap_or(0) as f64;
         run.push(Sample { value, unit: "ns".to_owned(), failures: early, ..sample });
     }

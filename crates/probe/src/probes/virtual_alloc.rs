@@ -249,7 +249,7 @@ fn sentence(samples: &[Sample], (measure, variant): (&str, &str)) -> Option<Stri
     };
     let first = typical(&|n| n <= most / 10.0)?;
     let last = typical(&|n| n >= most * 0.9)?;
-    let rounds = f64::from(of_kind.iter().map(|s| s.round).max().unwrap_or(0) + 1);
+    let rounds = crate::words::rounds(of_kind.iter().copied());
     let all: f64 = of_kind.iter().map(|s| s.wall_ns as f64).sum::<f64>() / rounds;
     let calls = of_kind.iter().map(|s| s.operations).sum::<u64>() as f64 / rounds;
     Some(format!(

@@ -59,6 +59,8 @@ fn system_shell(text: &str) -> Command {
     let mut command = Command::new("cmd");
     // As it stands: cmd has rules of its own for quotes.
     command.raw_arg("/D /S /C \"").raw_arg(text).raw_arg("\"");
+    // CREATE_NEW_PROCESS_GROUP (winbase.h). Ctrl-C is for us: the command that restores must not be ended by it.
+    command.creation_flags(0x0000_0200);
     command
 }
 
@@ -72,22 +74,49 @@ fn system_shell(text: &str) -> Command {
     command
 }
 
-/// Undoes the state at the end, whatever the end is.
-struct Restore<'a>(&'a str);
+/// Undoes the state at the end, whatever the end is, unless it is undone already: a second time such a command may fail.
+struct Restore<'a> {
+    off: &'a str,
+    is_off: bool,
+    interrupt: &'a Interrupt,
+    /// What is said if the program ends without it.
+    left: String,
+}
+
+impl<'a> Restore<'a> {
+    fn new(off: &'a str, interrupt: &'a Interrupt) -> Restore<'a> {
+        // Nothing was switched yet.
+        let left = format!("the state was not restored, please do it: {}", sanitize(off));
+        Restore { off, is_off: true, interrupt, left }
+    }
+
+    fn set(&mut self, is_off: bool) {
+        self.is_off = is_off;
+        if is_off {
+            self.interrupt.settled(&self.left);
+        } else {
+            self.interrupt.leaves(&self.left);
+        }
+    }
+}
 
 impl Drop for Restore<'_> {
     fn drop(&mut self) {
-        if let Err(error) = shell(self.0) {
+        if self.is_off {
+            return;
+        }
+        if let Err(error) = shell(self.off) {
             eprintln!(
                 "etwhy: the state could not be restored, please do it: {}",
                 sanitize(&format!("{error:#}"))
             );
         }
+        self.interrupt.settled(&self.left);
     }
 }
 
 /// Runs all probes: first twice in the state of the second command, then each round in both states, in the order off on, on off,
-/// off on, … so that neither gains by drift. Interrupted, it gives what was measured.
+/// off on, … so that neither gains by drift. Interrupted, or if a command fails later than the first time, it gives what was measured.
 pub fn run(
     probes: &[&'static Probe],
     options: &Options,
@@ -95,7 +124,7 @@ pub fn run(
     quiet: bool,
     switch: &Switch<'_>,
 ) -> anyhow::Result<Vec<ProbeOutcome>> {
-    let restore = Restore(switch.off);
+    let mut restore = Restore::new(switch.off, interrupt);
     let mut all: Vec<ProbeOutcome> = Vec::new();
     let mut state = None;
     let mut steps = vec![(0, TWICE[0], false), (0, TWICE[1], false)];
@@ -108,8 +137,17 @@ pub fn run(
             break;
         }
         if state != Some(on) {
-            switch.to(on, interrupt)?;
+            // A command that fails may have done half of it.
+            restore.set(false);
+            if let Err(error) = switch.to(on, interrupt) {
+                if all.is_empty() {
+                    return Err(error);
+                }
+                give_up(&mut all, &error);
+                break;
+            }
             state = Some(on);
+            restore.set(!on);
         }
         for probe in probes {
             let made = one(probe, options, round..round + 1, interrupt, quiet)?;
@@ -121,6 +159,14 @@ pub fn run(
     }
     drop(restore);
     Ok(all)
+}
+
+/// Says of all probes that they ended here.
+fn give_up(all: &mut [ProbeOutcome], error: &anyhow::Error) {
+    eprintln!("etwhy: {}", sanitize(&format!("{error:#}")));
+    for one in all.iter_mut().filter(|one| one.ended.is_empty()) {
+        one.ended = format!("the state could not be changed: {error:#}");
+    }
 }
 
 /// Puts a round to the others of its probe and state.

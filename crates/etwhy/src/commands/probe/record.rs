@@ -11,6 +11,9 @@ use etwhy_record::{Recording, Session, Size, formats};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What stays behind if the program ends at once.
+pub const LEFT: &str = "the recording was not ended, `wpr -cancel` does it";
+
 /// Names the program, if it is not where Windows has it.
 const VARIABLE: &str = "ETWHY_WPR";
 

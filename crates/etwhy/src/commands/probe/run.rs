@@ -5,17 +5,17 @@ use super::by_name;
 use crate::exit::Exit;
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
-use etwhy_export::sanitize;
+use etwhy_export::{ExportError, replace_file, sanitize};
 use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::machine::Machine;
 use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
-use etwhy_probe::run::{Options, Run};
+use etwhy_probe::run::{Options, Run, parameters};
 use etwhy_probe::show::{self, page};
 use etwhy_probe::who::{Watch, products};
 use etwhy_probe::{Interrupt, Probe, scratch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args)]
@@ -78,12 +78,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         bail!("{}: no folder; --folder names one that is there", sanitize(&folder.display().to_string()));
     }
-    let (removed, left) = scratch::remove_leftovers(&folder);
+    let (mut removed, mut left) = scratch::remove_leftovers(&folder);
+    for (_, other) in set.iter().filter(|(name, value)| name == "other-folder" && !value.is_empty()) {
+        let (more, stay) = scratch::remove_leftovers(Path::new(other));
+        removed.extend(more);
+        left.extend(stay);
+    }
     if !removed.is_empty() {
         eprintln!("etwhy: {} folders of runs that were killed were removed", removed.len());
     }
     for (path, error) in left {
-        eprintln!("etwhy: {}: left by an earlier run, cannot be removed: {error}", path.display());
+        let shown = path.display().to_string();
+        eprintln!("etwhy: {}: left by an earlier run, cannot be removed: {error}", sanitize(&shown));
     }
     let interrupt = Interrupt::new();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be caught")?;
@@ -95,7 +101,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         child: vec![program, "probe".into(), "child".into()],
         set,
     };
+    for probe in &probes {
+        parameters(probe, &options).map_err(anyhow::Error::msg)?;
+    }
+    for path in args.output.iter().chain(&args.html) {
+        check_folder_of(path)?;
+    }
     let recording = args.record.start()?;
+    if recording.is_some() {
+        interrupt.leaves(super::record::LEFT);
+    }
     let start = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let mut outcome = Outcome {
@@ -122,6 +137,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     outcome.took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let recorded = recording.map(|recording| recording.end(interrupt.is_set()));
+    interrupt.settled(super::record::LEFT);
     let exit = finish(args, &outcome)?;
     Ok(recorded.map_or(exit, |recorded| recorded.tell(exit)))
 }
@@ -179,11 +195,24 @@ pub(super) fn one(
     Ok(ProbeOutcome::of(probe.name, made, watch.finish()))
 }
 
+/// Says before a long run that a file cannot be made after it.
+fn check_folder_of(path: &Path) -> anyhow::Result<()> {
+    let shown = || sanitize(&path.display().to_string()).into_owned();
+    if path.is_dir() {
+        bail!("{}: is a folder; a file is needed", shown());
+    }
+    // Devices of Windows, such as NUL, have none.
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+        && !folder.is_dir()
+    {
+        bail!("{}: its folder is not there", shown());
+    }
+    Ok(())
+}
+
+/// Shows and keeps results. They are shown first, so that a file that cannot be written costs the file alone.
 fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {
     let text = serde_json::to_string_pretty(outcome)?;
-    if let Some(path) = &args.output {
-        std::fs::write(path, &text).with_context(|| path.display().to_string())?;
-    }
     let comparison = if args.ab.is_empty() {
         None
     } else {
@@ -191,13 +220,39 @@ fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {
         compare::states(outcome, ["off".to_owned(), "on".to_owned()]).ok()
     };
     let per_day = args.per_day.unwrap_or(PER_DAY);
+    let shown = print(args, outcome, comparison.as_ref(), &text);
+    let mut whole = outcome.probes.iter().all(|probe| probe.ended.is_empty());
+    if let Some(path) = &args.output {
+        whole &= kept(path, &text);
+    }
     if let Some(path) = &args.html {
         let page = match &comparison {
             Some(comparison) => page::comparison(comparison, outcome, per_day, args.per_day.is_some()),
             None => page::report(outcome, args.scale),
         };
-        std::fs::write(path, page).with_context(|| path.display().to_string())?;
+        whole &= kept(path, &page);
     }
+    shown?;
+    Ok(if whole { Exit::Done } else { Exit::InPart })
+}
+
+/// Writes a file of results; says so if that fails.
+fn kept(path: &Path, text: &str) -> bool {
+    let failed = |source| ExportError::File { file: path.to_owned(), source };
+    let written = replace_file(path, |out| out.write_all(text.as_bytes()).map_err(failed));
+    if let Err(error) = &written {
+        eprintln!("etwhy: {}", sanitize(&error.to_string()));
+    }
+    written.is_ok()
+}
+
+fn print(
+    args: &Args,
+    outcome: &Outcome,
+    comparison: Option<&compare::Comparison>,
+    text: &str,
+) -> anyhow::Result<()> {
+    let per_day = args.per_day.unwrap_or(PER_DAY);
     let mut out = out();
     if args.json {
         writeln!(out, "{text}")?;
@@ -205,7 +260,7 @@ fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {
         for line in show::text::report(outcome, args.scale, width()) {
             writeln!(out, "{line}")?;
         }
-        if let Some(comparison) = &comparison {
+        if let Some(comparison) = comparison {
             writeln!(out, "\nComparison")?;
             for line in show::compared::report(comparison, per_day, args.per_day.is_some(), width()) {
                 writeln!(out, "{line}")?;
@@ -213,12 +268,19 @@ fn finish(args: &Args, outcome: &Outcome) -> anyhow::Result<Exit> {
         }
     }
     out.flush()?;
-    let whole = outcome.probes.iter().all(|probe| probe.ended.is_empty());
-    Ok(if whole { Exit::Done } else { Exit::InPart })
+    Ok(())
 }
 
-/// A number above 0.
+/// A number above 0. Commas may stand between groups of three digits; elsewhere a comma may be meant as a decimal point.
 pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default().len();
+    let mut thousands = groups.map(str::len).peekable();
+    let grouped = thousands.peek().is_none() || (1..=3).contains(&first) && thousands.all(|len| len == 3);
+    if !grouped || fraction.contains(',') {
+        return Err("a comma stands between thousands only: 1,500,000; write 0.5 for a half".to_owned());
+    }
     let number = text.replace(['_', ','], "").parse::<f64>().ok();
     number
         .filter(|n| n.is_finite() && *n > 0.0 && *n <= 1e15)
@@ -231,4 +293,42 @@ fn seconds(text: &str) -> Result<f64, String> {
     number
         .filter(|n| (0.0..=3600.0).contains(n))
         .ok_or_else(|| "seconds from 0 to 3600 are needed".to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_are_no_decimal_points() {
+        for (text, number) in [
+            ("200000", 2e5),
+            ("1,500,000", 1.5e6),
+            ("1_000", 1e3),
+            ("0.5", 0.5),
+            ("12,345.5", 12_345.5),
+            ("1e6", 1e6),
+        ] {
+            assert_eq!(positive(text), Ok(number), "{text}");
+        }
+        for text in ["0,5", "1,5", ",5", ",500", "1,0000", "1000,000", "1,,000", "1.500,000", "5,"] {
+            assert!(positive(text).is_err_and(|why| why.contains("write 0.5")), "{text}");
+        }
+        for text in ["0", "-1", "x", "inf", ""] {
+            assert!(positive(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_made_are_told_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = check_folder_of(&folder.path().join("no/such/file.json")).unwrap_err();
+        assert!(missing.to_string().contains("its folder is not there"), "{missing}");
+        assert!(check_folder_of(folder.path()).is_err());
+        let file = folder.path().join("file.json");
+        assert!(check_folder_of(&file).is_ok() && check_folder_of(Path::new("NUL")).is_ok());
+        assert!(kept(&file, "text") && !kept(&folder.path().join("no/file"), "text"));
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "text");
+    }
 }

@@ -5,6 +5,7 @@
 //! while it had one, or waited for a disk while it read or wrote much.
 
 use super::Watched;
+use super::verdict::FEW_LOOKS;
 use super::waits::For;
 use crate::who::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
 use crate::words::time;
@@ -87,7 +88,8 @@ impl Short {
 /// Adds to those who were seen.
 pub fn judge(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
     let short = Short::of(watched);
-    let blocked = watched.waits.for_(For::Listener).ns as f64;
+    let wait = watched.waits.for_(For::Listener);
+    let blocked = if wait.looks >= FEW_LOOKS { wait.ns as f64 } else { 0.0 };
     let (mut unknown, mut left_out_ns) = (0, 0_u64);
     for group in groups(watched, cpu, seen) {
         let fact = linux_process(&group.name);
@@ -234,6 +236,18 @@ mod tests {
             "{:?}",
             seen.notes
         );
+    }
+
+    #[test]
+    fn a_single_look_accuses_no_product() {
+        for (looks, confidence) in [(1, POSSIBLE), (FEW_LOOKS, LIKELY)] {
+            let mut watched = watched(0, 0);
+            let wait = Wait { looks, ns: 10_000_000 * looks, stack: Vec::new() };
+            watched.waits.by_function.insert("fanotify_handle_event".into(), wait);
+            let (_, seen) = judged(&watched);
+            let clamd = seen.suspects.iter().find(|one| one.name == "clamd").unwrap();
+            assert_eq!(clamd.confidence, confidence, "{looks} looks: {clamd:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::words::time;
 use std::collections::HashMap;
 
 /// Looks that found the probe waiting, below which it may have been for something else that was open for a moment.
-const FEW_LOOKS: u64 = 3;
+pub const FEW_LOOKS: u64 = 3;
 
 /// Judges.
 pub fn of(watched: &Watched) -> Seen {
@@ -48,8 +48,12 @@ fn listeners(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
     // Of those that can hold the probe up, those whose marks cover its place come first.
     let covering: Vec<u32> =
         must_ask.iter().filter(|(_, l)| covers_with_question(l)).map(|((pid, _), _)| *pid).collect();
+    // Whom this user may not look into may be it as well.
+    let all_seen = watched.listeners.hidden == 0;
     let alone = |pid: u32| {
-        if covering.is_empty() {
+        if !all_seen {
+            false
+        } else if covering.is_empty() {
             must_ask.iter().all(|((p, _), _)| *p == pid)
         } else {
             covering.iter().all(|p| *p == pid)
@@ -62,10 +66,11 @@ fn listeners(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         if !asks && !may_be && listener.covers.is_none() {
             continue;
         }
-        let confidence = match (asks || may_be, waited && alone(*pid)) {
-            (true, true) => PROVEN,
-            (true, false) => LIKELY,
-            (false, _) => POSSIBLE,
+        // One whose marks are elsewhere is never proven: it answers for some place, and nothing says that it is this one.
+        let confidence = match (asks, may_be) {
+            (true, _) if waited && alone(*pid) => PROVEN,
+            (true, _) | (false, true) => LIKELY,
+            (false, false) => POSSIBLE,
         };
         let mut evidence = Vec::new();
         if waited && (asks || may_be) {
@@ -228,5 +233,40 @@ fn notes(watched: &Watched, seen: &mut Seen) {
             "{} seccomp filter(s) check each system call of this program (a container, or who started it, set them)",
             watched.tracers.seccomp_filters
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fanotify::{Mark, On};
+    use super::*;
+
+    /// A listener that must allow opens, on the probe's folder or elsewhere, and so many looks that found the probe waiting for one.
+    fn judged(covers: bool, looks: u64, hidden: usize) -> Suspect {
+        let mark = Mark { on: On::Inode(1, 1), mask: 0x1_0000 };
+        let listener = Listener {
+            name: "scannerd".into(),
+            permits: true,
+            marks: 1,
+            covers: covers.then_some((mark, "the probe's folder")),
+        };
+        let mut watched = Watched::default();
+        watched.listeners.found.insert((5_000_001, 3), listener);
+        watched.listeners.hidden = hidden;
+        let wait = Wait { looks, ns: looks * 1_000_000, stack: Vec::new() };
+        watched.waits.by_function.insert("fanotify_handle_event".into(), wait);
+        of(&watched).suspects.into_iter().find(|suspect| suspect.name == "scannerd").unwrap()
+    }
+
+    #[test]
+    fn proven_is_who_asks_here_and_nobody_else_could() {
+        assert_eq!(judged(true, 10, 0).confidence, PROVEN);
+        assert_eq!(judged(true, 1, 0).confidence, LIKELY);
+        // Some process could not be looked into: that may be the one.
+        assert_eq!(judged(true, 10, 7).confidence, LIKELY);
+        assert_eq!(judged(true, 10, 7).blocked_ns, None);
+        // Its marks are elsewhere, as far as they are told.
+        assert_eq!(judged(false, 10, 0).confidence, LIKELY);
+        assert_eq!(judged(false, 10, 7).confidence, LIKELY);
     }
 }
