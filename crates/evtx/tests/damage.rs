@@ -30,8 +30,11 @@ impl Reader for Fields {
     fn finish(&mut self) {}
 }
 
-/// Stretches of binary XML, in the chunk, of its records without a template, with their event ids.
-fn without_template(log: &LogFile, chunk: usize) -> Vec<(usize, usize, u16)> {
+/// Stretches of binary XML in a chunk, with the event ids of their records.
+type Records = Vec<(usize, usize, u16)>;
+
+/// The records of a chunk without a template.
+fn without_template(log: &LogFile, chunk: usize) -> Records {
     let place = &log.chunks[chunk];
     let mut data = Vec::new();
     let mut damage = Damage::default();
@@ -52,7 +55,7 @@ fn without_template(log: &LogFile, chunk: usize) -> Vec<(usize, usize, u16)> {
 }
 
 /// A log of the corpus with many records without a template in its first chunk.
-fn log() -> Option<(PathBuf, Vec<(usize, usize, u16)>)> {
+fn log() -> Option<(PathBuf, Records)> {
     let logs = common::logs();
     let found = logs.iter().find_map(|path| {
         let log = LogFile::open(path, path).ok()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 use std::time::Duration;
 
 /// How a folder is watched.
@@ -25,9 +25,12 @@ pub struct Watchers {
     stop: Arc<AtomicBool>,
     told: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
-    /// A file that ends the last wait for changes (Windows).
+    /// A file that ends a wait for changes (Windows).
     #[cfg(windows)]
-    last: std::path::PathBuf,
+    nudge: std::path::PathBuf,
+    /// What was told of that file before all began (Windows).
+    #[cfg(windows)]
+    before: u64,
 }
 
 impl Watchers {
@@ -48,19 +51,58 @@ impl Watchers {
             }
             counts.fetch_add(drain_last(&mut drain), Ordering::Relaxed);
         })?;
-        Ok(Watchers {
+        #[cfg_attr(not(windows), allow(unused_mut))]
+        let mut watchers = Watchers {
             stop,
             told,
             thread: Some(thread),
             #[cfg(windows)]
-            last: folder.join("last"),
-        })
+            nudge: folder.join("nudge"),
+            #[cfg(windows)]
+            before: 0,
+        };
+        #[cfg(windows)]
+        watchers.see_the_first()?;
+        Ok(watchers)
+    }
+
+    /// Changes files until one is told: Windows begins to watch with the thread's first call, not with the opening of the folder.
+    #[cfg(windows)]
+    fn see_the_first(&mut self) -> io::Result<()> {
+        for turn in 0_u32..500 {
+            std::fs::write(&self.nudge, turn.to_string())?;
+            std::thread::sleep(Duration::from_millis(10));
+            if self.told.load(Ordering::Relaxed) > 0 {
+                std::fs::remove_file(&self.nudge)?;
+                // What is told late of this file must not pass for news of what is measured.
+                std::thread::sleep(Duration::from_millis(50));
+                self.before = self.told.load(Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the system told of no change within 5 seconds"))
+    }
+
+    /// What was told of the changes that were measured. The file that ends the wait does not count.
+    #[cfg(windows)]
+    fn told_since(&self) -> u64 {
+        for _ in 0..50 {
+            if self.told.load(Ordering::Relaxed) > self.before {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.told.load(Ordering::Relaxed).saturating_sub(self.before)
     }
 
     /// Ends it, and says how many bytes (inotify, Windows) or events (fanotify) came in.
     pub fn finish(mut self) -> u64 {
+        #[cfg(windows)]
+        let told = self.told_since();
         self.end();
-        self.told.load(Ordering::Relaxed)
+        #[cfg(not(windows))]
+        let told = self.told.load(Ordering::Relaxed);
+        told
     }
 
     fn end(&mut self) {
@@ -71,8 +113,8 @@ impl Watchers {
             if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
                 break;
             }
-            let _ = std::fs::write(&self.last, turn.to_string());
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            let _ = std::fs::write(&self.nudge, turn.to_string());
+            std::thread::sleep(Duration::from_millis(10));
         }
         // Where nothing can be written nothing ends the wait: the thread goes with the process then.
         #[cfg(windows)]
@@ -81,7 +123,7 @@ impl Watchers {
             let _ = thread.join();
         }
         #[cfg(windows)]
-        let _ = std::fs::remove_file(&self.last);
+        let _ = std::fs::remove_file(&self.nudge);
     }
 }
 
@@ -172,7 +214,15 @@ mod system {
         let By::ReadDirectoryChanges(bytes) = by else { return Err(io::ErrorKind::Unsupported.into()) };
         let folder = Folder::open(folder)?;
         let mut buffer = vec![0_u32; bytes / 4];
-        Ok(Box::new(move || folder.wait(&mut buffer).map_or(0, u64::from)))
+        // No bytes: there were more changes than the buffer holds (`ReadDirectoryChangesW`, "lpBytesReturned"). Told they were.
+        Ok(Box::new(move || match folder.wait(&mut buffer) {
+            Ok(bytes) => u64::from(bytes).max(1),
+            // Asking on and on would cost what is measured.
+            Err(_) => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                0
+            }
+        }))
     }
 }
 

@@ -377,8 +377,8 @@ mod tests {
         assert_eq!((suspects[2].cpu_ns, suspects[2].process), (Some(700_000_000), Some(8)));
         let said = suspects[2].evidence.join(" ");
         assert!(said.contains("700 ms") && said.contains("35 %") && said.contains("WinDefend"), "{said}");
-        // 100 ms of idle time beside 6,695 ms of work.
-        assert!(suspects[3].evidence.join(" ").contains("idle for 1 % of the time"), "{suspects:?}");
+        // 100 ms of idle time beside 700 + 1,800 + 1,990 + 700 + 500 + 5 ms of work.
+        assert!(suspects[3].evidence.join(" ").contains("idle for 2 % of the time"), "{suspects:?}");
         // Eight seconds of idle time: the build took nothing from anybody.
         now[0] = process(0, 0, "", 9_000);
         let suspects = judge(&before, &now, &filters, &services, 2_000_000_000, 16);
