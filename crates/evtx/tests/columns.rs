@@ -96,5 +96,5 @@ fn columns_hold_what_fields_hold() {
             }
         }
     }
-    println!("{cells} cells compared");
+    assert!(cells > 10_000 || common::logs().is_empty(), "{cells} cells compared");
 }
