@@ -4,31 +4,40 @@ use etwhy_symbols::server::{OnTransfer, Transfer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::HashMap;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// A bar that shows bytes, hidden when standard error is no terminal or the user wants silence.
+/// What is done sooner than this shows no bar.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A bar that shows bytes, hidden when standard error is no terminal or the user wants silence, and until something took a while.
 pub struct Bar {
     bar: ProgressBar,
+    since: Instant,
+    /// Nobody has seen it yet, but somebody may.
+    waits: AtomicBool,
 }
 
 impl Bar {
     /// A bar under the heading `what`.
     pub fn new(what: &'static str, quiet: bool) -> Bar {
-        let bar = ProgressBar::new(0);
-        if quiet || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         if let Ok(style) =
             ProgressStyle::with_template("{msg:12} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}")
         {
             bar.set_style(style);
         }
         bar.set_message(what);
-        Bar { bar }
+        let waits = AtomicBool::new(!quiet && std::io::stderr().is_terminal());
+        Bar { bar, since: Instant::now(), waits }
     }
 
     /// Shows `done` of `total` bytes.
     pub fn set(&self, done: u64, total: u64) {
+        if self.since.elapsed() >= PATIENCE && self.waits.swap(false, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
         self.bar.set_length(total);
         self.bar.set_position(done);
     }

@@ -94,6 +94,26 @@ fn threads_change_nothing() {
 }
 
 #[test]
+fn ids_have_no_thousands_and_hexadecimal_stays() {
+    let Some(file) = log(SECURITY) else { return };
+    let sql = |query: &str| {
+        let (code, out, errors) = etwhy(&["evtx", &file, "--sql", query]);
+        assert_eq!(code, 0, "{errors}");
+        out
+    };
+    // As Event Viewer writes them: 4624 of task 12544, successful audit, by the system itself.
+    let out =
+        sql("SELECT event_id, task, keywords, count(*) * 1000 AS many FROM log_record WHERE event_id = 4624");
+    let cells: Vec<&str> = out.lines().nth(2).unwrap().split_whitespace().collect();
+    assert_eq!(cells[..3], ["4624", "12544", "0x8020000000000000"], "{out}");
+    assert!(cells[3].ends_with(",000"), "{out}");
+    let out = sql("SELECT TargetLogonId, LogonType FROM event_4624 WHERE TargetLogonId = 0x3e7 LIMIT 1");
+    let cells: Vec<&str> = out.lines().nth(2).unwrap().split_whitespace().collect();
+    assert_eq!(cells[0], "0x3e7", "{out}");
+    assert!(cells[1].parse::<u32>().is_ok(), "{out}");
+}
+
+#[test]
 fn filters_agree_with_sql() {
     let Some(file) = log(SECURITY) else { return };
     let sql = |query: &str| -> u64 {

@@ -128,6 +128,11 @@ impl Column {
         self.kind = ColumnKind::Text;
     }
 
+    /// True for integers that Windows writes in hexadecimal.
+    pub fn is_hex(&self) -> bool {
+        self.kind == ColumnKind::Int && matches!(self.form, Form::Hex)
+    }
+
     /// Appends the text that Windows gives a number of this column.
     pub fn push_number(&self, n: i64, out: &mut String) {
         match (self.kind, self.form) {

@@ -31,7 +31,7 @@ define_table! {
         /// Opcode.
         opcode: i32 [None, Other],
         /// Keywords, as a bit mask.
-        keywords: i64 [None, Other],
+        keywords: i64 [Hex64, Flag],
         /// Computer.
         computer: Sym [None, Name],
         /// Security identifier of the user, where the record has one.

@@ -29,7 +29,7 @@ define_table! {
         /// Opcode.
         opcode: i32 [None, Other],
         /// Keywords, as a bit mask.
-        keywords: i64 [None, Other],
+        keywords: i64 [Hex64, Flag],
         /// `success` or `failure` for audit records, by their keywords.
         audit: Option<Sym> [None, Name],
         /// Records.

@@ -22,7 +22,7 @@ const SYSTEM: [(&str, ColumnType, Unit, Role, &str); 15] = [
     ("level", ColumnType::I32, Unit::None, Role::Other, "Level."),
     ("task", ColumnType::I32, Unit::None, Role::Other, "Task."),
     ("opcode", ColumnType::I32, Unit::None, Role::Other, "Opcode."),
-    ("keywords", ColumnType::I64, Unit::None, Role::Other, "Keywords, as a bit mask."),
+    ("keywords", ColumnType::I64, Unit::Hex64, Role::Flag, "Keywords, as a bit mask."),
     ("computer", ColumnType::Text, Unit::None, Role::Name, "Computer."),
     ("user_sid", ColumnType::Text, Unit::None, Role::Name, "Security identifier of the user."),
     ("pid", ColumnType::I32, Unit::None, Role::Pid, "Process that wrote it."),
@@ -74,17 +74,26 @@ pub(super) fn wide(
     Ok((tables, damage))
 }
 
-/// Names of fields in order of first use, and their common type.
-fn fields(batches: &[&Kept]) -> Vec<(String, ColumnKind)> {
-    let mut names: Vec<(String, ColumnKind)> = Vec::new();
+/// A field.
+struct Field {
+    name: String,
+    kind: ColumnKind,
+    /// All its numbers are written in hexadecimal: logon ids, status codes, process ids.
+    hex: bool,
+}
+
+/// Fields in order of first use, with their common type.
+fn fields(batches: &[&Kept]) -> Vec<Field> {
+    let mut names: Vec<Field> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for kept in batches {
         for column in &kept.batch.columns {
             let at = *known.entry(column.shown.clone()).or_insert_with(|| {
-                names.push((column.shown.clone(), ColumnKind::Null));
+                names.push(Field { name: column.shown.clone(), kind: ColumnKind::Null, hex: true });
                 names.len() - 1
             });
-            if let Some((_, kind)) = names.get_mut(at) {
+            if let Some(Field { kind, hex, .. }) = names.get_mut(at) {
+                *hex &= column.kind == ColumnKind::Null || column.is_hex();
                 *kind = match (*kind, column.kind) {
                     (ColumnKind::Null, new) => new,
                     (old, ColumnKind::Null) => old,
@@ -103,13 +112,14 @@ fn table(id: u16, batches: &[&Kept], zero: i64, options: &Options) -> Result<Tab
         .iter()
         .map(|(name, ty, unit, role, doc)| spec((*name).into(), *ty, *unit, *role, (*doc).into()))
         .collect();
-    for (name, kind) in &names {
+    for Field { name, kind, hex } in &names {
         // A field may be called as a system value, or differ from another in case alone.
         let mut unique = name.clone();
         while specs.iter().any(|c| c.name.eq_ignore_ascii_case(&unique)) {
             unique.push('_');
         }
         let (ty, unit) = match kind {
+            ColumnKind::Int if *hex => (ColumnType::I64, Unit::Hex64),
             ColumnKind::Int => (ColumnType::I64, Unit::None),
             ColumnKind::Time => (ColumnType::I64, Unit::Ns),
             ColumnKind::Real => (ColumnType::F64, Unit::None),
@@ -142,13 +152,16 @@ fn table(id: u16, batches: &[&Kept], zero: i64, options: &Options) -> Result<Tab
     let places: Vec<Vec<Option<usize>>> = batches
         .iter()
         .map(|k| {
-            names.iter().map(|(name, _)| k.batch.columns.iter().position(|c| c.shown == *name)).collect()
+            names
+                .iter()
+                .map(|Field { name, .. }| k.batch.columns.iter().position(|c| c.shown == *name))
+                .collect()
         })
         .collect();
     let mut scratch: Vec<String> = vec![String::new(); names.len()];
     for (_, n, row) in order {
         let (Some(kept), Some(places)) = (batches.get(n), places.get(n)) else { continue };
-        for (((_, kind), place), text) in names.iter().zip(places).zip(&mut scratch) {
+        for ((Field { kind, .. }, place), text) in names.iter().zip(places).zip(&mut scratch) {
             text.clear();
             let column = place.and_then(|at| kept.batch.columns.get(at));
             if let Some(column) = column
@@ -160,7 +173,7 @@ fn table(id: u16, batches: &[&Kept], zero: i64, options: &Options) -> Result<Tab
             }
         }
         let mut cells = system_cells(kept, row, zero);
-        for (((_, kind), place), text) in names.iter().zip(places).zip(&scratch) {
+        for ((Field { kind, .. }, place), text) in names.iter().zip(places).zip(&scratch) {
             let column = place.and_then(|at| kept.batch.columns.get(at));
             let null = column.is_none_or(|c| c.nulls.get(row).copied().unwrap_or(true));
             let number = column.and_then(|c| c.numbers.get(row)).copied().unwrap_or(0);

@@ -141,6 +141,8 @@ fn column(db: &Database, name: &str, ty: ColumnType) -> ColumnSpec {
     let agreed = first.filter(|first| known.all(|c| (c.unit, c.role) == (first.unit, first.role)));
     let (unit, role, doc) = match agreed {
         Some(c) if c.ty.is_number() == ty.is_number() => (c.unit, c.role, c.doc.clone()),
+        // A number that no column is called after was computed: most are counts.
+        _ if ty == ColumnType::I64 => (unit_of(name, ty), Role::Count, Cow::Borrowed("")),
         _ => (unit_of(name, ty), Role::Other, Cow::Borrowed("")),
     };
     ColumnSpec { name: Cow::Owned(name.to_owned()), ty, unit, role, doc, nullable: true }

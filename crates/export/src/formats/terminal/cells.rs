@@ -74,7 +74,7 @@ impl Column {
                     (Unit::Utc100ns, _) => Look::Date,
                     (Unit::Percent, _) => Look::Decimals(1),
                     _ if spec.ty == ColumnType::F64 => Look::Decimals(3),
-                    (_, Role::Count | Role::Weight | Role::Bytes | Role::Other) => Look::Thousands,
+                    (_, Role::Count | Role::Weight | Role::Bytes) => Look::Thousands,
                     (Unit::Count | Unit::Ticks, _) => Look::Thousands,
                     _ => Look::Plain,
                 }
