@@ -5,8 +5,8 @@
 
 use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
-use crate::binxml::{Cell, Cells, Decoder, Event, Fault, Name, System, Value, time};
-use crate::bytes::array;
+use crate::binxml::{Cell, Decoder, Event, Fault, InOrder, Name, System, Value, time};
+use crate::bytes::{array, same};
 use crate::codes::Codes;
 use crate::counts::time_of;
 use crate::error::EvtxError;
@@ -55,35 +55,67 @@ impl Form {
 }
 
 /// A column: as many cells as the batch has rows.
+///
+/// What each cell needs stands in the first 64 bytes: a row visits all columns of its kind, and kinds take turns.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Column {
-    /// The field's name; `None` for the n-th of those without.
-    name: Option<Arc<str>>,
-    /// Name as it is shown.
-    pub shown: String,
-    /// What its cells are.
-    pub kind: ColumnKind,
     /// Numbers: the value, for [`ColumnKind::Real`] its bits. For texts where each ends in `bytes`.
     pub numbers: Vec<i64>,
     /// Texts in UTF-8, one behind the other. Safe code must check that they are before it calls them `str`, which takes an eighth
     /// of the time that reading them does, so it is left to those who look at cells ([`Column::text_at`]).
     bytes: Vec<u8>,
-    scratch: String,
-    /// Cells that are null; for all rows when the batch is handed over, until then up to the last null.
-    pub nulls: Vec<bool>,
+    /// What its cells are.
+    pub kind: ColumnKind,
     /// How its integers are written.
     form: Form,
+    /// Cells that are null; for all rows when the batch is handed over, until then up to the last null.
+    pub nulls: Vec<bool>,
+    /// The field's name; `None` for the n-th of those without.
+    name: Option<Arc<str>>,
+    /// Name as it is shown.
+    pub shown: String,
+    scratch: String,
     /// SIDs and GUIDs that came before, with their texts, by some of their bits.
-    known: Vec<(Vec<u8>, String)>,
+    known: Vec<Known>,
 }
 
-/// SIDs and GUIDs whose texts a column keeps.
+/// A SID or GUID and its text, if both are as short as nearly all are.
+#[derive(Clone, Debug)]
+struct Known {
+    key: [u8; 32],
+    key_len: u8,
+    text: [u8; 64],
+    text_len: u8,
+}
+
+impl Known {
+    const NONE: Known = Known { key: [0; 32], key_len: u8::MAX, text: [0; 64], text_len: 0 };
+
+    fn of(key: &[u8], text: &str) -> Option<Known> {
+        let mut known = Known::NONE;
+        known.key.get_mut(..key.len())?.copy_from_slice(key);
+        known.text.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        (known.key_len, known.text_len) = (key.len() as u8, text.len() as u8);
+        Some(known)
+    }
+
+    #[inline]
+    fn is(&self, key: &[u8]) -> bool {
+        self.key.get(..usize::from(self.key_len)).is_some_and(|own| same(own, key))
+    }
+}
+
+/// SIDs and GUIDs whose texts a column keeps: by four bits.
 const KNOWN: usize = 16;
 
 /// Cells of a batch before it is handed over.
-const BATCH_ROWS: usize = 4096;
+const BATCH_ROWS: usize = 128;
 /// Texts of a batch before it is handed over.
 const BATCH_TEXT: usize = 1 << 20;
+/// Rows and bytes of texts that a column has room for at first: most kinds have few rows, most columns are of a kind with many.
+const FIRST_ROWS: usize = 32;
+const FIRST_TEXT: usize = 128;
 /// Rows after which texts are counted; a record has at most 64 KiB.
 const TEXT_EVERY: usize = 64;
 /// Columns of a kind; fields behind are counted in `dropped`.
@@ -101,8 +133,8 @@ impl Column {
             name,
             shown,
             kind: ColumnKind::Null,
-            numbers: vec![0; rows],
-            bytes: Vec::new(),
+            numbers: zeros(rows),
+            bytes: Vec::with_capacity(FIRST_TEXT),
             scratch: String::new(),
             nulls: vec![true; rows],
             form: Form::Signed,
@@ -178,7 +210,7 @@ impl Column {
                 Value::Sid(bytes) => self.push_known(value, bytes),
                 Value::Guid(guid) => self.push_known(value, &guid),
                 Value::Utf16(utf16) => {
-                    push_utf16_bytes(&mut self.bytes, utf16, utf16.len());
+                    push_utf16_bytes::<false>(&mut self.bytes, utf16, utf16.len());
                 }
                 _ => {
                     self.scratch.clear();
@@ -194,31 +226,49 @@ impl Column {
 
     /// Appends the text of a SID or GUID that has these bytes.
     fn push_known(&mut self, value: &Value<'_>, bytes: &[u8]) {
-        self.known.resize(KNOWN, Default::default());
         let last = bytes.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
         let at = last.wrapping_mul(0x9E37_79B1) >> 28;
-        if let Some((key, text)) = self.known.get_mut(at as usize % KNOWN) {
-            if key != bytes {
-                key.clear();
-                key.extend_from_slice(bytes);
-                text.clear();
-                value.push_text(text);
+        match self.known.get(at as usize).filter(|known| known.is(bytes)) {
+            Some(known) => {
+                let end = self.bytes.len() + usize::from(known.text_len);
+                // All that it may have is copied, for which no call is needed.
+                self.bytes.extend_from_slice(&known.text);
+                self.bytes.truncate(end);
             }
-            self.bytes.extend_from_slice(text.as_bytes());
+            None => self.push_unknown(value, bytes, at as usize),
+        }
+    }
+
+    #[cold]
+    fn push_unknown(&mut self, value: &Value<'_>, bytes: &[u8], at: usize) {
+        self.scratch.clear();
+        value.push_text(&mut self.scratch);
+        self.bytes.extend_from_slice(self.scratch.as_bytes());
+        self.known.resize(KNOWN, Known::NONE);
+        if let (Some(place), Some(known)) = (self.known.get_mut(at), Known::of(bytes, &self.scratch)) {
+            *place = known;
         }
     }
 
     /// Appends a value of this type: the first `size` bytes of those that stand here.
-    #[inline]
+    #[inline(always)]
     fn push_raw(&mut self, kind: u8, size: usize, tail: &[u8]) {
-        match (self.kind, integer(kind, size, tail)) {
-            (ColumnKind::Int, Some(number)) => self.numbers.push(number),
-            (ColumnKind::Text, None) if kind == ty::STRING => {
-                push_utf16_bytes(&mut self.bytes, tail, size);
-                self.numbers.push(self.bytes.len() as i64);
-            }
-            _ => self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[]))),
+        if kind == ty::STRING && self.kind == ColumnKind::Text {
+            push_utf16_bytes::<false>(&mut self.bytes, tail, size);
+            self.numbers.push(self.bytes.len() as i64);
+        } else if self.kind == ColumnKind::Int
+            && let Some(number) = integer(kind, size, tail)
+        {
+            self.numbers.push(number);
+        } else {
+            self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[])));
         }
+    }
+
+    /// The same, where it is not worth its code.
+    #[inline(never)]
+    fn push_scattered(&mut self, kind: u8, size: usize, tail: &[u8]) {
+        self.push_raw(kind, size, tail);
     }
 
     /// The text of a cell of a column of texts.
@@ -237,11 +287,32 @@ impl Column {
         self.nulls.resize(self.numbers.len(), false);
     }
 
+    fn cells_alone(&self) -> Column {
+        Column {
+            numbers: self.numbers.clone(),
+            bytes: self.bytes.clone(),
+            kind: self.kind,
+            form: self.form,
+            nulls: self.nulls.clone(),
+            name: self.name.clone(),
+            shown: self.shown.clone(),
+            scratch: String::new(),
+            known: Vec::new(),
+        }
+    }
+
     fn clear(&mut self) {
         self.numbers.clear();
         self.nulls.clear();
         self.bytes.clear();
     }
+}
+
+/// Cells of rows that came before a column.
+fn zeros(rows: usize) -> Vec<i64> {
+    let mut all = Vec::with_capacity(rows.max(FIRST_ROWS));
+    all.resize(rows, 0);
+    all
 }
 
 /// The integers that most fields are, as [`Value::of`] reads them.
@@ -343,10 +414,31 @@ impl Batch {
 
     /// Appends fields that are known to be the columns of the batch, in order.
     #[inline]
-    fn cells(&mut self, cells: &Cells<'_>) {
-        for (cell, column) in cells.fields.iter().zip(&mut self.columns) {
-            let (kind, size, tail) = cells.raw(cell);
-            column.push_raw(kind, size, tail);
+    fn cells(&mut self, cells: &InOrder<'_>) {
+        match cells.straight() {
+            Some(fields) => {
+                for (column, (kind, size, tail)) in self.columns.iter_mut().zip(fields) {
+                    column.push_raw(kind, size, tail);
+                }
+            }
+            None => {
+                for (column, (kind, size, tail)) in self.columns.iter_mut().zip(cells.scattered()) {
+                    column.push_scattered(kind, size, tail);
+                }
+            }
+        }
+    }
+
+    /// The same rows, without what is only remembered to read more of them.
+    pub fn rows_alone(&self) -> Batch {
+        Batch {
+            provider: self.provider.clone(),
+            event_id: self.event_id,
+            qualifiers: self.qualifiers,
+            system: self.system.clone(),
+            columns: self.columns.iter().map(Column::cells_alone).collect(),
+            dropped: self.dropped,
+            index: HashMap::default(),
         }
     }
 
@@ -455,7 +547,7 @@ impl Columns<'_> {
 
     /// The batch of a kind.
     #[inline]
-    fn batch(&mut self, kind: Kind, cells: Option<&Cells<'_>>) -> usize {
+    fn batch(&mut self, kind: Kind, cells: Option<&InOrder<'_>>) -> usize {
         let (layout, provider, id, _) = kind;
         let near = ((layout >> 32 ^ layout.wrapping_mul(31)) as usize)
             .wrapping_add(usize::from(id).wrapping_add(provider as usize))
@@ -465,7 +557,7 @@ impl Columns<'_> {
             return at;
         }
         let at = *self.index.entry(kind).or_insert_with(|| {
-            let names = cells.map_or(&[][..], |cells| cells.fields);
+            let names = cells.map_or(&[][..], InOrder::fields);
             let mut unnamed = 0;
             let column = |cell: &Cell| {
                 unnamed += 1;
@@ -530,8 +622,8 @@ impl Reader for Columns<'_> {
         };
         let qualifiers = system.qualifiers.map_or(0, |q| 1 << 16 | u32::from(q));
         let id = system.event_id;
-        if let Some(cells) = decoder.cells(&event) {
-            let at = self.batch((cells.layout, origin.provider, id, qualifiers), Some(&cells));
+        if let Some(cells) = decoder.cells_in_order(&event) {
+            let at = self.batch((cells.layout(), origin.provider, id, qualifiers), Some(&cells));
             if let Some(batch) = self.batches.get_mut(at) {
                 batch.system.push(&row);
                 batch.cells(&cells);

@@ -129,7 +129,7 @@ impl Inserts for Places<'_> {
         let bytes = || tail.get(..size).unwrap_or(&[]);
         match kind {
             ty::STRING => {
-                if push_utf16_bytes(out, tail, size) {
+                if push_utf16_bytes::<true>(out, tail, size) {
                     return Appended::Percent;
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::event::{Decoder, Event, Raw, Root, push_values};
 use super::plan::{Item, Plan, Slot};
-use super::tokens;
+use super::tokens::{self, Instance};
 use super::value::Value;
 use crate::abi::{token, value as ty};
 use std::sync::Arc;
@@ -36,6 +36,11 @@ impl Cell {
     pub(super) fn are_simple(cells: &[Cell]) -> bool {
         let named = cells.iter().filter(|cell| cell.name.is_some()).count();
         cells.len() <= MOST && (named == 0 || named == cells.len())
+    }
+
+    /// True if value n is that of cell n.
+    pub(super) fn are_straight(cells: &[Cell]) -> bool {
+        cells.iter().enumerate().all(|(n, cell)| usize::from(cell.value) == n)
     }
 
     /// The cells of a template, if it has nothing else.
@@ -89,62 +94,141 @@ impl<'a> Cells<'a> {
     }
 }
 
+/// The fields of an event, to be read one after the other.
+#[derive(Clone, Copy)]
+pub struct InOrder<'a> {
+    cells: Cells<'a>,
+    /// Types and sizes of the fields and where the first stands, if there are exactly as many as fields, one behind the other.
+    straight: Option<(&'a [[u8; 4]], usize)>,
+}
+
+impl<'a> InOrder<'a> {
+    /// What has the same number has the same fields.
+    #[inline]
+    pub const fn layout(&self) -> u64 {
+        self.cells.layout
+    }
+
+    /// The fields.
+    #[inline]
+    pub const fn fields(&self) -> &'a [Cell] {
+        self.cells.fields
+    }
+
+    /// Type and size of each field and what stands in the chunk from there on, if they stand one behind the other.
+    #[inline(always)]
+    pub fn straight(&self) -> Option<impl Iterator<Item = (u8, usize, &'a [u8])>> {
+        let chunk = self.cells.chunk;
+        let (descriptors, mut at) = self.straight?;
+        Some(descriptors.iter().map(move |[low, high, kind, _]| {
+            let size = usize::from(u16::from_le_bytes([*low, *high]));
+            let tail = chunk.get(at..).unwrap_or(&[]);
+            at += size;
+            (*kind, size, tail)
+        }))
+    }
+
+    /// The same wherever they stand.
+    #[inline]
+    pub fn scattered(&self) -> impl Iterator<Item = (u8, usize, &'a [u8])> {
+        self.cells.fields.iter().map(|cell| self.cells.raw(cell))
+    }
+}
+
+/// Where the fields of an instance are.
+enum Place<'c> {
+    /// There are none.
+    None,
+    /// The instance and its template.
+    In(Instance<'c>, u32),
+}
+
 impl Decoder {
     /// The fields of an event as cells; `None` if it has others, or if they cannot be read: [`Decoder::fields`] reads those.
     #[inline]
-    pub fn cells<'a>(&'a mut self, event: &Event<'a>) -> Option<Cells<'a>> {
+    pub fn cells<'a>(&'a mut self, event: &'a Event<'a>) -> Option<Cells<'a>> {
         let chunk = Decoder::parts(event);
-        match &event.root {
-            Root::Pattern(at, ..) => {
-                let pattern = self.patterns.get(*at).filter(|pattern| pattern.simple)?;
-                let unnamed = pattern.cells.first().is_some_and(|cell| cell.name.is_none());
-                if unnamed && self.values.iter().any(Raw::is_array) {
-                    return None;
+        let (layout, of) = match &event.root {
+            Root::Pattern(at, ..) => return self.pattern_cells(chunk, *at),
+            Root::Instance(number, shape, instance) => match self.place(chunk, *number, *shape, instance)? {
+                (layout, Place::None) => return Some(Cells { layout, fields: &[], chunk, values: &[] }),
+                (layout, Place::In(instance, of)) => {
+                    self.values.clear();
+                    push_values(&mut self.values, &instance);
+                    (layout, of)
                 }
-                let layout = 1 << 63 | u64::from(pattern.number);
-                Some(Cells { layout, fields: &pattern.cells, chunk, values: &self.values })
-            }
-            Root::Instance(number, shape, instance) => {
-                let (program, shape) = self.templates.shape(*number, *shape)?;
-                let nested = match program.plan.items.as_slice() {
-                    [Item::Nested(number)] => Some(shape.raw(instance, usize::from(*number))?),
-                    _ => None,
-                };
-                self.values.clear();
-                let mut layout = u64::from(*number) << 32;
-                let mut of = *number;
-                match nested.map(|raw| (raw.document(), raw)) {
-                    Some((Some((from, to)), _)) => {
-                        let at = match chunk.get(from..to) {
-                            Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
-                            Some([token::TEMPLATE_INSTANCE, ..]) => from + 1,
-                            _ => return None,
-                        };
-                        let (instance, end) = tokens::instance(chunk, at, to)?;
-                        if !matches!(chunk.get(end..to), None | Some([] | [token::EOF, ..])) {
-                            return None;
-                        }
-                        of = self.templates.find(chunk, instance.id, instance.definition).0?;
-                        layout |= u64::from(of.wrapping_add(1));
-                        push_values(&mut self.values, &instance);
-                    }
-                    Some((None, raw)) => {
-                        let none = raw.value(chunk).is_empty();
-                        return none.then_some(Cells { layout, fields: &[], chunk, values: &[] });
-                    }
-                    None => {
-                        push_values(&mut self.values, instance);
-                    }
-                }
-                let fields = self.templates.get(of)?.plan.cells.as_deref()?;
-                let unnamed = fields.first().is_some_and(|cell| cell.name.is_none());
-                // Each item of an array without a name is a field.
-                if unnamed && self.values.iter().any(Raw::is_array) {
-                    return None;
-                }
-                Some(Cells { layout, fields, chunk, values: &self.values })
-            }
-            Root::Inline(..) => None,
+            },
+            Root::Inline(..) => return None,
+        };
+        let fields = self.templates.get(of)?.plan.cells.as_deref()?;
+        let unnamed = fields.first().is_some_and(|cell| cell.name.is_none());
+        // Each item of an array without a name is a field.
+        if unnamed && self.values.iter().any(Raw::is_array) {
+            return None;
         }
+        Some(Cells { layout, fields, chunk, values: &self.values })
+    }
+
+    /// The same, to be read one after the other.
+    #[inline]
+    pub fn cells_in_order<'a>(&'a mut self, event: &'a Event<'a>) -> Option<InOrder<'a>> {
+        let chunk = Decoder::parts(event);
+        if let Root::Instance(number, shape, instance) = &event.root
+            && let (layout, Place::In(instance, of)) = self.place(chunk, *number, *shape, instance)?
+        {
+            let plan = &self.templates.get(of)?.plan;
+            let fields = plan.cells.as_deref()?;
+            // Each item of an array without a name is a field.
+            let named = fields.first().is_some_and(|cell| cell.name.is_some());
+            let single = named || instance.descriptors.iter().all(|[_, _, kind, _]| kind & ty::ARRAY == 0);
+            if plan.straight && single && instance.descriptors.len() >= fields.len() {
+                let fields = self.templates.get(of)?.plan.cells.as_deref()?;
+                let cells = Cells { layout, fields, chunk, values: &[] };
+                return Some(InOrder { cells, straight: Some((instance.descriptors, instance.values)) });
+            }
+        }
+        self.cells(event).map(|cells| InOrder { cells, straight: None })
+    }
+
+    #[inline]
+    fn pattern_cells<'a>(&'a self, chunk: &'a [u8], at: usize) -> Option<Cells<'a>> {
+        let pattern = self.patterns.get(at).filter(|pattern| pattern.simple)?;
+        let unnamed = pattern.cells.first().is_some_and(|cell| cell.name.is_none());
+        if unnamed && self.values.iter().any(Raw::is_array) {
+            return None;
+        }
+        let layout = 1 << 63 | u64::from(pattern.number);
+        Some(Cells { layout, fields: &pattern.cells, chunk, values: &self.values })
+    }
+
+    /// Layout of an instance and where its fields are: its own values, or those of the instance that is its only value with fields.
+    #[inline]
+    fn place<'c>(
+        &mut self,
+        chunk: &'c [u8],
+        number: u32,
+        shape: u32,
+        instance: &Instance<'c>,
+    ) -> Option<(u64, Place<'c>)> {
+        let (program, shape) = self.templates.shape(number, shape)?;
+        let layout = u64::from(number) << 32;
+        let [Item::Nested(nested)] = program.plan.items.as_slice() else {
+            return Some((layout, Place::In(*instance, number)));
+        };
+        let raw = shape.raw(instance, usize::from(*nested))?;
+        let Some((from, to)) = raw.document() else {
+            return raw.value(chunk).is_empty().then_some((layout, Place::None));
+        };
+        let at = match chunk.get(from..to) {
+            Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
+            Some([token::TEMPLATE_INSTANCE, ..]) => from + 1,
+            _ => return None,
+        };
+        let (instance, end) = tokens::instance(chunk, at, to)?;
+        if !matches!(chunk.get(end..to), None | Some([] | [token::EOF, ..])) {
+            return None;
+        }
+        let of = self.templates.find(chunk, instance.id, instance.definition).0?;
+        Some((layout | u64::from(of.wrapping_add(1)), Place::In(instance, of)))
     }
 }

@@ -183,7 +183,7 @@ impl Decoder {
     }
 
     /// Its system values but provider, GUID, channel and computer, if [`Decoder::identity`] has a number for them.
-    #[inline]
+    #[inline(always)]
     pub fn numbers<'a>(&'a self, event: &'a Event<'_>) -> System<'a> {
         match &event.root {
             Root::Instance(number, shape, instance) => match self.templates.shape(*number, *shape) {

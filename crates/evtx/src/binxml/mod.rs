@@ -21,7 +21,7 @@ mod tokens;
 mod value;
 mod xml;
 
-pub use cells::{Cell, Cells};
+pub use cells::{Cell, Cells, InOrder};
 pub use event::{Decoder, Event, Fault};
 pub use fields::Name;
 pub use system::System;

@@ -43,3 +43,13 @@ pub fn narrow(block: &[u8; UNITS * 2], n: usize) -> Narrow {
     let percent = bytes.simd_eq(u8x16::splat(b'%')).to_bitmask() & counted != 0;
     Narrow { bytes: bytes.to_array(), len, ascii: plain && ends, percent }
 }
+
+/// Narrows sixteen units if all of them are ASCII and none is NUL; tells whether one is a percent sign.
+#[inline(always)]
+pub fn plain(block: &[u8; UNITS * 2]) -> Option<([u8; UNITS], bool)> {
+    let (low, high) = block.as_chunks::<2>().0.split_at(UNITS / 2);
+    // As above: what is not ASCII has the highest bit or becomes 0.
+    let bytes = u8x16::narrow_i16x8(units(low), units(high));
+    let percent = bytes.simd_eq(u8x16::splat(b'%')).to_bitmask() != 0;
+    ((bytes.simd_eq(u8x16::ZERO) | bytes).to_bitmask() == 0).then(|| (bytes.to_array(), percent))
+}

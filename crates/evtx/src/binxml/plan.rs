@@ -69,6 +69,8 @@ pub struct Plan {
     pub system_values: usize,
     /// The same as `items`, if fields are all there is.
     pub cells: Option<Box<[Cell]>>,
+    /// Value n is cell n.
+    pub straight: bool,
 }
 
 impl Plan {

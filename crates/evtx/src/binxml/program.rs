@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use super::tokens::{Broken, NameRef, Token, Tokens};
 use super::value::Value;
+use crate::bytes::same;
 use std::sync::Arc;
 
 /// An instruction.
@@ -224,29 +225,6 @@ impl Program {
     }
 }
 
-/// True if the bytes are the same. What stands between names is a few bytes, for which a call costs more than looking.
-#[inline(always)]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    let ends = |a: &[u8], b: &[u8]| {
-        (a.first_chunk::<8>(), a.last_chunk::<8>()) == (b.first_chunk::<8>(), b.last_chunk::<8>())
-    };
-    match (a.len(), b.len()) {
-        (m, n) if m != n => false,
-        (0..=3, _) => a.iter().zip(b).all(|(a, b)| a == b),
-        (4..=7, _) => {
-            (a.first_chunk::<4>(), a.last_chunk::<4>()) == (b.first_chunk::<4>(), b.last_chunk::<4>())
-        }
-        (8..=16, _) => ends(a, b),
-        (17..=32, _) => {
-            let middle = |x: &[u8]| {
-                x.get(x.len() / 2 - 8..x.len() / 2 + 8).and_then(<[u8]>::first_chunk::<16>).copied()
-            };
-            ends(a, b) && middle(a) == middle(b)
-        }
-        _ => a == b,
-    }
-}
-
 /// Bytes of a name where it stands: offset of the next, hash, length, text, NUL.
 const fn inline_size(raw: &[u8]) -> usize {
     4 + raw.len() + 2
@@ -277,24 +255,5 @@ fn close(ops: &mut [Op], element: Option<usize>) {
     if let Some(Op::Open { end, own, .. }) = ops.get_mut(begin) {
         *end = behind;
         *own = content.into();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_compared_to_the_last() {
-        for len in 0..70u8 {
-            let a: Vec<u8> = (0..len).collect();
-            assert!(same(&a, &a));
-            assert!(!same(&a, &[&a[..], &[0]].concat()));
-            for at in 0..a.len() {
-                let mut b = a.clone();
-                b[at] ^= 0x80;
-                assert!(!same(&a, &b), "{len} bytes, {at}");
-            }
-        }
     }
 }

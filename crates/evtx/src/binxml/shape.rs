@@ -7,10 +7,10 @@ use super::event::Raw;
 use super::fields::SystemField as S;
 use super::plan::{Plan, Slot};
 use super::system::System;
-use super::tokens::Instance;
+use super::tokens::{Instance, sum_of_sizes};
 use super::value::Value;
 use crate::abi::value as ty;
-use crate::bytes::{slice, u64_at};
+use crate::bytes::{same, slice, u64_at};
 
 /// System values that are numbers or times.
 const NUMBERS: [S; 11] = [
@@ -63,7 +63,11 @@ pub struct Shape {
     texts: [Text; TEXTS.len()],
     /// Some value is of a type that is read the long way.
     odd: bool,
-    /// Provider, GUID, channel and computer of the instance that was asked for last, as far as they are values.
+    /// All numbers stand within 512 bytes.
+    near: bool,
+    /// Places and sizes of provider, GUID, channel and computer, as far as they are values.
+    name_places: Vec<(u32, u16)>,
+    /// Their bytes in the instance that was asked for last.
     names: Vec<u8>,
     /// A number that no other names had; 0 if none was asked for.
     identity: u64,
@@ -90,6 +94,8 @@ impl Shape {
             numbers: Default::default(),
             texts: Default::default(),
             odd: false,
+            near: false,
+            name_places: Vec::new(),
             names: Vec::new(),
             identity: 0,
         };
@@ -108,6 +114,16 @@ impl Shape {
                 }
             }
         }
+        shape.near = shape.numbers.iter().all(|number| number.at < 512);
+        shape.name_places = shape
+            .texts
+            .iter()
+            .take(NAMES)
+            .filter_map(|text| match text {
+                Text::Raw(at, size, _) => Some((*at, *size)),
+                Text::None | Text::Literal(_) => None,
+            })
+            .collect();
         shape
     }
 
@@ -155,14 +171,14 @@ impl Shape {
     /// True if the instance describes its values as this shape does.
     #[inline]
     pub fn fits(&self, plan: &Plan, instance: &Instance<'_>) -> bool {
-        head(instance, plan).as_flattened() == self.head.as_flattened()
+        same(head(instance, plan).as_flattened(), self.head.as_flattened())
     }
 
     /// Bytes of all values of an instance of this shape.
     #[inline]
     pub fn whole(&self, instance: &Instance<'_>) -> usize {
         let rest = instance.descriptors.get(self.head.len()..).unwrap_or(&[]);
-        self.size + rest.iter().map(|d| usize::from(size_of(d))).sum::<usize>()
+        self.size + sum_of_sizes(rest)
     }
 
     /// Value `n` of an instance of this shape.
@@ -176,7 +192,7 @@ impl Shape {
             0
         };
         let before = instance.descriptors.get(from..n)?;
-        at += before.iter().map(|d| usize::from(size_of(d))).sum::<usize>();
+        at += sum_of_sizes(before);
         let descriptor = instance.descriptors.get(n)?;
         Some(Raw::new(at, size_of(descriptor), descriptor[2]))
     }
@@ -185,32 +201,26 @@ impl Shape {
     #[inline]
     pub fn identity(&mut self, chunk: &[u8], instance: &Instance<'_>, next: &mut u64) -> u64 {
         let mut rest = self.names.as_slice();
-        let mut same = self.identity != 0;
-        for text in self.texts.iter().take(NAMES) {
-            if let Text::Raw(at, size, _) = text {
-                let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
-                let (own, behind) = rest.split_at_checked(bytes.len()).unwrap_or_default();
-                same = same && own == bytes;
-                rest = behind;
+        for (at, size) in &self.name_places {
+            let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
+            match rest.split_at_checked(bytes.len()) {
+                Some((own, behind)) if same(own, bytes) => rest = behind,
+                _ => return self.other_identity(chunk, instance, next),
             }
         }
-        if !same {
-            self.other_identity(chunk, instance, next);
-        }
-        self.identity
+        if self.identity == 0 { self.other_identity(chunk, instance, next) } else { self.identity }
     }
 
     #[cold]
-    fn other_identity(&mut self, chunk: &[u8], instance: &Instance<'_>, next: &mut u64) {
+    fn other_identity(&mut self, chunk: &[u8], instance: &Instance<'_>, next: &mut u64) -> u64 {
         self.names.clear();
-        for text in self.texts.iter().take(NAMES) {
-            if let Text::Raw(at, size, _) = text {
-                let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
-                self.names.extend_from_slice(bytes);
-            }
+        for (at, size) in &self.name_places {
+            let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
+            self.names.extend_from_slice(bytes);
         }
         *next += 1;
         self.identity = *next;
+        self.identity
     }
 
     /// The system values of an instance of this shape; `texts`: also provider, channel and computer.
@@ -226,12 +236,37 @@ impl Shape {
             return self.system_long(plan, chunk, instance);
         }
         let base = instance.values;
-        let number = |n: usize| {
-            let place = &self.numbers[n];
+        // Nearly all records have so much behind the first of their values that one look at the chunk's end is enough.
+        let window = chunk.get(base..).and_then(<[u8]>::first_chunk::<WINDOW>).filter(|_| self.near);
+        match window {
+            Some(window) => {
+                let number = |place: &Number| u64_within(window, place.at) & place.mask | place.constant;
+                self.system_by(plan, chunk, base, texts, number)
+            }
+            None => self.system_far(plan, chunk, base, texts),
+        }
+    }
+
+    /// The same, if the values reach far or to the chunk's end.
+    #[cold]
+    fn system_far<'a>(&self, plan: &'a Plan, chunk: &'a [u8], base: usize, texts: bool) -> System<'a> {
+        let number = |place: &Number| {
             let at = base + place.at as usize;
-            let bytes = u64_at(chunk, at).unwrap_or_else(|| last_bytes(chunk, at));
-            bytes & place.mask | place.constant
+            u64_at(chunk, at).unwrap_or_else(|| last_bytes(chunk, at)) & place.mask | place.constant
         };
+        self.system_by(plan, chunk, base, texts, number)
+    }
+
+    #[inline(always)]
+    fn system_by<'a>(
+        &self,
+        plan: &'a Plan,
+        chunk: &'a [u8],
+        base: usize,
+        texts: bool,
+        number: impl Fn(&Number) -> u64,
+    ) -> System<'a> {
+        let number = |n: usize| number(&self.numbers[n]);
         let present = |n: usize| self.numbers[n].present.then(|| number(n));
         let text = |n: usize| match self.texts[n] {
             _ if !texts && n < NAMES => Value::Null,
@@ -283,6 +318,17 @@ impl Shape {
         }
         system
     }
+}
+
+/// Bytes of system values that are looked at together.
+const WINDOW: usize = 512 + 8;
+
+/// The eight bytes at a place below 512.
+#[inline(always)]
+fn u64_within(window: &[u8; WINDOW], at: u32) -> u64 {
+    // The compiler sees that the place is within the window.
+    let at = (at & 511) as usize;
+    window[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// What stands at the very end of a chunk; behind it is nothing.

@@ -181,6 +181,7 @@ impl Templates {
                     }
                 }
                 program.plan.cells = Cell::of(&program.plan);
+                program.plan.straight = program.plan.cells.as_deref().is_some_and(Cell::are_straight);
                 let number = self.first.wrapping_add(self.entries.len() as u32);
                 self.entries.push(Entry { program: Arc::new(program), shapes: Vec::new(), last: 0 });
                 self.by_id.entry(id).or_default().push(number);

@@ -1,6 +1,6 @@
 //! UTF-16 and code page texts as UTF-8.
 
-use super::narrow::{Narrow, UNITS, narrow};
+use super::narrow::{Narrow, UNITS, narrow, plain};
 
 /// The text up to its first NUL.
 #[inline]
@@ -63,9 +63,9 @@ fn last(rest: &[u8], n: usize) -> Narrow {
 }
 
 /// Appends the UTF-16 text in the first `size` bytes, up to its first NUL, to bytes that are UTF-8. What stands behind it may be
-/// read, and is not appended. Tells whether there is a percent sign in it.
+/// read, and is not appended. Tells whether there is a percent sign in it, if `PERCENT` asks for that.
 #[inline]
-pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8], size: usize) -> bool {
+pub fn push_utf16_bytes<const PERCENT: bool>(out: &mut Vec<u8>, bytes: &[u8], size: usize) -> bool {
     let units = size / 2;
     // Most texts are short.
     if units <= UNITS
@@ -76,17 +76,26 @@ pub fn push_utf16_bytes(out: &mut Vec<u8>, bytes: &[u8], size: usize) -> bool {
             let end = out.len() + found.len;
             out.extend_from_slice(&found.bytes);
             out.truncate(end);
-            return found.percent;
+            return PERCENT && found.percent;
         }
     }
-    push_utf16_long(out, bytes, units)
+    push_utf16_long::<PERCENT>(out, bytes, units)
 }
 
 /// The same whatever the text.
 #[inline(never)]
-fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8], units: usize) -> bool {
+fn push_utf16_long<const PERCENT: bool>(out: &mut Vec<u8>, bytes: &[u8], units: usize) -> bool {
     let begin = out.len();
     let (mut rest, mut left, mut percent) = (bytes, units, false);
+    out.reserve(units + UNITS);
+    while left >= UNITS
+        && let Some((block, behind)) = rest.split_first_chunk::<32>()
+        && let Some((found, sign)) = plain(block)
+    {
+        out.extend_from_slice(&found);
+        percent |= PERCENT && sign;
+        (rest, left) = (behind, left - UNITS);
+    }
     while left > 0 {
         let n = left.min(UNITS);
         let found = next(rest, n);
@@ -97,7 +106,7 @@ fn push_utf16_long(out: &mut Vec<u8>, bytes: &[u8], units: usize) -> bool {
         let end = out.len() + found.len;
         out.extend_from_slice(&found.bytes);
         out.truncate(end);
-        percent |= found.percent;
+        percent |= PERCENT && found.percent;
         if found.len < n {
             break;
         }
@@ -169,11 +178,11 @@ mod tests {
                     let size =
                         utf16(&text).len() + if behind.starts_with('\0') { behind.len() * 2 } else { 0 };
                     let mut bytes = b"x".to_vec();
-                    assert!(!push_utf16_bytes(&mut bytes, &whole, size));
+                    assert!(!push_utf16_bytes::<true>(&mut bytes, &whole, size));
                     assert_eq!(bytes, format!("x{text}").as_bytes());
                     let percent = utf16(&format!("{odd}{}%", &long[..len]));
-                    assert!(push_utf16_bytes(&mut bytes, &percent, percent.len()));
-                    assert!(!push_utf16_bytes(&mut bytes, &percent, percent.len() - 2));
+                    assert!(push_utf16_bytes::<true>(&mut bytes, &percent, percent.len()));
+                    assert!(!push_utf16_bytes::<true>(&mut bytes, &percent, percent.len() - 2));
                 }
             }
         }

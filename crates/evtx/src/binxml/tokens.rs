@@ -238,13 +238,17 @@ pub fn instance_head(chunk: &[u8], at: usize) -> Option<Instance<'_>> {
     Some(Instance { id, definition, descriptors, values: at + 4 + count * 4 })
 }
 
+/// Bytes of the values of these descriptors. A chunk has room for 16,384 of them, so 32 bits hold any sum.
+#[inline]
+pub fn sum_of_sizes(descriptors: &[[u8; 4]]) -> usize {
+    descriptors.iter().map(|d| u32::from_le_bytes(*d) & 0xFFFF).fold(0, u32::wrapping_add) as usize
+}
+
 /// The instance whose token ends at `at`, and where its values end.
 #[inline]
 pub fn instance(chunk: &[u8], at: usize, end: usize) -> Option<(Instance<'_>, usize)> {
     let instance = instance_head(chunk, at)?;
-    let sizes = instance.descriptors.iter();
-    let size: usize = sizes.map(|[low, high, ..]| usize::from(u16::from_le_bytes([*low, *high]))).sum();
-    let past = instance.values + size;
+    let past = instance.values + sum_of_sizes(instance.descriptors);
     (past <= end).then_some((instance, past))
 }
 

@@ -119,6 +119,7 @@ impl<'d> Chunk<'d> {
             end,
             offset: self.offset,
             numbers: self.numbers,
+            ahead: record_at(self.data, chunk::HEADER, end),
             damage,
         }
     }
@@ -131,6 +132,8 @@ pub struct Records<'c> {
     end: usize,
     offset: u64,
     numbers: Option<(u64, u64)>,
+    /// The record at `at`. It is looked at while the one before is read, so that nobody waits for its header.
+    ahead: Option<RecordRef>,
     damage: &'c mut Damage,
 }
 
@@ -152,12 +155,13 @@ impl Iterator for Records<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<RecordRef> {
+        if let Some(found) = self.ahead {
+            self.at += found.size;
+            self.ahead = record_at(self.data, self.at, self.end);
+            return Some(found);
+        }
         if self.at >= self.end {
             return None;
-        }
-        if let Some(found) = record_at(self.data, self.at, self.end) {
-            self.at += found.size;
-            return Some(found);
         }
         self.next_behind_damage()
     }
@@ -197,6 +201,7 @@ impl Records<'_> {
                 .note(&anomalies::RECORD_MAGIC, 1, || format!("{} bytes at offset {place}", to - from));
         }
         self.at = found.map_or(self.end, |record| record.at + record.size);
+        self.ahead = record_at(self.data, self.at, self.end);
         found
     }
 }

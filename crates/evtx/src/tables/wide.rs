@@ -60,7 +60,7 @@ pub(super) fn wide(
                     [channel, computer, user].map(|c| codes.text(*c).to_owned())
                 })
                 .collect();
-            let entry = Kept { log: n as i32, batch: batch.clone(), texts };
+            let entry = Kept { log: n as i32, batch: batch.rows_alone(), texts };
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         };
         damage.push(columns(log, &scanning, &|_, id| ids.contains(&id), &options.filter, &keep)?);
