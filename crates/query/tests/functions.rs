@@ -198,6 +198,18 @@ fn error(sql: &str) -> String {
 }
 
 #[test]
+fn a_column_that_is_missing_is_told_with_those_that_there_are() {
+    let text = error("SELECT s.stck_id FROM sample s, sample b");
+    assert!(text.starts_with("no such column: s.stck_id"), "{text}");
+    assert!(text.contains("did you mean `stack_id`?"), "{text}");
+    let lists: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lists, ["`sample` has ts_ns, cpu, upid, utid, stack_id, weight_ns"]);
+    // Nothing is like it, and a table that is missing has no columns.
+    assert!(!error("SELECT colour FROM sample").contains("did you mean"));
+    assert!(!error("SELECT colour FROM nothing").contains(" has "));
+}
+
+#[test]
 fn aggregate_adds_up_by_keys_over_a_range_of_time() {
     // Processor 0 has the even weights 100, 102, … 118, processor 1 the odd ones.
     assert_eq!(

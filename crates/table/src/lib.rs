@@ -51,7 +51,7 @@ pub use database::{Database, for_each_batch};
 pub use define::private as __private;
 pub use derived::{Derived, Make};
 pub use error::{Result, TableError};
-pub use filter::{ColumnRef, FilterError, Matcher, Pattern, Predicate};
+pub use filter::{ColumnRef, FilterError, Matcher, Pattern, Predicate, closest};
 pub use load::TableLoader;
 pub use memory::Memory;
 pub use select::{Reader, Selection};

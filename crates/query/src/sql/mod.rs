@@ -9,6 +9,7 @@ pub mod function;
 pub mod functions;
 mod groups;
 pub(crate) mod matching;
+mod missing;
 mod result;
 pub mod scalar;
 pub mod scalars;
@@ -139,7 +140,7 @@ impl Engine {
     /// # Errors
     /// SQLite's, with the place in the query.
     pub fn query(&self, name: &str, sql: &str) -> Result<Table, SqlError> {
-        Ok(result::run(&self.connection, &self.db, name, sql, usize::MAX)?.0)
+        Ok(self.query_top(name, sql, usize::MAX)?.0)
     }
 
     /// As [`Engine::query`], at most `most` rows; the flag says whether there are more.
@@ -147,7 +148,10 @@ impl Engine {
     /// # Errors
     /// SQLite's, with the place in the query.
     pub fn query_top(&self, name: &str, sql: &str, most: usize) -> Result<(Table, bool), SqlError> {
-        result::run(&self.connection, &self.db, name, sql, most)
+        result::run(&self.connection, &self.db, name, sql, most).map_err(|error| match error {
+            SqlError::Sql(message) => SqlError::Sql(missing::explained(message, &self.db, sql)),
+            other => other,
+        })
     }
 }
 

@@ -94,10 +94,10 @@ fn stem_of(column: &ColumnSpec) -> &str {
 }
 
 /// The candidate that is most like `name`, if one is like it at all.
-pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name: Vec<char> = name.chars().take(64).map(|c| c.to_ascii_lowercase()).collect();
     let score = |candidate: &str| {
-        let text: Vec<char> = candidate.chars().take(64).collect();
+        let text: Vec<char> = candidate.chars().take(64).map(|c| c.to_ascii_lowercase()).collect();
         let begins = name.len() >= 3 && text.starts_with(&name);
         if begins { 1 } else { distance(&name, &text) }
     };
@@ -173,5 +173,6 @@ mod tests {
         assert_eq!(distance(&chars(""), &chars("abc")), 3);
         assert_eq!(distance(&chars("abc"), &chars("")), 3);
         assert_eq!(closest("proces", ["process", "thread"].into_iter()), Some("process"));
+        assert_eq!(closest("targetlogon", ["TargetLogonId", "x"].into_iter()), Some("TargetLogonId"));
     }
 }

@@ -24,7 +24,7 @@ mod parse;
 mod pattern;
 
 pub use columns::ColumnRef;
-pub(crate) use columns::closest;
+pub use columns::closest;
 pub use matcher::Matcher;
 pub use parse::Predicate;
 pub use pattern::Pattern;
