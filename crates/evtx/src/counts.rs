@@ -84,6 +84,8 @@ pub struct Counts {
     pub computers: Vec<(String, u64)>,
     /// Records that could not be read; they count in `all`.
     pub unread: u64,
+    /// Earliest record of each chunk (FILETIME), [`u64::MAX`] for those without; in the order of [`LogFile::in_order`].
+    pub starts: Vec<u64>,
     /// What was wrong.
     pub damage: Damage,
 }
@@ -96,10 +98,11 @@ pub fn count(log: &LogFile, threads: usize) -> Result<Counts, EvtxError> {
     let mut counts = Counts::default();
     let mut types: HashMap<EventType, Amount> = HashMap::new();
     let mut computers: HashMap<String, u64> = HashMap::new();
-    let options = ScanOptions { threads, in_order: false };
+    let options = ScanOptions { threads, in_order: true };
     let take = |part: Part| {
         counts.all.add(&part.all);
         counts.unread += part.unread;
+        counts.starts.extend(part.starts);
         if let Some((low, high)) = part.ids {
             let (a, b) = counts.ids.unwrap_or((low, high));
             counts.ids = Some((a.min(low), b.max(high)));
@@ -129,6 +132,7 @@ struct Part {
     types: Vec<(EventType, Amount)>,
     computers: Vec<(String, u64)>,
     unread: u64,
+    starts: Vec<u64>,
 }
 
 /// A kind of event by numbers.
@@ -177,6 +181,9 @@ struct Counter {
     computers: Vec<u64>,
     ids: (u64, u64),
     unread: (u64, Amount),
+    /// Earliest record of the present chunk, and of those before it.
+    start: u64,
+    starts: Vec<u64>,
 }
 
 impl Default for Counter {
@@ -192,6 +199,8 @@ impl Default for Counter {
             computers: Vec::new(),
             ids: (u64::MAX, 0),
             unread: Default::default(),
+            start: u64::MAX,
+            starts: Vec::new(),
         }
     }
 }
@@ -233,6 +242,7 @@ impl Reader for Counter {
         let Ok(event) = event else {
             self.unread.0 += 1;
             self.unread.1.count(bytes, record.time);
+            self.start = self.start.min(record.time);
             return Ok(());
         };
         let identity = decoder.identity(&event).unwrap_or(0);
@@ -272,15 +282,22 @@ impl Reader for Counter {
         let same = recent.identity == identity && self.kinds.get(recent.kind).is_some_and(|k| k.key == key);
         let kind = if same { recent.kind } else { self.kind(key) };
         self.recent[at] = Recent { identity, codes, kind };
+        let time = time_of(&system, record);
+        self.start = self.start.min(time);
         if let Some(kind) = self.kinds.get_mut(kind) {
-            kind.amount.count(bytes, time_of(&system, record));
+            kind.amount.count(bytes, time);
         }
         Ok(())
+    }
+
+    fn chunk_ends(&mut self) {
+        self.starts.push(std::mem::replace(&mut self.start, u64::MAX));
     }
 
     fn finish(&mut self) -> Part {
         let mut part = Part { unread: self.unread.0, all: self.unread.1, ..Part::default() };
         self.unread = Default::default();
+        part.starts = std::mem::take(&mut self.starts);
         if self.ids.0 <= self.ids.1 {
             part.ids = Some(self.ids);
         }

@@ -5,6 +5,7 @@ mod abi;
 pub mod binxml;
 mod bytes;
 mod codes;
+mod column;
 pub mod columns;
 pub mod counts;
 mod error;

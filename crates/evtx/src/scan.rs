@@ -24,6 +24,10 @@ pub trait Reader {
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault>;
 
+    /// A chunk ends.
+    #[inline]
+    fn chunk_ends(&mut self) {}
+
     /// The batch ends.
     fn finish(&mut self) -> Self::Output;
 
@@ -42,6 +46,15 @@ pub struct ScanOptions {
     pub in_order: bool,
 }
 
+/// Chunks of a log that are read together.
+#[derive(Clone, Debug)]
+pub struct Batch<'l> {
+    /// The log.
+    pub log: &'l LogFile,
+    /// The chunks.
+    pub places: Vec<ChunkPlace>,
+}
+
 /// Reads all records of a log. `take` gets what each batch gave, in order, until it returns false.
 ///
 /// # Errors
@@ -53,36 +66,39 @@ pub fn scan<R: Reader>(
     mut take: impl FnMut(R::Output) -> bool,
 ) -> Result<Damage, EvtxError> {
     let places: Vec<ChunkPlace> = if options.in_order { log.in_order() } else { log.chunks.clone() };
+    let batches: Vec<Batch<'_>> =
+        places.chunks(BATCH).map(|places| Batch { log, places: places.to_vec() }).collect();
     let mut damage = log.damage.clone();
+    scan_batches(&batches, options.threads, make, |_, output, found| {
+        damage.merge(&found);
+        take(output)
+    })?;
+    Ok(damage)
+}
+
+/// Reads batches, which may be of several logs. `take` gets the number of each, what it gave, and what was wrong with it, in order,
+/// until it returns false.
+///
+/// # Errors
+/// The first error of the system; what was read before has been taken.
+pub fn scan_batches<R: Reader>(
+    batches: &[Batch<'_>],
+    threads: usize,
+    make: impl Fn() -> R + Sync,
+    mut take: impl FnMut(usize, R::Output, Damage) -> bool,
+) -> Result<(), EvtxError> {
     let mut failure = None;
     ordered(
-        places.len().div_ceil(BATCH),
-        options.threads,
+        batches.len(),
+        threads,
         || (make(), Vec::new(), Decoder::default()),
         |(reader, buffer, decoder), n| {
             let mut damage = Damage::default();
-            let mut failed = None;
-            let places = places.chunks(BATCH).nth(n).unwrap_or(&[]);
-            if let Some((offset, window)) = log.window(places) {
-                for place in places {
-                    let at = (place.offset - offset) as usize;
-                    let data = window.get(at..at + CHUNK).unwrap_or(&[]);
-                    let chunk = Chunk::of(data, data.len(), place.offset, &mut damage);
-                    records(&chunk, decoder, reader, &mut damage);
-                }
-            } else {
-                for place in places {
-                    if let Err(error) = read_chunk(log, place, buffer, decoder, reader, &mut damage) {
-                        failed = Some(error);
-                        break;
-                    }
-                }
-            }
-            (reader.finish(), damage, failed)
+            let failed = batches.get(n).and_then(|batch| read(batch, decoder, reader, buffer, &mut damage));
+            (n, reader.finish(), damage, failed)
         },
-        |(output, found, failed)| {
-            damage.merge(&found);
-            let more = take(output);
+        |(n, output, found, failed)| {
+            let more = take(n, output, found);
             if failed.is_some() {
                 failure = failed;
                 return false;
@@ -90,10 +106,27 @@ pub fn scan<R: Reader>(
             more
         },
     );
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(damage),
+    failure.map_or(Ok(()), Err)
+}
+
+/// Reads a batch; gives the error of the system at which it ended, if one did.
+fn read<R: Reader>(
+    batch: &Batch<'_>,
+    decoder: &mut Decoder,
+    reader: &mut R,
+    buffer: &mut Vec<u8>,
+    damage: &mut Damage,
+) -> Option<EvtxError> {
+    if let Some((offset, window)) = batch.log.window(&batch.places) {
+        for place in &batch.places {
+            let at = (place.offset - offset) as usize;
+            let data = window.get(at..at + CHUNK).unwrap_or(&[]);
+            let chunk = Chunk::of(data, data.len(), place.offset, damage);
+            records(&chunk, decoder, reader, damage);
+        }
+        return None;
     }
+    batch.places.iter().find_map(|place| read_chunk(batch.log, place, buffer, decoder, reader, damage).err())
 }
 
 /// Reads the records of one chunk.
@@ -130,6 +163,7 @@ fn records<R: Reader>(chunk: &Chunk<'_>, decoder: &mut Decoder, reader: &mut R, 
             break;
         }
     }
+    reader.chunk_ends();
     damage.merge(&walked);
 }
 

@@ -40,6 +40,8 @@ pub struct TableBuilder<R: Row> {
     columns: R::Columns,
     open_rows: usize,
     chunks: Chunks,
+    /// Bytes of long text at which a chunk ends.
+    text_limit: usize,
     kept: bool,
     row: PhantomData<fn(R)>,
 }
@@ -54,7 +56,8 @@ impl<R: Row> TableBuilder<R> {
     /// An empty table whose finished chunks count against `memory`.
     pub fn new(memory: &Memory) -> TableBuilder<R> {
         let chunks = Chunks::new(Arc::new(R::spec().clone()), memory);
-        TableBuilder { columns: R::columns(), open_rows: 0, chunks, kept: true, row: PhantomData }
+        let text_limit = memory.text_limit();
+        TableBuilder { columns: R::columns(), open_rows: 0, chunks, text_limit, kept: true, row: PhantomData }
     }
 
     /// As [`TableBuilder::new`], but rows are left out if nobody reads the table: for the rows of an analysis that
@@ -76,7 +79,7 @@ impl<R: Row> TableBuilder<R> {
         }
         row.append(&mut self.columns);
         self.open_rows += 1;
-        if self.open_rows >= CHUNK_ROWS || R::text_bytes(&self.columns) >= CHUNK_TEXT_BYTES {
+        if self.open_rows >= CHUNK_ROWS || R::text_bytes(&self.columns) >= self.text_limit {
             self.close_chunk();
         }
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use arrow_buffer::Buffer;
 use etwhy_os::Mapped;
 
+use crate::builder::CHUNK_TEXT_BYTES;
 use crate::column::ColumnChunk;
 
 /// Arrow recommends 64-byte alignment (its "Columnar Format", "Buffer Alignment and Padding"); maps
@@ -91,6 +92,11 @@ impl Memory {
     /// Why a file could not be written, if that happened. After that everything stays in memory.
     pub fn failure(&self) -> Option<String> {
         self.0.failure.lock().ok()?.as_ref().map(|e| format!("{}: {e}", self.0.folder.display()))
+    }
+
+    /// Bytes of long text at which a chunk ends: the chunk that grows is not counted, and while it grows it may be held twice.
+    pub(crate) fn text_limit(&self) -> usize {
+        usize::try_from(self.0.budget / 16).unwrap_or(usize::MAX).clamp(1 << 20, CHUNK_TEXT_BYTES)
     }
 
     /// Counts `bytes` more; true if the caller should spill.

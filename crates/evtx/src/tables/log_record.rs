@@ -5,7 +5,7 @@ use etwhy_table::{Sym, define_table};
 define_table! {
     /// One row per record of an event log.
     pub table LOG_RECORD: LogRecordRow = "log_record" {
-        sorted_by: "ts_ns", version: 1, evidence: Verified("the crate `evtx`, field by field"),
+        sorted_by: "ts_ns", version: 2, evidence: Verified("the crate `evtx`, field by field"),
         /// When it was written, by the record's `TimeCreated`.
         ts_ns: i64 [Ns, Time],
         /// The same since 1970 (UTC).
@@ -47,6 +47,6 @@ define_table! {
         /// Bytes of the record in the file.
         bytes: i64 [Bytes, Bytes],
         /// Fields by name, as JSON: numbers as numbers, all else as text. Fields without a name are called `Data1`, `Data2`, ….
-        fields: Option<Sym> [None, Other],
+        fields: Option<Box<str>> [None, Message],
     }
 }

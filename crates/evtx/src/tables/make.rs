@@ -1,15 +1,13 @@
 //! Fills the tables.
 
+use super::records::records;
 use super::wide::wide;
-use super::{LogFileRow, LogRecordRow, LogTypeRow};
+use super::{LogFileRow, LogTypeRow};
 use crate::abi::file as abi;
-use crate::binxml::{Decoder, Event, Fault, Value, time};
-use crate::counts::{self, Counts, span_ns, time_of};
+use crate::counts::{self, Counts, span_ns};
 use crate::error::EvtxError;
 use crate::filter::Filter;
-use crate::json;
-use crate::read::{Damage, LogFile, RecordRef, anomalies};
-use crate::scan::{Reader, ScanOptions, scan};
+use crate::read::{Damage, LogFile, anomalies};
 use etwhy_table::{Memory, Strings, Sym, Table, TableBuilder, TableError};
 
 /// How logs become tables.
@@ -91,15 +89,15 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
         }
     }
     let mut damage: Vec<_> = logs.iter().zip(&all).map(|(l, c)| (l.path.clone(), c.damage.clone())).collect();
-    let mut records = TableBuilder::<LogRecordRow>::new(&options.memory);
-    if options.records {
-        let mut rows = Rows::new(logs, options)?;
-        rows.rows.sort_by_key(|row| row.utc_ns);
-        rows.push(zero, &mut records, &mut strings);
-        for ((_, counted), found) in damage.iter_mut().zip(rows.damage) {
+    let records = if options.records {
+        let (records, found) = records(logs, &all, zero, options, &mut strings)?;
+        for ((_, counted), found) in damage.iter_mut().zip(found) {
             add_new(counted, &found);
         }
-    }
+        Some(records)
+    } else {
+        None
+    };
     let mut events = Vec::new();
     if !options.ids.is_empty() {
         let (tables, found) = wide(logs, zero, options)?;
@@ -110,7 +108,7 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     }
     let texts = strings.freeze().map_err(TableError::texts)?;
     let mut tables = vec![files.finish(&texts)?, types.finish(&texts)?];
-    if options.records {
+    if let Some(records) = records {
         tables.push(records.finish(&texts)?);
     }
     tables.extend(events);
@@ -127,7 +125,7 @@ fn add_new(counted: &mut Damage, found: &Damage) {
     }
 }
 
-fn some(strings: &mut Strings, text: &str) -> Option<Sym> {
+pub(super) fn some(strings: &mut Strings, text: &str) -> Option<Sym> {
     (!text.is_empty()).then(|| strings.intern(text))
 }
 
@@ -174,166 +172,5 @@ fn file_row(number: i32, log: &LogFile, counts: &Counts, zero: i64, strings: &mu
         wrapped: used.windows(2).any(|w| matches!(w, [a, b] if b.first_record < a.first_record))
             || counts.ids.is_some_and(|(low, _)| low > 1 && used.len() > 1),
         format: strings.intern(&format!("{}.{}", log.version.0, log.version.1)),
-    }
-}
-
-/// A record before its texts have numbers in the pool of the tables.
-struct Row {
-    utc_ns: i64,
-    log: i32,
-    record_id: i64,
-    numbers: [u64; 7],
-    qualifiers: Option<u16>,
-    process: Option<u32>,
-    thread: Option<u32>,
-    bytes: i64,
-    /// Channel, provider, computer, user, activity, related activity, fields: where they end in the texts of the batch.
-    batch: u32,
-    ends: [u32; 8],
-}
-
-struct Rows {
-    rows: Vec<Row>,
-    texts: Vec<String>,
-    damage: Vec<Damage>,
-}
-
-impl Rows {
-    fn new(logs: &[LogFile], options: &Options) -> Result<Rows, EvtxError> {
-        let mut all = Rows { rows: Vec::new(), texts: Vec::new(), damage: Vec::new() };
-        for (n, log) in logs.iter().enumerate() {
-            let scanning = ScanOptions { threads: options.threads, in_order: true };
-            let make = || RowReader { filter: &options.filter, rows: Vec::new(), text: String::new() };
-            let (rows, texts) = (&mut all.rows, &mut all.texts);
-            let damage = scan(log, &scanning, make, |(mut part, text): (Vec<Row>, String)| {
-                let batch = texts.len() as u32;
-                part.iter_mut().for_each(|row| (row.log, row.batch) = (n as i32, batch));
-                rows.append(&mut part);
-                texts.push(text);
-                true
-            })?;
-            all.damage.push(damage);
-        }
-        Ok(all)
-    }
-
-    fn push(&self, zero: i64, table: &mut TableBuilder<LogRecordRow>, strings: &mut Strings) {
-        for row in &self.rows {
-            let text = self.texts.get(row.batch as usize).map_or("", String::as_str);
-            let part = |n: usize| {
-                let (from, to) =
-                    (row.ends.get(n).copied().unwrap_or(0), row.ends.get(n + 1).copied().unwrap_or(0));
-                text.get(from as usize..to as usize).unwrap_or("")
-            };
-            let [event_id, version, level, task, opcode, keywords, _] = row.numbers;
-            table.push(LogRecordRow {
-                ts_ns: row.utc_ns.saturating_sub(zero),
-                utc_ns: row.utc_ns,
-                log: row.log,
-                record_id: row.record_id,
-                channel: strings.intern(part(0)),
-                provider: strings.intern(part(1)),
-                event_id: event_id as i32,
-                qualifiers: row.qualifiers.map(i32::from),
-                version: version as i32,
-                level: level as i32,
-                task: task as i32,
-                opcode: opcode as i32,
-                keywords: keywords as i64,
-                computer: strings.intern(part(2)),
-                user_sid: some(strings, part(3)),
-                pid: row.process.map(|n| n as i32),
-                tid: row.thread.map(|n| n as i32),
-                activity_id: some(strings, part(4)),
-                related_activity_id: some(strings, part(5)),
-                bytes: row.bytes,
-                fields: some(strings, part(6)),
-            });
-        }
-    }
-}
-
-struct RowReader<'f> {
-    filter: &'f Filter,
-    rows: Vec<Row>,
-    text: String,
-}
-
-impl Reader for RowReader<'_> {
-    type Output = (Vec<Row>, String);
-
-    fn record(
-        &mut self,
-        decoder: &mut Decoder,
-        record: &RecordRef,
-        event: Result<Event<'_>, Fault>,
-    ) -> Result<(), Fault> {
-        let Ok(event) = event else {
-            if !self.filter.is_empty() {
-                return Ok(());
-            }
-            let end = self.text.len() as u32;
-            self.rows.push(Row {
-                utc_ns: time::utc_ns(record.time),
-                log: 0,
-                record_id: record.id as i64,
-                numbers: [0; 7],
-                qualifiers: None,
-                process: None,
-                thread: None,
-                bytes: record.size as i64,
-                batch: 0,
-                ends: [end; 8],
-            });
-            return Ok(());
-        };
-        if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
-            return Ok(());
-        }
-        let system = decoder.system(&event);
-        let mut ends = [self.text.len() as u32; 8];
-        let texts: [Value<'_>; 6] = [
-            system.channel,
-            system.provider,
-            system.computer,
-            system.user,
-            system.activity,
-            system.related_activity,
-        ];
-        for (value, end) in texts.iter().zip(ends.iter_mut().skip(1)) {
-            value.push_text(&mut self.text);
-            *end = self.text.len() as u32;
-        }
-        let mut row = Row {
-            utc_ns: time::utc_ns(time_of(&system, record)),
-            log: 0,
-            record_id: system.record_id.unwrap_or(record.id) as i64,
-            numbers: [
-                u64::from(system.event_id),
-                u64::from(system.version),
-                u64::from(system.level),
-                u64::from(system.task),
-                u64::from(system.opcode),
-                system.keywords,
-                0,
-            ],
-            qualifiers: system.qualifiers,
-            process: system.process,
-            thread: system.thread,
-            bytes: record.size as i64,
-            batch: 0,
-            ends,
-        };
-        // A record that is broken keeps the fields before the damage.
-        let result = json::push_fields(decoder, &event, &mut self.text);
-        if let Some(end) = row.ends.last_mut() {
-            *end = self.text.len() as u32;
-        }
-        self.rows.push(row);
-        result
-    }
-
-    fn finish(&mut self) -> (Vec<Row>, String) {
-        (std::mem::take(&mut self.rows), std::mem::take(&mut self.text))
     }
 }

@@ -7,6 +7,7 @@ mod log_file;
 mod log_record;
 mod log_type;
 mod make;
+mod records;
 mod wide;
 
 pub use log_file::{LOG_FILE, LogFileRow};
