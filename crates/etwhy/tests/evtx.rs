@@ -82,8 +82,14 @@ impl WithoutNamespace for roxmltree::Node<'_, '_> {
 #[test]
 fn threads_change_nothing() {
     let Some(file) = log(SYSTEM) else { return };
-    for form in [&["--json"][..], &["--full"], &["--counts", "--format", "json"], &["--xml", "--id", "7036"]]
-    {
+    for form in [
+        &["--json"][..],
+        &["--full"],
+        &["--counts", "--format", "json"],
+        &["--xml", "--id", "7036"],
+        &["--columns", "--format", "json"],
+        &["--sql", "SELECT * FROM log_record", "--format", "json"],
+    ] {
         let run = |threads: &str| {
             let mut arguments = vec!["evtx", file.as_str(), "--threads", threads];
             arguments.extend(form);
@@ -116,6 +122,23 @@ fn ids_have_no_thousands_and_hexadecimal_stays() {
     let cells: Vec<&str> = out.lines().nth(2).unwrap().split_whitespace().collect();
     assert_eq!(cells[0].trim_start_matches("0x").trim_start_matches('0'), format!("{id:x}"), "{out}");
     assert!(cells[0].starts_with("0x") && cells[1].parse::<u32>().is_ok(), "{out}");
+}
+
+#[test]
+fn fields_are_there_for_those_who_ask() {
+    let Some(file) = log(SECURITY) else { return };
+    let sql = |query: &str| {
+        let (code, out, errors) = etwhy(&["evtx", &file, "--format", "csv", "--sql", query]);
+        assert_eq!(code, 0, "{errors}");
+        out.lines().nth(1).unwrap().to_owned()
+    };
+    let all = sql("SELECT count(*) FROM log_record");
+    assert!(all.parse::<u32>().unwrap() > 100);
+    assert_eq!(sql("SELECT count(*) FROM log_record WHERE fields LIKE '{%'"), all);
+    assert_eq!(sql("SELECT count(*) FROM (SELECT * FROM log_record) WHERE \"FIELDS\" IS NOT NULL"), all);
+    // Table functions name tables and columns in texts.
+    assert_eq!(sql("SELECT sum(count) FROM aggregate('log_record', 'level')"), all);
+    assert_ne!(sql("SELECT count(*) FROM aggregate('log_record', 'fields')"), "1");
 }
 
 #[test]

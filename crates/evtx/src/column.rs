@@ -7,7 +7,7 @@ use crate::bytes::{array, same};
 use std::sync::Arc;
 
 /// What the cells of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
     /// Only nulls so far.
     Null,

@@ -168,19 +168,35 @@ pub fn columns(
     filter: &Filter,
     take: &Take<'_>,
 ) -> Result<Damage, EvtxError> {
-    let make = || Columns {
-        wanted,
-        filter,
-        take,
-        texts: Codes::default(),
-        providers: Codes::default(),
-        origins: [Origin::default(); RECENT],
-        recent: [(NO_KIND, 0); RECENT],
-        index: HashMap::default(),
-        batches: Vec::new(),
-    };
-    scan(log, options, make, |()| true)
+    scan(log, options, || Columns::new(wanted, filter, Each(take)), |()| true)
 }
+
+/// What takes batches, one for each thread.
+pub(crate) trait Sink {
+    /// What chunks that are read together give.
+    type Output: Send;
+
+    /// Takes a batch; `texts` names channels, computers, users and activities.
+    fn take(&mut self, batch: &Batch, texts: &Codes);
+
+    /// The chunks end.
+    fn finish(&mut self) -> Self::Output;
+}
+
+struct Each<'t>(&'t Take<'t>);
+
+impl Sink for Each<'_> {
+    type Output = ();
+
+    fn take(&mut self, batch: &Batch, texts: &Codes) {
+        (self.0)(batch, texts);
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// Chooses kinds of events by provider and event id.
+pub(crate) type Choice<'t> = dyn Fn(&Value<'_>, u16) -> bool + Sync + 't;
 
 /// Codes of provider, channel and computer that come together.
 #[derive(Clone, Copy, Default)]
@@ -202,10 +218,11 @@ const LONG: u64 = u64::MAX;
 /// No record is of this kind.
 const NO_KIND: Kind = (LONG, u32::MAX, u16::MAX, u32::MAX);
 
-struct Columns<'t> {
-    wanted: &'t (dyn Fn(&Value<'_>, u16) -> bool + Sync),
+/// Reads records into batches.
+pub(crate) struct Columns<'t, S> {
+    wanted: &'t Choice<'t>,
     filter: &'t Filter,
-    take: &'t Take<'t>,
+    sink: S,
     texts: Codes,
     providers: Codes,
     origins: [Origin; RECENT],
@@ -214,11 +231,26 @@ struct Columns<'t> {
     batches: Vec<Batch>,
 }
 
-impl Columns<'_> {
-    fn hand_over(batch: &mut Batch, take: &Take<'_>, texts: &Codes) {
+impl<'t, S: Sink> Columns<'t, S> {
+    /// A reader of kinds that are wanted, and records that the filter takes.
+    pub(crate) fn new(wanted: &'t Choice<'t>, filter: &'t Filter, sink: S) -> Columns<'t, S> {
+        Columns {
+            wanted,
+            filter,
+            sink,
+            texts: Codes::default(),
+            providers: Codes::default(),
+            origins: [Origin::default(); RECENT],
+            recent: [(NO_KIND, 0); RECENT],
+            index: HashMap::default(),
+            batches: Vec::new(),
+        }
+    }
+
+    fn hand_over(batch: &mut Batch, sink: &mut S, texts: &Codes) {
         if batch.rows() > 0 {
             batch.columns.iter_mut().for_each(Column::seal);
-            take(batch, texts);
+            sink.take(batch, texts);
             batch.system.clear();
             batch.columns.iter_mut().for_each(Column::clear);
         }
@@ -277,8 +309,8 @@ impl Columns<'_> {
     }
 }
 
-impl Reader for Columns<'_> {
-    type Output = ();
+impl<S: Sink> Reader for Columns<'_, S> {
+    type Output = S::Output;
 
     #[inline]
     fn record(
@@ -328,7 +360,7 @@ impl Reader for Columns<'_> {
                 batch.system.push(&row);
                 batch.cells(&cells);
                 if batch.is_full() {
-                    Self::hand_over(batch, self.take, &self.texts);
+                    Self::hand_over(batch, &mut self.sink, &self.texts);
                 }
             }
             return Ok(());
@@ -343,14 +375,14 @@ impl Reader for Columns<'_> {
         });
         batch.end_row();
         if batch.is_full() {
-            Self::hand_over(batch, self.take, &self.texts);
+            Self::hand_over(batch, &mut self.sink, &self.texts);
         }
         result
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self) -> S::Output {
         for batch in &mut self.batches {
-            Self::hand_over(batch, self.take, &self.texts);
+            Self::hand_over(batch, &mut self.sink, &self.texts);
         }
         // Columns of fields that do not come any more are not kept for ever.
         if self.batches.len() > 512 {
@@ -358,5 +390,6 @@ impl Reader for Columns<'_> {
             self.index.clear();
             self.recent = [(NO_KIND, 0); RECENT];
         }
+        self.sink.finish()
     }
 }

@@ -102,6 +102,7 @@ fn a_record_that_ends_within_its_elements_is_counted() {
         threads: 1,
         zero_utc_ns: None,
         records: false,
+        fields: false,
         ids,
         filter: Filter::default(),
         memory: etwhy_table::Memory::with_budget(1 << 28, None),

@@ -57,6 +57,8 @@ pub struct Logs {
     pub filter: Filter,
     /// Event ids that become tables `event_<id>`.
     pub ids: Vec<u16>,
+    /// Somebody reads `log_record.fields`.
+    pub fields: bool,
     /// For tables.
     pub memory: Memory,
     inputs: Vec<InputFile>,
@@ -138,7 +140,8 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
     let threads = reading.threads.unwrap_or(all).max(1);
     let memory =
         Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
-    Ok(Logs { files, ledger, threads, filter: Filter::default(), ids: Vec::new(), memory, inputs })
+    let (filter, ids) = (Filter::default(), Vec::new());
+    Ok(Logs { files, ledger, threads, filter, ids, fields: true, memory, inputs })
 }
 
 /// Says and counts that something that was given is no log.
@@ -161,6 +164,8 @@ impl Logs {
     ) -> anyhow::Result<Analysed> {
         let mut db = Database::new();
         let closed = closure(tables);
+        let plain = ["ledger", "log_file", "log_record", "log_type"];
+        self.fields |= closed.iter().any(|name| !plain.contains(&name.as_str()));
         self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns)?;
         derive(&mut db, Some(&closed), &self.memory)?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
@@ -191,6 +196,7 @@ impl Logs {
             threads: self.threads,
             zero_utc_ns,
             records,
+            fields: self.fields,
             ids: self.ids.clone(),
             filter: self.filter.clone(),
             memory: self.memory.clone(),

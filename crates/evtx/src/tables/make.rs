@@ -19,6 +19,8 @@ pub struct Options {
     pub zero_utc_ns: Option<i64>,
     /// Make `log_record` too.
     pub records: bool,
+    /// Fill its column `fields`, which is most of it; else it is null.
+    pub fields: bool,
     /// Make a table `event_<id>` for each of these.
     pub ids: Vec<u16>,
     /// Which records `log_record` and `event_<id>` have; other tables have all.
@@ -100,7 +102,7 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     };
     let mut events = Vec::new();
     if !options.ids.is_empty() {
-        let (tables, found) = wide(logs, zero, options)?;
+        let (tables, found) = wide(logs, &all, zero, options)?;
         events = tables;
         for ((_, counted), found) in damage.iter_mut().zip(found) {
             add_new(counted, &found);

@@ -3,6 +3,7 @@
 //! `utc_ns` is nanoseconds since 1970-01-01 UTC; `ts_ns` counts from the same zero as all tables of one analysis: the start of the
 //! trace where logs are read beside one, else the earliest record.
 
+mod in_time;
 mod log_file;
 mod log_record;
 mod log_type;

@@ -1,23 +1,15 @@
-//! Fills `log_record`: the records of all logs in order of time, without holding them all.
-//!
-//! A log is nearly in order of time, but not quite: writers race, clocks are set, a file that wraps begins in its middle. Counting says
-//! when each chunk begins, so chunks are read in that order, and a record is written as soon as no chunk that is still to be read has
-//! an earlier one. What waits is a few chunks, or much for a log whose clock jumped.
+//! Fills `log_record`.
 
 use super::LogRecordRow;
+use super::in_time::{Rows, in_time};
 use super::make::{MakeError, Options, some};
 use crate::binxml::{Decoder, Event, Fault, Value, time};
 use crate::counts::{Counts, time_of};
 use crate::filter::Filter;
 use crate::json;
 use crate::read::{Damage, LogFile, RecordRef};
-use crate::scan::{Batch, Reader, scan_batches};
-use etwhy_table::{Strings, TableBuilder};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-
-/// Chunks that are read at a time, 1 MiB: what they give waits until those before them are taken.
-const CHUNKS: usize = 16;
+use crate::scan::Reader;
+use etwhy_table::{Memory, Strings, TableBuilder};
 
 /// The records of all logs that the filter takes, in order of time, and what was wrong with each log.
 pub(super) fn records(
@@ -27,97 +19,16 @@ pub(super) fn records(
     options: &Options,
     strings: &mut Strings,
 ) -> Result<(TableBuilder<LogRecordRow>, Vec<Damage>), MakeError> {
-    let mut todo: Vec<(i64, i32, Batch<'_>)> = Vec::new();
-    for (n, (log, counts)) in logs.iter().zip(counts).enumerate() {
-        let starts = counts.starts.chunks(CHUNKS).map(|starts| starts.iter().copied().min());
-        // A chunk that was not counted may begin at any time.
-        let starts = starts.chain(std::iter::repeat(None)).map(|start| start.unwrap_or(0));
-        for (places, start) in log.in_order().chunks(CHUNKS).zip(starts) {
-            todo.push((time::utc_ns(start), n as i32, Batch { log, places: places.to_vec() }));
-        }
-    }
-    // Stable: what begins at the same time stays in the order of the log.
-    todo.sort_by_key(|(start, ..)| *start);
-    let (keys, batches): (Vec<(i64, i32)>, Vec<Batch<'_>>) =
-        todo.into_iter().map(|(start, log, batch)| ((start, log), batch)).unzip();
-    let read = |hold: bool, strings: &mut Strings| {
-        let mut damage: Vec<Damage> = logs.iter().map(|log| log.damage.clone()).collect();
-        let mut waiting = Waiting { written: i64::MIN, ..Waiting::default() };
-        let make = || RowReader { filter: &options.filter, rows: Vec::new(), text: String::new() };
-        let mut table = TableBuilder::<LogRecordRow>::new(&options.memory);
-        scan_batches(&batches, options.threads, make, |n, (rows, text), found| {
-            let log = keys.get(n).map_or(0, |(_, log)| *log);
-            if let Some(damage) = damage.get_mut(log as usize) {
-                damage.merge(&found);
-            }
-            waiting.add(n, log, rows, text);
-            if let Some((until, _)) = keys.get(n + 1).filter(|_| !hold) {
-                waiting.write(Some(*until), zero, &mut table, strings);
-            }
-            !waiting.late
-        })?;
-        waiting.write(None, zero, &mut table, strings);
-        Ok::<_, MakeError>((table, damage, waiting.late))
+    let make = || RowReader {
+        filter: &options.filter,
+        fields: options.fields,
+        rows: Vec::new(),
+        text: String::new(),
     };
-    let (table, damage, late) = read(false, strings)?;
-    if !late {
-        return Ok((table, damage));
-    }
-    // Somebody writes the log while it is read.
-    drop(table);
-    let (table, damage, _) = read(true, strings)?;
-    Ok((table, damage))
-}
-
-/// What orders records: time, log, batch, place in the batch.
-type Key = (i64, i32, usize, usize);
-
-/// Records that wait for earlier ones.
-#[derive(Default)]
-struct Waiting {
-    order: BinaryHeap<Reverse<Key>>,
-    /// Rows and texts of batches of which some wait, and how many.
-    batches: BTreeMap<usize, (Vec<Row>, String, usize)>,
-    /// Everything before this time was written.
-    written: i64,
-    /// A record came that should have been written before.
-    late: bool,
-}
-
-impl Waiting {
-    fn add(&mut self, batch: usize, log: i32, rows: Vec<Row>, text: String) {
-        self.late |= rows.iter().any(|row| row.utc_ns < self.written);
-        self.order.extend(rows.iter().enumerate().map(|(n, row)| Reverse((row.utc_ns, log, batch, n))));
-        let count = rows.len();
-        if count > 0 {
-            self.batches.insert(batch, (rows, text, count));
-        }
-    }
-
-    /// Writes those before `until`, or all. Those of that time wait for others of the same, so that their order is that of the logs.
-    fn write(
-        &mut self,
-        until: Option<i64>,
-        zero: i64,
-        table: &mut TableBuilder<LogRecordRow>,
-        strings: &mut Strings,
-    ) {
-        self.written = until.unwrap_or(i64::MAX);
-        while let Some(Reverse((utc_ns, log, batch, n))) = self.order.peek().copied() {
-            if until.is_some_and(|until| utc_ns >= until) {
-                return;
-            }
-            self.order.pop();
-            let Some((rows, text, left)) = self.batches.get_mut(&batch) else { continue };
-            if let Some(row) = rows.get(n) {
-                table.push(row.of_table(log, text, zero, strings));
-            }
-            *left -= 1;
-            if *left == 0 {
-                self.batches.remove(&batch);
-            }
-        }
-    }
+    let builder = TableBuilder::new(&options.memory);
+    let mut table = Table { memory: options.memory.clone(), builder, strings, zero };
+    let damage = in_time(logs, counts, options.threads, make, &mut table)?;
+    Ok((table.builder, damage))
 }
 
 /// A record before its texts have numbers in the pool of the tables.
@@ -131,6 +42,31 @@ struct Row {
     bytes: i64,
     /// Channel, provider, computer, user, activity, related activity, fields: where they end in the texts of the batch.
     ends: [u32; 8],
+}
+
+/// Takes rows in order of time.
+struct Table<'s> {
+    memory: Memory,
+    builder: TableBuilder<LogRecordRow>,
+    strings: &'s mut Strings,
+    zero: i64,
+}
+
+impl Rows<(Vec<Row>, String)> for Table<'_> {
+    fn begin(&mut self) {
+        self.builder = TableBuilder::new(&self.memory);
+    }
+
+    fn keys(&self, log: i32, (rows, _): &(Vec<Row>, String)) -> Vec<(i64, u64)> {
+        rows.iter().map(|row| (row.utc_ns, log as u64)).collect()
+    }
+
+    fn write(&mut self, log: i32, (rows, text): &(Vec<Row>, String), at: usize) -> Result<(), MakeError> {
+        if let Some(row) = rows.get(at) {
+            self.builder.push(row.of_table(log, text, self.zero, self.strings));
+        }
+        Ok(())
+    }
 }
 
 impl Row {
@@ -169,6 +105,7 @@ impl Row {
 
 struct RowReader<'f> {
     filter: &'f Filter,
+    fields: bool,
     rows: Vec<Row>,
     text: String,
 }
@@ -235,7 +172,7 @@ impl Reader for RowReader<'_> {
             ends,
         };
         // A record that is broken keeps the fields before the damage.
-        let result = json::push_fields(decoder, &event, &mut self.text);
+        let result = if self.fields { json::push_fields(decoder, &event, &mut self.text) } else { Ok(()) };
         if let Some(end) = row.ends.last_mut() {
             *end = self.text.len() as u32;
         }

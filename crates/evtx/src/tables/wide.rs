@@ -1,14 +1,18 @@
 //! A table for each event id, with a column for each of its fields.
 
+use super::in_time::{Rows, in_time};
 use super::make::{MakeError, Options};
+use crate::binxml::Value;
 use crate::codes::Codes;
-use crate::columns::{Batch, ColumnKind, columns};
+use crate::columns::{Batch, ColumnKind, Columns, Sink};
+use crate::counts::Counts;
 use crate::read::{Damage, LogFile};
-use crate::scan::ScanOptions;
-use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Evidence, Role, Table, TableSpec, Unit, Value};
+use crate::scan::{ScanOptions, scan};
+use etwhy_table::{
+    AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value as Cell,
+};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Columns that every table begins with.
 const SYSTEM: [(&str, ColumnType, Unit, Role, &str); 15] = [
@@ -31,10 +35,41 @@ const SYSTEM: [(&str, ColumnType, Unit, Role, &str); 15] = [
 
 /// A batch with what its numbers stand for.
 struct Kept {
-    log: i32,
     batch: Batch,
-    /// Channel, computer, user of each row.
-    texts: Vec<[String; 3]>,
+    /// Channels, computers and users.
+    texts: BTreeMap<u32, String>,
+}
+
+/// Keeps batches.
+#[derive(Default)]
+struct Keep(Vec<Kept>);
+
+impl Sink for Keep {
+    type Output = Part;
+
+    fn take(&mut self, batch: &Batch, codes: &Codes) {
+        let system = &batch.system;
+        let used: BTreeSet<u32> =
+            [&system.channel, &system.computer, &system.user].into_iter().flatten().copied().collect();
+        let texts = used.into_iter().map(|code| (code, codes.text(code).to_owned())).collect();
+        self.0.push(Kept { batch: batch.rows_alone(), texts });
+    }
+
+    fn finish(&mut self) -> Part {
+        let mut kept = std::mem::take(&mut self.0);
+        // Whatever this thread has read before.
+        kept.sort_by_key(|k| (k.batch.system.record_id.first().copied(), k.batch.event_id));
+        let rows = kept.iter().enumerate().flat_map(|(n, k)| (0..k.batch.rows()).map(move |row| (n, row)));
+        let rows = rows.collect();
+        Part { kept, rows }
+    }
+}
+
+/// What chunks that were read together gave.
+struct Part {
+    kept: Vec<Kept>,
+    /// Batch and row.
+    rows: Vec<(usize, usize)>,
 }
 
 /// Makes a table `event_<id>` for each event id that is asked for, and says what was wrong with each log. Fields of all providers and
@@ -44,34 +79,35 @@ struct Kept {
 /// The system's, and those of the table builder.
 pub(super) fn wide(
     logs: &[LogFile],
-    zero_utc_ns: i64,
+    counts: &[Counts],
+    zero: i64,
     options: &Options,
 ) -> Result<(Vec<Table>, Vec<Damage>), MakeError> {
-    let ids = &options.ids;
-    let mut damage = Vec::new();
-    let kept: Mutex<Vec<Kept>> = Mutex::default();
-    for (n, log) in logs.iter().enumerate() {
+    // Which columns there are is known when all records have been looked at; then they are read once more.
+    let ids: BTreeSet<u16> = options.ids.iter().copied().collect();
+    let wanted = |_: &Value<'_>, id| ids.contains(&id);
+    let mut fields: BTreeMap<u16, Fields> = BTreeMap::new();
+    for log in logs {
         let scanning = ScanOptions { threads: options.threads, in_order: true };
-        let keep = |batch: &Batch, codes: &Codes| {
-            let system = &batch.system;
-            let rows = system.channel.iter().zip(&system.computer).zip(&system.user);
-            let texts = rows
-                .map(|((channel, computer), user)| {
-                    [channel, computer, user].map(|c| codes.text(*c).to_owned())
-                })
-                .collect();
-            let entry = Kept { log: n as i32, batch: batch.rows_alone(), texts };
-            kept.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
-        };
-        damage.push(columns(log, &scanning, &|_, id| ids.contains(&id), &options.filter, &keep)?);
+        let make = || Columns::new(&wanted, &options.filter, Names::default());
+        scan(log, &scanning, make, |found: Vec<Named>| {
+            for (_, id, name, kind, hex) in found {
+                fields.entry(id).or_default().add(name, kind, hex);
+            }
+            true
+        })?;
     }
-    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut tables = Vec::new();
-    for id in ids {
-        let batches: Vec<&Kept> = kept.iter().filter(|k| k.batch.event_id == *id).collect();
-        tables.push(table(*id, &batches, zero_utc_ns, options)?);
-    }
-    Ok((tables, damage))
+    let tables = options.ids.iter().map(|id| {
+        let fields = fields.remove(id).unwrap_or_default();
+        (*id, Wide::new(*id, fields.list, &options.memory))
+    });
+    let mut tables =
+        Tables { tables: tables.collect(), memory: options.memory.clone(), zero, scratch: Vec::new() };
+    let make = || Columns::new(&wanted, &options.filter, Keep::default());
+    let damage = in_time(logs, counts, options.threads, make, &mut tables)?;
+    let order = options.ids.iter().filter_map(|id| tables.tables.remove(id));
+    let tables: Result<Vec<Table>, MakeError> = order.map(|wide| Ok(wide.builder.finish()?)).collect();
+    Ok((tables?, damage))
 }
 
 /// A field.
@@ -83,140 +119,200 @@ struct Field {
 }
 
 /// Fields in order of first use, with their common type.
-fn fields(batches: &[&Kept]) -> Vec<Field> {
-    let mut names: Vec<Field> = Vec::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    for kept in batches {
-        for column in &kept.batch.columns {
-            let at = *known.entry(column.shown.clone()).or_insert_with(|| {
-                names.push(Field { name: column.shown.clone(), kind: ColumnKind::Null, hex: true });
-                names.len() - 1
-            });
-            if let Some(Field { kind, hex, .. }) = names.get_mut(at) {
-                *hex &= column.kind == ColumnKind::Null || column.is_hex();
-                *kind = match (*kind, column.kind) {
-                    (ColumnKind::Null, new) => new,
-                    (old, ColumnKind::Null) => old,
-                    (old, new) if old == new => old,
-                    _ => ColumnKind::Text,
-                };
+#[derive(Default)]
+struct Fields {
+    list: Vec<Field>,
+    known: HashMap<String, usize>,
+}
+
+impl Fields {
+    fn add(&mut self, name: String, new: ColumnKind, hexadecimal: bool) {
+        let at = match self.known.get(&name) {
+            Some(at) => *at,
+            None => {
+                self.list.push(Field { name: name.clone(), kind: ColumnKind::Null, hex: true });
+                self.known.insert(name, self.list.len() - 1);
+                self.list.len() - 1
+            }
+        };
+        if let Some(Field { kind, hex, .. }) = self.list.get_mut(at) {
+            *hex &= new == ColumnKind::Null || hexadecimal;
+            *kind = match (*kind, new) {
+                (ColumnKind::Null, new) => new,
+                (old, ColumnKind::Null) => old,
+                (old, new) if old == new => old,
+                _ => ColumnKind::Text,
+            };
+        }
+    }
+}
+
+/// A field of a batch: first record and place in it, event id, name, kind, whether its numbers are hexadecimal.
+type Named = ((u64, usize), u16, String, ColumnKind, bool);
+
+/// Notes names and kinds of fields.
+#[derive(Default)]
+struct Names {
+    found: Vec<Named>,
+    known: HashSet<(u16, String, ColumnKind, bool)>,
+}
+
+impl Sink for Names {
+    type Output = Vec<Named>;
+
+    fn take(&mut self, batch: &Batch, _: &Codes) {
+        let first = batch.system.record_id.first().copied().unwrap_or(0);
+        for (n, column) in batch.columns.iter().enumerate() {
+            let key = (batch.event_id, column.shown.clone(), column.kind, column.is_hex());
+            if self.known.insert(key.clone()) {
+                let (id, name, kind, hex) = key;
+                self.found.push(((first, n), id, name, kind, hex));
             }
         }
     }
-    names
+
+    fn finish(&mut self) -> Vec<Named> {
+        self.known.clear();
+        let mut found = std::mem::take(&mut self.found);
+        // Whatever this thread has read before.
+        found.sort_by_key(|(place, id, ..)| (*place, *id));
+        found
+    }
 }
 
-fn table(id: u16, batches: &[&Kept], zero: i64, options: &Options) -> Result<Table, MakeError> {
-    let names = fields(batches);
-    let mut specs: Vec<ColumnSpec> = SYSTEM
-        .iter()
-        .map(|(name, ty, unit, role, doc)| spec((*name).into(), *ty, *unit, *role, (*doc).into()))
-        .collect();
-    for Field { name, kind, hex } in &names {
-        // A field may be called as a system value, or differ from another in case alone.
-        let mut unique = name.clone();
-        while specs.iter().any(|c| c.name.eq_ignore_ascii_case(&unique)) {
-            unique.push('_');
+/// A table that grows.
+struct Wide {
+    spec: TableSpec,
+    fields: Vec<Field>,
+    builder: AdHocBuilder,
+}
+
+impl Wide {
+    fn new(id: u16, fields: Vec<Field>, memory: &Memory) -> Wide {
+        let mut specs: Vec<ColumnSpec> = SYSTEM
+            .iter()
+            .map(|(name, ty, unit, role, doc)| spec((*name).into(), *ty, *unit, *role, (*doc).into()))
+            .collect();
+        for Field { name, kind, hex } in &fields {
+            // A field may be called as a system value, or differ from another in case alone.
+            let mut unique = name.clone();
+            while specs.iter().any(|c| c.name.eq_ignore_ascii_case(&unique)) {
+                unique.push('_');
+            }
+            let (ty, unit) = match kind {
+                ColumnKind::Int if *hex => (ColumnType::I64, Unit::Hex64),
+                ColumnKind::Int => (ColumnType::I64, Unit::None),
+                ColumnKind::Time => (ColumnType::I64, Unit::Ns),
+                ColumnKind::Real => (ColumnType::F64, Unit::None),
+                ColumnKind::Text | ColumnKind::Null => (ColumnType::Text, Unit::None),
+            };
+            let doc = match kind {
+                ColumnKind::Time => format!("Field `{name}` of the event, since 1970 (UTC)."),
+                _ => format!("Field `{name}` of the event."),
+            };
+            specs.push(spec(unique.into(), ty, unit, Role::Other, doc.into()));
         }
-        let (ty, unit) = match kind {
-            ColumnKind::Int if *hex => (ColumnType::I64, Unit::Hex64),
-            ColumnKind::Int => (ColumnType::I64, Unit::None),
-            ColumnKind::Time => (ColumnType::I64, Unit::Ns),
-            ColumnKind::Real => (ColumnType::F64, Unit::None),
-            ColumnKind::Text | ColumnKind::Null => (ColumnType::Text, Unit::None),
+        let spec = TableSpec {
+            name: format!("event_{id}").into(),
+            title: format!("Events {id} with their fields as columns").into(),
+            doc: Cow::Borrowed("One row per event of this id, whatever its provider and version."),
+            columns: specs.into(),
+            sorted_by: Some("ts_ns".into()),
+            version: 1,
+            evidence: Evidence::Verified("the crate `evtx`, field by field"),
         };
-        let doc = match kind {
-            ColumnKind::Time => format!("Field `{name}` of the event, since 1970 (UTC)."),
-            _ => format!("Field `{name}` of the event."),
+        Wide { builder: AdHocBuilder::new(spec.clone(), memory), spec, fields }
+    }
+}
+
+/// The tables by their event ids.
+struct Tables {
+    tables: BTreeMap<u16, Wide>,
+    memory: Memory,
+    zero: i64,
+    scratch: Vec<String>,
+}
+
+impl Rows<Part> for Tables {
+    fn begin(&mut self) {
+        for wide in self.tables.values_mut() {
+            wide.builder = AdHocBuilder::new(wide.spec.clone(), &self.memory);
+        }
+    }
+
+    fn keys(&self, _: i32, part: &Part) -> Vec<(i64, u64)> {
+        let key = |(n, row): &(usize, usize)| {
+            let system = part.kept.get(*n).map(|kept| &kept.batch.system)?;
+            Some((*system.utc_ns.get(*row)?, *system.record_id.get(*row)?))
         };
-        specs.push(spec(unique.into(), ty, unit, Role::Other, doc.into()));
+        part.rows.iter().map(|at| key(at).unwrap_or_default()).collect()
     }
-    let spec = TableSpec {
-        name: format!("event_{id}").into(),
-        title: format!("Events {id} with their fields as columns").into(),
-        doc: Cow::Borrowed("One row per event of this id, whatever its provider and version."),
-        columns: specs.into(),
-        sorted_by: Some("ts_ns".into()),
-        version: 1,
-        evidence: Evidence::Verified("the crate `evtx`, field by field"),
-    };
-    let mut builder = AdHocBuilder::new(spec, &options.memory);
-    let mut order: Vec<(i64, usize, usize)> = Vec::new();
-    for (n, kept) in batches.iter().enumerate() {
-        order.extend(kept.batch.system.utc_ns.iter().enumerate().map(|(row, ns)| (*ns, n, row)));
-    }
-    order.sort_by_key(|(ns, n, row)| {
-        (*ns, batches.get(*n).and_then(|k| k.batch.system.record_id.get(*row).copied()))
-    });
-    // Where each field stands in each batch.
-    let places: Vec<Vec<Option<usize>>> = batches
-        .iter()
-        .map(|k| {
-            names
-                .iter()
-                .map(|Field { name, .. }| k.batch.columns.iter().position(|c| c.shown == *name))
-                .collect()
-        })
-        .collect();
-    let mut scratch: Vec<String> = vec![String::new(); names.len()];
-    for (_, n, row) in order {
-        let (Some(kept), Some(places)) = (batches.get(n), places.get(n)) else { continue };
-        for ((Field { kind, .. }, place), text) in names.iter().zip(places).zip(&mut scratch) {
+
+    fn write(&mut self, log: i32, part: &Part, at: usize) -> Result<(), MakeError> {
+        let Some((n, row)) = part.rows.get(at).copied() else { return Ok(()) };
+        let Some(kept) = part.kept.get(n) else { return Ok(()) };
+        let Some(wide) = self.tables.get_mut(&kept.batch.event_id) else { return Ok(()) };
+        let columns = &kept.batch.columns;
+        // Fields of a kind come in the same order as those of the table, for most kinds.
+        let column = |n: usize, name: &str| match columns.get(n) {
+            Some(column) if column.shown == name => Some(column),
+            _ => columns.iter().find(|column| column.shown == name),
+        };
+        self.scratch.resize(self.scratch.len().max(wide.fields.len()), String::new());
+        for ((n, Field { name, kind, .. }), text) in wide.fields.iter().enumerate().zip(&mut self.scratch) {
             text.clear();
-            let column = place.and_then(|at| kept.batch.columns.get(at));
-            if let Some(column) = column
-                && *kind == ColumnKind::Text
+            if *kind == ColumnKind::Text
+                && let Some(column) = column(n, name)
                 && column.kind != ColumnKind::Text
                 && let Some(number) = column.numbers.get(row)
             {
                 column.push_number(*number, text);
             }
         }
-        let mut cells = system_cells(kept, row, zero);
-        for ((Field { kind, .. }, place), text) in names.iter().zip(places).zip(&scratch) {
-            let column = place.and_then(|at| kept.batch.columns.get(at));
+        let mut cells = system_cells(kept, log, row, self.zero);
+        for ((n, Field { name, kind, .. }), text) in wide.fields.iter().enumerate().zip(&self.scratch) {
+            let column = column(n, name);
             let null = column.is_none_or(|c| c.nulls.get(row).copied().unwrap_or(true));
             let number = column.and_then(|c| c.numbers.get(row)).copied().unwrap_or(0);
             cells.push(match (column, kind) {
-                (Some(_), _) if null => Value::Null,
+                (Some(_), _) if null => Cell::Null,
                 (Some(column), ColumnKind::Text) if column.kind == ColumnKind::Text => {
-                    column.text_at(row).map_or(Value::Null, Value::Text)
+                    column.text_at(row).map_or(Cell::Null, Cell::Text)
                 }
-                (Some(_), ColumnKind::Text) => Value::Text(text),
-                (Some(_), ColumnKind::Real) => Value::F64(f64::from_bits(number as u64)),
-                (Some(_), ColumnKind::Int | ColumnKind::Time) => Value::I64(number),
-                _ => Value::Null,
+                (Some(_), ColumnKind::Text) => Cell::Text(text),
+                (Some(_), ColumnKind::Real) => Cell::F64(f64::from_bits(number as u64)),
+                (Some(_), ColumnKind::Int | ColumnKind::Time) => Cell::I64(number),
+                _ => Cell::Null,
             });
         }
-        builder.push(&cells)?;
+        Ok(wide.builder.push(&cells)?)
     }
-    Ok(builder.finish()?)
 }
 
-fn system_cells(kept: &Kept, row: usize, zero: i64) -> Vec<Value<'_>> {
+fn system_cells(kept: &Kept, log: i32, row: usize, zero: i64) -> Vec<Cell<'_>> {
     let system = &kept.batch.system;
     let utc_ns = system.utc_ns.get(row).copied().unwrap_or(0);
-    let text = |n: usize| {
-        let text = kept.texts.get(row).and_then(|t| t.get(n)).map_or("", String::as_str);
-        if text.is_empty() { Value::Null } else { Value::Text(text) }
+    let text = |codes: &[u32]| {
+        let text = codes.get(row).and_then(|code| kept.texts.get(code)).map_or("", String::as_str);
+        if text.is_empty() { Cell::Null } else { Cell::Text(text) }
     };
-    let number = |n: Option<u64>| n.map_or(Value::Null, |n| Value::I64(n as i64));
+    let number = |n: Option<u64>| n.map_or(Cell::Null, |n| Cell::I64(n as i64));
     let some =
-        |n: Option<&u32>| n.filter(|n| **n > 0).map_or(Value::Null, |n| Value::I64(i64::from(*n as i32)));
+        |n: Option<&u32>| n.filter(|n| **n > 0).map_or(Cell::Null, |n| Cell::I64(i64::from(*n as i32)));
     vec![
-        Value::I64(utc_ns.saturating_sub(zero)),
-        Value::I64(utc_ns),
-        Value::I64(i64::from(kept.log)),
+        Cell::I64(utc_ns.saturating_sub(zero)),
+        Cell::I64(utc_ns),
+        Cell::I64(i64::from(log)),
         number(system.record_id.get(row).copied()),
-        text(0),
-        Value::Text(&kept.batch.provider),
+        text(&system.channel),
+        Cell::Text(&kept.batch.provider),
         number(system.version.get(row).copied().map(u64::from)),
         number(system.level.get(row).copied().map(u64::from)),
         number(system.task.get(row).copied().map(u64::from)),
         number(system.opcode.get(row).copied().map(u64::from)),
         number(system.keywords.get(row).copied()),
-        text(1),
-        text(2),
+        text(&system.computer),
+        text(&system.user),
         some(system.process.get(row)),
         some(system.thread.get(row)),
     ]

@@ -47,6 +47,23 @@ pub fn texts(sql: &str) -> Vec<&str> {
     tokens.filter(|token| text(*token)).map(|token| token.shown().trim_matches('\'')).collect()
 }
 
+/// True if a query may ask for a column of this name: it names it, or asks for all columns of a table.
+pub fn may_ask_for(sql: &str, column: &str) -> bool {
+    let tokens = tokens::tokens(sql);
+    let before = std::iter::once(None).chain(tokens.iter().map(Some));
+    let counts_rows = |before: Option<&tokens::Token<'_>>| before.is_some_and(|token| token.is("("));
+    tokens.iter().zip(before).any(|(token, before)| match token {
+        tokens::Token::Sign("*") => !counts_rows(before),
+        tokens::Token::Word(word) => {
+            word.eq_ignore_ascii_case(column) || word.eq_ignore_ascii_case("natural")
+        }
+        tokens::Token::Quoted(name) => name.trim_matches(['"', '`', '[', ']']).eq_ignore_ascii_case(column),
+        // Table functions name columns in texts.
+        tokens::Token::Text(text) => text.to_ascii_lowercase().contains(&column.to_ascii_lowercase()),
+        _ => false,
+    })
+}
+
 /// What went wrong with a query.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
@@ -161,6 +178,16 @@ mod tests {
     fn names_of_tables_stand_behind_from_and_join() {
         let sql = "WITH a AS (SELECT x.event AS registry FROM sample x) SELECT 'dpc' AS sample_kind FROM a, \"process\" p -- FROM isr";
         assert_eq!(super::words(sql), ["sample", "a", "process"]);
+        for sql in [
+            "SELECT * FROM t",
+            "SELECT t.* FROM t",
+            "SELECT \"Fields\"",
+            "SELECT f('a,fields')",
+            "select FIELDS",
+        ] {
+            assert!(super::may_ask_for(sql, "fields"), "{sql}");
+        }
+        assert!(!super::may_ask_for("SELECT count(*), sum(bytes) FROM t -- fields", "fields"));
         assert_eq!(super::texts("SELECT * FROM aggregate('sample', 'cpu')"), ["sample", "cpu"]);
     }
 }

@@ -53,6 +53,7 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReadi
         ids: Vec::new(),
         filter: etwhy_evtx::filter::Filter::default(),
         records: false,
+        fields: false,
         memory: memory.clone(),
     };
     let made = etwhy_evtx::tables::make(&opened.files, &options)?;

@@ -13,7 +13,7 @@ use etwhy_evtx::read::LogFile;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{ScanOptions, scan};
 use etwhy_messages::{Messages, Options as MessageOptions};
-use etwhy_query::sql::{Engine, words};
+use etwhy_query::sql::{Engine, may_ask_for, texts, words};
 use etwhy_table::{Database, Selection, SortKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IsTerminal as _, Write};
@@ -269,7 +269,7 @@ fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
     let format = chosen_format(named, args.output.as_deref())?;
     let written = Written { format, path: args.output.as_deref(), hex: false, exact: false };
     let ids: BTreeSet<u16> = match &args.sql {
-        Some(query) => words(query).into_iter().filter_map(event_of).collect(),
+        Some(query) => words(query).into_iter().chain(texts(query)).filter_map(event_of).collect(),
         None if args.columns => wanted_ids(&logs)?,
         None => BTreeSet::new(),
     };
@@ -280,12 +280,13 @@ fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
         );
     }
     let mut asked: BTreeSet<String> = match &args.sql {
-        Some(query) => words(query).into_iter().map(str::to_owned).collect(),
+        Some(query) => words(query).into_iter().chain(texts(query)).map(str::to_owned).collect(),
         None if args.counts || args.columns => BTreeSet::new(),
         None => BTreeSet::from(["log_record".to_owned()]),
     };
     asked.insert("log_type".to_owned());
     logs.ids = ids.into_iter().collect();
+    logs.fields = args.sql.as_ref().is_none_or(|query| may_ask_for(query, "fields"));
     let names: Vec<String> = logs.ids.iter().map(|id| format!("event_{id}")).collect();
     let analysed = logs.analyse(&asked, None)?;
     let mut out = out();
