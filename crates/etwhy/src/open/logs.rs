@@ -10,7 +10,7 @@ use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::tables::{Options, make};
 use etwhy_input::{InputFile, InputOptions, Wanted};
-use etwhy_query::derive::{closure, derive};
+use etwhy_query::derive::{closure, derive, is_beside_traces};
 use etwhy_table::{Database, Memory};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -164,8 +164,9 @@ impl Logs {
     ) -> anyhow::Result<Analysed> {
         let mut db = Database::new();
         let closed = closure(tables);
-        let plain = ["ledger", "log_file", "log_record", "log_type"];
-        self.fields |= closed.iter().any(|name| !plain.contains(&name.as_str()));
+        // What is made from records reads their fields. Other names may be columns of the query.
+        let plain = ["log_file", "log_record", "log_type"];
+        self.fields |= closed.iter().any(|name| is_beside_traces(name) && !plain.contains(&name.as_str()));
         self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns)?;
         derive(&mut db, Some(&closed), &self.memory)?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
