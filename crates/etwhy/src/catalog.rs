@@ -1,7 +1,8 @@
 //! All tables, whether made from events or from other tables.
 
 use etwhy_query::derive::is_beside_traces;
-use etwhy_table::TableSpec;
+use etwhy_query::sql::{SqlError, views};
+use etwhy_table::{TableSpec, closest};
 
 /// Every table of traces.
 pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
@@ -17,6 +18,16 @@ pub fn all() -> impl Iterator<Item = &'static TableSpec> {
     let policies = etwhy_audit::table::ALL.iter().copied();
     let probes = etwhy_probe::tables::ALL.iter().copied();
     traced.chain(derived).chain(logs).chain(counters).chain(policies).chain(probes)
+}
+
+/// What went wrong with a query; of a table that is missing also the one that was meant, perhaps.
+pub fn explained(error: SqlError) -> anyhow::Error {
+    let text = error.to_string();
+    let Some(name) = text.strip_prefix("no such table: ") else { return error.into() };
+    let names = all().map(|spec| spec.name.as_ref());
+    let meant = closest(name, names.chain(views::all().map(|view| view.name)));
+    let meant = meant.map(|like| format!("; did you mean `{like}`?")).unwrap_or_default();
+    anyhow::anyhow!("{text}{meant} (docs/reference/tables.md and docs/reference/views.md list what there is)")
 }
 
 /// True if the table is only made when it is asked for by name.

@@ -142,6 +142,20 @@ fn fields_are_there_for_those_who_ask() {
 }
 
 #[test]
+fn names_that_are_not_there_are_told_with_those_that_are() {
+    let Some(file) = log(SYSTEM) else { return };
+    let sql = |query: &str| {
+        let (code, out, errors) = etwhy(&["evtx", &file, "--sql", query]);
+        assert!(code != 0 && out.is_empty(), "{out}");
+        errors
+    };
+    let text = sql("SELECT evnt_id FROM log_record");
+    assert!(text.contains("did you mean `event_id`?") && text.contains("record_id, channel"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(sql("SELECT 1 FROM log_recrd").contains("did you mean `log_record`?"));
+}
+
+#[test]
 fn filters_agree_with_sql() {
     let Some(file) = log(SECURITY) else { return };
     let sql = |query: &str| -> u64 {

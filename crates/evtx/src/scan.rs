@@ -51,6 +51,8 @@ pub struct ScanOptions {
 pub struct Batch<'l> {
     /// The log.
     pub log: &'l LogFile,
+    /// Its number among those that are read together.
+    pub number: u32,
     /// The chunks.
     pub places: Vec<ChunkPlace>,
 }
@@ -67,7 +69,7 @@ pub fn scan<R: Reader>(
 ) -> Result<Damage, EvtxError> {
     let places: Vec<ChunkPlace> = if options.in_order { log.in_order() } else { log.chunks.clone() };
     let batches: Vec<Batch<'_>> =
-        places.chunks(BATCH).map(|places| Batch { log, places: places.to_vec() }).collect();
+        places.chunks(BATCH).map(|places| Batch { log, number: 0, places: places.to_vec() }).collect();
     let mut damage = log.damage.clone();
     scan_batches(&batches, options.threads, make, |_, output, found| {
         damage.merge(&found);
@@ -117,6 +119,7 @@ fn read<R: Reader>(
     buffer: &mut Vec<u8>,
     damage: &mut Damage,
 ) -> Option<EvtxError> {
+    decoder.next_log(batch.number);
     if let Some((offset, window)) = batch.log.window(&batch.places) {
         for place in &batch.places {
             let at = (place.offset - offset) as usize;

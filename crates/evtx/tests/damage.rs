@@ -140,3 +140,51 @@ fn a_name_that_cannot_be_is_not_taken_for_the_one_that_is_expected() {
     assert!(broken(&log) >= 1, "a broken name was not noticed");
     std::fs::remove_file(file).unwrap();
 }
+
+#[test]
+fn a_damaged_template_is_not_taken_from_another_log() {
+    let Some(path) = common::logs().into_iter().find(|path| path.ends_with("Security_1_record.evtx")) else {
+        return;
+    };
+    let data = std::fs::read(&path).unwrap();
+    // Behind the header of the first record: fragment header, token, version, the first bytes of the template's GUID and where its
+    // definition is: here. It begins with the offset of the next, then the GUID follows.
+    let instance = 4096 + 512 + 24 + 5;
+    let id = data[instance + 1..instance + 5].to_vec();
+    assert_eq!(data[instance + 13..instance + 17], id);
+    let write = |name: &str, change: bool| {
+        let mut data = data.clone();
+        data[4096 + 120] |= 4;
+        data[instance + 13] ^= u8::from(change);
+        let path = std::env::temp_dir().join(format!("etwhy-damage-{}-{name}.evtx", std::process::id()));
+        std::fs::write(&path, data).unwrap();
+        let log = LogFile::open(&path, &path).unwrap();
+        (path, log)
+    };
+    let ((good_path, good), (bad_path, bad)) = (write("good", false), write("bad", true));
+    // Event ids by log, and anomalies of templates.
+    let read = |logs: &[&LogFile]| {
+        let paths: Vec<&PathBuf> = logs.iter().map(|log| &log.path).collect();
+        let logs: Vec<LogFile> = paths.iter().map(|path| LogFile::open(path, path).unwrap()).collect();
+        let options = Options {
+            threads: 1,
+            zero_utc_ns: None,
+            records: true,
+            fields: true,
+            ids: vec![1102],
+            filter: Filter::default(),
+            memory: etwhy_table::Memory::with_budget(1 << 28, None),
+        };
+        let made = make(&logs, &options).unwrap();
+        let rows = |name: &str| made.tables.iter().find(|t| t.name() == name).unwrap().rows();
+        let damage = |kind| made.damage.iter().map(|(_, damage)| damage.get(kind)).collect::<Vec<u64>>();
+        (rows("event_1102"), damage(&anomalies::NO_TEMPLATE), damage(&anomalies::BORROWED))
+    };
+    let alone = read(&[&good]);
+    assert_eq!(alone, (1, vec![0], vec![0]));
+    assert_eq!(read(&[&bad]), (0, vec![1], vec![0]));
+    assert_eq!(read(&[&good, &bad]), (1, vec![0, 1], vec![0, 0]));
+    assert_eq!(read(&[&bad, &good]), (1, vec![1, 0], vec![0, 0]));
+    std::fs::remove_file(good_path).unwrap();
+    std::fs::remove_file(bad_path).unwrap();
+}

@@ -1,6 +1,7 @@
 //! `etwhy counters`: performance counter logs.
 
 use super::dump::{Written, chosen_format, write_selection};
+use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::report::counters as page;
@@ -115,7 +116,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(query) = &args.sql {
         let tables = known(words(query).into_iter());
         let read = read(&args.paths, &options, &tables)?;
-        let table = Engine::new(&read.db)?.query("result", query)?;
+        let table = Engine::new(&read.db)?.query("result", query).map_err(catalog::explained)?;
         return write(&args, &table, &read);
     }
     if let Some(name) = &args.dump {

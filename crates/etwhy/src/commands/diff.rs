@@ -1,6 +1,7 @@
 //! `etwhy diff`: before and after.
 
 use super::sql::tables_of;
+use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
@@ -174,7 +175,7 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         let table = args.table.as_deref().and_then(|name| analysed.db.get(name)).cloned();
         results.push(match table {
             Some(table) => table,
-            None => Engine::new(&analysed.db)?.query("result", &query)?,
+            None => Engine::new(&analysed.db)?.query("result", &query).map_err(catalog::explained)?,
         });
         scales.push(Scale::of(&Side { label, db: &analysed.db, findings: &[] }));
         if exit == Exit::Done {

@@ -132,7 +132,7 @@ impl Session<'_> {
 
     fn answer(&mut self, query: &str) -> anyhow::Result<()> {
         let (args, format) = (self.args, self.format);
-        let table = self.engine(query)?.query("result", query)?;
+        let table = self.engine(query)?.query("result", query).map_err(catalog::explained)?;
         let mut selection = Selection::all(&table);
         let rows = selection.len();
         if let Some(top) = args.top {

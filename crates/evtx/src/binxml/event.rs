@@ -108,6 +108,11 @@ impl Decoder {
         self.templates.next_chunk();
     }
 
+    /// Chunks of this log follow, perhaps after those of another.
+    pub fn next_log(&mut self, number: u32) {
+        self.templates.next_log(number);
+    }
+
     /// The event whose binary XML stands at `from..to` of the chunk.
     ///
     /// # Errors

@@ -41,6 +41,10 @@ pub struct Templates {
     first: u32,
     /// Numbers by the first four bytes of the template's GUID.
     by_id: HashMap<u32, Vec<u32>>,
+    /// By log and the same bytes, the first that the log had: a damaged definition is taken for that, whatever other logs have.
+    of_log: HashMap<(u32, u32), u32>,
+    /// The present log.
+    log: u32,
     /// Names of fields, each once: equal names of different programs are the same text, and are compared as such.
     names: HashSet<Arc<str>>,
     /// The same by their UTF-16 bytes, of records without a template.
@@ -72,6 +76,11 @@ impl Templates {
         text
     }
 
+    /// Another log begins, or goes on.
+    pub fn next_log(&mut self, number: u32) {
+        self.log = number;
+    }
+
     /// Forgets what stands where: another chunk begins.
     pub fn next_chunk(&mut self) {
         self.chunk += 1;
@@ -82,6 +91,7 @@ impl Templates {
             self.names.clear();
             self.inline_names.clear();
             self.by_id.clear();
+            self.of_log.clear();
         }
     }
 
@@ -159,12 +169,13 @@ impl Templates {
             guid.first_chunk::<4>().is_some_and(|first| u32::from_le_bytes(*first) == id)
         });
         let Some((guid, from, to)) = found else {
-            // The definition is damaged; another chunk may have had it.
-            return (known.first().copied(), true);
+            // The definition is damaged; another chunk of the log may have had it.
+            return (self.of_log.get(&(self.log, id)).copied(), true);
         };
         let same =
             |number: &&u32| self.get(**number).is_some_and(|p| p.guid == guid && p.is(chunk, from, to));
         if let Some(number) = known.iter().find(same).copied() {
+            self.of_log.entry((self.log, id)).or_insert(number);
             self.remember(at, number);
             return (Some(number), false);
         }
@@ -185,11 +196,12 @@ impl Templates {
                 let number = self.first.wrapping_add(self.entries.len() as u32);
                 self.entries.push(Entry { program: Arc::new(program), shapes: Vec::new(), last: 0 });
                 self.by_id.entry(id).or_default().push(number);
+                self.of_log.entry((self.log, id)).or_insert(number);
                 self.remember(at, number);
                 (Some(number), false)
             }
             Err(Broken::Short(_) | Broken::Token(..) | Broken::Deep | Broken::Large) => {
-                (known.first().copied(), true)
+                (self.of_log.get(&(self.log, id)).copied(), true)
             }
         }
     }

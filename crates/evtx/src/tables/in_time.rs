@@ -44,14 +44,16 @@ pub(super) fn in_time<R: Reader>(
         // A chunk that was not counted may begin at any time.
         let starts = starts.chain(std::iter::repeat(None)).map(|start| start.unwrap_or(0));
         for (places, start) in log.in_order().chunks(CHUNKS).zip(starts) {
-            todo.push((time::utc_ns(start), n as i32, Batch { log, places: places.to_vec() }));
+            let batch = Batch { log, number: n as u32, places: places.to_vec() };
+            todo.push((time::utc_ns(start), n as i32, batch));
         }
     }
     // Stable: what begins at the same time stays in the order of the log.
     todo.sort_by_key(|(start, ..)| *start);
     let (keys, batches): (Vec<(i64, i32)>, Vec<Batch<'_>>) =
         todo.into_iter().map(|(start, log, batch)| ((start, log), batch)).unzip();
-    // If somebody writes the logs while they are read, a record may come too late: then all of them wait.
+    // If somebody writes the logs while they are read, a record may come too late: then all of them wait. What the rows of the first
+    // attempt held stays counted against the memory.
     for hold in [false, true] {
         rows.begin();
         let mut damage: Vec<Damage> = logs.iter().map(|log| log.damage.clone()).collect();

@@ -280,6 +280,8 @@ impl Rows<Part> for Tables {
                     column.text_at(row).map_or(Cell::Null, Cell::Text)
                 }
                 (Some(_), ColumnKind::Text) => Cell::Text(text),
+                // Of another kind than when it was looked at first: somebody writes the log.
+                (Some(column), kind) if column.kind != *kind => Cell::Null,
                 (Some(_), ColumnKind::Real) => Cell::F64(f64::from_bits(number as u64)),
                 (Some(_), ColumnKind::Int | ColumnKind::Time) => Cell::I64(number),
                 _ => Cell::Null,

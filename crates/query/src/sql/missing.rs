@@ -15,11 +15,13 @@ pub fn explained(message: String, db: &Database, sql: &str) -> String {
     let names =
         |table: &etwhy_table::Table| table.spec().columns.iter().map(|c| c.name.to_string()).collect();
     let columns: Vec<Vec<String>> = tables.iter().map(|table| names(table)).collect();
-    let meant = closest(name, columns.iter().flatten().map(String::as_str));
+    let there = || columns.iter().flatten().map(String::as_str);
+    // A column of this very name is one of another table, as the lists show.
+    let meant = if there().any(|column| column == name) { None } else { closest(name, there()) };
     let meant = meant.map(|like| format!("; did you mean `{like}`?")).unwrap_or_default();
     let mut out = message + &meant;
     for (table, columns) in tables.iter().zip(&columns) {
-        out.push_str(&format!("\n`{}` has {}", table.name(), columns.join(", ")));
+        out.push_str(&format!("; `{}` has {}", table.name(), columns.join(", ")));
     }
     out
 }

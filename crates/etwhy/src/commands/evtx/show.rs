@@ -3,6 +3,7 @@
 use super::follow;
 use super::select::Select;
 use super::shape::{CSV_HEAD, Part, Shape, Writer};
+use crate::catalog;
 use crate::commands::dump::{Written, chosen_format, write_selection};
 use crate::exit::Exit;
 use crate::open::logs::{LogArgs, Logs, leave_out};
@@ -293,7 +294,7 @@ fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
     match &args.sql {
         Some(query) => {
             let engine = Engine::new(&analysed.db)?;
-            let result = engine.query("result", query)?;
+            let result = engine.query("result", query).map_err(catalog::explained)?;
             let selection = limited(Selection::all(&result), args);
             write_selection(&selection, &written, result.rows(), &mut out)?;
         }
