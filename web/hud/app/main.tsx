@@ -5,9 +5,9 @@ import { render } from "preact";
 import { startKeys } from "../base/keys.ts";
 import { startTheme } from "../base/theme.ts";
 import { say } from "../parts/live.tsx";
-import { follow } from "../state/link.ts";
+import { amend, follow } from "../state/link.ts";
 import { failure, load, session, start } from "../state/session.ts";
-import { look, view } from "../state/view.ts";
+import { view } from "../state/view.ts";
 import { Shell } from "./shell.tsx";
 
 startTheme();
@@ -16,8 +16,12 @@ const { newer } = follow();
 render(<Shell />, document.getElementById("app") as HTMLElement);
 start().then(
   () => {
-    const count = session.value?.traces.length ?? 0;
-    if (view.value.trace >= count) look({ trace: 0 });
+    const missing = (trace: number) => trace >= (session.value?.traces.length ?? 0);
+    effect(() => {
+      const { trace, other } = view.value;
+      if (missing(trace)) amend({ trace: 0 });
+      if (other && missing(other.trace)) amend({ other: null });
+    });
     effect(() => {
       void load(view.value.trace);
       if (view.value.other) void load(view.value.other.trace);

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
+import { later } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
@@ -53,8 +54,8 @@ export function ThreadList(props: Props) {
   const readied = threads.some((one) => one.ready_ns > 0 || one.wait_ns > 0);
   const [draft, setDraft] = useState(props.search);
   useEffect(() => {
-    const timer = setTimeout(() => draft !== props.search && props.onSearch(draft), 250);
-    return () => clearTimeout(timer);
+    if (draft === props.search) return;
+    return later(() => props.onSearch(draft), 250);
   }, [draft]);
   const drawn = new Set(props.drawn);
   const toggle = (row: number) => {

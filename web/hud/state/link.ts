@@ -5,6 +5,7 @@
  * in tickets live longer than programs.
  */
 
+import { later } from "../base/awaited.ts";
 import { EMPTY, view, type View } from "./view.ts";
 
 export const VERSION = 1;
@@ -64,35 +65,67 @@ export function decode(hash: string): { view: View; newer: boolean } | null {
   return { view: out as unknown as View, newer: version > VERSION };
 }
 
-let written = "";
+/** Effects hear of a change only when all is said: the view itself tells that it is an amendment. */
+let amended: View | undefined;
 
-/** Keeps the address and the view the same. Steps become entries of the browser's history, small changes do not. */
+/** Changes the view in the entry that stands: what its address asked for is not there, and back must not lead to it again. */
+export function amend(change: Partial<View>): void {
+  amended = { ...view.value, ...change };
+  view.value = amended;
+}
+
+/** Changes this close together (milliseconds) are one step: a hand that drags selects anew every 150. */
+const REST = 200;
+
+/**
+ * Keeps the address and the view the same. A step becomes an entry of the browser's history at once, so that the back button never
+ * leaves the page for being pressed early; what follows before the hand rests goes into the same entry. Another panel or trace is
+ * always a step.
+ */
 export function follow(): { newer: boolean } {
   let newer = false;
-  const read = () => {
-    const found = decode(location.hash);
-    if (found) {
-      newer = found.newer;
-      written = location.hash;
-      view.value = found.view;
-    }
+  /** What an address without a view shows. */
+  const start = view.value;
+  /** The view of the browser's entry. */
+  let held = start;
+  let address = location.hash;
+  let resting: (() => void) | undefined;
+  const rest = () => {
+    resting?.();
+    resting = undefined;
   };
-  read();
-  addEventListener("hashchange", () => {
-    if (location.hash !== written) read();
-  });
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const read = () => {
+    const found = location.hash === "" ? { view: start, newer: false } : decode(location.hash);
+    if (!found) return;
+    rest();
+    newer = found.newer;
+    address = location.hash;
+    held = found.view;
+    view.value = found.view;
+  };
+  if (address !== "") read();
+  const moved = () => {
+    if (location.hash !== address) read();
+  };
+  addEventListener("hashchange", moved);
+  addEventListener("popstate", moved);
+  const write = (how: "pushState" | "replaceState") => {
+    const hash = encode(view.value);
+    held = view.value;
+    if (hash === address) return;
+    address = hash;
+    history[how](null, "", hash);
+  };
   view.subscribe((now) => {
-    const hash = encode(now);
-    if (hash === written) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      written = hash;
-      history.pushState(null, "", hash);
-    }, 150);
-  });
-  addEventListener("popstate", () => {
-    if (location.hash !== written) read();
+    if (encode(now) === encode(held)) return rest();
+    if (now === amended) return write("replaceState");
+    const step = now.panel !== held.panel || now.trace !== held.trace;
+    if (step || !resting) write("pushState");
+    rest();
+    resting = later(() => {
+      resting = undefined;
+      if (encode(view.value) !== encode(held)) write("replaceState");
+    }, REST);
   });
   return { newer };
 }

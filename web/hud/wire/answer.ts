@@ -1,20 +1,13 @@
 /** An answer that follows its question: the latest question wins, older ones are given up, and the server hears of it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { awaited } from "../base/awaited.ts";
 
 export interface Answer<T> {
   value: T | null;
   error: string | null;
   /** A newer answer is on its way; `value` is the one before. */
   pending: boolean;
-}
-
-let waiting = 0;
-
-/** How many answers are awaited stands at the page's root: tests and tools see when it is whole. */
-export function awaited(by: number): void {
-  waiting += by;
-  document.documentElement.dataset["awaited"] = String(waiting);
 }
 
 /** Answers of this page, the latest last. */

@@ -77,8 +77,7 @@ export const hashOf = (view) => `#v1=${encodeURIComponent(JSON.stringify(view))}
 
 /** What the page looks at now. */
 export async function viewOf(page) {
-  // The address follows after a moment.
-  await page.waitForTimeout(250);
+  await settled(page);
   const hash = await page.evaluate(() => location.hash);
   return hash ? JSON.parse(decodeURIComponent(hash.replace(/^#v\d+=/, ""))) : {};
 }

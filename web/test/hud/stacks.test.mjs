@@ -3,15 +3,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
-import { hashOf, open, servers, settled as idle, shot, sql, stop, tooWide, violations, viewOf } from "./harness.mjs";
+import { hashOf, open, servers, settled, shot, sql, stop, tooWide, violations, viewOf } from "./harness.mjs";
 
 after(stop);
 
-/** Questions wait a moment for the next change. */
-const settled = async (page) => {
-  await page.waitForTimeout(120);
-  await idle(page);
-};
 const stacks = (settings = {}, more = {}) => hashOf({ panel: "stacks", settings: { stacks: settings }, ...more });
 const total = (page) => page.locator("[data-total]").getAttribute("data-total").then(Number);
 const NOT_IDLE = "NOT in_dpc AND NOT in_isr AND coalesce(upid, -1) NOT IN (SELECT upid FROM process WHERE pid = 0)";

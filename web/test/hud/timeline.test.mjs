@@ -78,7 +78,6 @@ test("the keyboard alone moves, selects, zooms and speaks", async () => {
   await page.keyboard.press("ArrowRight");
   assert.ok((await page.locator('[data-part="timeline-spoken"]').textContent()).length > 10);
   for (let turn = 0; turn < 8; turn += 1) await page.keyboard.press("Shift+ArrowRight");
-  await page.waitForTimeout(250);
   const { selection } = await viewOf(page);
   assert.ok(selection && selection[1] > selection[0]);
   await page.keyboard.press("Enter");

@@ -2,7 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part } from "../../state/view.ts";
-import { awaited, useAnswer } from "../../wire/answer.ts";
+import { awaited } from "../../base/awaited.ts";
+import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { is, questions, valueName, type Condition, type Settings, type Shown } from "./model.ts";

@@ -4,6 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { later } from "../../base/awaited.ts";
 import { bind } from "../../base/keys.ts";
 import { amount, show } from "../../base/value.ts";
 import { addFilter, look, scope, set, setting, table, whole, type Filter } from "../../state/view.ts";
@@ -81,8 +82,7 @@ function Shown(props: {
   useEffect(() => setDraft(kept.search), [kept.search]);
   useEffect(() => {
     if (draft === kept.search) return;
-    const timer = setTimeout(() => change({ search: draft }), 250);
-    return () => clearTimeout(timer);
+    return later(() => change({ search: draft }), 250);
   }, [draft]);
   const grouped = shown.mode === "groups" && shown.group.length > 0;
   useEffect(

@@ -1,9 +1,10 @@
 /** The rows themselves: pages come from the server as they are scrolled to. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { awaited } from "../../base/awaited.ts";
 import { show } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
-import { awaited, useAnswer } from "../../wire/answer.ts";
+import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { Fault, Nothing } from "../box.tsx";

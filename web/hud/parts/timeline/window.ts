@@ -1,6 +1,7 @@
 /** What the timeline shows at this instant: it runs ahead of the view while a hand moves, and the view follows when the hand rests. */
 
 import { effect, signal } from "@preact/signals";
+import { later } from "../../base/awaited.ts";
 import { look, shown, view, whole, type Range } from "../../state/view.ts";
 
 export const live = signal<Range>([0, 1]);
@@ -8,8 +9,8 @@ export const live = signal<Range>([0, 1]);
 export const cursor = signal<{ ns: number; lane: string | null; x: number; y: number; pointer: boolean } | null>(null);
 
 let before: Range | null | undefined;
-let timer: ReturnType<typeof setTimeout> | undefined;
-let selecting: ReturnType<typeof setTimeout> | undefined;
+let moving: (() => void) | undefined;
+let selecting: (() => void) | undefined;
 let next: Range | null = null;
 let sent = 0;
 
@@ -27,14 +28,14 @@ export function clamp([from, to]: Range): Range {
 export function show(range: Range): void {
   if (before === undefined) before = view.value.zoom;
   live.value = clamp(range);
-  clearTimeout(timer);
-  timer = setTimeout(() => {
+  moving?.();
+  moving = later(() => {
     const [first, end] = whole.value;
     const now = live.value;
     const zoom: Range | null = now[0] <= first && now[1] >= end ? null : now;
     const past = [...view.value.past.slice(-49), before ?? null];
     before = undefined;
-    timer = undefined;
+    moving = undefined;
     look({ zoom, past });
   }, 200);
 }
@@ -54,7 +55,7 @@ export function panBy(share: number): void {
 export function select(range: Range | null, last: boolean): void {
   next = range && [Math.round(Math.min(...range)), Math.round(Math.max(...range, Math.min(...range) + 1))];
   const now = () => {
-    clearTimeout(selecting);
+    selecting?.();
     selecting = undefined;
     sent = performance.now();
     const same = JSON.stringify(view.value.selection) === JSON.stringify(next);
@@ -62,7 +63,7 @@ export function select(range: Range | null, last: boolean): void {
   };
   drawn.value = next;
   if (last) now();
-  else if (selecting === undefined) selecting = setTimeout(now, Math.max(0, 150 - (performance.now() - sent)));
+  else if (selecting === undefined) selecting = later(now, Math.max(0, 150 - (performance.now() - sent)));
 }
 
 /** The selection as it is drawn. */
@@ -72,7 +73,7 @@ export const drawn = signal<Range | null>(null);
 export function startWindow(): () => void {
   return effect(() => {
     const [range, selection] = [shown.value, view.value.selection];
-    if (timer === undefined) live.value = clamp(range);
+    if (moving === undefined) live.value = clamp(range);
     if (selecting === undefined) drawn.value = selection;
   });
 }

@@ -1,0 +1,31 @@
+/** What is still to come: answers that were asked for, and changes that wait for a hand to rest. */
+
+let waiting = 0;
+
+/** How much is awaited stands at the page's root: tests and tools see when the page is whole. */
+export function awaited(by: number): void {
+  waiting += by;
+  document.documentElement.dataset["awaited"] = String(waiting);
+}
+
+/** Runs something after `delay` milliseconds, and is awaited until then. Returns what takes it back; that may be called at any time. */
+export function later(run: () => void, delay: number): () => void {
+  let open = true;
+  awaited(1);
+  const close = () => {
+    if (open) awaited(-1);
+    open = false;
+  };
+  const timer = setTimeout(() => {
+    // What it starts is awaited before it ends itself.
+    try {
+      run();
+    } finally {
+      close();
+    }
+  }, delay);
+  return () => {
+    clearTimeout(timer);
+    close();
+  };
+}
