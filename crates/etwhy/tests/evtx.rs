@@ -152,6 +152,7 @@ fn names_that_are_not_there_are_told_with_those_that_are() {
     let text = sql("SELECT evnt_id FROM log_record");
     assert!(text.contains("did you mean `event_id`?") && text.contains("record_id, channel"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(sql("SELECT time FROM log_record").contains("did you mean `utc_ns`?"));
     assert!(sql("SELECT 1 FROM log_recrd").contains("did you mean `log_record`?"));
 }
 

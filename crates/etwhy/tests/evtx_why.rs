@@ -79,3 +79,31 @@ fn narrow_reports_fit() {
     let wide: Vec<&str> = text.lines().skip(1).filter(|l| l.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:?}");
 }
+
+/// Periods are those that the gaps between the records show (looked at by hand, from a list of times); computers that were started now and
+/// then have none.
+#[test]
+fn periods_of_real_logs_are_real() {
+    let Some(corpus) = corpus() else { return };
+    let periods = |log: &str| -> Vec<(i64, i64)> {
+        let run = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+            .args(["evtx", "why", "--json", "--quiet"])
+            .arg(corpus.join(log))
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let json: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let rows = json["log_burst"].as_array().unwrap().iter().filter(|row| row["kind"] == "periodic");
+        rows.map(|r| (r["event_id"].as_i64().unwrap(), r["period_ns"].as_i64().unwrap() / 1_000_000_000))
+            .collect()
+    };
+    // A service that is started every five minutes, a start type that changes every hour, tickets of Kerberos that last ten hours.
+    let mut system = periods("log2timeline+plaso/System.evtx");
+    system.sort_unstable();
+    let kinds: Vec<i64> = system.iter().map(|(id, _)| *id).collect();
+    assert_eq!(kinds, [29, 7036, 7040]);
+    for ((_, found), truth) in system.iter().zip([36_000_i64, 300, 3_600]) {
+        assert!((found - truth).abs() * 100 <= truth, "{found} {truth}");
+    }
+    assert_eq!(periods("omerbenamram+evtx/security.evtx"), []);
+}

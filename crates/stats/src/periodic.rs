@@ -2,7 +2,8 @@
 //!
 //! The autocorrelation of the counts, smoothed over three buckets so that a period that is no whole number of buckets, or that
 //! jitters by one, is seen. The period is the first lag behind the first valley whose correlation is nearly the largest, if its double
-//! correlates as well: two bursts at a distance are no period.
+//! correlates as well (two bursts at a distance are no period) and if the counts repeat themselves throughout: a computer that is
+//! started a dozen times within two hours has some lag at which many starts meet, but no period.
 
 /// A period that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +23,39 @@ const LEAST: f64 = 0.3;
 const NEARLY: f64 = 0.6;
 /// What the double of the period has to reach, as a part of the period's own correlation.
 const DOUBLE: f64 = 0.5;
+
+/// Parts of the counts that are looked at one by one, each of at least two periods.
+const PARTS: usize = 4;
+/// What a part has to reach, as a part of the whole's correlation. A storm pauses at times: of three or more parts one may have none.
+const PART: f64 = 0.5;
+
+/// The values of a part, less their mean: where nothing happens nothing repeats itself.
+fn about_mean(values: &[f64], from: usize, to: usize) -> Vec<f64> {
+    let part = values.get(from..to).unwrap_or(&[]);
+    let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
+    part.iter().map(|x| x - mean).collect()
+}
+
+/// Whether the counts repeat themselves after `lag` in (nearly) all of their parts.
+fn throughout(smooth: &[f64], lag: usize) -> bool {
+    let pairs = smooth.len().saturating_sub(lag);
+    let parts = (pairs / (2 * lag).max(1)).clamp(1, PARTS);
+    let sums: Vec<(f64, f64)> = (0..parts)
+        .map(|part| {
+            let (from, to) = (pairs * part / parts, pairs * (part + 1) / parts);
+            let (now, later) = (about_mean(smooth, from, to), about_mean(smooth, from + lag, to + lag));
+            let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            (sum(&now, &later), (sum(&now, &now) * sum(&later, &later)).sqrt())
+        })
+        .collect();
+    let (all, spread) = sums.iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
+    if spread <= 0.0 {
+        return false;
+    }
+    let least = PART * all / spread;
+    let good = sums.iter().filter(|(sum, spread)| *spread > 0.0 && sum / spread >= least).count();
+    good + usize::from(parts > 2) >= parts
+}
 
 /// The period of the counts, if they have one of at least four buckets that fits four times into them.
 pub fn period(counts: &[u32]) -> Option<Period> {
@@ -63,6 +97,9 @@ pub fn period(counts: &[u32]) -> Option<Period> {
     let strength = get(lag);
     let near_double = (2 * lag).saturating_sub(2)..=2 * lag + 2;
     if near_double.map(get).fold(0.0, f64::max) < DOUBLE * strength {
+        return None;
+    }
+    if !throughout(&smooth, lag) {
         return None;
     }
     // The vertex of the parabola through the peak and its neighbours.
@@ -132,5 +169,28 @@ mod tests {
             random[rng.below(2000)] += 50;
         }
         assert_eq!(period(&random), None, "storms at random times");
+        // Starts of a computer in minutes of a day (a real log): twelve logons each, many 18 minutes after another.
+        let starts = [
+            0, 2, 244, 278, 292, 293, 300, 313, 317, 328, 331, 336, 355, 358, 361, 373, 375, 379, 380, 391,
+            395, 397,
+        ];
+        let mut started = vec![0; 2048];
+        for minute in starts {
+            started[minute * 5] += 12;
+        }
+        assert_eq!(period(&started[..397 * 5 + 1]), None, "starts of a computer");
+        assert_eq!(period(&started), None, "starts of a computer, and rest");
+    }
+
+    #[test]
+    fn pauses_are_forgiven_and_silence_is_not_repetition() {
+        let storms = |quiet: std::ops::Range<usize>| {
+            let mut counts = vec![0; 2048];
+            (0..2048).step_by(40).filter(|at| !quiet.contains(at)).for_each(|at| counts[at] = 9);
+            period(&counts).map(|found| found.buckets.round())
+        };
+        assert_eq!(storms(0..0), Some(40.0));
+        assert_eq!(storms(700..900), Some(40.0), "a pause");
+        assert_eq!(storms(300..2048), None, "eight storms, then none");
     }
 }

@@ -7,7 +7,8 @@
 //! six deviations of a Poisson process above it.
 //!
 //! Periods: for each of the twelve most frequent kinds of event, autocorrelation of its records in 2,048 buckets over the whole log,
-//! over the busiest day and over the busiest hour.
+//! over the busiest day and over the busiest hour, each from the kind's first record to its last. The records have to repeat themselves in
+//! all parts of that time (of three or four parts one may pause).
 //!
 //! # What fools it
 //!
@@ -227,8 +228,13 @@ fn periods(records: &[Record]) -> Vec<Found> {
         let mut seen: Vec<i64> = Vec::new();
         let shorter = STRETCHES_NS.into_iter().filter(|s| span > s.saturating_mul(2));
         for stretch in std::iter::once(span.max(1)).chain(shorter) {
-            let from = if stretch >= span { first.utc } else { busiest(&times, stretch) };
-            let width = (stretch / PERIOD_BUCKETS as i64).max(1);
+            let begin = if stretch >= span { first.utc } else { busiest(&times, stretch) };
+            // From the kind's first record to its last: what comes before and after says nothing of a period.
+            let inside = |utc: &i64| utc.checked_sub(begin).is_some_and(|d| (0..=stretch).contains(&d));
+            let mut of_stretch = times.iter().map(|(utc, _)| *utc).filter(inside);
+            let Some(from) = of_stretch.next() else { continue };
+            let to = of_stretch.next_back().unwrap_or(from);
+            let width = to.saturating_sub(from) / PERIOD_BUCKETS as i64 + 1;
             let mut counts = vec![0_u32; PERIOD_BUCKETS];
             let (mut n, mut bytes) = (0_i64, 0_i64);
             for (utc, size) in &times {
@@ -252,7 +258,7 @@ fn periods(records: &[Record]) -> Vec<Found> {
             seen.push(period_ns);
             found.push(Found {
                 start: from,
-                end: from.saturating_add(stretch),
+                end: to.saturating_add(1),
                 records: n,
                 bytes,
                 usual: None,

@@ -116,7 +116,13 @@ fn said(kind: &str, provider: &str, id: i64, fields: &str) -> Said {
             let [service, code, old, old_code] = pick(fields, ["param1", "param2", "Data1", "Data2"]);
             out.subject = service.or(old);
             // Of 7031 and 7034 the second is how often, which counts since the last start of Windows.
-            out.code = code.or(old_code).filter(|_| !matches!(id, 7031 | 7034));
+            let code = code.or(old_code).filter(|_| !matches!(id, 7031 | 7034));
+            // `%%1067` is the text of an error of Windows, or of the service's own (7024).
+            out.code = code.map(|code| match code.strip_prefix("%%").map(str::parse::<u32>) {
+                Some(Ok(number)) if number > 0xffff => format!("error 0x{number:08x}"),
+                Some(Ok(number)) => format!("error {number}"),
+                _ => code,
+            });
         }
         ("app_crash", 1000) => {
             let [app, module, code, app1, module4, code7] =
@@ -306,7 +312,11 @@ mod tests {
         );
         assert_eq!(
             of(scm, 7024, 2, r#"{"param1":"X","param2":"%%5"}"#),
-            row("service_ended", "X", "%%5", None)
+            row("service_ended", "X", "error 5", None)
+        );
+        assert_eq!(
+            of(scm, 7023, 2, r#"{"param1":"X","param2":"%%2147942405"}"#),
+            row("service_ended", "X", "error 0x80070005", None)
         );
         assert_eq!(
             of(scm, 7009, 2, r#"{"param1":"30000","param2":"X"}"#),

@@ -2,7 +2,7 @@
 //!
 //! `{column}` is the column's value in the format that its name asks for (`_ns`, `_bytes`, `_percent`, `share`), `{column:format}`
 //! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
-//! `number`, `energy` (joules), `text`.
+//! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
 
 use super::evaluate::Cell;
 use std::fmt::Write as _;
@@ -46,6 +46,11 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
             Some(cell) => {
                 known &= cell != Cell::Null;
                 out.push_str(&shown(name, format, &cell));
+                if let (Cell::I64(1), Some((one, after))) = (&cell, singular(behind)) {
+                    out.push_str(&one);
+                    rest = after;
+                    continue;
+                }
             }
             None => {
                 known = false;
@@ -57,6 +62,37 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
     }
     out.push_str(&rest.replace("}}", "}"));
     (out, known)
+}
+
+/// Things that sentences count, as they stand behind a number.
+const COUNTED: [&str; 17] = [
+    "bad blocks",
+    "calls",
+    "cycles",
+    "days",
+    "errors",
+    "events",
+    "faults",
+    "images",
+    "minutes",
+    "processes",
+    "processors",
+    "records",
+    "resets",
+    "samples",
+    "seconds",
+    "threads",
+    "transfers",
+];
+
+/// What follows a one, if it is several of something: one of them, and what is behind.
+fn singular(behind: &str) -> Option<(String, &str)> {
+    let rest = behind.strip_prefix(' ')?;
+    COUNTED.iter().find_map(|many| {
+        let after = rest.strip_prefix(many).filter(|after| !after.starts_with(char::is_alphanumeric))?;
+        let one = if *many == "processes" { "process" } else { many.strip_suffix('s')? };
+        Some((format!(" {one}"), after))
+    })
 }
 
 /// Names that a text refers to.
@@ -89,6 +125,7 @@ fn shown(name: &str, format: &str, cell: &Cell) -> String {
         "percent" => format!("{} %", digits(number * 100.0)),
         "per_cent" => format!("{} %", digits(number)),
         "count" => thousands(number.round() as i64),
+        "plain" => format!("{:.0}", number.round()),
         "energy" => energy(number),
         _ => digits(number),
     }
@@ -160,8 +197,10 @@ pub fn duration(ns: f64) -> String {
         (ns / 1e9, "s")
     } else if size < 2.0 * 3600e9 {
         (ns / 60e9, "min")
-    } else {
+    } else if size < 72.0 * 3600e9 {
         (ns / 3600e9, "h")
+    } else {
+        (ns / 86_400e9, "days")
     };
     format!("{} {unit}", digits(n))
 }
@@ -222,6 +261,7 @@ mod tests {
         }
         assert_eq!(duration(36_800_000_000.0), "36.8 s");
         assert_eq!(duration(225_448.0), "225 µs");
+        assert_eq!((duration(71.0 * 3600e9), duration(73.2 * 3600e9)), ("71 h".into(), "3.05 days".into()));
         assert_eq!(bytes(10_422_591_488.0), "9.71 GiB");
         assert_eq!(energy(12.345), "12 J");
         assert_eq!(energy(9_500.0), "2.6 Wh");
@@ -244,6 +284,12 @@ mod tests {
         let counted = |n: i64| fill("stopped {n} times, {n} times as long", &|_| Some(Cell::I64(n)));
         assert_eq!(counted(1), "stopped once, 1 times as long");
         assert_eq!(counted(2), "stopped 2 times, 2 times as long");
+        let counted = |n: i64| {
+            fill("{n} records, {n} bad blocks in {n} processes, {n} recordsets", &|_| Some(Cell::I64(n)))
+        };
+        assert_eq!(counted(1), "1 record, 1 bad block in 1 process, 1 recordsets");
+        assert_eq!(counted(2), "2 records, 2 bad blocks in 2 processes, 2 recordsets");
+        assert_eq!(fill("/ms:{n:plain}", &|_| Some(Cell::I64(1_048_576))), "/ms:1048576");
         assert_eq!(fill("{guid} of {{{culprit}}}", &value), "{{1}} of {a.sys}");
         assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));
         assert_eq!(fill_known("{culprit} took {nothing}", &value), None);

@@ -3,6 +3,21 @@
 use super::words;
 use etwhy_table::{Database, closest};
 
+/// What people call the time of a row, in other tools and by habit.
+const TIMES: [&str; 7] = ["time", "timestamp", "datetime", "date", "when", "time_created", "timecreated"];
+
+/// The column that says when, if that is what is asked for: the clock's time before that since the begin.
+fn time<'a>(name: &str, tables: &[&'a etwhy_table::Table]) -> Option<&'a str> {
+    if !TIMES.iter().any(|word| word.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let columns = || tables.iter().flat_map(|table| table.spec().columns.iter());
+    let clock = columns().find(|column| column.name == "utc_ns");
+    clock
+        .or_else(|| columns().find(|column| column.role == etwhy_table::Role::Time))
+        .map(|column| &*column.name)
+}
+
 /// SQLite's message; behind one about a column that is missing the columns of the query's tables.
 pub fn explained(message: String, db: &Database, sql: &str) -> String {
     let Some(rest) = message.strip_prefix("no such column: ") else { return message };
@@ -17,7 +32,8 @@ pub fn explained(message: String, db: &Database, sql: &str) -> String {
     let columns: Vec<Vec<String>> = tables.iter().map(|table| names(table)).collect();
     let there = || columns.iter().flatten().map(String::as_str);
     // A column of this very name is one of another table, as the lists show.
-    let meant = if there().any(|column| column == name) { None } else { closest(name, there()) };
+    let meant = || time(name, &tables).or_else(|| closest(name, there()));
+    let meant = if there().any(|column| column == name) { None } else { meant() };
     let meant = meant.map(|like| format!("; did you mean `{like}`?")).unwrap_or_default();
     let mut out = message + &meant;
     for (table, columns) in tables.iter().zip(&columns) {

@@ -103,7 +103,7 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     };
     let best = candidates.map(|c| (score(c), c)).min_by_key(|(score, _)| *score)?;
     // A third of the letters may be wrong, as in rustc's and git's suggestions.
-    (best.0 <= name.len().div_ceil(3).max(1)).then_some(best.1)
+    (best.0 <= (name.len() / 3).max(1)).then_some(best.1)
 }
 
 /// Levenshtein's edit distance.

@@ -217,7 +217,7 @@ fn one_log(
         state.push("not closed".to_owned());
     }
     if let Some(damaged) = n("damaged_chunks").filter(|d| *d > 0) {
-        state.push(format!("{} damaged chunks", count(damaged)));
+        state.push(format!("{} damaged chunk{}", count(damaged), if damaged == 1 { "" } else { "s" }));
     }
     let covered = n("first_utc_ns").zip(n("last_utc_ns"));
     let when = covered.map_or("no records".to_owned(), |(first, last)| {
