@@ -8,14 +8,19 @@ export function awaited(by: number): void {
   document.documentElement.dataset["awaited"] = String(waiting);
 }
 
-/** Runs something after `delay` milliseconds, and is awaited until then. Returns what takes it back; that may be called at any time. */
-export function later(run: () => void, delay: number): () => void {
+/** One thing more is awaited, until the returned function is called; that may be done again. */
+export function pending(): () => void {
   let open = true;
   awaited(1);
-  const close = () => {
+  return () => {
     if (open) awaited(-1);
     open = false;
   };
+}
+
+/** Runs something after `delay` milliseconds, and is awaited until then. Returns what takes it back; that may be called at any time. */
+export function later(run: () => void, delay: number): () => void {
+  const close = pending();
   const timer = setTimeout(() => {
     // What it starts is awaited before it ends itself.
     try {

@@ -88,6 +88,8 @@ export function follow(): { newer: boolean } {
   const start = view.value;
   /** The view of the browser's entry. */
   let held = start;
+  /** The view as it was last, perhaps not written yet. */
+  let last = start;
   let address = location.hash;
   let resting: (() => void) | undefined;
   const rest = () => {
@@ -101,6 +103,7 @@ export function follow(): { newer: boolean } {
     newer = found.newer;
     address = location.hash;
     held = found.view;
+    last = found.view;
     view.value = found.view;
   };
   if (address !== "") read();
@@ -109,22 +112,26 @@ export function follow(): { newer: boolean } {
   };
   addEventListener("hashchange", moved);
   addEventListener("popstate", moved);
-  const write = (how: "pushState" | "replaceState") => {
-    const hash = encode(view.value);
-    held = view.value;
+  const write = (how: "pushState" | "replaceState", of: View) => {
+    const hash = encode(of);
+    if (encode(held) === hash) return;
+    held = of;
     if (hash === address) return;
     address = hash;
     history[how](null, "", hash);
   };
   view.subscribe((now) => {
+    const before = last;
+    last = now;
     if (encode(now) === encode(held)) return rest();
-    if (now === amended) return write("replaceState");
+    if (now === amended) return write("replaceState", now);
     const step = now.panel !== held.panel || now.trace !== held.trace;
-    if (step || !resting) write("pushState");
+    if (step) write("replaceState", before);
+    if (step || !resting) write("pushState", now);
     rest();
     resting = later(() => {
       resting = undefined;
-      if (encode(view.value) !== encode(held)) write("replaceState");
+      write("replaceState", last);
     }, REST);
   });
   return { newer };

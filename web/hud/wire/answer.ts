@@ -1,7 +1,7 @@
 /** An answer that follows its question: the latest question wins, older ones are given up, and the server hears of it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { awaited } from "../base/awaited.ts";
+import { pending } from "../base/awaited.ts";
 
 export interface Answer<T> {
   value: T | null;
@@ -39,12 +39,7 @@ export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => P
     }
     const abort = new AbortController();
     set((before) => ({ ...before, pending: true }));
-    let open = true;
-    awaited(1);
-    const close = () => {
-      if (open) awaited(-1);
-      open = false;
-    };
+    const close = pending();
     const timer = setTimeout(() => {
       run(abort.signal).then(
         (value) => {

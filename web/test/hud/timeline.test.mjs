@@ -87,6 +87,23 @@ test("the keyboard alone moves, selects, zooms and speaks", async () => {
   await context.close();
 });
 
+test("back shows the selection as it was left, however quickly", async () => {
+  const { page, wrong, context } = await open("demo");
+  await page.waitForSelector('[data-part="timeline"][data-ready="true"]');
+  await page.locator('[data-part="timeline"] canvas').focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  for (let turn = 0; turn < 8; turn += 1) await page.keyboard.press("Shift+ArrowRight");
+  const left = await page.locator("main").getAttribute("data-scope");
+  await page.locator("nav button", { hasText: /^SQL$/ }).click();
+  await page.goBack();
+  await page.waitForSelector("main:not([data-panel=sql])");
+  assert.deepEqual((await viewOf(page)).selection, JSON.parse(left));
+  assert.equal(await page.locator("main").getAttribute("data-scope"), left);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test("the table holds what is drawn, and nothing of the timeline shuts anybody out", async () => {
   const { page, wrong, context } = await open("demo");
   await page.waitForSelector('[data-part="timeline"][data-ready="true"]');

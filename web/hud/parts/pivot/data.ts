@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part } from "../../state/view.ts";
-import { awaited } from "../../base/awaited.ts";
+import { pending } from "../../base/awaited.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
@@ -60,11 +60,11 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
     if (missing.length === 0) return;
     const abort = new AbortController();
     let done = false;
+    const close = pending();
     const end = () => {
-      if (!done) awaited(-1);
+      close();
       done = true;
     };
-    awaited(1);
     Promise.all(missing.map(async ([name, path]) => [name, await askRows("pivot", body(shown, kept, path), abort.signal)] as const)).then(
       (found) => {
         if (!abort.signal.aborted) setChildren((before) => new Map([...(fresh ? [] : before), ...found]));

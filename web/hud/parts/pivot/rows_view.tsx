@@ -1,7 +1,7 @@
 /** The rows themselves: pages come from the server as they are scrolled to. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { awaited } from "../../base/awaited.ts";
+import { later, pending } from "../../base/awaited.ts";
 import { show } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
@@ -66,27 +66,22 @@ export function RowsView(props: {
     }
     if (wanted.length === 0) return;
     const abort = new AbortController();
-    let left = wanted.length;
-    awaited(left);
-    const end = (count: number) => {
-      if (left > 0) awaited(-Math.min(count, left));
-      left -= count;
-    };
-    const timer = setTimeout(() => {
-      for (const page of wanted) {
+    const ends = wanted.map(pending);
+    const cancel = later(() => {
+      for (const [at, page] of wanted.entries()) {
         askRows("rows", rowsBody(shown, kept, page * PAGE, PAGE), abort.signal).then(
           (rows) => {
-            end(1);
+            ends[at]?.();
             if (of.current === key) setPages((before) => new Map(before).set(page, rows));
           },
-          () => end(1),
+          () => ends[at]?.(),
         );
       }
     }, 60);
     return () => {
-      clearTimeout(timer);
+      cancel();
       abort.abort();
-      end(left);
+      for (const end of ends) end();
     };
   }, [key, sight[0], sight[1], pages]);
   const cell = (row: number, at: number): RowCell | null => {
