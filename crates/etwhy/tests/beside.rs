@@ -70,6 +70,10 @@ fn records_of_a_log_stand_on_the_clock_of_the_trace() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("83 of 5,009 records are of the time of the trace"), "{said}");
     assert!(said.contains("the trace of WS-1"), "another computer is named: {said}");
+    // What happened to another computer in other years is told, but not as the reason of what is in the trace.
+    assert!(said.contains("stopped once without shutting down"), "{said}");
+    assert!(said.starts_with("The processors were busy"), "{said}");
+    assert!(said.contains("but Event logs: 83 of 5,009 records are of the time of the trace"), "{said}");
 }
 
 #[test]

@@ -153,6 +153,7 @@ fn outcome(id: &str, title: &str, severity: Severity, answer: Answer, hits: Vec<
         id: id.into(),
         title: title.into(),
         topic: "trace".into(),
+        over: etwhy_query::findings::Subject::Trace,
         severity,
         answer,
         reasons: Vec::new(),

@@ -148,22 +148,27 @@ impl Reader {
         let name = names(&paths, demo);
         let trace = TraceArgs { traces: paths, demo, ..self.trace.clone() };
         let mut analysed = trace.open()?.analyse_everything(&self.without)?;
+        let mut beside = None;
         if !self.logs.is_empty() {
             let mut tables =
                 tables_of(self.rules.iter().filter(|r| r.over == Subject::Logs).flat_map(Rule::words));
             tables.insert("log_record".to_owned());
             let reading = LogReading::beside(&trace);
-            let beside = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
-            for note in beside.notes {
-                eprintln!("etwhy: {}", etwhy_export::sanitize(&note));
+            let added = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
+            for note in &added.notes {
+                eprintln!("etwhy: {}", etwhy_export::sanitize(note));
             }
             if analysed.exit == Exit::Done {
-                analysed.exit = beside.exit;
+                analysed.exit = added.exit;
             }
+            beside = Some(added);
         }
         let engine = Engine::new(&analysed.db)?;
-        let outcomes = evaluate_all(&engine, &self.rules);
+        let mut outcomes = evaluate_all(&engine, &self.rules);
         drop(engine);
+        if let Some(beside) = beside {
+            beside.caution(&mut outcomes);
+        }
         let top = Top { processes: 20, per_process: 5, overall: 20 };
         let mut report = Verdict::of(&analysed.db, &Scope::default(), top, outcomes).report(&analysed.db);
         report.add_charts(&analysed.db);

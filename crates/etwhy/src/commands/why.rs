@@ -109,8 +109,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let mut analysed = opened.analyse(Some(tables))?;
     clock.lap("reading and tables");
-    let notes = if args.logs.is_empty() {
-        Vec::new()
+    let beside = if args.logs.is_empty() {
+        None
     } else {
         let mut of_logs = tables_of(of(Subject::Logs).flat_map(Rule::words));
         // Tables of the trace that a finding over logs names are those that were read.
@@ -126,11 +126,15 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             analysed.exit = beside.exit;
         }
         clock.lap("event logs");
-        beside.notes
+        Some(beside)
     };
     let engine = Engine::new(&analysed.db)?;
-    let outcomes = evaluate_all(&engine, &rules);
+    let mut outcomes = evaluate_all(&engine, &rules);
     drop(engine);
+    if let Some(beside) = &beside {
+        beside.caution(&mut outcomes);
+    }
+    let notes = beside.map(|beside| beside.notes).unwrap_or_default();
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);

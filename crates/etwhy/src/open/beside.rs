@@ -4,6 +4,7 @@ use super::logs::{self, LogReading, Logs};
 use crate::exit::Exit;
 use etwhy_export::thousands;
 use etwhy_query::derive::{closure, derive};
+use etwhy_query::findings::{Answer, Outcome, Subject};
 use etwhy_table::{Database, Memory, Table};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -34,6 +35,15 @@ pub fn add(
     // Only what is made from logs: what the trace's tables make is there already, or was not asked for.
     derive(db, Some(&closed), memory)?;
     Ok(Beside { notes: notes(db), exit: Logs::exit_of(&opened.ledger)? })
+}
+
+impl Beside {
+    /// Findings of the logs bear what makes them doubtful for the trace.
+    pub fn caution(&self, outcomes: &mut [Outcome]) {
+        for outcome in outcomes.iter_mut().filter(|o| o.over == Subject::Logs && o.answer == Answer::Found) {
+            outcome.caveats.extend_from_slice(&self.notes);
+        }
+    }
 }
 
 /// A computer's name without its domain.

@@ -147,7 +147,7 @@ fn untold(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_query::findings::Reason;
+    use etwhy_query::findings::{Reason, Subject};
     use std::collections::BTreeMap;
 
     fn outcome(id: &str, answer: Answer, fix: &str) -> Outcome {
@@ -168,6 +168,7 @@ mod tests {
             id: id.into(),
             title: id.into(),
             topic: "t".into(),
+            over: Subject::Trace,
             severity: Severity::Warning,
             answer,
             reasons: if answer == Answer::CannotTell {

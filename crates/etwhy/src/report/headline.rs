@@ -4,7 +4,7 @@ use etwhy_export::sanitize;
 use etwhy_export::text::{pad_end, pad_start, truncate_middle};
 use etwhy_query::Cell;
 use etwhy_query::findings::text::{digits, duration, energy_range};
-use etwhy_query::findings::{Answer, Hit, Outcome, Severity};
+use etwhy_query::findings::{Answer, Hit, Outcome, Severity, Subject};
 use etwhy_report::BillRow;
 use etwhy_table::Database;
 use std::io::{self, Write};
@@ -12,9 +12,11 @@ use std::io::{self, Write};
 /// Below this share of the machine the cost on processors is not what matters of a culprit.
 const LEAST_PERCENT: f64 = 1.0;
 
-/// Who, what it cost, what it did: the worst finding with its line of the bill. `None` if nothing above info was found.
+/// Who, what it cost, what it did: the worst finding with its line of the bill. `None` if nothing above info was found. What logs beside
+/// the trace tell of other times, and perhaps of other computers, does not say why it was slow in the trace.
 pub fn sentence(db: &Database, outcomes: &[Outcome], bill: &[BillRow]) -> Option<String> {
-    let worst = |o: &&Outcome| o.answer == Answer::Found && o.severity > Severity::Info;
+    let worst =
+        |o: &&Outcome| o.over == Subject::Trace && o.answer == Answer::Found && o.severity > Severity::Info;
     let hit = outcomes.iter().find(worst)?.hits.first()?;
     let Some((row, who)) = charged(hit, bill) else {
         return Some(format!("{}.", hit.headline.trim_end_matches('.')));

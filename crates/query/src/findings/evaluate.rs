@@ -1,6 +1,6 @@
 //! Findings asked of tables.
 
-use super::rule::{Need, Rule, Severity, Threshold};
+use super::rule::{Need, Rule, Severity, Subject, Threshold};
 use super::text::{fill, fill_known};
 pub use crate::cell::Cell;
 use crate::sql::{Engine, SqlError};
@@ -76,6 +76,9 @@ pub struct Outcome {
     pub title: String,
     /// What it is about.
     pub topic: String,
+    /// What it is asked of.
+    #[serde(skip)]
+    pub over: Subject,
     /// How much it matters: that of the worst culprit, else that of the finding.
     pub severity: Severity,
     /// The answer.
@@ -176,6 +179,7 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
         id: rule.id.clone(),
         title: rule.title.clone(),
         topic: rule.topic.clone(),
+        over: rule.over,
         severity: rule.severity,
         answer: Answer::CannotTell,
         reasons: Vec::new(),
