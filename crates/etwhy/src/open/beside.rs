@@ -6,7 +6,7 @@ use etwhy_export::thousands;
 use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Answer, Outcome, Subject};
 use etwhy_table::{Database, Memory, Table};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// What adding logs to a trace brought.
@@ -72,13 +72,21 @@ fn notes(db: &Database) -> Vec<String> {
     ));
     let traced = trace.and_then(|t| t.text(0, "computer"));
     if let (Some(traced), Some(files)) = (traced, db.get("log_file")) {
+        // A folder of a machine has hundreds of logs: one line for each computer.
+        let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in 0..files.rows() as u32 {
-            let Some(computer) = files.text(row, "computer") else { continue };
-            if host(computer) != host(traced) {
-                let file = files.text(row, "file").unwrap_or("");
-                notes.push(format!("{file} is of {computer}, the trace of {traced}."));
-            }
+            let Some(computer) = files.text(row, "computer").filter(|c| host(c) != host(traced)) else {
+                continue;
+            };
+            others.entry(computer).or_default().push(files.text(row, "file").unwrap_or(""));
         }
+        notes.extend(others.iter().map(|(computer, files)| {
+            let first = files.first().copied().unwrap_or_default();
+            match files.len() {
+                1 => format!("{first} is of {computer}, the trace of {traced}."),
+                n => format!("{} logs ({first} first) are of {computer}, the trace of {traced}.", count(n)),
+            }
+        }));
     }
     notes
 }
