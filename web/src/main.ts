@@ -1,6 +1,7 @@
 /** The page of `etwhy why --html`: reads its data and lays out the parts. */
 
 import type { Cost, DiskCost, Report } from "./model.ts";
+import { activity } from "./components/activity.ts";
 import { bill } from "./components/bill.ts";
 import { facts, ledger } from "./components/facts.ts";
 import { badge, finding } from "./components/finding.ts";
@@ -192,8 +193,9 @@ function sections(report: Report): Section[] {
     {
       id: "bill",
       title: "The bill",
-      body: report.bill.length > 0 ? bill(report.bill) : h("p", { class: "empty" }, "Cannot tell: nothing was recorded that could be charged."),
+      body: bill(report.bill),
     },
+    report.activity && { id: "activity", title: "What the trace shows", body: activity(report.activity) },
     cpu(report),
     charts && charts.histograms.length > 0 && { id: "dpc", title: "DPCs and interrupts", body: histogram(charts.histograms) },
     charts && charts.growth.length > 0 && { id: "growth", title: "Growth", body: h("div", { class: "pair" }, charts.growth.map(growth)) },

@@ -18,6 +18,8 @@ export interface Report {
   clr: (ClrProcess)[];
   /** Disks. */
   disk: Disk;
+  /** What a trace without kernel events shows; null of others. */
+  activity: Activity | null;
   /** What cannot be told. */
   cannot_tell: (Missing)[];
   /** What charts show. Only in the HTML report: all of it stands in tables. */
@@ -78,8 +80,8 @@ export interface Outcome {
   title: string;
   /** What it is about. */
   topic: string;
-  /** How much it matters: that of the worst culprit, else that of the finding. */
-  severity: "critical" | "warning" | "notice" | "info";
+  /** How much it matters: that of the worst culprit. Null where nothing was found. */
+  severity: "critical" | "warning" | "notice" | "info" | null;
   /** The answer. */
   answer: "found" | "not_found" | "cannot_tell";
   /** Why it cannot be told. */
@@ -142,12 +144,16 @@ export interface Threshold {
   reference: string;
 }
 
-/** What one culprit cost: a row of the table `bill`. Within a kind, `total_cpu_ns` adds up to the machine's capacity, but for culprits that are too small to be shown. */
+/** What one culprit cost: a row of the table `bill`. Within a kind, `total_cpu_ns` adds up to the observed time of the processors, but for culprits that are too small to be shown. */
 export interface BillRow {
   /** What is told apart: process, driver, product or category. */
   kind: string;
-  /** culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle or unattributed. */
+  /** culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle, unattributed or unobserved. */
   part: string;
+  /** Idle time: nobody's cost. */
+  is_idle: boolean;
+  /** Unattributed or not observed: nobody can be charged. */
+  is_unattributed: boolean;
   /** Name of the culprit; in brackets if it is none. */
   culprit: string;
   /** Vendor of a driver or product, if known. */
@@ -164,10 +170,12 @@ export interface BillRow {
   isr_ns: number;
   /** All of these; of parts idle and unattributed the time itself. */
   total_cpu_ns: number;
-  /** Share of the machine: of processors times duration. */
+  /** Share of the observed time of the processors; null of what was not observed. */
   share_percent: number | null;
   /** CPU time in hours of one processor. */
   core_hours: number | null;
+  /** Time of processors that was not observed, for part unobserved: it may have been busy or idle. */
+  unobserved_ns: number | null;
   /** Waiting that it imposed on other processes; null where waits were not recorded. */
   imposed_wait_ns: number | null;
   /** Callbacks of its file system filters. */
@@ -324,6 +332,142 @@ export interface DiskCost {
   service_ns: number;
   /** Longest response. */
   longest_ns: number;
+}
+
+/** What the trace shows, and what it cannot. */
+export interface Activity {
+  /** What cannot be answered, and why. */
+  cannot: string;
+  /** From the first to the last event. */
+  duration_ns: number;
+  /** Events. */
+  events: number;
+  /** Those that tell what there was when sessions started, ended or were merged. */
+  rundown: number;
+  /** Providers whose events tell what happened. */
+  providers: number;
+  /** Intervals from a start to a stop event, whatever their state. */
+  intervals: number;
+  /** Those with both ends. */
+  complete: number;
+  /** Without an end. */
+  unfinished: number;
+  /** Without a start. */
+  no_start: number;
+  /** With both ends, between which buffers are missing. */
+  doubtful: number;
+  /** The longest complete ones. */
+  longest: (LongInterval)[];
+  /** Operations by the time of their complete intervals. */
+  by_total: (Operation)[];
+  /** Operations by their number. */
+  by_count: (Operation)[];
+  /** The most frequent kinds of events, without rundowns. */
+  rates: (Rate)[];
+  /** Providers with errors or warnings, most errors first. */
+  problems: (Problems)[];
+  /** Events that could not be decoded. */
+  undecoded_events: number;
+  /** Whose they are, and what would decode them, most events first. */
+  undecoded: (Undecoded)[];
+}
+
+/** One interval. */
+export interface LongInterval {
+  /** Provider. */
+  provider: string;
+  /** Operation. */
+  name: string;
+  /** Process. */
+  process: string | null;
+  /** Thread id of the start. */
+  tid: number | null;
+  /** When it began. */
+  start_ns: number;
+  /** How long it took. */
+  dur_ns: number;
+  /** Its activity, if its events have one. */
+  activity: string | null;
+}
+
+/** Intervals of one provider, name and process: a row of `interval_cost`. */
+export interface Operation {
+  /** Provider. */
+  provider: string;
+  /** Operation. */
+  name: string;
+  /** Process. */
+  process: string | null;
+  /** Intervals, whatever their state. */
+  count: number;
+  /** With both ends: what the times are of. */
+  complete: number;
+  /** Without an end. */
+  unfinished: number;
+  /** With both ends, between which buffers are missing. */
+  doubtful: number;
+  /** Starts per second. */
+  per_second: number | null;
+  /** Their time, summed. */
+  total_ns: number;
+  /** Half took no longer. */
+  median_ns: number | null;
+  /** 95 % took no longer. */
+  p95_ns: number | null;
+  /** The longest. */
+  longest_ns: number | null;
+}
+
+/** How often a kind of event came: a row of `event_rate`. */
+export interface Rate {
+  /** Provider. */
+  provider: string;
+  /** Event. */
+  name: string;
+  /** Events. */
+  count: number;
+  /** Share of the events that are no rundowns. */
+  share_percent: number | null;
+  /** Events per second of the recording. */
+  per_second: number | null;
+  /** Most events in one second. */
+  peak: number;
+  /** Begin of that second. */
+  peak_ns: number;
+}
+
+/** Errors and warnings of a provider. */
+export interface Problems {
+  /** Provider. */
+  provider: string;
+  /** Events of level 1 or 2. */
+  errors: number;
+  /** Events of level 3. */
+  warnings: number;
+  /** Its event with most errors, else with most warnings. */
+  most: string;
+}
+
+/** What could not be decoded: a row of `undecoded`. */
+export interface Undecoded {
+  /** Provider; its GUID if no name is known. */
+  provider: string;
+  /** GUID. */
+  guid: string | null;
+  /** What should describe it: manifest, wpp, classic, kernel, tracelogging, unknown. */
+  kind: string;
+  /** Events. */
+  count: number;
+  /** Share of all events. */
+  share_percent: number | null;
+  /** Why. */
+  reason: string;
+  /** What would describe them. */
+  needs: string | null;
+  /** Option that reads it. */
+  option: string | null;
+  /** Command that writes it on Windows. */
+  command: string | null;
 }
 
 /** A question that the trace cannot answer. */

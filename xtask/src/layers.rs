@@ -8,10 +8,11 @@ use serde_json::Value;
 /// may know everything, and nothing may know them.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
+    ("scratch", &["os"]),
     ("stats", &[]),
-    ("symbols", &["os"]),
+    ("symbols", &["os", "scratch"]),
     ("knowledge", &[]),
-    ("messages", &[]),
+    ("messages", &["scratch"]),
     ("etl", &["os"]),
     ("table", &["os"]),
     ("vtab", &[]),
@@ -19,8 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("counters", &["table"]),
     ("decode", &["etl"]),
     ("evtx", &["os", "etl", "table", "messages"]),
-    ("input", &["etl", "symbols"]),
-    ("export", &["table"]),
+    ("input", &["scratch", "etl", "symbols"]),
+    ("export", &["scratch", "table"]),
     ("probe", &["os", "table", "export", "stats", "knowledge"]),
     ("query", &["table", "vtab", "stats", "knowledge"]),
     ("report", &["table", "query", "export"]),
@@ -31,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "etwhy",
         &[
+            "scratch",
             "etl",
             "input",
             "decode",

@@ -53,7 +53,8 @@ fn kind(of: &Value) -> String {
     }
     let values = list("enum");
     if !values.is_empty() {
-        let values: Vec<String> = values.iter().filter_map(|v| Some(format!("`{}`", v.as_str()?))).collect();
+        let values: Vec<String> =
+            values.iter().map(|v| format!("`{}`", v.as_str().unwrap_or("null"))).collect();
         return values.join(", ");
     }
     let choices = list("anyOf");
@@ -89,7 +90,7 @@ mod tests {
             (json!({"type": "array", "items": {"$ref": "#/$defs/Cost"}}), "list of [Cost](#cost)"),
             (json!({"anyOf": [{"$ref": "#/$defs/Flame"}, {"type": "null"}]}), "[Flame](#flame) or null"),
             (json!({"type": "object", "additionalProperties": {"type": "number"}}), "number by name"),
-            (json!({"type": "string", "enum": ["a", "b"]}), "`a`, `b`"),
+            (json!({"type": ["string", "null"], "enum": ["a", "b", null]}), "`a`, `b`, `null`"),
             (json!({"const": "x/1"}), "`x/1`"),
         ];
         for (schema, wanted) in cases {

@@ -343,8 +343,8 @@ fn proposals(line: &Line, log: Option<&LogCost>) -> Vec<Proposal> {
 fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<String>) {
     let mut reasons = Vec::new();
     let said = [
-        ("Microsoft's baseline", outcome.baseline),
-        ("Microsoft's stronger recommendation", outcome.stronger),
+        ("the recommended baseline", outcome.baseline),
+        ("the stronger recommendation", outcome.stronger),
         ("Microsoft's page of the subcategory", outcome.page),
     ];
     let those = |advice: Advice| -> Vec<&str> {
@@ -358,15 +358,14 @@ fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<St
         let documents = those(advice);
         let words = if documents.len() > 1 { several } else { one };
         if !documents.is_empty() {
-            reasons
-                .push(format!("{} {words}", documents.join(" and ").replace(" and Microsoft's", " and its")));
+            reasons.push(format!("{} {words}", documents.join(" and ")));
         }
     }
     let unlisted = subcategory.baseline_source.is_empty();
     if unlisted {
-        reasons.push("Microsoft's baseline page does not list it".to_owned());
+        reasons.push("Microsoft's page Audit Policy Recommendations does not list it".to_owned());
     } else if outcome.baseline == Advice::Nothing && outcome.stronger == Advice::Nothing {
-        reasons.push("Microsoft's baseline and stronger recommendation leave it out".to_owned());
+        reasons.push("the recommended baseline and the stronger recommendation leave it out".to_owned());
     }
     let unread = outcome.page == Advice::Unread;
     if unread {

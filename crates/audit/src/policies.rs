@@ -50,7 +50,7 @@ pub fn effective(policies: &[(String, Policy)]) -> Vec<Effective> {
     audit_subcategories().iter().map(one).collect()
 }
 
-/// Where files differ. A file that does not name a subcategory says nothing of it.
+/// Where files differ. A file that does not name a subcategory, or not in a way that is understood, says nothing of it.
 pub fn differences(policies: &[(String, Policy)]) -> Vec<Difference> {
     let settings: Vec<_> = policies.iter().map(|(_, policy)| policy.settings()).collect();
     let one = |subcategory: &'static AuditSubcategory| {
@@ -58,7 +58,7 @@ pub fn differences(policies: &[(String, Policy)]) -> Vec<Difference> {
             .iter()
             .enumerate()
             .filter_map(|(at, settings)| Some((at, *settings.get(subcategory.guid)?)))
-            .filter(|(_, setting)| *setting != Setting::Unspecified)
+            .filter(|(_, setting)| !matches!(setting, Setting::Unspecified | Setting::Unknown))
             .collect();
         let differ = said.iter().any(|(_, setting)| said.first().is_some_and(|(_, first)| first != setting));
         differ.then_some(Difference { subcategory, said })

@@ -78,8 +78,37 @@ pub struct Entry {
     pub setting: Setting,
     /// What it means for the account, where it has a number.
     pub per_user: Option<PerUser>,
-    /// The setting was inferred: the word is in no list, but no other setting is left for it.
-    pub inferred: bool,
+    /// Why the line may mean something else than was read, if it may.
+    pub doubt: Option<Doubt>,
+}
+
+impl Entry {
+    /// True for a line about a subcategory, false for options and SACLs.
+    pub fn is_switch(&self) -> bool {
+        matches!(self.subject, Subject::Subcategory(_) | Subject::Guid(_))
+    }
+}
+
+/// Why a line may mean something else than was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Its word for the setting is in no list.
+    Word,
+    /// Its number and its words say different things; the number counts.
+    Disagree,
+    /// It is neither for `System` in a language that is known nor for an account that is.
+    Target,
+}
+
+impl Doubt {
+    /// What is wrong, as a sentence goes on behind the line's number.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Doubt::Word => "unknown setting",
+            Doubt::Disagree => "number and words disagree",
+            Doubt::Target => "neither System nor a known account",
+        }
+    }
 }
 
 /// A line that was not understood.
@@ -120,8 +149,6 @@ pub struct Policy {
     pub left_out_bytes: usize,
     /// Characters that could not be read.
     pub replaced: usize,
-    /// Lines whose number and words disagree; the number counts.
-    pub disagreeing: u64,
     /// Settings that name what no list has.
     pub unknown_settings: u64,
     /// Subcategories that the file names more than once with different settings; the last counts.
@@ -146,6 +173,29 @@ impl Policy {
     /// True if nothing in the file was understood.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// True if lines name subcategories, and of none the setting is known.
+    pub fn says_nothing(&self) -> bool {
+        let mut switches = self.entries.iter().filter(|entry| entry.is_switch()).peekable();
+        switches.peek().is_some() && switches.all(|entry| entry.doubt == Some(Doubt::Word))
+    }
+
+    /// Lines with this doubt.
+    pub fn with_doubt(&self, doubt: Doubt) -> u64 {
+        self.entries.iter().filter(|entry| entry.doubt == Some(doubt)).count() as u64
+    }
+
+    /// All that keeps the file from being certain, in the order of lines: the first lines that were not understood, and those in doubt.
+    pub fn uncertain(&self) -> Vec<Unknown> {
+        let doubts = self.entries.iter().filter_map(|entry| {
+            let number = entry.value.map_or(String::new(), |value| format!(" ({value})"));
+            let text = format!("`{}`{number} for {}", entry.inclusion, entry.name);
+            Some(Unknown { line: entry.line, text, reason: entry.doubt?.reason() })
+        });
+        let mut all: Vec<Unknown> = self.unknown.iter().cloned().chain(doubts).collect();
+        all.sort_by_key(|unknown| unknown.line);
+        all
     }
 
     /// The value of an option, in upper and lower case as the file has it.

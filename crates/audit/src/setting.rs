@@ -29,14 +29,15 @@ impl Setting {
     }
 
     /// The number of `Setting Value` for a system policy (MS-GPAC 2.2.1.3.1). 0 is "unchanged" there, but Group Policy's console and
-    /// `auditpol /backup` write it for No Auditing, so the words beside it decide.
+    /// `auditpol /backup` write it for No Auditing, so the words beside it decide; without words that are known it says nothing.
     pub fn of_value(value: u32, words: Option<Setting>) -> Setting {
-        match value {
-            0 if words == Some(Setting::Unspecified) => Setting::Unspecified,
-            0 | 4 => Setting::None,
-            1 => Setting::Success,
-            2 => Setting::Failure,
-            3 => Setting::Both,
+        match (value, words) {
+            (0, None) => Setting::Unknown,
+            (0, Some(Setting::Unspecified)) => Setting::Unspecified,
+            (0 | 4, _) => Setting::None,
+            (1, _) => Setting::Success,
+            (2, _) => Setting::Failure,
+            (3, _) => Setting::Both,
             _ => Setting::Unknown,
         }
     }
@@ -140,7 +141,8 @@ mod tests {
     #[test]
     fn values_are_those_of_ms_gpac() {
         let system: Vec<&str> = (0..6).map(|value| Setting::of_value(value, None).name()).collect();
-        assert_eq!(system, ["none", "success", "failure", "both", "none", "unknown"]);
+        assert_eq!(Setting::of_value(0, Some(Setting::None)), Setting::None);
+        assert_eq!(system, ["unknown", "success", "failure", "both", "none", "unknown"]);
         assert_eq!(Setting::of_value(0, Some(Setting::Unspecified)), Setting::Unspecified);
         let user = |value| PerUser::of_value(value).map(|user| (user.include.name(), user.exclude.name()));
         assert_eq!(user(0), Some(("none", "none")));

@@ -10,7 +10,7 @@ define_table! {
     /// From files of `auditpol /get`, `auditpol /backup` and Group Policy (`audit.csv`). `form` says which: what is `gpo` will be set,
     /// the others say what is in force.
     pub table AUDIT_POLICY: AuditPolicyRow = "audit_policy" {
-        version: 1,
+        version: 2,
         /// File as it was named.
         file: etwhy_table::Sym [None, Path],
         /// Its form: report, backup, gpo, text.
@@ -43,8 +43,8 @@ define_table! {
         exclusion: Option<etwhy_table::Sym> [None, Name],
         /// Number of the file.
         value: Option<i32> [None, Other],
-        /// The setting was inferred from a word that is in no list.
-        inferred: bool [None, Other],
+        /// Why the line may mean something else than was read: its word is in no list, number and words disagree, its target is not known.
+        doubt: Option<etwhy_table::Sym> [None, Message],
     }
 }
 
@@ -89,7 +89,7 @@ pub fn table(policies: &[(String, Policy)], memory: &Memory) -> Result<Table, Ta
                 success: setting.success(),
                 failure: setting.failure(),
                 value: entry.value.and_then(|value| i32::try_from(value).ok()),
-                inferred: entry.inferred,
+                doubt: entry.doubt.map(|doubt| strings.intern(doubt.reason())),
             };
             rows.push(row);
         }

@@ -16,13 +16,18 @@ pub(crate) fn tables(state: State<'_>, memory: &Memory) -> Result<Vec<Table>, Co
     let grid = all.grid;
     let width = grid.width();
     for (number, counter) in all.counters.iter_mut().enumerate() {
+        let range = all.machines.get(counter.machine).and_then(|machine| machine.range);
         for slice in counter.slices.finish(&grid) {
-            let utc_ns = slice.number.saturating_mul(width);
+            // Nothing is known of the time before the first sample of the machine, and after the last.
+            let begin = slice.number.saturating_mul(width);
+            let (first, last) = range.unwrap_or((begin, begin.saturating_add(width)));
+            let utc_ns = begin.clamp(first, last);
+            let end = begin.saturating_add(width).clamp(first, last);
             slices.push(CounterSliceRow {
                 counter: number as i32,
                 ts_ns: utc_ns.saturating_sub(zero),
                 utc_ns,
-                dur_ns: width,
+                dur_ns: end.saturating_sub(utc_ns),
                 samples: slice.count.into(),
                 mean_value: slice.sum / f64::from(slice.count.max(1)),
                 min_value: slice.min,
@@ -111,12 +116,16 @@ fn machine_row(
 ) -> Option<CounterMachineRow> {
     let (first_utc_ns, last_utc_ns) = machine.range?;
     let counters = all.counters.iter().filter(|c| c.machine == at);
+    let unknown = unknown_language(counters.clone());
     Some(CounterMachineRow {
         machine: strings.intern(&machine.name),
         files: machine.files.len() as i64,
         counters: counters.clone().count() as i64,
         unknown_counters: counters.filter(|c| c.name.is_none()).count() as i64,
+        unknown_language: unknown.map(|counter| strings.intern(&counter.text)),
         cpus: all.cpus(at),
+        gaps: machine.gaps.0,
+        gap_ns: machine.gaps.1,
         first_utc_ns,
         last_utc_ns,
         zero_utc_ns: zero,
@@ -126,13 +135,26 @@ fn machine_row(
     })
 }
 
+/// A counter of a log whose language seems not to be known: its object has a name that is not, and letters that English has not, or none of
+/// the objects that findings read has a name that is.
+fn unknown_language<'c>(counters: impl Iterator<Item = &'c Counter> + Clone) -> Option<&'c Counter> {
+    let is_read = |c: &Counter| c.object.is_some_and(|object| WANTED.iter().any(|w| w.is_object(object)));
+    let is_foreign = |c: &&Counter| !c.path.object.is_ascii() || !c.path.name.is_ascii();
+    let mut unknown = counters.clone().filter(|c| c.name.is_none());
+    match unknown.clone().find(is_foreign) {
+        Some(counter) => Some(counter),
+        None if counters.clone().any(is_read) => None,
+        None => unknown.next(),
+    }
+}
+
 fn wanted_rows(
     at: usize,
     machine: &Machine,
     all: &Collected,
     strings: &mut Strings,
 ) -> Vec<CounterWantedRow> {
-    let of_machine = || all.counters.iter().filter(|c| c.machine == at && c.samples > 0);
+    let of_machine = || all.counters.iter().filter(|c| c.machine == at);
     WANTED
         .iter()
         .map(|wanted| {
@@ -143,7 +165,9 @@ fn wanted_rows(
                 object_en: strings.intern(wanted.object),
                 name_en: strings.intern(wanted.name),
                 path: strings.intern(&wanted.path()),
-                counters: logged.clone().count() as i64,
+                counters: logged.clone().filter(|c| c.samples > 0).count() as i64,
+                totals: logged.clone().filter(|c| c.samples > 0 && c.is_total()).count() as i64,
+                without_value: logged.clone().filter(|c| c.samples == 0).count() as i64,
                 samples: logged.map(|c| c.samples).max().unwrap_or(0),
                 command: strings.intern(&wanted.command()),
             }

@@ -50,6 +50,11 @@ impl Clock {
         (local.saturating_add(self.bias_ns), step)
     }
 
+    /// True before the first sample.
+    pub fn is_fresh(&self) -> bool {
+        self.last.is_none()
+    }
+
     /// The usual time between two samples, once a few are known.
     pub fn interval(&self) -> Option<i64> {
         let mut steps = self.steps;

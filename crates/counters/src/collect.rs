@@ -160,6 +160,8 @@ pub struct Machine {
     pub range: Option<(i64, i64)>,
     /// Usual time between samples.
     pub interval_ns: Option<i64>,
+    /// Gaps between samples: how many, and their length together.
+    pub gaps: (i64, i64),
 }
 
 /// All counters and machines.

@@ -48,6 +48,8 @@ kinds! {
     SUMMER_BEGINS = "daylight-saving-begins", "warning", "the clock goes forward by an hour in a night to Sunday within a file; this is taken for the begin of daylight saving time, so that UTC goes on";
     /// The clock was set back.
     SET_BACK = "clock-set-back", "warning", "the clock goes back within a file, not by an hour: these times are in the log twice";
+    /// Samples are missing.
+    GAP = "gap", "warning", "times without samples that are more than three times as long as usual, within a file or between files of a machine: nothing is known of them, and shares of time leave them out";
     /// Times that were read before.
     OVERLAP = "overlapping-samples", "info", "values of times that another file of the same machine has too; they count once";
     /// No zone.

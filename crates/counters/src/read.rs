@@ -229,6 +229,7 @@ impl State<'_> {
         ended: bool,
         at: u64,
     ) -> u64 {
+        let is_first = columns.clock.is_fresh();
         let (utc, step) = columns.clock.utc(local);
         match step {
             Step::On => {}
@@ -291,7 +292,10 @@ impl State<'_> {
             }
         }
         if let Some(machine) = present {
-            self.seen(machine, file, utc);
+            // Between files the usual time is that of the file before.
+            let usual = (!is_first).then(|| columns.clock.interval());
+            let gaps = self.seen(machine, file, utc, usual);
+            self.notes.count(&notes::GAP, gaps, &log.path, at);
         }
         self.notes.count(&notes::OVERLAP, overlap, &log.path, at);
         if cut || (values as usize) < columns.whole {
@@ -302,16 +306,25 @@ impl State<'_> {
         values
     }
 
-    /// Widens the time of the machines of a file.
-    fn seen(&mut self, machine: usize, file: usize, utc: i64) {
+    /// Widens the time of the machines of a file, and counts gaps before the sample.
+    fn seen(&mut self, machine: usize, file: usize, utc: i64, usual: Option<Option<i64>>) -> u64 {
+        let mut gaps = 0;
         // Nearly all files have one machine.
         let several = self.all.machines.len() > 1;
         for (at, machine_of) in self.all.machines.iter_mut().enumerate() {
             if at == machine || (several && machine_of.files.last() == Some(&file)) {
                 let (first, last) = machine_of.range.unwrap_or((utc, utc));
                 machine_of.range = Some((first.min(utc), last.max(utc)));
+                let step = utc.saturating_sub(last);
+                let usual = usual.unwrap_or(machine_of.interval_ns).filter(|usual| *usual > 0);
+                if usual.is_some_and(|usual| step > usual.saturating_mul(3)) {
+                    machine_of.gaps.0 += 1;
+                    machine_of.gaps.1 = machine_of.gaps.1.saturating_add(step);
+                    gaps = 1;
+                }
             }
         }
+        gaps
     }
 }
 
@@ -336,13 +349,6 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     let separator = separator(line);
     let second = Fields::of(line, separator).nth(1).unwrap_or(&[]);
     second.starts_with(b"\\\\") && CounterPath::parse(&String::from_utf8_lossy(second)).is_some()
-}
-
-/// The moment that a user names, as local time: `2024-05-01`, `2024-05-01 10:30`, `2024-05-01T10:30:15.5`.
-pub fn moment(text: &str) -> Option<i64> {
-    let text = text.trim();
-    stamp::parse(text.as_bytes(), stamp::Order::Ymd)
-        .or_else(|| stamp::parse(format!("{text} 00:00").as_bytes(), stamp::Order::Ymd))
 }
 
 /// Files of a folder may be no logs: these are told by their name.

@@ -41,22 +41,33 @@ impl Wanted {
         format!("typeperf \"{}\" -si 5 -o counters.csv", self.path())
     }
 
+    /// True for an object whose counters say the same.
+    pub fn is_object(&self, object: &str) -> bool {
+        plain(object) == self.object
+    }
+
     /// True for a counter that says the same.
     pub fn is(&self, object: &str, name: &str) -> bool {
-        let object = match object {
-            "Processor Information" => "Processor",
-            "LogicalDisk" => "PhysicalDisk",
-            "Network Adapter" => "Network Interface",
-            "Process V2" => "Process",
-            object => object,
-        };
+        let object = plain(object);
         let name = match (object, name) {
             ("Memory", "Available Bytes" | "Available KBytes") => "Available MBytes",
+            ("PhysicalDisk", "Avg. Disk sec/Transfer") if self.name == "Avg. Disk sec/Write" => self.name,
             ("PhysicalDisk", "Avg. Disk sec/Transfer") => "Avg. Disk sec/Read",
             ("PhysicalDisk", "Current Disk Queue Length") => "Avg. Disk Queue Length",
             (_, name) => name,
         };
         object == self.object && name == self.name
+    }
+}
+
+/// The object of which an object is another form.
+fn plain(object: &str) -> &str {
+    match object {
+        "Processor Information" => "Processor",
+        "LogicalDisk" => "PhysicalDisk",
+        "Network Adapter" => "Network Interface",
+        "Process V2" => "Process",
+        object => object,
     }
 }
 

@@ -39,5 +39,10 @@ pub(crate) fn find(path: &Path, extensions: &[&str], limit: usize, ledger: &mut 
         }
     }
     found.sort();
+    // One that could not be opened is counted already.
+    if found.is_empty() && path.is_dir() {
+        let wanted = extensions.join(", .");
+        ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: holds no file .{wanted}", path.display()));
+    }
     found
 }

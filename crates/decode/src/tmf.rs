@@ -32,8 +32,12 @@ impl TmfSet {
             match std::fs::read(&file) {
                 Ok(bytes) if readable => {
                     let text = crate::manifest::text_of(&bytes);
+                    let before = set.len();
                     let bad = set.add(&text);
                     ledger.note(&TMF_BROKEN, bad, || file.display().to_string());
+                    if bad == 0 && !text.contains("#typev") && set.len() == before {
+                        ledger.note(&TMF_BROKEN, 1, || format!("{}: holds no message", file.display()));
+                    }
                 }
                 Ok(_) => ledger.note(&TMF_BROKEN, 1, || format!("{}: too large", file.display())),
                 Err(e) => ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", file.display())),

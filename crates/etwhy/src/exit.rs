@@ -2,7 +2,8 @@
 
 use crate::report::quality::{self, Anomaly};
 use etwhy_export::extract::ExtractError;
-use etwhy_export::thousands;
+use etwhy_export::{ExportError, thousands};
+use etwhy_input::anomaly::GIVEN_UNUSABLE;
 use etwhy_table::Database;
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Everything was done.
     Done = 0,
-    /// Done in part: the ledger says what is missing.
+    /// Done in part: the ledger says what is missing. Or the output could not be written.
     InPart = 1,
     /// The command line or the input made no sense.
     WrongUse = 2,
@@ -46,9 +47,13 @@ pub fn is_missing(anomaly: &Anomaly) -> bool {
 
 /// What to say when a run was done in part: what is missing, where it begins, what to do. `None` if nothing is.
 pub fn in_part(db: &Database) -> Option<String> {
-    let kinds: Vec<String> = quality::ledger(db)
+    let missing = quality::ledger(db);
+    let missing: Vec<&Anomaly> = missing.iter().filter(|anomaly| is_missing(anomaly)).collect();
+    // What an option names is not part of the trace.
+    let damaged = missing.iter().any(|a| a.name != GIVEN_UNUSABLE.name);
+    let copy = if damaged { "; if this is a copy, copy it again" } else { "" };
+    let kinds: Vec<String> = missing
         .iter()
-        .filter(|anomaly| is_missing(anomaly))
         .map(|a| match a.first.as_str() {
             "" => format!("{} x {}", thousands(a.count.into()), a.name),
             first => format!("{} x {} ({first})", thousands(a.count.into()), a.name),
@@ -56,8 +61,7 @@ pub fn in_part(db: &Database) -> Option<String> {
         .collect();
     (!kinds.is_empty()).then(|| {
         format!(
-            "done in part, not everything could be read: {}. `etwhy dump ledger` on it says what that means; if \
-             this is a copy, copy it again",
+            "done in part, not everything could be read: {}. `etwhy dump ledger` on it says what that means{copy}",
             kinds.join(", ")
         )
     })
@@ -80,6 +84,9 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
                 Manifest { .. } | Columns { .. } | Damaged { .. } | Rows { .. } => Exit::NotATrace,
                 _ => Exit::WrongUse,
             };
+        }
+        if let Some(error) = cause.downcast_ref::<ExportError>() {
+            return of_output(error);
         }
         if let Some(error) = cause.downcast_ref::<etwhy_evtx::EvtxError>() {
             use etwhy_evtx::EvtxError::{Io, Newer, NotALog};
@@ -104,6 +111,20 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::WrongUse
+}
+
+/// The exit code for output that could not be written: a place that makes no sense is wrong use.
+fn of_output(error: &ExportError) -> Exit {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    match error {
+        ExportError::Occupied { .. } | ExportError::UnknownFormat { .. } => Exit::WrongUse,
+        ExportError::File { source, .. }
+            if matches!(source.kind(), IsADirectory | NotADirectory | NotFound | PermissionDenied) =>
+        {
+            Exit::WrongUse
+        }
+        _ => Exit::InPart,
+    }
 }
 
 /// True when the reader of our output went away: that is success.

@@ -2,9 +2,12 @@
 
 pub mod beside;
 mod folder;
+mod given;
 pub mod logs;
+mod recordings;
 
 pub use folder::folder_limits;
+pub use recordings::{Recording, Recordings, SeveralRecordings};
 
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
@@ -16,9 +19,11 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::extract::Folder;
 use etwhy_input::{InputFile, InputOptions};
 use etwhy_query::derive::{closure, derive};
+use etwhy_scratch::Scratch;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
+use etwhy_trace::catalog::kernel_class;
 use etwhy_trace::logger_text::{self, ListedLogger};
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -27,8 +32,8 @@ use std::path::{Path, PathBuf};
 /// Which traces, and how to read them.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TraceArgs {
-    /// Traces: .etl files, .zip, .7z, .gz, .zst or .diagsession with traces inside, folders of segments, or
-    /// - for standard input. Several are read as one. Instead, one folder that `etwhy extract` wrote
+    /// Traces: .etl files, .zip, .7z, .gz, .zst, .lz4, .xz, .bz2 or .diagsession with traces inside, folders, or - for standard input.
+    /// Files of one recording (its segments, its kernel and user part) are read as one. Instead, one folder that `etwhy extract` wrote
     #[arg(value_name = "TRACE", required_unless_present = "demo")]
     pub traces: Vec<PathBuf>,
     /// Use the demonstration trace that is built into the program
@@ -58,8 +63,8 @@ pub struct TraceArgs {
     /// themselves
     #[arg(long, value_name = "FILE")]
     pub loggers: Vec<PathBuf>,
-    /// Use at most about this much memory: half of it for tables, the rest of which goes into temporary files (e.g.
-    /// 2GB; without it tables may have a third of the traces' size, at least 256MB)
+    /// Keep tables below half of this and the rest of them in temporary files (e.g. 2GB; without it tables may have a
+    /// third of the traces' size, at least 256MB). What is kept while reading is not bounded: 10 GB took 2.8 GB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Threads to use (default: all processors)
@@ -74,10 +79,13 @@ pub struct TraceArgs {
     /// Most times that an archive may grow by unpacking
     #[arg(long, value_name = "N")]
     pub max_unpack_ratio: Option<u64>,
+    /// Read all traces as one, also those of different recordings or machines (their process ids, times and totals get mixed)
+    #[arg(long)]
+    pub merge: bool,
     /// Look for traces in folders inside folders too
     #[arg(long)]
     pub recursive: bool,
-    /// Read files in pieces of this size instead of mapping them (for files that change while they are read)
+    /// Read files in pieces of this size instead of mapping them
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub chunk: Option<u64>,
     /// Show no progress bar
@@ -112,13 +120,22 @@ pub struct Opened {
     source: Source,
     memory: Memory,
     quiet: bool,
-    /// See [`etwhy_trace::Options::all_stacks`]. An extract always has all.
-    pub all_stacks: bool,
 }
 
 enum Source {
     Traces(Box<Traces>),
     Extract(Box<Folder>, bool),
+}
+
+/// Files that were found, opened but not read.
+struct Found {
+    files: Vec<EtlFile>,
+    /// What was found on the way.
+    ledger: Ledger,
+    /// Keeps unpacked files alive.
+    inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    demo: Option<Scratch>,
 }
 
 struct Traces {
@@ -130,7 +147,7 @@ struct Traces {
     /// Keeps unpacked files alive.
     inputs: Vec<InputFile>,
     /// Keeps the demonstration trace alive.
-    demo: Option<tempfile::TempDir>,
+    demo: Option<Scratch>,
     decoder: Decoder,
     loggers: Vec<ListedLogger>,
     threads: usize,
@@ -140,21 +157,29 @@ struct Traces {
 const LEAST_MEMORY: u64 = 256_000_000;
 
 impl TraceArgs {
-    /// Opens all traces. Files that are no traces are reported on standard error as long as one is.
+    /// Opens all traces, which have to be of one recording unless `--merge` is given. Files that are no traces are reported on standard
+    /// error as long as one is.
     ///
     /// # Errors
-    /// If no trace can be opened.
+    /// If no trace can be opened, or if they are of several recordings.
     pub fn open(&self) -> anyhow::Result<Opened> {
         crate::knowledge::load(&self.knowledge)?;
         let retag = crate::knowledge::load_tags(&self.tags)?;
         if let Some(extract) = self.extract()? {
             let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
             let source = Source::Extract(Box::new(extract), retag);
-            return Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false });
+            return Ok(Opened { source, memory, quiet: self.quiet });
         }
+        let found = self.find()?;
+        recordings::check(&found, self.merge)?;
+        self.read(found)
+    }
+
+    /// Opens the files that were given.
+    fn find(&self) -> anyhow::Result<Found> {
         let mut ledger = Ledger::new();
         let mut paths = self.traces.clone();
-        let demo = if self.demo { Some(write_demo()?) } else { None };
+        let demo = if self.demo { Some(write_demo(self.temp_dir.as_deref())?) } else { None };
         if let Some(folder) = &demo {
             paths = vec![folder.path().join("demo.etl")];
         }
@@ -184,6 +209,12 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
+        Ok(Found { files, ledger, inputs, demo })
+    }
+
+    /// Makes files ready to be read as one.
+    fn read(&self, found: Found) -> anyhow::Result<Opened> {
+        let Found { files, mut ledger, inputs, demo } = found;
         let mut sources = self.symbols.options(&self.traces, self.quiet);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !sources.beside.contains(&dir) {
@@ -196,13 +227,15 @@ impl TraceArgs {
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,
         );
+        given::descriptions(&mut ledger);
+        given::symbols(self, &mut ledger)?;
         let memory = self.table_memory(files.iter().map(EtlFile::len).sum());
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);
         let loggers = self.listed_loggers()?;
         let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads };
         let source = Source::Traces(Box::new(traces));
-        Ok(Opened { source, memory, quiet: self.quiet, all_stacks: false })
+        Ok(Opened { source, memory, quiet: self.quiet })
     }
 
     /// What input may unpack to.
@@ -277,8 +310,9 @@ fn file_name(path: &Path) -> String {
 }
 
 /// The demonstration scenario as a trace in a temporary folder.
-fn write_demo() -> anyhow::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder for the demonstration trace")?;
+fn write_demo(temp_dir: Option<&Path>) -> anyhow::Result<Scratch> {
+    let folder =
+        Scratch::new(temp_dir).context("cannot make a temporary folder for the demonstration trace")?;
     let scenario = etwhy_synth::Scenario::parse(etwhy_synth::DEMO, "demo")?;
     etwhy_synth::write(&scenario, &folder.path().join("demo.etl"), &mut |_| {})?;
     Ok(folder)
@@ -298,10 +332,29 @@ pub struct Analysed {
     pub ledgers: Vec<(Vec<&'static str>, Ledger)>,
     /// Keeps the files alive.
     _inputs: Vec<InputFile>,
-    _demo: Option<tempfile::TempDir>,
+    _demo: Option<Scratch>,
 }
 
 impl Opened {
+    /// Tables for a trace that has no kernel events but of these classes: all of `tables` if it seems to be one, else none. Of an
+    /// extract those that it holds.
+    ///
+    /// # Errors
+    /// Those of an extract that cannot be read.
+    pub fn without_kernel(&mut self, tables: &[&str], but: &[&str]) -> anyhow::Result<Vec<String>> {
+        let holds_others = match &mut self.source {
+            Source::Traces(traces) => {
+                traces.files.iter().any(|file| kernel_class::seems_to_hold_others(file, but))
+            }
+            Source::Extract(extract, _) => {
+                let there = folder::all_there(extract);
+                !tables.iter().all(|name| there.contains(*name))
+                    || folder::holds_other_classes(extract, but, &self.memory)?
+            }
+        };
+        Ok(if holds_others { Vec::new() } else { tables.iter().map(|name| (*name).to_owned()).collect() })
+    }
+
     /// Runs the analyses for `tables` (`None`: all that are not on demand).
     ///
     /// # Errors
@@ -337,9 +390,9 @@ impl Opened {
             // It decides how the run ends.
             tables.insert("ledger".to_owned());
         }
-        let Opened { source, memory, quiet, all_stacks } = self;
+        let Opened { source, memory, quiet } = self;
         let analysed = match source {
-            Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet, all_stacks)?,
+            Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet)?,
             Source::Extract(mut extract, retag) => {
                 folder::load(&mut extract, tables, &stretches, memory, retag)?
             }
@@ -372,13 +425,11 @@ impl Traces {
         stretches: Vec<etwhy_trace::engine::Stretch>,
         memory: Memory,
         quiet: bool,
-        all_stacks: bool,
     ) -> anyhow::Result<Analysed> {
         let mut bar = Bar::new("reading", quiet);
         let options = etwhy_trace::Options {
             tables: tables.as_ref().map(closure),
             stretches,
-            all_stacks,
             threads: self.threads,
             memory: memory.clone(),
             symbols: self.symbols,

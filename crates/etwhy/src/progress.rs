@@ -2,14 +2,47 @@
 
 use etwhy_symbols::server::{OnTransfer, Transfer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is done sooner than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+thread_local! {
+    /// Says whether anybody waits for what this thread reads.
+    static GIVEN_UP: RefCell<Option<Asks>> = const { RefCell::new(None) };
+}
+
+type Asks = Box<dyn Fn() -> bool>;
+
+/// What unwinds a thread whose work nobody waits for.
+struct GivenUp;
+
+/// Reads with `work`, which shows its progress with a [`Bar`]; `None` if it was given up meanwhile. Where a bar moves on is where it ends: by
+/// unwinding, so that readers need not know of it and files that they made go as they go after an error.
+pub fn unless_given_up<T>(given_up: Asks, work: impl FnOnce() -> T) -> Option<T> {
+    GIVEN_UP.set(Some(given_up));
+    let result = catch_unwind(AssertUnwindSafe(work));
+    GIVEN_UP.set(None);
+    match result {
+        Ok(value) => Some(value),
+        Err(payload) if payload.is::<GivenUp>() => None,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Ends the thread's work if nobody waits for it. Unlike a panic this says nothing on standard error.
+pub fn go_on() {
+    let over = GIVEN_UP.with_borrow(|asks| asks.as_ref().is_some_and(|given_up| given_up()));
+    if over {
+        resume_unwind(Box::new(GivenUp));
+    }
+}
 
 /// A bar that shows bytes, hidden when standard error is no terminal or the user wants silence, and until something took a while.
 pub struct Bar {
@@ -35,6 +68,7 @@ impl Bar {
 
     /// Shows `done` of `total` bytes.
     pub fn set(&self, done: u64, total: u64) {
+        go_on();
         if self.since.elapsed() >= PATIENCE && self.waits.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
@@ -102,6 +136,17 @@ impl etwhy_trace::Progress for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_given_up_ends_where_its_bar_moves() {
+        let bar = Bar::new("reading", true);
+        let read = || (0..10).map(|n| bar.set(n, 10)).count();
+        assert_eq!(unless_given_up(Box::new(|| false), read), Some(10));
+        let looks = std::cell::Cell::new(0);
+        let third = Box::new(move || looks.replace(looks.get() + 1) == 3);
+        assert_eq!(unless_given_up(third, read), None);
+        assert_eq!(read(), 10, "it holds for that work alone");
+    }
 
     #[test]
     fn downloads_add_up() {

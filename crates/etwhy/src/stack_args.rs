@@ -199,9 +199,7 @@ impl StackArgs {
     ///
     /// # Errors
     /// Those of the pass.
-    pub fn analyse(mut opened: Opened, metric: &Metric) -> anyhow::Result<Analysed> {
-        // A table on demand alone would number stacks by itself.
-        opened.all_stacks = false;
+    pub fn analyse(opened: Opened, metric: &Metric) -> anyhow::Result<Analysed> {
         opened.analyse(Some(Self::tables(metric)))
     }
 

@@ -73,7 +73,8 @@ fn a_policy_alone() {
         "Audit policy of SRV1",
         "auditpol /set /subcategory:{0CCE9226-69AE-11D9-BED3-505054503030} /success:disable",
         "Where the files differ (1)",
-        "Below Microsoft's baseline",
+        "Below the baseline of Audit Policy Recommendations",
+        "Proposed policy",
     ] {
         assert!(out.contains(part), "{part}: {out}");
     }
@@ -81,7 +82,7 @@ fn a_policy_alone() {
         !out.contains("9226-69AE-11D9-BED3-505054503030} /failure"),
         "its page recommends failures: {out}"
     );
-    assert!(err.contains("1 settings changed"), "{err}");
+    assert!(err.contains("with 1 setting changed (1 safe proposal)"), "{err}");
     let restored = std::fs::read_to_string(restore).unwrap();
     assert!(restored.contains(
         "SRV1,System,Filtering Platform Connection,{0CCE9226-69AE-11D9-BED3-505054503030},Failure,,2\r\n"
@@ -92,6 +93,119 @@ fn a_policy_alone() {
         md.contains("| Filtering Platform Connection | SF |") && md.contains("```bat\nauditpol /set"),
         "{md}"
     );
+}
+
+/// Settings as people, other programs and other languages write them, into a policy whose other lines are sound.
+const NOT_UNDERSTOOD: [&str; 12] = [
+    "Both",
+    "Enabled",
+    "Success and Faliure",
+    "Success, Faliure",
+    "None",
+    "1",
+    "Sukces",
+    "Êxito e falha",
+    "成功および失敗です",
+    "On",
+    "Succ",
+    "success|failure",
+];
+
+/// What could be restored holds nothing that was guessed: for every subcategory and every word that no list has, alone or in all lines,
+/// the proposal is refused with file and line, and no report says that it is off.
+#[test]
+fn no_word_that_is_not_understood_becomes_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let restore = folder.path().join("restore.csv");
+    let restore = restore.to_str().unwrap();
+    for (at, word) in NOT_UNDERSTOOD.iter().enumerate() {
+        // `1` is the number for Success: that is no guess.
+        let is_number = *word == "1";
+        let others = ["Logon", "Credential Validation"].map(|name| (name, *word));
+        let one = &others[..1 + at % 2];
+        let mut settings = one.to_vec();
+        settings.push(("Process Creation", "Success"));
+        let text = report("FS01", &settings)
+            .replace("No Auditing", if at % 3 == 0 { "Failure" } else { "No Auditing" });
+        let policy = write(folder.path(), "policy.csv", &text);
+        let (code, out, err) = etwhy(&["audit", &policy, "--propose", restore]);
+        if is_number {
+            assert_eq!(code, 0, "{err}");
+            std::fs::remove_file(restore).unwrap();
+            continue;
+        }
+        let line = 1 + text.lines().position(|line| line.contains(word)).unwrap();
+        assert_eq!((code, out.as_str()), (2, ""), "{word}: {err}");
+        assert!(
+            err.contains(&format!("policy.csv, line {line}: unknown setting: `{word}` for ")),
+            "{word}: {err}"
+        );
+        assert!(!Path::new(restore).exists(), "{word}");
+        let (code, out, err) = etwhy(&["audit", &policy, "--json"]);
+        assert_eq!(code, 1, "{word}: {err}");
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let subcategories = json["machines"][0]["subcategories"].as_array().unwrap();
+        for (name, _) in one {
+            let found = subcategories.iter().find(|s| s["subcategory"] == *name).unwrap();
+            assert_eq!(found["setting"], "unknown");
+            assert!(
+                found["outcomes"].as_array().unwrap().iter().all(|o| o["on"].is_null()),
+                "{word}: {found}"
+            );
+        }
+        let (_, out, _) = etwhy(&["audit", &policy]);
+        assert!(
+            out.contains("Cannot be determined, because the setting was not understood"),
+            "{word}: {out}"
+        );
+        // Nothing at all was understood: that is not a policy that audits nothing.
+        let all: Vec<(&str, &str)> =
+            etwhy_knowledge::audit_subcategories().iter().map(|s| (s.name, *word)).collect();
+        let policy = write(folder.path(), "all.csv", &report("FS01", &all));
+        let (code, out, err) = etwhy(&["audit", &policy]);
+        assert_eq!((code, out.as_str()), (2, ""), "{word}: {err}");
+        assert!(err.contains("none of the settings") && err.contains("line 3"), "{word}: {err}");
+    }
+}
+
+/// What would be restored is shown line by line, in every output.
+#[test]
+fn a_proposal_shows_each_line_before_and_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = write(
+        folder.path(),
+        "p.csv",
+        &report("S", &[("Filtering Platform Connection", "Success and Failure")]),
+    );
+    let restore = folder.path().join("restore.csv");
+    let restore = restore.to_str().unwrap();
+    let (code, out, err) = etwhy(&["audit", &policy, "--propose", restore, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let rows = json["proposed"]["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), json["proposed"]["changed"].as_u64()), (60, Some(1)), "{rows:?}");
+    let text = std::fs::read_to_string(restore).unwrap();
+    for row in rows {
+        let line = format!("{{{}}},{},", row["guid"].as_str().unwrap(), row["after"].as_str().unwrap());
+        assert!(text.contains(&line), "{line}");
+        assert_eq!(row["changes"].as_bool(), Some(row["before"] != row["after"]));
+    }
+    let (_, out, _) = etwhy(&["audit", &policy, "--propose", restore]);
+    let shown = out.lines().find(|line| line.ends_with("changed")).unwrap();
+    assert_eq!(
+        shown.split_whitespace().collect::<Vec<_>>().join(" "),
+        "Filtering Platform Connection Success and Failure Failure changed"
+    );
+    // Numbers and words that disagree, a target that is no system and no account, a line named twice.
+    for line in [
+        "S,System,Logon,{0CCE9215-69AE-11D9-BED3-505054503030},Success,,0",
+        "S,bob,Logon,{0CCE9215-69AE-11D9-BED3-505054503030},Success,",
+    ] {
+        let policy =
+            write(folder.path(), "q.csv", &format!("{}{line}\r\n", report("S", &[("Logon", "Success")])));
+        let (code, _, err) = etwhy(&["audit", &policy, "--propose", restore]);
+        assert!(code == 2 && err.contains("q.csv, line 63"), "{line}: {err}");
+    }
 }
 
 #[test]

@@ -54,7 +54,8 @@ fn processes(n: u32) -> Vec<u8> {
             START + i64::from(i),
             100 + 4 * i,
             b"program.exe\0",
-            &wide("program.exe --run\0"),
+            // Behind the command line: no package, no application.
+            &wide("program.exe --run\0\0\0"),
         );
         writer.write(0, &mut record).unwrap();
     }

@@ -80,7 +80,7 @@ fn the_backup_server() {
         "--format",
         "csv",
     ]);
-    assert!(part.lines().nth(1).unwrap().starts_with("BACKUP,1,73,0,24,1717451400"), "{part}");
+    assert!(part.lines().nth(1).unwrap().starts_with("BACKUP,1,73,0,,24,0,0,1717451400"), "{part}");
 }
 
 #[test]

@@ -5,6 +5,9 @@ use etwhy_query::findings::builtin;
 use etwhy_query::findings::check::{check, check_sql, is_flag};
 use etwhy_table::TableSpec;
 
+#[path = "support/unfilled.rs"]
+mod unfilled;
+
 fn specs() -> Vec<&'static TableSpec> {
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables.iter().copied());
     let derived = etwhy_query::derived::ALL.iter().flat_map(|d| d.tables.iter().copied());
@@ -19,15 +22,37 @@ fn specs() -> Vec<&'static TableSpec> {
 #[test]
 fn every_finding_passes_its_own_tests() {
     let specs = specs();
-    let rules = builtin();
+    let rules = builtin().unwrap();
     assert!(!rules.is_empty());
     let faults: Vec<String> = rules.iter().filter_map(|rule| check(rule, &specs).err()).flatten().collect();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
 #[test]
+fn names_that_nothing_fills_are_refused() {
+    let text = include_str!("../../../xtask/src/skeletons/finding.txt").replace("@name@", "my.own");
+    let parse = |text: &str| etwhy_query::findings::Rule::parse("mine.toml", text);
+    let manual = text.replacen("# What fools it", "{least_nothing}\n# What fools it", 1);
+    let error = parse(&manual).unwrap_err().to_string();
+    assert!(error.contains("mine.toml") && error.contains("least_nothing"), "{error}");
+    let rule = parse(&text).unwrap();
+    for part in ["headline", "explanation", "fix", "disproof"] {
+        let mut wrong = rule.clone();
+        let text = " {nobody}";
+        match part {
+            "headline" => wrong.headline.push_str(text),
+            "explanation" => wrong.explanation.push_str(text),
+            "fix" => wrong.fix = etwhy_query::findings::Advice::Text(text.to_owned()),
+            _ => wrong.disproof.push_str(text),
+        }
+        let faults = check(&wrong, &specs()).unwrap_err().join("\n");
+        assert!(faults.contains("`nobody`"), "{part}: {faults}");
+    }
+}
+
+#[test]
 fn every_recording_that_a_finding_names_exists() {
-    for rule in builtin() {
+    for rule in builtin().unwrap() {
         for need in &rule.needs {
             let known = etwhy_record::profiles().iter().any(|p| p.name == need.record);
             assert!(known, "{}: no recording profile {}", rule.id, need.record);
@@ -55,7 +80,8 @@ fn every_view_can_be_asked() {
 #[test]
 fn findings_and_views_are_written_in_the_sql_that_databases_share() {
     let specs = specs();
-    let mut faults: Vec<String> = builtin().iter().flat_map(|rule| check_sql(rule, &specs)).collect();
+    let mut faults: Vec<String> =
+        builtin().unwrap().iter().flat_map(|rule| check_sql(rule, &specs)).collect();
     for view in etwhy_query::sql::views::all() {
         let found = etwhy_query::sql::subset::faults(view.sql, &|name| is_flag(&specs, name));
         faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", view.name)));
@@ -111,8 +137,8 @@ fn the_list_and_the_pages_fit_a_terminal() {
     let (_, list, _) = etwhy(&["rules"]);
     let (_, json, _) = etwhy(&["rules", "--json"]);
     let json: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
-    assert_eq!(json.len(), builtin().len());
-    for rule in builtin() {
+    assert_eq!(json.len(), builtin().unwrap().len());
+    for rule in builtin().unwrap() {
         assert!(list.contains(&rule.id));
         let (exit, page, _) = etwhy(&["rules", "show", &rule.id]);
         assert!(
@@ -122,6 +148,9 @@ fn the_list_and_the_pages_fit_a_terminal() {
             "{page}"
         );
         let prose = page.lines().filter(|line| !line.starts_with("    "));
+        for line in prose.clone() {
+            assert_eq!(unfilled::unfilled(line), None, "{}: {line}", rule.id);
+        }
         assert!(prose.clone().all(|line| line.chars().count() <= 80), "{page}");
     }
     assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");

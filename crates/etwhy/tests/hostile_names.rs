@@ -2,6 +2,11 @@
 //! many characters as a record holds go through every finding's culprit into every form of output, and do nothing there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use etwhy_etl::Guid;
+use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
+use etwhy_etl::write::{
+    EventHead, RecordBuf, TraceSetup, TraceWriter, tracelogging_schema, tracelogging_traits,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,4 +111,66 @@ fn the_longest_name_is_cut_for_people_and_whole_for_programs() {
     let terminal = String::from_utf8(etwhy(&["why", trace, "--quiet"])).unwrap();
     let widest = terminal.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(widest < 1000, "a line of {widest} characters");
+}
+
+/// A trace of events of programs alone: their providers, names and whoever describes them are hostile.
+fn without_kernel_events(folder: &Path) -> PathBuf {
+    const NAME: &str = "=cmd|'C calc'#A0<img src=x onerror=alert(1)>![i](http://evil.example/p.png)\u{1b}[31m\u{202e}\u{7}{{x}}`b`";
+    let path = folder.join("user.etl");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = TraceWriter::new(file, TraceSetup::default()).unwrap();
+    let mut record = RecordBuf::new();
+    let start = 1_000_000;
+    for n in 0..40 {
+        // Starts and stops, errors among them; every fifth of a provider that nobody describes.
+        let described = n % 5 != 4;
+        let head = EventHead {
+            provider: Guid([if described { 7 } else { 9 }; 16]),
+            id: if described { 0 } else { 3 },
+            channel: if described { CHANNEL_TRACELOGGING } else { 0 },
+            level: if n % 8 == 1 { 2 } else { 4 },
+            opcode: 1 + (n % 2) as u8,
+            tid: 8,
+            pid: 4,
+            ..EventHead::default()
+        };
+        record.event(8, start + n * 10_000, &head);
+        if described {
+            record.ext(11, &tracelogging_schema(NAME, &[])).ext(12, &tracelogging_traits(NAME));
+        }
+        writer.write(0, &mut record).unwrap();
+    }
+    writer.finish_into().unwrap();
+    path
+}
+
+#[test]
+fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = without_kernel_events(folder.path());
+    let trace = trace.to_str().unwrap();
+    let (html, md) = (folder.path().join("why.html"), folder.path().join("why.md"));
+    let terminal = String::from_utf8(etwhy(&["why", trace, "--quiet"])).unwrap();
+    no_control(&terminal, "terminal");
+    // The section is there, with the names in it.
+    for part in ["no kernel events", "Longest operations", "=cmd|", "Errors and warnings", "--manifests"] {
+        assert!(terminal.contains(part), "no `{part}` in {terminal}");
+    }
+    // What is to be typed in has no name that a shell could take for more.
+    let typed = terminal.lines().filter(|line| line.contains("PerfView /nogui"));
+    assert!(typed.clone().count() <= 1 && typed.into_iter().all(|line| !line.contains(['|', '&', '`'])));
+    let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+    let json =
+        String::from_utf8(etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat())).unwrap();
+    no_control(&json, "JSON");
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let activity = &value["activity"];
+    assert_eq!(activity["problems"][0]["errors"], 4, "{activity}");
+    assert!(activity["longest"][0]["name"].as_str().unwrap().starts_with("=cmd|"));
+    let page = std::fs::read_to_string(&html).unwrap();
+    no_control(&page, "HTML");
+    assert!(!page.contains("<img src=x"), "markup in the page");
+    let text = std::fs::read_to_string(&md).unwrap();
+    no_control(&text, "Markdown");
+    assert!(!text.contains("<img") && !text.contains("![i]("), "markup in {text}");
 }

@@ -73,6 +73,9 @@ fn the_page_works_in_a_browser() {
         ("demo", serve(&[Path::new("--demo")])),
         ("dpc", serve(&[&at("dpc.etl"), &at("dpc_after.etl")])),
         ("hook", serve(&[&at("hook.etl")])),
+        // Two machines, and the same two in another order.
+        ("pair", serve(&[&at("hook.etl"), &at("dpc.etl")])),
+        ("swapped", serve(&[&at("dpc.etl"), &at("hook.etl")])),
         ("hostile", serve(&[&hostile(folder.path())])),
     ];
     if let Some(trace) = real() {

@@ -85,6 +85,11 @@ fn a_listener_that_is_switched_on_and_off() {
         assert_eq!(open["verdict"], "dearer", "{open}");
         let number = |name: &str| open[name].as_f64().unwrap_or_else(|| panic!("{name}: {open}"));
         assert!(number("ratio_low") > 1.0 && number("ratio") > 3.0, "{open}");
+        // What the listener did is measured by operation: it answers, nobody does while it is off.
+        assert!(
+            open["others_cpu_before_ns"].as_i64() == Some(0) && number("others_cpu_after_ns") >= 0.0,
+            "{open}"
+        );
         // Other load makes the listener late, and no earlier.
         let delay = (DELAY_US * 1000) as f64;
         let tax = number("after") - number("before");

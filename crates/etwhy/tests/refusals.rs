@@ -59,6 +59,11 @@ fn wrong_use_is_told_with_what_there_is() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("sample"), "{}", text(&output.stderr));
     assert_eq!(etwhy(&["frobnicate"]).status.code(), Some(2));
+    // A file in the place of a command.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let output = etwhy(&[file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains(&format!("`etwhy why {file}`")), "{}", text(&output.stderr));
     assert_eq!(etwhy(&["why"]).status.code(), Some(2));
     assert_eq!(etwhy(&["--help"]).status.code(), Some(0));
 }
@@ -107,6 +112,8 @@ fn a_bomb_is_refused_with_the_option_that_allows_it() {
     {
         use std::io::Write;
         let mut encoder = zstd::Encoder::new(&mut zip, 3).unwrap();
+        // What does not begin like a trace is not unpacked at all.
+        encoder.write_all(&std::fs::read(demo(folder.path())).unwrap()[..4096]).unwrap();
         let piece = vec![0u8; 1 << 20];
         for _ in 0..64 {
             encoder.write_all(&piece).unwrap();
@@ -152,4 +159,32 @@ fn names_from_a_trace_reach_no_terminal_unescaped() {
             assert!(!stream.contains('\u{1b}') && !stream.contains('\u{202e}'), "{arguments:?}");
         }
     }
+}
+
+/// What options name for names and descriptions is said if it is missing, of the wrong kind, empty, or nothing of what it should be; a trace
+/// that is whole need not be copied again for that.
+#[test]
+fn what_options_name_in_vain_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = demo(folder.path());
+    let garbage = write(folder.path(), "garbage", b"neither XML nor messages\n");
+    let other = write(folder.path(), "other.xml", b"<configuration><a/></configuration>");
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let [empty, missing] = [empty, folder.path().join("none")].map(|path| path.to_str().unwrap().to_owned());
+    for (option, wrong) in [
+        ("--symbols", vec![&missing, &garbage]),
+        ("--images", vec![&missing, &garbage]),
+        ("--manifests", vec![&missing, &garbage, &other, &empty]),
+        ("--tmf", vec![&missing, &garbage, &empty]),
+    ] {
+        for path in wrong {
+            let output = etwhy(&["info", trace.to_str().unwrap(), option, path]);
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{option} {path}: {message}");
+            assert!(message.contains("given_unusable") && message.contains(path), "{option}: {message}");
+            assert!(!message.contains("copy it again"), "{option}: {message}");
+        }
+    }
+    assert_eq!(etwhy(&["info", trace.to_str().unwrap(), "--symbols", &empty]).status.code(), Some(0));
 }

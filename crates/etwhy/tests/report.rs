@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 #[path = "../../report/tests/support/schema.rs"]
 mod schema;
+#[path = "support/unfilled.rs"]
+mod unfilled;
 
 fn why(arguments: &[&str], files: &[&Path]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_etwhy"))
@@ -34,6 +36,12 @@ fn forms(trace: &[&str]) -> (Value, Value) {
         assert_eq!(schema::violations(json), Vec::<String>::new(), "{trace:?}");
     }
     let text = std::fs::read_to_string(&md).unwrap();
+    let prose: String = text.split("```").step_by(2).collect();
+    assert_eq!(unfilled::unfilled(&prose), None, "{trace:?}");
+    assert_eq!(unfilled::in_json(&data), Vec::<String>::new(), "{trace:?}");
+    // Limits have names that people read, not keys.
+    let is_key = |line: &str| line.starts_with("- `") && line.contains("_") && !line.contains(".etl`");
+    assert!(!prose.lines().any(is_key), "{trace:?}: {prose}");
     for heading in ["# Why was it slow?", "## Findings", "## The bill", "## CPU"] {
         assert!(text.lines().any(|line| line == heading), "{trace:?}: no {heading}");
     }

@@ -134,7 +134,9 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     let plan = json(folder, 0, &symbols("plan"));
     let missing = json(folder, 0, &symbols("missing"));
     assert_eq!(server.asked(), Vec::<String>::new());
-    assert_eq!(plan["total"], 141);
+    // All of whom a frame is known: of stacks, routines and starts of threads.
+    let total = plan["total"].as_u64().unwrap() as usize;
+    assert!(total > 130, "{total}");
     let first = &plan["modules"][0];
     assert_eq!(
         (&first["module"], &first["pdb_id"]),
@@ -149,8 +151,12 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     // Fetching gets what is there, and says what is not.
     let fetch = json(folder, 1, &symbols("fetch"));
     assert_eq!(with(&fetch["modules"], "state", "fetched"), PDBS);
-    assert_eq!(with(&fetch["modules"], "state", "missing").len(), 138);
-    assert_eq!(with(&fetch["modules"], "reason", "not found").len(), 138);
+    // A module without an id cannot be asked for.
+    let modules = plan["modules"].as_array().unwrap();
+    let wanted = modules.iter().filter(|m| m["pdb_id"].is_string()).count() - PDBS.len();
+    assert!(wanted > 130 && wanted + PDBS.len() + 2 > total, "{wanted} of {total}");
+    assert_eq!(with(&fetch["modules"], "state", "missing").len(), total - PDBS.len());
+    assert_eq!(with(&fetch["modules"], "reason", "not found").len(), wanted);
     for module in fetch["modules"].as_array().unwrap().iter().filter(|m| m["state"] == "fetched") {
         let (name, id) = (module["pdb"].as_str().unwrap(), module["pdb_id"].as_str().unwrap());
         let kept = folder.join("cache").join(name).join(id).join(name);
@@ -169,7 +175,7 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     // The second time nobody is asked: it is there, or known to be missing.
     let again = json(folder, 1, &symbols("fetch"));
     assert_eq!(with(&again["modules"], "state", "present"), PDBS);
-    assert_eq!(with(&again["modules"], "reason", "known missing").len(), 138);
+    assert_eq!(with(&again["modules"], "reason", "known missing").len(), wanted);
     let missing = json(folder, 0, &symbols("missing"));
     assert!(with(&missing["missing"], "reason", "known missing").len() >= 130);
     assert_eq!(server.asked(), Vec::<String>::new());
@@ -273,7 +279,7 @@ fn written_symbols_fit_their_trace() {
     // Another trace has none of them, or another build.
     std::fs::write(folder.join("junk.pdb"), "junk").unwrap();
     let junk = json(folder, 1, &["symbols", "verify", "junk.pdb", "--json"]);
-    assert!(junk["files"][0]["error"].as_str().unwrap().contains("begins with `junk`"));
+    assert!(junk["files"][0]["error"].as_str().unwrap().contains("it looks like text"));
     let plan = json(folder, 0, &["symbols", "plan", "hook.etl", "--json"]);
     let present = plan["modules"].as_array().unwrap().iter().filter(|m| !m["present"].is_null()).count();
     assert!(present > 2, "what lies beside the trace is found");

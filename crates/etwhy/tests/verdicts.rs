@@ -6,6 +6,9 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "support/unfilled.rs"]
+mod unfilled;
+
 /// Stories tell hours; their patterns show in a part of them. This one needs enough starts to show growth.
 fn scale(name: &str) -> &'static str {
     if name == "process_start_growth" { "0.5" } else { "0.05" }
@@ -49,6 +52,7 @@ fn why(scenario: &Path, options: &[&str]) -> (Value, Value) {
         .map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
         .unwrap_or(Value::Null);
     let report = serde_json::from_slice(&run(&["why", "--json", "-q", trace.to_str().unwrap()])).unwrap();
+    assert_eq!(unfilled::in_json(&report), Vec::<String>::new(), "{name}");
     (report, truth)
 }
 

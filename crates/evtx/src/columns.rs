@@ -9,6 +9,7 @@ pub use crate::column::{Column, ColumnKind};
 use crate::counts::time_of;
 use crate::error::EvtxError;
 use crate::filter::Filter;
+use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
 use crate::system_columns::Row;
@@ -221,7 +222,7 @@ const NO_KIND: Kind = (LONG, u32::MAX, u16::MAX, u32::MAX);
 /// Reads records into batches.
 pub(crate) struct Columns<'t, S> {
     wanted: &'t Choice<'t>,
-    filter: &'t Filter,
+    picker: Picker<'t>,
     sink: S,
     texts: Codes,
     providers: Codes,
@@ -236,7 +237,7 @@ impl<'t, S: Sink> Columns<'t, S> {
     pub(crate) fn new(wanted: &'t Choice<'t>, filter: &'t Filter, sink: S) -> Columns<'t, S> {
         Columns {
             wanted,
-            filter,
+            picker: Picker::new(filter),
             sink,
             texts: Codes::default(),
             providers: Codes::default(),
@@ -320,7 +321,7 @@ impl<S: Sink> Reader for Columns<'_, S> {
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
         let Ok(event) = event else { return Ok(()) };
-        if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
+        if !self.picker.takes(decoder, &event, record)? {
             return Ok(());
         }
         let (origin, system) = match decoder.identity(&event) {

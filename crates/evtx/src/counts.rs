@@ -3,6 +3,8 @@
 use crate::binxml::{Decoder, Event, Fault, System, time};
 use crate::codes::Codes;
 use crate::error::EvtxError;
+use crate::filter::Filter;
+use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
 use foldhash::fast::RandomState;
@@ -80,6 +82,8 @@ pub struct Counts {
     pub ids: Option<(u64, u64)>,
     /// By kind of event, in order.
     pub types: Vec<(EventType, Amount)>,
+    /// The same of those records that the filter takes; `None` without a filter.
+    taken: Option<Vec<(EventType, Amount)>>,
     /// By computer, most first.
     pub computers: Vec<(String, u64)>,
     /// Records that could not be read; they count in `all`.
@@ -90,13 +94,29 @@ pub struct Counts {
     pub damage: Damage,
 }
 
-/// Counts a log.
+impl Counts {
+    /// The kinds of event that the filter takes, and how much of each.
+    pub fn wanted(&self) -> &[(EventType, Amount)] {
+        self.taken.as_deref().unwrap_or(&self.types)
+    }
+}
+
+/// Counts all records of a log.
 ///
 /// # Errors
 /// The system's.
 pub fn count(log: &LogFile, threads: usize) -> Result<Counts, EvtxError> {
+    count_wanted(log, threads, &Filter::default())
+}
+
+/// Counts a log, and which of its records the filter takes. Without a filter no field is read.
+///
+/// # Errors
+/// The system's.
+pub fn count_wanted(log: &LogFile, threads: usize, filter: &Filter) -> Result<Counts, EvtxError> {
     let mut counts = Counts::default();
     let mut types: HashMap<EventType, Amount> = HashMap::new();
+    let mut taken: HashMap<EventType, Amount> = HashMap::new();
     let mut computers: HashMap<String, u64> = HashMap::new();
     let options = ScanOptions { threads, in_order: true };
     let take = |part: Part| {
@@ -107,21 +127,30 @@ pub fn count(log: &LogFile, threads: usize) -> Result<Counts, EvtxError> {
             let (a, b) = counts.ids.unwrap_or((low, high));
             counts.ids = Some((a.min(low), b.max(high)));
         }
-        for (kind, amount) in part.types {
-            types.entry(kind).or_default().add(&amount);
+        for (kind, all, wanted) in part.types {
+            if wanted.records > 0 {
+                taken.entry(kind.clone()).or_default().add(&wanted);
+            }
+            types.entry(kind).or_default().add(&all);
         }
         for (computer, n) in part.computers {
             *computers.entry(computer).or_default() += n;
         }
         true
     };
-    let damage = scan(log, &options, Counter::default, take)?;
+    let damage = scan(log, &options, || Counter::new(filter), take)?;
     counts.damage = damage;
-    counts.types = types.into_iter().collect();
-    counts.types.sort_by(|a, b| a.0.cmp(&b.0));
+    counts.types = in_order(types);
+    counts.taken = (!filter.is_empty()).then(|| in_order(taken));
     counts.computers = computers.into_iter().collect();
     counts.computers.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(counts)
+}
+
+fn in_order(types: HashMap<EventType, Amount>) -> Vec<(EventType, Amount)> {
+    let mut types: Vec<_> = types.into_iter().collect();
+    types.sort_by(|a, b| a.0.cmp(&b.0));
+    types
 }
 
 /// What a batch holds.
@@ -129,7 +158,8 @@ pub fn count(log: &LogFile, threads: usize) -> Result<Counts, EvtxError> {
 struct Part {
     all: Amount,
     ids: Option<(u64, u64)>,
-    types: Vec<(EventType, Amount)>,
+    /// All records of a kind, and those that the filter takes.
+    types: Vec<(EventType, Amount, Amount)>,
     computers: Vec<(String, u64)>,
     unread: u64,
     starts: Vec<u64>,
@@ -153,6 +183,7 @@ struct Key {
 struct Kind {
     key: Key,
     amount: Amount,
+    taken: Amount,
 }
 
 /// Provider, GUID, channel and computer that came together, and their last kind.
@@ -169,7 +200,8 @@ struct Recent {
 /// So many are remembered, by the lower bits of what stands for them.
 const RECENT: usize = 256;
 
-struct Counter {
+struct Counter<'f> {
+    picker: Picker<'f>,
     channels: Codes,
     providers: Codes,
     hosts: Codes,
@@ -186,9 +218,10 @@ struct Counter {
     starts: Vec<u64>,
 }
 
-impl Default for Counter {
-    fn default() -> Counter {
+impl<'f> Counter<'f> {
+    fn new(filter: &'f Filter) -> Counter<'f> {
         Counter {
+            picker: Picker::new(filter),
             channels: Codes::default(),
             providers: Codes::default(),
             hosts: Codes::default(),
@@ -203,9 +236,7 @@ impl Default for Counter {
             starts: Vec::new(),
         }
     }
-}
 
-impl Counter {
     fn codes(&mut self, system: &System<'_>) -> [u32; 4] {
         [
             self.channels.of(&system.channel),
@@ -217,7 +248,7 @@ impl Counter {
 
     fn kind(&mut self, key: Key) -> usize {
         *self.index.entry(key).or_insert_with(|| {
-            self.kinds.push(Kind { key, amount: Amount::default() });
+            self.kinds.push(Kind { key, ..Kind::default() });
             self.kinds.len() - 1
         })
     }
@@ -228,7 +259,7 @@ pub fn time_of(system: &System<'_>, record: &RecordRef) -> u64 {
     system.time.unwrap_or(record.time)
 }
 
-impl Reader for Counter {
+impl Reader for Counter<'_> {
     type Output = Part;
 
     #[inline]
@@ -287,6 +318,12 @@ impl Reader for Counter {
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.amount.count(bytes, time);
         }
+        if !self.picker.takes_all()
+            && self.picker.takes(decoder, &event, record)?
+            && let Some(kind) = self.kinds.get_mut(kind)
+        {
+            kind.taken.count(bytes, time);
+        }
         Ok(())
     }
 
@@ -306,7 +343,7 @@ impl Reader for Counter {
         part.types = self
             .kinds
             .drain(..)
-            .map(|Kind { key, amount }| {
+            .map(|Kind { key, amount, taken }| {
                 part.all.add(&amount);
                 let kind = EventType {
                     channel: channels.text(key.channel).to_owned(),
@@ -320,7 +357,7 @@ impl Reader for Counter {
                     task: (key.rest >> 24) as u16,
                     keywords: key.keywords,
                 };
-                (kind, amount)
+                (kind, amount, taken)
             })
             .collect();
         self.index.clear();

@@ -2,7 +2,10 @@
 
 use crate::binxml::{Decoder, Event, Fault, System, Value};
 use crate::counts::time_of;
+use crate::pick::searchable;
 use crate::read::RecordRef;
+use etwhy_messages::Messages;
+use std::sync::Arc;
 
 /// A condition on a text: equal, ignoring case, where `*` stands for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +122,7 @@ impl Condition {
 }
 
 /// Which records are wanted; what is empty wants all.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Filter {
     /// Ranges of event ids.
     pub ids: Vec<(u16, u16)>,
@@ -133,6 +136,8 @@ pub struct Filter {
     pub users: Vec<Pattern>,
     /// Levels.
     pub levels: Vec<u8>,
+    /// Outcomes of audits, true for success; a record of one of these is wanted whatever its level.
+    pub audits: Vec<bool>,
     /// Tasks.
     pub tasks: Vec<u16>,
     /// Ranges of record ids.
@@ -145,6 +150,16 @@ pub struct Filter {
     pub until: Option<u64>,
     /// Conditions on fields; all must hold.
     pub conditions: Vec<Condition>,
+    /// A text that stands somewhere in the record, as [`Filter::search`] puts it.
+    pub grep: Option<String>,
+    /// Texts of messages, which are searched too.
+    pub messages: Option<Arc<Messages>>,
+}
+
+impl std::fmt::Debug for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Filter").field("all", &self.is_empty()).finish_non_exhaustive()
+    }
 }
 
 fn text_in(patterns: &[Pattern], value: &Value<'_>) -> bool {
@@ -171,14 +186,29 @@ impl Filter {
             && self.since.is_none()
             && self.until.is_none()
             && self.conditions.is_empty()
+            && self.audits.is_empty()
+            && self.grep.is_none()
+    }
+
+    /// Wants only records that have this text in their time, level, provider, event id, channel, computer, user, fields (`Name=value`) or
+    /// message. Case does not matter, runs of blanks and line ends count as one blank.
+    pub fn search(&mut self, text: &str) {
+        self.grep = Some(searchable(text));
+    }
+
+    /// True if the level or the outcome of the audit is wanted.
+    fn wants_level(&self, system: &System<'_>) -> bool {
+        self.levels.is_empty() && self.audits.is_empty()
+            || self.levels.contains(&system.level)
+            || system.audit().is_some_and(|outcome| self.audits.contains(&(outcome == "success")))
     }
 
     /// True if the record's system values are wanted.
-    pub fn wants(&self, system: &System<'_>, record: &RecordRef) -> bool {
+    pub(crate) fn wants(&self, system: &System<'_>, record: &RecordRef) -> bool {
         let id = system.record_id.unwrap_or(record.id);
         let time = time_of(system, record);
         (self.ids.is_empty() || self.ids.iter().any(|(a, b)| (*a..=*b).contains(&system.event_id)))
-            && (self.levels.is_empty() || self.levels.contains(&system.level))
+            && self.wants_level(system)
             && (self.tasks.is_empty() || self.tasks.contains(&system.task))
             && (self.records.is_empty() || self.records.iter().any(|(a, b)| (*a..=*b).contains(&id)))
             && (self.processes.is_empty() || system.process.is_some_and(|p| self.processes.contains(&p)))
@@ -190,14 +220,11 @@ impl Filter {
             && text_in(&self.users, &system.user)
     }
 
-    /// True if the record is wanted.
+    /// True if all conditions on fields hold.
     ///
     /// # Errors
-    /// If conditions on fields ask for what cannot be read.
-    pub fn takes(&self, decoder: &mut Decoder, event: &Event<'_>, record: &RecordRef) -> Result<bool, Fault> {
-        if !self.wants(&decoder.system(event), record) {
-            return Ok(false);
-        }
+    /// If the fields cannot be read.
+    pub(crate) fn conditions_hold(&self, decoder: &mut Decoder, event: &Event<'_>) -> Result<bool, Fault> {
         if self.conditions.is_empty() {
             return Ok(true);
         }

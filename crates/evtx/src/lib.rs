@@ -11,6 +11,7 @@ pub mod counts;
 mod error;
 pub mod filter;
 pub mod json;
+pub mod pick;
 pub mod read;
 pub mod render;
 pub mod scan;

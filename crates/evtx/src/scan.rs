@@ -127,8 +127,10 @@ fn read<R: Reader>(
             let chunk = Chunk::of(data, data.len(), place.offset, damage);
             records(&chunk, decoder, reader, damage);
         }
+        batch.log.judge_end(window.is_whole(), damage);
         return None;
     }
+    batch.log.judge_end(true, damage);
     batch.places.iter().find_map(|place| read_chunk(batch.log, place, buffer, decoder, reader, damage).err())
 }
 

@@ -44,7 +44,8 @@ fn all_logs_at_once_are_in_order_of_time() {
             memory: Memory::with_budget(budget, None),
         };
         let made = make(&logs, &options).unwrap();
-        let expected: u64 = made.counts.iter().map(|counts| counts.all.records).sum();
+        // Records that cannot be read are in no output; the ledger has them.
+        let expected: u64 = made.counts.iter().map(|counts| counts.all.records - counts.unread).sum();
         let chunks: usize = made.counts.iter().map(|counts| counts.starts.len()).sum();
         assert_eq!(chunks, logs.iter().map(|log| log.chunks.len()).sum::<usize>());
         let get = |name: &str| made.tables.iter().find(|table| table.name() == name).map(rows).unwrap();

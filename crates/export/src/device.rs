@@ -4,23 +4,46 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
+/// True for `-`, which means standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// True if what stands at `path` is a device or a pipe, as `/dev/null` and, on Windows, `NUL` and `COM1` in any folder. What is
 /// written goes into it, and nothing may take its place.
 pub fn is_device(path: &Path) -> bool {
-    if cfg!(windows) {
+    if is_stdout(path) {
+        true
+    } else if cfg!(windows) {
         path.file_name().and_then(|name| name.to_str()).is_some_and(is_reserved)
     } else {
         path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
     }
 }
 
-/// Opens a file for output: an empty new one, or the device of that name. Devices cannot be made or cut, and some systems
+/// Opens a file for output: an empty new one, standard output (`-`), or the device of that name. Devices cannot be made or cut, and some systems
 /// refuse to try.
 ///
 /// # Errors
 /// The system's.
 pub fn create(path: &Path) -> io::Result<File> {
+    if is_stdout(path) {
+        #[cfg(unix)]
+        let own = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned();
+        #[cfg(windows)]
+        let own = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned();
+        return own.map(File::from);
+    }
     if is_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
+}
+
+/// Writes a whole file at once, as [`create`] opens it.
+///
+/// # Errors
+/// The system's.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use io::Write as _;
+    create(path)?.write_all(bytes)
 }
 
 /// The path in a form that SQLite opens. It asks Windows by itself, which takes more than 260 characters only in the form that it

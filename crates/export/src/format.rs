@@ -3,6 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use etwhy_scratch::Scratch;
 use etwhy_table::Selection;
 
 use crate::device::{create, is_device};
@@ -87,22 +88,13 @@ pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> 
         write(&mut out)?;
         return out.flush().map_err(failed);
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".etwhy-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        // As any program's files; `tempfile` alone would let nobody else read it. The umask applies.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder).map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 18, file.as_file_mut());
+    let scratch = Scratch::beside(path).map_err(failed)?;
+    let whole = scratch.path().join("whole");
+    let mut out = BufWriter::with_capacity(1 << 18, create(&whole).map_err(failed)?);
     write(&mut out)?;
     out.flush().map_err(failed)?;
     drop(out);
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    std::fs::rename(&whole, path).map_err(failed)
 }
 
 #[cfg(test)]

@@ -15,8 +15,12 @@
 //! Names in a trace are chosen by whoever wrote the trace. [`sanitize`] makes control characters and
 //! direction marks visible; the terminal's table does so to every cell, JSON escapes them (which loses
 //! nothing), and CSV does so, and disarms formulas, unless [`Options::exact`] is asked for. Parquet keeps bytes.
+//!
+//! Each format has one place that escapes: [`sanitize`] for terminals, [`escape_markup`] for HTML and SVG, [`markdown`] for
+//! Markdown, [`harmless`] (in cells [`csv_cell`] and [`csv_lines`]) for CSV. Whoever writes text of a trace, a log or a file calls one of them.
 #![forbid(unsafe_code)]
 
+mod cell;
 mod device;
 mod error;
 pub mod extract;
@@ -24,6 +28,7 @@ mod format;
 mod formats;
 mod hex;
 mod humane;
+pub mod markdown;
 pub mod profile;
 mod profiles;
 mod protobuf;
@@ -33,8 +38,9 @@ pub mod sqlite;
 mod test_table;
 pub mod text;
 
-pub use device::{create, is_device};
+pub use cell::{csv_cell, csv_lines, harmless};
+pub use device::{create, is_device, is_stdout, write_whole};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use format::{Format, Options, formats, replace_file, write_file};
 pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
-pub use sanitize::{escape_markup, is_unsafe, sanitize};
+pub use sanitize::{escape_json, escape_markup, is_unsafe, sanitize};

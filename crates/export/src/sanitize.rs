@@ -28,6 +28,26 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(visible).collect())
 }
 
+/// JSON in which what is unsafe is written as `\u` escapes, which any reader turns back. `None` if there is nothing of it: outside of
+/// strings JSON has none, and controls of ASCII are escapes already. Line ends between values stay.
+pub fn escape_json(json: &str) -> Option<String> {
+    let unsafe_in_json = |c: char| c != '\n' && is_unsafe(c);
+    if !json.bytes().any(|b| b >= 0x7f) || !json.contains(unsafe_in_json) {
+        return None;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if unsafe_in_json(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Some(out)
+}
+
 /// Text for HTML and XML: markup becomes text, unsafe characters become visible as [`sanitize`] shows them, and those that XML 1.0 forbids
 /// besides are replaced.
 pub fn escape_markup(text: &str) -> String {

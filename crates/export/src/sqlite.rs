@@ -6,10 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use etwhy_scratch::Scratch;
 use etwhy_table::{ColumnType, Table, Value};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, Statement, ToSql};
-use tempfile::TempPath;
 
 use crate::{ExportError, Result};
 
@@ -19,11 +19,15 @@ const APPLICATION_ID: i32 = 0x6574_7779;
 /// Pages that may stay in memory while writing, as `PRAGMA cache_size` has it: negative for KiB.
 const CACHE_KIB: i32 = -65_536;
 
+/// The file's name until it is whole.
+const WHOLE: &str = "whole";
+
 /// Writes tables into a file that takes its name when it is whole.
 pub struct Writer {
     file: PathBuf,
-    temp: TempPath,
     connection: Connection,
+    /// Goes after the connection, which holds a file in it open.
+    scratch: Scratch,
 }
 
 impl std::fmt::Debug for Writer {
@@ -75,16 +79,8 @@ impl Writer {
             return Err(ExportError::Occupied { place: file.to_path_buf(), why });
         }
         let failed = |source| ExportError::File { file: file.to_path_buf(), source };
-        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".etwhy-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let temp = builder.tempfile_in(folder).map_err(failed)?.into_temp_path();
-        let connection = Connection::open(crate::device::for_sqlite(&temp))?;
+        let scratch = Scratch::beside(file).map_err(failed)?;
+        let connection = Connection::open(crate::device::for_sqlite(&scratch.path().join(WHOLE)))?;
         // Nobody else sees the file, and what was not finished is thrown away.
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
@@ -94,7 +90,7 @@ impl Writer {
              CREATE TABLE etwhy_column (table_name TEXT NOT NULL, name TEXT NOT NULL, type TEXT, unit TEXT, \
              role TEXT, meaning TEXT NOT NULL);"
         ))?;
-        Ok(Writer { file: file.to_path_buf(), temp, connection })
+        Ok(Writer { file: file.to_path_buf(), connection, scratch })
     }
 
     /// Writes a table.
@@ -177,8 +173,9 @@ impl Writer {
         self.connection.execute_batch("COMMIT")?;
         self.connection.close().map_err(|(_, error)| error)?;
         let failed = |source| ExportError::File { file: self.file.clone(), source };
-        let bytes = std::fs::metadata(&self.temp).map_err(failed)?.len();
-        self.temp.persist(&self.file).map_err(|e| failed(e.error))?;
+        let whole = self.scratch.path().join(WHOLE);
+        let bytes = std::fs::metadata(&whole).map_err(failed)?.len();
+        std::fs::rename(&whole, &self.file).map_err(failed)?;
         Ok(bytes)
     }
 }

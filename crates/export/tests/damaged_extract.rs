@@ -77,6 +77,14 @@ fn foreign(folder: &Path, columns: Vec<(&str, ArrayRef)>, properties: Option<Wri
     let mut writer = ArrowWriter::try_new(file, batch.schema(), properties).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
+    trust(folder);
+}
+
+/// Gives the manifest the checksums of a file that was changed on purpose.
+fn trust(folder: &Path) {
+    let mut manifest = Folder::open(folder, LIMITS).unwrap().manifest().clone();
+    manifest.trust(folder, "thing").unwrap();
+    std::fs::write(folder.join("manifest.json"), manifest.text().unwrap()).unwrap();
 }
 
 fn columns(rows: usize) -> Vec<(&'static str, ArrayRef)> {
@@ -180,12 +188,19 @@ fn versions_decide() {
         std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
         load(&place).unwrap_err()
     };
-    let error = change("\"version\": 2", "\"version\": 3");
-    assert!(matches!(error, ExtractError::TooNew { version: 3, known: 2, .. }), "{error}");
-    let error = change("\"version\": 2", "\"version\": 1");
-    assert!(matches!(error, ExtractError::TooOld { .. }), "{error}");
-    let error = change("\"version\": 1", "\"version\": 4000000000000");
+    let error = change("\"version\": 2", "\"version\": 4000000000000");
     assert!(matches!(error, ExtractError::TooNew { version: u32::MAX, .. }), "{error}");
+    let error = change("\"version\": 2", "\"version\": 1");
+    assert!(matches!(error, ExtractError::TooOld { version: 1, known: 2, .. }), "{error}");
+    std::fs::write(&file, &text).unwrap();
+    let table = |version| {
+        let mut manifest = Folder::open(&place, LIMITS).unwrap().manifest().clone();
+        manifest.tables[0].version = version;
+        std::fs::write(&file, manifest.text().unwrap()).unwrap();
+        load(&place).unwrap_err()
+    };
+    assert!(matches!(table(3), ExtractError::TooNew { version: 3, known: 2, .. }));
+    assert!(matches!(table(1), ExtractError::TooOld { version: 1, known: 2, .. }));
     for (from, to) in [("etwhy extract", "zzz"), ("{", "["), ("\"tables\": [", "\"tables\": 7, \"x\": [")] {
         let error = change(from, to);
         assert!(matches!(error, ExtractError::Manifest { .. }), "{error}");
@@ -194,30 +209,89 @@ fn versions_decide() {
     assert!(matches!(load(&place), Err(ExtractError::Io { .. })));
 }
 
+/// Numbers that are the same in every run.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state >> 20
+}
+
+/// All cells, or that the extract is refused.
+fn cells(folder: &Path) -> Option<Vec<String>> {
+    let table = load(folder).ok()?;
+    let columns = 0..THING.columns.len();
+    let row =
+        |row| columns.clone().map(|c| format!("{:?}", table.cell(row, c))).collect::<Vec<_>>().join("|");
+    Some((0..table.rows() as u32).map(row).collect())
+}
+
 #[test]
-fn damage_anywhere_is_an_error_or_harmless() {
+fn what_changed_is_refused_or_answers_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("x");
+    write(&place, &things(1000));
+    let expected = cells(&place).unwrap();
+    let (mut refused, mut state) = (0, 1);
+    for name in ["thing.parquet", "manifest.json"] {
+        let file = place.join(name);
+        let whole = std::fs::read(&file).unwrap();
+        for _ in 0..600 {
+            let mut bytes = whole.clone();
+            let at = random(&mut state) as usize % whole.len();
+            bytes[at] ^= match random(&mut state) % 2 {
+                0 => 1 << (random(&mut state) % 8),
+                _ => (random(&mut state) % 255 + 1) as u8,
+            };
+            std::fs::write(&file, &bytes).unwrap();
+            match cells(&place) {
+                None => refused += 1,
+                Some(cells) => assert!(cells == expected, "{name}: another answer after a change at {at:#x}"),
+            }
+        }
+        std::fs::write(&file, &whole).unwrap();
+    }
+    // What is not read may change: the first bytes of the file, pages of indexes.
+    assert!(refused > 1100, "{refused}");
+    let file = place.join("thing.parquet");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // The first column's pages begin behind the four bytes of the file's mark.
+    bytes[24] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let error = load(&place).unwrap_err().to_string();
+    assert!(error.contains("thing.parquet") && error.contains("column `ts_ns`, row group 0"), "{error}");
+}
+
+#[test]
+fn damage_with_right_checksums_is_an_error_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("x");
     write(&place, &things(1000));
     let file = place.join("thing.parquet");
     let whole = std::fs::read(&file).unwrap();
-    // Every place of the metadata, and places all over the pages.
     let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().unwrap()) as usize;
     let pages = whole.len() - 8 - footer;
-    let mut errors = 0;
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let places = (0..pages).step_by(pages / 1000 + 1).chain((pages..whole.len()).step_by(5));
-    for at in places {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    let (mut errors, mut state) = (0, 1);
+    for at in (0..pages).step_by(pages / 1000 + 1) {
         let mut bytes = whole.clone();
-        bytes[at] ^= 1 << (state >> 61);
-        if state >> 40 & 1 == 1 {
-            bytes[at] = (state >> 32) as u8;
-        }
+        bytes[at] ^= (random(&mut state) % 255 + 1) as u8;
         std::fs::write(&file, &bytes).unwrap();
+        trust(&place);
         errors += usize::from(load(&place).is_err());
     }
-    assert!(errors > 300, "{errors}");
+    assert!(errors > 100, "{errors}");
+    // Somebody else's metadata: checksums are right, places and numbers are not.
+    std::fs::write(&file, &whole).unwrap();
+    trust(&place);
+    let sealed = std::fs::read(place.join("manifest.json")).unwrap();
+    for at in (pages..whole.len()).step_by(5) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (random(&mut state) % 8);
+        std::fs::write(&file, &bytes).unwrap();
+        std::fs::write(place.join("manifest.json"), &sealed).unwrap();
+        let mut manifest = Folder::open(&place, LIMITS).unwrap().manifest().clone();
+        manifest.tables[0].footer_crc32 = format!("{:08x}", crc32fast::hash(&bytes[pages..]));
+        std::fs::write(place.join("manifest.json"), manifest.text().unwrap()).unwrap();
+        let _ = load(&place);
+    }
     for len in [0, 3, 8, 12, 100, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&file, &whole[..len]).unwrap();
         assert!(matches!(load(&place), Err(ExtractError::Damaged { .. })), "{len}");
@@ -253,6 +327,7 @@ fn what_unpacks_to_too_much_is_refused() {
         writer.write(&batch).unwrap();
     }
     writer.close().unwrap();
+    trust(&place);
     let error = load(&place).unwrap_err();
     assert!(matches!(error, ExtractError::TooLarge { .. }), "{error}");
 }

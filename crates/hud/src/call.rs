@@ -8,12 +8,27 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// What an answer takes; each kind has a line of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// What is known already: it never waits for anything that is computed.
+    Known,
+    /// What panels draw: passes over tables.
+    Panel,
+    /// A question in SQL, which may take as long as its limits allow.
+    Query,
+    /// Another trace is read.
+    Reading,
+}
+
 /// Something that the page may ask.
 pub struct Endpoint {
     /// The last part of the address: `/{token}/api/v1/{name}`.
     pub name: &'static str,
     /// What it gives, and what the body holds.
     pub about: &'static str,
+    /// What it takes.
+    pub work: Work,
     /// Answers.
     pub answer: fn(&Call<'_>) -> Result<Reply, Fault>,
 }

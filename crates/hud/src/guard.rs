@@ -3,7 +3,7 @@
 //! Any page in the browser can send requests to 127.0.0.1. Without the token it gets nothing; a name that is rebound to this address
 //! shows in `Host`, another page in `Origin`.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use std::net::{IpAddr, SocketAddr};
 
 /// What the page may do: nothing but its own script, style and questions.
@@ -45,8 +45,9 @@ pub fn same(a: &str, b: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Hosts {
     names: Vec<String>,
-    /// The server was told to listen to other machines: their names for this one are not known.
-    any_host: bool,
+    /// The server listens on all addresses of the machine, which are not known: any address with this port is its own. A name is not,
+    /// because its owner can let it mean this machine (DNS rebinding).
+    any_address: Option<u16>,
 }
 
 impl Hosts {
@@ -60,29 +61,43 @@ impl Hosts {
             names.push(name.to_ascii_lowercase());
             names.push(format!("{}:{port}", name.to_ascii_lowercase()));
         }
-        let any_host = match address.ip() {
-            IpAddr::V4(ip) => ip.is_unspecified(),
-            IpAddr::V6(ip) => ip.is_unspecified(),
+        Hosts { names, any_address: address.ip().is_unspecified().then_some(port) }
+    }
+
+    fn own(&self, host: &str) -> bool {
+        let address = |port: u16| match host.parse::<SocketAddr>() {
+            Ok(address) => address.port() == port,
+            // Without a port it is that of HTTP.
+            Err(_) => port == 80 && host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok(),
         };
-        Hosts { names, any_host: any_host && more.is_empty() }
+        self.names.iter().any(|name| name == host) || self.any_address.is_some_and(address)
     }
 
     /// Why a request is refused, if it is.
-    pub fn refuse(&self, headers: &HeaderMap) -> Option<&'static str> {
-        let text =
-            |name: HeaderName| headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_ascii_lowercase);
-        let Some(host) = text(header::HOST) else { return Some("no Host") };
-        if !self.any_host && !self.names.contains(&host) {
-            return Some("this Host is not the server's");
+    pub fn refuse(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
+        let only = |name: HeaderName| {
+            let mut all = headers.get_all(name).iter();
+            let first =
+                all.next().map(|value| value.to_str().map(str::to_ascii_lowercase).unwrap_or_default());
+            (first, all.next().is_some())
+        };
+        let (host, hosts) = only(header::HOST);
+        let (origin, origins) = only(header::ORIGIN);
+        if hosts || origins {
+            return Some("a request has one Host and one Origin");
         }
-        if headers.contains_key(header::ORIGIN) {
-            let own = text(header::ORIGIN).is_some_and(|origin| {
-                origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
-                    == Some(host.as_str())
-            });
-            if !own {
-                return Some("this Origin is not the server's");
-            }
+        let Some(host) = host else { return Some("no Host") };
+        if !self.own(&host)
+            || uri.authority().is_some_and(|other| !other.as_str().eq_ignore_ascii_case(&host))
+        {
+            return Some("this Host is not the server's; `etwhy serve --host NAME` adds a name");
+        }
+        let own = |origin: &str| {
+            let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            rest == Some(host.as_str())
+        };
+        if origin.is_some_and(|origin| !own(&origin)) {
+            return Some("this Origin is not the server's");
         }
         None
     }
@@ -101,23 +116,43 @@ mod tests {
         map
     }
 
+    fn refuse(hosts: &Hosts, headers: &HeaderMap) -> Option<&'static str> {
+        hosts.refuse(&Uri::from_static("/token/"), headers)
+    }
+
     #[test]
     fn only_the_own_page_may_ask() {
         let hosts = Hosts::of("127.0.0.1:8000".parse().unwrap(), &[]);
-        assert_eq!(hosts.refuse(&headers("127.0.0.1:8000", None)), None);
-        assert_eq!(hosts.refuse(&headers("LOCALHOST:8000", Some("http://localhost:8000"))), None);
-        assert!(hosts.refuse(&headers("evil.example:8000", None)).is_some());
-        assert!(hosts.refuse(&headers("127.0.0.1:8001", None)).is_some());
-        assert!(hosts.refuse(&headers("127.0.0.1:8000", Some("http://evil.example"))).is_some());
-        assert!(hosts.refuse(&headers("127.0.0.1:8000", Some("null"))).is_some());
-        assert!(hosts.refuse(&HeaderMap::new()).is_some());
+        assert_eq!(refuse(&hosts, &headers("127.0.0.1:8000", None)), None);
+        assert_eq!(refuse(&hosts, &headers("LOCALHOST:8000", Some("http://localhost:8000"))), None);
+        assert!(refuse(&hosts, &headers("evil.example:8000", None)).is_some());
+        assert!(refuse(&hosts, &headers("127.0.0.1:8001", None)).is_some());
+        assert!(refuse(&hosts, &headers("127.0.0.1:8000", Some("http://evil.example"))).is_some());
+        assert!(refuse(&hosts, &headers("127.0.0.1:8000", Some("null"))).is_some());
+        assert!(refuse(&hosts, &HeaderMap::new()).is_some());
+        let mut twice = headers("127.0.0.1:8000", None);
+        twice.append(header::HOST, "127.0.0.1:8000".parse().unwrap());
+        assert!(refuse(&hosts, &twice).is_some());
+        let mut twice = headers("127.0.0.1:8000", Some("http://127.0.0.1:8000"));
+        twice.append(header::ORIGIN, "http://evil.example".parse().unwrap());
+        assert!(refuse(&hosts, &twice).is_some());
+        let elsewhere = Uri::from_static("http://evil.example/token/");
+        assert!(hosts.refuse(&elsewhere, &headers("127.0.0.1:8000", None)).is_some());
     }
 
     #[test]
     fn other_machines_are_named() {
         let named = Hosts::of("0.0.0.0:80".parse().unwrap(), &["Server".to_owned()]);
-        assert_eq!(named.refuse(&headers("server", Some("https://server"))), None);
-        assert!(named.refuse(&headers("evil.example", None)).is_some());
+        assert_eq!(refuse(&named, &headers("server", Some("https://server"))), None);
+        assert!(refuse(&named, &headers("evil.example", None)).is_some());
+        let all = Hosts::of("0.0.0.0:8000".parse().unwrap(), &[]);
+        assert_eq!(refuse(&all, &headers("192.168.1.7:8000", Some("http://192.168.1.7:8000"))), None);
+        assert_eq!(refuse(&all, &headers("[fe80::1]:8000", None)), None);
+        for rebound in
+            ["evil.example:8000", "192.168.1.7.evil.example:8000", "192.168.1.7:80", "192.168.1.7", ""]
+        {
+            assert!(refuse(&all, &headers(rebound, None)).is_some(), "{rebound}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use etwhy_report::Report;
 use etwhy_table::{Database, TableSpec};
 use std::any::Any;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A trace that was read.
 pub struct Loaded {
@@ -29,9 +30,9 @@ pub trait Host: Send + Sync {
     fn recording_for(&self, table: &str) -> String;
     /// What is known of a function, module, driver or program.
     fn knowledge(&self, name: &str) -> serde_json::Value;
-    /// Reads another trace.
+    /// Reads another trace. `given_up` is looked at now and then; true means that nobody waits for it.
     ///
     /// # Errors
     /// What went wrong, in words for people.
-    fn open(&self, path: &Path) -> Result<Loaded, String>;
+    fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String>;
 }

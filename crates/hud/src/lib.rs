@@ -13,16 +13,20 @@
 //!
 //! # Work and its end
 //!
-//! Answers are computed on blocking threads, as many at a time as there are processors; others wait in line. When the page
-//! gives a question up, its connection goes, and with it the [`Cancel`](call::Cancel) of the work is set.
+//! Answers are computed on blocking threads. Each kind of [`Work`](call::Work) has a line of its own, so that questions in SQL
+//! and traces that are read never keep the frame and the panels waiting. When the page gives a question up, its connection goes, and with it
+//! the [`Cancel`](call::Cancel) of the work is set. A panic ends the question it belongs to.
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod assets;
 pub mod cache;
 pub mod call;
+pub mod connections;
+pub mod folders;
 pub mod guard;
 pub mod host;
+pub mod identity;
 pub mod part;
 pub mod pivot;
 pub mod reply;
@@ -31,5 +35,6 @@ pub mod stacks;
 pub mod trace;
 pub mod who;
 
+pub use connections::Patience;
 pub use host::{Host, Loaded};
 pub use server::{Options, Running, start};

@@ -2,24 +2,33 @@
 
 use crate::api;
 use crate::assets;
-use crate::call::{Call, Cancel, Endpoint, Fault};
+use crate::call::{Call, Cancel, Endpoint, Fault, Work};
+use crate::connections::{self, Patience};
+use crate::folders::Folders;
 use crate::guard::{self, Hosts};
 use crate::host::{Host, Loaded};
 use crate::reply::{fault, response};
 use crate::trace::Trace;
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::{Arc, RwLock};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Bodies are questions; this is much for one.
 const MAX_BODY: usize = 1 << 20;
+
+/// What is read of a body that is too long: who still sends does not read the answer, and a connection that ends meanwhile loses it.
+const MAX_READ: usize = 8 << 20;
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -30,8 +39,12 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Nothing may be opened from the page.
     pub readonly: bool,
+    /// Folders whose traces the page may open.
+    pub folders: Vec<PathBuf>,
     /// The token, instead of a random one.
     pub token: Option<String>,
+    /// What it puts up with.
+    pub patience: Patience,
 }
 
 /// What all requests share.
@@ -40,22 +53,51 @@ pub struct Hud {
     pub host: Box<dyn Host>,
     /// Nothing may be opened from the page.
     pub readonly: bool,
+    /// Folders whose traces may be opened.
+    pub folders: Folders,
     traces: RwLock<Vec<Arc<Trace>>>,
     token: String,
     hosts: Hosts,
-    slots: Arc<Semaphore>,
+    patience: Patience,
+    lines: Lines,
+}
+
+/// Who works at a time, by kind: what is endless in one line does not hold up the others.
+struct Lines {
+    known: Arc<Semaphore>,
+    panels: Arc<Semaphore>,
+    queries: Arc<Semaphore>,
+    reading: Arc<Semaphore>,
+}
+
+impl Lines {
+    fn new() -> Lines {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let line = |places: usize| Arc::new(Semaphore::new(places));
+        Lines { known: line(8), panels: line(processors), queries: line(2), reading: line(1) }
+    }
+
+    fn of(&self, work: Work) -> Arc<Semaphore> {
+        let line = match work {
+            Work::Known => &self.known,
+            Work::Panel => &self.panels,
+            Work::Query => &self.queries,
+            Work::Reading => &self.reading,
+        };
+        line.clone()
+    }
 }
 
 impl Hud {
     /// The traces, in order of their numbers.
     pub fn traces(&self) -> Vec<Arc<Trace>> {
-        self.traces.read().map(|list| list.clone()).unwrap_or_default()
+        self.traces.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Adds a trace; its number.
     pub fn add(&self, loaded: Loaded) -> usize {
         let trace = Arc::new(Trace::new(loaded));
-        let Ok(mut list) = self.traces.write() else { return 0 };
+        let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
         list.push(trace);
         list.len() - 1
     }
@@ -71,17 +113,30 @@ pub struct Running {
     pub hud: Arc<Hud>,
     runtime: tokio::runtime::Runtime,
     stop: Option<oneshot::Sender<()>>,
+    interrupt: Option<Interrupt>,
 }
 
+/// Ends with Ctrl-C.
+type Interrupt = Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>;
+
 impl Running {
+    /// From now on Ctrl-C ends the server in order, in [`Running::wait`]. To be called before somebody is told that it runs.
+    pub fn take_interrupts(&mut self) {
+        let mut interrupt: Interrupt = Box::pin(tokio::signal::ctrl_c());
+        // The signal is taken when the future is asked for the first time.
+        let ended = self.runtime.block_on(poll_fn(|cx| Poll::Ready(interrupt.as_mut().poll(cx).is_ready())));
+        // Without signals the server runs until it is killed.
+        self.interrupt = if ended { Some(Box::pin(std::future::pending())) } else { Some(interrupt) };
+    }
+
     /// Waits until Ctrl-C.
     pub fn wait(mut self) {
-        self.runtime.block_on(async {
-            // Without signals the server runs until it is killed.
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        });
+        if self.interrupt.is_none() {
+            self.take_interrupts();
+        }
+        if let Some(interrupt) = self.interrupt.take() {
+            let _ = self.runtime.block_on(interrupt);
+        }
         self.end();
     }
 
@@ -115,30 +170,32 @@ pub fn start(host: Box<dyn Host>, traces: Vec<Loaded>, options: &Options) -> Res
         Some(token) => token.clone(),
         None => guard::token()?,
     };
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let hud = Arc::new(Hud {
         host,
         readonly: options.readonly,
+        folders: Folders::of(&options.folders),
         traces: RwLock::new(traces.into_iter().map(|loaded| Arc::new(Trace::new(loaded))).collect()),
         token: token.clone(),
         hosts: Hosts::of(address, &options.hosts),
-        slots: Arc::new(Semaphore::new(processors.max(2))),
+        patience: options.patience,
+        lines: Lines::new(),
     });
     let app = router(hud.clone());
     let (stop, stopped) = oneshot::channel::<()>();
-    runtime.spawn(async move {
-        let ended = async {
-            let _ = stopped.await;
-        };
-        // Errors of single connections are theirs; the listener goes on.
-        let _ = axum::serve(listener, app).with_graceful_shutdown(ended).await;
-    });
+    runtime.spawn(connections::serve(listener, app, options.patience, stopped));
     let shown = if address.ip().is_unspecified() {
         SocketAddr::new([127, 0, 0, 1].into(), address.port())
     } else {
         address
     };
-    Ok(Running { address, url: format!("http://{shown}/{token}/"), hud, runtime, stop: Some(stop) })
+    Ok(Running {
+        address,
+        url: format!("http://{shown}/{token}/"),
+        hud,
+        runtime,
+        stop: Some(stop),
+        interrupt: None,
+    })
 }
 
 /// All addresses.
@@ -149,7 +206,6 @@ pub fn router(hud: Arc<Hud>) -> Router {
         .route("/{token}/assets/{name}", get(asset))
         .route("/{token}/api/v1/{name}", post(ask))
         .fallback(nothing)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn_with_state(hud.clone(), admit))
         .with_state(hud)
 }
@@ -160,14 +216,44 @@ async fn nothing() -> Response {
 
 /// Refuses everything that is not from the own page.
 async fn admit(State(hud): State<Arc<Hud>>, request: Request, next: Next) -> Response {
-    if let Some(why) = hud.hosts.refuse(request.headers()) {
-        return fault(&Fault::Forbidden(why.to_owned()));
-    }
     let token = request.uri().path().split('/').nth(1).unwrap_or("");
-    if !guard::same(token, &hud.token) {
-        return fault(&Fault::Forbidden("the address lacks the token that `etwhy serve` printed".to_owned()));
+    let why = match hud.hosts.refuse(request.uri(), request.headers()) {
+        None if guard::same(token, &hud.token) => return next.run(request).await,
+        None => "the address lacks the token that `etwhy serve` printed",
+        Some(why) => why,
+    };
+    // Whoever may not ask keeps no connection.
+    close(fault(&Fault::Forbidden(why.to_owned())))
+}
+
+/// The last response of its connection.
+fn close(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// The body of a question, if it comes in time and is not too large.
+async fn body_of(request: Request, patience: &Patience) -> Result<serde_json::Value, Response> {
+    let refused = |status: StatusCode, text: &str| {
+        let body = serde_json::json!({ "error": text }).to_string();
+        close(response(status, "application/json", body.into_bytes()))
+    };
+    let declared =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|n| n.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|bytes| bytes > MAX_READ as u64) {
+        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "the question is too long"));
     }
-    next.run(request).await
+    let bytes = match tokio::time::timeout(patience.body, to_bytes(request.into_body(), MAX_READ)).await {
+        Ok(Ok(bytes)) if bytes.len() <= MAX_BODY => bytes,
+        Ok(_) => {
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "the question is too long or was cut off"));
+        }
+        Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "the question did not come in time")),
+    };
+    if bytes.is_empty() {
+        return Ok(serde_json::json!({}));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| fault(&Fault::wrong(error)))
 }
 
 async fn redirect(State(hud): State<Arc<Hud>>) -> Response {
@@ -206,16 +292,20 @@ impl Drop for GivenUp {
     }
 }
 
-async fn ask(State(hud): State<Arc<Hud>>, Path((_, name)): Path<(String, String)>, body: Bytes) -> Response {
+async fn ask(
+    State(hud): State<Arc<Hud>>,
+    Path((_, name)): Path<(String, String)>,
+    request: Request,
+) -> Response {
     let Some(endpoint) = api::ALL.iter().find(|endpoint| endpoint.name == name) else {
         return nothing().await;
     };
-    let body = if body.is_empty() { Ok(serde_json::json!({})) } else { serde_json::from_slice(&body) };
-    let body = match body {
+    let body = match body_of(request, &hud.patience).await {
         Ok(body) => body,
-        Err(error) => return fault(&Fault::wrong(error)),
+        Err(refused) => return refused,
     };
-    let Ok(slot) = hud.slots.clone().acquire_owned().await else { return fault(&Fault::Cancelled) };
+    let line = hud.lines.of(endpoint.work);
+    let Ok(slot) = line.acquire_owned().await else { return fault(&Fault::Cancelled) };
     let cancel = Cancel::default();
     let given_up = GivenUp(cancel.clone());
     let work = tokio::task::spawn_blocking(move || {

@@ -3,13 +3,13 @@
 use crate::cache::Cache;
 use crate::call::{Cancel, Fault};
 use crate::host::Loaded;
-use etwhy_query::sql::Engine;
+use etwhy_query::sql::{Engine, Limits};
 use etwhy_query::stacks::Frames;
 use etwhy_query::states;
 use etwhy_table::{Database, Table};
 use foldhash::HashMap;
 use std::any::Any;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Something that is computed once; others who want it wait.
 type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
@@ -106,24 +106,40 @@ impl Trace {
         }
     }
 
-    /// Runs a query; at most `most` rows of it. The flag says whether there are more.
+    /// Start of the recording, milliseconds since 1970 UTC.
+    pub fn start_ms(&self) -> Option<f64> {
+        let ns = self.db.get("trace").and_then(|trace| trace.i64(0, "start_unix_ns"))?;
+        Some((ns as f64 / 1e6).round())
+    }
+
+    /// Runs a query within limits; at most `most` rows of it. The flag says whether there are more.
     ///
     /// # Errors
-    /// SQLite's, and that nobody waits any more.
-    pub fn sql(&self, sql: &str, most: usize, cancel: &Cancel) -> Result<(Table, bool), Fault> {
-        let idle = self.engines.lock().ok().and_then(|mut engines| engines.pop());
+    /// SQLite's, what is not allowed, and that nobody waits any more.
+    pub fn sql(
+        &self,
+        sql: &str,
+        most: usize,
+        limits: &Limits,
+        cancel: &Cancel,
+    ) -> Result<(Table, bool), Fault> {
+        let idle = self.engines.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let engine = match idle {
             Some(engine) => engine,
             None => Engine::new(&self.db).map_err(Fault::wrong)?,
         };
-        let handle = engine.connection().get_interrupt_handle();
-        let result = cancel
-            .while_running(Box::new(move || handle.interrupt()), || engine.query_top("answer", sql, most))?;
-        if let Ok(mut engines) = self.engines.lock()
-            && engines.len() < 4
-        {
-            engines.push(engine);
+        let interrupt = Box::new(engine.interrupt());
+        let answer = cancel.while_running(interrupt, || engine.query_within("answer", sql, most, limits))?;
+        // An engine that refused something, or failed, is not asked again.
+        if answer.is_ok() {
+            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            if engines.len() < IDLE {
+                engines.push(engine);
+            }
         }
-        result.map_err(Fault::wrong)
+        answer.map_err(Fault::wrong)
     }
 }
+
+/// Connections that wait for the next question.
+const IDLE: usize = 4;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etwhy_etl::Ledger;
-use tempfile::TempDir;
+use etwhy_scratch::Scratch;
 
 use crate::archive;
 use crate::budget::Budget;
+use crate::etl_magic::may_be_etl;
 use crate::open::{InputFile, TempGuard};
 use crate::spool::{self, Head, Spooled};
 use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, shown, sniff};
@@ -28,7 +29,7 @@ pub struct Collector<'a> {
     pub budget: Budget,
     pub files: Vec<InputFile>,
     progress: &'a mut dyn FnMut(Progress<'_>),
-    temp: Option<Arc<TempDir>>,
+    temp: Option<Arc<Scratch>>,
     next_name: u32,
 }
 
@@ -117,7 +118,7 @@ impl<'a> Collector<'a> {
             kind if self.options.wanted.is(kind) => {
                 self.take(package, shown::member(&package.shown, name), claimed, head, source)
             }
-            Kind::Unknown if named_etl => {
+            Kind::Unknown if named_etl && self.may_be_wanted(&head.bytes) => {
                 self.take(package, shown::member(&package.shown, name), claimed, head, source)
             }
             _ if is_symbol_file(name) => self.symbol_file(package, name, claimed, head, source),
@@ -131,7 +132,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes the only content of a gzip or zstd file.
+    /// Takes the only content of a packed stream.
     pub fn only_content(&mut self, package: &mut Package, source: &mut dyn Read) -> Result<(), InputError> {
         package.members = 1;
         let head = spool::read_head(source);
@@ -141,7 +142,10 @@ impl<'a> Collector<'a> {
                 package.damage = Some(problem);
                 Ok(())
             }
-            (kind, _) if kind == Kind::Unknown || self.options.wanted.is(kind) => {
+            (kind, _)
+                if self.options.wanted.is(kind)
+                    || (kind == Kind::Unknown && self.may_be_wanted(&head.bytes)) =>
+            {
                 self.take(package, package.shown.clone(), None, head, source)
             }
             _ if kind.is_archive() => self.nested(package, kind.name(), kind, None, head, source),
@@ -149,6 +153,12 @@ impl<'a> Collector<'a> {
                 Err(InputError::NotATrace { file: package.shown.clone(), kind, wanted: self.options.wanted })
             }
         }
+    }
+
+    /// Whether the reader could make something of a file that begins with these bytes, which are no known kind's. Logs are
+    /// found behind damaged beginnings.
+    fn may_be_wanted(&self, head: &[u8]) -> bool {
+        self.options.wanted == Wanted::Logs || may_be_etl(head)
     }
 
     /// Counts damage that left nothing, or not everything, of a member.
@@ -300,17 +310,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn temp_dir(&mut self, shown: &Path) -> Result<Arc<TempDir>, InputError> {
+    fn temp_dir(&mut self, shown: &Path) -> Result<Arc<Scratch>, InputError> {
         if let Some(temp) = &self.temp {
             return Ok(temp.clone());
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("etwhy-");
-        let made = match &self.options.temp_dir {
-            Some(dir) => builder.tempdir_in(dir),
-            None => builder.tempdir(),
-        };
-        let made = made.map_err(|source| InputError::Io {
+        let made = Scratch::new(self.options.temp_dir.as_deref()).map_err(|source| InputError::Io {
             file: shown.to_path_buf(),
             what: "make a temporary folder for",
             source,
@@ -352,7 +356,9 @@ pub fn is_symbol_file(name: &str) -> bool {
 
 /// True for names of archives that may hold a trace.
 pub fn is_named_archive(name: &str) -> bool {
-    [".zip", ".7z", ".gz", ".zst", ".diagsession"].iter().any(|end| ends_with_ignore_case(name, end))
+    [".zip", ".7z", ".gz", ".zst", ".lz4", ".xz", ".bz2", ".diagsession"]
+        .iter()
+        .any(|end| ends_with_ignore_case(name, end))
 }
 
 fn ends_with_ignore_case(name: &str, end: &str) -> bool {

@@ -16,6 +16,17 @@ pub fn looks_like_etl(bytes: &[u8]) -> bool {
     check(bytes).unwrap_or(false)
 }
 
+/// True if the reader could take `bytes` for the first buffer of a trace, which it believes more easily: whatever else is
+/// wrong with it, the first record has to be the session's header.
+pub fn may_be_etl(bytes: &[u8]) -> bool {
+    let size = bytes.u32_at(buffer::BUFFER_SIZE).unwrap_or(0);
+    let record_type = bytes.u8_at(buffer::LEN + 2).unwrap_or(0);
+    (buffer::LEN as u32..=buffer::MAX_SIZE).contains(&size)
+        && matches!(record_type, 1..=4)
+        && bytes.u8_at(buffer::LEN + 3) == Some(MARKER_FLAGS)
+        && bytes.u16_at(buffer::LEN + 6) == Some(0)
+}
+
 fn check(bytes: &[u8]) -> Option<bool> {
     let size = bytes.u32_at(buffer::BUFFER_SIZE)?;
     let saved = bytes.u32_at(buffer::SAVED_OFFSET)?;

@@ -18,6 +18,12 @@ pub enum Kind {
     Gzip,
     /// A Zstandard stream.
     Zstd,
+    /// An LZ4 stream.
+    Lz4,
+    /// An xz stream.
+    Xz,
+    /// A bzip2 stream.
+    Bzip2,
     /// No bytes at all.
     Empty,
     /// Known, but no trace: index into the table of confusions.
@@ -58,10 +64,6 @@ pub enum Foreign {
     Cabinet,
     /// A RAR archive.
     Rar,
-    /// An xz stream.
-    Xz,
-    /// A bzip2 stream.
-    Bzip2,
     /// A tar archive.
     Tar,
     /// An OLE compound file (`.msi`, old Office).
@@ -89,6 +91,9 @@ impl Kind {
             Kind::SevenZip => "7z archive",
             Kind::Gzip => "gzip file",
             Kind::Zstd => "zstd file",
+            Kind::Lz4 => "lz4 file",
+            Kind::Xz => "xz file",
+            Kind::Bzip2 => "bzip2 file",
             Kind::Empty => "an empty file",
             Kind::Foreign(foreign) => foreign.entry().name,
             Kind::Unknown => "something unknown",
@@ -108,7 +113,14 @@ impl Kind {
 
     /// True for the kinds that can hold a trace.
     pub fn is_archive(self) -> bool {
-        matches!(self, Kind::Zip | Kind::SevenZip | Kind::Gzip | Kind::Zstd)
+        matches!(self, Kind::Zip | Kind::SevenZip) || self.is_stream()
+    }
+}
+
+impl Kind {
+    /// True for packed streams: one content without a name.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Kind::Gzip | Kind::Zstd | Kind::Lz4 | Kind::Xz | Kind::Bzip2)
     }
 }
 
@@ -150,8 +162,6 @@ entries! {
     CommonTraceFormat: "a Common Trace Format trace (LTTng)", "Open it with babeltrace or Trace Compass";
     Cabinet: "a cabinet (.cab)", "Unpack it (`expand -F:* in.cab folder`, or 7-Zip) and name the .etl file inside";
     Rar: "a RAR archive", UNPACK;
-    Xz: "an xz file", UNPACK;
-    Bzip2: "a bzip2 file", UNPACK;
     Tar: "a tar archive", UNPACK;
     CompoundFile: "an OLE compound file", GENERAL;
     Sqlite: "an SQLite database", GENERAL;
@@ -195,8 +205,14 @@ static MAGICS: &[(usize, &[u8], Kind)] = &[
     (0, b"\xC1\x1F\xFC\xC1", Kind::Foreign(Foreign::CommonTraceFormat)),
     (0, b"MSCF\0\0\0\0", Kind::Foreign(Foreign::Cabinet)),
     (0, b"Rar!\x1A\x07", Kind::Foreign(Foreign::Rar)),
-    (0, b"\xFD7zXZ\0", Kind::Foreign(Foreign::Xz)),
-    (0, b"BZh", Kind::Foreign(Foreign::Bzip2)),
+    // lz4_Frame_format.md; the legacy frame is what `lz4 -l` and Linux kernels have.
+    (0, b"\x04\x22\x4D\x18", Kind::Lz4),
+    (0, b"\x02\x21\x4C\x18", Kind::Lz4),
+    // xz-file-format.txt 2.1.1.1
+    (0, b"\xFD7zXZ\0", Kind::Xz),
+    // A stream's magic, its block size, and the first block's or the end's magic (digits of pi or of its root).
+    (4, b"1AY&SY", Kind::Bzip2),
+    (4, b"\x17\x72\x45\x38\x50\x90", Kind::Bzip2),
     (257, b"ustar", Kind::Foreign(Foreign::Tar)),
     (0, b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Kind::Foreign(Foreign::CompoundFile)),
     (0, b"SQLite format 3\0", Kind::Foreign(Foreign::Sqlite)),
@@ -318,6 +334,9 @@ mod tests {
         assert_eq!(sniff(b"\x1F\x8B\x08\0"), Kind::Gzip);
         assert_eq!(sniff(b"\x28\xB5\x2F\xFD\0"), Kind::Zstd);
         assert_eq!(sniff(&[0x53, 0x2A, 0x4D, 0x18, 4]), Kind::Zstd);
+        assert_eq!(sniff(b"\x04\x22\x4D\x18\x64"), Kind::Lz4);
+        assert_eq!(sniff(b"\xFD7zXZ\0\0\x04"), Kind::Xz);
+        assert_eq!(sniff(b"BZh91AY&SY\0"), Kind::Bzip2);
         assert_eq!(sniff(&[0; 4096]), Kind::Unknown);
         // Two letters are text, not a program.
         assert_eq!(sniff(b"MZ"), Kind::Foreign(Foreign::Text));

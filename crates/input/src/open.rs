@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etwhy_etl::Ledger;
-use tempfile::TempDir;
+use etwhy_scratch::Scratch;
 
 use crate::collect::Collector;
+use crate::etl_magic::may_be_etl;
 use crate::kind::Foreign;
 use crate::spool;
-use crate::{InputError, InputOptions, Kind, Progress, anomaly, folder, sniff};
+use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, folder, sniff};
 
 /// A trace as a plain file.
 #[derive(Clone, Debug)]
@@ -30,10 +31,10 @@ pub struct InputFile {
 
 /// Keeps the temporary folder of unpacked files; the last one removes it.
 #[derive(Clone, Debug)]
-pub struct TempGuard(Arc<TempDir>);
+pub struct TempGuard(Arc<Scratch>);
 
 impl TempGuard {
-    pub(crate) fn new(dir: Arc<TempDir>) -> TempGuard {
+    pub(crate) fn new(dir: Arc<Scratch>) -> TempGuard {
         TempGuard(dir)
     }
 
@@ -171,7 +172,10 @@ fn one_stream(collector: &mut Collector<'_>, shown: &Path, source: &mut dyn Read
     collector.budget.begin(shown, u64::MAX);
     let head = spool::read_head(source);
     let kind = sniff(&head.bytes);
-    if !(kind.is_archive() || kind == Kind::Unknown || collector.options.wanted.is(kind)) {
+    // It may have no end: what does not begin like what is wanted is not unpacked.
+    let begins =
+        kind == Kind::Unknown && collector.options.wanted == Wanted::Traces && may_be_etl(&head.bytes);
+    if !(kind.is_archive() || begins || collector.options.wanted.is(kind)) {
         return Err(InputError::NotATrace {
             file: shown.to_path_buf(),
             kind,

@@ -69,6 +69,26 @@ fn zstd_of(content: &[u8]) -> Vec<u8> {
     zstd::stream::encode_all(content, 3).unwrap()
 }
 
+fn lz4_of(content: &[u8]) -> Vec<u8> {
+    // Blocks are unpacked as a whole: of one that is cut off nothing is left.
+    let info = lz4_flex::frame::FrameInfo::new().block_size(lz4_flex::frame::BlockSize::Max64KB);
+    let mut writer = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap()
+}
+
+fn xz_of(content: &[u8]) -> Vec<u8> {
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap()
+}
+
+fn bzip2_of(content: &[u8]) -> Vec<u8> {
+    let mut writer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap()
+}
+
 struct Case {
     dir: tempfile::TempDir,
     ledger: Ledger,
@@ -131,6 +151,16 @@ fn every_archive_gives_the_same_bytes() {
         ("t.etl.gz", gzip_of(&trace), "t.etl.gz"),
         ("two-members.gz", [gzip_of(&trace[..1000]), gzip_of(&trace[1000..])].concat(), "two-members.gz"),
         ("t.etl.zst", zstd_of(&trace), "t.etl.zst"),
+        ("t.etl.lz4", lz4_of(&trace), "t.etl.lz4"),
+        (
+            "two-frames.lz4",
+            [lz4_of(&trace[..1000]), lz4_of(&[]), lz4_of(&trace[1000..])].concat(),
+            "two-frames.lz4",
+        ),
+        ("t.etl.xz", xz_of(&trace), "t.etl.xz"),
+        ("two-streams.xz", [xz_of(&trace[..1000]), xz_of(&trace[1000..])].concat(), "two-streams.xz"),
+        ("t.etl.bz2", bzip2_of(&trace), "t.etl.bz2"),
+        ("two-streams.bz2", [bzip2_of(&trace[..1000]), bzip2_of(&trace[1000..])].concat(), "two-streams.bz2"),
         ("nested.zip", zip_of(&[("inner.etl.gz", &gzip_of(&trace))]), "nested.zip!inner.etl.gz"),
         ("nested.7z", seven_zip_of(&[("inner.zip", &zip_of(members))], false), "t.etl"),
         ("nested.zip.gz", gzip_of(&zip_of(members)), "t.etl"),
@@ -232,6 +262,9 @@ fn truncated_archives_keep_what_was_in_front() {
     for (name, bytes) in [
         ("t.gz", cut(&gzip_of(&trace))),
         ("t.zst", cut(&zstd_of(&trace))),
+        ("t.lz4", cut(&lz4_of(&trace))),
+        ("t.xz", cut(&xz_of(&trace))),
+        ("t.bz2", cut(&bzip2_of(&trace))),
         ("t.zip", cut(&zip_of(&[("t.etl", &trace)]))),
     ] {
         let mut case = Case::new();
@@ -294,6 +327,9 @@ fn bombs_are_refused_by_size_and_by_ratio() {
         ("b.7z", seven_zip_of(&[("t.etl", &big)], false)),
         ("b.gz", gzip_of(&big)),
         ("b.zst", zstd_of(&big)),
+        ("b.lz4", lz4_of(&big)),
+        ("b.xz", xz_of(&big)),
+        ("b.bz2", bzip2_of(&big)),
         ("n.zip", zip_of(&[("n.gz", &gzip_of(&big))])),
     ] {
         let mut case = Case::new();

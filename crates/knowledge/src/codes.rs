@@ -19,6 +19,16 @@ fn find(codes: &Codes, code: u32) -> Option<&'static str> {
     codes.get(at).map(|(_, name)| *name)
 }
 
+/// All `NTSTATUS` codes with their names, sorted by code.
+pub fn ntstatus_codes() -> &'static [(u32, &'static str)] {
+    &NTSTATUS
+}
+
+/// All Win32 error codes with their names, sorted by code.
+pub fn win32_error_codes() -> &'static [(u32, &'static str)] {
+    &WIN32
+}
+
 /// The symbolic name of an `NTSTATUS`, e.g. `STATUS_ACCESS_DENIED` for 0xC0000022.
 pub fn ntstatus_name(status: u32) -> Option<&'static str> {
     find(&NTSTATUS, status)

@@ -11,10 +11,24 @@ use crate::table::{file_name, find, rows};
 pub enum DriverKind {
     /// A file-system minifilter with one or more altitudes.
     Minifilter,
+    /// The kernel itself. Its altitudes are those of its own callbacks.
+    Kernel,
     /// Any other kernel module.
     Driver,
     /// A library that runs in processes.
     UserModeDll,
+}
+
+impl DriverKind {
+    /// In a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            DriverKind::Minifilter => "minifilter driver",
+            DriverKind::Kernel => "kernel of Windows",
+            DriverKind::Driver => "driver",
+            DriverKind::UserModeDll => "library that runs in processes",
+        }
+    }
 }
 
 /// One driver.
@@ -79,6 +93,7 @@ static DRIVERS: LazyLock<Vec<DriverFact>> = LazyLock::new(|| {
                     category_basis,
                     kind: match kind {
                         "minifilter" => DriverKind::Minifilter,
+                        "kernel" => DriverKind::Kernel,
                         "user-mode-dll" => DriverKind::UserModeDll,
                         _ => DriverKind::Driver,
                     },
@@ -120,7 +135,11 @@ mod tests {
         assert!(drivers().iter().all(|d| driver(d.file) == Some(d)));
         assert!(drivers().iter().all(|d| !d.category.is_empty() && !d.sources.is_empty()));
         assert_eq!(drivers().iter().filter(|d| d.confidence == Confidence::High).count(), 2006);
-        assert_eq!(drivers().iter().filter(|d| d.altitudes().next().is_some()).count(), 1988);
+        assert_eq!(drivers().iter().filter(|d| d.altitudes().next().is_some()).count(), 1991);
+        // A minifilter is a driver file, with an altitude unless only its name is known.
+        assert!(
+            drivers().iter().filter(|d| d.kind == DriverKind::Minifilter).all(|d| d.file.ends_with(".sys"))
+        );
         // Microsoft's list gives an altitude to each group and a group to each altitude.
         assert!(drivers().iter().all(|d| d.altitudes.is_empty() || !d.load_order_groups.is_empty()));
     }

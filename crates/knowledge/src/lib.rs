@@ -7,11 +7,13 @@
 mod audit;
 mod classify;
 mod codes;
+mod commands;
 mod confidence;
 mod drivers;
 mod extend;
 mod hosts;
 mod linux;
+mod owners;
 mod processes;
 mod stack_tag_files;
 mod stack_tags;
@@ -25,12 +27,14 @@ pub use audit::{
     audit_subcategory_of_task,
 };
 pub use classify::{Basis, Classification, category_of, is_security};
-pub use codes::{ntstatus_name, win32_error_name};
+pub use codes::{ntstatus_codes, ntstatus_name, win32_error_codes, win32_error_name};
+pub use commands::{CommandFact, FIRST_BUILD, commands, commands_in, windows_of_build};
 pub use confidence::Confidence;
 pub use drivers::{DriverFact, DriverKind, driver, drivers};
 pub use extend::{Extension, KnowledgeError, extend};
 pub use hosts::{HOSTS_NEVER_CULPRITS, is_host};
 pub use linux::{LinuxProcessFact, linux_process};
+pub use owners::{Owner, owner_of_module, owner_of_program};
 pub use processes::{ProcessFact, process, processes};
 pub use stack_tag_files::{FileTag, FrameTag, Hint, StackTagFiles, deciding_frame, tag_path, use_stack_tags};
 pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};

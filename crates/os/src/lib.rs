@@ -12,6 +12,7 @@
 
 #[cfg(windows)]
 pub mod calls;
+pub mod end;
 pub mod library;
 pub mod map;
 pub mod memory;

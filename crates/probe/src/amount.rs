@@ -21,8 +21,8 @@ pub fn time(ns: f64) -> String {
         return "–".to_owned();
     }
     // Below what any clock shows.
-    if ns.abs() < 0.05 {
-        return "0 ns".to_owned();
+    if ns.abs() < 0.0995 {
+        return if ns == 0.0 { "0 ns" } else { "<0.1 ns" }.to_owned();
     }
     if ns.abs() < 99.95 {
         return format!("{} ns", digits(ns));
@@ -39,9 +39,14 @@ pub fn digits(value: f64) -> String {
         m if m >= 9.995 => 1,
         m if m >= 0.0995 => 2,
         m if m >= 0.000_995 => 4,
-        _ => return format!("{value:.2e}"),
+        _ => return "<0.001".to_owned(),
     };
     decimal(value, decimals)
+}
+
+/// How many: `10`, `2,000`, `0.5`.
+pub fn size(n: f64) -> String {
+    if n.fract() == 0.0 && n.abs() < 1e15 { etwhy_export::thousands(n as i128) } else { digits(n) }
 }
 
 /// A factor as people say it: `850 times`, `2.1 times`, `12 % more`, `3 % less`.
@@ -63,6 +68,16 @@ pub fn ratio(interval: &Interval) -> String {
         format!("{} ({}–{})", digits(interval.value), digits(interval.low), digits(interval.high))
     } else {
         format!("{} (?)", digits(interval.value))
+    }
+}
+
+/// How much more, with its interval: `+2.00 % (+1.50 % to +2.40 %)`.
+pub fn difference(interval: &Interval, unit: &str) -> String {
+    let signed = |v: f64| format!("{}{}", if v < 0.0 { "−" } else { "+" }, value(v.abs(), unit));
+    if interval.low.is_finite() && interval.high.is_finite() {
+        format!("{} ({} to {})", signed(interval.value), signed(interval.low), signed(interval.high))
+    } else {
+        format!("{} (?)", signed(interval.value))
     }
 }
 
@@ -92,6 +107,11 @@ mod tests {
             ("850 times".into(), "12 % more".into(), "3.0 % less".into())
         );
         assert_eq!((joules(36.0), joules(7_200.0)), ("36.0 J".into(), "2.00 Wh".into()));
+        assert_eq!((of(0.0), of(0.058), of(0.16)), ("0 ns".into(), "<0.1 ns".into(), "0.16 ns".into()));
+        assert_eq!(
+            (digits(8.54e-4), digits(0.0123), size(10.0)),
+            ("<0.001".into(), "0.0123".into(), "10".into())
+        );
         assert_eq!(ratio(&Interval { value: 2.0, low: 1.5, high: f64::NAN }), "2.00 (?)");
     }
 }

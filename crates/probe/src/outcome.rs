@@ -57,13 +57,15 @@ pub struct ProbeOutcome {
 impl ProbeOutcome {
     /// What a run of a probe gave, and who was seen meanwhile.
     pub fn of(probe: &str, made: Made, seen: Seen) -> ProbeOutcome {
+        let mut samples = made.samples;
+        seen.timeline.fill(&mut samples, made.start, &seen.suspects);
         let mut notes = made.notes;
         notes.extend(seen.notes);
         ProbeOutcome {
             probe: probe.to_owned(),
             state: String::new(),
             parameters: made.parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            samples: made.samples,
+            samples,
             notes,
             ended: made.error.as_ref().map(ToString::to_string).unwrap_or_default(),
             suspects: seen.suspects,

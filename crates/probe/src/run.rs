@@ -55,6 +55,8 @@ pub struct Made {
     pub parameters: BTreeMap<&'static str, String>,
     /// Why it ended early, if it did.
     pub error: Option<ProbeError>,
+    /// When it began: samples count from here.
+    pub start: Instant,
 }
 
 /// The parameters that `probe` has with these options. Who runs several probes asks for all of them before the first one starts.
@@ -122,7 +124,13 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        Ok(Made { samples: run.samples, notes: run.notes, parameters: run.parameters, error })
+        Ok(Made {
+            samples: run.samples,
+            notes: run.notes,
+            parameters: run.parameters,
+            error,
+            start: run.start,
+        })
     }
 
     /// The number that a parameter has.
@@ -244,6 +252,7 @@ impl<'a> Run<'a> {
 
     /// Keeps a sample.
     pub fn push(&mut self, sample: Sample) {
-        self.samples.push(sample);
+        let span_ns = self.since_start().saturating_sub(sample.start_ns);
+        self.samples.push(Sample { span_ns, ..sample });
     }
 }

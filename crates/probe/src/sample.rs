@@ -68,6 +68,13 @@ pub struct Sample {
     pub blocked_ns: Option<u64>,
     /// Times that a thread gave up its processor to wait.
     pub waits: Option<u64>,
+    /// CPU time that others took meanwhile who are proven or likely to work for these operations (the suspects of the result); absent
+    /// where it was not measured by operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_cpu_ns: Option<u64>,
+    /// From its beginning to the moment when it was kept, with what the probe did between operations.
+    #[serde(skip)]
+    pub span_ns: u64,
     /// Half of the operations took at most this; absent where single operations were not timed.
     pub p50_ns: Option<u64>,
     /// 95 % took at most this.

@@ -4,7 +4,8 @@ use crate::clock::{Spent, nanos};
 use crate::error::ProbeError;
 use crate::run::Run;
 use crate::sample::{Case, Laps, Sample};
-use crate::words::{each, half, percents, time, times};
+use crate::summary::Figures;
+use crate::words::{percents, time};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -131,6 +132,7 @@ pub fn created(run: &Run<'_>, case: Case, start_ns: u64, laps: &Laps) -> Sample 
 /// What it costs here.
 pub fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
+    let figures = Figures::of(samples);
     let mut measures: Vec<&str> = Vec::new();
     for sample in samples {
         if !measures.contains(&sample.case.measure.as_str()) && !sample.case.measure.starts_with("create") {
@@ -144,7 +146,7 @@ pub fn conclude(samples: &[Sample]) -> Vec<String> {
             .position(|w| m.replace([' ', '-'], "").to_lowercase().starts_with(&w.replace('-', "")))
     });
     for measure in measures {
-        let of = |variant: &str| each(samples, measure, variant);
+        let of = |variant: &str| figures.mean(measure, variant);
         let (Some(first), Some(second)) = (of("first run"), of("second run")) else { continue };
         let files = samples.iter().find(|s| s.case.measure == measure).map_or(0, |s| s.operations);
         let what = match measure.split(',').next().unwrap_or_default() {
@@ -162,20 +164,14 @@ pub fn conclude(samples: &[Sample]) -> Vec<String> {
             said.push(text + ".");
             continue;
         }
-        let middle = |variant: &str| half(samples, measure, variant).unwrap_or(0.0);
+        let middle = |variant: &str| figures.typical(measure, variant).unwrap_or(0.0);
         let (first, second) = (middle("first run"), middle("second run"));
-        text.push_str(&format!(
-            ". Half of them took at most {} and {}: the first time is {}.",
-            time(first),
-            time(second),
-            times(first, second)
-        ));
+        text.push_str(&format!(". Half of them took at most {} and {}.", time(first), time(second)));
         if of("first run, other folder").is_some() {
             let other = middle("first run, other folder");
             text.push_str(&format!(
-                " In the other folder that was {} the first time: here it is {}, {} for each file.",
+                " In the other folder that was {} the first time: here it is {} for each file.",
                 time(other),
-                times(first, other),
                 difference(first - other)
             ));
         }

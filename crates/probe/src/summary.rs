@@ -73,7 +73,7 @@ pub struct Series {
     pub median: f64,
     /// Its interval; absent below [`MIN_ROUNDS`].
     pub interval: Option<Interval>,
-    /// Median over rounds of the mean.
+    /// Mean of all operations: times their number it is what they took together.
     pub mean: f64,
     /// How far rounds differ: interquartile range divided by the median.
     pub spread: Option<f64>,
@@ -113,25 +113,33 @@ pub fn series(outcome: &Outcome) -> Vec<Series> {
     outcome.probes.iter().flat_map(of_probe).collect()
 }
 
-/// The series of one probe in one state.
+/// The series of one probe in one state, in the order in which they were measured first, sizes of one kind together from the smallest.
 pub fn of_probe(result: &ProbeOutcome) -> Vec<Series> {
-    type Id<'a> = (&'a str, &'a str, Option<u64>, &'a str, bool);
-    let mut index: BTreeMap<Id<'_>, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<&Sample>> = Vec::new();
-    for sample in result.samples.iter().filter(|sample| usable(sample)) {
-        let case = &sample.case;
-        let n = case.n.map(f64::to_bits);
-        let id =
-            (case.measure.as_str(), case.variant.as_str(), n, sample.unit.as_str(), sample.more_is_better);
-        let at = *index.entry(id).or_insert(groups.len());
-        if at == groups.len() {
-            groups.push(Vec::new());
-        }
-        if let Some(group) = groups.get_mut(at) {
-            group.push(sample);
-        }
+    all_of(result, result.samples.iter())
+}
+
+fn all_of<'s>(result: &ProbeOutcome, samples: impl Iterator<Item = &'s Sample>) -> Vec<Series> {
+    type Id<'a> = (Option<u64>, &'a str, bool);
+    type Kind<'a> = (&'a str, &'a str);
+    let mut order: Vec<Kind<'_>> = Vec::new();
+    let mut groups: BTreeMap<Kind<'_>, BTreeMap<Id<'_>, Vec<&Sample>>> = BTreeMap::new();
+    for sample in samples.filter(|sample| usable(sample)) {
+        let kind = (sample.case.measure.as_str(), sample.case.variant.as_str());
+        // Bits of positive floats are in their order.
+        let n = sample.case.n.map(|n| if n >= 0.0 { n.to_bits() | 1 << 63 } else { !n.to_bits() });
+        let id = (n, sample.unit.as_str(), sample.more_is_better);
+        groups
+            .entry(kind)
+            .or_insert_with(|| {
+                order.push(kind);
+                BTreeMap::new()
+            })
+            .entry(id)
+            .or_default()
+            .push(sample);
     }
-    groups.iter().filter_map(|samples| of_samples(result, samples)).collect()
+    let sizes = order.iter().filter_map(|kind| groups.get(kind)).flat_map(BTreeMap::values);
+    sizes.filter_map(|samples| of_samples(result, samples)).collect()
 }
 
 fn of_samples(result: &ProbeOutcome, samples: &[&Sample]) -> Option<Series> {
@@ -144,7 +152,7 @@ fn of_samples(result: &ProbeOutcome, samples: &[&Sample]) -> Option<Series> {
         .iter()
         .filter_map(|(round, samples)| {
             let typical = middle(samples.iter().map(|sample| typical(sample)))?;
-            let mean = middle(samples.iter().map(|sample| sample.value))?;
+            let mean = mean(samples)?;
             Some(Round { round: *round, typical, mean })
         })
         .collect();
@@ -180,7 +188,7 @@ fn of_samples(result: &ProbeOutcome, samples: &[&Sample]) -> Option<Series> {
         failures: samples.iter().fold(0, |sum, s| sum.saturating_add(s.failures)),
         median,
         interval,
-        mean: middle(rounds.iter().map(|round| round.mean))?,
+        mean: mean(samples)?,
         spread: rank::spread(&values).filter(|_| median > 0.0 && values.len() > 1).map(|iqr| iqr / median),
         p50_ns: percentile(|s| s.p50_ns),
         p95_ns: percentile(|s| s.p95_ns),
@@ -193,9 +201,55 @@ fn of_samples(result: &ProbeOutcome, samples: &[&Sample]) -> Option<Series> {
     })
 }
 
+/// The mean of all operations.
+fn mean(samples: &[&Sample]) -> Option<f64> {
+    let count = |sample: &Sample| sample.operations.max(1) as f64;
+    let sum: f64 = samples.iter().map(|sample| sample.value * count(sample)).sum();
+    let all: f64 = samples.iter().map(|sample| count(sample)).sum();
+    (all > 0.0).then(|| sum / all)
+}
+
 /// The median; absent if there is nothing.
 pub fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     median(&mut values.filter(|value| value.is_finite()).collect::<Vec<f64>>())
+}
+
+/// The figures that sentences about samples may use: those of the tables, and no others.
+#[derive(Clone, Debug)]
+pub struct Figures(Vec<Series>);
+
+impl Figures {
+    /// Of the samples of one probe in one state.
+    pub fn of(samples: &[Sample]) -> Figures {
+        Figures(all_of(&ProbeOutcome::default(), samples.iter()))
+    }
+
+    /// The series of one kind; `n`: its size, if it has one.
+    pub fn one(&self, measure: &str, variant: &str, n: Option<f64>) -> Option<&Series> {
+        self.0.iter().find(|one| one.key.measure == measure && one.key.variant == variant && one.key.n == n)
+    }
+
+    /// The typical value of a kind without sizes.
+    pub fn typical(&self, measure: &str, variant: &str) -> Option<f64> {
+        self.one(measure, variant, None).map(|one| one.median)
+    }
+
+    /// The mean of all operations of a kind without sizes.
+    pub fn mean(&self, measure: &str, variant: &str) -> Option<f64> {
+        self.one(measure, variant, None).map(|one| one.mean)
+    }
+
+    /// The series of one kind by size, the smallest first.
+    pub fn by_size(&self, measure: &str, variant: &str) -> Vec<&Series> {
+        let of_kind =
+            |one: &&Series| one.key.measure == measure && one.key.variant == variant && one.key.n.is_some();
+        self.0.iter().filter(of_kind).collect()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Series] {
+        &self.0
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use crate::child::{Silent, ask, tell};
 use crate::error::ProbeError;
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::summary::{Figures, Series};
+use crate::words::time;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -260,41 +262,26 @@ pub fn note_lookers(run: &mut Run<'_>) {
     }
 }
 
-/// One sentence for each tracer: how many times the untraced cost of a call it makes of it, with the same threads.
-pub fn multiples(samples: &[Sample]) -> Vec<String> {
-    let one_thread = |s: &&Sample| s.case.n.unwrap_or(1.0) <= 1.0;
-    let mut kinds: Vec<(&str, &str)> = Vec::new();
-    for sample in samples.iter().filter(one_thread) {
-        let kind = (sample.case.measure.as_str(), sample.case.variant.as_str());
-        if kind.1 != UNTRACED && !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    let typical = |measure: &str, variant: &str| {
-        let of_kind = |s: &&Sample| s.case.measure == measure && s.case.variant == variant;
-        let mut values: Vec<f64> =
-            samples.iter().filter(one_thread).filter(of_kind).map(|s| s.value).collect();
-        etwhy_stats::percentile::median(&mut values)
+/// One sentence for each tracer: what it makes of the untraced cost of a call of one thread. The ratio is that of the contrasts.
+pub fn costs(samples: &[Sample]) -> Vec<String> {
+    let figures = Figures::of(samples);
+    let one_thread = |measure: &str, variant: &str| {
+        let one = figures.one(measure, variant, Some(1.0)).or_else(|| figures.one(measure, variant, None));
+        one.map(|one| one.median)
     };
-    let sentence = |(measure, variant): (&str, &str)| {
-        let (plain, traced) = (typical(measure, UNTRACED)?, typical(measure, variant)?);
-        let times = traced / plain.max(f64::MIN_POSITIVE);
+    let sentence = |one: &Series| {
+        let (measure, variant) = (one.key.measure.as_str(), one.key.variant.as_str());
+        if variant == UNTRACED || one.key.n.unwrap_or(1.0) > 1.0 {
+            return None;
+        }
+        let (plain, traced) = (one_thread(measure, UNTRACED)?, one_thread(measure, variant)?);
         Some(format!(
-            "{variant}: {measure} took {} instead of {}, {times:.1} times as long.",
-            shown(traced),
-            shown(plain)
+            "{variant}: {measure} took {} with one thread instead of {}.",
+            time(traced),
+            time(plain)
         ))
     };
-    kinds.into_iter().filter_map(sentence).collect()
-}
-
-/// A duration of a call.
-pub fn shown(ns: f64) -> String {
-    match ns {
-        _ if ns < 1e3 => format!("{ns:.0} ns"),
-        _ if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        _ => format!("{:.1} ms", ns / 1e6),
-    }
+    figures.all().iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -302,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_multiple_is_of_medians_with_one_thread() {
+    fn costs_are_medians_with_one_thread() {
         let sample = |variant: &str, threads: f64, value: f64| Sample {
             case: crate::Case::of("getppid").when(variant).at(threads),
             value,
@@ -315,10 +302,7 @@ mod tests {
             sample("strace", 4.0, 7.0),
             sample("strace", 1.0, 24_000.0),
         ];
-        assert_eq!(
-            multiples(&samples),
-            ["strace: getppid took 24.0 us instead of 120 ns, 200.0 times as long."]
-        );
+        assert_eq!(costs(&samples), ["strace: getppid took 24.0 µs with one thread instead of 120 ns."]);
     }
 
     #[test]

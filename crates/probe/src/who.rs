@@ -1,7 +1,14 @@
 //! Who it is: security products that run, and who was at work while a probe ran.
 
+#[cfg(any(windows, test))]
+mod image;
+#[cfg(any(windows, test))]
+mod loaded;
+mod timeline;
+
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+pub use timeline::Timeline;
 
 /// A security product, or a part of one, that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +35,7 @@ pub struct Suspect {
     /// Number of the process; absent for drivers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    /// `process`, `fanotify listener`, `minifilter`, `tracer`.
+    /// `process`, `fanotify listener`, `minifilter`, `tracer`, `library inside this program`, `code inside this program`.
     pub kind: String,
     /// What speaks against it, most telling first; each a sentence that says where it was seen.
     pub evidence: Vec<String>,
@@ -38,8 +45,9 @@ pub struct Suspect {
     /// Time that the probe's threads stood waiting for it, as far as it was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_ns: Option<u64>,
-    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (a known product or
-    /// somebody who is told of what the probe does was at work, or somebody had the processor or disk that the probe was short of).
+    /// `proven` (the probe was seen waiting for it), `likely` (it must answer what the probe asks), `possible` (for a
+    /// reason that the evidence says: a known product or somebody who is told of what the probe does was at work, a library inside the
+    /// program replaces what the probe calls or is a known product's, somebody had the processor or disk that the probe was short of).
     pub confidence: String,
 }
 
@@ -50,6 +58,8 @@ pub struct Seen {
     pub suspects: Vec<Suspect>,
     /// Where the probe's threads waited, and what could not be looked at: notes of a result.
     pub notes: Vec<String>,
+    /// What those who may work for the probe did, over time.
+    pub timeline: Timeline,
 }
 
 /// Looks around while a probe runs.
@@ -160,7 +170,7 @@ mod system {
 
         pub fn finish(self) -> Seen {
             let note = format!("who was at work meanwhile is not looked at on {}", std::env::consts::OS);
-            Seen { suspects: Vec::new(), notes: vec![note] }
+            Seen { notes: vec![note], ..Seen::default() }
         }
     }
 

@@ -116,7 +116,7 @@ fn a_listener_that_must_allow_opens() {
         let tax = tax::of(&comparison, open, 10_000.0);
         assert!(tax.sentence.contains("(on) instead of "), "{}", tax.sentence);
         // 10,000 times 400 us are 4 s.
-        assert!((4e9..100e9).contains(&tax.day_ns.unwrap()), "{}", tax.sentence);
+        assert!((4e9..100e9).contains(&tax.day_ns.unwrap().value), "{}", tax.sentence);
     }
     let [nobody, somebody] = &comparison.suspects;
     assert!(nobody.is_empty(), "{nobody:#?}");

@@ -8,7 +8,7 @@
 -- product: Product, if known.
 -- category: What it is for, if known.
 -- charged_ns: CPU time of the driver and of the work of Windows below it.
--- share: Part of the machine's time (processors times duration), 0 to 1.
+-- share: Part of the observed time of the processors, 0 to 1.
 -- processes: Processes in whose threads it ran.
 SELECT d.driver AS driver,
        d.vendor AS vendor,

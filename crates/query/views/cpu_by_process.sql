@@ -7,7 +7,7 @@
 -- pid: Process id; null for DPCs and ISRs.
 -- upid: Instance (table process).
 -- cpu_ns: CPU time.
--- share: Part of the machine's time (processors times duration), 0 to 1.
+-- share: Part of the observed time of the processors, 0 to 1.
 -- samples: Samples.
 SELECT coalesce(p.name, '[unknown]') AS process,
        p.pid AS pid,

@@ -14,5 +14,5 @@ pub use profile::{Cost, Profile, Provider, profile, profile_of_table, profiles};
 pub use recording::{Buffers, RecordError, Recording, Session, Size};
 pub use vocabulary::{
     Keyword, MASKS, Stack, keyword, keyword_of_flag, keywords, keywords_of, masks_of, stack, stack_of_flag,
-    stacks,
+    stacks, unproven,
 };

@@ -7,6 +7,16 @@ use crate::vocabulary::{self, Keyword, Stack};
 const NAME: &str = "etwhy";
 /// Logical processors that need no larger buffers.
 const USUAL_PROCESSORS: u32 = 64;
+/// Memory of a machine of which nothing is said, GiB: a small one of today.
+const USUAL_MEMORY_GIB: u32 = 8;
+/// Part of the memory that buffers of the kernel session take at most. They are not paged: what they take, nobody else has.
+const KERNEL_SHARE: u32 = 32;
+/// The same of the user session.
+const USER_SHARE: u32 = 128;
+/// Fewest mebibytes that a session can work with.
+const LEAST_MIB: u32 = 16;
+/// Most mebibytes of the kernel session of a machine with up to 64 processors: 8 buffers for each.
+const MOST_MIB: u32 = 512;
 
 /// Profiles that cannot be combined.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +59,14 @@ impl Session {
 /// The machine that is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
-    /// Up to 64 logical processors.
+    /// Up to 64 logical processors, 8 GiB of memory.
     #[default]
     Usual,
+    /// Up to 64 logical processors, and this much memory.
+    Memory {
+        /// Memory in GiB.
+        gib: u32,
+    },
     /// More than that.
     Large {
         /// Logical processors.
@@ -70,11 +85,40 @@ pub struct Buffers {
     pub max: u32,
 }
 
+impl Buffers {
+    /// Mebibytes of memory that is not paged: from the start, and at most.
+    pub fn mebibytes(self) -> [u32; 2] {
+        [self.min, self.max].map(|count| count.saturating_mul(self.size_kib) / 1024)
+    }
+
+    /// Within so many mebibytes; half of it from the start.
+    fn within(mebibytes: u32) -> Buffers {
+        // Small buffers where memory is small: each processor needs two.
+        let size_kib = if mebibytes < 2 * USUAL_PROCESSORS { 256 } else { 1024 };
+        let max = mebibytes * 1024 / size_kib;
+        Buffers { size_kib, min: max / 2, max }
+    }
+}
+
 impl Size {
+    /// Whether it has more than 64 logical processors.
+    pub fn is_large(self) -> bool {
+        matches!(self, Size::Large { .. })
+    }
+
+    /// Memory in GiB that buffers are bound by; absent for large machines, whose processors decide.
+    pub fn memory_gib(self) -> Option<u32> {
+        match self {
+            Size::Usual => Some(USUAL_MEMORY_GIB),
+            Size::Memory { gib } => Some(gib.clamp(1, 4096)),
+            Size::Large { .. } => None,
+        }
+    }
+
     /// Logical processors that buffers are counted for.
     pub fn processors(self) -> u32 {
         match self {
-            Size::Usual => USUAL_PROCESSORS,
+            Size::Usual | Size::Memory { .. } => USUAL_PROCESSORS,
             // The bound is beyond any machine; it keeps the numbers of buffers sane.
             Size::Large { processors } => processors.clamp(1, 4096),
         }
@@ -86,21 +130,41 @@ impl Size {
     /// one is written, needs another: two per processor are the least (`EVENT_TRACE_PROPERTIES`, `MinimumBuffers`).
     /// Four from the start and eight at most leave room for disks that pause. 1 MiB is the largest buffer before
     /// Windows 8, the size that Microsoft's own profiles use, and large enough that a processor that writes 20 MB/s
-    /// fills one in 50 ms.
+    /// fills one in 50 ms. Where the processors are not many, a share of the memory bounds them.
     pub fn kernel_buffers(self) -> Buffers {
+        if let Some(gib) = self.memory_gib() {
+            return Buffers::within((gib * 1024 / KERNEL_SHARE).clamp(LEAST_MIB, MOST_MIB));
+        }
         let processors = self.processors();
         Buffers { size_kib: 1024, min: (processors * 4).max(256), max: (processors * 8).max(512) }
     }
 
     /// Buffers of the user session: the same rule, but few providers write much.
     pub fn user_buffers(self) -> Buffers {
+        if let Some(gib) = self.memory_gib() {
+            return Buffers::within((gib * 1024 / USER_SHARE).clamp(LEAST_MIB, MOST_MIB / 4));
+        }
         let processors = self.processors();
         Buffers { size_kib: 1024, min: processors.max(64), max: (processors * 2).max(128) }
     }
 
-    /// The numbers explained, one sentence a line; nothing for usual machines.
+    /// Most of the memory that buffers of the kernel session may take in a `.wprp` file, in per cent; nothing where processors decide.
+    pub fn percent(self) -> Option<[&'static str; 2]> {
+        // 1/32 and 1/128.
+        self.memory_gib().map(|_| ["3", "1"])
+    }
+
+    /// The numbers explained, one sentence a line.
     pub fn explained(self) -> Vec<String> {
-        let Size::Large { .. } = self else { return Vec::new() };
+        if let Some(gib) = self.memory_gib() {
+            let [from, to] = self.kernel_buffers().mebibytes();
+            let [user_from, user_to] = self.user_buffers().mebibytes();
+            return vec![format!(
+                "Buffers of the kernel session: {from} to {to} MiB of memory that is not paged, those of providers, if any: {user_from} to \
+                 {user_to} MiB; for a machine with {gib} GiB and up to {USUAL_PROCESSORS} processors. The options `memory` and `large` \
+                 of etwhy record fit others."
+            )];
+        }
         let (processors, buffers) = (self.processors(), self.kernel_buffers());
         vec![
             format!(
@@ -208,6 +272,11 @@ impl Recording {
     pub fn notes(&self) -> Vec<&str> {
         self.profiles.iter().flat_map(|p| p.notes.iter().map(String::as_str)).collect()
     }
+
+    /// What is not proven of a `.wprp` file of this recording: a sentence, if anything is.
+    pub fn unproven(&self) -> Option<String> {
+        vocabulary::unproven(self.keywords.iter().map(|k| k.wpr))
+    }
 }
 
 #[cfg(test)]
@@ -261,12 +330,24 @@ mod tests {
 
     #[test]
     fn buffers_grow_with_the_processors() {
-        assert_eq!(Size::Usual.kernel_buffers(), Buffers { size_kib: 1024, min: 256, max: 512 });
+        assert_eq!(Size::Usual.kernel_buffers(), Buffers { size_kib: 1024, min: 128, max: 256 });
         let large = Size::Large { processors: 256 };
         assert_eq!(large.kernel_buffers(), Buffers { size_kib: 1024, min: 1024, max: 2048 });
         assert_eq!(large.user_buffers(), Buffers { size_kib: 1024, min: 256, max: 512 });
         assert!(large.explained()[0].contains("1024 to 2048 MiB"));
-        assert!(Size::Usual.explained().is_empty());
+        assert!(Size::Usual.explained()[0].contains("128 to 256 MiB"), "{:?}", Size::Usual.explained());
+        // A share of the memory, however small the machine, and never more than 512 MiB.
+        for gib in [0, 1, 2, 4, 8, 16, 64, u32::MAX] {
+            let size = Size::Memory { gib };
+            let [_, kernel] = size.kernel_buffers().mebibytes();
+            let [_, user] = size.user_buffers().mebibytes();
+            let memory = u64::from(gib.clamp(1, 4096)) * 1024;
+            assert!(
+                u64::from(kernel + user) * 20 <= memory && kernel <= 512 && user <= 128,
+                "{gib} GiB: {kernel} and {user} MiB"
+            );
+            assert!(size.kernel_buffers().max >= 64, "{gib} GiB: fewer than one for each processor");
+        }
         for processors in [0, 1, 65, 4096, u32::MAX] {
             let buffers = Size::Large { processors }.kernel_buffers();
             assert!(buffers.min >= 2 * Size::Large { processors }.processors() && buffers.min <= buffers.max);

@@ -61,6 +61,22 @@ fn stack_of_row(row: Vec<&'static str>) -> Option<Stack> {
     Some(Stack { wpr, xperf: known(xperf) })
 }
 
+/// Keywords that Microsoft's schema has and that no public profile was seen to use.
+const UNPROVEN: &[&str] = &["Alpc", "FilterIO", "FilterIOFailure", "FilterIOFastIO", "FilterIOInit"];
+
+/// What is not proven of these keywords: a sentence, if anything is.
+pub fn unproven<'a>(keywords: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = keywords.filter(|name| UNPROVEN.contains(name)).collect();
+    let them = if names.len() == 1 { "it" } else { "them" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not proven: {}. The schema of .wprp files and xperf's flags have {them}, no public profile uses {them}, and no Windows was \
+             there to try: if wpr refuses {them}, delete the lines or take the format xperf.",
+            names.join(", ")
+        )
+    })
+}
+
 /// All keywords, in the order of the published schema.
 pub fn keywords() -> &'static [Keyword] {
     &KEYWORDS

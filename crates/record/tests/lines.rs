@@ -90,7 +90,7 @@ fn known_lines() {
         commands(&lines("xperf", &cpu)),
         [
             "xperf -on CPU_CONFIG+CSWITCH+DPC+INTERRUPT+LOADER+PROC_THREAD+DISPATCHER+PROFILE -stackwalk \
-             CSwitch+Profile+ReadyThread -BufferSize 1024 -MinBuffers 256 -MaxBuffers 512 -f kernel.etl",
+             CSwitch+Profile+ReadyThread -BufferSize 1024 -MinBuffers 128 -MaxBuffers 256 -f kernel.etl",
             "pause",
             "xperf -stop -d trace.etl"
         ]
@@ -99,6 +99,14 @@ fn known_lines() {
         commands(&lines("wpr", &cpu)),
         ["wpr -start etwhy-cpu.wprp!cpu -filemode", "pause", "wpr -stop trace.etl"]
     );
+    let said = lines("wpr", &cpu).join(" ").replace("rem ", "");
+    for part in [
+        "128 to 256 MiB of memory that is not paged",
+        "Flight recorder: wpr -start",
+        "wpr -boottrace -addboot etwhy-cpu.wprp!cpu",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     let ui = Recording::of(&["ui"], Session::NtKernelLogger, Size::Usual).unwrap();
     assert!(
         lines("xperf", &ui)
@@ -128,4 +136,19 @@ fn large_machines_and_taken_sessions() {
             assert!(line.is_ascii() && line.len() <= 120, "{line}");
         }
     }
+}
+
+/// What no public profile shows is said wherever it is recorded, and nowhere else.
+#[test]
+fn unproven_keywords_are_marked_in_every_profile() {
+    let mut marked = 0;
+    for recording in recordings(Session::NtKernelLogger) {
+        let unproven = recording.keywords.iter().any(|k| k.wpr == "Alpc" || k.wpr.starts_with("FilterIO"));
+        for format in ["wprp", "wpr"] {
+            let text = lines(format, &recording).join(" ");
+            assert_eq!(text.contains("Not proven: "), unproven, "{format} {}", recording.name());
+        }
+        marked += usize::from(unproven);
+    }
+    assert!(marked >= 2, "{marked}");
 }

@@ -372,7 +372,7 @@ fn combinations() -> Vec<Recording> {
     lists.extend(names.windows(2).map(<[&str]>::to_vec));
     let mut all = Vec::new();
     for session in [Session::NtKernelLogger, Session::Circular, Session::System] {
-        for size in [Size::Usual, Size::Large { processors: 192 }] {
+        for size in [Size::Usual, Size::Memory { gib: 2 }, Size::Large { processors: 192 }] {
             all.extend(lists.iter().map(|list| Recording::of(list, session, size).unwrap()));
         }
     }
@@ -466,7 +466,7 @@ fn the_checker_sees_faults() {
         ("Level=\"255\"", "Level=\"256\"", "256"),
         ("Id=\"EventCollector_File\"", "Id=\"SystemCollector_File\"", "stands twice"),
         (
-            "<BufferSize Value=\"1024\"/>\n      <Buffers Value=\"512\"/>",
+            "<BufferSize Value=\"1024\"/>\n      <Buffers Value=\"3\" PercentageOfTotalMemory=\"true\" MaximumBufferSpace=\"256\"/>",
             "<Buffers Value=\"512\"/><BufferSize Value=\"1\"/>",
             "too late",
         ),

@@ -5,6 +5,7 @@
 use crate::charts::{Bin, DurationHistogram, GrowthCurve, GrowthPoint};
 use crate::{BillRow, Charts, LedgerLine, Missing, Parts, Quality, Report};
 use etwhy_query::Cell;
+use etwhy_query::activity::{Activity, LongInterval, Operation, Problems, Rate, Undecoded};
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, ProcessCost, StackCost};
 use etwhy_query::disk::{Disk, DiskCost};
@@ -62,6 +63,7 @@ pub fn report() -> Report {
             ..ClrProcess::default()
         }],
         disk: disk(&names),
+        activity: Some(activity(&names)),
         cannot_tell: vec![Missing {
             question: "which system calls were made and how long they took".into(),
             because: "no SysClEnter events were recorded".into(),
@@ -81,6 +83,75 @@ pub fn report() -> Report {
         growth: vec![growth()],
     });
     report
+}
+
+fn activity(names: &[String]) -> Activity {
+    let name = |at: usize| names.get(at).cloned().unwrap_or_default();
+    let operation = Operation {
+        provider: name(0),
+        name: name(1),
+        process: Some(name(2)),
+        count: 1_250,
+        complete: 1_240,
+        unfinished: 8,
+        doubtful: 2,
+        per_second: Some(156.25),
+        total_ns: 4 * S,
+        median_ns: Some(2 * MS),
+        p95_ns: Some(9 * MS),
+        longest_ns: Some(310 * MS),
+    };
+    let long = LongInterval {
+        provider: name(0),
+        name: name(1),
+        process: Some(name(2)),
+        tid: Some(4711),
+        start_ns: 3 * S,
+        dur_ns: 310 * MS,
+        activity: Some(name(3)),
+    };
+    let undecoded = |kind: &str, option: Option<&str>| Undecoded {
+        provider: name(4),
+        guid: Some("2818ef08-6a54-396f-2244-5a6ea4a98cf0".into()),
+        kind: kind.into(),
+        count: 340,
+        share_percent: Some(12.5),
+        reason: "nothing describes them".into(),
+        needs: option.map(|_| name(5)),
+        option: option.map(str::to_owned),
+        command: option.map(|_| name(6)),
+    };
+    Activity {
+        cannot: "This trace cannot tell who used processors.".into(),
+        duration_ns: 8 * S,
+        events: 2_720,
+        rundown: 20,
+        providers: 3,
+        intervals: 1_250,
+        complete: 1_240,
+        unfinished: 8,
+        no_start: 0,
+        doubtful: 2,
+        longest: names.iter().map(|name| LongInterval { name: name.clone(), ..long.clone() }).collect(),
+        by_total: vec![operation.clone()],
+        by_count: names.iter().map(|name| Operation { name: name.clone(), ..operation.clone() }).collect(),
+        rates: vec![Rate {
+            provider: name(7),
+            name: name(8),
+            count: 2_500,
+            share_percent: Some(91.9),
+            per_second: Some(312.5),
+            peak: 900,
+            peak_ns: 5 * S,
+        }],
+        problems: vec![Problems { provider: name(0), errors: 3, warnings: 1, most: name(1) }],
+        undecoded_events: 1_020,
+        undecoded: vec![
+            undecoded("manifest", Some("--manifests")),
+            undecoded("wpp", Some("--tmf")),
+            undecoded("kernel", None),
+        ],
+    }
 }
 
 fn quality() -> Quality {
@@ -154,7 +225,7 @@ fn outcome(id: &str, title: &str, severity: Severity, answer: Answer, hits: Vec<
         title: title.into(),
         topic: "trace".into(),
         over: etwhy_query::findings::Subject::Trace,
-        severity,
+        severity: (answer == Answer::Found).then_some(severity),
         answer,
         reasons: Vec::new(),
         caveats: Vec::new(),

@@ -21,7 +21,19 @@ const NAMES: [usize; 4] = [300, 120, 48, 16];
 const LONG: [&str; 5] = ["sql", "caveats", "explanation", "fix", "disproof"];
 
 /// Keys of texts with one line that is longer than a name.
-const SENTENCES: [&str; 7] = ["sentence", "headline", "meaning", "text", "because", "why", "reference"];
+const SENTENCES: [&str; 11] = [
+    "sentence",
+    "headline",
+    "meaning",
+    "text",
+    "because",
+    "why",
+    "reference",
+    "cannot",
+    "reason",
+    "needs",
+    "command",
+];
 
 /// Writes the page.
 ///

@@ -14,10 +14,36 @@ use std::io::{self, Write};
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let formatter = Harmless { inner: PrettyFormatter::new(), markup: false };
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, formatter);
-    report.serialize(&mut serializer).map_err(io::Error::from)?;
+    write_any(report, out)
+}
+
+/// As [`write()`], for whatever holds reports.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_any(report: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    to_writer_pretty(&mut *out, report)?;
     writeln!(out)
+}
+
+/// As [`serde_json::to_writer_pretty`], with what is unsafe as `\u` escapes. All commands write JSON with it.
+///
+/// # Errors
+/// Those of `out`, and of values that JSON cannot hold.
+pub fn to_writer_pretty(out: impl Write, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    let formatter = Harmless { inner: PrettyFormatter::new(), markup: false };
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, formatter))
+}
+
+/// As [`to_writer_pretty`], on one line.
+///
+/// # Errors
+/// As [`to_writer_pretty`].
+pub fn to_writer(out: impl Write, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        out,
+        Harmless { inner: Compact, markup: false },
+    ))
 }
 
 /// JSON that may stand between `<script type="application/json">` and `</script>`: `<`, `>` and `&` are

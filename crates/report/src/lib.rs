@@ -13,11 +13,13 @@ pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod quality;
+pub mod several;
 
-pub use bill::BillRow;
+pub use bill::{BillRow, unobserved};
 pub use charts::Charts;
 pub use quality::{LedgerLine, Quality};
 
+use etwhy_query::activity::Activity;
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::Cpu;
 use etwhy_query::disk::Disk;
@@ -58,6 +60,8 @@ pub struct Report {
     pub clr: Vec<ClrProcess>,
     /// Disks.
     pub disk: Disk,
+    /// What a trace without kernel events shows; null of others.
+    pub activity: Option<Activity>,
     /// What cannot be told.
     pub cannot_tell: Vec<Missing>,
     /// What charts show. Only in the HTML report: all of it stands in tables.
@@ -79,6 +83,8 @@ pub struct Parts {
     pub clr: Vec<ClrProcess>,
     /// Disks.
     pub disk: Disk,
+    /// What a trace without kernel events shows; null of others.
+    pub activity: Option<Activity>,
     /// What cannot be told.
     pub cannot_tell: Vec<Missing>,
 }
@@ -95,6 +101,7 @@ impl Report {
             cpu: parts.cpu,
             clr: parts.clr,
             disk: parts.disk,
+            activity: parts.activity,
             cannot_tell: parts.cannot_tell,
             charts: None,
         }

@@ -64,7 +64,10 @@ impl Quality {
             for row in 0..trace.rows() as u32 {
                 let number = |column: &str| trace.i64(row, column).unwrap_or(0);
                 quality.files.push(trace.text(row, "file").unwrap_or("").to_owned());
-                quality.cpus = quality.cpus.max(number("cpus"));
+                // Files of another machine, read together because somebody said --merge, have processors of their own.
+                if trace.text(row, "machine_id") == trace.text(0, "machine_id") {
+                    quality.cpus = quality.cpus.max(number("cpus"));
+                }
                 quality.events_lost = quality.events_lost.saturating_add(number("events_lost"));
                 quality.buffers_lost = quality.buffers_lost.saturating_add(number("buffers_lost"));
                 quality.duration_ns = quality.duration_ns.max(number("duration_ns"));

@@ -4,6 +4,7 @@
 //! * [`resample`]: bootstrap intervals of a mean, a median, a difference, a ratio.
 //! * [`rank`]: Mann-Whitney, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
 //! * [`exact`]: intervals of few values by counting ranks.
+//! * [`dispersion`]: how much more does a load in bursts vary than one of independent pieces?
 //! * [`rate`]: are there more events per second than before?
 //! * [`periodic`]: is there a period in counts per bucket?
 //! * [`percentile`]: percentiles of weighted values.
@@ -11,6 +12,7 @@
 //! Nothing here is random: resampling takes a seed, and equal input gives equal output.
 #![forbid(unsafe_code)]
 
+pub mod dispersion;
 pub mod exact;
 pub mod growth;
 pub mod normal;

@@ -27,6 +27,29 @@ pub fn ratio(before: (f64, f64), after: (f64, f64), confidence: f64) -> Option<I
     Some(Interval { value: odds(share), low: odds(low), high: odds(high) })
 }
 
+/// A sum of independent pieces, and the exposure (a time, a capacity) in which they were collected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sum {
+    /// The sum.
+    pub total: f64,
+    /// Size of a piece in the unit of the sum: its relative variance is `piece / total`. That of a compound Poisson process is the sum of
+    /// squares divided by the sum; pieces that come in bursts count as larger ones ([`crate::dispersion`]).
+    pub piece: f64,
+    /// The exposure.
+    pub exposure: f64,
+}
+
+/// The ratio of two sums per exposure, each taken for a count of its pieces, so that counts and sizes vary alike. A sum of 0 takes the
+/// other one's piece. `None` as for [`ratio`].
+pub fn ratio_of_sums(before: Sum, after: Sum, confidence: f64) -> Option<Interval> {
+    let own = |sum: Sum, other: Sum| if sum.total > 0.0 { sum.piece } else { other.piece };
+    let (b, a) = (own(before, after), own(after, before));
+    if !(b > 0.0 && b.is_finite() && a > 0.0 && a.is_finite()) {
+        return None;
+    }
+    ratio((before.total / b, before.exposure / b), (after.total / a, after.exposure / a), confidence)
+}
+
 /// Wilson's interval of a share of `count` trials (Wilson 1927).
 pub fn wilson(share: f64, count: f64, confidence: f64) -> (f64, f64) {
     let z = quantile(0.5 + confidence / 2.0);
@@ -64,6 +87,22 @@ mod tests {
         assert!(from_nothing.low > 5.0);
         assert_eq!(ratio((0.0, 1.0), (0.0, 1.0), 0.95), None);
         assert_eq!(ratio((1.0, 0.0), (1.0, 1.0), 0.95), None);
+    }
+
+    #[test]
+    fn sums_of_few_large_pieces_vary_more() {
+        let sum = |total: f64, piece: f64| Sum { total, piece, exposure: 100.0 };
+        let fine = ratio_of_sums(sum(20.0, 0.01), sum(22.0, 0.01), 0.95).unwrap();
+        let coarse = ratio_of_sums(sum(20.0, 1.0), sum(22.0, 1.0), 0.95).unwrap();
+        assert!((fine.value - 1.1).abs() < 1e-9 && !fine.holds(1.0), "{fine:?}");
+        assert!((coarse.value - 1.1).abs() < 1e-9 && coarse.holds(1.0), "{coarse:?}");
+        // New: only a lower end, and more than chance if it is many pieces.
+        let new = ratio_of_sums(sum(0.0, 0.0), sum(20.0, 1.0), 0.95).unwrap();
+        assert!(new.value.is_infinite() && new.low > 3.0 && !new.holds(1.0), "{new:?}");
+        assert!(ratio_of_sums(sum(0.0, 0.0), sum(2.0, 1.0), 0.95).unwrap().holds(1.0));
+        let gone = ratio_of_sums(sum(20.0, 1.0), sum(0.0, 0.0), 0.95).unwrap();
+        assert!(gone.value == 0.0 && gone.high < 0.3, "{gone:?}");
+        assert_eq!(ratio_of_sums(sum(0.0, 0.0), sum(0.0, 0.0), 0.95), None);
     }
 
     #[test]

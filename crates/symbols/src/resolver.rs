@@ -1,7 +1,6 @@
 //! Symbols of a module from whatever has them: memory, the compact cache, then the files that are found.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -197,11 +196,12 @@ impl Resolver {
         let Some(file) = self.cache_file(wanted, candidate.kind) else { return };
         let Some(folder) = file.parent() else { return };
         let written = fs::create_dir_all(folder)
-            .and_then(|()| tempfile::NamedTempFile::new_in(folder))
-            .and_then(|mut temporary| {
-                temporary.write_all(module.bytes())?;
+            .and_then(|()| etwhy_scratch::Scratch::beside(&file))
+            .and_then(|scratch| {
+                let whole = scratch.path().join("whole");
+                fs::write(&whole, module.bytes())?;
                 // Readers see the whole file or none.
-                temporary.persist(&file).map_err(|e| e.error)
+                fs::rename(&whole, &file)
             });
         // A folder that cannot be written is no reason to tell anything: all works but slower.
         drop(written);

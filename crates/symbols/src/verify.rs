@@ -63,12 +63,12 @@ pub enum VerifyError {
         source: io::Error,
     },
     /// It is none of the known formats.
-    #[error("{}: not a PDB, portable PDB, Breakpad symbol file or image: begins with {begins}", file.display())]
+    #[error("{}: not a PDB, portable PDB, Breakpad symbol file or image: {looks}", file.display())]
     Unknown {
         /// The file.
         file: PathBuf,
-        /// Its first bytes.
-        begins: String,
+        /// What it may be instead. Never its bytes: an answer of a server may hold what is not for the reader of a message.
+        looks: &'static str,
     },
     /// It is damaged.
     #[error("{}: damaged {what} at offset {offset}: needs {needed} bytes, has {had}", file.display())]
@@ -154,7 +154,7 @@ pub fn identify(file: &Path) -> Result<Identity, VerifyError> {
     if head.starts_with(b"MZ") {
         return pe::identify(&mut reader);
     }
-    Err(VerifyError::Unknown { file: file.to_path_buf(), begins: begins(&head) })
+    Err(VerifyError::Unknown { file: file.to_path_buf(), looks: looks(&head) })
 }
 
 /// `MODULE windows x86_64 GUIDAGE name`.
@@ -168,20 +168,25 @@ fn breakpad(reader: &mut Reader<'_>, head: &[u8]) -> Result<Identity, VerifyErro
     let mut parts = line.trim_end().splitn(5, ' ').skip(3);
     let id = parts.next().and_then(parse_store_id);
     let (guid, age) =
-        id.ok_or_else(|| VerifyError::Unknown { file: reader.path.to_path_buf(), begins: begins(head) })?;
+        id.ok_or_else(|| VerifyError::Unknown { file: reader.path.to_path_buf(), looks: looks(head) })?;
     Ok(Identity::Breakpad { guid, age, name: parts.next().unwrap_or("").to_owned() })
 }
 
-/// The first bytes as text, if they are.
-fn begins(head: &[u8]) -> String {
-    if head.is_empty() {
-        return "nothing, it is empty".to_owned();
+/// What a file seems to be that is none of ours.
+fn looks(head: &[u8]) -> &'static str {
+    let start = head.trim_ascii_start();
+    match head {
+        [] => "it is empty",
+        _ if start.starts_with(b"<") => "it looks like a web page, as a proxy or a login sends it",
+        _ if head.starts_with(b"MODULE ") => "its first line is not one of Breakpad's",
+        _ if head.starts_with(b"MSCF") => "it is a cabinet",
+        _ if head.starts_with(b"PK") => "it is a ZIP archive",
+        _ if head.starts_with(b"\x1f\x8b") => "it is compressed with gzip",
+        _ if head.starts_with(b"\x7fELF") => "it is a program for Linux",
+        _ if start.starts_with(b"{") => "it looks like JSON",
+        _ if head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) => "it looks like text",
+        _ => "its content is of an unknown kind",
     }
-    let some = head.get(..head.len().min(16)).unwrap_or(head);
-    if some.iter().all(|b| b.is_ascii_graphic() || *b == b' ') {
-        return format!("`{}`", String::from_utf8_lossy(some));
-    }
-    some.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads pieces of a file.

@@ -243,7 +243,7 @@ fn another_build_is_told_and_not_kept() {
     refused(&server, &temp, "is PDB 00112233445566778899AABBCCDDEEFF2, not app.pdb");
     let (server, temp) = (Faulty::new(), Temp::new("html"));
     server.serve(FILE, Serve::File(b"<html>please log in</html>".to_vec()));
-    refused(&server, &temp, "begins with `<html>please log`");
+    refused(&server, &temp, "it looks like a web page");
     let (server, temp) = (Faulty::new(), Temp::new("empty"));
     server.serve(FILE, Serve::File(Vec::new()));
     refused(&server, &temp, "it is empty");
@@ -301,6 +301,85 @@ fn redirections_lead_to_web_servers_only() {
         server.serve(FILE, Serve::Redirect(to.to_owned()));
         refused(&server, &temp, "which is not followed");
         assert_eq!(server.seen().len(), 1);
+    }
+}
+
+#[test]
+fn other_hosts_of_private_networks_are_asked_only_if_they_are_named() {
+    let (outer, inner, temp) = (Faulty::new(), Faulty::new(), Temp::new("inner"));
+    inner.serve_at("/deep", Serve::File(good(10)));
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "127.1", "2130706433", "0.0.0.0"] {
+        outer.serve(FILE, Serve::Redirect(format!("http://{host}:{}/deep", inner.port())));
+        refused(&outer, &temp, "");
+        assert_eq!(inner.seen().len(), 0, "{host}");
+    }
+    for away in [
+        "http://10.255.255.1/",
+        "http://[fd00::1]/",
+        "http://169.254.169.254/latest",
+        "http://router/",
+        "//192.168.0.1/",
+    ] {
+        outer.serve(FILE, Serve::Redirect(away.to_owned()));
+        refused(&outer, &temp, "a host of a private network that the symbol path does not name");
+    }
+    outer.serve(FILE, Serve::Redirect(format!("http://127.0.0.1:{}/deep", inner.port())));
+    let path = format!("srv*{0}*{1};srv*{0}*{2}", temp.path().join("cache").display(), outer.url, inner.url);
+    let found = SymbolPath::parse(&path).unwrap().sources(options(&temp)).candidates(&wanted());
+    assert_eq!((found.len(), inner.seen().len()), (1, 1), "the path names both");
+}
+
+/// Whatever a server sends, where it sends it: nothing of it comes back in a message, for the server may stand where only we can ask.
+#[test]
+fn messages_hold_nothing_of_an_answer() {
+    const MARK: &str = "hunter2";
+    let (server, temp) = (Faulty::new(), Temp::new("mark"));
+    let head = |more: &str, body: &str| {
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n{more}\r\n{body}")
+    };
+    let redirect = |to: &str| {
+        format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    };
+    let answers = [
+        head("", MARK),
+        head("", &format!("<html>{MARK}")),
+        head("", &format!("{{\"password\":\"{MARK}\"}}")),
+        head("", &format!("MODULE {MARK} {MARK} {MARK} {MARK}\n")),
+        head("", &format!("MZ{MARK}")),
+        head("", &format!("BSJB{MARK}")),
+        head("", &format!("MSCF{MARK}")),
+        head("", &format!("Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0{MARK}")),
+        head("", &format!("\0\x01{MARK}")),
+        head(&format!("X: {MARK}\r\n"), ""),
+        head(&format!("{MARK}\r\n"), "x"),
+        head(&format!("Content-Encoding: {MARK}\r\n"), "x"),
+        head(&format!("Transfer-Encoding: {MARK}\r\n"), "x"),
+        format!("HTTP/1.1 500 {MARK}\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{MARK}"),
+        format!("HTTP/1.1 404 {MARK}\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{MARK}"),
+        format!("HTTP/1.1 {MARK}\r\n\r\n"),
+        format!("{MARK}\r\n\r\n"),
+        format!("{MARK}/1.1 200 OK\r\nContent-Length: {MARK}\r\n\r\n"),
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {MARK}\r\nConnection: close\r\n\r\n{MARK}"),
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{MARK}\r\n{MARK}"),
+        redirect(&format!("{MARK}://x/")),
+        redirect(&format!("http://{MARK}/")),
+        redirect(&format!("http://{MARK}.local/")),
+        redirect(&format!("http://10.0.0.1/{MARK}")),
+        redirect(&format!("http://[{MARK}]/")),
+        redirect(&format!("http:// {MARK}")),
+    ];
+    for answer in answers {
+        server.serve(FILE, Serve::Raw(answer.clone().into_bytes()));
+        let mut quick = options(&temp);
+        quick.server.retries = 0;
+        quick.server.retry_missing = true;
+        let sources = with(&server, quick);
+        let found = sources.candidates(&wanted());
+        let said = told(&sources);
+        // What a server has not is no problem.
+        let quiet = answer.starts_with("HTTP/1.1 404");
+        assert!(found.is_empty() && (quiet || !said.is_empty()) && !said.contains(MARK), "{answer}: {said}");
     }
 }
 

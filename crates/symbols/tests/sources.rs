@@ -294,8 +294,8 @@ fn files_say_what_they_are() {
     assert!(file.fits(&wanted()));
     for (bytes, text) in [
         (&b""[..], "it is empty"),
-        (b"hello", "begins with `hello`"),
-        (b"MODULE windows x86_64 nonsense x", "begins with `MODULE windows "),
+        (b"hello", "it looks like text"),
+        (b"MODULE windows x86_64 nonsense x", "its first line is not one of Breakpad's"),
         (b"MZ", "damaged DOS header at offset 60: needs 4 bytes, has 0"),
         (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "damaged MSF header"),
         (b"BSJB", "damaged metadata root at offset 12"),

@@ -1,8 +1,14 @@
 //! What can go wrong while tables are built.
 
 etwhy_etl::define_anomalies! {
+    MACHINES_DIFFER "machines_differ" Warning Input "Files of different machines or boots that --merge read as one: process ids, times and totals of one are mixed with those of another.";
     PAYLOAD_TOO_SHORT "payload_too_short" Error Decode "Events whose payload ends before the fields that are needed: they are counted, but missing in their table.";
     EVENT_TYPES_UNDECODED "event_types_undecoded" Info Decode "Kinds of events that nothing describes: counted and dumped raw. A folder of manifests (--manifests) or .tmf files (--tmf) may help.";
+    NAMED_BY_TABLES "named_by_tables" Warning Analysis "Processes or threads that a table found and nothing had named before: their numbers may depend on which tables were asked for. This is an error of etwhy; please report it.";
+    PAYLOAD_LEFTOVER "payload_leftover" Warning Decode "Payloads that are longer than their known layout: what lies behind is shown as _rest. Either the layout has grown in a newer version of Windows, or these are not the fields that are shown.";
+    PAYLOAD_SHORTFALL "payload_shortfall" Error Decode "Payloads that end before their known layout does: the fields behind are missing.";
+    POINTERS_OF_OTHER_SIZE "pointers_of_other_size" Warning Decode "Payloads that fit their layout only with pointers of another size than their record says (a 64-bit payload in a 32-bit session, or the other way round): read with that size.";
+    IDENTITIES_UNREADABLE "identities_unreadable" DataLoss Decode "Processes, threads and images whose record does not fit its layout with either pointer size: left out, because ids and names would be invented.";
     STACK_KEYS_UNDEFINED "stack_keys_undefined" DataLoss Analysis "Stack references whose stack was never written (the trace ended before its rundown): these stacks are unknown.";
     STACKS_LATE "stacks_too_late" DataLoss Analysis "User halves of stacks that came more than ten seconds after their event: these stacks lack their user half.";
     STACKS_BEYOND_LIMIT "stacks_beyond_limit" DataLoss Analysis "Distinct stacks beyond what a trace of this size can honestly hold: they are kept without their frames.";

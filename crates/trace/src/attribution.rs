@@ -7,6 +7,12 @@ use crate::engine::Finish;
 use crate::event::{Context, Event};
 use etwhy_table::{Row, TableBuilder};
 
+/// Group and type of context switches: their stack is that of the new thread.
+const CSWITCH: (u8, u8) = (5, 36);
+/// Group of DPCs and ISRs, and their types.
+const PERF_INFO: u8 = 0x0F;
+const INTERRUPTS: [u8; 7] = [50, 66, 67, 68, 69, 70, 95];
+
 /// A thread: its id and its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Actor {
@@ -21,11 +27,39 @@ impl Context<'_> {
     /// event's processor. `None` if nothing tells.
     #[inline]
     pub fn actor(&mut self, event: &Event<'_>) -> Option<Actor> {
-        if let Some((tid, pid)) = event.tid_pid() {
-            return Some(Actor { tid, utid: self.model.thread(tid, Some(pid), event.ns) });
+        if let Some((tid, _)) = event.tid_pid() {
+            return self.utid(event).map(|utid| Actor { tid, utid });
         }
         let running = self.model.cpus.running(event.record.cpu, event.ns)?;
         Some(Actor { tid: running.tid, utid: running.utid })
+    }
+
+    /// Whose an event is in the widest sense: thread id, thread and process, as far as header, payload or the state of
+    /// the processor tell. DPCs and ISRs are nobody's.
+    pub(crate) fn whose(&mut self, event: &Event<'_>) -> (Option<u32>, Option<u32>, Option<u32>) {
+        let header = event.tid_pid();
+        if let Some((tid, _)) = header {
+            return (Some(tid), self.utid(event), self.upid(event));
+        }
+        let named = self.model.named;
+        let system = event.record.kind.is_system();
+        let switch = (system && (event.record.group(), event.record.opcode()) == CSWITCH)
+            .then_some(self.model.switches.current);
+        let thread = match switch {
+            Some(switch) => Some((switch.new_tid, switch.new_utid)),
+            None => named.thread,
+        };
+        let interrupts =
+            system && event.record.group() == PERF_INFO && INTERRUPTS.contains(&event.record.opcode());
+        let runs = || {
+            let known = system && !interrupts && named.upid.is_none() && event.pid().is_none();
+            let running = self.model.cpus.running(event.record.cpu, event.ns).filter(|_| known)?;
+            Some((running.tid, running.utid))
+        };
+        let thread = thread.or_else(runs);
+        let of_thread = thread.and_then(|(_, utid)| self.model.upid_of(utid));
+        let upid = named.upid.or(of_thread).or_else(|| self.upid(event));
+        (thread.map(|t| t.0), thread.map(|t| t.1), upid)
     }
 
     /// A ticket for the stack of an actor's event.

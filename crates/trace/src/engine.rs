@@ -1,18 +1,22 @@
 //! The pass: records in time order, through the trackers, to the analyses, into tables.
 
-use crate::anomalies::EVENT_TYPES_UNDECODED;
+mod identity;
+
+use crate::anomalies::{EVENT_TYPES_UNDECODED, NAMED_BY_TABLES};
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
+use crate::fit::{Fit, Fitting, Verdict};
 use crate::logger_text::ListedLogger;
-use crate::model::{Model, TRACKERS};
+use crate::model::{Model, Needed, TRACKERS};
 use crate::resolve::Resolved;
 use crate::symbols::Symbols;
-use etwhy_decode::kernel::{KernelLayouts, Slot, Slots};
+use etwhy_decode::kernel::{Slot, Slots};
 use etwhy_decode::schema::{DecodedBy, EventSchema};
 use etwhy_decode::{Decoder, EventKey, EventTypes};
 use etwhy_etl::read::{EtlFile, Timeline, Walk, WalkStats};
 use etwhy_etl::{Ledger, Record};
-use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableSpec, Texts};
+use etwhy_table::{Database, Memory, Role, Row, Strings, Table, TableBuilder, TableSpec, Texts};
+use identity::Identity;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -80,6 +84,8 @@ pub struct Finish<'a> {
     pub stretches: &'a [Stretch],
     /// Sessions that a text lists.
     pub loggers: &'a [ListedLogger],
+    /// For each event type whether payloads were met that do not fit its layout.
+    pub unfit: &'a [bool],
 }
 
 impl Finish<'_> {
@@ -90,9 +96,7 @@ impl Finish<'_> {
     pub fn stacks_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
         rows.remap_i32(column, |ticket| self.resolved.stack_of_ticket(ticket?))
     }
-}
 
-impl Finish<'_> {
     /// Exchanges the numbers of places in a frame column for those of frames.
     ///
     /// # Errors
@@ -116,9 +120,7 @@ impl Finish<'_> {
     pub fn modules_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
         rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.module))
     }
-}
 
-impl Finish<'_> {
     /// Exchanges the thread numbers in a process column for the processes of these threads, which may have
     /// been named only after the event.
     ///
@@ -170,9 +172,6 @@ impl NameOrId {
 pub struct Options {
     /// Stretches whose critical path is wanted.
     pub stretches: Vec<Stretch>,
-    /// Number stacks as a pass over all tables that are not on demand does, so that tables of several passes fit
-    /// together. Needs those tables' time.
-    pub all_stacks: bool,
     /// Names of the tables wanted; `None` for all that are not on demand.
     pub tables: Option<BTreeSet<String>>,
     /// Threads to use, at least 1. Results do not depend on it.
@@ -203,6 +202,8 @@ pub struct Output {
 /// A handler of an event type: where the event goes, and which fields it gets quickly.
 struct Binding {
     tracker: bool,
+    /// It wants every event, whatever its payload says.
+    any: bool,
     handler: u16,
     tag: u8,
     /// Slots for 4- and 8-byte pointers.
@@ -216,6 +217,11 @@ struct TypeState {
     schema: Option<Arc<EventSchema>>,
     /// Provider and name as in the table `event_type`.
     names: Option<(Arc<str>, Arc<str>)>,
+    /// The thread in the header wrote the record, in the process that stands there too.
+    own_header: bool,
+    /// It tells of a process, a thread or an image.
+    identity: bool,
+    fit: Fit,
     bindings: Vec<Binding>,
     schemas_seen: u64,
 }
@@ -238,15 +244,8 @@ pub fn analyse(
         Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
         None => !spec.on_demand,
     };
-    // Stacks are those of the events that other analyses look at; if none is asked for, of all that are not large.
-    let others = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && !spec.selects.is_empty());
-    let stacks_named = catalog::ALL.iter().any(|spec| named(spec) && spec.stacks && spec.selects.is_empty());
-    let all_stacks = stacks_named && (options.all_stacks || !others);
-    let chosen: Vec<&'static AnalysisSpec> = catalog::ALL
-        .iter()
-        .copied()
-        .filter(|spec| named(spec) || (all_stacks && spec.stacks && !spec.on_demand))
-        .collect();
+    let chosen: Vec<&'static AnalysisSpec> =
+        catalog::ALL.iter().copied().filter(|spec| named(spec)).collect();
     let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
     if needs_schemas_first {
         let decoder = &mut options.decoder;
@@ -264,7 +263,7 @@ pub fn analyse(
         analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
         ledgers: vec![Ledger::new(); chosen.len()],
         stack_ledger: Ledger::new(),
-        stacks: chosen.iter().any(|spec| spec.stacks),
+        needed: needed(&chosen),
         chosen,
         model: Model::default(),
         strings: Strings::new(),
@@ -275,6 +274,7 @@ pub fn analyse(
         decoder: options.decoder,
         symbols: options.symbols,
         loggers: options.loggers,
+        fitting: Fitting::default(),
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
@@ -304,7 +304,7 @@ struct Pass<'p> {
     ledgers: Vec<Ledger>,
     /// What is counted because of stacks.
     stack_ledger: Ledger,
-    stacks: bool,
+    needed: Needed,
     chosen: Vec<&'static AnalysisSpec>,
     model: Model,
     strings: Strings,
@@ -315,6 +315,7 @@ struct Pass<'p> {
     decoder: Decoder,
     symbols: Symbols,
     loggers: Vec<ListedLogger>,
+    fitting: Fitting,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
@@ -342,11 +343,26 @@ impl Pass<'_> {
         {
             let Some(ty) = self.types.get(type_index) else { return };
             let seen = self.schemas_seen;
-            resolve_type(state, record, &self.chosen, self.stacks, &mut self.decoder, seen, &ty.key);
+            resolve_type(state, record, &self.chosen, self.needed, &mut self.decoder, seen, &ty.key);
             state.names = self.types.describe(type_index, &self.decoder).map(|i| (i.provider, i.name));
         }
-        let width = usize::from(record.pointer_size() == 8);
-        for binding in &state.bindings {
+        if state.own_header {
+            self.model.written_by(record, ns);
+        }
+        self.model.named = Default::default();
+        let verdict = match state.schema.as_deref() {
+            Some(schema) if schema.decoded_by != DecodedBy::None => {
+                self.fitting.verdict(&mut state.fit, record, schema, state.identity, &mut self.ledger)
+            }
+            _ => Verdict::Pointers(record.pointer_size()),
+        };
+        let pointer_size = match verdict {
+            Verdict::Pointers(size) => size,
+            Verdict::Never => record.pointer_size(),
+        };
+        let width = usize::from(pointer_size == 8);
+        let bindings = state.bindings.iter();
+        for binding in bindings.filter(|binding| binding.any || verdict != Verdict::Never) {
             let event = Event {
                 record,
                 ns,
@@ -355,10 +371,14 @@ impl Pass<'_> {
                 schema: state.schema.as_deref(),
                 names: state.names.as_ref().map_or(("", ""), |(provider, name)| (provider, name)),
                 slots: binding.slots.get(width).map_or(&[], Vec::as_slice),
+                own_header: state.own_header,
+                pointer_size,
             };
             let handler = usize::from(binding.handler);
             let own = match binding.tracker {
-                true if TRACKERS.get(handler).is_some_and(|t| t.for_stacks) => Some(&mut self.stack_ledger),
+                true if TRACKERS.get(handler).is_some_and(|t| t.needed > Needed::Always) => {
+                    Some(&mut self.stack_ledger)
+                }
                 true => None,
                 false => self.ledgers.get_mut(handler),
             };
@@ -370,19 +390,22 @@ impl Pass<'_> {
                 symbols: &mut self.symbols,
             };
             if binding.tracker {
-                cx.model.for_large_table = false;
+                cx.model.seal(false);
                 if let Some(tracker) = TRACKERS.get(handler) {
                     (tracker.event)(&event, &mut cx);
                 }
             } else if let Some(analysis) = self.analyses.get_mut(handler) {
-                cx.model.for_large_table = self.chosen.get(handler).is_some_and(|spec| spec.on_demand);
+                cx.model.seal(true);
                 analysis.event(&event, &mut cx);
             }
         }
+        self.model.seal(false);
     }
 
     fn finish(mut self, files: &[EtlFile], stats: WalkStats) -> etwhy_table::Result<Output> {
-        let finished = if self.stacks {
+        let by_tables = self.model.processes.made_by_tables + self.model.threads.made_by_tables;
+        self.ledger.count(&NAMED_BY_TABLES, by_tables);
+        let finished = if self.needed == Needed::ForStacks {
             self.model.stacks.finish(&self.model.threads, &self.model.images, &mut self.stack_ledger)
         } else {
             Default::default()
@@ -401,6 +424,7 @@ impl Pass<'_> {
             })
             .count();
         self.ledger.count(&EVENT_TYPES_UNDECODED, undecoded as u64);
+        let unfit: Vec<bool> = self.states.iter().map(|state| state.fit.unfit).collect();
         let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
         let mut filled = Vec::new();
         // The ledger's own table comes last, when everything is counted.
@@ -432,6 +456,7 @@ impl Pass<'_> {
                 span_ns,
                 stretches: &self.stretches,
                 loggers: &self.loggers,
+                unfit: &unfit,
             };
             filled.extend(analysis.finish(&mut end)?);
             if !is_ledger(spec) {
@@ -456,7 +481,7 @@ fn resolve_type(
     state: &mut TypeState,
     record: &Record<'_>,
     chosen: &[&'static AnalysisSpec],
-    stacks: bool,
+    needed: Needed,
     decoder: &mut Decoder,
     schemas_seen: u64,
     key: &EventKey,
@@ -469,6 +494,8 @@ fn resolve_type(
         return;
     }
     let identity = Identity::of(record, key);
+    state.own_header = identity.has_own_header();
+    state.identity = identity.is_identity();
     let slots = state.schema.as_deref().map(|s| [Slots::of(s, 4), Slots::of(s, 8)]);
     let mut bind = |tracker: bool, handler: usize, selects: &[Select]| {
         for select in selects.iter().filter(|s| identity.matches(s.what)) {
@@ -478,6 +505,7 @@ fn resolve_type(
             };
             state.bindings.push(Binding {
                 tracker,
+                any: select.what == What::Any,
                 handler: handler as u16,
                 tag: select.tag,
                 slots: slots.as_ref().map_or([Vec::new(), Vec::new()], |s| [find(&s[0]), find(&s[1])]),
@@ -485,7 +513,7 @@ fn resolve_type(
         }
     };
     for (number, tracker) in TRACKERS.iter().enumerate() {
-        if stacks || !tracker.for_stacks {
+        if tracker.needed <= needed {
             bind(true, number, tracker.selects);
         }
     }
@@ -494,45 +522,15 @@ fn resolve_type(
     }
 }
 
-/// What an event is, for matching wishes.
-struct Identity<'k> {
-    kernel: Option<(u8, u8)>,
-    key: &'k EventKey,
-    user: bool,
-}
-
-impl<'k> Identity<'k> {
-    fn of(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
-        let kernel = if record.kind.is_system() {
-            Some((record.group(), record.opcode()))
-        } else if record.kind.is_classic() {
-            let group = record.guid().and_then(|guid| KernelLayouts::builtin().group_of(&guid));
-            group.map(|group| (group, record.opcode()))
-        } else {
-            None
-        };
-        // The kernel logs image loads under the group of processes; everybody else under that of images.
-        let kernel = if kernel == Some((3, 10)) { Some((0x14, 10)) } else { kernel };
-        Identity { kernel, key, user: record.kind.is_event() }
-    }
-
-    fn matches(&self, what: What) -> bool {
-        match what {
-            What::Kernel(group, opcode) => self.kernel == Some((group, opcode)),
-            What::Classic(guid, opcode) => {
-                matches!(self.key, EventKey::Classic { guid: g, opcode: o, .. } if *g == guid && *o == opcode)
-            }
-            What::Manifest(guid, id) => {
-                matches!(self.key, EventKey::Event { provider, id: i, .. } if *provider == guid && *i == id)
-            }
-            What::Provider(guid) => match self.key {
-                EventKey::Event { provider, .. } | EventKey::TraceLogging { provider, .. } => {
-                    *provider == guid
-                }
-                _ => false,
-            },
-            What::AnyUser => self.user,
-            What::Any => true,
-        }
+/// What the chosen analyses need to be known.
+fn needed(chosen: &[&'static AnalysisSpec]) -> Needed {
+    let mut columns =
+        chosen.iter().flat_map(|spec| spec.tables.iter()).flat_map(|table| table.columns.iter());
+    if chosen.iter().any(|spec| spec.stacks) {
+        Needed::ForStacks
+    } else if columns.any(|column| column.role == Role::Frame) {
+        Needed::ForFrames
+    } else {
+        Needed::Always
     }
 }

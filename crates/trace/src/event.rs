@@ -68,6 +68,10 @@ pub struct Event<'a> {
     /// Provider and name, as in the table `event_type`.
     pub names: (&'a str, &'a str),
     pub(crate) slots: &'a [Option<Slot>],
+    /// The thread that the header names has written the record itself, in the process that it names.
+    pub(crate) own_header: bool,
+    /// Bytes of a pointer in its payload.
+    pub(crate) pointer_size: usize,
 }
 
 impl<'a> Event<'a> {
@@ -97,7 +101,7 @@ impl<'a> Event<'a> {
 
     /// All fields by name.
     pub fn fields(&self) -> Fields<'a> {
-        let decoded = self.schema.map(|s| read(s, self.record.payload(), self.record.pointer_size()));
+        let decoded = self.schema.map(|s| read(s, self.record.payload(), self.pointer_size));
         Fields { schema: self.schema, decoded }
     }
 
@@ -121,6 +125,11 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// The fields of a record with that schema.
+    pub(crate) fn of(schema: &'a EventSchema, record: &Record<'a>) -> Fields<'a> {
+        Fields { schema: Some(schema), decoded: Some(read(schema, record.payload(), record.pointer_size())) }
+    }
+
     /// The value of a field; the first of several `|`-separated names that exists.
     pub fn get(&self, names: &str) -> Option<&Value<'a>> {
         let (schema, decoded) = (self.schema?, self.decoded.as_ref()?);
@@ -190,12 +199,23 @@ impl Context<'_> {
     /// The thread instance that the event's header names.
     pub fn utid(&mut self, event: &Event<'_>) -> Option<u32> {
         let (tid, pid) = event.tid_pid()?;
+        if !event.own_header {
+            // The process may be that of which the event speaks, and the thread the one which wrote it.
+            let of_process = |&utid: &u32| {
+                let upid = self.model.upid_of(utid);
+                upid.is_some() && upid == self.model.processes.current(pid)
+            };
+            return self.model.threads.current(tid).filter(of_process);
+        }
         Some(self.model.thread(tid, Some(pid), event.ns))
     }
 
     /// The process instance that the event's header names.
     pub fn upid(&mut self, event: &Event<'_>) -> Option<u32> {
         let pid = event.pid()?;
+        if !event.own_header {
+            return self.model.processes.current(pid);
+        }
         Some(self.model.processes.at(pid, event.ns))
     }
 
@@ -205,8 +225,7 @@ impl Context<'_> {
     pub fn place(&mut self, upid: Option<u32>, address: u64) -> u32 {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
-        let large = self.model.for_large_table;
-        self.model.places.number(crate::model::place::Place { upid, epoch, address }, large)
+        self.model.places.number(crate::model::place::Place { upid, epoch, address })
     }
 
     /// Module and function at an address of the kernel, as far as images and symbols are known at this moment
@@ -234,12 +253,9 @@ impl Context<'_> {
         utid: Option<u32>,
         ip: u64,
     ) -> i32 {
-        let upid = utid.and_then(|u| self.model.upid_of(u));
-        let epoch = upid.map(|u| self.model.images.epoch(Some(u)));
-        let ticket = self.model.stacks.ticket(event.record, tid, utid, epoch, ip, event.ns);
-        if !self.model.for_large_table {
-            self.model.stacks.wanted(ticket);
-        }
+        let model = &mut *self.model;
+        let known = (&model.threads, &model.images);
+        let ticket = model.stacks.ticket(event.record, tid, utid, ip, event.ns, known);
         if ticket & TICKETS_BETWEEN_CLOSING == 0 {
             self.model.close_stacks(event.ns);
         }

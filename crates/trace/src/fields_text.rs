@@ -43,7 +43,7 @@ impl FieldsText {
         let mut made = None;
         match event.schema {
             Some(schema) => {
-                let decoded = self.reader.read(schema, payload, event.record.pointer_size());
+                let decoded = self.reader.read(schema, payload, event.pointer_size);
                 to_json_within(&mut fields, schema, &decoded, limit);
                 made = more(schema, &decoded, limit);
                 self.reader.reuse(decoded);

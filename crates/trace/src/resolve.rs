@@ -70,6 +70,9 @@ pub struct Frame {
 pub struct Resolved {
     /// Distinct frames; the frame number is the index.
     pub frames: Vec<Frame>,
+    /// How many of them, at the front, are the same whatever is asked: those of stacks, and of the routines of system calls,
+    /// DPCs and ISRs. Behind them come places that a table only shows as text.
+    pub listed: usize,
     /// Distinct stacks; the stack number is the index.
     pub stacks: Vec<DistinctStack>,
     of_ticket: Vec<i32>,
@@ -216,21 +219,18 @@ impl Resolved {
         starts.push(0u64);
         let places = model.places.all();
         let mut of_place = vec![u32::MAX; places.len()];
-        let mut name_places = |frames: &mut Frames<'_>, large_only: bool| {
-            for (number, (place, frame)) in places.iter().zip(&mut of_place).enumerate() {
-                if model.places.is_large_only(number) == large_only {
-                    let (upid, epoch) = (place.upid, place.epoch);
-                    let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
-                    // A routine is named by its first instruction, which may be one of what is inlined there.
-                    *frame = frames.frame(&none, place.address, false).outermost();
-                }
+        let mut name_place = |frames: &mut Frames<'_>, number: usize| {
+            if let (Some(place), Some(frame)) = (places.get(number), of_place.get_mut(number)) {
+                let (upid, epoch) = (place.upid, place.epoch);
+                let none = DistinctStack { upid, epoch, leaf_only: true, kernel: 0, user: 0 };
+                // A routine is named by its first instruction, which may be one of what is inlined there.
+                *frame = frames.frame(&none, place.address, false).outermost();
             }
         };
-        for (number, stack) in finished.stacks.iter().enumerate() {
-            // Frames are numbered in this order: what large tables add comes behind all else.
-            if number == finished.wanted {
-                name_places(&mut frames, false);
-            }
+        for number in model.places.routines() {
+            name_place(&mut frames, number as usize);
+        }
+        for stack in &finished.stacks {
             let mut parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
             let depth = parts.iter().map(|p| p.len()).sum();
             match left.checked_sub(depth) {
@@ -255,13 +255,14 @@ impl Resolved {
             kernel_depths.push(kernel_depth);
             starts.push(stack_frames.len() as u64);
         }
-        if finished.wanted >= finished.stacks.len() {
-            name_places(&mut frames, false);
+        let listed = frames.frames.len();
+        for number in 0..places.len() {
+            name_place(&mut frames, number);
         }
-        name_places(&mut frames, true);
         frames.ledger.count(&FRAMES_WITHOUT_IMAGE, frames.without_image);
         Resolved {
             frames: frames.frames,
+            listed,
             stacks: finished.stacks,
             of_ticket: finished.of_ticket,
             of_place,

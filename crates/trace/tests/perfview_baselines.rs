@@ -299,10 +299,13 @@ impl Judged<'_> {
         let name = &line.head[2];
         tally.heads += 1;
         let unknown = format!("Process({pid})");
-        let known = self.tables.names_of(pid, event.ns).into_iter().any(|ours| match ours {
-            "[unknown]" => *name == unknown,
-            ours => ours.strip_suffix(".exe").unwrap_or(ours) == name,
-        });
+        // Who is named by nothing but the header of a record about others has no row.
+        let ours = self.tables.names_of(pid, event.ns);
+        let known = (ours.is_empty() && *name == unknown)
+            || ours.into_iter().any(|ours| match ours {
+                "[unknown]" => *name == unknown,
+                ours => ours.strip_suffix(".exe").unwrap_or(ours) == name,
+            });
         let nobody = pid == -1 && name.is_empty();
         if !known && !nobody {
             self.field(line, "PName", name, event, tally);

@@ -10,6 +10,7 @@
 //! 2. A cursor borrows from its `Bridge`. SQLite closes all cursors of a table before it disconnects the table, and
 //!    rusqlite's `open` ties the two lifetimes together.
 //! 3. Only safe functions of rusqlite are called.
+//! 4. rusqlite calls us from `extern "C"` functions, where a panic would end the program: none leaves this file ([`guarded`]).
 
 use crate::{Ask, Constraint, Cursor, Op, Source};
 use rusqlite::vtab::{
@@ -19,6 +20,7 @@ use rusqlite::vtab::{
 use rusqlite::{Connection, Result, ffi};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 #[repr(C)]
@@ -33,6 +35,12 @@ struct BridgeCursor<'t> {
     /// Must be first.
     base: ffi::sqlite3_vtab_cursor,
     cursor: Box<dyn Cursor + 't>,
+}
+
+/// A panic as an error of the query. What it left half done is the cursor's, which SQLite closes then.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(crate::error("a fault of etwhy's own; please report it")))
 }
 
 /// Makes `source` a table (or table function) of the connection, without a `CREATE` statement.
@@ -59,7 +67,7 @@ unsafe impl<'vtab> VTab<'vtab> for Bridge {
     ) -> Result<(Cow<'static, CStr>, Bridge)> {
         let Some(source) = aux.cloned() else { return Err(crate::error("a table without a source")) };
         db.config(VTabConfig::Innocuous)?;
-        let declaration = CString::new(source.declaration())?;
+        let declaration = CString::new(guarded(|| Ok(source.declaration()))?)?;
         Ok((Cow::Owned(declaration), Bridge { base: ffi::sqlite3_vtab::default(), source }))
     }
 
@@ -91,7 +99,7 @@ unsafe impl<'vtab> VTab<'vtab> for Bridge {
             order: order.as_deref().unwrap_or_default(),
             grouped,
         };
-        let Some(plan) = self.source.plan(&ask) else { return Ok(false) };
+        let Some(plan) = guarded(|| Ok(self.source.plan(&ask)))? else { return Ok(false) };
         for (n, taken) in plan.take.iter().enumerate() {
             let Some(place) = places.get(*taken) else { continue };
             let mut usage = info.constraint_usage(*place);
@@ -106,7 +114,8 @@ unsafe impl<'vtab> VTab<'vtab> for Bridge {
     }
 
     fn open(&'vtab mut self) -> Result<BridgeCursor<'vtab>> {
-        Ok(BridgeCursor { base: ffi::sqlite3_vtab_cursor::default(), cursor: self.source.open() })
+        let cursor = guarded(|| Ok(self.source.open()))?;
+        Ok(BridgeCursor { base: ffi::sqlite3_vtab_cursor::default(), cursor })
     }
 }
 
@@ -127,22 +136,22 @@ fn op(op: IndexConstraintOp) -> Option<Op> {
 unsafe impl VTabCursor for BridgeCursor<'_> {
     fn filter(&mut self, _number: c_int, text: Option<&str>, args: &Filters<'_>) -> Result<()> {
         let args: Vec<_> = args.iter().collect();
-        self.cursor.filter(text.unwrap_or_default(), &args)
+        guarded(|| self.cursor.filter(text.unwrap_or_default(), &args))
     }
 
     fn next(&mut self) -> Result<()> {
-        self.cursor.next()
+        guarded(|| self.cursor.next())
     }
 
     fn eof(&self) -> bool {
-        self.cursor.eof()
+        guarded(|| Ok(self.cursor.eof())).unwrap_or(true)
     }
 
     fn column(&self, out: &mut Context, column: c_int) -> Result<()> {
-        self.cursor.column(usize::try_from(column).unwrap_or(usize::MAX), out)
+        guarded(|| self.cursor.column(usize::try_from(column).unwrap_or(usize::MAX), out))
     }
 
     fn rowid(&self) -> Result<i64> {
-        Ok(self.cursor.rowid())
+        guarded(|| Ok(self.cursor.rowid()))
     }
 }

@@ -41,8 +41,8 @@ function namesOf(trace: number): Promise<Names> {
   let found = names.get(trace);
   if (!found) {
     found = Promise.all([
-      askRows("sql", { trace, sql: "SELECT upid, name, pid FROM process", limit: 20000 }),
-      askRows("sql", { trace, sql: "SELECT DISTINCT module FROM frame WHERE module IS NOT NULL", limit: 20000 }),
+      askRows("figures", { trace, sql: "SELECT upid, name, pid FROM process", limit: 20000 }),
+      askRows("figures", { trace, sql: "SELECT DISTINCT module FROM frame WHERE module IS NOT NULL", limit: 20000 }),
     ]).then(([processes, modules]) => ({
       processes: Array.from({ length: processes.count }, (_, row): [number, string] => [processes.num(row, "upid"), `${processes.text(row, "name")} (${processes.text(row, "pid")})`]),
       modules: Array.from({ length: modules.count }, (_, row) => modules.text(row, "module")),

@@ -1,5 +1,6 @@
 /** The frame: header, navigation, timeline, the panel. */
 
+import { Measures } from "../parts/measures.tsx";
 import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { choose, chosen, THEMES } from "../base/theme.ts";
@@ -10,6 +11,8 @@ import { Hints } from "../parts/hint.tsx";
 import { Live } from "../parts/live.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { ALL } from "../panels/index.ts";
+import { settling, toTrace } from "../state/identity.ts";
+import { dismiss, notes } from "../state/notes.ts";
 import { failure, session } from "../state/session.ts";
 import { back, look, removeFilter, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
 import { Menu } from "./menu.tsx";
@@ -84,7 +87,7 @@ function Crumbs() {
         </span>
       )}
       {filters.map((filter) => (
-        <span class="crumb filter" key={`${filter.kind} ${filter.value} ${filter.not}`}>
+        <span class="crumb filter" key={`${filter.kind} ${filter.value ?? filter.label} ${filter.not}`}>
           {filter.not ? "not " : ""}
           {filter.kind} {filter.label}{" "}
           <button type="button" class="small" aria-label={`Drop the filter ${filter.kind} ${filter.label}`} onClick={() => removeFilter(filter)}>
@@ -103,7 +106,7 @@ function Header() {
       <span class="brand">etwhy</span>
       <label>
         <span class="hidden-text">Trace</span>
-        <select value={view.value.trace} onChange={(event) => look({ trace: Number(event.currentTarget.value), past: [] })}>
+        <select value={view.value.trace} onChange={(event) => void toTrace(Number(event.currentTarget.value))}>
           {all.map((one) => (
             <option key={one.trace} value={one.trace}>
               {one.name}
@@ -130,6 +133,23 @@ function Header() {
   );
 }
 
+/** What must be known before the numbers are read. */
+function Notes() {
+  if (notes.value.length === 0) return null;
+  return (
+    <div class="notes" role="alert">
+      <ul>
+        {notes.value.map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+      <button type="button" class="small" onClick={dismiss}>
+        Dismiss
+      </button>
+    </div>
+  );
+}
+
 export function Shell() {
   const panel = current();
   useEffect(() => {
@@ -148,22 +168,25 @@ export function Shell() {
   }, []);
   if (failure.value) return <p class="fault" role="alert">{failure.value}</p>;
   const empty = panel && schema.value ? whyEmpty(panel.tables) : null;
+  const ready = trace.value && schema.value && !settling.value;
   return (
     <>
       <a class="skip" href="#panel" onClick={(event) => { event.preventDefault(); document.getElementById("panel")?.focus(); }}>
         To the panel
       </a>
       <Header />
+      <Notes />
       <div class="body">
         <Navigation />
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
-          {trace.value && schema.value && <Timeline />}
-          {trace.value && schema.value && panel && (
+          {ready && <Timeline />}
+          {ready && panel && (
             <div class="panel" key={panel.id}>
+              {!empty && <Measures panel={panel} />}
               {empty ? <Nothing why={empty.why} record={empty.record} /> : <panel.View />}
             </div>
           )}
-          {!schema.value && <p class="about">Reading …</p>}
+          {!ready && <p class="about">Reading …</p>}
         </main>
       </div>
       <Hints />

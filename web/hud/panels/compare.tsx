@@ -9,13 +9,14 @@ import { amount, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Badge } from "../parts/finding_card.tsx";
 import { Grid } from "../parts/grid.tsx";
+import { toTrace } from "../state/identity.ts";
 import { session, type ColumnInfo } from "../state/session.ts";
 import { look, part, scope, set, setting, table, trace, view, whole, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
 import type { Rows } from "../wire/rows.ts";
 
-interface Change {
+interface Ratio {
   before: number;
   after: number;
   ratio: number | null;
@@ -24,11 +25,17 @@ interface Change {
   significant: boolean;
 }
 
+interface Change extends Ratio {
+  what: "new" | "gone" | "more" | "less" | "chance";
+  per_run: Ratio | null;
+}
+
 interface Diff {
-  traces: { label: string; duration_ns: number; cpus: number; busy_ns: number | null; capacity_ns: number }[];
+  traces: { label: string; duration_ns: number; cpus: number; busy_share: number | null }[];
+  caveats: string[];
   entities: { kind: string; name: string; cpu_ns: number[]; share: number[]; changes: Change[] }[];
   interrupts: { class: string; module: string; traces: { count: number; per_second: number; total_ns: number; mean_ns: number; p95_ns: number; max_ns: number; over_limit: number }[]; changes: Change[]; mean_changes: Change[] }[];
-  verdicts: { id: string; culprit: string; severity: string; shares: (number | null)[]; changes: string[]; headline: string }[];
+  verdicts: { id: string; culprit: string; severity: string; shares: (number | null)[]; costs_ns: (number | null)[]; changes: string[]; headline: string }[];
   modules: { added: string[]; removed: string[]; replaced: unknown[]; together: boolean }[];
 }
 
@@ -60,11 +67,15 @@ const SUBJECTS: { title: string; table: string; group: string[]; column: string 
 /** A ratio in words; its interval where there is one. */
 function ratio(change: { ratio: number | null; ratio_low?: number | null; ratio_high?: number | null; significant?: boolean }): string {
   if (change.ratio === null) return "new";
+  if (change.ratio === 0) return "gone";
   const of = (value: number) => `${value < 10 ? value.toFixed(2) : count(value)}×`;
   const low = change.ratio_low ?? null;
   const high = change.ratio_high ?? null;
   return `${of(change.ratio)}${low !== null && high !== null ? ` (${of(low)} to ${of(high)})` : ""}`;
 }
+
+/** Whether it is more than chance, with what is new or gone as such. */
+const chance = (change: Change) => `${change.what === "new" || change.what === "gone" ? `${change.what}, ` : ""}${change.significant ? "more than chance" : "may be chance"}`;
 
 function Sides() {
   const traces = session.value?.traces ?? [];
@@ -107,7 +118,7 @@ function Sides() {
           <button
             type="button"
             class="small"
-            onClick={() => look({ trace: other.trace, zoom: other.range, selection: null, past: [], filters: [], finding: null, other: { trace: view.value.trace, range: scope.value } })}
+            onClick={() => void toTrace(other.trace, { zoom: other.range, selection: null, past: [], finding: null, other: { trace: view.value.trace, range: scope.value } })}
           >
             Swap
           </button>
@@ -126,13 +137,18 @@ function Whole() {
   if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Comparing …</p>;
   const [a, b] = data.traces;
   const modules = data.modules[0];
-  const busy = (side: Diff["traces"][number] | undefined) => (side?.busy_ns != null && side.capacity_ns > 0 ? percent(side.busy_ns / side.capacity_ns) : "unknown");
+  const busy = (side: Diff["traces"][number] | undefined) => (side?.busy_share != null ? percent(side.busy_share) : "unknown");
   return (
     <>
       <Box title="What changed">
         <p>
-          Busy: {busy(a)} before, {busy(b)} after. Length {duration(a?.duration_ns ?? 0)} and {duration(b?.duration_ns ?? 0)}; times are shares of each machine's capacity.
+          Busy: {busy(a)} before, {busy(b)} after. Length {duration(a?.duration_ns ?? 0)} and {duration(b?.duration_ns ?? 0)}; times are shares of what was observed of each.
         </p>
+        {data.caveats.map((caveat) => (
+          <p class="caveat" key={caveat} data-part="caveat">
+            <strong>But</strong> {visible(caveat)}.
+          </p>
+        ))}
         {modules && modules.added.length + modules.removed.length + modules.replaced.length > 0 && (
           <p data-part="modules">
             {modules.removed.length > 0 && <>Gone: <span class="name">{modules.removed.slice(0, 12).map(visible).join(", ")}</span>. </>}
@@ -156,18 +172,21 @@ function Whole() {
           columns={[
             { id: "kind", title: "kind", width: "84px" },
             { id: "name", title: "name", width: "minmax(200px, 3fr)" },
-            { id: "a", title: "before", number: true, doc: "CPU time as share of all processors" },
-            { id: "b", title: "after", number: true, doc: "CPU time as share of all processors" },
+            { id: "a", title: "before", number: true, doc: "CPU time as share of the observed time of all processors" },
+            { id: "b", title: "after", number: true, doc: "CPU time as share of the observed time of all processors" },
             { id: "d", title: "difference", number: true, doc: "In percentage points" },
-            { id: "r", title: "ratio (95 %)", number: true, width: "170px", doc: "After divided by before, with the interval in which it lies 95 of 100 times, from the numbers of samples" },
+            { id: "r", title: "ratio (95 %)", number: true, width: "170px", doc: "After divided by before, with its interval: 95 of 100 times all names of a kind lie in theirs. Bursts make it wider" },
             { id: "s", title: "chance?", width: "140px", doc: "Whether the interval holds 1" },
+            { id: "ra", title: "run before", number: true, doc: "CPU time of the whole trace, however long it took" },
+            { id: "rb", title: "run after", number: true, doc: "CPU time of the whole trace, however long it took" },
+            { id: "rr", title: "ratio of runs", number: true, width: "170px", doc: "CPU time of the whole trace after divided by before: what counts if both did the same work" },
           ]}
           count={data.entities.length}
           text={(row, column) => {
             const one = data.entities[row];
             const change = one?.changes[0];
             if (!one || !change) return "";
-            return [one.kind, visible(one.name), percent(change.before), percent(change.after), `${change.after < change.before ? "−" : "+"}${percent(Math.abs(change.after - change.before)).replace("%", "pp")}`, ratio(change), change.significant ? "more than chance" : "may be chance"][column] ?? "";
+            return [one.kind, visible(one.name), percent(change.before), percent(change.after), `${change.after < change.before ? "−" : "+"}${percent(Math.abs(change.after - change.before)).replace("%", "pp")}`, ratio(change), chance(change), duration(one.cpu_ns[0] ?? 0), duration(one.cpu_ns[1] ?? 0), change.per_run ? ratio(change.per_run) : "–"][column] ?? "";
           }}
         />
       </Box>
@@ -183,6 +202,8 @@ function Whole() {
               { id: "pb", title: "after", number: true },
               { id: "ta", title: "total before", number: true },
               { id: "tb", title: "after", number: true },
+              { id: "tr", title: "ratio of shares (95 %)", number: true, width: "180px", doc: "Time per second after divided by before; counts and durations both vary" },
+              { id: "tc", title: "chance?", width: "130px" },
               { id: "ma", title: "mean before", number: true },
               { id: "mb", title: "after", number: true },
               { id: "oa", title: "over limit before", number: true, width: "130px" },
@@ -194,8 +215,9 @@ function Whole() {
               const one = data.interrupts[row];
               const [x, y] = one?.traces ?? [];
               const change = one?.mean_changes[0];
+              const whole = one?.changes[0];
               if (!one || !x || !y) return "";
-              return [one.class, visible(one.module), count(x.per_second), count(y.per_second), duration(x.total_ns), duration(y.total_ns), duration(x.mean_ns), duration(y.mean_ns), count(x.over_limit), count(y.over_limit), change ? ratio(change) : "–"][column] ?? "";
+              return [one.class, visible(one.module), count(x.per_second), count(y.per_second), duration(x.total_ns), duration(y.total_ns), whole ? ratio(whole) : "–", whole ? chance(whole) : "", duration(x.mean_ns), duration(y.mean_ns), count(x.over_limit), count(y.over_limit), change ? ratio(change) : "–"][column] ?? "";
             }}
           />
         </Box>
@@ -277,7 +299,13 @@ function Ranges() {
       }
     >
       <p class="about">
-        Sums of each range, and per second of it, so that ranges of different length can be compared. The largest change stands first.
+        Sums of each range, and per second of it, so that ranges of different length can be compared. The largest change per second stands first.
+        {(seconds[1] > 1.2 * seconds[0] || seconds[0] > 1.2 * seconds[1]) && (
+          <strong data-part="caveat">
+            {" "}
+            The ranges last {duration(seconds[0] * 1e9)} and {duration(seconds[1] * 1e9)}: if both did the same work, compare the sums.
+          </strong>
+        )}
         {dropped > 0 && ` ${dropped} of the filters name processes, threads or processors by number and are not applied to the other trace.`}
       </p>
       <Fault error={before.error ?? after.error} />
@@ -292,7 +320,8 @@ function Ranges() {
             { id: "ra", title: "before / s", number: true, doc: "Divided by the length of the range" },
             { id: "rb", title: "after / s", number: true, doc: "Divided by the length of the range" },
             { id: "d", title: "difference / s", number: true },
-            { id: "r", title: "ratio", number: true },
+            { id: "r", title: "ratio / s", number: true, doc: "Per second: work that takes longer looks the same" },
+            { id: "rr", title: "ratio of sums", number: true, doc: "After divided by before, however long the ranges are" },
           ]}
           count={lines.length}
           text={(row, at) => {
@@ -300,7 +329,7 @@ function Ranges() {
             if (!line) return "";
             const show = (value: number) => amount(Math.round(value * 1000) / 1000, unit);
             const difference = line.rb - line.ra;
-            return [visible(line.key), show(line.a), show(line.b), show(line.ra), show(line.rb), `${difference < 0 ? "−" : "+"}${show(Math.abs(difference))}`, line.ra > 0 ? ratio({ ratio: line.rb / line.ra }) : "new"][at] ?? "";
+            return [visible(line.key), show(line.a), show(line.b), show(line.ra), show(line.rb), `${difference < 0 ? "−" : "+"}${show(Math.abs(difference))}`, line.ra > 0 ? ratio({ ratio: line.rb / line.ra }) : "new", line.a > 0 ? ratio({ ratio: line.b / line.a }) : "new"][at] ?? "";
           }}
         />
       )}

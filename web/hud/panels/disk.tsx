@@ -22,5 +22,6 @@ export const panel: Panel = {
   order: 10,
   about: "Disk transfers by process, file, disk and priority",
   tables: [...new Set(PRESETS.map((preset) => preset.table))],
+  measures: "Times are those of transfers at the disk's driver. Most file operations never get there: what the cache answers, and time in filter drivers, is in Files and Filter drivers.",
   View: () => <Pivot id="disk" title="Disk" presets={PRESETS} />,
 };

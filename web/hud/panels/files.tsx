@@ -23,5 +23,6 @@ export const panel: Panel = {
   order: 20,
   about: "File operations: by process, operation and path; opens; use of files",
   tables: [...new Set(PRESETS.map((preset) => preset.table))],
+  measures: "Times are those of the file system's events, from the start of an operation to its completion there. Filter drivers above it, such as a virus scanner, work before and after that: their time is not in these figures but in Filter drivers, in the stacks, and in the waits of the process.",
   View: () => <Pivot id="files" title="Files" presets={PRESETS} />,
 };

@@ -9,6 +9,7 @@ import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { CpuLoads, type CpuLoad } from "../parts/cpu_loads.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
+import { toTrace } from "../state/identity.ts";
 import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, view, whole, type Other } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
@@ -170,7 +171,7 @@ function Compare() {
         </select>
       </label>
       {other && (
-        <button type="button" class="small" onClick={() => look({ trace: other.trace, zoom: null, selection: other.range, past: [], other: { trace: view.value.trace, range: scope.value } })} title="Show the other side">
+        <button type="button" class="small" onClick={() => void toTrace(other.trace, { zoom: null, selection: other.range, past: [], other: { trace: view.value.trace, range: scope.value } })} title="Show the other side">
           ⇄ Swap
         </button>
       )}
@@ -334,7 +335,7 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
         </label>
       }
     >
-      <p class="about">From CPU samples of the whole trace (table interrupt_path): range and filters say nothing of it.</p>
+      <p class="about">From CPU samples of the whole trace (table interrupt_path): it ignores the selected range and filters.</p>
       {list.length === 0 ? (
         <Nothing why={props.list.length === 0 ? "No stacks of samples in DPCs or ISRs were recorded." : "No other driver than Windows' own was seen on these stacks."} />
       ) : (
@@ -389,7 +390,7 @@ function View() {
   const length = data.range[1] - data.range[0];
   return (
     <div class="interrupts" data-part="interrupts">
-      <Box title="Which driver floods which processors" tools={<Compare />}>
+      <Box title="DPC and ISR load by driver and processor" tools={<Compare />}>
         <Fault error={second.error} />
         {data.drivers.length === 0 ? <Nothing why="No DPC and no ISR ended in this part." /> : (
           <ol class="floods">
@@ -398,7 +399,7 @@ function View() {
             ))}
           </ol>
         )}
-        {data.unused.length > 0 && <p class="about">The filter by {data.unused.join(", ")} says nothing of DPCs and ISRs.</p>}
+        {data.unused.length > 0 && <p class="about">Filters by {data.unused.join(", ")} do not apply to DPCs and ISRs.</p>}
         {before && (
           <p class="warned" role="note">
             Before ({span(before.range)}) and now ({span(data.range)}){before.range[1] - before.range[0] === length ? "" : ", of different length: counts and times are not comparable as they are, durations and shares are"}. If several things changed between the two, do not credit one of them: only a trace for each change tells.

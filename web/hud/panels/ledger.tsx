@@ -11,7 +11,7 @@ const QUERY = "SELECT severity, name, count, stage, meaning FROM ledger ORDER BY
 
 function Ledger() {
   const trace = view.value.trace;
-  const answer = useAnswer(`ledger ${trace}`, (signal) => askRows("sql", { trace, sql: QUERY }, signal));
+  const answer = useAnswer(`ledger ${trace}`, (signal) => askRows("figures", { trace, sql: QUERY }, signal));
   return (
     <Box title="Ledger" fill tools={<Sql sql={QUERY} />}>
       <p class="about">What was lost, damaged or not understood, counted: what rests on it is less certain. Clean traces have few lines here, none of them an error.</p>

@@ -19,5 +19,6 @@ export const panel: Panel = {
   order: 50,
   about: "Callbacks of file system filters: who delays which operation",
   tables: [...new Set(PRESETS.map((preset) => preset.table))],
+  measures: "Times are those of the callbacks of file system filters, before and after the file system's own work. A callback may contain the callbacks of filters below it; the file system's own time is in Files.",
   View: () => <Pivot id="minifilter" title="Minifilters" presets={PRESETS} />,
 };

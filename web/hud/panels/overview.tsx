@@ -54,7 +54,7 @@ function Findings(props: { data: Report }) {
         <FindingCard key={one.id} finding={one} bill={props.data.bill} />
       ))}
       <Rest title={`${count(open.length)} questions cannot be answered from this trace`} list={open} />
-      <Rest title={`${count(without.length)} patterns were looked for and not found`} list={without} />
+      <Rest title={`${count(without.length)} ${without.length === 1 ? "pattern was" : "patterns were"} looked for and not found`} list={without} />
     </Box>
   );
 }
@@ -96,7 +96,7 @@ const BILL: { id: string; title: string; doc: string; number?: boolean; width?: 
   { id: "vendor", title: "vendor", doc: "Who makes it, from the knowledge base or the file's version", width: "minmax(80px, 1fr)", text: (row) => visible(row.vendor ?? "–") },
   { id: "category", title: "category", doc: "What it is for, from the knowledge base", width: "minmax(80px, 1fr)", text: (row) => visible(row.category ?? "–") },
   { id: "total_cpu_ns", title: "CPU", doc: "All CPU time charged to it: its own, that of Windows on its behalf, DPCs and ISRs", number: true, width: "84px", text: (row) => ns(row.total_cpu_ns) },
-  { id: "share_percent", title: "share", doc: "Part of what all processors could do", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
+  { id: "share_percent", title: "share", doc: "Part of the observed time of all processors", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
   { id: "dpc_ns", title: "DPC+ISR", doc: "Time in deferred procedure calls and interrupt service routines", number: true, width: "84px", text: (row) => ns(row.dpc_ns + row.isr_ns) },
   { id: "imposed_wait_ns", title: "wait imposed", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
   { id: "filter_ns", title: "file delay", doc: "Time that file operations of others spent in its filter driver", number: true, width: "84px", text: (row) => ns(row.filter_ns) },
@@ -108,7 +108,7 @@ function Bill(props: { data: Report }) {
   const { kind } = setting<Settings>("overview", { severity: "all", kind: "all" });
   const kinds = [...new Set(props.data.bill.map((row) => row.kind))];
   // Without samples nobody is charged: capacity that is left over is not a cost.
-  const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.culprit !== "[unattributed]");
+  const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.part === "culprit");
   const rows = (measured ? props.data.bill : []).filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
   return (
     <Box
@@ -157,7 +157,7 @@ function Machine(props: { data: Report }) {
   const { quality } = props.data;
   const trace = view.value.trace;
   const lost = quality.events_lost + quality.buffers_lost;
-  const sessions = useAnswer(`sessions ${trace}`, (signal) => askRows("sql", { trace, sql: "SELECT count(*) AS n FROM logger" }, signal));
+  const sessions = useAnswer(`sessions ${trace}`, (signal) => askRows("figures", { trace, sql: "SELECT count(*) AS n FROM logger" }, signal));
   const facts: [string, string, string][] = [
     ["file", quality.files.map(visible).join(", "), ""],
     ["system", visible(quality.os), ""],
@@ -185,7 +185,7 @@ function Machine(props: { data: Report }) {
       </dl>
       {quality.ledger.length > 0 && (
         <p>
-          {count(quality.ledger.length)} kinds of anomalies, the worst: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
+          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind" : "kinds"} of anomalies, the worst: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
           <button type="button" class="small" onClick={() => look({ panel: "ledger" })}>
             Ledger
           </button>
@@ -193,7 +193,7 @@ function Machine(props: { data: Report }) {
       )}
       {props.data.cannot_tell.length > 0 && (
         <details class="rest">
-          <summary>What this trace cannot tell ({props.data.cannot_tell.length})</summary>
+          <summary>What cannot be determined from this trace ({props.data.cannot_tell.length})</summary>
           <ul>
             {props.data.cannot_tell.map((one) => (
               <li key={one.question}>

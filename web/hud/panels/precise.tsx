@@ -210,7 +210,7 @@ function View() {
         {pieces && (
           <p class="about" data-part="lanes-note">
             {span(pieces.range)}.{" "}
-            {pieces.bucket === null ? "Each stretch as it was." : `Too many stretches to draw each: shares of ${duration(pieces.bucket)} each; zoom in for the stretches.`}{" "}
+            {pieces.bucket === null ? "Each interval as it was." : `Zoomed out: each column averages ${duration(pieces.bucket)}. Zoom in for single intervals.`}{" "}
             {settings.arrows &&
               (pieces.wakeupsTotal > pieces.wakeups.length
                 ? `${count(pieces.wakeupsTotal)} wake-ups among these threads are too many for arrows: zoom in. `
@@ -277,7 +277,7 @@ export const panel: Panel = {
   title: "CPU usage, precise",
   group: "cpu",
   order: 20,
-  about: "What threads did over time: running, ready, waiting; wake-ups; the critical path of a stretch",
+  about: "What threads did over time: running, ready, waiting; wake-ups; the critical path of an interval",
   tables: ["cswitch"],
   View,
 };

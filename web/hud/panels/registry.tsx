@@ -20,5 +20,6 @@ export const panel: Panel = {
   order: 30,
   about: "Registry operations by process, key and value",
   tables: [...new Set(PRESETS.map((preset) => preset.table))],
+  measures: "Times are those of the kernel's registry events. Callbacks of security products that run before or after are not in them; they show in the stacks and in System calls.",
   View: () => <Pivot id="registry" title="Registry" presets={PRESETS} />,
 };

@@ -136,7 +136,7 @@ function Sql() {
       >
         <SqlEditor text={draft} onInput={setDraft} onRun={run} />
         <Fault error={answer.error} />
-        {answer.pending && <p class="about">Asking …</p>}
+        {answer.pending && <p class="about">Running query …</p>}
         {rows && (
           <p class="about" data-part="sql-count">
             {count(rows.count)} rows{rows.facts["more"] ? "; there are more: only the first are shown, a file holds all" : ""}

@@ -84,7 +84,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
   const name = `stacks-${all.metric}-${tab}`;
   return (
     <>
-      <Bar found={found && nodes ? `${found.count} boxes match: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
+      <Bar found={found && nodes ? `${found.count} ${found.count === 1 ? "box matches" : "boxes match"}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
       <Steps tree={tab !== "flame"} />
       <div class="stack-row" data-part="sum" aria-busy={answer.pending}>
         {rows && (
@@ -94,7 +94,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
             {number("part_total") !== number("total") && `, of ${amount(number("part_total"), unit)} before the steps`}
             <span class="muted">
               {" "}
-              · {amount(nodes?.count ?? 0, "count")} of {amount(number("nodes"), "count")} nodes{number("left_out") > 0 ? ", the rest is too small: zoom in to see it" : ""}
+              · {amount(nodes?.count ?? 0, "count")} of {amount(number("nodes"), "count")} nodes{number("left_out") > 0 ? ", the rest is too small to draw: zoom in" : ""}
             </span>
           </span>
         )}

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { BillRow, Hit, Outcome } from "../../src/model.ts";
-import { bytes, count, duration, number, percent } from "../../src/lib/format.ts";
+import { bytes, count, duration, label, number, percent } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
 import { view } from "../state/view.ts";
@@ -132,7 +132,7 @@ function Culprit(props: { finding: Outcome; hit: Hit; at: number; bill: BillRow[
         <dl class="figures">
           {figures.map(([name, cell]) => (
             <div key={name}>
-              <dt>{name}</dt>
+              <dt title={name}>{label(name)}</dt>
               <dd class="name">{value(name, cell)}</dd>
             </div>
           ))}
@@ -147,9 +147,9 @@ export function FindingCard(props: { finding: Outcome; bill: BillRow[] }) {
   const [all, setAll] = useState(false);
   const shown = all ? finding.hits : finding.hits.slice(0, 1);
   return (
-    <article class={`finding ${finding.severity}`} data-finding={finding.id} aria-label={finding.title}>
+    <article class={`finding ${finding.severity ?? "info"}`} data-finding={finding.id} aria-label={finding.title}>
       <header>
-        <Badge name={finding.severity} />
+        <Badge name={finding.severity ?? "info"} />
         <span class="muted">{finding.title}</span>
         <code class="id">{finding.id}</code>
       </header>
@@ -176,7 +176,7 @@ export function FindingCard(props: { finding: Outcome; bill: BillRow[] }) {
         <ul>
           {Object.entries(finding.thresholds).map(([name, limit]) => (
             <li key={name}>
-              <code>{name}</code> = {number(limit.value)} {limit.unit} ({SOURCES[limit.source]}):{" "}
+              {label(name)}: {number(limit.value)} {limit.unit} ({SOURCES[limit.source]}):{" "}
               {/^https:\/\/[\w.-]+(\/[\w./%?=&#+~-]*)?$/.test(limit.reference) ? (
                 <a href={limit.reference} rel="noreferrer noopener" target="_blank">
                   {limit.reference}

@@ -42,7 +42,7 @@ const COLUMNS: GridColumn[] = [
   { id: "run", title: "Run", doc: "Time on a processor, DPCs and ISRs included, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
   { id: "ready", title: "Ready", doc: "Time ready without a processor, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
   { id: "wait", title: "Wait", doc: "Time waiting until it was readied, cut at the ends of the range. Waits that the trace does not see end are not in it.", number: true, sortable: true, width: "84px" },
-  { id: "open", title: "Still waits", doc: "Waiting within the range for something that does not come until the trace ends: not in Wait.", number: true, width: "96px" },
+  { id: "open", title: "Waiting at end", doc: "Waiting within the range for something that does not come until the trace ends: not in Wait.", number: true, width: "96px" },
   { id: "switches", title: "Switches", doc: "How often it was switched in.", number: true, sortable: true, width: "84px" },
   { id: "reason", title: "Top wait reason", doc: "The KWAIT_REASON with most waiting time.", width: "minmax(140px, 1fr)" },
   { id: "readier", title: "Top readying process", doc: "The process whose threads ended most of its waits, by their time.", width: "minmax(180px, 1fr)" },

@@ -32,8 +32,8 @@ export async function selectHit(finding: string, hit: number, panel?: string): P
       settings: { ...view.value.settings, stacks: { ...(view.value.settings["stacks"] as object | undefined), metric: found.metric } },
       ...(panel ? { panel } : {}),
     });
-    const what = found.filters.map((one) => `${one.kind} ${one.label}`).join(", ") || "no filter";
-    say(`Selected: ${what}; ${found.why}`);
+    const what = found.filters.map((one) => `${one.kind} ${one.label}`).join(", ");
+    say(`${what ? `Filtered to ${what}` : "Selected"}: ${found.why}`);
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
   }

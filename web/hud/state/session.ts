@@ -7,6 +7,10 @@ import { ask } from "../wire/api.ts";
 export interface TraceInfo {
   trace: number;
   name: string;
+  /** Start by the clock, milliseconds since 1970 UTC. */
+  start_ms: number | null;
+  /** What tells this recording from all others, if the server knows. */
+  trace_id?: string;
   first_ns: number;
   last_ns: number;
   cpus: number;
@@ -16,6 +20,8 @@ export interface TraceInfo {
 export interface Session {
   program: string;
   readonly: boolean;
+  /** Folders whose traces may be opened. */
+  folders: string[];
   traces: TraceInfo[];
 }
 

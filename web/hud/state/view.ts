@@ -12,11 +12,15 @@ export type Range = [number, number];
 /** Restricts all panels. `kind` says which columns it speaks of: those with such a role, or frames on stacks. */
 export interface Filter {
   kind: "process" | "thread" | "cpu" | "module" | "frame";
-  /** upid, utid, number of a processor; name of a module; `module!function`. */
-  value: number | string;
+  /** upid, utid, number of a processor; name of a module; `module!function`. null: not looked up in this trace yet (`identity.ts`). */
+  value: number | string | null;
   /** What people read. */
   label: string;
   not?: boolean;
+  /** Who a process or thread is in any trace: name, process id, start. */
+  who?: Record<string, unknown>;
+  /** The number that a link of an older version has. */
+  was?: number;
 }
 
 /** What this is compared with: the state before. */
@@ -100,7 +104,8 @@ export function back(): void {
   else if (past.length > 0) look({ zoom: past[past.length - 1] ?? null, past: past.slice(0, -1) });
 }
 
-export const sameFilter = (a: Filter, b: Filter) => a.kind === b.kind && a.value === b.value && (a.not ?? false) === (b.not ?? false);
+export const sameFilter = (a: Filter, b: Filter) =>
+  a.kind === b.kind && a.value === b.value && (a.not ?? false) === (b.not ?? false) && (a.value !== null || a.label === b.label);
 
 export function addFilter(filter: Filter): void {
   const { filters } = view.value;
@@ -121,5 +126,5 @@ export interface Part {
 export const part = computed<Part>(() => ({
   trace: view.value.trace,
   range: scope.value,
-  filters: view.value.filters.map(({ kind, value, not }) => ({ kind, value, not: not ?? false })),
+  filters: view.value.filters.flatMap(({ kind, value, not }) => (value === null ? [] : [{ kind, value, not: not ?? false }])),
 }));

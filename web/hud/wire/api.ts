@@ -22,7 +22,7 @@ async function post(name: string, body: unknown, signal?: AbortSignal): Promise<
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Fault("etwhy serve does not answer: was it ended?", 0);
+    throw new Fault("etwhy serve does not answer. Has it stopped?", 0);
   }
   if (response.ok) return response;
   let message = `${response.status} ${response.statusText}`;

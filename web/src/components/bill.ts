@@ -74,7 +74,7 @@ function table(kind: string, rows: BillRow[]): HTMLElement {
       name: true,
     },
     { title: "CPU", cell: (row) => (nobody(row) ? duration(row.total_cpu_ns) : parts(row, most)), key: (row) => row.total_cpu_ns },
-    { title: "of the machine", cell: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)), key: (row) => row.share_percent ?? 0 },
+    { title: "of the observed time", cell: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)), key: (row) => row.share_percent ?? 0 },
     { title: "core-hours", cell: (row) => (row.core_hours === null ? "–" : number(row.core_hours)), key: (row) => row.core_hours ?? 0 },
     ...times.map(([title, key]) => ({ title, cell: (row: BillRow) => time(row[key] as number | null), key: (row: BillRow) => Number(row[key] ?? 0) })),
     { title: "energy", cell: (row) => (nobody(row) ? "–" : energy(row, dearest)), key: (row) => row.energy_j ?? 0 },
@@ -86,7 +86,11 @@ function table(kind: string, rows: BillRow[]): HTMLElement {
 }
 
 /** The bill, one kind of culprit at a time; on paper all of them. */
-export function bill(rows: BillRow[]): HTMLElement {
+export function bill(all: BillRow[]): HTMLElement {
+  // What was not observed is no row of a partition.
+  const rows = all.filter((row) => row.unobserved_ns === null);
+  if (rows.length === 0) return h("p", { class: "empty" }, "Cannot tell: nothing was recorded that could be charged.");
+  const missing = all.find((row) => row.unobserved_ns !== null);
   const rank = (kind: string) => (ORDER.indexOf(kind) + ORDER.length + 1) % (ORDER.length + 1);
   const kinds = [...new Set(rows.map((row) => row.kind))].sort((a, b) => rank(a) - rank(b));
   const tables = kinds.map((kind, at) =>
@@ -98,6 +102,7 @@ export function bill(rows: BillRow[]): HTMLElement {
     {},
     kinds.length > 1 && segmented("Kind of culprit", kinds.map((kind) => ({ label: kind, value: kind })), kinds[0] ?? "", choose),
     tables,
+    missing && h("p", { class: "muted" }, `${duration(missing.unobserved_ns ?? 0)} of processor time were not observed and are in no share: ${missing.why ?? "nothing was recorded"}.`),
     h("ul", { class: "legend" }, PARTS.map(([, name, colour]) => h("li", {}, h("i", { class: `swatch ${colour}` }), name))),
   );
 }

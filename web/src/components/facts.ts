@@ -8,13 +8,16 @@ import { dataTable } from "./table.ts";
 /** Facts in a row. */
 export function facts(quality: Quality): HTMLElement {
   const lost = quality.events_lost + quality.buffers_lost;
+  // What the headers do not count, reading may have noticed.
+  const noticed = quality.ledger.some((line) => line.severity === "data_loss" || line.severity === "error");
+  const losses = lost > 0 ? `${count(quality.events_lost)} events, ${count(quality.buffers_lost)} buffers` : noticed ? "see quality of the trace" : "nothing";
   const list: [string, Child, boolean?][] = [
     [quality.files.length === 1 ? "trace" : "traces", quality.files.map((file) => h("span", { class: "name line" }, file))],
     ["Windows", quality.os],
     ["machine", `${quality.cpus} processors${quality.memory_bytes === null ? "" : `, ${bytes(quality.memory_bytes)}`}`],
     ["recorded", `${duration(quality.duration_ns)}, ${quality.start_utc.replace(/\.\d+$/, "")} UTC`],
     ["events", `${count(quality.events)} of ${count(quality.event_types)} kinds${quality.undecoded_types > 0 ? ` (${count(quality.undecoded_types)} undecoded)` : ""}`],
-    ["lost", lost === 0 ? "nothing" : `${count(quality.events_lost)} events, ${count(quality.buffers_lost)} buffers`, lost > 0],
+    ["lost", losses, lost > 0 || noticed],
   ];
   if (quality.stacks_percent !== null && quality.named_percent !== null) {
     list.push(["CPU samples", `${quality.stacks_percent.toFixed(0)} % with stack, ${quality.named_percent.toFixed(0)} % with function`]);

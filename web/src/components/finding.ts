@@ -2,7 +2,7 @@
 
 import type { Hit, Outcome, Threshold } from "../model.ts";
 import { h, type Child } from "../lib/dom.ts";
-import { bytes, count, duration, number, percent } from "../lib/format.ts";
+import { bytes, count, duration, label, number, percent } from "../lib/format.ts";
 
 const RANK = ["critical", "warning", "notice", "info"];
 const MARKS: Record<string, string> = { critical: "✖", warning: "▲", notice: "●", info: "i" };
@@ -74,7 +74,7 @@ function hitBody(hit: Hit): Child {
   if (hit.share !== null) facts.push(["share", percent(hit.share)]);
   if (hit.confidence !== null) facts.push(["confidence", hit.confidence]);
   const figures = Object.entries(hit.values).filter(([name]) => !SHOWN.includes(name));
-  const list = h("dl", { class: "values" }, figures.map(([name, cell]) => h("div", {}, h("dt", {}, name), h("dd", { class: "name" }, value(name, cell)))));
+  const list = h("dl", { class: "values" }, figures.map(([name, cell]) => h("div", {}, h("dt", { title: name }, label(name)), h("dd", { class: "name" }, value(name, cell)))));
   return h(
     "div",
     { class: "hit-body" },
@@ -96,11 +96,12 @@ const MORE = 30;
 /** A card. */
 export function finding(data: Outcome): HTMLElement {
   const [first, ...others] = data.hits;
+  const severity = data.severity ?? "info";
   const more = others.slice(0, MORE);
   return h(
     "article",
-    { class: `finding ${data.severity}`, id: `finding-${data.id.replace(/[^\w.-]/g, "")}` },
-    h("header", {}, badge(data.severity), h("h3", {}, first?.headline || data.title)),
+    { class: `finding ${severity}`, id: `finding-${data.id.replace(/[^\w.-]/g, "")}` },
+    h("header", {}, badge(severity), h("h3", {}, first?.headline || data.title)),
     first && hitBody(first),
     data.caveats.map((caveat) => h("p", { class: "caveat" }, h("strong", {}, "But "), words(caveat))),
     more.length > 0 &&
@@ -121,7 +122,7 @@ export function finding(data: Outcome): HTMLElement {
         h(
           "ul",
           {},
-          Object.entries(data.thresholds).map(([name, limit]) => h("li", {}, h("code", {}, name), ` = ${number(limit.value)} ${limit.unit}`, source(limit))),
+          Object.entries(data.thresholds).map(([name, limit]) => h("li", {}, `${label(name)}: ${number(limit.value)} ${limit.unit}`, source(limit))),
         ),
       data.sql && query(data.sql),
     ),

@@ -149,7 +149,7 @@ export function timeline(data: Timeline): HTMLElement {
   return frame({
     title: "CPU over time",
     summary: [
-      `Processors in use, of ${data.cpus}. Busy ${percent(share(used, capacity))} of the time, idle ${percent(share(idle, capacity))}`,
+      `Processors in use, of ${data.cpus}. Busy ${percent(share(used, used + idle))} of the observed time, idle ${percent(share(idle, used + idle))}`,
       used + idle < capacity * 0.98 ? `; ${percent(1 - share(used + idle, capacity))} was not recorded` : "",
       data.source === "cswitch" ? "; by context switches, which do not tell processes apart here" : "",
       most && data.source === "sample" ? `. Most by ${most.name}: ${duration(most.total_ns)}.` : ".",

@@ -78,3 +78,9 @@ export function wattRange(low: number, high: number): string {
 export function number(value: number): string {
   return Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(3)));
 }
+
+/** What a key says to people: words apart, and without the unit, which stands behind the number. */
+export function label(key: string): string {
+  const bare = key.replace(/_(ns|us|ms|s|percent|bytes|kb|mb|mhz|joules|minutes|hours)$/, "");
+  return (bare === "" ? key : bare).replaceAll("_", " ");
+}

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { hashOf, open, servers, settled, shot, stop, tooWide, violations, viewOf } from "./harness.mjs";
+import { hashOf, kinds, open, settled, shot, stop, tooWide, viewOf, violations } from "./harness.mjs";
 
 after(stop);
 
-for (const name of Object.keys(servers)) {
+for (const name of kinds) {
   test(`${name}: every panel works, in every size and theme`, async () => {
     const { page, wrong, context } = await open(name);
     assert.ok((await page.locator("h1.verdict").textContent()).length > 20);
@@ -58,7 +58,9 @@ test("a link shows others the same view; a damaged one shows what makes sense of
   assert.deepEqual(JSON.parse(await page.locator("main").getAttribute("data-scope")), view.zoom);
   await page.getByRole("button", { name: "Share" }).click();
   const link = await page.evaluate(() => navigator.clipboard.readText());
-  assert.deepEqual(JSON.parse(decodeURIComponent(link.split("#v1=")[1])), view);
+  const { trace, ...shared } = JSON.parse(decodeURIComponent(link.split("#v2=")[1]));
+  assert.deepEqual(shared, view);
+  assert.deepEqual([trace.at, typeof trace.trace_id], [0, "string"]);
   // A second window of the same link.
   const other = await context.newPage();
   await other.goto(link);

@@ -3,7 +3,7 @@
 //   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] node --test test/hud/*.test.mjs
 //
 // `crates/etwhy/tests/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
-// machine after the cure as second trace), `hook` (a hooked system-call path), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
+// machine after the cure as second trace), `hook` (a hooked system-call path), `pair` and `swapped` (both machines), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -18,6 +18,9 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export const servers = Object.fromEntries(
   (process.env.ETWHY_HUD ?? "").split(";").filter(Boolean).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]),
 );
+
+/** Those that stand for a kind of trace; `pair` and `swapped` have traces of others, in another order. */
+export const kinds = Object.keys(servers).filter((name) => !["pair", "swapped"].includes(name));
 
 let browser;
 
@@ -72,14 +75,15 @@ export async function settled(page) {
   }
 }
 
-/** An address part that shows a view (as `web/hud/state/link.ts` writes it). */
+/** An address part that shows a view, in the first version of links (`web/hud/state/link.ts`), with numbers of traces and processes. */
 export const hashOf = (view) => `#v1=${encodeURIComponent(JSON.stringify(view))}`;
 
-/** What the page looks at now. */
+/** What the page looks at now; the first trace is left out, others are told by their number. */
 export async function viewOf(page) {
   await settled(page);
   const hash = await page.evaluate(() => location.hash);
-  return hash ? JSON.parse(decodeURIComponent(hash.replace(/^#v\d+=/, ""))) : {};
+  const { trace, ...view } = hash ? JSON.parse(decodeURIComponent(hash.replace(/^#v\d+=/, ""))) : {};
+  return trace?.at ? { ...view, trace: trace.at } : view;
 }
 
 /** Rows of a query, asked past the page. */

@@ -1,7 +1,7 @@
 //! `docs/reference/findings.md`: the manual pages of all findings, from their files.
 
 use crate::cell;
-use etwhy_query::findings::{builtin, manual::markdown};
+use etwhy_query::findings::{RuleError, builtin, manual::markdown};
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -16,8 +16,11 @@ in [the SQL that SQLite, DuckDB and Spark share](../sql.md): `etwhy sql` runs th
 ";
 
 /// The document.
-pub fn document() -> String {
-    let rules = builtin();
+///
+/// # Errors
+/// A finding that cannot be read.
+pub fn document() -> Result<String, RuleError> {
+    let rules = builtin()?;
     let mut text = HEAD.to_owned();
     text.push_str("| finding | severity | topic | seen |\n|---|---|---|---|\n");
     for rule in &rules {
@@ -35,5 +38,5 @@ pub fn document() -> String {
     for rule in &rules {
         let _ = write!(text, "\n{}", markdown(rule, 2));
     }
-    text
+    Ok(text)
 }

@@ -14,7 +14,13 @@ fn main() -> ExitCode {
     let text = match std::env::args().nth(1).as_deref() {
         Some("tables") => tables::document(),
         Some("anomalies") => anomalies::document(),
-        Some("findings") => findings::document(),
+        Some("findings") => match findings::document() {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("reference: {error}");
+                return ExitCode::FAILURE;
+            }
+        },
         Some("views") => views::document(),
         _ => {
             eprintln!("usage: reference tables|anomalies|findings|views");

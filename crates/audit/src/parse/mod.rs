@@ -10,7 +10,8 @@
 //! * `auditpol /get /category:*`: `System audit policy`, `Category/Subcategory   Setting`, categories at the margin and
 //!   subcategories behind two blanks, settings from column 42 on.
 //!
-//! Each line is read on its own, so that damage costs no more than the lines that it hits.
+//! Each line is read on its own, so that damage costs no more than the lines that it hits. Nothing is inferred: a word that is in no
+//! list is [`Setting::Unknown`], and what makes a line uncertain is its [`Doubt`](crate::policy::Doubt).
 
 mod fields;
 mod report;
@@ -50,7 +51,6 @@ pub fn parse(bytes: &[u8]) -> Policy {
         left_out: 0,
         left_out_bytes: decoded.left_out,
         replaced: decoded.replaced,
-        disagreeing: 0,
         unknown_settings: 0,
         repeated: Vec::new(),
     };
@@ -58,14 +58,8 @@ pub fn parse(bytes: &[u8]) -> Policy {
         Some(separator) => report::read(&decoded.text, separator, &mut policy),
         None => text::read(&decoded.text, &mut policy),
     }
-    infer(&mut policy);
-    policy.unknown_settings = policy
-        .entries
-        .iter()
-        .filter(|e| {
-            e.setting == Setting::Unknown && !matches!(e.subject, Subject::Option(_) | Subject::GlobalSacl(_))
-        })
-        .count() as u64;
+    policy.unknown_settings =
+        policy.entries.iter().filter(|e| e.setting == Setting::Unknown && e.is_switch()).count() as u64;
     policy.language = language(&policy.entries);
     policy.repeated = repeated(&policy.entries);
     policy
@@ -94,29 +88,6 @@ fn unknown(policy: &mut Policy, line: u64, text: &str, reason: &'static str) {
 
 fn cut(text: &str) -> String {
     text.trim().chars().filter(|c| *c != '\0').take(MAX_TEXT).collect()
-}
-
-/// A language whose word for No Auditing is in no list has at most one word that is not: then it is that one.
-fn infer(policy: &mut Policy) {
-    let system =
-        |e: &&Entry| e.account.is_none() && matches!(e.subject, Subject::Subcategory(_) | Subject::Guid(_));
-    let known: BTreeSet<Setting> =
-        policy.entries.iter().filter(system).map(|e| e.setting).filter(|s| *s != Setting::Unknown).collect();
-    let audits = [Setting::Success, Setting::Failure, Setting::Both].iter().any(|s| known.contains(s));
-    let open = |e: &&Entry| e.value.is_none() && e.setting == Setting::Unknown && !e.inclusion.is_empty();
-    let words: BTreeSet<String> =
-        policy.entries.iter().filter(system).filter(open).map(|e| names::fold(&e.inclusion)).collect();
-    let only_one = words.len() == 1 && words.iter().all(|word| !word.contains('\u{fffd}'));
-    if !only_one || !audits || known.contains(&Setting::None) {
-        return;
-    }
-    for entry in &mut policy.entries {
-        let wanted = system(&&*entry) && open(&&*entry);
-        if wanted {
-            entry.setting = Setting::None;
-            entry.inferred = true;
-        }
-    }
 }
 
 /// The language that most names and words are of.

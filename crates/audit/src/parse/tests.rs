@@ -1,7 +1,7 @@
 //! Files of all forms, made after what documents and other programs show; no real capture was available.
 
 use super::*;
-use crate::policy::Form;
+use crate::policy::{Doubt, Form};
 
 fn of(policy: &Policy, name: &str) -> Option<Setting> {
     let guid = etwhy_knowledge::audit_subcategories().iter().find(|s| s.name == name).unwrap().guid;
@@ -103,9 +103,9 @@ fn words_of_other_languages() {
             .as_bytes(),
     );
     assert_eq!((of(&policy, "Logon"), policy.unknown_count), (Some(Setting::Both), 0));
-    // The only word that is not known, where others are: what is left is No Auditing. It is marked.
-    assert_eq!(of(&policy, "Logoff"), Some(Setting::None));
-    assert_eq!(policy.entries.iter().map(|e| e.inferred).collect::<Vec<_>>(), [false, true]);
+    // A word that is not known may mean anything, also where it is the only one.
+    assert_eq!(of(&policy, "Logoff"), Some(Setting::Unknown));
+    assert_eq!(policy.entries.iter().map(|e| e.doubt).collect::<Vec<_>>(), [None, Some(Doubt::Word)]);
     let two = parse(
         "H,System,a,{0CCE9215-69AE-11D9-BED3-505054503030},Success,\nH,System,b,{0CCE9216-69AE-11D9-BED3-505054503030},uno,\n\
          H,System,c,{0CCE9217-69AE-11D9-BED3-505054503030},due,\n"
@@ -153,7 +153,7 @@ fn damage_costs_the_lines_that_it_hits() {
     assert_eq!(policy.unknown[0].reason, "neither a subcategory's GUID nor an option");
     // A number that says something else than the words: the number is what Windows applies (MS-GPAC 2.2.1.3.1).
     let policy = parse(b",System,Test,{0CCE9215-69AE-11D9-BED3-505054503030},Success,,0\n,System,L,{0CCE9216-69AE-11D9-BED3-505054503030},Failure,,7");
-    assert_eq!((policy.disagreeing, of(&policy, "Logon")), (2, Some(Setting::None)));
+    assert_eq!((policy.with_doubt(Doubt::Disagree), of(&policy, "Logon")), (1, Some(Setting::None)));
     assert_eq!((of(&policy, "Logoff"), policy.unknown_settings), (Some(Setting::Unknown), 1));
     let twice = format!("{REPORT}SRV1,System,Logon,{{0CCE9215-69AE-11D9-BED3-505054503030}},Failure,\r\n");
     let policy = parse(twice.as_bytes());

@@ -2,7 +2,7 @@
 
 use super::{cut, lines, unknown};
 use crate::names;
-use crate::policy::{Entry, Policy, Subject};
+use crate::policy::{Doubt, Entry, Policy, Subject};
 use crate::setting::Setting;
 
 pub fn read(text: &str, policy: &mut Policy) {
@@ -27,7 +27,7 @@ pub fn read(text: &str, policy: &mut Policy) {
                 value: None,
                 setting,
                 per_user: None,
-                inferred: false,
+                doubt: (setting == Setting::Unknown).then_some(Doubt::Word),
             };
             policy.entries.push(entry);
             seen = true;

@@ -5,7 +5,7 @@ use etwhy_table::{Sym, define_table};
 define_table! {
     /// One row per machine of the counter logs: from when to when, how often, in which time zone.
     pub table COUNTER_MACHINE: CounterMachineRow = "counter_machine" {
-        version: 1,
+        version: 2,
         /// Machine; empty where the log names none.
         machine: Sym [None, Name],
         /// Files that have counters of it.
@@ -14,8 +14,14 @@ define_table! {
         counters: i64 [Count, Count],
         /// Counters whose English name is not known, so that no finding reads them.
         unknown_counters: i64 [Count, Count],
+        /// A counter whose name is not known, where the log seems to be in a language that is not; null else.
+        unknown_language: Option<Sym> [None, Path],
         /// Logical processors, by the instances of `Processor` and `Processor Information`; null without them.
         cpus: Option<i32> [Count, Count],
+        /// Gaps: times between samples that are more than three times the usual one.
+        gaps: i64 [Count, Count],
+        /// Their length together.
+        gap_ns: i64 [Ns, Duration],
         /// First sample, since 1970 (UTC).
         first_utc_ns: i64 [Ns, Other],
         /// Last sample, since 1970 (UTC).

@@ -5,12 +5,13 @@ use etwhy_table::define_table;
 define_table! {
     /// Counters over time: sums over slices of equal length, at most 128 for the whole of the logs.
     ///
-    /// The length is a power of two seconds, the same for all counters. Slices without a value have no row.
+    /// The length is a power of two seconds, the same for all counters; the first slice begins with the machine's first sample, the last ends
+    /// with its last. Slices without a value have no row.
     pub table COUNTER_SLICE: CounterSliceRow = "counter_slice" {
-        version: 1,
+        version: 2,
         /// The counter, as in `counter`.
         counter: i32 [None, Id],
-        /// When the slice begins; the first one may begin before the first sample.
+        /// When the slice begins.
         ts_ns: i64 [Ns, Time],
         /// The same since 1970 (UTC).
         utc_ns: i64 [Ns, Other],

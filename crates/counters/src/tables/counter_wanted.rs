@@ -5,7 +5,7 @@ use etwhy_table::{Sym, define_table};
 define_table! {
     /// Counters that findings read, for each machine: which of them were logged, and how to log the others.
     pub table COUNTER_WANTED: CounterWantedRow = "counter_wanted" {
-        version: 1,
+        version: 2,
         /// Machine.
         machine: Sym [None, Name],
         /// English name of the object.
@@ -16,6 +16,10 @@ define_table! {
         path: Sym [None, Path],
         /// Instances that were logged, at least one value each.
         counters: i64 [Count, Count],
+        /// Of these, sums over all instances (`_Total`), which hide single ones.
+        totals: i64 [Count, Count],
+        /// Instances that were logged and never have a value.
+        without_value: i64 [Count, Count],
         /// The most values that one of them has.
         samples: i64 [Count, Count],
         /// A line for the command prompt that logs it.

@@ -1,6 +1,8 @@
 //! Manifests and provider names that ship with the program.
 
 mod notation;
+#[cfg(test)]
+mod published;
 
 use crate::manifest::Manifests;
 use etwhy_etl::Guid;
@@ -15,7 +17,8 @@ const FILES: [(&str, &str); 4] = [
     ("windows.txt", include_str!("windows.txt")),
 ];
 
-const PROVIDERS: &str = include_str!("providers.txt");
+/// Names of providers; of two for one GUID the later one wins.
+const PROVIDERS: [&str; 2] = [include_str!("windows_providers.txt"), include_str!("providers.txt")];
 
 /// The manifests that ship, parsed once.
 pub fn manifests() -> &'static Manifests {
@@ -44,7 +47,7 @@ pub fn provider_guid(name: &str) -> Option<Guid> {
 
 fn names() -> &'static HashMap<Guid, Arc<str>> {
     static NAMES: LazyLock<HashMap<Guid, Arc<str>>> = LazyLock::new(|| {
-        let lines = PROVIDERS.lines().filter(|l| !l.starts_with('#'));
+        let lines = PROVIDERS.iter().flat_map(|text| text.lines()).filter(|l| !l.starts_with('#'));
         lines
             .filter_map(|line| line.split_once(' '))
             .filter_map(|(g, name)| Some((g.parse().ok()?, name.into())))
@@ -79,7 +82,7 @@ mod tests {
                 assert_eq!(all, keys.len(), "{name}: {} lists an event twice", provider.name);
             }
         }
-        for line in PROVIDERS.lines().filter(|l| !l.starts_with('#')) {
+        for line in PROVIDERS.iter().flat_map(|text| text.lines()).filter(|l| !l.starts_with('#')) {
             let (guid, name) = line.split_once(' ').unwrap();
             assert!(guid.parse::<Guid>().is_ok() && !name.is_empty(), "{line}");
         }
@@ -87,7 +90,8 @@ mod tests {
 
     #[test]
     fn files_are_small() {
-        let all: usize = FILES.iter().map(|(_, text)| text.len()).sum::<usize>() + PROVIDERS.len();
+        let all: usize = FILES.iter().map(|(_, text)| text.len()).sum::<usize>()
+            + PROVIDERS.map(str::len).iter().sum::<usize>();
         assert!(all < 400 * 1024, "{all} bytes");
     }
 }

@@ -66,12 +66,13 @@ impl Manifests {
     pub fn load_dir(path: &Path, ledger: &mut Ledger) -> Manifests {
         let mut manifests = Manifests::new();
         for file in crate::files::find(path, &["man", "manifest", "xml"], MAX_FILES, ledger) {
-            manifests.load_file(&file, ledger);
+            // Folders hold other XML too.
+            manifests.load_file(&file, file == path, ledger);
         }
         manifests
     }
 
-    fn load_file(&mut self, file: &Path, ledger: &mut Ledger) {
+    fn load_file(&mut self, file: &Path, named: bool, ledger: &mut Ledger) {
         match std::fs::metadata(file) {
             Ok(about) if about.len() > MAX_MANIFEST => {
                 ledger.note(&MANIFEST_TOO_LARGE, 1, || file.display().to_string());
@@ -91,6 +92,9 @@ impl Manifests {
             }
         };
         match result {
+            Ok(providers) if providers.is_empty() && named => {
+                ledger.note(&MANIFEST_BROKEN, 1, || format!("{}: holds no provider", file.display()));
+            }
             Ok(providers) => providers.into_iter().for_each(|p| self.add(p)),
             Err(e) => ledger.note(&MANIFEST_BROKEN, 1, || format!("{}: {e}", file.display())),
         }

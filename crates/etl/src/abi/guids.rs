@@ -18,3 +18,6 @@ pub const KERNEL_EVENT_TRACING: Guid = Guid::from_text("b675ec37-bdb6-4648-bc92-
 pub const RT_LOST_EVENT: Guid = Guid::from_text("6a399ae0-4bc6-4de9-870b-3657f8947e7e");
 /// `EventTraceGuid`: group 0.
 pub const EVENT_TRACE: Guid = Guid::from_text("68fdd900-4a3e-11d1-84f4-0000f80464e3");
+/// Classes whose records merging adds, or the session writes of itself: ids in their headers are not those of a thread at work.
+pub const WRITTEN_BY_MERGE: [Guid; 7] =
+    [IMAGE_ID, SYSTEM_CONFIG_EX, EVENT_METADATA, PERF_TRACK_METADATA, WIN_SAT, RT_LOST_EVENT, EVENT_TRACE];

@@ -107,6 +107,8 @@ pub const MODES: [(u32, &str); 26] = [
 pub const MODE_COMPRESSED: u32 = 0x0400_0000;
 /// The file is overwritten from its second buffer on when it is full.
 pub const MODE_CIRCULAR: u32 = 0x2;
+/// The session goes on in a new file when one is full (`EVENT_TRACE_FILE_MODE_NEW_FILE`).
+pub const MODE_NEW_FILE: u32 = 0x8;
 /// Sessions are appended to the file.
 pub const MODE_APPEND: u32 = 0x4;
 /// All processors share buffers.

@@ -5,9 +5,11 @@ use super::clock::{Clock, ClockKind};
 use super::index::{BufferEntry, Index, Nominal, index};
 use super::logfile::LogFileHeader;
 use super::source::Source;
-use super::tokens::first_record;
+use super::tokens::{first_record, first_ticks, until_repeated};
 use crate::abi::buffer::*;
-use crate::abi::logfile::{MODE_APPEND, MODE_CIRCULAR, MODE_COMPRESSED, MODE_NO_PER_PROCESSOR_BUFFERING};
+use crate::abi::logfile::{
+    MODE_APPEND, MODE_CIRCULAR, MODE_COMPRESSED, MODE_NEW_FILE, MODE_NO_PER_PROCESSOR_BUFFERING,
+};
 use crate::decompress::{Format, SLACK};
 use crate::error::{Error, Result};
 use crate::{Bytes, Ledger};
@@ -48,6 +50,12 @@ const HEADER_PROBE: usize = 16 * 1024;
 const MAX_RATIO: usize = 2048;
 const MIN_UNPACKED: usize = 64 * 1024;
 
+/// Bytes of a record that tell whether it is one.
+pub(crate) const RECORD_PROBE: usize = 24;
+
+/// Most sessions in one file; what is appended to it later counts as part of the last one.
+const MAX_SEGMENTS: u16 = 1024;
+
 impl EtlFile {
     /// Opens `path`; `shown` is its name in messages.
     ///
@@ -58,7 +66,10 @@ impl EtlFile {
         let source = Source::open(path, shown, options.chunk)?;
         let mut scratch = Vec::new();
         let first = source.bytes(0, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
-        let segment = session_header(first, shown)?;
+        let segment = session_header(first, shown).map_err(|error| match source.is_whole() {
+            true => error,
+            false => shrank(shown),
+        })?;
         let state = first.u32_at(STATE).unwrap_or(0);
         let mut newer = None;
         let mut format = None;
@@ -154,6 +165,34 @@ impl EtlFile {
         self.source.mapped(entry.offset, entry.end as usize)
     }
 
+    /// Whether a record stands behind the end of a buffer's data, as far as its header gives one. Sound buffers are
+    /// padded there.
+    pub(crate) fn goes_on_behind(&self, entry: &BufferEntry) -> bool {
+        let end = entry.end.next_multiple_of(8);
+        let room = (entry.size.saturating_sub(end) as usize).min(RECORD_PROBE);
+        if entry.is_compressed() || !entry.end_known || room == 0 {
+            return false;
+        }
+        let mut scratch = Vec::new();
+        let bytes = self.source.bytes(entry.offset + u64::from(end), room, &mut scratch);
+        bytes.and_then(first_ticks).is_some()
+    }
+
+    /// Counts it if the file has become shorter since it was opened.
+    pub(crate) fn judge_end(&self, ledger: &mut Ledger) {
+        ledger.note(&FILE_SHRANK, u64::from(!self.source.is_whole()), || self.shown.display().to_string());
+    }
+
+    /// Bytes of the file as they stand on disk; `None` if the system refuses.
+    pub(crate) fn raw_bytes<'a>(
+        &'a self,
+        offset: u64,
+        len: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
+        self.source.bytes(offset, len, scratch)
+    }
+
     /// True when records inside this buffer may be out of order by design: wall time can be set back, and
     /// without per-processor buffers several processors write into one.
     pub(crate) fn may_be_unsorted(&self, entry: &BufferEntry) -> bool {
@@ -195,31 +234,51 @@ impl EtlFile {
         let most = MIN_UNPACKED.saturating_add(data.len().saturating_mul(MAX_RATIO));
         let claimed = (entry.end as usize).saturating_sub(LEN);
         let want = claimed.min(most);
-        // Not cleared: only what `decompress` has written is kept below.
-        out.resize(LEN + want + SLACK, 0);
-        if let Some(target) = out.get_mut(..header.len()) {
-            target.copy_from_slice(header);
+        let mut unpack = |want: usize| {
+            // Not cleared: only what `decompress` has written is kept below.
+            out.resize(LEN + want + SLACK, 0);
+            if let Some(target) = out.get_mut(..header.len()) {
+                target.copy_from_slice(header);
+            }
+            let done = out.get_mut(LEN..).map_or(0, |target| format.decompress(data, target, want));
+            let behind = out.get(LEN + claimed.next_multiple_of(8)..LEN + done);
+            (done, behind.is_some_and(|behind| first_ticks(behind).is_some()))
+        };
+        let (mut done, more) = unpack(want.saturating_add(RECORD_PROBE).min(most));
+        if more {
+            // The session packed more than the header says.
+            ledger.note(&BUFFER_END_ODD, 1, place);
+            done = unpack(most.min(MAX_SIZE as usize)).0;
+        } else {
+            done = done.min(claimed);
         }
-        let done = out.get_mut(LEN..).map_or(0, |target| format.decompress(data, target, want));
-        if done < claimed {
+        if (more || !entry.end_known) && !self.may_be_unsorted(entry) {
+            let sorted = out.get(LEN..LEN + done).map_or(done, until_repeated);
+            ledger.note(&BUFFER_NOT_UNPACKED, u64::from(sorted < done), place);
+            done = sorted;
+        }
+        if done < claimed && (entry.end_known || done == 0) {
             ledger.note(&BUFFER_NOT_UNPACKED, 1, place);
         }
         out.truncate(LEN + done);
     }
 
-    /// Headers of appended sessions; a segment without a readable one goes on with the clock before it.
+    /// Numbers the sessions and reads the headers of those that were appended: a header buffer behind the first
+    /// starts one. Without a readable header it goes on with the clock before it.
     fn read_appended_headers(&mut self) {
         let mut scratch = Vec::new();
-        let mut known = 0;
-        for entry in &self.buffers {
-            if entry.segment == known {
-                continue;
+        let mut number = 0u16;
+        for (at, entry) in self.buffers.iter_mut().enumerate() {
+            if at > 0 && entry.kind == TYPE_HEADER && entry.sequence == 0 && number + 1 < MAX_SEGMENTS {
+                number += 1;
+                let bytes = self.source.bytes(entry.offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
+                let segment = session_header(bytes, &self.shown).ok();
+                let place = || format!("{}: buffer at {:#x}", self.shown.display(), entry.offset);
+                self.ledger.note(&BUFFER_HEADER_BAD, u64::from(segment.is_none()), place);
+                let segment = segment.or_else(|| self.segments.last().cloned());
+                self.segments.extend(segment);
             }
-            known = entry.segment;
-            let bytes = self.source.bytes(entry.offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
-            let segment = session_header(bytes, &self.shown).ok();
-            let segment = segment.or_else(|| self.segments.last().cloned());
-            self.segments.extend(segment);
+            entry.segment = number;
         }
     }
 
@@ -246,25 +305,44 @@ impl EtlFile {
         // buffers as its header says; wrapped ones hold fewer than were written.
         let said = u64::from(self.header().buffers_written);
         let short = said.saturating_sub(self.buffers.len() as u64);
-        for (segment, mut seen) in self.segments.iter().zip(sequences) {
+        for (number, (segment, mut seen)) in self.segments.iter().zip(sequences).enumerate() {
             seen.sort_unstable();
             seen.dedup();
             let mode = segment.header.log_file_mode;
             let (low, high) = (seen.first().copied().unwrap_or(1), seen.last().copied().unwrap_or(0));
             let distinct = seen.len() as i64;
             let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
-            if mode & MODE_APPEND == 0 {
-                self.ledger.count(&BUFFERS_MISSING, u64::try_from(inside).unwrap_or(0));
-                if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 {
-                    self.ledger.note(&FEWER_BUFFERS, short, || format!("{}: its end", self.shown.display()));
-                }
-            }
-            // Before the oldest one: overwritten (circular) or in an earlier file of the series.
+            // Before the oldest one: overwritten (circular), in an earlier file of the series, lost, or never written: a
+            // buffer that holds nothing has a number too.
             let before = u64::try_from(low.saturating_sub(1)).unwrap_or(0);
-            let anomaly = if mode & MODE_CIRCULAR != 0 { &CIRCULAR_OVERWRITTEN } else { &SEGMENT_OF_SERIES };
+            let whole = number == 0 && said > 0 && short == 0;
+            let anomaly = match mode {
+                _ if mode & MODE_CIRCULAR != 0 => &CIRCULAR_OVERWRITTEN,
+                _ if mode & MODE_NEW_FILE != 0 && number == 0 => &SEGMENT_OF_SERIES,
+                _ if whole => &FIRST_BUFFERS_ABSENT,
+                _ => &BUFFERS_MISSING,
+            };
             self.ledger.count(anomaly, before);
+            if mode & MODE_APPEND != 0 {
+                continue;
+            }
+            let inside = u64::try_from(inside).unwrap_or(0);
+            self.ledger.count(&BUFFERS_MISSING, inside);
+            if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 {
+                // What the numbers show to be missing is not missing once more.
+                let shown =
+                    inside.saturating_add(if anomaly.name == BUFFERS_MISSING.name { before } else { 0 });
+                let at_end = short.saturating_sub(shown);
+                self.ledger.note(&FEWER_BUFFERS, at_end, || format!("{}: its end", self.shown.display()));
+            }
         }
     }
+}
+
+/// The error for a file whose beginning went while it was opened.
+fn shrank(shown: &Path) -> Error {
+    let source = std::io::Error::other("the file became shorter while it was read");
+    Error::Io { file: shown.to_owned(), what: "read", source }
 }
 
 /// Reads the session header at the start of a buffer.

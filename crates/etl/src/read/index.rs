@@ -7,6 +7,7 @@ use super::tokens::first_ticks;
 use crate::abi::buffer::*;
 use crate::decompress::{Format, SLACK};
 use crate::{Bytes, Ledger};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Where a buffer stands and what its header says.
@@ -65,21 +66,35 @@ impl Header {
         })
     }
 
+    fn is_compressed(&self) -> bool {
+        self.flags & FLAG_COMPRESSED != 0
+    }
+
     /// Sound enough to walk on from.
     pub(crate) fn plausible(&self) -> bool {
         let len = LEN as u32;
         self.size >= len && self.size <= MAX_SIZE && self.flags < 0x100 && self.kind <= TYPE_DBG_INFO && {
             let limit = if self.flags & FLAG_COMPRESSED != 0 { MAX_SIZE } else { self.size };
             let ok = |end: u32| end >= len && end <= limit;
-            ok(self.end) || ok(self.saved) || (self.end == 0 && self.saved == 0)
+            // Two fields that agree and are too large for what is on the disk: a compressed buffer without its flag.
+            let agree = self.end == self.saved && (len..=MAX_SIZE).contains(&self.end);
+            ok(self.end) || ok(self.saved) || agree || (self.end == 0 && self.saved == 0)
         }
     }
 
-    /// End of valid data: the larger of the two fields that make sense. `Offset` alone would do on sound
-    /// files; `SavedOffset` is 0 in the first buffer of Windows 7 files, and smaller where late header
-    /// records follow.
+    /// End of valid data. The two fields that give it are equal in sound files; `SavedOffset` is 0 in the first
+    /// buffer of Windows 7 files, and smaller where late header records follow. `None` if they contradict each
+    /// other or make no sense.
     fn data_end(&self, limit: u32) -> Option<u32> {
-        [self.end, self.saved].into_iter().filter(|&end| end >= LEN as u32 && end <= limit).max()
+        let end = if self.end == 0 { self.saved } else { self.end };
+        let late_records = self.kind == TYPE_HEADER && self.saved < end;
+        let agree = self.saved == end || self.saved == 0 || late_records;
+        Some(end).filter(|&end| agree && end >= LEN as u32 && end <= limit)
+    }
+
+    /// As many bytes as this buffer may hold, unpacked.
+    fn most(&self, nominal: &Nominal<'_>) -> u32 {
+        [self.end, self.saved].into_iter().filter(|&end| end <= MAX_SIZE).fold(nominal.step(), u32::max)
     }
 }
 
@@ -151,8 +166,20 @@ pub(crate) fn index(source: &Source, nominal: &Nominal<'_>, ledger: &mut Ledger)
         buffers.push(entry(bytes, &header, pos, size, left, nominal, ledger));
         pos += u64::from(size);
     }
-    number_segments(&mut buffers);
+    drop_repeated(&mut buffers, nominal, ledger);
     Index { buffers }
+}
+
+/// Leaves out buffers that stand in the file before: a copy that went wrong would count events twice, and a copied
+/// session header would begin another session.
+fn drop_repeated(buffers: &mut Vec<BufferEntry>, nominal: &Nominal<'_>, ledger: &mut Ledger) {
+    let mut seen = HashSet::new();
+    buffers.retain(|b| {
+        let Some(first) = b.first_ticks else { return true };
+        let new = seen.insert((b.sequence, first, b.cpu, b.logger_id, b.end));
+        ledger.note(&BUFFERS_REPEATED, u64::from(!new), || nominal.place("buffer", b.offset));
+        new
+    });
 }
 
 fn entry(
@@ -165,14 +192,11 @@ fn entry(
     ledger: &mut Ledger,
 ) -> BufferEntry {
     let on_disk = size.min(u32::try_from(left).unwrap_or(u32::MAX));
-    let compressed = header.flags & FLAG_COMPRESSED != 0;
-    let limit = if compressed { MAX_SIZE } else { on_disk };
-    let said = header.data_end(if compressed { MAX_SIZE } else { size });
-    let end = said.unwrap_or_else(|| {
-        ledger.note(&BUFFER_END_ODD, 1, || nominal.place("buffer", pos));
-        limit
-    });
-    let end = end.min(limit);
+    let data = bytes.get(LEN..).unwrap_or(&[]);
+    let content = content(data, header, on_disk, size, pos, nominal);
+    let odd = content.compressed != header.is_compressed() || content.said.is_none();
+    ledger.note(&BUFFER_END_ODD, u64::from(odd), || nominal.place("buffer", pos));
+    ledger.note(&RECORDS_BEHIND_END, u64::from(content.behind_end), || nominal.place("buffer", pos));
     let cpu = bytes.u16_at(PROCESSOR_INDEX).unwrap_or(0);
     let cpu = if header.flags & FLAG_PROCESSOR_INDEX != 0 { cpu & PROCESSOR_INDEX_MASK } else { cpu & 0xFF };
     if header.flags & FLAG_EVENTS_LOST != 0 {
@@ -184,44 +208,72 @@ fn entry(
     if header.kind == TYPE_CTX_SWAP {
         ledger.note(&COMPACT_CSWITCH, 1, || nominal.place("buffer", pos));
     }
-    let data = bytes.get(LEN..).unwrap_or(&[]);
-    let first = if end <= LEN as u32 {
-        None
-    } else if compressed {
-        nominal.format.and_then(|format| {
-            let mut out = [0u8; 64 + SLACK];
-            let n = format.decompress(data, &mut out, 64);
-            first_ticks(out.get(..n)?)
-        })
-    } else {
-        first_ticks(data.get(..(end as usize - LEN).min(data.len())).unwrap_or(data))
-    };
     BufferEntry {
         offset: pos,
         size: on_disk,
-        end,
+        end: content.end,
         cpu,
         logger_id: bytes.u16_at(LOGGER_ID).unwrap_or(0),
         segment: 0,
-        flags: header.flags,
+        flags: header.flags & !FLAG_COMPRESSED | if content.compressed { FLAG_COMPRESSED } else { 0 },
         kind: header.kind,
         sequence: bytes.i64_at(SEQUENCE_NUMBER).unwrap_or(0),
         flush_ticks: bytes.i64_at(TIME_STAMP).unwrap_or(0),
-        first_ticks: first,
-        end_known: said.is_some(),
+        first_ticks: content.first_ticks,
+        end_known: content.said.is_some(),
     }
 }
 
-/// Most sessions in one file; what is appended to it later counts as part of the last one.
-const MAX_SEGMENTS: u16 = 1024;
+/// What is in a buffer, where its header is believed only as far as it fits.
+struct Content {
+    compressed: bool,
+    /// End of valid data as the header gives it.
+    said: Option<u32>,
+    end: u32,
+    first_ticks: Option<i64>,
+    /// The header says that the buffer is empty, and a record stands in it.
+    behind_end: bool,
+}
 
-/// A header buffer behind the first starts an appended session.
-fn number_segments(buffers: &mut [BufferEntry]) {
-    let mut segment = 0u16;
-    for (i, buffer) in buffers.iter_mut().enumerate() {
-        if i > 0 && buffer.kind == TYPE_HEADER && buffer.sequence == 0 {
-            segment = (segment + 1).min(MAX_SEGMENTS - 1);
-        }
-        buffer.segment = segment;
+fn content(
+    data: &[u8],
+    header: &Header,
+    on_disk: u32,
+    size: u32,
+    pos: u64,
+    nominal: &Nominal<'_>,
+) -> Content {
+    let unpack = |format: Format| {
+        let mut out = [0u8; 64 + SLACK];
+        let n = format.decompress(data, &mut out, 64);
+        first_ticks(out.get(..n)?)
+    };
+    let plain = first_ticks(data);
+    let unpacked = || nominal.format.filter(|_| nominal.packed).and_then(unpack);
+    // Sessions pack all buffers behind the first or none.
+    let compressed = if header.is_compressed() {
+        nominal.packed || plain.is_none()
+    } else {
+        nominal.packed && pos > 0 && plain.is_none() && unpacked().is_some()
+    };
+    let first = if compressed { unpacked() } else { plain };
+    let limit = if compressed { header.most(nominal) } else { on_disk };
+    let mut said = header.data_end(if compressed { MAX_SIZE } else { size });
+    let empty = said == Some(LEN as u32);
+    if compressed && empty && first.is_some() {
+        // Empty buffers are packed to nothing.
+        said = None;
+    }
+    let end = said.unwrap_or(limit).min(limit);
+    let inside = end > LEN as u32;
+    // The record's time may stand behind the end where that is damaged: then it is no record.
+    let until = (end as usize).saturating_sub(LEN);
+    let whole = compressed || first_ticks(data.get(..until).unwrap_or(data)).is_some();
+    Content {
+        compressed,
+        said,
+        end,
+        first_ticks: first.filter(|_| inside && whole),
+        behind_end: empty && !inside && first.is_some(),
     }
 }

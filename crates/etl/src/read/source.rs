@@ -9,7 +9,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) enum Source {
     /// The whole file is mapped: slices of it cost nothing.
-    Mapped(Mapped),
+    Mapped { map: Mapped, file: File },
     /// Reads of at most `chunk` bytes each, for files that may change or must not be mapped.
     Chunked { file: File, len: u64, chunk: usize },
 }
@@ -24,13 +24,22 @@ impl Source {
         }
         Ok(match chunk {
             Some(chunk) => Source::Chunked { file, len: meta.len(), chunk: chunk.max(1) },
-            None => Source::Mapped(Mapped::of(&file).map_err(io("map"))?),
+            None => Source::Mapped { map: Mapped::of(&file).map_err(io("map"))?, file },
         })
+    }
+
+    /// False if the file has become shorter since it was opened, or its disk could not give all of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        let (file, readable) = match self {
+            Source::Mapped { map, file } => (file, map.is_whole()),
+            Source::Chunked { file, .. } => (file, true),
+        };
+        readable && file.metadata().is_ok_and(|now| now.len() >= self.len())
     }
 
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Source::Mapped(map) => map.len() as u64,
+            Source::Mapped { map, .. } => map.len() as u64,
             Source::Chunked { len, .. } => *len,
         }
     }
@@ -39,7 +48,7 @@ impl Source {
     /// the file is mapped; else in `scratch`. `None`: the system could not read.
     pub(crate) fn bytes<'a>(&'a self, offset: u64, len: usize, scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         match self {
-            Source::Mapped(_) => self.mapped(offset, len),
+            Source::Mapped { .. } => self.mapped(offset, len),
             Source::Chunked { .. } => {
                 self.read_into(offset, len, scratch)?;
                 Some(scratch)
@@ -49,7 +58,7 @@ impl Source {
 
     /// The mapped bytes at `offset`; `None` if the file is not mapped.
     pub(crate) fn mapped(&self, offset: u64, len: usize) -> Option<&[u8]> {
-        let Source::Mapped(map) = self else { return None };
+        let Source::Mapped { map, .. } = self else { return None };
         let start = usize::try_from(offset).ok()?.min(map.len());
         map.get(start..start.saturating_add(len).min(map.len()))
     }
@@ -58,7 +67,7 @@ impl Source {
     pub(crate) fn read_into(&self, offset: u64, len: usize, target: &mut Vec<u8>) -> Option<()> {
         target.clear();
         match self {
-            Source::Mapped(_) => target.extend_from_slice(self.mapped(offset, len)?),
+            Source::Mapped { .. } => target.extend_from_slice(self.mapped(offset, len)?),
             Source::Chunked { file, len: total, chunk } => {
                 let len = len.min(usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX));
                 target.resize(len, 0);

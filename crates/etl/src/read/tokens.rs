@@ -147,6 +147,27 @@ impl Tokenizer {
     }
 }
 
+/// Bytes of a buffer's data (the header stripped) up to the first record that goes back in time or says what the one before it
+/// said. What is unpacked behind the end of a packed buffer is made of pieces of its records.
+pub(crate) fn until_repeated(data: &[u8]) -> usize {
+    let (mut tokenizer, mut tokens) = (Tokenizer::new(0), Vec::new());
+    while tokenizer.block(data, 256, &mut tokens) == Stop::Block && tokens.len() >= 256 {
+        if let Some(at) = repeated(data, &tokens) {
+            return at;
+        }
+        // The last one is compared with the first of the next block.
+        tokens.drain(..tokens.len() - 1);
+    }
+    repeated(data, &tokens).unwrap_or(data.len())
+}
+
+fn repeated(data: &[u8], tokens: &[Token]) -> Option<usize> {
+    let bytes = |token: &Token| data.sub(token.at as usize, usize::from(token.len));
+    let mut pairs = tokens.iter().zip(tokens.iter().skip(1));
+    let (_, second) = pairs.find(|(a, b)| b.key < a.key || (b.key == a.key && bytes(a) == bytes(b)))?;
+    Some(second.at as usize)
+}
+
 /// Timestamp of the WPP message at `at`; `None` if it carries none.
 fn message_ticks(buffer: &[u8], at: usize) -> Option<i64> {
     let flags = buffer.u16_at(at + MESSAGE_OPTIONS)?;

@@ -328,6 +328,7 @@ impl<'f> Walk<'f> {
                 }
             }
         }
+        self.files.iter().for_each(|file| file.judge_end(ledger));
         stats
     }
 }
@@ -490,7 +491,11 @@ impl<'f> Stream<'f> {
             Stop::End if ends_early(bytes, self.tokenizer.position(), pending.entry) => {
                 Some(&RECORD_HEADER_UNKNOWN)
             }
-            Stop::End => None,
+            Stop::End => walk
+                .files
+                .get(usize::from(pending.file))
+                .filter(|file| file.goes_on_behind(pending.entry))
+                .map(|_| &RECORDS_BEHIND_END),
             Stop::UnknownHeader => Some(&RECORD_HEADER_UNKNOWN),
             Stop::BadSize => Some(&RECORD_SIZE_BAD),
         };
@@ -534,6 +539,10 @@ impl<'f> Stream<'f> {
                     continue;
                 }
                 let Some(bytes) = bytes.sub(token.at as usize, usize::from(token.len)) else { continue };
+                // No record begins with zeros: the file became shorter after this one was found (`judge_end` says so).
+                if bytes.u32_at(0) == Some(0) {
+                    continue;
+                }
                 let ticks = if shared { token.key } else { ticks_of(bytes, token.kind, token.key) };
                 stats.records += 1;
                 stats.bytes += u64::from(token.len);
@@ -565,7 +574,9 @@ impl<'f> Stream<'f> {
 fn ends_early(bytes: &[u8], at: usize, entry: &BufferEntry) -> bool {
     let rest = bytes.get(at..).unwrap_or(&[]);
     if rest.len() < 8 {
-        return false;
+        // Less than the head of a record: padding, or a record that is cut off.
+        let is_padding = |with: u8| rest.iter().all(|&byte| byte == with);
+        return !(is_padding(0) || is_padding(0xFF));
     }
     entry.end_known || rest.iter().any(|byte| rest.first() != Some(byte))
 }

@@ -12,7 +12,8 @@ use crate::report::terminal::{out, width};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_audit::advise::Tier;
-use etwhy_audit::{Form, Policy, parse};
+use etwhy_audit::write::Proposed;
+use etwhy_audit::{Form, Policy, Unknown, parse};
 use etwhy_export::sanitize;
 use etwhy_knowledge::Role;
 use std::io::{Read as _, Write as _};
@@ -50,7 +51,8 @@ struct Args {
     /// List all subcategories, not only those that cost something or are recommended
     #[arg(long)]
     all: bool,
-    /// Write the policy with the safe proposals, as `auditpol /restore /file:FILE` reads it
+    /// Write the policy with the safe proposals, as `auditpol /restore /file:FILE` reads it, and show each setting before and
+    /// after; refused if a line of the policy is not certain
     #[arg(long, value_name = "FILE", requires = "policies")]
     propose: Option<PathBuf>,
     /// Print JSON
@@ -83,7 +85,31 @@ fn run(args: Args) -> anyhow::Result<Exit> {
                 policy.unknown_count
             );
         }
-        if policy.left_out > 0 || policy.left_out_bytes > 0 {
+        if policy.says_nothing() {
+            let first =
+                policy.uncertain().into_iter().next().map(|line| place(&path.display().to_string(), &line));
+            anyhow::bail!(
+                "{}: none of the settings of its {} lines was understood (read as {}{}), so nothing can be said about this policy. \
+                 Write one with `auditpol /backup /file:policy.csv`, which has numbers in all languages. {}",
+                path.display(),
+                policy.entries.len(),
+                policy.encoding,
+                if policy.encoding_guessed { ", guessed" } else { "" },
+                first.unwrap_or_default()
+            );
+        }
+        let uncertain = policy.uncertain();
+        for line in uncertain.iter().take(MOST_LINES) {
+            eprintln!("etwhy: {}", sanitize(&place(&path.display().to_string(), line)));
+        }
+        if uncertain.len() > MOST_LINES {
+            eprintln!(
+                "etwhy: {}: {} more such lines",
+                sanitize(&path.display().to_string()),
+                uncertain.len() - MOST_LINES
+            );
+        }
+        if !uncertain.is_empty() || policy.left_out > 0 || policy.left_out_bytes > 0 {
             exit = Exit::InPart;
         }
         policies.push((path.display().to_string(), policy));
@@ -105,16 +131,15 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let role = args.baseline.as_deref().and_then(Role::from_name);
     let compared = compare::compare(policies, logs, role);
-    if let Some(path) = &args.propose {
-        propose(path, &compared)?;
-    }
+    let written = args.propose.as_deref().map(|path| propose(path, &compared)).transpose()?;
     let mut out = out();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&machine::json(&compared))?)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &machine::json(&compared, written.as_ref()))?;
+        writeln!(out)?;
     } else if args.csv {
         out.write_all(machine::csv(&compared).as_bytes())?;
     } else {
-        let document = document::document(&compared, args.all);
+        let document = document::document(&compared, written.as_ref(), args.all);
         let text = if args.md { document.markdown() } else { document.text(width()) };
         out.write_all(text.as_bytes())?;
     }
@@ -136,18 +161,66 @@ fn read(path: &Path) -> anyhow::Result<Policy> {
     Ok(parse(&bytes))
 }
 
+/// A proposal that was written.
+pub struct Written {
+    /// Its file.
+    pub path: PathBuf,
+    /// The policy that it was made from.
+    pub of: String,
+    /// What it holds.
+    pub proposed: Proposed,
+}
+
+/// Lines of a file that an error names.
+const MOST_LINES: usize = 10;
+
+/// A line in doubt as users find it.
+fn place(file: &str, unknown: &Unknown) -> String {
+    format!("{file}, line {}: {}: {}", unknown.line, unknown.reason, unknown.text)
+}
+
 /// Writes the last policy that is in force (else the last one) with the safe proposals.
-fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If something in the policy is not certain, if it is of another machine than the log, or if the file cannot be written.
+fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<Written> {
     let in_force = compared.policies.iter().rev().find(|(_, policy)| policy.form.is_in_force());
-    let Some((file, policy)) = in_force.or(compared.policies.last()) else { return Ok(()) };
-    let Some(first) = compared.machines.first() else { return Ok(()) };
-    let (text, changed) = etwhy_audit::write::proposed(policy, &first.advised.proposals);
-    std::fs::write(path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+    let (file, policy) = in_force.or(compared.policies.last()).context("--propose needs a policy")?;
+    let first = compared.machines.first().context("--propose needs a policy")?;
+    if first.foreign.contains(file) {
+        anyhow::bail!(
+            "{} was not written: {file} is of another machine than the log, which is of {}",
+            path.display(),
+            first.name
+        );
+    }
+    let proposed = match etwhy_audit::write::proposed(policy, &first.advised.proposals) {
+        Ok(proposed) => proposed,
+        Err(uncertain) => {
+            let mut lines: Vec<String> =
+                uncertain.lines.iter().take(MOST_LINES).map(|line| place(file, line)).collect();
+            let more = uncertain.others + uncertain.lines.len().saturating_sub(MOST_LINES) as u64;
+            if more > 0 {
+                lines.push(format!("and {more} more"));
+            }
+            anyhow::bail!(
+                "{} was not written: `auditpol /restore` must not be given what was guessed, and {file} has lines that are not \
+                 certain. Correct them, or make the file with `auditpol /backup /file:policy.csv`, which has numbers. {}",
+                path.display(),
+                lines.join("; ")
+            );
+        }
+    };
+    etwhy_export::write_whole(path, proposed.text.as_bytes())
+        .with_context(|| format!("{}: cannot write", path.display()))?;
     let safe = first.advised.proposals.iter().filter(|p| p.tier == Tier::Safe).count();
+    let changed = proposed.changed();
     eprintln!(
-        "etwhy: {}: {} with {changed} settings changed ({safe} safe proposals{}).",
+        "etwhy: {}: {} with {changed} setting{} changed ({safe} safe proposal{}{}).",
         sanitize(&path.display().to_string()),
         sanitize(file),
+        if changed == 1 { "" } else { "s" },
+        if safe == 1 { "" } else { "s" },
         if compared.machines.len() > 1 {
             format!(", those for {}", sanitize(&first.name))
         } else {
@@ -161,13 +234,5 @@ fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<()> {
             sanitize(file)
         );
     }
-    if policy.unknown_count > 0 || policy.unknown_settings > 0 {
-        eprintln!(
-            "etwhy: {} lines and {} settings of {} were not understood and are not in it.",
-            policy.unknown_count,
-            policy.unknown_settings,
-            sanitize(file)
-        );
-    }
-    Ok(())
+    Ok(Written { path: path.to_path_buf(), of: file.clone(), proposed })
 }

@@ -4,6 +4,7 @@ use super::dump::{Written, chosen_format, write_selection};
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
+use crate::moment::local_ns;
 use crate::report::counters as page;
 use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::table_json::table_json;
@@ -11,7 +12,7 @@ use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_counters::{CounterLogs, Options, moment};
+use etwhy_counters::{CounterLogs, Options};
 use etwhy_export::text::wrap;
 use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Outcome, Rule, Subject, evaluate_all};
@@ -97,9 +98,7 @@ const SHOWN: [&str; 6] =
 fn run(args: Args) -> anyhow::Result<Exit> {
     let time = |name: &str, text: &Option<String>| -> anyhow::Result<Option<i64>> {
         let Some(text) = text else { return Ok(None) };
-        moment(text)
-            .map(Some)
-            .with_context(|| format!("--{name} {text}: no time; try 2024-05-01 or \"2024-05-01 08:30\""))
+        local_ns(text).map(Some).with_context(|| format!("--{name}"))
     };
     let offset = args.utc_offset.as_deref().map(offset_min).transpose()?;
     let patterns: Vec<Pattern> = args.counter.iter().map(|text| anywhere(text)).collect();
@@ -228,7 +227,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
     drop(engine);
     let mut out = out();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;
         writeln!(out)?;
     } else {
         print(&mut out, args, &read, &outcomes)?;
@@ -314,13 +313,24 @@ fn commands(out: &mut impl Write, script: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A command that logs the counters that no machine has.
+/// A command that logs the counters that a machine lacks: those that were not logged, and those of which only the sum was.
 fn missing(db: &Database) -> Option<String> {
     let wanted = db.get("counter_wanted")?;
     let mut paths: Vec<&str> = Vec::new();
+    let of_machines = db.get("counter_machine");
+    // Of a log in a language that is not known nobody can say what is missing.
+    let is_foreign = |machine: Option<&str>| {
+        of_machines.is_some_and(|table| {
+            (0..table.rows() as u32).any(|row| {
+                table.text(row, "machine") == machine && table.text(row, "unknown_language").is_some()
+            })
+        })
+    };
     for row in 0..wanted.rows() as u32 {
         let path = wanted.text(row, "path")?;
-        if wanted.i64(row, "counters") == Some(0) && !paths.contains(&path) {
+        let number = |column| wanted.i64(row, column).unwrap_or(0);
+        let single = number("counters") - if path.contains("(*)") { number("totals") } else { 0 };
+        if single <= 0 && !is_foreign(wanted.text(row, "machine")) && !paths.contains(&path) {
             paths.push(path);
         }
     }

@@ -10,7 +10,7 @@ use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
 use anyhow::{anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_query::diff::{Diff, Scale, Side, diff, table};
+use etwhy_query::diff::{Diff, Scale, Side, caveats, diff, table};
 use etwhy_query::findings::{Outcome, Rule, Severity, Subject, evaluate_all};
 use etwhy_query::sql::{Engine, words};
 use etwhy_table::Table;
@@ -21,8 +21,8 @@ use std::io::Write as _;
 pub static COMMAND: Command = Command {
     name: "diff",
     about: "Before and after: what changed from one trace to others, with confidence",
-    long_about: "Compares traces (or extracts) with the first one. Times become shares of the machine, counts become rates, so \
-                 that traces of different length can be compared. Without --table it compares findings (resolved, new, \
+    long_about: "Compares traces (or extracts) with the first one. Times are compared as shares of the time that was observed and \
+                 counts as rates, so that traces of different length can be compared, and both as sums of the whole run. Without --table it compares findings (resolved, new, \
                  worse), processes, drivers, functions, durations of DPCs and the drivers that are installed. With --fail-on it \
                  judges a trace in CI: exit code 5 if the condition is met.",
     examples: "Examples:\n  etwhy diff before.etl after.etl\n  etwhy diff a.etl b.etl c.etl --json\n  \
@@ -72,6 +72,7 @@ const TABLES: &[&str] = &[
     "ledger",
     "event_type",
     "machine",
+    "cpu_time",
     "process",
     "module",
     "module_cost",
@@ -117,7 +118,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let result = diff(&sides);
     let mut out = out();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
         report::diff::print(&mut out, &result, args.top, width())?;
@@ -186,8 +187,8 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         .map_err(|text| anyhow!(text))?;
     let mut out = out();
     if args.json {
-        let value = serde_json::json!({ "schema": "etwhy.diff-table/1", "traces": scales, "keys": keys, "lines": lines });
-        serde_json::to_writer_pretty(&mut out, &value).map_err(std::io::Error::from)?;
+        let value = serde_json::json!({ "schema": "etwhy.diff-table/2", "traces": scales, "caveats": caveats(&scales), "keys": keys, "lines": lines });
+        etwhy_report::json::to_writer_pretty(&mut out, &value).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
         report::diff::print_table(&mut out, &scales, &lines, args.top, width())?;

@@ -1,6 +1,6 @@
 //! `etwhy dump`: rows of a table, filtered, sorted, cut.
 
-use crate::catalog::{self, specs};
+use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::moment::moment;
@@ -114,6 +114,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let name = args.table.clone().unwrap_or_default();
     let Some(spec) = specs().find(|s| s.name.eq_ignore_ascii_case(&name)) else {
+        if let Some(view) = etwhy_query::sql::views::all().find(|v| v.name.eq_ignore_ascii_case(&name)) {
+            bail!("`{name}` is a view: `etwhy sql TRACE \"SELECT * FROM {}\"` shows it", view.name);
+        }
         let known: Vec<&str> = specs().map(|s| s.name.as_ref()).collect();
         bail!("there is no table `{name}`; there are: {}", known.join(", "));
     };
@@ -139,10 +142,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.zero.is_some() {
         tables.insert("mark".to_owned());
     }
-    let mut opened = args.trace.open()?;
-    // Stack numbers of one table fit those of others, unless it is so large that it is made by itself.
-    opened.all_stacks = !catalog::is_on_demand(&spec.name);
-    let analysed = opened.analyse(Some(tables))?;
+    let analysed = args.trace.open()?.analyse(Some(tables))?;
     write(&args, &analysed, spec, format, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {
@@ -170,11 +170,23 @@ pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
         .collect()
 }
 
-/// The format that is named, else that of the file's ending, else a table.
+/// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.
+///
+/// # Errors
+/// If no format has this name or ending, or a terminal cannot show it.
 pub(super) fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<&'static Format> {
     let format = match (name, path) {
         (Some(name), _) => Format::by_name(name)?,
-        (None, Some(path)) => Format::by_path(path).unwrap_or(Format::by_name("csv")?),
+        (None, Some(path)) if path.extension().is_none() => Format::by_name("csv")?,
+        (None, Some(path)) => Format::by_path(path).with_context(|| {
+            let endings =
+                etwhy_export::formats().flat_map(|format| format.extensions).map(|end| format!(".{end}"));
+            format!(
+                "{}: no format has this ending; name the file {}, or choose the format with --format",
+                path.display(),
+                endings.collect::<Vec<_>>().join(", ")
+            )
+        })?,
         (None, None) => Format::by_name("table")?,
     };
     if format.binary && path.is_none() && std::io::stdout().is_terminal() {

@@ -21,7 +21,8 @@ pub static COMMAND: Command = Command {
     name: "explain",
     about: "What is known of a function or driver, who calls it in a trace, what it costs there",
     long_about: "Says what the knowledge base has on a function (SleepEx, ntoskrnl!KeWaitForSingleObject) or module (tedrdrv.sys): vendor, \
-                 product, category, altitude, stack tags, findings that speak of it. With a trace also what it costs there, in \
+                 product, category, altitude, stack tags, findings that speak of it; of a status code (0xC0000022, STATUS_ACCESS_DENIED) \
+                 its name and number. With a trace also what it costs there, in \
                  which processes, who calls it and what it calls.\n\n\
                  Wildcards work. Without a trace only what is known is said.",
     examples: "Examples:\n  etwhy explain tedrdrv.sys\n  etwhy explain 'ntoskrnl.exe!ExfAcquireRundownProtection'\n  \
@@ -35,7 +36,7 @@ pub static COMMAND: Command = Command {
 
 #[derive(clap::Args)]
 struct Args {
-    /// Function, module!function, or module
+    /// Function, module!function, module, or status code
     #[arg(value_name = "FUNCTION")]
     function: String,
     #[command(flatten)]
@@ -63,7 +64,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if args.trace.traces.is_empty() && !args.trace.demo {
         if args.json {
-            serde_json::to_writer_pretty(
+            etwhy_report::json::to_writer_pretty(
                 &mut out,
                 &serde_json::json!({ "schema": "etwhy.explain/1", "function": args.function, "knowledge": known, "here": null }),
             )?;
@@ -86,7 +87,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.json {
         let here: Vec<serde_json::Value> = costs.iter().map(|cost| cost.json(db)).collect();
         let value = serde_json::json!({ "schema": "etwhy.explain/1", "function": args.function, "knowledge": known, "here": here });
-        serde_json::to_writer_pretty(&mut out, &value)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &value)?;
         writeln!(out)?;
     } else {
         print_knowledge(&mut out, &known, width(), args.top)?;

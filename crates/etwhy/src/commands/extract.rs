@@ -62,6 +62,9 @@ const ALWAYS: [&str; 4] = ["trace", "ledger", "event_type", "process"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let tables = chosen(&args.only, &args.without)?;
+    if args.output.iter().chain(&args.sqlite).any(|path| path == Path::new("-")) {
+        bail!("an extract is a folder, and --sqlite a file; neither can be written to standard output");
+    }
     let opened = args.trace.open()?;
     // Said before a large trace is read.
     let force = args.force;

@@ -171,10 +171,11 @@ fn side(args: &Args, trace: TraceArgs, metric: &Metric, view: &View) -> anyhow::
     let end = machine("duration_ns").unwrap_or(0);
     let (from, to) = (part.from_ns.unwrap_or(0).max(0), part.to_ns.unwrap_or(end).min(end));
     let duration_ns = to.saturating_sub(from).max(0);
-    let capacity = machine("cpus")
-        .filter(|&cpus| cpus > 0)
-        .map(|cpus| cpus.saturating_mul(duration_ns))
-        .filter(|&c| c > 0);
+    // The whole of a trace counts as far as it was observed.
+    let whole = (from, to) == (0, end);
+    let observed = machine("capacity_ns").filter(|_| whole);
+    let capacity =
+        observed.or_else(|| Some(machine("cpus")?.saturating_mul(duration_ns))).filter(|&ns| ns > 0);
     Ok(Side { name, analysed, tree, capacity, duration_ns })
 }
 

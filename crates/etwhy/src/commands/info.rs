@@ -91,7 +91,7 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
         "loggers": json_rows(db.get("logger")),
         "ledger": json_rows(db.get("ledger")),
     });
-    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+    etwhy_report::json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(())
 }

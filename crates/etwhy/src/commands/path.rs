@@ -67,7 +67,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let found = paths(db);
     let mut out = out();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &found)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &found)?;
         writeln!(out)?;
     } else if found.is_empty() {
         let switches = db.get("event_type").is_some_and(|t| {

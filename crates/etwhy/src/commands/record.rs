@@ -49,6 +49,15 @@ struct Args {
         value_parser = clap::value_parser!(u32).range(1..=4096)
     )]
     large: Option<u32>,
+    /// Memory of the machine that is recorded, in GiB: buffers take at most 4 % of it
+    #[arg(
+        long,
+        value_name = "GIB",
+        default_value_t = 8,
+        conflicts_with = "large",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    memory: u32,
     /// For when another product has taken the NT Kernel Logger: use the Circular Kernel Context Logger, or a kernel
     /// session of its own (Windows 8 and later)
     #[arg(
@@ -81,7 +90,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             Some("system") => Session::System,
             Some(_) => Session::Circular,
         };
-        let size = args.large.map_or(Size::Usual, |processors| Size::Large { processors });
+        let of_memory = if args.memory == 8 { Size::Usual } else { Size::Memory { gib: args.memory } };
+        let size = args.large.map_or(of_memory, |processors| Size::Large { processors });
         let names: Vec<&str> = args.print.iter().map(String::as_str).collect();
         let recording = Recording::of(&names, session, size)?;
         let format: &Format = formats().iter().find(|f| f.name == args.format).context("no such format")?;
@@ -121,11 +131,19 @@ fn list(width: usize) -> String {
         for note in &profile.notes {
             paragraph(&mut text, "  note      ", note);
         }
+        if let Some(note) = unproven(profile) {
+            paragraph(&mut text, "  note      ", &note);
+        }
         text.push('\n');
     }
     text.push_str("Rates are estimates from the sizes of the events.\n");
     text.push_str("Print one, or several at once: etwhy record --print cpu,registry\n");
     text
+}
+
+/// Which of its keywords no public profile shows.
+fn unproven(profile: &Profile) -> Option<String> {
+    etwhy_record::unproven(profile.keywords.iter().map(String::as_str))
 }
 
 /// The tables that a profile fills, its own first.
@@ -150,6 +168,7 @@ fn list_json() -> anyhow::Result<String> {
                 "stacks": profile.stacks,
                 "providers": profile.providers.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
                 "notes": profile.notes,
+                "unproven": unproven(profile),
             })
         })
         .collect();

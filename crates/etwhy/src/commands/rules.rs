@@ -65,7 +65,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 fn json(out: &mut impl std::io::Write, value: &impl serde::Serialize) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    etwhy_report::json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)?;
     Ok(())
 }
@@ -130,7 +130,7 @@ fn test(out: &mut impl std::io::Write, args: &Args, files: &[String]) -> anyhow:
         rules.extend(load_folder(folder)?);
     }
     if rules.is_empty() && files.is_empty() && args.rules.rules.is_empty() {
-        rules = etwhy_query::findings::builtin();
+        rules = etwhy_query::findings::builtin()?;
     }
     let specs: Vec<&TableSpec> = catalog::all().collect();
     let mut failed = 0usize;

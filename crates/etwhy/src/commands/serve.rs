@@ -5,21 +5,24 @@ use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
-use crate::open::{TraceArgs, beside};
+use crate::open::{Opened, TraceArgs, beside};
+use crate::progress::{go_on, unless_given_up};
 use crate::report::explain::Knowledge;
 use crate::report::missing::{recording_for, why_empty};
 use crate::report::why::Verdict;
 use crate::rules::RuleArgs;
 use anyhow::anyhow;
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_hud::{Host, Loaded, Options};
+use etwhy_hud::{Host, Loaded, Options, Patience};
 use etwhy_query::cpu::{Scope, Top};
 use etwhy_query::derive::is_beside_traces;
 use etwhy_query::findings::{Rule, Subject, evaluate_all};
 use etwhy_query::sql::Engine;
 use etwhy_table::{Database, TableSpec};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -40,9 +43,6 @@ struct Args {
     trace: TraceArgs,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Read all traces as one (segments of one recording, kernel and user part)
-    #[arg(long)]
-    merge: bool,
     /// Port to listen on (0: any that is free)
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -50,7 +50,7 @@ struct Args {
     /// the traces
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
-    /// Names of this machine that the page may be asked under, behind a proxy or with --bind
+    /// Names of this machine that the page may be asked under, behind a proxy or with --bind; without it only its addresses
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
     /// Leave tables out: `event` (all events with their fields) takes most of the time of large traces
@@ -63,6 +63,9 @@ struct Args {
     /// The page cannot open other traces
     #[arg(long)]
     readonly: bool,
+    /// Folders whose traces the page may open, besides those that the given traces lie in
+    #[arg(long, value_name = "DIR", conflicts_with = "readonly")]
+    folder: Vec<PathBuf>,
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
@@ -74,22 +77,15 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let reader =
         Reader { trace: args.trace.clone(), rules, without: args.without.clone(), logs: args.logs.clone() };
-    let groups: Vec<Vec<PathBuf>> = if args.merge || args.trace.demo {
-        vec![args.trace.traces.clone()]
-    } else {
-        args.trace.traces.iter().map(|path| vec![path.clone()]).collect()
-    };
     let mut exit = Exit::Done;
     let mut loaded = Vec::new();
-    for paths in groups {
-        let name = names(&paths, args.trace.demo);
-        match reader.read(paths, args.trace.demo) {
-            Ok((one, end)) => {
-                exit = if exit == Exit::Done { end } else { exit };
-                loaded.push(one);
-            }
+    for trace in each_argument(&args.trace) {
+        let name = names(&trace.traces, trace.demo);
+        let read = reader.read_all(&trace, &name, &mut loaded);
+        match read {
+            Ok(end) => exit = if exit == Exit::Done { end } else { exit },
             // One bad file of several does not end the rest.
-            Err(error) if args.trace.traces.len() > 1 && !args.merge => {
+            Err(error) if args.trace.traces.len() > 1 && !args.trace.merge => {
                 eprintln!(
                     "etwhy: {}: {} (left out)",
                     etwhy_export::sanitize(&name),
@@ -103,24 +99,52 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if loaded.is_empty() {
         return Err(anyhow!("there is no trace in what was given"));
     }
+    let folders = folders(&args)?;
     let options = Options {
         address: SocketAddr::new(args.bind, args.port),
         hosts: args.host,
         readonly: args.readonly,
+        folders,
         token: None,
+        patience: Patience::default(),
     };
-    let running = etwhy_hud::start(Box::new(reader), loaded, &options).map_err(|text| anyhow!(text))?;
+    let mut running = etwhy_hud::start(Box::new(reader), loaded, &options).map_err(|text| anyhow!(text))?;
+    // The server ends in order, with its traces.
+    etwhy_scratch::leave_interrupts();
+    running.take_interrupts();
     if !args.bind.is_loopback() {
         eprintln!(
             "etwhy: other machines can reach this page; without encryption, and whoever has the address sees everything"
         );
     }
-    println!("{}", running.url);
+    writeln!(crate::stdout::watched(), "{}", running.url)?;
     if !args.trace.quiet {
         eprintln!("etwhy: open this address in a browser; Ctrl-C ends it");
     }
     running.wait();
     Ok(exit)
+}
+
+/// What is read for itself: each argument, or all of them together.
+fn each_argument(trace: &TraceArgs) -> Vec<TraceArgs> {
+    if trace.merge || trace.demo {
+        return vec![trace.clone()];
+    }
+    trace.traces.iter().map(|path| TraceArgs { traces: vec![path.clone()], ..trace.clone() }).collect()
+}
+
+/// Folders whose traces the page may open: those that were named, and those of the traces.
+fn folders(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
+    let mut folders = args.folder.clone();
+    if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
+        return Err(anyhow!("{}: --folder wants a folder", none.display()));
+    }
+    for trace in args.trace.traces.iter().filter(|trace| *trace != Path::new("-")) {
+        let folder = if trace.is_dir() { trace } else { trace.parent().unwrap_or(trace) };
+        // A bare name lies in the folder that the program was started in.
+        folders.push(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() });
+    }
+    Ok(folders)
 }
 
 /// What a trace of one or more files is called.
@@ -144,16 +168,29 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&self, paths: Vec<PathBuf>, demo: bool) -> anyhow::Result<(Loaded, Exit)> {
-        let name = names(&paths, demo);
-        let trace = TraceArgs { traces: paths, demo, ..self.trace.clone() };
-        let mut analysed = trace.open()?.analyse_everything(&self.without)?;
+    /// Reads every recording of an argument: a folder or an archive may hold several.
+    fn read_all(&self, trace: &TraceArgs, name: &str, loaded: &mut Vec<Loaded>) -> anyhow::Result<Exit> {
+        let mut exit = Exit::Done;
+        let recordings = trace.recordings()?.list;
+        let several = recordings.len() > 1;
+        for recording in recordings {
+            let files: Vec<PathBuf> = recording.files.iter().map(PathBuf::from).collect();
+            let name = if several { names(&files, false) } else { name.to_owned() };
+            let (one, end) = self.read(recording.open()?, name, trace)?;
+            loaded.push(one);
+            exit = if exit == Exit::Done { end } else { exit };
+        }
+        Ok(exit)
+    }
+
+    fn read(&self, opened: Opened, name: String, trace: &TraceArgs) -> anyhow::Result<(Loaded, Exit)> {
+        let mut analysed = opened.analyse_everything(&self.without)?;
         let mut beside = None;
         if !self.logs.is_empty() {
             let mut tables =
                 tables_of(self.rules.iter().filter(|r| r.over == Subject::Logs).flat_map(Rule::words));
             tables.insert("log_record".to_owned());
-            let reading = LogReading::beside(&trace);
+            let reading = LogReading::beside(trace);
             let added = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
             for note in &added.notes {
                 eprintln!("etwhy: {}", etwhy_export::sanitize(note));
@@ -163,6 +200,7 @@ impl Reader {
             }
             beside = Some(added);
         }
+        go_on();
         let engine = Engine::new(&analysed.db)?;
         let mut outcomes = evaluate_all(&engine, &self.rules);
         drop(engine);
@@ -208,8 +246,15 @@ impl Host for Reader {
         serde_json::to_value(Knowledge::of(name, &self.rules)).unwrap_or_default()
     }
 
-    fn open(&self, path: &Path) -> Result<Loaded, String> {
-        let loaded = self.read(vec![path.to_path_buf()], false);
-        loaded.map(|(loaded, _)| loaded).map_err(|error| format!("{error:#}"))
+    fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String> {
+        let trace = TraceArgs { traces: vec![path.to_path_buf()], demo: false, ..self.trace.clone() };
+        let name = names(&trace.traces, false);
+        let read = unless_given_up(Box::new(move || given_up()), || {
+            trace.open().and_then(|opened| self.read(opened, name, &trace))
+        });
+        match read {
+            Some(loaded) => loaded.map(|(loaded, _)| loaded).map_err(|error| format!("{error:#}")),
+            None => Err("given up".to_owned()),
+        }
     }
 }

@@ -7,13 +7,15 @@ use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::report::terminal::out;
 use crate::shell::{self, Line};
+use crate::stdout::watched;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::Format;
+use etwhy_query::sql::capability::Doors;
 use etwhy_query::sql::{Engine, functions, scalars, texts, views, words};
 use etwhy_table::Selection;
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Declaration.
@@ -22,7 +24,8 @@ pub static COMMAND: Command = Command {
     about: "Ask in SQL: all tables and views, over the trace itself",
     long_about: "Runs one SELECT over the tables of a trace (docs/reference/tables.md) and the shipped views. Only the tables \
                  that the query names are filled. The dialect is SQLite's; docs/sql.md says what databases share, and which \
-                 functions there are. Without a query it is a shell: .help says what it understands.",
+                 functions there are. A query reads these tables and nothing else: no files, no settings. \
+                 Without a query it is a shell: .help says what it understands.",
     examples: "Examples:\n  etwhy sql trace.etl \"SELECT * FROM dpc_by_module ORDER BY exclusive_ns DESC\"\n  \
                etwhy sql --demo \"SELECT class, sum(weight_ns) AS cpu_ns FROM stack_cost GROUP BY class\"",
     build: |command| Args::augment_args(command),
@@ -51,6 +54,10 @@ struct Args {
     /// Most rows to show
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// In the shell: allow ATTACH and DETACH, so that questions can also read other SQLite files. They are opened for reading only.
+    /// Use it with queries of your own: what runs can read any database that you can
+    #[arg(long, conflicts_with = "command")]
+    allow_attach: bool,
 }
 
 /// Tables that a query reads, views followed.
@@ -80,9 +87,18 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.trace.traces.is_empty() && !args.trace.demo {
         bail!("which trace? Name it in front of the query, or use --demo");
     }
+    if args.allow_attach && args.command.is_some() {
+        bail!("--allow-attach is for the shell: leave the query out, then ATTACH and ask");
+    }
     let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
-    let mut session =
-        Session { args: &args, format, exit: Exit::Done, loaded: BTreeSet::new(), engine: None };
+    let mut session = Session {
+        args: &args,
+        format,
+        exit: Exit::Done,
+        loaded: BTreeSet::new(),
+        engine: None,
+        attached: Vec::new(),
+    };
     match &args.command {
         Some(query) => session.answer(query)?,
         None => shell::run(|line| session.line(line))?,
@@ -97,6 +113,8 @@ struct Session<'a> {
     exit: Exit,
     loaded: BTreeSet<String>,
     engine: Option<(Engine, Analysed)>,
+    /// `ATTACH` and `DETACH` so far, for the engine that a question about other tables needs.
+    attached: Vec<String>,
 }
 
 impl Session<'_> {
@@ -124,7 +142,10 @@ impl Session<'_> {
             if self.exit == Exit::Done {
                 self.exit = analysed.exit;
             }
-            let engine = Engine::new(&analysed.db)?;
+            let engine = Engine::with(&analysed.db, Doors { attach: self.args.allow_attach })?;
+            for statement in &self.attached {
+                engine.query("attached", statement)?;
+            }
             self.engine = Some((engine, analysed));
         }
         self.engine.as_ref().map(|(engine, _)| engine).context("there is no trace")
@@ -133,6 +154,11 @@ impl Session<'_> {
     fn answer(&mut self, query: &str) -> anyhow::Result<()> {
         let (args, format) = (self.args, self.format);
         let table = self.engine(query)?.query("result", query).map_err(catalog::explained)?;
+        let first = query.split_whitespace().next().unwrap_or("");
+        if ["attach", "detach"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
+            self.attached.push(query.to_owned());
+            return Ok(());
+        }
         let mut selection = Selection::all(&table);
         let rows = selection.len();
         if let Some(top) = args.top {
@@ -151,10 +177,10 @@ impl Session<'_> {
             Line::Query(query) => self.answer(&query)?,
             Line::Explain(query) => {
                 let plan = self.engine(&query)?.explain(&query)?;
-                println!("{}", etwhy_export::sanitize(&plan));
+                writeln!(watched(), "{}", etwhy_export::sanitize(&plan))?;
             }
-            Line::Tables => print_tables(),
-            Line::Schema(name) => print_schema(&name)?,
+            Line::Tables => print_tables(&mut watched())?,
+            Line::Schema(name) => print_schema(&mut watched(), &name)?,
             Line::Mode(name) => {
                 let format = Format::by_name(&name)?;
                 if format.binary {
@@ -162,7 +188,7 @@ impl Session<'_> {
                 }
                 self.format = format;
             }
-            Line::Help => println!("{}", shell::HELP),
+            Line::Help => writeln!(watched(), "{}", shell::HELP)?,
             Line::Wrong(text) => bail!(text),
             Line::Empty => {}
             Line::Quit => return Ok(false),
@@ -174,54 +200,60 @@ impl Session<'_> {
 /// Functions that read stacks besides the table that they are given.
 const FUNCTIONS_ON_STACKS: &[&str] = &["by_function", "stack_has", "symbol("];
 
-fn print_tables() {
+fn print_tables(out: &mut impl Write) -> std::io::Result<()> {
     let mut specs: Vec<_> = catalog::specs().collect();
     specs.sort_by(|a, b| a.name.cmp(&b.name));
-    println!("Tables");
+    writeln!(out, "Tables")?;
     for spec in specs {
-        println!("  {:<20} {}", spec.name, spec.title);
+        writeln!(out, "  {:<20} {}", spec.name, spec.title)?;
     }
-    println!("Views");
+    writeln!(out, "Views")?;
     for view in views::all() {
-        println!("  {:<20} {}", view.name, view.title);
+        writeln!(out, "  {:<20} {}", view.name, view.title)?;
     }
-    println!("Table functions");
+    writeln!(out, "Table functions")?;
     for function in functions::ALL {
         let args: Vec<&str> = function.args.iter().map(|a| a.name).collect();
-        println!("  {}({})\n      {}", function.name, args.join(", "), function.about);
+        writeln!(out, "  {}({})\n      {}", function.name, args.join(", "), function.about)?;
     }
-    println!("Functions of values");
+    writeln!(out, "Functions of values")?;
     for scalar in scalars::ALL {
-        println!("  {}\n      {}", scalar.usage, scalar.about);
+        writeln!(out, "  {}\n      {}", scalar.usage, scalar.about)?;
     }
+    Ok(())
 }
 
-fn print_schema(name: &str) -> anyhow::Result<()> {
+fn print_schema(out: &mut impl Write, name: &str) -> anyhow::Result<()> {
     if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(name)) {
-        println!("{}", spec.manual());
+        writeln!(out, "{}", spec.manual())?;
         for column in spec.columns.iter() {
-            println!(
+            writeln!(
+                out,
                 "  {:<22} {:<9} {:<9} {}",
                 column.name,
                 column.ty.name(),
                 column.unit.name(),
                 column.doc
-            );
+            )?;
         }
     } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(name)) {
-        println!("{}\n{}\n", view.title, view.manual);
+        writeln!(out, "{}\n{}\n", view.title, view.manual)?;
         for (column, meaning) in &view.columns {
-            println!("  {column:<22} {meaning}");
+            writeln!(out, "  {column:<22} {meaning}")?;
         }
-        println!("\n{}", view.sql.lines().filter(|l| !l.starts_with("--")).collect::<Vec<_>>().join("\n"));
+        writeln!(
+            out,
+            "\n{}",
+            view.sql.lines().filter(|l| !l.starts_with("--")).collect::<Vec<_>>().join("\n")
+        )?;
     } else if let Some(function) = functions::ALL.iter().find(|f| f.name.eq_ignore_ascii_case(name)) {
-        println!("{}", function.about);
+        writeln!(out, "{}", function.about)?;
         for (n, arg) in function.args.iter().enumerate() {
             let needed = if n < function.required { "" } else { " (may be left out)" };
-            println!("  argument {:<13} {}{needed}", arg.name, arg.about);
+            writeln!(out, "  argument {:<13} {}{needed}", arg.name, arg.about)?;
         }
         for column in function.columns {
-            println!("  column   {:<13} {}", column.name, column.about);
+            writeln!(out, "  column   {:<13} {}", column.name, column.about)?;
         }
     } else {
         bail!("there is no table, view or function `{name}`; .tables lists them");

@@ -114,7 +114,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let Some(calls) = calls else {
         hints(&analysed);
         eprintln!("etwhy: this trace has no system calls (SysCallEnter); {RECORD}");
-        return Ok(analysed.exit);
+        // Nothing could be done, and nobody must take it for "no calls".
+        return Ok(if analysed.exit == Exit::Done { Exit::InPart } else { analysed.exit });
     };
     let join = !args.count || choice.filter.has_classes();
     let arguments = if join { Arguments::of(db, &calls, &choice) } else { Arguments::default() };
@@ -144,7 +145,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let top = args.top.filter(|_| args.count).unwrap_or(usize::MAX);
         if args.json {
             for sum in summary.functions.iter().take(top) {
-                serde_json::to_writer(&mut out, sum).map_err(std::io::Error::from)?;
+                etwhy_report::json::to_writer(&mut out, sum).map_err(std::io::Error::from)?;
                 writeln!(out)?;
             }
         } else {

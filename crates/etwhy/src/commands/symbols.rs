@@ -59,7 +59,7 @@ fn run(word: Word) -> anyhow::Result<Exit> {
 }
 
 fn json(out: &mut impl Write, value: &serde_json::Value) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    etwhy_report::json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)?;
     Ok(())
 }

@@ -3,9 +3,11 @@
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use anyhow::Context as _;
+use crate::stdout::watched;
+use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -30,7 +32,7 @@ struct Args {
     /// Use the built-in demonstration scenario
     #[arg(long)]
     demo: bool,
-    /// Trace to write (default: the scenario's name with .etl)
+    /// Trace to write (default: the scenario's name with .etl, in the current folder)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Repeat the scenario's load until the trace has about this size
@@ -76,7 +78,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         None => (etwhy_synth::DEMO.to_owned(), "demo.toml".to_owned()),
     };
     if args.print {
-        print!("{text}");
+        watched().write_all(text.as_bytes())?;
         return Ok(Exit::Done);
     }
     let mut scenario = etwhy_synth::Scenario::parse(&text, &name)?;
@@ -90,7 +92,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(bytes) = args.size {
         scenario.scale_to_bytes(bytes)?;
     }
-    let output = args.output.unwrap_or_else(|| PathBuf::from(&name).with_extension("etl"));
+    let output = match args.output {
+        Some(path) if path == Path::new("-") => {
+            bail!("a trace has its symbols and its truth beside it; name a file with -o")
+        }
+        Some(path) => path,
+        // In the folder of work: the scenario's own may be somebody else's.
+        None => Path::new(&name).with_extension("etl").file_name().map_or("trace.etl".into(), PathBuf::from),
+    };
     let bar = Bar::new("writing", args.quiet);
     let report =
         etwhy_synth::write(&scenario, &output, &mut |done| bar.set(done, args.size.unwrap_or(done)))?;
@@ -98,13 +107,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(share) = args.drop_buffers {
         let dropped = etwhy_synth::drop_buffers(&output, share, 1)
             .with_context(|| format!("{}: cannot remove buffers", output.display()))?;
-        println!("{} of {} buffers left out", dropped.buffers, dropped.of);
+        writeln!(watched(), "{} of {} buffers left out", dropped.buffers, dropped.of)?;
     }
-    println!(
-        "{}: {} records, {}",
-        output.display(),
-        report.records,
-        etwhy_export::bytes(report.bytes as i64)
-    );
+    let size = etwhy_export::bytes(report.bytes as i64);
+    writeln!(watched(), "{}: {} records, {size}", output.display(), report.records)?;
     Ok(Exit::Done)
 }

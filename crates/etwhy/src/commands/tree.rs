@@ -91,7 +91,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(function) = &args.butterfly {
         let found = stacks::butterfly(db, &frames, &metric, &part, &view, &Matcher::parse(function));
         if args.json {
-            serde_json::to_writer_pretty(
+            etwhy_report::json::to_writer_pretty(
                 &mut out,
                 &butterfly_json(&metric, &found, nothing(db, &metric, &found.all), &|tree| {
                     tree.limited(&limits)
@@ -112,7 +112,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             let view = if args.invert { "bottom_up" } else { "top_down" };
             let mut document = document(&metric, view, &shown);
             document.cannot_tell = nothing(db, &metric, &tree.total());
-            serde_json::to_writer_pretty(&mut out, &document)?;
+            etwhy_report::json::to_writer_pretty(&mut out, &document)?;
             writeln!(out)?;
         } else if to_file {
             if let Some(text) = nothing(db, &metric, &tree.total()) {

@@ -1,18 +1,21 @@
 //! `etwhy why`: the verdict.
 
+mod several;
+
 use super::sql::tables_of;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
-use crate::open::{TraceArgs, beside};
+use crate::open::{Analysed, Recording, TraceArgs, beside};
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
 use crate::rules::RuleArgs;
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_query::activity;
 use etwhy_query::cpu::{Scope, Top};
 use etwhy_query::findings::{Rule, Subject, evaluate_all};
 use etwhy_query::sql::Engine;
-use etwhy_report::{Report, charts, html, json, markdown};
+use etwhy_report::{charts, html, json, markdown};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,8 +27,10 @@ pub static COMMAND: Command = Command {
     about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be told",
     long_about: "Reads the trace once and prints first how good it is, then which processes, modules, functions and \
                  stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
-                 recording would.",
-    examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  \
+                 recording would. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
+                 events, errors, and what could not be decoded. Several recordings are answered one by one, with a summary at the end; parts of one recording (its \
+                 segments, its kernel and user part) are read as one.",
+    examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
                etwhy why trace.etl --html why.html --md why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
@@ -97,16 +102,68 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         anyhow::bail!("--json and --md both print; name a file: --md FILE");
     }
     let rules = if args.no_findings { Vec::new() } else { args.rules.load()? };
-    let mut clock = Clock { on: args.timings, last: Instant::now() };
+    let recordings = args.trace.recordings()?;
+    if recordings.list.len() > 1 {
+        return several::run(&args, &rules, recordings);
+    }
+    let Some(recording) = recordings.list.into_iter().next() else { return Ok(Exit::WrongUse) };
     let quiet = args.trace.quiet;
-    let opened = args.trace.open()?;
+    let Answered { analysed, verdict, notes } = answer(&args, &rules, recording)?;
+    let mut out = out();
+    if !args.documents() {
+        why::print(&mut out, &verdict, args.frames, args.all)?;
+        for note in &notes {
+            writeln!(out, "{}", etwhy_export::sanitize(note))?;
+        }
+        out.flush()?;
+        return Ok(analysed.exit);
+    }
+    for note in &notes {
+        eprintln!("etwhy: {}", etwhy_export::sanitize(note));
+    }
+    let mut report = verdict.report(&analysed.db);
+    if args.json {
+        json::write(&report, &mut out)?;
+    }
+    report.add_charts(&analysed.db);
+    match args.md.as_deref() {
+        Some(_) if printed => markdown::write(&report, &mut out)?,
+        Some(path) => write_file(path, quiet, |out| markdown::write(&report, out))?,
+        None => {}
+    }
+    if let Some(path) = &args.html {
+        write_file(path, quiet, |out| html::write(&report, out))?;
+    }
+    out.flush()?;
+    Ok(analysed.exit)
+}
+
+impl Args {
+    /// Something else than text for a terminal is wanted.
+    fn documents(&self) -> bool {
+        self.json || self.html.is_some() || self.md.is_some()
+    }
+}
+
+/// The verdict of one recording.
+struct Answered {
+    analysed: Analysed,
+    verdict: Verdict,
+    /// What event logs beside it brought.
+    notes: Vec<String>,
+}
+
+/// Reads a recording and asks everything that is wanted of it.
+fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
+    let mut clock = Clock { on: args.timings, last: Instant::now() };
+    let mut opened = recording.open()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let of = |subject: Subject| rules.iter().filter(move |rule| rule.over == subject);
     tables.extend(tables_of(of(Subject::Trace).flat_map(Rule::words)));
-    let documents = args.json || args.html.is_some() || args.md.is_some();
-    if documents {
+    if args.documents() {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
     }
+    tables.extend(opened.without_kernel(&activity::TABLES, &activity::WHO_IS_WHO)?);
     let mut analysed = opened.analyse(Some(tables))?;
     clock.lap("reading and tables");
     let beside = if args.logs.is_empty() {
@@ -129,7 +186,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(beside)
     };
     let engine = Engine::new(&analysed.db)?;
-    let mut outcomes = evaluate_all(&engine, &rules);
+    let mut outcomes = evaluate_all(&engine, rules);
     drop(engine);
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);
@@ -139,33 +196,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
     clock.lap("lists");
-    let mut out = out();
-    if !documents {
-        why::print(&mut out, &verdict, args.frames, args.all)?;
-        for note in &notes {
-            writeln!(out, "{}", etwhy_export::sanitize(note))?;
-        }
-        out.flush()?;
-        return Ok(analysed.exit);
-    }
-    for note in &notes {
-        eprintln!("etwhy: {}", etwhy_export::sanitize(note));
-    }
-    let mut report = verdict.report(&analysed.db);
-    if args.json {
-        json::write(&report, &mut out)?;
-    }
-    report.add_charts(&analysed.db);
-    match args.md.as_deref() {
-        Some(_) if printed => markdown::write(&report, &mut out)?,
-        Some(path) => write_file(path, &report, quiet, markdown::write)?,
-        None => {}
-    }
-    if let Some(path) = &args.html {
-        write_file(path, &report, quiet, html::write)?;
-    }
-    out.flush()?;
-    Ok(analysed.exit)
+    Ok(Answered { analysed, verdict, notes })
 }
 
 /// Says how long parts took, if that is wanted.
@@ -186,11 +217,10 @@ impl Clock {
 /// Writes a report to a file and says so, unless nothing is to be said.
 fn write_file(
     path: &Path,
-    report: &Report,
     quiet: bool,
-    write: fn(&Report, &mut dyn Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
-    etwhy_export::replace_file(path, |out| Ok(write(report, out)?))?;
+    etwhy_export::replace_file(path, |out| Ok(write(out)?))?;
     if !quiet {
         eprintln!("{}: written", path.display());
     }

@@ -52,6 +52,22 @@ pub fn folder_limits() -> Limits {
 /// Stacks and their frames.
 const STACKS: [&str; 3] = ["stack", "stack_frame", "frame"];
 
+/// Whether the trace of an extract had kernel events of other classes than these.
+pub(super) fn holds_other_classes(
+    extract: &mut Folder,
+    but: &[&str],
+    memory: &Memory,
+) -> anyhow::Result<bool> {
+    let Some(spec) = specs().find(|spec| spec.name == "kernel_class" && extract.has(&spec.name)) else {
+        return Ok(true);
+    };
+    let mut strings = Strings::new();
+    let loader = extract.load(spec, &mut strings, memory)?;
+    let table = loader.finish(&strings.freeze().map_err(TableError::texts)?)?;
+    let class = |row: u32| table.text(row, "class").unwrap_or("");
+    Ok((0..table.rows() as u32).any(|row| !but.contains(&class(row))))
+}
+
 /// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
 pub(super) fn load(
     extract: &mut Folder,

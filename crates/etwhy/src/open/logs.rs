@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Which event logs, and how to read them.
 #[derive(clap::Args, Clone, Debug)]
 pub struct LogArgs {
-    /// Event logs: .evtx files, archives (.zip, .7z, .gz, .zst) or folders with logs inside, or - for standard input
+    /// Event logs: .evtx files, archives (.zip, .7z, .gz, .zst, .lz4, .xz, .bz2) or folders with logs inside, or - for standard input
     #[arg(value_name = "LOG")]
     pub logs: Vec<PathBuf>,
     #[command(flatten)]

@@ -27,11 +27,14 @@ impl Slices {
             for row in 0..n {
                 let begin = begin.i64(row).unwrap_or(0);
                 (first, last) = (first.min(begin), last.max(begin));
-                width = length.i64(row).unwrap_or(0).max(1);
+                // The first and the last slice may be shorter.
+                width = width.max(length.i64(row).unwrap_or(0));
             }
         });
         let count = if width > 0 {
-            usize::try_from(last.saturating_sub(first) / width + 1).unwrap_or(1).min(1024)
+            usize::try_from(last.div_euclid(width).saturating_sub(first.div_euclid(width)) + 1)
+                .unwrap_or(1)
+                .min(1024)
         } else {
             0
         };
@@ -43,7 +46,8 @@ impl Slices {
             |n, [counter, begin, mean]| {
                 for row in 0..n {
                     let (Some(counter), Some(begin)) = (counter.i64(row), begin.i64(row)) else { continue };
-                    let at = usize::try_from(begin.saturating_sub(first) / width.max(1)).unwrap_or(0);
+                    let slice = |ns: i64| ns.div_euclid(width.max(1));
+                    let at = usize::try_from(slice(begin).saturating_sub(slice(first))).unwrap_or(0);
                     if let Some(place) = means.entry(counter).or_insert_with(|| vec![None; count]).get_mut(at)
                     {
                         *place = mean.f64(row);
@@ -142,7 +146,8 @@ fn machine_line(machines: &Table, row: u32) -> String {
     let bias = number("bias_min").unwrap_or(0);
     let local = |utc: i64| stamp(utc.saturating_sub(bias.saturating_mul(60_000_000_000)));
     let (first, last) = (number("first_utc_ns").unwrap_or(0), number("last_utc_ns").unwrap_or(0));
-    let cpus = number("cpus").map(|n| format!(", {n} processors")).unwrap_or_default();
+    let cpus =
+        number("cpus").map_or(String::new(), |n| format!(", {n} processor{}", if n == 1 { "" } else { "s" }));
     let every = number("interval_ns").map(|ns| format!(", every {}", duration_ns(ns))).unwrap_or_default();
     let zone = machines.text(row, "zone").map_or("zone not named".to_owned(), |zone| {
         format!(
@@ -156,8 +161,20 @@ fn machine_line(machines: &Table, row: u32) -> String {
         0 => String::new(),
         n => format!(" ({} of them are of no finding and not judged)", thousands(n.into())),
     };
+    let gaps = match number("gaps").unwrap_or(0) {
+        0 => String::new(),
+        n => format!(
+            "; {} gap{} without samples, {} in all",
+            thousands(n.into()),
+            if n == 1 { "" } else { "s" },
+            duration_ns(number("gap_ns").unwrap_or(0))
+        ),
+    };
+    let language = machines.text(row, "unknown_language").map_or(String::new(), |example| {
+        format!("; the language of its counters is not known ({example}), so they are not judged")
+    });
     format!(
-        "{}: {} counters{unknown}{cpus}{every}, {} from {} to {} ({zone})",
+        "{}: {} counters{unknown}{cpus}{every}, {} from {} to {} ({zone}){gaps}{language}",
         name_of(machines.text(row, "machine").unwrap_or("")),
         thousands(number("counters").unwrap_or(0).into()),
         duration_ns(last.saturating_sub(first)),
@@ -353,10 +370,8 @@ pub fn print_scale(out: &mut impl Write, db: &Database, width: usize) -> io::Res
     if slices.count == 0 {
         return Ok(());
     }
-    let span = slices.width.saturating_mul(slices.count as i64);
     let text = format!(
-        "Bars: the whole log ({}) in slices of {} or more, the largest mean each; percentages of 100, others of their own largest.",
-        duration_ns(span),
+        "Bars: the whole log in slices of {} or more, the largest mean each; percentages of 100, others of their own largest.",
         duration_ns(slices.width)
     );
     writeln!(out)?;

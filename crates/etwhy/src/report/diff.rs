@@ -6,16 +6,15 @@ use etwhy_query::diff::entities::Entity;
 use etwhy_query::diff::interrupts::Module;
 use etwhy_query::diff::modules::Changes;
 use etwhy_query::diff::table::Line;
-use etwhy_query::diff::{Change, Diff, Scale};
+use etwhy_query::diff::{Diff, Ratio, Scale, other_length};
 use etwhy_query::findings::text::digits;
 use std::io::{self, Write};
 
 /// Prints a comparison; `top` rows of each list.
 pub fn print(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io::Result<()> {
     for (at, trace) in diff.traces.iter().enumerate() {
-        let busy = trace
-            .busy_ns
-            .map_or("busy unknown".to_owned(), |ns| format!("{} busy", percent(trace.share(ns as f64))));
+        let busy =
+            trace.busy_share.map_or("busy unknown".to_owned(), |share| format!("{} busy", percent(share)));
         let line = format!(
             "{} {}: {}, {} processors, {busy}",
             letter(at),
@@ -25,15 +24,16 @@ pub fn print(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io:
         );
         writeln!(out, "{}", truncate_middle(&sanitize(&line), width))?;
     }
+    caveats(out, &diff.caveats, width)?;
     verdicts(out, diff, width)?;
     modules(out, diff, width)?;
     for (kind, title) in [
-        ("process", "Processes: share of the machine's time"),
-        ("driver", "Drivers: share of the machine's time, the work below them included"),
-        ("function", "Functions: share of the machine's time, exclusive"),
+        ("process", "Processes: share of the observed time"),
+        ("driver", "Drivers: share of the observed time, the work below them included"),
+        ("function", "Functions: share of the observed time, exclusive"),
     ] {
         let of_kind: Vec<&Entity> = diff.entities.iter().filter(|e| e.kind == kind).take(top).collect();
-        entities(out, title, &of_kind, width)?;
+        entities(out, title, &of_kind, &diff.traces, width)?;
     }
     interrupts(out, diff, top, width)
 }
@@ -47,24 +47,29 @@ fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
-/// `x0.30 (0.28 to 0.33)`, marked where it is more than chance.
-fn ratio(change: &Change) -> String {
-    let text = match change.ratio {
-        None if change.after > 0.0 => "new".to_owned(),
-        None => "-".to_owned(),
-        Some(0.0) => "gone".to_owned(),
-        Some(ratio) => format!("x{}", digits(ratio)),
-    };
-    match (change.ratio_low, change.ratio_high) {
-        (Some(low), Some(high)) if change.ratio.is_some_and(|r| r > 0.0) => {
-            format!(
-                "{text} ({} to {}){}",
-                digits(low),
-                digits(high),
-                if change.significant { "" } else { " ~" }
-            )
+/// What must be known first.
+fn caveats(out: &mut impl Write, caveats: &[String], width: usize) -> io::Result<()> {
+    for caveat in caveats {
+        for (n, line) in wrap(&sanitize(caveat), width.saturating_sub(6)).into_iter().enumerate() {
+            writeln!(out, "{}{line}", if n == 0 { "But:  " } else { "      " })?;
         }
-        _ => text,
+    }
+    Ok(())
+}
+
+/// `x0.30 (0.28 to 0.33)`, marked where it is no more than chance.
+fn ratio(ratio: &Ratio) -> String {
+    let chance = if ratio.significant { "" } else { " ~" };
+    match ratio.ratio {
+        None if ratio.after > 0.0 => format!("new{chance}"),
+        None => "-".to_owned(),
+        Some(0.0) => format!("gone{chance}"),
+        Some(value) => match (ratio.ratio_low, ratio.ratio_high) {
+            (Some(low), Some(high)) => {
+                format!("x{} ({} to {}){chance}", digits(value), digits(low), digits(high))
+            }
+            _ => format!("x{}{chance}", digits(value)),
+        },
     }
 }
 
@@ -82,10 +87,14 @@ fn verdicts(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
             .collect();
         let shares: Vec<String> =
             verdict.shares.iter().map(|share| share.map_or("-".to_owned(), percent)).collect();
-        let cost = if verdict.shares.iter().any(Option::is_some) {
-            format!("  [{}]", shares.join(" > "))
-        } else {
+        let times: Vec<String> =
+            verdict.costs_ns.iter().map(|ns| ns.map_or("-".to_owned(), duration_ns)).collect();
+        let cost = if verdict.shares.iter().all(Option::is_none) {
             String::new()
+        } else if differ(&diff.traces) {
+            format!("  [{}; per run {}]", shares.join(" > "), times.join(" > "))
+        } else {
+            format!("  [{}]", shares.join(" > "))
         };
         let text = format!(
             "{}  {} {}  {}{cost}",
@@ -132,17 +141,38 @@ fn modules(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn entities(out: &mut impl Write, title: &str, list: &[&Entity], width: usize) -> io::Result<()> {
+/// The traces have different lengths: what a whole run cost is another question than its share.
+fn differ(traces: &[Scale]) -> bool {
+    traces
+        .split_first()
+        .is_some_and(|(first, others)| others.iter().any(|o| other_length(first, o).is_some()))
+}
+
+fn entities(
+    out: &mut impl Write,
+    title: &str,
+    list: &[&Entity],
+    traces: &[Scale],
+    width: usize,
+) -> io::Result<()> {
     if list.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{title} (~: no more than chance)")?;
+    let all = |ratios: Vec<String>| -> String {
+        ratios.iter().map(|text| format!("  {}", pad_end(text, 24))).collect()
+    };
     for entity in list {
         let shares: String = entity.share.iter().map(|share| pad_start(&percent(*share), 9)).collect();
-        let changes: Vec<String> = entity.changes.iter().map(ratio).collect();
-        let changes: String = changes.iter().map(|c| format!("  {}", pad_end(c, 24))).collect();
+        let changes = all(entity.changes.iter().map(|c| ratio(&c.per_second)).collect());
         let room = width.saturating_sub(shares.chars().count() + changes.chars().count() + 2).max(16);
         writeln!(out, "{shares}{changes}  {}", truncate_middle(&sanitize(&entity.name), room))?;
+        if differ(traces) {
+            let times: String = entity.cpu_ns.iter().map(|ns| pad_start(&duration_ns(*ns), 9)).collect();
+            let runs =
+                entity.changes.iter().map(|c| c.per_run.as_ref().map_or(String::new(), ratio)).collect();
+            writeln!(out, "{times}{}  per run", all(runs))?;
+        }
     }
     Ok(())
 }
@@ -162,10 +192,14 @@ fn interrupts(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io
         for (at, f) in module.traces.iter().enumerate() {
             let change = at
                 .checked_sub(1)
-                .and_then(|n| module.mean_changes.get(n))
-                .map(|c| format!("  mean {}", ratio(c)));
+                .and_then(|n| module.changes.get(n).zip(module.mean_changes.get(n)))
+                .map(|(all, mean)| {
+                    let run = all.per_run.as_ref().filter(|_| differ(&diff.traces));
+                    let run = run.map_or(String::new(), |run| format!("  per run {}", ratio(run)));
+                    format!("  time {}{run}  mean {}", ratio(&all.per_second), ratio(&mean.per_second))
+                });
             let line = format!(
-                "    {} {} {} {} {} {} {} {}{}",
+                "    {} {} {} {} {} {} {} {}",
                 letter(at),
                 pad_start(&thousands(f.count.into()), 11),
                 pad_start(&format!("{}/s", digits(f.per_second)), 10),
@@ -173,10 +207,15 @@ fn interrupts(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io
                 pad_start(&duration_ns(f.mean_ns), 9),
                 pad_start(&duration_ns(f.p95_ns), 9),
                 pad_start(&duration_ns(f.max_ns), 9),
-                pad_start(&thousands(f.over_limit.into()), 9),
-                change.unwrap_or_default()
+                pad_start(&thousands(f.over_limit.into()), 9)
             );
-            writeln!(out, "{}", truncate_middle(&line, width))?;
+            match change {
+                // A narrow terminal has them on a line of their own.
+                Some(change) if line.chars().count() + change.chars().count() > width => {
+                    writeln!(out, "{line}\n    {change}")?;
+                }
+                change => writeln!(out, "{line}{}", change.unwrap_or_default())?,
+            }
         }
     }
     for module in diff.interrupts.iter().take(2) {
@@ -244,13 +283,16 @@ pub fn print_table(
             trace.cpus
         )?;
     }
+    caveats(out, &etwhy_query::diff::caveats(traces), width)?;
+    let runs = differ(traces);
     let mut metric = "";
     let mut shown = 0;
     for line in lines {
         if line.metric != metric {
             (metric, shown) = (&line.metric, 0);
-            let what = if metric.ends_with("_ns") { "share of the machine's time" } else { "per second" };
-            writeln!(out, "\n{} ({what})", sanitize(metric))?;
+            let what = if metric.ends_with("_ns") { "share of the observed time" } else { "per second" };
+            let more = if runs { "; in brackets the ratio of the whole runs" } else { "" };
+            writeln!(out, "\n{} ({what}{more})", sanitize(metric))?;
         }
         shown += 1;
         if shown > top {
@@ -261,16 +303,18 @@ pub fn print_table(
             .iter()
             .map(|n| pad_start(&if metric.ends_with("_ns") { percent(*n) } else { digits(*n) }, 12))
             .collect();
+        let times = |r: &Option<f64>| match r {
+            None => "new".to_owned(),
+            Some(0.0) => "gone".to_owned(),
+            Some(r) => format!("x{}", digits(*r)),
+        };
         let ratios: String = line
             .ratios
             .iter()
-            .map(|r| {
-                pad_start(
-                    &r.map_or("new".to_owned(), |r| {
-                        if r == 0.0 { "gone".to_owned() } else { format!("x{}", digits(r)) }
-                    }),
-                    9,
-                )
+            .zip(&line.run_ratios)
+            .map(|(r, run)| {
+                let run = if runs { format!(" ({})", times(run)) } else { String::new() };
+                pad_start(&format!("{}{run}", times(r)), if runs { 18 } else { 9 })
             })
             .collect();
         let room = width.saturating_sub(figures.chars().count() + ratios.chars().count() + 2).max(20);

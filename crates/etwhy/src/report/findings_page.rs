@@ -34,6 +34,7 @@ pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: us
     for outcome in found {
         finding(out, outcome, width)?;
     }
+    let was = |n: usize| format!("{n} {}", if n == 1 { "was" } else { "were" });
     let count = |answer: Answer| outcomes.iter().filter(|o| o.answer == answer).count();
     let hint = match (words.untold, words.absent) {
         (true, true) => String::new(),
@@ -41,10 +42,10 @@ pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: us
         (false, _) => format!(" ({} says why; etwhy rules explains them)", words.more),
     };
     let counts = format!(
-        "Of {} patterns {} were found and {} were not; {} cannot be told from {}{hint}.",
+        "Of {} patterns {} found and {} not; {} cannot be told from {}{hint}.",
         outcomes.len(),
-        count(Answer::Found),
-        count(Answer::NotFound),
+        was(count(Answer::Found)),
+        was(count(Answer::NotFound)),
         count(Answer::CannotTell),
         words.of,
     );
@@ -89,14 +90,14 @@ pub fn profiles(outcomes: &[Outcome]) -> Vec<&'static etwhy_record::Profile> {
 
 fn finding(out: &mut impl Write, outcome: &Outcome, width: usize) -> io::Result<()> {
     let Some(first) = outcome.hits.first() else { return Ok(()) };
-    paragraph(out, &format!("{:<9}", outcome.severity.name()), &first.headline, width)?;
+    paragraph(out, &format!("{:<9}", outcome.severity.map_or("", Severity::name)), &first.headline, width)?;
     for hit in outcome.hits.iter().skip(1).take(MORE_CULPRITS) {
         paragraph(out, "          also ", &hit.headline, width)?;
     }
     if let Some(more) = outcome.hits.len().checked_sub(MORE_CULPRITS + 1).filter(|more| *more > 0) {
         paragraph(out, "          ", &format!("and {more} more"), width)?;
     }
-    if outcome.severity > Severity::Info {
+    if outcome.severity > Some(Severity::Info) {
         details(out, outcome, first, width)?;
     }
     let ask = format!("etwhy rules show {}", outcome.id);
@@ -169,7 +170,7 @@ mod tests {
             title: id.into(),
             topic: "t".into(),
             over: Subject::Trace,
-            severity: Severity::Warning,
+            severity: (answer == Answer::Found).then_some(Severity::Warning),
             answer,
             reasons: if answer == Answer::CannotTell {
                 vec![Reason { text: "nothing".into(), record: None }]
@@ -200,12 +201,18 @@ mod tests {
         };
         let all = text(true, true);
         assert!(all.contains("warning  a.b was") && !all.contains('\u{1b}'), "{all}");
-        assert!(all.contains("Of 4 patterns 1 were found and 1 were not; 2 cannot be told from these logs."));
+        assert!(all.contains("Of 4 patterns 1 was found and 1 was not; 2 cannot be told from these logs."));
         assert!(all.contains("- cannot tell c.d, e.f: nothing") && all.contains("- not found: g.h"));
-        let short = text(false, false);
+        // Lines end anywhere.
+        let short = text(false, false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(short.contains("etwhy x --all says why") && !short.contains("cannot tell c.d"));
         let names: Vec<&str> = profiles(&outcomes).iter().map(|p| p.name).collect();
         assert_eq!(names, ["dpc", "cpu"]);
-        assert_eq!(json(&outcomes).unwrap()[1]["reasons"][0]["text"], "nothing");
+        let json = json(&outcomes).unwrap();
+        assert_eq!(json[1]["reasons"][0]["text"], "nothing");
+        assert_eq!(
+            (&json[0]["severity"], &json[3]["severity"]),
+            (&"warning".into(), &serde_json::Value::Null)
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! The sentence that a manager understands, and the bill in a few lines.
 
 use etwhy_export::sanitize;
-use etwhy_export::text::{pad_end, pad_start, truncate_middle};
+use etwhy_export::text::{pad_end, pad_start, truncate_middle, wrap};
 use etwhy_query::Cell;
 use etwhy_query::findings::text::{digits, duration, energy_range};
 use etwhy_query::findings::{Answer, Hit, Outcome, Severity, Subject};
-use etwhy_report::BillRow;
+use etwhy_report::{BillRow, unobserved};
 use etwhy_table::Database;
 use std::io::{self, Write};
 
@@ -15,8 +15,9 @@ const LEAST_PERCENT: f64 = 1.0;
 /// Who, what it cost, what it did: the worst finding with its line of the bill. `None` if nothing above info was found. What logs beside
 /// the trace tell of other times, and perhaps of other computers, does not say why it was slow in the trace.
 pub fn sentence(db: &Database, outcomes: &[Outcome], bill: &[BillRow]) -> Option<String> {
-    let worst =
-        |o: &&Outcome| o.over == Subject::Trace && o.answer == Answer::Found && o.severity > Severity::Info;
+    let worst = |o: &&Outcome| {
+        o.over == Subject::Trace && o.answer == Answer::Found && o.severity > Some(Severity::Info)
+    };
     let hit = outcomes.iter().find(worst)?.hits.first()?;
     let Some((row, who)) = charged(hit, bill) else {
         return Some(format!("{}.", hit.headline.trim_end_matches('.')));
@@ -87,7 +88,7 @@ pub fn print_bill(out: &mut impl Write, bill: &[BillRow], width: usize) -> io::R
     let known = rows.iter().any(|row| row.energy_j.is_some());
     writeln!(
         out,
-        "\nThe bill: CPU time, share of the machine{}",
+        "\nThe bill: CPU time, share of the observed time{}",
         if known { ", energy above idle (low to high)" } else { "" }
     )?;
     let (culprits, others): (Vec<&BillRow>, Vec<&BillRow>) =
@@ -104,6 +105,11 @@ pub fn print_bill(out: &mut impl Write, bill: &[BillRow], width: usize) -> io::R
         let category = row.category.as_ref().map_or(String::new(), |c| format!("  [{c}]"));
         let room = width.saturating_sub(head.chars().count() + 2).max(10);
         writeln!(out, "{head}  {}", truncate_middle(&sanitize(&format!("{}{category}", row.culprit)), room))?;
+    }
+    if let Some(text) = unobserved(bill) {
+        for line in wrap(&sanitize(&text), width.saturating_sub(4)) {
+            writeln!(out, "    {line}")?;
+        }
     }
     let ask =
         "          etwhy dump bill says the same by process, driver and category, with waits and delays";

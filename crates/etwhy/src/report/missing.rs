@@ -102,8 +102,8 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     let spec = etwhy_trace::catalog::ALL.iter().find(holds)?;
     let types = db.get("event_type")?;
     let wanted = |row: u32| makes_rows(spec).any(|what| is_of(types, row, what));
-    // An empty ledger is good news.
-    if matches!(table, "ledger" | "event") {
+    // An empty ledger is good news, and so is nothing that could not be decoded.
+    if matches!(table, "ledger" | "event" | "undecoded") {
         return None;
     }
     let recorded = (0..types.rows() as u32).any(wanted);

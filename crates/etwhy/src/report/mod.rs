@@ -1,5 +1,6 @@
 //! Reports in words.
 
+pub mod activity;
 pub mod amount;
 pub mod counters;
 pub mod diff;

@@ -359,7 +359,7 @@ pub fn json_line(
         depth: call.depth,
         outcome: call.outcome,
     };
-    serde_json::to_writer(&mut *out, &line)?;
+    etwhy_report::json::to_writer(&mut *out, &line)?;
     writeln!(out)
 }
 

@@ -1,10 +1,11 @@
 //! The terminal: its width, colours, standard output.
 
-use std::io::{BufWriter, IsTerminal, Stdout, stdout};
+use crate::stdout::{Out, watched};
+use std::io::{BufWriter, IsTerminal, stdout};
 
 /// Buffered standard output.
-pub fn out() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, stdout())
+pub fn out() -> BufWriter<Out> {
+    BufWriter::with_capacity(1 << 16, watched())
 }
 
 /// Columns to use: those of the terminal, of `COLUMNS`, or 100.

@@ -4,6 +4,7 @@ use super::missing::missing;
 use super::terminal::width;
 use etwhy_export::text::{bar, boxed, pad_end, pad_start, truncate_middle, wrap};
 use etwhy_export::{bytes, duration_ns, sanitize, thousands};
+use etwhy_query::activity::{self, Activity};
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, Scope, Top};
 use etwhy_query::disk::Disk;
@@ -30,6 +31,8 @@ pub struct Verdict {
     pub clr: Vec<ClrProcess>,
     /// Disks.
     pub disk: Disk,
+    /// What a trace without kernel events shows.
+    pub activity: Option<Activity>,
     /// What cannot be told.
     pub cannot_tell: Vec<Missing>,
 }
@@ -44,7 +47,11 @@ impl Verdict {
         let cpu = cpu::cpu(db, scope, top);
         let quality = Quality::read(db, &cpu);
         let bill = etwhy_report::bill::read(db);
-        let load = sentence(&cpu, &quality);
+        let activity = activity::activity(db, top.overall);
+        let load = match &activity {
+            Some(activity) => super::activity::sentence(activity),
+            None => sentence(&cpu, &quality),
+        };
         let sentence = match super::headline::sentence(db, &findings, &bill) {
             Some(worst) => format!("{worst} {load}"),
             None => load,
@@ -56,6 +63,7 @@ impl Verdict {
             cpu,
             clr: clr::clr(db),
             disk: disk::disk(db, top.overall),
+            activity,
             cannot_tell: missing(db),
             quality,
         }
@@ -70,6 +78,7 @@ impl Verdict {
             cpu: self.cpu,
             clr: self.clr,
             disk: self.disk,
+            activity: self.activity,
             cannot_tell: self.cannot_tell,
         };
         Report::new(db, parts)
@@ -131,6 +140,9 @@ pub fn print(out: &mut impl Write, verdict: &Verdict, frames: usize, all: bool) 
     print_quality(out, &verdict.quality, width)?;
     super::findings::print(out, &verdict.findings, all, width)?;
     super::headline::print_bill(out, &verdict.bill, width)?;
+    if let Some(activity) = &verdict.activity {
+        super::activity::print(out, activity, width)?;
+    }
     if verdict.cpu.samples > 0 {
         print_cpu(out, &verdict.cpu, frames, width)?;
     }

@@ -43,22 +43,11 @@ pub fn push_file_time(out: &mut String, ticks: u64) {
     );
 }
 
-/// The FILETIME of `2021-03-04T05:06:07.1234567Z`; the fraction may be missing.
+/// The FILETIME of `2021-03-04T05:06:07.1234567Z`; the fraction may be missing. `None` if there is no such day or time of day.
 pub fn parse(text: &str) -> Option<u64> {
-    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    let fraction = text.get(19..)?.strip_prefix('.').unwrap_or("").bytes();
-    let (ticks, _) = fraction
-        .take_while(u8::is_ascii_digit)
-        .fold((0, 1_000_000), |(sum, unit), digit| (sum + i64::from(digit - b'0') * unit, unit / 10));
-    // Hinnant's `days_from_civil`.
-    let y = if month <= 2 { year - 1 } else { year };
-    let doy = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    let doe = y.rem_euclid(400) * 365 + y.rem_euclid(400) / 4 - y.rem_euclid(400) / 100 + doy;
-    let days = y.div_euclid(400) * 146_097 + doe - 719_468;
-    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second;
-    u64::try_from(i128::from(seconds) * 10_000_000 + i128::from(ticks) + TICKS_TO_1970).ok()
+    let date: jiff::civil::DateTime = text.trim_end_matches(['Z', 'z']).parse().ok()?;
+    let at = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    u64::try_from(at.as_nanosecond().div_euclid(100) + TICKS_TO_1970).ok()
 }
 
 /// The time of nanoseconds since 1970-01-01 (UTC).
@@ -115,6 +104,10 @@ mod tests {
             assert_eq!(parse(&text(ticks)), Some(ticks));
         }
         assert_eq!(parse("1970-01-01T00:00:01Z"), Some(116_444_736_010_000_000));
+        assert_eq!(
+            (parse("2015-13-45"), parse("2015-02-31T99:99:99"), parse("2023-02-29T00:00:00Z")),
+            (None, None, None)
+        );
         assert_eq!(file_time(utc_ns(132_223_104_000_000_017)), 132_223_104_000_000_017);
     }
 }

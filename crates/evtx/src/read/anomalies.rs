@@ -10,6 +10,7 @@ etwhy_etl::define_anomalies! {
     CHUNK_HEADER_CHECKSUM "log_chunk_header_checksum" Error Read "The checksum of a chunk's header is wrong; its records were read as far as they make sense.";
     CHUNK_CHECKSUM "log_chunk_checksum" Error Read "The checksum of a chunk's records is wrong; its records were read as far as they make sense.";
     CUT "log_cut" DataLoss Read "The file ends within a chunk; the records that are complete were read.";
+    SHRANK "log_shrank" Error Read "Pieces of the file that were there when it was opened and gone when they were read: it became shorter meanwhile. What was there is read.";
     RECORD_MAGIC "log_record_damaged" DataLoss Read "Bytes among the records of a chunk are no record; reading went on at the next one.";
     FOREIGN "log_record_foreign" Info Read "Behind damaged bytes of a chunk stand records that are not its own (left from what the place held before); they are not counted.";
     RECORD_BROKEN "log_record_broken" DataLoss Read "The binary XML of a record is broken; it counts, and the fields before the damage are shown.";

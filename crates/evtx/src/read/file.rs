@@ -209,6 +209,12 @@ impl LogFile {
             .map(|map| (first.offset, map))
     }
 
+    /// Counts it if the file has become shorter since it was opened, or a map of it was not `whole`.
+    pub(crate) fn judge_end(&self, whole: bool, damage: &mut Damage) {
+        let whole = whole && self.file.metadata().is_ok_and(|now| now.len() >= self.size);
+        damage.note(&anomalies::SHRANK, u64::from(!whole), || self.path.display().to_string());
+    }
+
     /// Places of chunks with the oldest records first: a log that wraps begins in the middle of its file.
     pub fn in_order(&self) -> Vec<ChunkPlace> {
         let mut chunks = self.chunks.clone();

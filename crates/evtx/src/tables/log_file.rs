@@ -3,7 +3,7 @@
 use etwhy_table::{Sym, define_table};
 
 define_table! {
-    /// One row per event log: how large it is, what it holds, in which state it is.
+    /// One row per event log: how large it is, what it holds, in which state it is. It describes the whole file, whatever the filter.
     pub table LOG_FILE: LogFileRow = "log_file" {
         version: 1,
         /// Number of the log in this analysis; other tables refer to it.

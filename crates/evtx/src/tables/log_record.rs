@@ -3,7 +3,7 @@
 use etwhy_table::{Sym, define_table};
 
 define_table! {
-    /// One row per record of an event log.
+    /// One row per record of an event log. Records that cannot be read are in no row: `log_file.records` counts them, the ledger says why.
     pub table LOG_RECORD: LogRecordRow = "log_record" {
         sorted_by: "ts_ns", version: 2, evidence: Verified("the crate `evtx`, field by field"),
         /// When it was written, by the record's `TimeCreated`.

@@ -5,7 +5,8 @@ use etwhy_table::{Sym, define_table};
 define_table! {
     /// One row per kind of event in a log: how many records and bytes.
     ///
-    /// Counted without reading fields, so it costs little more than reading the file.
+    /// Counted without reading fields, so it costs little more than reading the file. Filters hold for it as for `log_record`. Records that
+    /// cannot be read are in no row: `log_file.records` counts them, the ledger says why.
     pub table LOG_TYPE: LogTypeRow = "log_type" {
         version: 1,
         /// The log, as in `log_file`.

@@ -23,7 +23,7 @@ pub struct Options {
     pub fields: bool,
     /// Make a table `event_<id>` for each of these.
     pub ids: Vec<u16>,
-    /// Which records `log_record` and `event_<id>` have; other tables have all.
+    /// Which records `log_record`, `log_type` and `event_<id>` have; `log_file` describes whole files.
     pub filter: Filter,
     /// Where columns are held.
     pub memory: Memory,
@@ -59,7 +59,7 @@ pub enum MakeError {
 pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     let mut all = Vec::new();
     for log in logs {
-        all.push(counts::count(log, options.threads)?);
+        all.push(counts::count_wanted(log, options.threads, &options.filter)?);
     }
     let earliest = all.iter().filter(|c| c.all.records > 0).map(|c| span_ns(&c.all).0).min();
     let zero = options.zero_utc_ns.or(earliest).unwrap_or(0);
@@ -68,7 +68,7 @@ pub fn make(logs: &[LogFile], options: &Options) -> Result<Made, MakeError> {
     let mut types = TableBuilder::<LogTypeRow>::new(&options.memory);
     for (n, (log, counts)) in logs.iter().zip(&all).enumerate() {
         files.push(file_row(n as i32, log, counts, zero, &mut strings));
-        for (kind, amount) in &counts.types {
+        for (kind, amount) in counts.wanted() {
             let (first_utc_ns, last_utc_ns) = span_ns(amount);
             types.push(LogTypeRow {
                 log: n as i32,

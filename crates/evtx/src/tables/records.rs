@@ -5,8 +5,8 @@ use super::in_time::{Rows, in_time};
 use super::make::{MakeError, Options, some};
 use crate::binxml::{Decoder, Event, Fault, Value, time};
 use crate::counts::{Counts, time_of};
-use crate::filter::Filter;
 use crate::json;
+use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::Reader;
 use etwhy_table::{Memory, Strings, TableBuilder};
@@ -20,7 +20,7 @@ pub(super) fn records(
     strings: &mut Strings,
 ) -> Result<(TableBuilder<LogRecordRow>, Vec<Damage>), MakeError> {
     let make = || RowReader {
-        filter: &options.filter,
+        picker: Picker::new(&options.filter),
         fields: options.fields,
         rows: Vec::new(),
         text: String::new(),
@@ -104,7 +104,7 @@ impl Row {
 }
 
 struct RowReader<'f> {
-    filter: &'f Filter,
+    picker: Picker<'f>,
     fields: bool,
     rows: Vec<Row>,
     text: String,
@@ -119,24 +119,9 @@ impl Reader for RowReader<'_> {
         record: &RecordRef,
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
-        let Ok(event) = event else {
-            if !self.filter.is_empty() {
-                return Ok(());
-            }
-            let end = self.text.len() as u32;
-            self.rows.push(Row {
-                utc_ns: time::utc_ns(record.time),
-                record_id: record.id as i64,
-                numbers: [0; 7],
-                qualifiers: None,
-                process: None,
-                thread: None,
-                bytes: record.size as i64,
-                ends: [end; 8],
-            });
-            return Ok(());
-        };
-        if !self.filter.is_empty() && !self.filter.takes(decoder, &event, record)? {
+        // The scan counts what cannot be read.
+        let Ok(event) = event else { return Ok(()) };
+        if !self.picker.takes(decoder, &event, record)? {
             return Ok(());
         }
         let system = decoder.system(&event);

@@ -1,15 +1,19 @@
 //! `manifest.json`: what an extract holds.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use etwhy_table::{Table, TableSpec};
 use serde::{Deserialize, Serialize};
+
+use super::sums::{Sums, ZEROS, column_names, of_file, seal, to_text};
 
 /// Name of the manifest's file.
 pub const MANIFEST: &str = "manifest.json";
 
 /// Version of the folder's layout and of the manifest. Tables have versions of their own.
-pub const VERSION: u32 = 1;
+/// 2: checksums.
+pub const VERSION: u32 = 2;
 
 /// What [`Manifest::format`] says.
 pub(super) const FORMAT: &str = "etwhy extract";
@@ -35,6 +39,9 @@ pub struct Manifest {
     /// How the pass over the trace ended.
     #[serde(default)]
     pub end: EndOfPass,
+    /// CRC-32 of this text, in which these eight digits are zeros. The last field.
+    #[serde(default)]
+    pub crc32: String,
 }
 
 /// A table of an extract.
@@ -54,6 +61,9 @@ pub struct TableEntry {
     pub rows: u64,
     /// Size of the file.
     pub bytes: u64,
+    /// CRC-32 of the file's metadata and all that stands behind them.
+    #[serde(default)]
+    pub footer_crc32: String,
     /// The columns, in order.
     pub columns: Vec<ColumnEntry>,
 }
@@ -70,6 +80,9 @@ pub struct ColumnEntry {
     pub unit: String,
     /// What it means to filters and joins.
     pub role: String,
+    /// CRC-32 of its bytes in each row group, parted by blanks.
+    #[serde(default)]
+    pub crc32: String,
 }
 
 /// How the pass over the trace ended.
@@ -95,14 +108,46 @@ pub struct Anomalies {
     pub counts: BTreeMap<String, u64>,
 }
 
+impl Manifest {
+    /// The text of its file.
+    ///
+    /// # Errors
+    /// Those of the JSON writer.
+    pub fn text(&mut self) -> crate::Result<Vec<u8>> {
+        self.crc32 = ZEROS.to_owned();
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        Ok(seal(text))
+    }
+
+    /// Takes the checksums of a table's file as it is now. For tests, which change files.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no Parquet file.
+    pub fn trust(&mut self, folder: &Path, table: &str) -> crate::Result<()> {
+        let Some(entry) = self.tables.iter_mut().find(|entry| entry.name == table) else { return Ok(()) };
+        let path = folder.join(&entry.file);
+        let (sums, names) = (of_file(&path)?, column_names(&path)?);
+        entry.bytes = std::fs::metadata(&path)?.len();
+        entry.footer_crc32 = to_text(&[sums.footer]);
+        for column in &mut entry.columns {
+            let at = names.iter().position(|name| *name == column.name);
+            column.crc32 =
+                at.and_then(|at| sums.columns.get(at)).map_or_else(String::new, |sums| to_text(sums));
+        }
+        Ok(())
+    }
+}
+
 impl TableEntry {
-    pub(super) fn of(table: &Table, file: String, bytes: u64) -> TableEntry {
+    pub(super) fn of(table: &Table, file: String, bytes: u64, sums: &Sums) -> TableEntry {
         let spec: &TableSpec = table.spec();
-        let column = |c: &etwhy_table::ColumnSpec| ColumnEntry {
+        let column = |(c, sums): (&etwhy_table::ColumnSpec, &Vec<u32>)| ColumnEntry {
             name: c.name.to_string(),
             ty: c.ty.name().to_owned(),
             unit: c.unit.name().to_owned(),
             role: c.role.name().to_owned(),
+            crc32: to_text(sums),
         };
         TableEntry {
             name: spec.name.to_string(),
@@ -112,7 +157,8 @@ impl TableEntry {
             evidence: spec.evidence.text(),
             rows: table.rows() as u64,
             bytes,
-            columns: spec.columns.iter().map(column).collect(),
+            footer_crc32: to_text(&[sums.footer]),
+            columns: spec.columns.iter().zip(&sums.columns).map(column).collect(),
         }
     }
 }

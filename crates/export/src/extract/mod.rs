@@ -8,10 +8,15 @@
 //! It may come from anybody. The manifest is read for what the files cannot say (what was left out, how the pass
 //! ended) and never for names of files: these follow from the tables that this program knows. Columns are checked
 //! against the declaration of each table before a row is read, and what a file unpacks to is limited.
+//!
+//! What is damaged on the way gives an error and never another answer: the manifest has checksums of itself and of the
+//! parts of all files, and those that are read are compared.
 
 mod manifest;
 mod parquet_columns;
+mod quiet;
 mod read;
+mod sums;
 mod write;
 
 pub use manifest::{Anomalies, ColumnEntry, EndOfPass, MANIFEST, Manifest, TableEntry, VERSION};

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,10 +18,10 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::manifest::{FORMAT, MANIFEST, Manifest, VERSION};
 use super::parquet_columns::columns_of;
-use super::{TableEntry, file_name};
+use super::{TableEntry, file_name, quiet, sums};
 
 /// A manifest names some hundred tables with their columns, in some hundred kilobytes; what is larger is none.
-const MAX_MANIFEST: u64 = 4 << 20;
+const MAX_MANIFEST: u64 = 16 << 20;
 
 /// Metadata of a Parquet file grow with row groups and columns: a thousand groups of forty columns need some megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
@@ -67,12 +66,12 @@ pub enum ExtractError {
         known: u32,
     },
     /// Written by a program that knows less than this one.
-    #[error("{file}: table `{table}` has version {version}, older than {known}; extract the trace again")]
+    #[error("{file}: {what} has version {version}, older than {known}; extract the trace again")]
     TooOld {
         /// The file.
         file: PathBuf,
-        /// The table.
-        table: String,
+        /// The layout, or a table.
+        what: String,
         /// Its version.
         version: u32,
         /// The one needed.
@@ -167,9 +166,16 @@ impl Folder {
         }
         let version = any.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
         let version = u32::try_from(version).unwrap_or(u32::MAX);
+        let what = || "the extract".to_owned();
         if version > VERSION {
-            let what = "the extract".to_owned();
-            return Err(ExtractError::TooNew { file, what, version, known: VERSION });
+            return Err(ExtractError::TooNew { file, what: what(), version, known: VERSION });
+        }
+        // The only older one had no checksums.
+        if version == VERSION - 1 {
+            return Err(ExtractError::TooOld { file, what: what(), version, known: VERSION });
+        }
+        if !sums::is_sealed(&bytes) {
+            return Err(bad("its text is not the one that was written (checksum)".to_owned()));
         }
         let manifest: Manifest = serde_json::from_value(any).map_err(|e| bad(e.to_string()))?;
         Ok(Folder { path: path.to_path_buf(), manifest, limits, unpacked: 0 })
@@ -207,8 +213,8 @@ impl Folder {
         let path = self.path.join(file_name(&spec.name));
         self.check_version(spec, &path)?;
         // The Parquet reader is written for files that are sound, and this one may come from anybody.
-        let read = catch_unwind(AssertUnwindSafe(|| self.read(spec, &path, strings, memory)));
-        read.unwrap_or_else(|_| {
+        let read = quiet::catch(|| self.read(spec, &path, strings, memory));
+        read.unwrap_or_else(|| {
             Err(ExtractError::Damaged {
                 file: path.clone(),
                 why: "its parts contradict each other".to_owned(),
@@ -219,14 +225,11 @@ impl Folder {
     fn check_version(&self, spec: &TableSpec, path: &Path) -> Result<(), ExtractError> {
         let known = spec.version;
         let version = self.entry(&spec.name).map_or(known, |entry| entry.version);
-        let (file, table) = (path.to_path_buf(), spec.name.to_string());
+        let (file, what) = (path.to_path_buf(), format!("table `{}`", spec.name));
         match version.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => Err(ExtractError::TooOld { file, table, version, known }),
-            std::cmp::Ordering::Greater => {
-                let what = format!("table `{table}`");
-                Err(ExtractError::TooNew { file, what, version, known })
-            }
+            std::cmp::Ordering::Less => Err(ExtractError::TooOld { file, what, version, known }),
+            std::cmp::Ordering::Greater => Err(ExtractError::TooNew { file, what, version, known }),
         }
     }
 
@@ -240,9 +243,15 @@ impl Folder {
         let io = |source| ExtractError::Io { file: path.to_path_buf(), source };
         let damaged =
             |error: ParquetError| ExtractError::Damaged { file: path.to_path_buf(), why: error.to_string() };
-        let file = File::open(path).map_err(io)?;
+        let bad = |why: String| ExtractError::Damaged { file: path.to_path_buf(), why };
+        let mut file = File::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
-        check_footer(&file, size).map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why })?;
+        check_footer(&file, size).map_err(bad)?;
+        let entry = self.entry(&spec.name).ok_or_else(|| bad("the manifest does not list it".to_owned()))?;
+        let footer = sums::of_footer(&mut file, size).map_err(io)?;
+        if size != entry.bytes || sums::from_text(&entry.footer_crc32) != [footer] {
+            return Err(bad("its metadata are not those that were written (checksum)".to_owned()));
+        }
         // What the file says of Arrow types is not asked.
         let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let first = ArrowReaderMetadata::load(&file, plain).map_err(damaged)?;
@@ -255,6 +264,11 @@ impl Folder {
         })?;
         check_places(&metadata, size)
             .map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why: why.to_owned() })?;
+        let columns = spec.columns.iter().zip(&places).map(|(column, &at)| {
+            let said = entry.columns.iter().find(|said| said.name == column.name);
+            (column.name.as_ref(), at, said.map_or_else(Vec::new, |said| sums::from_text(&said.crc32)))
+        });
+        sums::check_columns(&mut file, &metadata, &columns.collect::<Vec<_>>()).map_err(bad)?;
         let limit = self.limits.of_file(size);
         let fixed = bytes_of_rows(spec, &metadata);
         self.check_size(path, fixed, limit)?;

@@ -4,18 +4,21 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use etwhy_scratch::{Scratch, uninterrupted};
 use etwhy_table::{Selection, Table};
-use tempfile::TempDir;
 
 use super::manifest::{FORMAT, MANIFEST, Manifest, TableEntry, VERSION};
-use super::{file_name, is_extract};
+use super::{file_name, is_extract, sums};
 use crate::{ExportError, Format, Options, Result};
+
+/// The folder's name until it is whole.
+const NEW: &str = "new";
 
 /// Writes tables into a folder that takes its name when it is whole.
 #[derive(Debug)]
 pub struct Writer {
     folder: PathBuf,
-    temp: TempDir,
+    scratch: Scratch,
     manifest: Manifest,
     format: &'static Format,
     options: Options,
@@ -31,17 +34,9 @@ impl Writer {
         occupied(folder, force)?;
         // `a/b/` and `a/b` are the same folder.
         let folder: PathBuf = folder.components().collect();
-        let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |source| ExportError::File { file: folder.clone(), source };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".etwhy-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // As any program's folders; `tempfile` alone would let nobody else read it. The umask applies.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o777));
-        }
-        let temp = builder.tempdir_in(parent).map_err(failed)?;
+        let scratch = Scratch::beside(&folder).map_err(failed)?;
+        fs::create_dir(scratch.path().join(NEW)).map_err(failed)?;
         let program = concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned();
         let facts = vec![
             ("etwhy.program".to_owned(), program.clone()),
@@ -51,7 +46,7 @@ impl Writer {
         let manifest =
             Manifest { format: FORMAT.to_owned(), version: VERSION, program, traces, ..Manifest::default() };
         let options = Options { facts, ..Options::default() };
-        Ok(Writer { folder, temp, manifest, format: Format::by_name("parquet")?, options })
+        Ok(Writer { folder, scratch, manifest, format: Format::by_name("parquet")?, options })
     }
 
     /// Writes a table; its size in bytes.
@@ -60,14 +55,15 @@ impl Writer {
     /// If the file cannot be written.
     pub fn table(&mut self, table: &Table) -> Result<u64> {
         let name = file_name(table.name());
-        let path = self.temp.path().join(&name);
+        let path = self.scratch.path().join(NEW).join(&name);
         let failed = |source| ExportError::File { file: self.folder.join(&name), source };
         let file = File::create(&path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, file);
         (self.format.write)(&Selection::all(table), &self.options, &mut out)?;
         out.flush().map_err(failed)?;
         let bytes = fs::metadata(&path).map_err(failed)?.len();
-        self.manifest.tables.push(TableEntry::of(table, name, bytes));
+        let sums = sums::of_file(&path)?;
+        self.manifest.tables.push(TableEntry::of(table, name, bytes, &sums));
         Ok(bytes)
     }
 
@@ -83,27 +79,29 @@ impl Writer {
     pub fn finish(mut self) -> Result<Manifest> {
         self.manifest.tables.sort_by(|a, b| a.name.cmp(&b.name));
         let failed = |source| ExportError::File { file: self.folder.clone(), source };
-        let mut text = serde_json::to_vec_pretty(&self.manifest)?;
-        text.push(b'\n');
-        fs::write(self.temp.path().join(MANIFEST), text).map_err(failed)?;
+        fs::write(self.scratch.path().join(NEW).join(MANIFEST), self.manifest.text()?).map_err(failed)?;
         // A folder cannot take the place of another that is not empty: the old one steps aside first, and comes back if
-        // the new one cannot be put there.
-        let mut aside = None;
-        if self.folder.symlink_metadata().is_ok() {
-            let parent = self.temp.path().parent().unwrap_or(Path::new("."));
-            let place = tempfile::Builder::new().prefix(".etwhy-old-").tempdir_in(parent).map_err(failed)?;
-            fs::rename(&self.folder, place.path().join("old")).map_err(failed)?;
-            aside = Some(place);
+        // the new one cannot be put there. Meanwhile nobody else may remove what holds the old one.
+        let (new, old) = (self.scratch.path().join(NEW), self.scratch.path().join("old"));
+        if self.folder.symlink_metadata().is_err() {
+            fs::rename(&new, &self.folder).map_err(failed)?;
+            return Ok(self.manifest);
         }
-        let new = self.temp.path().to_path_buf();
-        if let Err(error) = fs::rename(&new, &self.folder) {
-            if let Some(place) = &aside {
-                fs::rename(place.path().join("old"), &self.folder).map_err(failed)?;
+        self.scratch.unmark().map_err(failed)?;
+        let swapped = uninterrupted(|| {
+            fs::rename(&self.folder, &old)?;
+            fs::rename(&new, &self.folder).map_err(|error| match fs::rename(&old, &self.folder) {
+                Ok(()) => error,
+                Err(_) => std::io::Error::other(format!("{error}; what was there is {}", old.display())),
+            })
+        });
+        if let Err(error) = swapped {
+            if old.exists() {
+                // It is not ours to remove.
+                self.scratch.keep().map_err(failed)?;
             }
             return Err(failed(error));
         }
-        // It has another name now: nothing is left to remove.
-        let _ = self.temp.keep();
         Ok(self.manifest)
     }
 }

@@ -3,10 +3,8 @@
 //! Times are whole numbers in their column's unit, true and false are `true` and `false`, an empty cell is
 //! an empty field (empty text cannot be told from it).
 //!
-//! Names in a trace are chosen by whoever wrote it, and such files are opened in spreadsheets. Text that a
-//! spreadsheet would run as a formula gets a `'` in front, and control characters and direction marks become visible
-//! ones. [`Options::exact`] leaves all text as it is. The characters are those of OWASP's page "CSV Injection"
-//! (<https://owasp.org/www-community/attacks/CSV_Injection>), full-width forms included.
+//! Names in a trace are chosen by whoever wrote it, and such files are opened in spreadsheets: text is made [`harmless`].
+//! [`Options::exact`] leaves all text as it is.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,7 +12,7 @@ use std::io::Write;
 
 use etwhy_table::{ColumnType, Selection, Value};
 
-use crate::{Format, Options, Result, sanitize};
+use crate::{Format, Options, Result, harmless};
 
 pub(super) const FORMATS: &[Format] = &[Format {
     name: "csv",
@@ -54,18 +52,6 @@ fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Se
     }
     csv.flush()?;
     Ok(())
-}
-
-/// Text that neither a terminal nor a spreadsheet acts on.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let is_formula =
-        |c: char| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠');
-    // Spreadsheets pass over blanks in front of a formula.
-    let starts_formula = text.trim_start_matches(' ').starts_with(is_formula);
-    match (sanitize(text), starts_formula) {
-        (text, true) => Cow::Owned(format!("'{text}")),
-        (text, false) => text,
-    }
 }
 
 #[cfg(test)]

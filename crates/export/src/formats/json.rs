@@ -7,7 +7,7 @@ use std::io::Write;
 
 use etwhy_table::{ColumnType, Selection, Value};
 
-use crate::sanitize::is_unsafe;
+use crate::sanitize::escape_json;
 use crate::{Format, Options, Result};
 
 pub(super) const FORMATS: &[Format] = &[
@@ -85,19 +85,10 @@ fn write_rows(
 fn write_text(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     serde_json::to_writer(&mut *out, text)?;
-    // serde_json escapes the ASCII controls; what is left is rare.
-    if text.chars().any(|c| c >= '\u{7f}' && is_unsafe(c)) {
-        let json = String::from_utf8_lossy(out.get(start..).unwrap_or_default()).into_owned();
+    let written = std::str::from_utf8(out.get(start..).unwrap_or_default()).unwrap_or("");
+    if let Some(json) = escape_json(written) {
         out.truncate(start);
-        for c in json.chars() {
-            if is_unsafe(c) {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    write!(out, "\\u{unit:04x}")?;
-                }
-            } else {
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-        }
+        out.extend_from_slice(json.as_bytes());
     }
     Ok(())
 }
@@ -142,7 +133,7 @@ mod tests {
         let mut out = Vec::new();
         write_text(hostile, &mut out).unwrap();
         let json = String::from_utf8(out).unwrap();
-        assert!(!json.chars().any(is_unsafe), "{json}");
+        assert!(!json.chars().any(crate::is_unsafe), "{json}");
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
     }
 }

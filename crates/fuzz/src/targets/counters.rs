@@ -10,6 +10,9 @@ use std::path::Path;
 pub fn logs(data: &[u8]) {
     let Some(path) = scratch::file("mutant.csv", data) else { return };
     let Ok(logs) = read(&[path], &Options::default(), &Memory::default()) else { return };
+    if logs.files.iter().any(|file| file.values > 0) {
+        super::accepted();
+    }
     let values: u64 = logs.files.iter().map(|f| f.values).sum();
     assert!(values <= data.len() as u64 + 1);
     for table in &logs.tables {

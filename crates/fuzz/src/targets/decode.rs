@@ -51,9 +51,11 @@ pub fn apply(schema: EventSchema) {
 /// `TRACE_EVENT_INFO` and `EVENT_MAP_INFO`.
 pub fn metadata(data: &[u8]) {
     if let Some(info) = etwhy_decode::metadata::event_info(data) {
+        super::accepted();
         apply(info.schema);
     }
     if let Some((_, map)) = etwhy_decode::metadata::map_info(data) {
+        super::accepted();
         assert!(map.entries.len() <= data.len());
     }
 }
@@ -73,6 +75,7 @@ pub fn tracelogging(data: &[u8]) {
     let _ = etwhy_decode::tracelogging::provider_traits(traits);
     let _ = etwhy_decode::tracelogging::event_name(item);
     if let Some(schema) = etwhy_decode::tracelogging::schema(Guid::ZERO, item, Some(traits), 0) {
+        super::accepted();
         apply(schema);
     }
 }
@@ -101,6 +104,7 @@ pub fn manifest(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Ok(providers) = etwhy_decode::manifest::parse(&text) else { return };
     for event in providers.into_iter().flat_map(|p| p.events).take(50) {
+        super::accepted();
         apply((*event.schema).clone());
     }
 }
@@ -114,6 +118,16 @@ pub fn manifest_seeds(_: &Path, _: usize) -> Vec<Seed> {
     [("manifest", whole), ("provider", bare)]
         .map(|(name, text)| Seed { name: name.into(), data: text.as_bytes().to_vec() })
         .into()
+}
+
+/// The same in one piece and in several, in order and out of it.
+pub fn chunk_seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
+    let with = |seed: Seed, head: [u8; 2]| {
+        let name = format!("{} {head:?}", seed.name);
+        Seed { name, data: [&head[..], &seed.data].concat() }
+    };
+    let all = manifest_seeds(corpus, limit);
+    all.into_iter().flat_map(|seed| [[0, 0], [3, 0], [3, 1]].map(|head| with(seed.clone(), head))).collect()
 }
 
 /// The input as an EventSource manifest in pieces: as many as its first byte says, of threads and in an order
@@ -138,6 +152,7 @@ pub fn chunks(data: &[u8]) {
         let record =
             Record { bytes: &bytes, kind: HeaderKind::Event64, ticks: 0, cpu: 0, logger_id: 0, file: 0 };
         if let Some(provider) = collector.add(&record, &mut ledger) {
+            super::accepted();
             assert!(provider.events.len() <= 1 << 20);
         }
     }
@@ -153,6 +168,7 @@ pub fn tmf(data: &[u8]) {
     for guid in guids {
         for number in 10..20 {
             if let Some(schema) = set.schema(guid, number) {
+                super::accepted();
                 apply((**schema).clone());
             }
         }
@@ -181,6 +197,7 @@ pub fn kernel(data: &[u8]) {
     let Some((head, payload)) = data.split_first_chunk::<4>() else { return };
     let layouts = KernelLayouts::builtin();
     let Some(schema) = layouts.schema(head[0], head[1], u16::from(head[2])) else { return };
+    super::accepted();
     for pointer_size in [4, 8] {
         let decoded = read(schema, payload, pointer_size);
         assert!(decoded.rest.len() <= payload.len());

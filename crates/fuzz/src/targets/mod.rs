@@ -12,6 +12,7 @@ mod trace;
 use crate::rng::Rng;
 use crate::seeds::{self, Seed};
 use crate::{damage, etl_mutate, mutate};
+use std::cell::Cell;
 use std::path::Path;
 
 pub use trace::{analyse, analyse_file, open as open_trace};
@@ -33,6 +34,22 @@ pub struct Target {
     pub mutate: Mutation,
     /// Mutants of one seed in the short campaign.
     pub short: usize,
+}
+
+thread_local! {
+    static ACCEPTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Called by targets when input got past what refuses input: behind that the work begins.
+pub fn accepted() {
+    ACCEPTED.set(true);
+}
+
+/// Whether a target does its work with this input. A seed that is refused tests nothing but the refusal.
+pub fn accepts(target: &Target, data: &[u8]) -> bool {
+    ACCEPTED.set(false);
+    (target.run)(data);
+    ACCEPTED.get()
 }
 
 /// All targets.
@@ -105,7 +122,7 @@ pub static ALL: &[Target] = &[
         name: "chunks",
         about: "EventSource manifests in pieces, in order and out of it",
         run: decode::chunks,
-        seeds: decode::manifest_seeds,
+        seeds: decode::chunk_seeds,
         mutate: mutate::several,
         short: 4000,
     },

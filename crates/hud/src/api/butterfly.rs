@@ -1,6 +1,6 @@
 //! A function from both sides: who calls it, what it calls.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::stacks::nodes::Nodes;
 use crate::stacks::{Asked, with};
@@ -13,6 +13,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "butterfly",
     about: "body: part, metric, by, steps; function (its exact name, module!function) or module; width, min_px. Nodes of two trees by column \
             `side`: callers (outwards) and callees; facts inclusive, exclusive, recursive, all, groups, functions",
+    work: Work::Panel,
     answer,
 };
 

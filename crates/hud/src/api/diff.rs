@@ -1,6 +1,6 @@
 //! Two traces compared as a whole: findings, processes, drivers, functions, DPCs and ISRs, what was installed.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_query::diff::{Side, diff};
@@ -9,6 +9,7 @@ use etwhy_query::diff::{Side, diff};
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "diff",
     about: "body: trace (before), other (after). What `etwhy diff --json` prints: changes with the intervals of their ratios",
+    work: Work::Panel,
     answer,
 };
 

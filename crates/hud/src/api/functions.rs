@@ -1,6 +1,6 @@
 //! Functions without their places in a tree.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
 use crate::stacks::{Asked, with};
@@ -14,6 +14,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "functions",
     about: "body: part, metric, steps; search (part of a name), by_total, most. Functions with what they cost with all that they called and \
             themselves; facts total, count, sql, matched",
+    work: Work::Panel,
     answer,
 };
 

@@ -1,6 +1,6 @@
 //! DPCs and ISRs of a part: by driver and routine, in classes of durations, by processor, and who is on their stacks.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
 use crate::who;
@@ -14,6 +14,7 @@ use serde_json::json;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "interrupts",
     about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (whole trace), limits, borders, sql, unused",
+    work: Work::Panel,
     answer,
 };
 

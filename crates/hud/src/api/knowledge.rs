@@ -1,12 +1,13 @@
 //! What is known of a function, module, driver or program.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "knowledge",
     about: "body: name. What the knowledge base has on it: vendor, product, category, stack tags, findings",
+    work: Work::Known,
     answer,
 };
 

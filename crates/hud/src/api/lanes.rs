@@ -1,6 +1,6 @@
 //! The timeline: lanes of a range, in buckets.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Filter, Kind as Speaks};
 use crate::reply::Reply;
 use crate::trace::Trace;
@@ -17,6 +17,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "lanes",
     about: "body: range (that is shown), width (buckets at most), lanes (kinds; all unless given), filters, modes (user and kernel too), findings (when they were, too). \
             Rows `series, bucket, value`, by series; facts: grid, lanes with title, unit, shape, series and SQL, kinds that are empty",
+    work: Work::Panel,
     answer,
 };
 

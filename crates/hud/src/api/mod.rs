@@ -2,7 +2,9 @@
 
 mod butterfly;
 mod diff;
+mod figures;
 mod functions;
+mod identity;
 mod interrupts;
 mod knowledge;
 mod lanes;
@@ -30,7 +32,9 @@ use crate::call::Endpoint;
 pub static ALL: &[&Endpoint] = &[
     &butterfly::ENDPOINT,
     &diff::ENDPOINT,
+    &figures::ENDPOINT,
     &functions::ENDPOINT,
+    &identity::ENDPOINT,
     &interrupts::ENDPOINT,
     &knowledge::ENDPOINT,
     &lanes::ENDPOINT,

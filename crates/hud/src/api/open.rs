@@ -1,13 +1,15 @@
 //! Another trace of the server's machine.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "open",
-    about: "body: path. Reads another trace; not with --readonly. What it is, as in `session`",
+    about: "body: path, in one of the folders that `session` names. Reads another trace; not with --readonly. What it is, as in `session`",
+    work: Work::Reading,
     answer,
 };
 
@@ -19,7 +21,11 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     if path.is_empty() {
         return Err(Fault::wrong("which trace?"));
     }
-    let loaded = call.hud.host.open(&PathBuf::from(path)).map_err(Fault::Wrong)?;
+    let path = call.hud.folders.find(Path::new(path))?;
+    let cancel = call.cancel.clone();
+    let loaded = call.hud.host.open(&path, Arc::new(move || cancel.is_set()));
+    call.cancel.check()?;
+    let loaded = loaded.map_err(Fault::Wrong)?;
     let number = call.hud.add(loaded);
     let traces = call.hud.traces();
     let trace = traces.get(number).ok_or_else(|| Fault::wrong("the trace went away"))?;

@@ -1,6 +1,6 @@
 //! The critical path of a thread in a range, piece by piece and by what took the time.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::trace::Trace;
@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "path",
     about: "body: range, thread (utid), limit (pieces; 2,000). JSON: pieces, latest first; causes, largest first; total, cut",
+    work: Work::Panel,
     answer,
 };
 

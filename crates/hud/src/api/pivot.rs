@@ -1,6 +1,6 @@
 //! A pivot table: groups of rows with sums.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::pivot::Asked;
 use crate::reply::Reply;
 
@@ -10,6 +10,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     about: "body: range, filters, table, where: [{column, op, value, not, or}], group: [key], values: [{column, fn}], sort: [{value | key, \
             down}], limit, offset, spark: parts, share: [value]. Keys may follow ids (`upid.name`). Groups as Arrow; facts sql, groups, rows, \
             totals, spark, unused",
+    work: Work::Panel,
     answer,
 };
 

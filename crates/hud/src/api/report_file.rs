@@ -1,11 +1,15 @@
 //! The verdict as one file to keep or send.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 
 /// Declaration.
-pub static ENDPOINT: Endpoint =
-    Endpoint { name: "report_file", about: "the report of `etwhy why --html` as a file", answer };
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "report_file",
+    about: "the report of `etwhy why --html` as a file",
+    work: Work::Known,
+    answer,
+};
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;

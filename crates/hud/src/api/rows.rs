@@ -1,6 +1,6 @@
 //! Rows of a table, a window of them.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::pivot::Asked;
 use crate::reply::Reply;
 
@@ -9,6 +9,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "rows",
     about: "body: range, filters, table, where, columns (may follow ids: `upid.name`), sort: [[column, down]], limit, offset. Rows as Arrow; \
             facts sql, rows (in all), unused",
+    work: Work::Panel,
     answer,
 };
 

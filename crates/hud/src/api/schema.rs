@@ -1,6 +1,6 @@
 //! Tables, views, functions and metrics, and what this trace lacks.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use etwhy_query::sql::{functions, scalars, views};
 use etwhy_query::stacks::METRICS;
@@ -11,6 +11,7 @@ use serde_json::json;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "schema",
     about: "of a trace: tables (columns with type, unit, role, meaning; rows; why empty), views, functions, metrics",
+    work: Work::Known,
     answer,
 };
 

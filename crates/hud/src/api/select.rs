@@ -1,6 +1,6 @@
 //! What a finding's culprit selects: the stretch in which it happened, and the rows and stacks that are its.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_query::Cell;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "select",
     about: "body: finding (id), hit (number). range (null: all the time), filters, and the metric of stacks",
+    work: Work::Panel,
     answer,
 };
 
@@ -76,9 +77,9 @@ pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
     let why = if told.is_some() {
         "the finding names the time"
     } else if found.is_some() {
-        "19 of 20 parts of its cost lie here"
+        "95 % of its cost falls in this range"
     } else {
-        "it happened all the time"
+        "active throughout the trace"
     };
     json!({
         "range": told.or(found).map(|(from, to)| [from, to]),

@@ -1,8 +1,9 @@
 //! All rows of a query as a file.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use etwhy_export::{Format, Options};
+use etwhy_query::sql::Limits;
 use etwhy_table::Selection;
 use serde::Deserialize;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "sql_file",
     about: "body: sql, format (csv, json, jsonl, parquet). All rows as a file",
+    work: Work::Query,
     answer,
 };
 
@@ -26,7 +28,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let trace = call.trace()?;
     let format = Format::by_name(&body.format).map_err(Fault::wrong)?;
-    let (table, more) = trace.sql(&body.sql, MOST, &call.cancel)?;
+    let (table, more) = trace.sql(&body.sql, MOST, &Limits::FILE, &call.cancel)?;
     if more {
         return Err(Fault::wrong(
             "more than 10,000,000 rows: `etwhy sql TRACE QUERY --output FILE` writes them",

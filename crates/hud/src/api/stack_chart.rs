@@ -1,6 +1,6 @@
 //! A thread or processor over time: stacks as boxes.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
@@ -17,6 +17,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "stack_chart",
     about: "body: part, utid or cpu (else the thread with most samples in the part), width (pixels). Boxes as Arrow by begin; facts samples, weight, \
             threads (those with most samples), sql",
+    work: Work::Panel,
     answer,
 };
 

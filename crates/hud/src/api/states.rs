@@ -1,6 +1,6 @@
 //! Lanes of threads over time: what each did in each bucket, or each interval where there are few, and who woke whom.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::who;
@@ -16,6 +16,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     about: "body: range, threads (utids, at most 64), width (buckets), wakeups (most; 500). Arrow: lane, start, dur, state (place in \
             run, ready, wait, unknown), reason (place in fact reasons), cpu, priority, by (utid), row. Facts: lanes, bucket_ns (none: \
             intervals as they are), reasons, wakeups, wakeups_total, from_threads, from_dpcs",
+    work: Work::Panel,
     answer,
 };
 

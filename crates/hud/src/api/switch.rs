@@ -1,6 +1,6 @@
 //! One context switch in full: who readied the thread, from where, and where it had waited.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::who;
 use etwhy_query::states::Switches;
@@ -11,6 +11,7 @@ use serde_json::json;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "switch",
     about: "body: row (of cswitch). JSON: thread, times, wait reason, priority, who readied it, stacks of both, sql",
+    work: Work::Panel,
     answer,
 };
 

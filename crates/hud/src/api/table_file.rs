@@ -1,6 +1,6 @@
 //! What a table shows, as a file.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::pivot::Asked;
 use crate::reply::Reply;
 use etwhy_export::{Format, Options};
@@ -10,6 +10,7 @@ use etwhy_table::Selection;
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "table_file",
     about: "body: as `pivot` (with rows: true as `rows`) and format: csv, json, jsonl or parquet; limit: rows of the file. A file",
+    work: Work::Panel,
     answer,
 };
 

@@ -1,6 +1,6 @@
 //! Threads by what they did in a part: ran, stood ready, waited, and for whom.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
 use crate::who;
@@ -13,6 +13,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     name: "thread_states",
     about: "body: part, sort (run, ready, wait, switches), search, limit (500). JSON: threads with run, ready, wait, switches, top \
             wait reason, top readying process; total, sums, sql, unused",
+    work: Work::Panel,
     answer,
 };
 

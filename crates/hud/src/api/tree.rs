@@ -1,6 +1,6 @@
 //! The nodes of a tree of stacks that a picture has room for.
 
-use crate::call::{Call, Endpoint, Fault};
+use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::Nodes;
@@ -15,6 +15,7 @@ pub static ENDPOINT: Endpoint = Endpoint {
     about: "body: part, metric, by (levels), inverted, steps; root (labels of the node to begin at), width and min_px (nodes that are \
             narrower are left out), most (nodes), depth; other (trace and range to compare with). Nodes as Arrow, parents before \
             children; facts total, count, sql, why",
+    work: Work::Panel,
     answer,
 };
 

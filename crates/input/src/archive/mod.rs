@@ -21,8 +21,7 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, path: &Path)
     match package.kind {
         Kind::Zip => zip::unpack(collector, package, file),
         Kind::SevenZip => seven_zip::unpack(collector, package, file),
-        Kind::Gzip => stream::unpack_gzip(collector, package, file),
-        Kind::Zstd => stream::unpack_zstd(collector, package, file),
+        kind if kind.is_stream() => stream::unpack(collector, package, kind, file),
         _ => Ok(()),
     }
 }

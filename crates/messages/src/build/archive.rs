@@ -2,6 +2,7 @@
 
 use super::source::{Entry, Source, WHOLE_MAX, wanted};
 use crate::error::Error;
+use etwhy_scratch::Scratch;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -56,14 +57,14 @@ impl Source for Zip {
 
 /// A `.7z`, whose files are packed together: those that are wanted are unpacked into a folder under numbers.
 pub(crate) struct SevenZip {
-    folder: tempfile::TempDir,
+    folder: Scratch,
     names: Vec<String>,
 }
 
 impl SevenZip {
     /// Unpacks it.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let folder = tempfile::tempdir().map_err(Error::io(path))?;
+        let folder = Scratch::new(None).map_err(Error::io(path))?;
         let mut names = Vec::new();
         let mut reader = sevenz_rust2::ArchiveReader::open(path, sevenz_rust2::Password::empty())
             .map_err(|e| unusable(path, e))?;

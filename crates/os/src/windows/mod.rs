@@ -15,6 +15,7 @@ pub mod file_version;
 pub mod filters;
 pub mod library;
 pub mod machine;
+pub mod modules;
 pub mod processes;
 pub mod registry;
 pub mod services;

@@ -29,11 +29,15 @@ pub struct Kind {
 pub struct Cell {
     /// Typical value.
     pub typical: f64,
-    /// Mean.
+    /// Mean of all operations.
     pub mean: f64,
-    /// CPU time of an operation.
+    /// Operations.
+    pub operations: f64,
+    /// Mean CPU time of an operation.
     pub cpu_ns: Option<f64>,
-    /// Time of an operation that its thread was blocked.
+    /// Mean CPU time of suspects while an operation was done ([`Sample::others_cpu_ns`]).
+    pub others_cpu_ns: Option<f64>,
+    /// Mean time of an operation that its thread was blocked.
     pub blocked_ns: Option<f64>,
 }
 
@@ -55,6 +59,22 @@ impl Cells {
     pub fn typical(&self) -> Vec<f64> {
         self.rounds.values().map(|cell| cell.typical).collect()
     }
+
+    /// The mean of all operations of all rounds; absent if a round does not tell it.
+    pub fn mean(&self, of: impl Fn(&Cell) -> Option<f64>) -> Option<f64> {
+        mean(self.rounds.values().map(|cell| Some((of(cell)?, cell.operations))))
+    }
+}
+
+/// The mean of means, each of so many operations.
+fn mean(means: impl Iterator<Item = Option<(f64, f64)>>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for one in means {
+        let (mean, n) = one?;
+        sum += mean * n;
+        count += n;
+    }
+    (count > 0.0).then_some(sum / count)
 }
 
 /// The kinds of these results; `usize` is the number of their file. Their state does not matter here.
@@ -79,17 +99,19 @@ pub fn cells<'a>(results: impl Iterator<Item = (usize, &'a ProbeOutcome)>) -> BT
     for ((kind, round), samples) in groups {
         let Some(first) = samples.first() else { continue };
         let of_unit = || samples.iter().filter(|s| s.unit == first.unit);
+        let count = |s: &Sample| s.operations.max(1) as f64;
         let each = |of: fn(&Sample) -> Option<u64>| {
-            let ns = |s: &&&Sample| of(s).map(|ns| ns as f64 / s.operations.max(1) as f64);
-            middle(of_unit().filter_map(|s| ns(&s)))
+            mean(of_unit().map(|s| Some((of(s)? as f64 / count(s), count(s)))))
         };
-        let (Some(value), Some(mean)) =
-            (middle(of_unit().map(|s| typical(s))), middle(of_unit().map(|s| s.value)))
-        else {
-            continue;
+        let Some(value) = middle(of_unit().map(|s| typical(s))) else { continue };
+        let cell = Cell {
+            typical: value,
+            mean: mean(of_unit().map(|s| Some((s.value, count(s))))).unwrap_or(value),
+            operations: of_unit().map(|s| count(s)).sum(),
+            cpu_ns: each(|s| s.cpu_ns),
+            others_cpu_ns: each(|s| s.others_cpu_ns),
+            blocked_ns: each(|s| s.blocked_ns),
         };
-        let cell =
-            Cell { typical: value, mean, cpu_ns: each(|s| s.cpu_ns), blocked_ns: each(|s| s.blocked_ns) };
         let cells = all.entry(kind).or_default();
         if cells.rounds.is_empty() {
             cells.unit.clone_from(&first.unit);
@@ -103,7 +125,7 @@ pub fn cells<'a>(results: impl Iterator<Item = (usize, &'a ProbeOutcome)>) -> BT
 }
 
 /// Puts sizes together where both sides have many of them: of each round the geometric mean over the sizes that all rounds of
-/// both sides have; of CPU time and waiting, which may be 0 at some size, the plain mean.
+/// both sides have; of means, CPU time and waiting, which are parts of totals, the mean of all operations.
 pub fn join_sizes(sides: [&mut BTreeMap<Kind, Cells>; 2]) {
     let [before, after] = sides;
     let mut curves: BTreeMap<Kind, Vec<Kind>> = BTreeMap::new();
@@ -133,20 +155,18 @@ fn join(side: &BTreeMap<Kind, Cells>, kinds: &[Kind]) -> Option<Cells> {
     for round in first.rounds.keys() {
         let cells: Option<Vec<Cell>> = parts.iter().map(|part| part.rounds.get(round).copied()).collect();
         let Some(cells) = cells else { continue };
-        let mean = |of: fn(&Cell) -> Option<f64>| -> Option<f64> {
-            let logs: Option<Vec<f64>> = cells.iter().map(|cell| of(cell).map(f64::ln)).collect();
-            let logs = logs?;
-            Some((logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp())
+        let logs: f64 = cells.iter().map(|cell| cell.typical.ln()).sum();
+        let all = |of: fn(&Cell) -> Option<f64>| {
+            mean(cells.iter().map(|cell| Some((of(cell)?, cell.operations.max(1.0)))))
         };
-        let (Some(typical), Some(average)) = (mean(|c| Some(c.typical)), mean(|c| Some(c.mean))) else {
-            continue;
+        let cell = Cell {
+            typical: (logs / cells.len().max(1) as f64).exp(),
+            mean: all(|cell| Some(cell.mean)).unwrap_or(f64::NAN),
+            operations: cells.iter().map(|cell| cell.operations).sum(),
+            cpu_ns: all(|cell| cell.cpu_ns),
+            others_cpu_ns: all(|cell| cell.others_cpu_ns),
+            blocked_ns: all(|cell| cell.blocked_ns),
         };
-        let plain = |of: fn(&Cell) -> Option<f64>| -> Option<f64> {
-            let values: Option<Vec<f64>> = cells.iter().map(of).collect();
-            values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
-        };
-        let cell =
-            Cell { typical, mean: average, cpu_ns: plain(|c| c.cpu_ns), blocked_ns: plain(|c| c.blocked_ns) };
         joined.rounds.insert(*round, cell);
     }
     Some(joined)
@@ -170,6 +190,8 @@ mod tests {
                     let cell = Cell {
                         typical: if size < 3 { 8.0 } else { 1.0 },
                         mean: 1.0,
+                        operations: 1.0,
+                        others_cpu_ns: None,
                         cpu_ns: Some(f64::from(size) * 10.0),
                         blocked_ns: Some(if size == 8 { 90.0 } else { 0.0 }),
                     };

@@ -4,6 +4,7 @@ use super::{Comparison, Difference, Verdict};
 use crate::amount::{factor, joules, time, value};
 use etwhy_export::{decimal, thousands};
 use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
+use etwhy_stats::Interval;
 
 /// Operations per day that are assumed if nobody says more: about what a build of some thousand files, or a day of office
 /// work with a synchronised folder, opens. It is an assumption, and said with each figure.
@@ -24,10 +25,10 @@ fn unknown(one: &Difference) -> Option<f64> {
 pub struct Tax {
     /// The sentence.
     pub sentence: String,
-    /// Time per day, nanoseconds: the difference times the operations of a day.
-    pub day_ns: Option<f64>,
-    /// CPU time per day, of the program and of those who were seen at work for it.
-    pub day_cpu_ns: Option<f64>,
+    /// Time per day, nanoseconds: the difference of means times the operations of a day, with its interval; absent if the interval holds 0.
+    pub day_ns: Option<Interval>,
+    /// CPU time per day, of the program and of those who were seen at work for it, as far as it can be separated by operation.
+    pub day_cpu_ns: Option<Interval>,
     /// Energy of that CPU time per day: the most likely, and what one machine in ten stays below and goes above.
     pub day_joules: Option<[f64; 3]>,
 }
@@ -105,29 +106,31 @@ fn changed(one: &Difference, off: &str, on: &str, what: &str) -> String {
     .replace(" took ", if one.unit == "ns" { " took " } else { " was " })
 }
 
+/// What so many operations cost together. A median times their number would leave out rare slow ones: means are what adds up.
 fn day(tax: &mut Tax, comparison: &Comparison, one: &Difference, per_day: f64) {
-    let [before, after] = one.typical;
-    let more = (after - before) * per_day;
-    tax.day_ns = Some(more);
-    let word = if more >= 0.0 { "cost" } else { "save" };
     let count = if per_day.fract() == 0.0 { thousands(per_day as i128) } else { decimal(per_day, 1) };
-    tax.sentence.push_str(&format!(" {count} a day {word} {}", time(more.abs())));
-    let own = match one.cpu_ns {
-        [Some(before), Some(after)] => Some(after - before),
-        _ => None,
-    };
-    let others = comparison.suspects_cpu_ns.get(&one.probe).map_or(0.0, |[before, after]| after - before);
-    let cpu = own.map_or(others, |own| own + others.max(0.0)) * per_day;
-    if cpu > 0.0 && (own.is_some() || others > 0.0) {
+    let Some(more) = one.mean_more.map(|more| times(more, per_day)) else { return };
+    if more.holds(0.0) {
+        tax.sentence.push_str(&format!(
+            " What {count} a day cost together cannot be determined: from {} saved to {} lost, because rare slow operations decide it.",
+            time(-more.low),
+            time(more.high)
+        ));
+        return;
+    }
+    tax.day_ns = Some(more);
+    let word = if more.value >= 0.0 { "cost" } else { "save" };
+    tax.sentence.push_str(&format!(" {count} a day {word} {}", range(more)));
+    if let Some(cpu) = one.cpu_more.map(|cpu| times(cpu, per_day)).filter(|cpu| cpu.low > 0.0) {
         tax.day_cpu_ns = Some(cpu);
         let (group, known) = watts(&comparison.cpu);
         if let Some(group) = group {
-            let energy = [group.p50, group.p10, group.p90].map(|watts| watts * cpu / 1e9);
+            let energy = [group.p50, group.p10, group.p90].map(|watts| watts * cpu.value / 1e9);
             tax.day_joules = Some(energy);
             let [likely, low, high] = energy;
             tax.sentence.push_str(&format!(
                 ", {} of CPU time and about {} ({}–{}{})",
-                time(cpu),
+                range(cpu),
                 joules(likely),
                 joules(low),
                 joules(high),
@@ -136,6 +139,21 @@ fn day(tax: &mut Tax, comparison: &Comparison, one: &Difference, per_day: f64) {
         }
     }
     tax.sentence.push('.');
+    if let Some(names) = comparison.not_separated.get(&one.probe) {
+        tax.sentence.push_str(&format!(
+            " CPU time of {names} is not part of it: these results do not separate it by operation."
+        ));
+    }
+}
+
+fn times(one: Interval, count: f64) -> Interval {
+    Interval { value: one.value * count, low: one.low * count, high: one.high * count }
+}
+
+/// A time with its interval, without a sign.
+fn range(ns: Interval) -> String {
+    let (near, far) = (ns.low.abs().min(ns.high.abs()), ns.low.abs().max(ns.high.abs()));
+    format!("{} ({}–{})", time(ns.value.abs()), time(near), time(far))
 }
 
 /// The sentence of the whole comparison.

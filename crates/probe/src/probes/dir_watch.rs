@@ -6,8 +6,9 @@ use crate::error::ProbeError;
 use crate::probe::{Grows, Parameter, Probe, System};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
+use crate::summary::{Figures, Series};
 use crate::watchers::{By, Watchers};
-use crate::words::{half, median, time, times};
+use crate::words::time;
 use std::fs::{self, File};
 use std::time::Instant;
 
@@ -116,17 +117,14 @@ fn left_out(name: &str, size: usize, error: &std::io::Error) -> String {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let Some(plain) = half(samples, MEASURE, "unwatched") else { return Vec::new() };
+    let figures = Figures::of(samples);
+    let plain = figures.all().iter().find(|one| one.key.measure == MEASURE && one.key.variant == "unwatched");
+    let Some(plain) = plain.map(|one| one.median) else { return Vec::new() };
     let mut said =
         vec![format!("Creating and deleting a file took {} in a folder that nobody watches.", time(plain))];
     for name in ["inotify", "fanotify", "ReadDirectoryChangesW"] {
-        let of: Vec<&Sample> = samples.iter().filter(|s| s.case.variant == name).collect();
-        let Some(most) = of.iter().filter_map(|s| s.case.n).reduce(f64::max) else { continue };
-        let least = of.iter().filter_map(|s| s.case.n).reduce(f64::min).unwrap_or(most);
-        let at = |n: f64| {
-            let values = of.iter().filter(|s| s.case.n == Some(n));
-            median(values.map(|s| s.p50_ns.map_or(s.value, |ns| ns as f64))).unwrap_or(0.0)
-        };
+        let sizes = figures.by_size(MEASURE, name);
+        let (Some(least), Some(most)) = (sizes.first(), sizes.last()) else { continue };
         let words = |n: f64| {
             if name == "ReadDirectoryChangesW" {
                 format!("{name} with {:.0} KB", n / 1024.0)
@@ -134,14 +132,12 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
                 format!("{n:.0} {name} watcher{}", if n == 1.0 { "" } else { "s" })
             }
         };
-        said.push(format!(
-            "With {} it took {}, with {} {}: {}.",
-            words(least),
-            time(at(least)),
-            words(most),
-            time(at(most)),
-            times(at(most), plain)
-        ));
+        let n = |one: &Series| one.key.n.unwrap_or(0.0);
+        let mut text = format!("With {} it took {}", words(n(least)), time(least.median));
+        if n(most) > n(least) {
+            text.push_str(&format!(", with {} {}", words(n(most)), time(most.median)));
+        }
+        said.push(text + ".");
     }
     said
 }

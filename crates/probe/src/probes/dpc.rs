@@ -1,13 +1,14 @@
 //! What the network costs below all programs.
 
+use crate::amount::digits;
 use crate::clock::{Moment, Spent, nanos};
 use crate::error::ProbeError;
 use crate::interrupts::{Processor, Processors};
 use crate::probe::{Contrast, Grows, Parameter, Probe, System};
 use crate::run::Run;
 use crate::sample::{Case, Laps, Sample};
-use crate::tracer::shown;
-use etwhy_stats::percentile::median;
+use crate::summary::Figures;
+use crate::words::time;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -215,25 +216,25 @@ fn receive(shared: &Shared, socket: &UdpSocket) {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let typical = |measure: &str, variant: &str| {
-        let of_case = samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
-        median(&mut of_case.map(|s| s.value).collect::<Vec<f64>>())
-    };
+    let figures = Figures::of(samples);
+    let typical = |measure: &str, variant: &str| figures.typical(measure, variant);
     let mut sentences = Vec::new();
     if let (Some(load), Some(idle), Some(send)) =
         (typical(SHARE, LOAD), typical(SHARE, IDLE), typical(SEND, LOAD))
     {
         sentences.push(format!(
-            "With {:.0} packets a second through the loopback {WORD}s took {load:.1} % of a processor, {idle:.1} % without.",
-            1e9 / send.max(1.0)
+            "With {:.0} packets a second through the loopback {WORD}s took {} % of a processor, {} % without.",
+            1e9 / send.max(1.0),
+            digits(load),
+            digits(idle)
         ));
     }
     if let Some(each) = typical(EACH, LOAD) {
         let per = if cfg!(windows) { "A DPC took" } else { "A packet took" };
-        sentences.push(format!("{per} {} of {WORD} time on average.", shown(each)));
+        sentences.push(format!("{per} {} of {WORD} time on average.", time(each)));
     }
     if let Some(busiest) = typical(BUSIEST, LOAD) {
-        sentences.push(format!("The busiest processor spent {busiest:.1} % of its time there."));
+        sentences.push(format!("The busiest processor spent {} % of its time there.", digits(busiest)));
     }
     sentences
 }

@@ -4,6 +4,8 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, Grows, Parameter, Probe, System};
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::summary::Figures;
+use crate::words::time;
 
 /// Declaration.
 pub static PROBE: Probe = Probe {
@@ -247,26 +249,23 @@ mod windows {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
+    let figures = Figures::of(samples);
     let middle = |measure: &str, variant: &str| {
-        let of = samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
-        let mut values: Vec<f64> = of.filter(|s| s.operations > 0).map(|s| s.value / 1e3).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
+        figures.one(measure, variant, None).filter(|one| one.operations > 0).map(|one| one.median)
     };
     let mut said = Vec::new();
     let rates: Vec<String> = [(OLD, ""), (NEXT, ""), (VALUES, ""), (XML, ""), (MESSAGE, KEPT)]
         .into_iter()
-        .filter_map(|(measure, variant)| Some(format!("{measure} {:.1} us", middle(measure, variant)?)))
+        .filter_map(|(measure, variant)| Some(format!("{measure} {}", time(middle(measure, variant)?))))
         .collect();
     if !rates.is_empty() {
         said.push(format!("One record took: {}.", rates.join(", ")));
     }
     if let (Some(kept), Some(anew)) = (middle(MESSAGE, KEPT), middle(MESSAGE, ANEW)) {
         said.push(format!(
-            "A message took {kept:.1} us with the publisher's metadata kept and {anew:.1} us with it opened each time: \
-             100,000 messages take {:.0} s or {:.0} s.",
-            kept / 10.0,
-            anew / 10.0
+            "A message typically took {} with the publisher's metadata kept and {} with it opened each time.",
+            time(kept),
+            time(anew)
         ));
     }
     said
@@ -304,7 +303,11 @@ mod tests {
             sample(Case::of(MESSAGE).when(ANEW), 1_040_000.0),
         ];
         let said = conclude(&samples).join(" ");
-        assert!(said.contains("ReadEventLog 190.0 us") && said.contains("27 s or 104 s"), "{said}");
+        assert!(
+            said.contains("ReadEventLog 190 µs")
+                && said.contains("270 µs with the publisher's metadata kept and 1.04 ms"),
+            "{said}"
+        );
         assert!(conclude(&[]).is_empty());
     }
 }

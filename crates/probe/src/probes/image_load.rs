@@ -7,7 +7,8 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::words::{half, time, times};
+use crate::summary::Figures;
+use crate::words::time;
 use etwhy_os::library::Library;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -200,19 +201,19 @@ fn start_copy(path: &Path) -> io::Result<bool> {
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
+    let figures = Figures::of(samples);
     for (measure, what) in
         [(LOAD, "Loading and unloading a fresh library"), (START, "Starting a fresh program")]
     {
         let (Some(first), Some(second)) =
-            (half(samples, measure, "first run"), half(samples, measure, "second run"))
+            (figures.typical(measure, "first run"), figures.typical(measure, "second run"))
         else {
             continue;
         };
         said.push(format!(
-            "{what} took {} the first time and {} the second (half of them at most): {}.",
+            "{what} took {} the first time and {} the second (half of them at most).",
             time(first),
-            time(second),
-            times(first, second)
+            time(second)
         ));
     }
     let failed: u64 = samples.iter().map(|s| s.failures).sum();

@@ -1,9 +1,12 @@
 //! Searching linearly for a file name that is free.
 
+use crate::amount::size;
 use crate::error::ProbeError;
 use crate::probe::{EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
+use crate::summary::Figures;
+use crate::words::time;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -69,17 +72,16 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let first = samples.first();
-    let last =
-        samples.iter().max_by(|a, b| a.case.n.partial_cmp(&b.case.n).unwrap_or(std::cmp::Ordering::Equal));
-    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+    let figures = Figures::of(samples);
+    let sizes = figures.by_size("new file", "");
+    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return Vec::new() };
     let all = samples.iter().map(|s| s.wall_ns as f64).sum::<f64>() / crate::words::rounds(samples);
     vec![format!(
-        "A new file took {:.1} us at first and {:.1} us when {:.0} were there; all of them together took {:.2} s.",
-        first.value / 1e3,
-        last.value / 1e3,
-        last.case.n.unwrap_or(0.0),
-        all / 1e9
+        "A new file took {} at first and {} when {} were there; all of them together took {}.",
+        time(first.median),
+        time(last.median),
+        size(last.key.n.unwrap_or(0.0)),
+        time(all)
     )]
 }
 

@@ -5,7 +5,8 @@ use crate::error::ProbeError;
 use crate::probe::{EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::words::{each, time, times};
+use crate::summary::Figures;
+use crate::words::time;
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -107,29 +108,19 @@ pub(crate) fn start_quietly(command: &mut Command) -> std::io::Result<bool> {
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
+    let figures = Figures::of(samples);
     for kind in [SMALLEST, OWN] {
-        let Some(one) = each(samples, kind, "") else { continue };
-        let of: Vec<&Sample> = samples.iter().filter(|s| s.case.measure == kind).collect();
-        let at = |least: bool| {
-            let edge =
-                of.iter().filter_map(|s| s.case.n).reduce(|a, b| if (a < b) == least { a } else { b })?;
-            crate::words::median(
-                of.iter()
-                    .filter(|s| s.case.n == Some(edge))
-                    .map(|s| s.p50_ns.map_or(s.value, |ns| ns as f64)),
-            )
-        };
+        let sizes = figures.by_size(kind, "");
+        let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { continue };
         let what = if kind == OWN { "of this program" } else { "of the smallest program" };
-        let mut text = format!("A start {what} took {}: {:.0} a second.", time(one), 1e9 / one.max(1.0));
-        if let (Some(first), Some(last)) = (at(true), at(false)) {
-            text.push_str(&format!(
-                " Half of the first ones took at most {}, of the last ones {}: {}.",
-                time(first),
-                time(last),
-                times(last, first)
-            ));
-        }
-        said.push(text);
+        let after = |n: Option<f64>| crate::amount::size(n.unwrap_or(0.0));
+        said.push(format!(
+            "A start {what} typically took {} among the first {}, and {} among the last of {}.",
+            time(first.median),
+            after(first.key.n),
+            time(last.median),
+            after(last.key.n)
+        ));
     }
     let failed: u64 = samples.iter().map(|s| s.failures).sum();
     if failed > 0 {

@@ -4,6 +4,8 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, Grows, Parameter, Probe, System};
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::summary::Figures;
+use crate::words::time;
 
 /// Declaration.
 pub static PROBE: Probe = Probe {
@@ -184,36 +186,36 @@ mod windows {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let middle = |measure: &str| {
-        let mut values: Vec<f64> =
-            samples.iter().filter(|s| s.case.measure == measure).map(|s| s.value / 1e3).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
-    };
+    let figures = Figures::of(samples);
+    let middle =
+        |measure: &str| figures.all().iter().find(|one| one.key.measure == measure).map(|one| one.median);
     let mut said = Vec::new();
     if let Some(read) = middle(READ) {
         let opened = middle(OPEN_READ)
-            .map_or(String::new(), |us| format!(", {us:.2} us with opening and closing its key"));
+            .map_or(String::new(), |ns| format!(", {} with opening and closing its key", time(ns)));
         said.push(format!(
-            "A value of an open key took {read:.2} us{opened}: {} reads/s.",
-            (1e6 / read.max(f64::MIN_POSITIVE)).round()
+            "A value of an open key took {}{opened}: {} reads/s.",
+            time(read),
+            (1e9 / read.max(f64::MIN_POSITIVE)).round()
         ));
     }
     if let (Some(key), Some(value)) = (middle(NO_KEY), middle(NO_VALUE)) {
-        said.push(format!("To learn that a key is missing took {key:.2} us, a value {value:.2} us."));
+        said.push(format!("To learn that a key is missing took {}, a value {}.", time(key), time(value)));
     }
     if let (Some(user), Some(machine)) = (middle(OPEN_USER), middle(OPEN_MACHINE)) {
         said.push(format!(
-            "To open a key of the user took {user:.2} us, one of the machine {machine:.2} us."
+            "To open a key of the user took {}, one of the machine {}.",
+            time(user),
+            time(machine)
         ));
     }
     if let Some(text) = middle(LANGUAGE) {
-        said.push(format!("A text in the user's language took {text:.2} us."));
+        said.push(format!("A text in the user's language took {}.", time(text)));
     }
-    if let Some(us) = middle(OPEN_READ) {
+    if let Some(ns) = middle(OPEN_READ) {
         said.push(format!(
-            "An event log message whose text costs {READS_PER_MESSAGE} such reads pays {:.0} us for them.",
-            us * READS_PER_MESSAGE
+            "An event log message whose text costs {READS_PER_MESSAGE} such reads pays {} for them.",
+            time(ns * READS_PER_MESSAGE)
         ));
     }
     said
@@ -267,8 +269,8 @@ mod tests {
         let samples =
             [sample(READ, 900.0), sample(READ, 500.0), sample(READ, 400.0), sample(OPEN_READ, 4_000.0)];
         let said = conclude(&samples).join(" ");
-        assert!(said.contains("0.50 us, 4.00 us") && said.contains("2000000 reads/s"), "{said}");
-        assert!(said.contains("pays 52 us"), "{said}");
+        assert!(said.contains("500 ns, 4.00 µs") && said.contains("2000000 reads/s"), "{said}");
+        assert!(said.contains("pays 52.0 µs"), "{said}");
         assert!(conclude(&[]).is_empty());
     }
 }

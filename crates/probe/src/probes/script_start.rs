@@ -7,7 +7,8 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::words::{half, time, times};
+use crate::summary::Figures;
+use crate::words::time;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -196,18 +197,18 @@ fn command(program: &Path, interpreter: &Interpreter, script: &Path) -> Command 
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
+    let figures = Figures::of(samples);
     let mut said: Vec<String> = ALL
         .iter()
         .filter_map(|interpreter| {
-            let of = |variant| half(samples, interpreter.name, variant);
+            let of = |variant| figures.typical(interpreter.name, variant);
             let (empty, first, second) = (of("empty script")?, of("first run")?, of("second run")?);
             Some(format!(
-                "{}: {} with an empty script, {} with a fresh one, {} with the same again (half of them at most); the fresh one is {}.",
+                "{}: {} with an empty script, {} with a fresh one, {} with the same again (half of them at most).",
                 interpreter.name,
                 time(empty),
                 time(first),
-                time(second),
-                times(first, empty)
+                time(second)
             ))
         })
         .collect();

@@ -5,8 +5,9 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::tracer::{TRACERS, Tracer, UNTRACED, child, cost, multiples, note_lookers, shown};
-use etwhy_stats::percentile::median;
+use crate::summary::Figures;
+use crate::tracer::{TRACERS, Tracer, UNTRACED, child, cost, costs, note_lookers};
+use crate::words::time;
 
 /// Declaration.
 pub static PROBE: Probe = Probe {
@@ -88,27 +89,30 @@ fn steps(processors: u64, most: u64) -> Vec<u64> {
     steps
 }
 
+fn threads(n: Option<f64>) -> String {
+    match n.unwrap_or(1.0) {
+        1.0 => "one thread".to_owned(),
+        n => format!("{} threads", crate::amount::size(n)),
+    }
+}
+
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut sentences = Vec::new();
+    let figures = Figures::of(samples);
     for call in Call::OF_SPINNERS {
-        let plain: Vec<&Sample> =
-            samples.iter().filter(|s| s.case.measure == call.name() && s.case.variant == UNTRACED).collect();
-        let most = plain.iter().filter_map(|s| s.case.n).fold(1.0, f64::max);
-        let typical = |threads: f64| {
-            let mut values: Vec<f64> =
-                plain.iter().filter(|s| s.case.n == Some(threads)).map(|s| s.value).collect();
-            median(&mut values)
-        };
-        if let (Some(one), Some(many)) = (typical(1.0), typical(most)) {
+        let plain = figures.by_size(call.name(), UNTRACED);
+        if let (Some(one), Some(many)) = (plain.first(), plain.last()) {
             sentences.push(format!(
-                "{}: {} a call with one thread, {} with {most:.0} threads at once.",
+                "{}: {} a call with {}, {} with {} at once.",
                 call.name(),
-                shown(one),
-                shown(many)
+                time(one.median),
+                threads(one.key.n),
+                time(many.median),
+                threads(many.key.n)
             ));
         }
     }
-    sentences.extend(multiples(samples));
+    sentences.extend(costs(samples));
     sentences
 }
 

@@ -6,7 +6,7 @@ use crate::omp::{ADVICE, Answer, SETTINGS, Setting, Window, Work, child, command
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::tracer::shown;
+use crate::words::time;
 use etwhy_stats::percentile::median;
 use std::time::Duration;
 
@@ -192,13 +192,12 @@ fn sentence(samples: &[Sample], measure: &str) -> Option<String> {
     ends.sort_by(|a, b| a.burnt.total_cmp(&b.burnt));
     let cure = match ends.first() {
         Some(best) => format!(
-            " {} {} it: {:.1} %, {:.0} times less; a region then takes {} instead of {}.",
+            " {} {} it: {:.1} % of a processor; a region then takes {} instead of {}.",
             ends.iter().map(|c| c.variant).collect::<Vec<_>>().join(" or "),
             if ends.len() == 1 { "ends" } else { "end" },
             best.burnt * 100.0,
-            plain.burnt / best.burnt.max(1e-6),
-            shown(best.region_ns),
-            shown(plain.region_ns)
+            time(best.region_ns),
+            time(plain.region_ns)
         ),
         None => " None of the settings that were tried ends it.".to_owned(),
     };
@@ -245,7 +244,7 @@ mod tests {
         for part in [
             "libx.so: with no setting its workers burn 50 % of a processor",
             "busy; alone it would be up to 98 %",
-            "KMP_BLOCKTIME=0 ends it: 0.1 %, 500 times less; a region then takes 60.0 us instead of 5.0 us",
+            "KMP_BLOCKTIME=0 ends it: 0.1 % of a processor; a region then takes 60.0 µs instead of 5.00 µs",
             // Half of the 3.66 W that half of all machines stay below.
             "some 1.8 W",
         ] {

@@ -5,8 +5,9 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
-use crate::tracer::{TRACERS, Tracer, UNTRACED, USUAL, child, cost, multiples, note_lookers, shown};
-use etwhy_stats::percentile::median;
+use crate::summary::Figures;
+use crate::tracer::{TRACERS, Tracer, UNTRACED, USUAL, child, cost, costs, note_lookers};
+use crate::words::time;
 
 /// Declaration.
 pub static PROBE: Probe = Probe {
@@ -84,18 +85,18 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let mut plain: Vec<f64> =
-        samples.iter().filter(|s| s.case.variant == UNTRACED).map(|s| s.value).collect();
+    let figures = Figures::of(samples);
+    let plain = figures.all().iter().find(|one| one.key.variant == UNTRACED).map(|one| one.median);
     let mut sentences = Vec::new();
-    if let Some(ns) = median(&mut plain) {
+    if let Some(ns) = plain {
         sentences.push(format!(
             "{}: {} a call, so a processor makes {:.1} million a second and does nothing else.",
             Call::Null.name(),
-            shown(ns),
+            time(ns),
             1e3 / ns.max(1.0)
         ));
     }
-    sentences.extend(multiples(samples));
+    sentences.extend(costs(samples));
     sentences
 }
 

@@ -5,8 +5,8 @@ use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Laps, Sample};
-use crate::tracer::shown;
-use etwhy_stats::percentile::median;
+use crate::summary::Figures;
+use crate::words::time;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Declaration.
@@ -245,16 +245,13 @@ fn facts(run: &mut Run<'_>) {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let typical = |measure: &str, variant: &str, value: &dyn Fn(&Sample) -> Option<f64>| {
-        let of_case = samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
-        median(&mut of_case.filter_map(value).collect::<Vec<f64>>())
-    };
+    let figures = Figures::of(samples);
     let mut sentences = Vec::new();
     for how in WAYS {
         let late = |(_, name): &(u64, &str)| {
-            let p50 = typical(name, how.variant(), &|s| Some(s.value))?;
-            let p99 = typical(name, how.variant(), &|s| s.p99_ns.map(|ns| ns as f64))?;
-            Some(format!("{} {} (99 %: {})", name.trim_start_matches("sleep "), shown(p50), shown(p99)))
+            let p50 = figures.typical(name, how.variant())?;
+            let p99 = figures.one(name, how.variant(), None)?.p99_ns?;
+            Some(format!("{} {} (99 %: {})", name.trim_start_matches("sleep "), time(p50), time(p99)))
         };
         let late: Vec<String> = LENGTHS.iter().filter_map(late).collect();
         if !late.is_empty() {
@@ -262,10 +259,10 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
         }
     }
     for clock in ["steady clock", "time of day"] {
-        let cost = typical("read the clock", clock, &|s| Some(s.value));
-        let step = typical("smallest step of the clock", clock, &|s| Some(s.value));
+        let cost = figures.typical("read the clock", clock);
+        let step = figures.typical("smallest step of the clock", clock);
         if let (Some(cost), Some(step)) = (cost, step) {
-            sentences.push(format!("{clock}: {} a reading, smallest step {}.", shown(cost), shown(step)));
+            sentences.push(format!("{clock}: {} a reading, smallest step {}.", time(cost), time(step)));
         }
     }
     sentences

@@ -1,10 +1,13 @@
 //! Reserving address space, again and again.
 
+use crate::amount::size;
 use crate::clock::nanos;
 use crate::error::ProbeError;
 use crate::probe::{Contrast, EVERYWHERE, Grows, Parameter, Probe};
 use crate::run::Run;
 use crate::sample::{Case, Sample};
+use crate::summary::Figures;
+use crate::words::time;
 use etwhy_os::memory::{Access, Place, Region};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -233,31 +236,20 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
     kinds.into_iter().filter_map(|kind| sentence(samples, kind)).collect()
 }
 
-/// What the first tenth and the last tenth of a curve cost: medians of the points' medians, so that neither a jump nor the
-/// first call decides.
+/// What the first and the last calls of a curve cost; by which law they grow is said elsewhere.
 fn sentence(samples: &[Sample], (measure, variant): (&str, &str)) -> Option<String> {
-    let of_kind: Vec<&Sample> =
-        samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant).collect();
-    let most = of_kind.iter().filter_map(|s| s.case.n).fold(0.0, f64::max);
-    let typical = |wanted: &dyn Fn(f64) -> bool| {
-        let mut values: Vec<f64> = of_kind
-            .iter()
-            .filter(|s| s.case.n.is_some_and(wanted))
-            .map(|s| s.p50_ns.map_or(s.value, |ns| ns as f64))
-            .collect();
-        etwhy_stats::percentile::median(&mut values)
-    };
-    let first = typical(&|n| n <= most / 10.0)?;
-    let last = typical(&|n| n >= most * 0.9)?;
-    let rounds = crate::words::rounds(of_kind.iter().copied());
-    let all: f64 = of_kind.iter().map(|s| s.wall_ns as f64).sum::<f64>() / rounds;
-    let calls = of_kind.iter().map(|s| s.operations).sum::<u64>() as f64 / rounds;
+    let of_kind = || samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
+    let figures = Figures::of(samples);
+    let sizes = figures.by_size(measure, variant);
+    let (first, last) = (sizes.first()?, sizes.last()?);
+    let rounds = crate::words::rounds(of_kind());
+    let all: f64 = of_kind().map(|s| s.wall_ns as f64).sum::<f64>() / rounds;
     Some(format!(
-        "{measure}, {variant}: {:.2} us a call at first, {:.2} us when {calls:.0} were there ({:.1} times); all together {:.3} s.",
-        first / 1e3,
-        last / 1e3,
-        last / first.max(1.0),
-        all / 1e9
+        "{measure}, {variant}: {} a call at first, {} when {} were there; all together {}.",
+        time(first.median),
+        time(last.median),
+        size(last.key.n?),
+        time(all)
     ))
 }
 

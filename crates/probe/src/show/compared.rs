@@ -11,12 +11,14 @@ use etwhy_export::text::{hanging, wrap};
 /// How the method is named under each comparison.
 pub fn method(comparison: &Comparison) -> &'static str {
     if comparison.paired {
-        "Ratios: Hodges-Lehmann over rounds, 95 % interval of the signed-rank test; verdicts corrected for the number of comparisons \
-         (Westfall-Young maxT over exchanged rounds)."
+        "Ratios: of typical values (medians over rounds). Intervals and verdicts come from one test, for all comparisons together at 95 % \
+         (Westfall-Young maxT over exchanged rounds): an interval without 1 is a difference. Costs per day: means of all operations, bootstrap \
+         over rounds."
     } else {
-        "Ratios: Hodges-Lehmann over rounds, 95 % interval of the Mann-Whitney test, widened because rounds of one file resemble each \
-         other (5 times below ten rounds, 2.5 times from there on); verdicts corrected for the number of comparisons (Westfall-Young \
-         maxT). --ab is sharper."
+        "Ratios: of typical values (medians over rounds). Intervals and verdicts come from one test, for all comparisons together at 95 % \
+         (Westfall-Young maxT over exchanged rounds), widened because rounds of one file resemble each other (5 times below ten rounds, \
+         2.5 times from there on): an interval without 1 is a difference. Costs per day: means of all operations, bootstrap over rounds. \
+         --ab is sharper."
     }
 }
 
@@ -25,7 +27,7 @@ pub fn table(comparison: &Comparison, wide: bool) -> Grid {
     let [off, on] = &comparison.labels;
     let mut head = vec![String::new(), off.clone(), on.clone(), "ratio (95 %)".into(), "verdict".into()];
     if wide {
-        head.extend(["noise", "p", "mean ratio", "CPU before", "CPU after", "rounds"].map(str::to_owned));
+        head.extend(["noise", "p", "ratio of means", "CPU before", "CPU after", "rounds"].map(str::to_owned));
     }
     let several = comparison
         .differences
@@ -36,7 +38,7 @@ pub fn table(comparison: &Comparison, wide: bool) -> Grid {
         let time = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), amount::time);
         let ratio = match (&d.ratio, d.difference) {
             (Some(ratio), _) => amount::ratio(ratio),
-            (None, Some(difference)) => format!("{:+}", difference.value),
+            (None, Some(difference)) => amount::difference(&difference, &d.unit),
             _ => "–".to_owned(),
         };
         let mut row = vec![
@@ -128,6 +130,9 @@ pub fn report(comparison: &Comparison, per_day: f64, given: bool, columns: usize
             lines.extend(hanging("    ", "      ", &sanitize(&one), columns));
         }
         lines.push(String::new());
+    }
+    for note in &comparison.notes {
+        lines.extend(hanging("! ", "  ", &sanitize(note), columns));
     }
     let [before, after] = comparison.alone;
     if before + after > 0 {

@@ -91,7 +91,7 @@ fn list(series: &[&Series], wide: bool) -> Grid {
         let time = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), amount::time);
         let mut title = one.key.title();
         if let Some(n) = one.key.n {
-            title.push_str(&format!(" ({})", amount::digits(n)));
+            title.push_str(&format!(" ({})", amount::size(n)));
         }
         let mut row = vec![
             title,
@@ -182,6 +182,13 @@ pub fn contrast(one: &Against) -> String {
             format!("{}, at least {}", amount::factor(s.value), amount::factor(end))
         },
     );
+    // From nothing to something there is no factor.
+    let ratio = if d.ratio.is_none() {
+        let more = d.typical[1] - d.typical[0];
+        format!("{} {}", amount::value(more.abs(), &d.unit), if more >= 0.0 { "more" } else { "less" })
+    } else {
+        ratio
+    };
     let verdict = match d.verdict {
         Verdict::Dearer | Verdict::Cheaper => ratio,
         Verdict::TooFew => format!("{ratio}; six rounds are needed to be sure"),

@@ -2,6 +2,7 @@
 
 use super::svg::{Bar, bars, curve};
 use super::{Grid, compared, contrast, growth, operations, text};
+use crate::amount;
 use crate::compare::{self, Comparison, tax};
 use crate::law;
 use crate::outcome::Outcome;
@@ -109,7 +110,10 @@ pub fn report(outcome: &Outcome, scale: Option<f64>) -> String {
             .filter(|one| one.key.n.is_none() || own().next().is_none() || series.len() <= 12)
             .take(30)
             .map(|one| Bar {
-                name: one.key.n.map_or_else(|| one.key.title(), |n| format!("{} ({n})", one.key.title())),
+                name: one.key.n.map_or_else(
+                    || one.key.title(),
+                    |n| format!("{} ({})", one.key.title(), amount::size(n)),
+                ),
                 value: one.median,
                 unit: one.unit.clone(),
                 interval: one.interval,
@@ -200,6 +204,7 @@ pub fn comparison(comparison: &Comparison, outcome: &Outcome, per_day: f64, give
     body.push_str("<section><h2>The tax</h2>\n");
     paragraphs(&mut body, compared::taxes(comparison, per_day).into_iter());
     list(&mut body, "Who it is", compared::suspects(comparison).into_iter());
+    paragraphs(&mut body, comparison.notes.iter().cloned());
     let _ = writeln!(
         body,
         "<p class=\"muted\">{} {}</p></section>",

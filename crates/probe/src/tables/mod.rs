@@ -77,6 +77,7 @@ pub fn database(
                     queue_ns: sample.queue_ns.map(int),
                     blocked_ns: sample.blocked_ns.map(int),
                     waits: sample.waits.map(int),
+                    others_cpu_ns: sample.others_cpu_ns.map(int),
                     p50_ns: sample.p50_ns.map(int),
                     p95_ns: sample.p95_ns.map(int),
                     p99_ns: sample.p99_ns.map(int),
@@ -160,6 +161,7 @@ pub fn database(
     for one in comparison.iter().flat_map(|comparison| &comparison.differences) {
         let (low, high) = ends(one.ratio);
         let (more_low, more_high) = ends(one.difference);
+        let (mean_low, mean_high) = ends(one.mean_more);
         differences.push(ProbeDifferenceRow {
             probe: strings.intern(&one.probe),
             measure: strings.intern(&one.measure),
@@ -178,12 +180,18 @@ pub fn database(
             ratio: one.ratio.map(|ratio| ratio.value),
             ratio_low: low,
             ratio_high: high,
+            mean_before: finite(one.mean[0]),
+            mean_after: finite(one.mean[1]),
+            mean_difference_low: mean_low,
+            mean_difference_high: mean_high,
             mean_ratio: one.mean_ratio,
             p: one.p,
             floor_percent: one.floor.map(|floor| (floor - 1.0) * 100.0),
             verdict: strings.intern(one.verdict.name()),
             cpu_before_ns: one.cpu_ns[0].map(float),
             cpu_after_ns: one.cpu_ns[1].map(float),
+            others_cpu_before_ns: one.others_cpu_ns[0].map(float),
+            others_cpu_after_ns: one.others_cpu_ns[1].map(float),
             blocked_before_ns: one.blocked_ns[0].map(float),
             blocked_after_ns: one.blocked_ns[1].map(float),
         });
@@ -215,6 +223,10 @@ fn int(number: u64) -> i64 {
 /// Times of an operation are fractions of nanoseconds; columns have whole ones.
 fn float(ns: f64) -> i64 {
     ns.round() as i64
+}
+
+fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
 }
 
 fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {

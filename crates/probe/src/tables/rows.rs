@@ -44,6 +44,8 @@ define_table! {
         blocked_ns: Option<i64> [Ns, Duration],
         /// Times that a thread gave up its processor to wait.
         waits: Option<i64> [Count, Other],
+        /// CPU time that those proven or likely at work took meanwhile; null where it was not measured by operation.
+        others_cpu_ns: Option<i64> [Ns, Duration],
         /// Half of the operations took at most this; null where single ones were not timed.
         p50_ns: Option<i64> [Ns, Duration],
         /// 95 % took at most this.
@@ -91,7 +93,7 @@ define_table! {
         typical_low: Option<f64> [None, Other],
         /// Upper end.
         typical_high: Option<f64> [None, Other],
-        /// Median over rounds of the mean of operations.
+        /// Mean of all operations: times their number it is what they took together.
         mean: f64 [None, Other],
         /// How far rounds differ: middle half of them, as a share of the typical value.
         spread_percent: Option<f64> [Percent, Other],
@@ -229,7 +231,7 @@ define_table! {
 define_table! {
     /// One row per kind of sample that both sides of a comparison have.
     pub table PROBE_DIFFERENCE: ProbeDifferenceRow = "probe_difference" {
-        version: 1,
+        version: 2,
         /// Probe.
         probe: Sym [None, Name],
         /// What was done.
@@ -248,7 +250,7 @@ define_table! {
         rounds_before: i64 [Count, Other],
         /// Rounds after.
         rounds_after: i64 [Count, Other],
-        /// Typical value before.
+        /// Typical value before: median over rounds.
         before: f64 [None, Other],
         /// Typical value after.
         after: f64 [None, Other],
@@ -258,13 +260,21 @@ define_table! {
         difference_low: Option<f64> [None, Other],
         /// Upper end.
         difference_high: Option<f64> [None, Other],
-        /// Cost after divided by cost before; null if one is 0.
+        /// Typical cost after divided by that before; null if one is 0.
         ratio: Option<f64> [None, Other],
-        /// Lower end of its 95 % interval.
+        /// Lower end of its 95 % interval, of all rows together: it excludes 1 exactly if the verdict says that there is a difference.
         ratio_low: Option<f64> [None, Other],
         /// Upper end.
         ratio_high: Option<f64> [None, Other],
-        /// The same of means, which rare slow operations move.
+        /// Mean of all operations before: times their number it is what they took together.
+        mean_before: Option<f64> [None, Other],
+        /// Mean of all operations after.
+        mean_after: Option<f64> [None, Other],
+        /// Lower end of the 95 % interval of the difference of means, by which costs per day go; null below six rounds a side.
+        mean_difference_low: Option<f64> [None, Other],
+        /// Upper end.
+        mean_difference_high: Option<f64> [None, Other],
+        /// Ratio of means, which rare slow operations move.
         mean_ratio: Option<f64> [None, Other],
         /// Probability of such a difference by chance in any of the rows, if nothing differs.
         p: Option<f64> [None, Other],
@@ -272,13 +282,17 @@ define_table! {
         floor_percent: Option<f64> [Percent, Other],
         /// dearer, cheaper, small (two rounds in the same state differ as much), not_shown, too_few_rounds.
         verdict: Sym [None, Kind],
-        /// CPU time of an operation before.
+        /// Mean CPU time of an operation before.
         cpu_before_ns: Option<i64> [Ns, Duration],
-        /// CPU time of an operation after.
+        /// Mean CPU time of an operation after.
         cpu_after_ns: Option<i64> [Ns, Duration],
-        /// Time of an operation that it was blocked, before.
+        /// Mean CPU time that those proven or likely at work took during an operation, before; null if it cannot be separated.
+        others_cpu_before_ns: Option<i64> [Ns, Duration],
+        /// The same after.
+        others_cpu_after_ns: Option<i64> [Ns, Duration],
+        /// Mean time of an operation that it was blocked, before.
         blocked_before_ns: Option<i64> [Ns, Duration],
-        /// Time of an operation that it was blocked, after.
+        /// Mean time of an operation that it was blocked, after.
         blocked_after_ns: Option<i64> [Ns, Duration],
     }
 }

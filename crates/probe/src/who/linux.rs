@@ -5,15 +5,17 @@
 
 mod busy;
 mod fanotify;
+mod inside;
 mod processes;
 mod products;
 mod tracers;
 mod verdict;
 mod waits;
 
-use super::Seen;
+use super::{Seen, Timeline};
 use crate::clock::Moment;
 use fanotify::{Listeners, Target};
+use inside::Inside;
 use processes::Snapshot;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +39,12 @@ const MARKS: Duration = Duration::from_millis(250);
 /// Between two searches for new listeners and tracers.
 const SEARCH: Duration = Duration::from_secs(5);
 
+/// Between two readings of the CPU time of those who may work for the probe: two ticks of their clock.
+const WORK: Duration = Duration::from_millis(20);
+
+/// Processes whose CPU time is followed.
+const MOST_FOLLOWED: usize = 16;
+
 /// Everything that was seen.
 #[derive(Debug, Default)]
 struct Watched {
@@ -51,6 +59,34 @@ struct Watched {
     target: Target,
     /// Time that the probe's thread was ready and had no processor.
     queue_ns: Option<u64>,
+    inside: Inside,
+    timeline: Timeline,
+}
+
+impl Watched {
+    /// Whose CPU time is to be followed: those that must answer, those that trace, and products.
+    fn candidates(&self, products: &[(u32, String)]) -> Vec<(u32, String)> {
+        let listeners = self.listeners.found.iter().map(|((pid, _), one)| (*pid, one.name.clone()));
+        let tracers = self.tracers.ptrace.iter().map(|(pid, name)| (*pid, name.clone()));
+        let mut all: Vec<(u32, String)> = listeners.chain(tracers).chain(products.iter().cloned()).collect();
+        all.sort_unstable();
+        all.dedup_by_key(|(pid, _)| *pid);
+        all.truncate(MOST_FOLLOWED);
+        all
+    }
+
+    fn follow(&mut self, all: &[(u32, String)], at: Duration) {
+        let at = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+        for (pid, name) in all {
+            if let Some(cpu) = processes::cpu_ns(*pid) {
+                // What it did until it was found.
+                if let Some(then) = self.before.0.get(pid).filter(|_| !self.timeline.follows(*pid)) {
+                    self.timeline.add(*pid, name, 0, then.cpu_ns);
+                }
+                self.timeline.add(*pid, name, at, cpu);
+            }
+        }
+    }
 }
 
 /// Looks around while a probe runs.
@@ -77,7 +113,7 @@ impl Watch {
     /// Ends it.
     pub fn finish(mut self) -> Seen {
         match self.end() {
-            Some(watched) => verdict::of(&watched),
+            Some(watched) => Seen { timeline: watched.timeline.clone(), ..verdict::of(&watched) },
             None => Seen {
                 notes: vec!["nobody watched who was at work: no thread could be started for it".to_owned()],
                 ..Seen::default()
@@ -107,7 +143,12 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
     let queued = processes::queue_ns(probe);
     seen.target = Target::of(folder);
     seen.waits.only_notes_of(probe);
+    seen.inside = Inside::of(probe);
+    seen.timeline = Timeline::starting(start);
+    let products: Vec<(u32, String)> = seen.before.products().collect();
+    let mut followed = Vec::new();
     let (mut search_at, mut searches, mut marks_at) = (Duration::ZERO, 0_u32, Duration::ZERO);
+    let mut work_at = Duration::ZERO;
     let mut pause = LOOK;
     let mut looked = start.elapsed();
     loop {
@@ -115,6 +156,7 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
         if now >= search_at {
             seen.listeners.search(&mut seen.tracers);
             seen.tracers.look();
+            followed = seen.candidates(&products);
             searches += 1;
             // Soon after the start once more: products mark new folders when they are made.
             search_at = now + if searches < 3 { Duration::from_millis(400) } else { SEARCH };
@@ -124,17 +166,23 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
             seen.listeners.look(&seen.target);
             marks_at = now + MARKS;
         }
+        if now >= work_at {
+            seen.follow(&followed, start.elapsed());
+            work_at = now + WORK.max(pause);
+        }
         if stop.load(Ordering::Relaxed) {
             break;
         }
         std::thread::park_timeout(pause);
         let now = start.elapsed();
         seen.waits.look(own, now.saturating_sub(looked));
+        seen.inside.look(now.saturating_sub(looked));
         looked = now;
         if seen.waits.looks().is_multiple_of(64) {
             pause = next_pause(pause, &cpu);
         }
     }
+    seen.follow(&followed, start.elapsed());
     seen.after = Snapshot::take();
     seen.queue_ns = processes::queue_ns(probe).zip(queued).map(|(now, then)| now.saturating_sub(then));
     seen.took = start.elapsed();

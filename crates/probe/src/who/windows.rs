@@ -3,6 +3,8 @@
 //! Without administrator's rights Windows does not list its filters. Then they are the drivers that run and have an altitude in
 //! the registry, which everybody may read.
 
+mod inside;
+
 use super::{LIKELY, POSSIBLE, Product, Seen, Suspect};
 use etwhy_knowledge::{Confidence, driver, is_security, process};
 use etwhy_os::windows::file_version;
@@ -78,7 +80,10 @@ impl Watch {
             notes.push("Windows lists no processes: who was busy is not known".to_owned());
         }
         let filters = seen(&services);
-        Seen { suspects: judge(&self.before, &now, &filters, &services, passed, std::process::id()), notes }
+        let suspects = judge(&self.before, &now, &filters, &services, passed, std::process::id());
+        let mut seen = Seen { suspects, notes, ..Seen::default() };
+        inside::judge(&mut seen);
+        seen
     }
 }
 

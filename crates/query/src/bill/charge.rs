@@ -37,51 +37,58 @@ pub(crate) struct Charge {
 pub(crate) struct Time {
     /// What it rests on.
     pub source: Source,
-    /// Processors times duration.
+    /// Observed time of processors: what shares are shares of (table `machine`).
     pub capacity: i64,
+    /// What was not observed of processors times duration.
+    pub unobserved: i64,
     /// Idle time.
     pub idle: i64,
-    /// What neither is charged nor was idle.
+    /// What of the observed time neither is charged nor was idle.
     pub unattributed: i64,
     /// Busy time; no moment of a processor is in two of them.
     pub charges: Vec<Charge>,
     /// More time was counted than the machine has: all was scaled by this.
     pub scale: f64,
-    /// There are samples of idle processors.
+    /// Idle time can be told from missing samples.
     pub idle_seen: bool,
 }
 
-/// More than this above the capacity is scaled down (the sum must hold within it).
+/// More than this above the observed time is scaled down (the sum must hold within it).
 const TOLERANCE: f64 = 0.001;
 
 impl Time {
     /// Reads it.
     pub fn read(db: &Database, parties: &Parties) -> Option<Time> {
         let machine = db.get("machine").filter(|machine| machine.rows() > 0)?;
-        let capacity = machine.i64(0, "capacity_ns").unwrap_or(0).max(0);
-        let source = if machine.i64(0, "sampled_busy_ns").is_some() {
+        let number = |column: &str| machine.i64(0, column);
+        let source = if number("sampled_busy_ns").is_some() {
             Source::Sample
-        } else if machine.i64(0, "switched_busy_ns").is_some() {
+        } else if number("switched_busy_ns").is_some() {
             Source::Cswitch
         } else {
             Source::None
         };
-        let idle = Idle::read(db);
-        let (charges, idle_ns) = match source {
-            Source::Sample => (sampled(db, parties), idle.sampled),
-            Source::Cswitch => (switched(db, parties), idle.switched),
-            Source::None => (Vec::new(), 0),
+        let elapsed = number("elapsed_cpu_ns").unwrap_or(0).max(0);
+        let (capacity, charges) = match source {
+            Source::Sample => (number("capacity_ns"), sampled(db, parties)),
+            Source::Cswitch => (number("capacity_ns"), switched(db, parties)),
+            Source::None => (None, Vec::new()),
         };
+        let capacity = capacity.unwrap_or(0).max(0);
         let mut time = Time {
             source,
             capacity,
-            idle: idle_ns,
+            unobserved: elapsed.saturating_sub(capacity).max(0),
+            idle: 0,
             unattributed: 0,
             charges,
             scale: 1.0,
-            idle_seen: idle_ns > 0,
+            idle_seen: number("idle_ns").is_some(),
         };
-        time.balance(if source == Source::Sample { idle.unseen } else { 0 });
+        // Where nobody tells idle time from missing samples, what is not busy counts as idle, and the row says so.
+        let busy = number("busy_ns").unwrap_or(0);
+        time.idle = number("idle_ns").unwrap_or_else(|| capacity.saturating_sub(busy)).max(0);
+        time.balance();
         Some(time)
     }
 
@@ -90,8 +97,8 @@ impl Time {
         self.charges.iter().fold(0, |sum, charge| sum.saturating_add(charge.ns))
     }
 
-    /// Makes charged, idle and unattributed time add up to the capacity.
-    fn balance(&mut self, unseen_idle: i64) {
+    /// Makes charged, idle and unattributed time add up to the observed time.
+    fn balance(&mut self) {
         let counted = self.busy().saturating_add(self.idle);
         if counted > self.capacity {
             let scale = self.capacity as f64 / counted as f64;
@@ -104,35 +111,7 @@ impl Time {
             }
             return;
         }
-        let open = self.capacity.saturating_sub(counted);
-        let idle = unseen_idle.clamp(0, open);
-        add(&mut self.idle, idle);
-        self.unattributed = open.saturating_sub(idle);
-    }
-}
-
-/// Idle time of all processors.
-#[derive(Default)]
-struct Idle {
-    sampled: i64,
-    switched: i64,
-    /// By context switches, above that of the samples: Windows may leave sleeping processors alone.
-    unseen: i64,
-}
-
-impl Idle {
-    fn read(db: &Database) -> Idle {
-        let mut out = Idle::default();
-        for_each_batch(db, "cpu", ["sampled_idle_ns", "idle_ns"], |rows, [sampled, switched]| {
-            for row in 0..rows {
-                let sampled = sampled.i64(row).unwrap_or(0).max(0);
-                let switched = switched.i64(row).unwrap_or(0).max(0);
-                add(&mut out.sampled, sampled);
-                add(&mut out.switched, switched);
-                add(&mut out.unseen, switched.saturating_sub(sampled).max(0));
-            }
-        });
-        out
+        self.unattributed = self.capacity.saturating_sub(counted);
     }
 }
 

@@ -11,20 +11,23 @@ use std::collections::BTreeSet;
 
 const MS: i64 = 1_000_000;
 
-/// Two processors for `ms` milliseconds, of which samples say that `idle` were idle.
-fn machine(db: &mut Database, ms: i64, idle: Option<i64>) {
+/// Two processors for `ms` milliseconds, of which samples say that `idle` were idle, and `unobserved` had no samples.
+fn machine(db: &mut Database, ms: i64, idle: i64, unobserved: i64) {
     let ns = |ms: i64| Value::I64(ms * MS);
     let columns = [
+        ("elapsed_cpu_ns", I64),
         ("capacity_ns", I64),
+        ("busy_ns", I64),
+        ("idle_ns", I64),
         ("sampled_busy_ns", I64),
         ("sampled_stack_ns", I64),
         ("switched_busy_ns", I64),
         ("sample_interval_ns", I64),
     ];
-    let busy = if idle.is_some() { ns(1) } else { Value::Null };
-    db.insert(table("machine", &columns, &[vec![ns(2 * ms), busy, ns(1), Value::Null, ns(1)]]));
-    let columns = [("sampled_idle_ns", I64), ("idle_ns", I64)];
-    db.insert(table("cpu", &columns, &[vec![ns(idle.unwrap_or(0)), Value::Null]]));
+    let (all, observed) = (2 * ms, 2 * ms - unobserved);
+    let busy = ns(observed - idle);
+    let row = vec![ns(all), ns(observed), busy, ns(idle), busy, ns(1), Value::Null, ns(1)];
+    db.insert(table("machine", &columns, &[row]));
     let columns = [("last_ns", I64), ("cpu_mhz", I64), ("processor", Text)];
     let trace = vec![ns(ms), Value::I64(2000), Value::Text("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz")];
     db.insert(table("trace", &columns, &[trace]));
@@ -63,7 +66,7 @@ fn bill(db: &mut Database, kind: &str) -> Vec<String> {
 #[test]
 fn each_kind_is_a_partition() {
     let mut db = sampled(STACKS);
-    machine(&mut db, 1000, Some(1000));
+    machine(&mut db, 1000, 1000, 50);
     assert_eq!(
         bill(&mut db, "process"),
         [
@@ -71,7 +74,7 @@ fn each_kind_is_a_partition() {
             "culprit MsMpEng.exe (8): 40 0 0 0 = 40",
             "interrupt [DPC and ISR]: 0 0 100 10 = 110",
             "idle [idle]: 0 0 0 0 = 1000",
-            "unattributed [unattributed]: 0 0 0 0 = 50",
+            "unobserved [not observed]: 0 0 0 0 = 0",
         ]
     );
     assert_eq!(
@@ -82,7 +85,7 @@ fn each_kind_is_a_partition() {
             "rest [no driver]: 640 0 0 0 = 640",
             "interrupt [DPC and ISR]: 0 0 0 10 = 10",
             "idle [idle]: 0 0 0 0 = 1000",
-            "unattributed [unattributed]: 0 0 0 0 = 50",
+            "unobserved [not observed]: 0 0 0 0 = 0",
         ]
     );
     let products = bill(&mut db, "product");
@@ -101,7 +104,7 @@ fn each_kind_is_a_partition() {
 #[test]
 fn more_time_than_there_is_is_scaled() {
     let mut db = sampled(&[("thread", 1, 3000, " | app.exe!Work")]);
-    machine(&mut db, 1000, Some(1000));
+    machine(&mut db, 1000, 1000, 0);
     derive(&mut db, Some(&BTreeSet::from(["driver_cost".to_owned()])), &Memory::default()).unwrap();
     let time = Time::read(&db, &Parties::read(&db)).unwrap();
     assert_eq!((time.source, time.capacity), (Source::Sample, 2000 * MS));
@@ -112,7 +115,7 @@ fn more_time_than_there_is_is_scaled() {
 #[test]
 fn energy_by_hand() {
     let mut db = Database::new();
-    machine(&mut db, 1000, Some(0));
+    machine(&mut db, 1000, 0, 0);
     // Half of the time at twice the nominal frequency.
     let columns = [("ts_ns", I64), ("cpu", I32), ("kind", Text), ("mhz", I32), ("percent", I32)];
     let change = |ms: i64, mhz| {

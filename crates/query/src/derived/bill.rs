@@ -3,16 +3,16 @@
 //! # How it is computed
 //!
 //! Four times the same time, each a partition of its own (`kind`): by process, by driver, by product, by category.
-//! Within a kind, the `total_cpu_ns` of all rows add up to the machine's capacity, processors times duration: `part` is
-//! `culprit`, `rest` (time of threads that no driver is charged with), `interrupt` (DPCs and ISRs that are nobody's), `idle`, or
-//! `unattributed`.
+//! Within a kind, the `total_cpu_ns` of all rows add up to the observed time of the processors (`machine.capacity_ns`), and
+//! `share_percent` to 100: `part` is `culprit`, `rest` (time of threads that no driver is charged with), `interrupt` (DPCs and ISRs that
+//! are nobody's), `idle`, or `unattributed` (busy, but whose time it was is not known). What was not observed is no CPU time and in no
+//! share: row `unobserved` has it in a column of its own.
 //!
 //! The whole CPU column has one source, named in `source`. With CPU samples it is these: threads, drivers (`driver_cost`) and DPCs
 //! and ISRs, each sample once. Without any it is context switches, and the events of DPCs and ISRs; then no driver can be
-//! seen inside of threads. Idle time is that of the same source; where Windows leaves sleeping processors without samples, the
-//! part that context switches show on top is idle too. What is left is unattributed: lost events, and times in which nothing
-//! was recorded. If more is counted than the machine has (clocks and timers differ a little), all is scaled down, and `why`
-//! says so.
+//! seen inside of threads. Idle time is that of `machine`, of the same source. If more is counted than was observed (clocks and
+//! timers differ a little), all is scaled down, and `why` says so. Without samples and switches nothing was observed, and nobody has a
+//! share.
 //!
 //! By process, a thread's time is its process's whoever stands on the stack, and all DPCs and ISRs are one row. By
 //! product and category, drivers are charged for what `driver_cost` says, and so are libraries that a security product has put
@@ -46,13 +46,17 @@ use std::collections::BTreeMap;
 define_table! {
     /// The bill: what each process, driver, product and category cost in CPU time, waiting and energy.
     ///
-    /// Take rows of one `kind` only: their `total_cpu_ns` add up to the machine's capacity.
+    /// Take rows of one `kind` only: their `total_cpu_ns` add up to the observed time of the processors.
     pub table BILL: BillRow = "bill" {
-        version: 1,
+        version: 2,
         /// What is told apart: process, driver, product or category.
         kind: Sym [None, Kind],
-        /// culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle or unattributed.
+        /// culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle, unattributed or unobserved.
         part: Sym [None, Kind],
+        /// Idle time: nobody's cost.
+        is_idle: bool [None, Flag],
+        /// Unattributed or not observed: nobody can be charged.
+        is_unattributed: bool [None, Flag],
         /// Name of the culprit; in brackets if it is none.
         culprit: Sym [None, Name],
         /// Process, for kind process.
@@ -71,10 +75,12 @@ define_table! {
         isr_ns: i64 [Ns, Weight],
         /// All of these; of parts idle and unattributed the time itself.
         total_cpu_ns: i64 [Ns, Weight],
-        /// Share of the machine: of processors times duration.
-        share_percent: f64 [Percent, Other],
+        /// Share of the observed time of the processors (`machine.capacity_ns`); null of what was not observed.
+        share_percent: Option<f64> [Percent, Other],
         /// CPU time in hours of one processor.
         core_hours: f64 [None, Other],
+        /// Time of processors that was not observed, for part unobserved: it may have been busy or idle.
+        unobserved_ns: Option<i64> [Ns, Duration],
         /// Waiting that it imposed on other processes; null where waits were not recorded.
         imposed_wait_ns: Option<i64> [Ns, Duration],
         /// Callbacks of its file system filters.
@@ -184,7 +190,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<BillRow>::new(memory);
     let mut strings = Strings::new();
     let parties = Parties::read(db);
-    if let Some(time) = Time::read(db, &parties).filter(|time| time.capacity > 0) {
+    if let Some(time) = Time::read(db, &parties).filter(|time| time.capacity > 0 || time.unobserved > 0) {
         let sides = Sides::read(db, &parties);
         let printer = Printer::new(db, &time, sides.waits);
         for kind in [Kind::Process, Kind::Driver, Kind::Product, Kind::Category] {
@@ -301,11 +307,15 @@ struct Printer<'t> {
     waits: bool,
     /// What makes all rows less sure.
     doubts: Vec<String>,
-    unattributed: String,
+    unobserved: String,
     with_stack: f64,
 }
 
-/// Above this share of unattributed time, no row is sure.
+/// Of idle time that only is what is left.
+const UNSEEN_IDLE: &str =
+    "idle processors were not sampled: idle time and missing samples cannot be told apart";
+
+/// Above this share of time that is unattributed or was not observed, no row is sure.
 const MUCH: f64 = 0.05;
 
 impl<'t> Printer<'t> {
@@ -313,23 +323,28 @@ impl<'t> Printer<'t> {
         let machine = db.get("machine");
         let number = |column: &str| machine.and_then(|m| m.i64(0, column)).unwrap_or(0);
         let lost = number("events_lost").max(number("buffers_lost")) > 0 || buffers_missing(db);
-        let share = time.unattributed as f64 / time.capacity as f64;
+        let percent = |part: i64, whole: i64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let mut doubts = Vec::new();
-        if share > MUCH {
-            doubts.push(format!("{:.0} % of the machine's time is unattributed", share * 100.0));
+        for (share, what) in [
+            (percent(time.unattributed, time.capacity), "of the observed time is unattributed"),
+            (
+                percent(time.unobserved, time.capacity.saturating_add(time.unobserved)),
+                "of the recorded time was not observed",
+            ),
+        ] {
+            if share > MUCH {
+                doubts.push(format!("{:.0} % {what}", share * 100.0));
+            }
+        }
+        if time.source != Source::None && !time.idle_seen {
+            doubts.push(UNSEEN_IDLE.to_owned());
         }
         if 1.0 - time.scale > 0.01 {
-            doubts.push(format!(
-                "more time was counted than the machine has, all is scaled by {:.2}",
-                time.scale
-            ));
+            doubts
+                .push(format!("more time was counted than was observed, all is scaled by {:.2}", time.scale));
         }
         let mut why = match time.source {
             Source::None => "neither CPU samples nor context switches were recorded".to_owned(),
-            Source::Sample if !time.idle_seen => {
-                "idle processors were not sampled: idle time and missing samples cannot be told apart"
-                    .to_owned()
-            }
             Source::Sample => sampled_part(db),
             Source::Cswitch => {
                 "before the first and behind the last switch of each processor, and in gaps".to_owned()
@@ -345,7 +360,7 @@ impl<'t> Printer<'t> {
             model: Model::read(db, time.source == Source::Sample),
             waits,
             doubts,
-            unattributed: why,
+            unobserved: why,
             with_stack: number("sampled_stack_ns") as f64 / busy,
         }
     }
@@ -358,24 +373,41 @@ impl<'t> Printer<'t> {
                 rows.push(self.row(kind, *part, item, strings));
             }
         }
-        let last = [
-            ("idle", self.time.idle, None),
-            ("unattributed", self.time.unattributed, Some(&self.unattributed)),
-        ];
-        for (part, ns, why) in last {
-            let item = Item { culprit: format!("[{part}]"), ..Item::default() };
+        let nobody = |part: &'static str, label: &str, strings: &mut Strings| {
+            let item = Item { culprit: label.to_owned(), ..Item::default() };
             let mut row = self.row(kind, Part::Rest, &item, strings);
             row.part = strings.intern(part);
+            row.is_idle = part == "idle";
+            row.is_unattributed = part != "idle";
+            row.why = None;
+            row
+        };
+        let observed = self.time.source != Source::None;
+        for (part, ns) in [("idle", self.time.idle), ("unattributed", self.time.unattributed)] {
+            if !observed || (part == "unattributed" && ns == 0) {
+                continue;
+            }
+            let mut row = nobody(part, &format!("[{part}]"), strings);
             row.total_cpu_ns = ns;
             row.share_percent = self.share(ns);
             row.core_hours = hours(ns);
-            row.why = why.filter(|_| ns > 0).map(|why| strings.intern(why));
+            row.why = match part {
+                "idle" => (!self.time.idle_seen).then(|| strings.intern(UNSEEN_IDLE)),
+                _ => Some(strings.intern("busy, but whose time it was cannot be determined")),
+            };
+            rows.push(row);
+        }
+        if self.time.unobserved > 0 {
+            let mut row = nobody("unobserved", "[not observed]", strings);
+            row.share_percent = None;
+            row.unobserved_ns = Some(self.time.unobserved);
+            row.why = Some(strings.intern(&self.unobserved));
             rows.push(row);
         }
     }
 
-    fn share(&self, ns: i64) -> f64 {
-        100.0 * ns as f64 / self.time.capacity as f64
+    fn share(&self, ns: i64) -> Option<f64> {
+        (self.time.capacity > 0).then(|| 100.0 * ns as f64 / self.time.capacity as f64)
     }
 
     fn row(&self, kind: Kind, part: Part, item: &Item, strings: &mut Strings) -> BillRow {
@@ -387,6 +419,8 @@ impl<'t> Printer<'t> {
         BillRow {
             kind: strings.intern(kind.name()),
             part: strings.intern(part.name()),
+            is_idle: false,
+            is_unattributed: false,
             culprit: strings.intern(&item.culprit),
             upid: item.upid,
             vendor: text(strings, &item.vendor),
@@ -399,6 +433,7 @@ impl<'t> Printer<'t> {
             total_cpu_ns: total,
             share_percent: self.share(total),
             core_hours: hours(total),
+            unobserved_ns: None,
             imposed_wait_ns: imposed.filter(|_| part == Part::Culprit),
             filter_ns: item.side.filter_ns,
             file_ns: item.side.file_ns,
@@ -486,7 +521,7 @@ fn sampled_part(db: &Database) -> String {
             let (from, to, end) = (seconds(from), seconds(to), seconds(end));
             format!("no samples: the first came at {from:.3} s, the last at {to:.3} s of {end:.3} s")
         }
-        None => "no samples: stretches in which nothing was recorded".to_owned(),
+        None => "no samples: time in which nothing was recorded".to_owned(),
     }
 }
 

@@ -151,15 +151,17 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let slices = slices_of(db, &cpus);
     let mut strings = Strings::new();
     let mut rows = Vec::new();
+    let clocks = clocks_of(db);
     for ((machine, _, instance), counters) in &cpus {
-        rows.push(cpu_row(machine, instance, counters, &slices, &mut strings));
+        let clock = clocks.get(machine).copied().unwrap_or_default();
+        rows.push(cpu_row((machine, clock), instance, counters, &slices, &mut strings));
     }
     rows.sort_by(|a, b| {
         let key = |r: &CounterCpuRow| (strings.get(r.machine).to_owned(), r.is_total, r.node, r.number);
         key(a).cmp(&key(b))
     });
     let mut pegged = TableBuilder::<CounterPeggedRow>::new(memory);
-    for row in pegged_rows(&rows, &bias_of(db), &mut strings) {
+    for row in pegged_rows(&rows, &clocks, &mut strings) {
         pegged.push(row);
     }
     let mut table = TableBuilder::<CounterCpuRow>::new(memory);
@@ -168,15 +170,42 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     Ok(vec![table.finish(&texts)?, pegged.finish(&texts)?])
 }
 
-/// Minutes from local time to UTC, by machine.
-fn bias_of(db: &Database) -> BTreeMap<String, i64> {
-    let mut bias = BTreeMap::new();
-    for_each_batch(db, "counter_machine", ["machine", "bias_min"], |n, [machine, minutes]| {
-        bias.extend(
-            (0..n).map(|row| (machine.text(row).unwrap_or("").to_owned(), minutes.i64(row).unwrap_or(0))),
-        );
+/// What is known of a machine's time.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    /// Minutes from local time to UTC.
+    bias_min: i64,
+    /// Usual time between samples.
+    interval_ns: i64,
+    /// The last sample; `None` if it is not known.
+    last_utc_ns: Option<i64>,
+}
+
+/// Clocks by machine.
+fn clocks_of(db: &Database) -> BTreeMap<String, Clock> {
+    let mut clocks = BTreeMap::new();
+    let columns = ["machine", "bias_min", "interval_ns", "last_utc_ns"];
+    for_each_batch(db, "counter_machine", columns, |n, [machine, minutes, interval, last]| {
+        clocks.extend((0..n).map(|row| {
+            let clock = Clock {
+                bias_min: minutes.i64(row).unwrap_or(0),
+                interval_ns: interval.i64(row).unwrap_or(0),
+                last_utc_ns: last.i64(row),
+            };
+            (machine.text(row).unwrap_or("").to_owned(), clock)
+        }));
     });
-    bias
+    clocks
+}
+
+/// Slices with the time that their values speak of: where samples are further apart than slices are long, as far as to the next sample.
+fn reaching(slices: &[(i64, i64, f64)], clock: Clock) -> Vec<(i64, i64, f64)> {
+    let next = slices.iter().skip(1).map(|slice| Some(slice.0)).chain([clock.last_utc_ns]);
+    let reach = |((begin, length, mean), next): (&(i64, i64, f64), Option<i64>)| {
+        let room = next.map_or(*length, |next| next.saturating_sub(*begin));
+        (*begin, (*length).max(clock.interval_ns.min(room)), *mean)
+    };
+    slices.iter().zip(next).map(reach).collect()
 }
 
 /// Processors with their counters, of the object that has more of them.
@@ -262,7 +291,7 @@ fn slices_of(db: &Database, cpus: &BTreeMap<Key, Cpu>) -> Slices {
 }
 
 fn cpu_row(
-    machine: &str,
+    (machine, clock): (&str, Clock),
     instance: &str,
     cpu: &Cpu,
     slices: &Slices,
@@ -271,7 +300,7 @@ fn cpu_row(
     let of = |name: &str| cpu.get(name).cloned().unwrap_or_default();
     let none = Vec::new();
     let slices_of = |name: &str| cpu.get(name).and_then(|f| slices.get(&f.counter)).unwrap_or(&none);
-    let all = slices_of("% Processor Time");
+    let all = reaching(slices_of("% Processor Time"), clock);
     let pegged: Vec<&(i64, i64, f64)> = all.iter().filter(|slice| slice.2 >= PEGGED).collect();
     let begins: BTreeSet<i64> = pegged.iter().map(|slice| slice.0).collect();
     let mean_then = |name: &str| {
@@ -324,7 +353,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 fn pegged_rows(
     cpus: &[CounterCpuRow],
-    bias: &BTreeMap<String, i64>,
+    clocks: &BTreeMap<String, Clock>,
     strings: &mut Strings,
 ) -> Vec<CounterPeggedRow> {
     let mut rows = Vec::new();
@@ -348,7 +377,7 @@ fn pegged_rows(
             let of =
                 |figure: fn(&CounterCpuRow) -> Option<f64>| mean(here.iter().filter_map(|cpu| figure(cpu)));
             let others = single.iter().filter(|cpu| !here.iter().any(|h| h.instance == cpu.instance));
-            let minutes = bias.get(strings.get(longest.machine)).copied().unwrap_or(0);
+            let minutes = clocks.get(strings.get(longest.machine)).map_or(0, |clock| clock.bias_min);
             let first = here.iter().filter_map(|cpu| cpu.pegged_utc_ns).min().unwrap_or(0);
             rows.push(CounterPeggedRow {
                 machine: longest.machine,
@@ -458,10 +487,20 @@ mod tests {
         ));
         db.insert(table(
             "counter_machine",
-            &[("machine", T::Text), ("bias_min", T::I64)],
-            &[vec![Text("SRV"), I64(480)]],
+            &[("machine", T::Text), ("bias_min", T::I64), ("interval_ns", T::I64), ("last_utc_ns", T::I64)],
+            &[vec![Text("SRV"), I64(480), I64(10 * S), Null]],
         ));
         db
+    }
+
+    #[test]
+    fn a_value_speaks_of_the_time_to_the_next_sample() {
+        let clock = Clock { bias_min: 0, interval_ns: 60, last_utc_ns: Some(250) };
+        let slices = [(0, 8, 1.0), (56, 8, 1.0), (120, 8, 1.0), (240, 8, 1.0)];
+        let lengths: Vec<i64> = reaching(&slices, clock).iter().map(|slice| slice.1).collect();
+        // What nobody saw after 180 is not covered.
+        assert_eq!(lengths, [56, 60, 60, 10]);
+        assert_eq!(reaching(&slices[..1], Clock::default())[0].1, 8);
     }
 
     #[test]

@@ -2,11 +2,20 @@
 //!
 //! # How it is computed
 //!
-//! From `trace` (the longest file counts), `cpu` and `stack_cost`. `capacity_ns` is processors times duration: what
-//! the machine could have done.
+//! From `trace` (the longest file counts), `cpu` and `stack_cost`. What was not observed is neither busy nor idle: a share of CPU time
+//! is one of the time in which that kind of event was recorded, and this table is the only place that says how long that was.
+//!
+//! * By samples (`sampled_capacity_ns`): the time of all samples, those of idle processors included. Where Windows leaves sleeping
+//!   processors without samples, the idle time that context switches show on top belongs to it, as far as samples were taken at
+//!   all. If idle processors have neither samples nor switches, it is processors times the time from the first to the last sample.
+//! * By context switches (`switched_capacity_ns`): the time of threads, idle threads, DPCs and ISRs on processors that switched.
+//! * By events of DPCs and ISRs (`event_capacity_ns`): they come from the same session of the kernel, so it is the longer one of
+//!   these two; processors times duration if there are neither.
+//!
+//! `capacity_ns` is that of what `busy_ns` rests on.
 
 use crate::derive::DerivedSpec;
-use crate::operators::for_each_batch;
+use crate::operators::{add, for_each_batch};
 use etwhy_table::{Database, Memory, Strings, Table, TableBuilder, define_table};
 
 define_table! {
@@ -14,7 +23,7 @@ define_table! {
     ///
     /// Empty if no trace was read.
     pub table MACHINE: MachineRow = "machine" {
-        version: 1,
+        version: 2,
         /// Windows build number.
         os_build: i32 [None, Other],
         /// Logical processors.
@@ -25,8 +34,17 @@ define_table! {
         memory_bytes: Option<i64> [Bytes, Bytes],
         /// From the first to the last event.
         duration_ns: i64 [Ns, Duration],
-        /// Processors times duration.
+        /// Processors times duration, whether observed or not.
+        elapsed_cpu_ns: i64 [Ns, Duration],
+        /// Observed time of processors, of which `busy_ns` is a part: what shares of CPU time are shares of. Where neither samples nor context
+        /// switches were recorded, as `elapsed_cpu_ns`.
         capacity_ns: i64 [Ns, Duration],
+        /// Time of processors that samples observed; null without samples.
+        sampled_capacity_ns: Option<i64> [Ns, Duration],
+        /// Time of processors that context switches observed; null without.
+        switched_capacity_ns: Option<i64> [Ns, Duration],
+        /// Time of processors in which DPCs and ISRs would have been recorded.
+        event_capacity_ns: i64 [Ns, Duration],
         /// Time of samples that were not idle; null without samples.
         sampled_busy_ns: Option<i64> [Ns, Duration],
         /// Part of it whose samples have a stack.
@@ -35,6 +53,10 @@ define_table! {
         switched_busy_ns: Option<i64> [Ns, Duration],
         /// Busy time: by samples where there are any, else by context switches.
         busy_ns: Option<i64> [Ns, Duration],
+        /// The rest of `capacity_ns`; null where idle time cannot be told from missing samples.
+        idle_ns: Option<i64> [Ns, Duration],
+        /// `busy_ns` as share of `capacity_ns`.
+        busy_percent: Option<f64> [Percent, Other],
         /// Interval of CPU samples, where recorded.
         sample_interval_ns: Option<i64> [Ns, Duration],
         /// Events lost, as the headers say.
@@ -60,30 +82,20 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     Ok(vec![rows.finish(&Strings::new().freeze().map_err(etwhy_table::TableError::texts)?)?])
 }
 
+/// The rows of the machine of the largest file: facts of a machine are not put together from those of two.
+fn of_one_machine(trace: &Table) -> Vec<u32> {
+    let rows = 0..trace.rows() as u32;
+    let machine = |row: u32| trace.text(row, "machine_id");
+    let largest = rows.clone().rev().max_by_key(|&row| trace.i64(row, "size_bytes")).and_then(machine);
+    rows.filter(|&row| machine(row) == largest).collect()
+}
+
 fn row(db: &Database, trace: &Table) -> MachineRow {
-    let all = 0..trace.rows() as u32;
-    let most = |column: &str| all.clone().filter_map(|row| trace.i64(row, column)).max();
+    let all = of_one_machine(trace);
+    let most = |column: &str| all.iter().filter_map(|&row| trace.i64(row, column)).max();
     let sum =
-        |column: &str| all.clone().filter_map(|row| trace.i64(row, column)).fold(0i64, i64::saturating_add);
-    let (mut threads, mut sampled, mut idle) = (None, 0i64, 0i64);
-    let mut processors = 0i64;
-    for_each_batch(
-        db,
-        "cpu",
-        ["thread_ns", "dpc_ns", "isr_ns", "sampled_busy_ns", "sampled_idle_ns"],
-        |n, [thread, dpc, isr, busy, free]| {
-            for row in 0..n {
-                processors += 1;
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-                if let Some(ns) = thread.i64(row) {
-                    let all = ns.saturating_add(get(&dpc)).saturating_add(get(&isr));
-                    threads = Some(threads.unwrap_or(0i64).saturating_add(all));
-                }
-                sampled = sampled.saturating_add(get(&busy));
-                idle = idle.saturating_add(get(&free));
-            }
-        },
-    );
+        |column: &str| all.iter().filter_map(|&row| trace.i64(row, column)).fold(0i64, i64::saturating_add);
+    let observed = Observed::read(db, most("sample_interval_ns").unwrap_or(1_000_000));
     // Without a recorded stack the instruction pointer alone is one.
     let mut bare: Vec<bool> = Vec::new();
     for_each_batch(db, "stack", ["leaf_only"], |n, [leaf_only]| {
@@ -98,9 +110,15 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
             with_stack = with_stack.saturating_add(weight.i64(row).unwrap_or(0));
         }
     });
-    let cpus = most("cpus").unwrap_or(0).max(processors);
+    let cpus = most("cpus").unwrap_or(0).max(observed.processors);
     let duration = most("duration_ns").unwrap_or(0);
-    let sampled = (sampled > 0 || idle > 0).then_some(sampled);
+    let elapsed = duration.saturating_mul(cpus);
+    let sampled = observed.sampled_capacity(cpus);
+    let switched = observed.switched.map(|(busy, idle)| busy.saturating_add(idle));
+    let sampled_busy = sampled.map(|_| observed.sampled_busy);
+    let switched_busy = observed.switched.map(|(busy, _)| busy);
+    let capacity = sampled.or(switched).unwrap_or(elapsed);
+    let busy = sampled_busy.or(switched_busy);
     let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
     MachineRow {
         os_build: narrow(most("os_build")),
@@ -108,13 +126,164 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
         numa_nodes: narrow(most("numa_nodes")).max(1),
         memory_bytes: most("memory_bytes"),
         duration_ns: duration,
-        capacity_ns: duration.saturating_mul(cpus),
-        sampled_busy_ns: sampled,
+        elapsed_cpu_ns: elapsed,
+        capacity_ns: capacity,
+        sampled_capacity_ns: sampled,
+        switched_capacity_ns: switched,
+        event_capacity_ns: sampled.max(switched).unwrap_or(elapsed),
+        sampled_busy_ns: sampled_busy,
         sampled_stack_ns: with_stack,
-        switched_busy_ns: threads,
-        busy_ns: sampled.or(threads),
+        switched_busy_ns: switched_busy,
+        busy_ns: busy,
+        idle_ns: busy.filter(|_| observed.knows_idle()).map(|busy| capacity.saturating_sub(busy)),
+        busy_percent: busy.filter(|_| capacity > 0).map(|busy| 100.0 * busy as f64 / capacity as f64),
         sample_interval_ns: most("sample_interval_ns"),
         events_lost: sum("events_lost"),
         buffers_lost: sum("buffers_lost"),
+    }
+}
+
+/// A processor without samples for less than this part of the time was not asleep.
+const SLEEPY: i64 = 20;
+
+/// For how long threads of a processor ran without samples; 0 if that may be chance: a twentieth of their time, and four standard
+/// deviations of a count of samples (Poisson: the root of time times interval).
+fn unsampled(threads: i64, sampled: i64, interval: i64) -> i64 {
+    let chance = threads as f64 / 20.0 + 4.0 * (threads as f64 * interval as f64).sqrt();
+    let lacking = threads.saturating_sub(sampled).max(0);
+    if lacking as f64 > chance { lacking } else { 0 }
+}
+
+/// Times of all processors, as samples and context switches show them.
+#[derive(Default)]
+struct Observed {
+    processors: i64,
+    sampled_busy: i64,
+    sampled_idle: i64,
+    /// Busy and idle by context switches.
+    switched: Option<(i64, i64)>,
+    /// First and last sample of any processor.
+    span: Option<(i64, i64)>,
+    /// Of each processor: time of samples, and idle time by switches above that of samples.
+    each: Vec<(i64, i64)>,
+    /// Of each processor on which threads ran: for how long without samples.
+    unsampled: Vec<i64>,
+}
+
+impl Observed {
+    /// `interval`: from one sample of a processor to the next, ns.
+    fn read(db: &Database, interval: i64) -> Observed {
+        let mut out = Observed::default();
+        let columns = [
+            "thread_ns",
+            "idle_ns",
+            "dpc_ns",
+            "isr_ns",
+            "sampled_busy_ns",
+            "sampled_idle_ns",
+            "first_sample_ns",
+            "last_sample_ns",
+        ];
+        for_each_batch(db, "cpu", columns, |rows, [thread, idle, dpc, isr, busy, free, first, last]| {
+            for row in 0..rows {
+                out.processors += 1;
+                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0).max(0);
+                let lacking = unsampled(get(&thread), get(&busy), interval);
+                if thread.i64(row).is_some() {
+                    let sums = out.switched.get_or_insert((0, 0));
+                    for view in [&thread, &dpc, &isr] {
+                        add(&mut sums.0, get(view));
+                    }
+                    add(&mut sums.1, get(&idle));
+                    if get(&thread) > 0 {
+                        out.unsampled.push(lacking);
+                    }
+                }
+                add(&mut out.sampled_busy, get(&busy));
+                add(&mut out.sampled_idle, get(&free));
+                let unseen = get(&idle).saturating_sub(get(&free)).max(0);
+                // Where threads ran without samples the processor did not sleep: its idle time was not observed either.
+                let unseen = if lacking > 0 { 0 } else { unseen };
+                out.each.push((get(&busy).saturating_add(get(&free)), unseen));
+                if let (Some(first), Some(last)) = (first.i64(row), last.i64(row)) {
+                    let (from, to) = out.span.unwrap_or((first, last));
+                    out.span = Some((from.min(first), to.max(last)));
+                }
+            }
+        });
+        out.unsampled.sort_unstable();
+        out
+    }
+
+    /// Time in which no processor took a sample although threads ran: what half of the processors miss is no chance. A machine that
+    /// stands still is not idle.
+    fn stood_still(&self) -> i64 {
+        self.unsampled.get(self.unsampled.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// Samples, or context switches, tell idle processors from those that nobody looked at.
+    fn knows_idle(&self) -> bool {
+        self.sampled_idle > 0 || self.switched.is_some()
+    }
+
+    /// The time that samples observed; `None` without samples.
+    fn sampled_capacity(&self, cpus: i64) -> Option<i64> {
+        let all = self.sampled_busy.saturating_add(self.sampled_idle);
+        if all <= 0 {
+            return None;
+        }
+        let span = self.span.map_or(0, |(from, to)| to.saturating_sub(from));
+        if !self.knows_idle() {
+            return Some(span.saturating_mul(cpus).max(all));
+        }
+        let still = self.stood_still();
+        Some(self.each.iter().fold(0, |sum, &(sampled, unseen)| {
+            // A few samples too few are chance.
+            let room = span.saturating_sub(sampled).max(0);
+            let room = if room >= span / SLEEPY { room } else { 0 };
+            let asleep = unseen.saturating_sub(still).max(0).min(room);
+            sum.saturating_add(sampled).saturating_add(asleep)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn time_without_samples_is_not_observed() {
+        // Two processors, 10 s, of which samples cover the first 8.
+        let both = Observed {
+            processors: 2,
+            sampled_busy: 4 * S,
+            sampled_idle: 12 * S,
+            switched: Some((5 * S, 15 * S)),
+            span: Some((0, 8 * S)),
+            each: vec![(8 * S, 2 * S), (8 * S, S)],
+            unsampled: vec![0, S / 100],
+        };
+        assert_eq!(both.sampled_capacity(2), Some(16 * S));
+        // Sleeping processors without samples were idle, as far as samples were taken at all.
+        let sleeping =
+            Observed { sampled_busy: 2 * S, sampled_idle: S, each: vec![(2 * S, 9 * S), (S, 4 * S)], ..both };
+        assert_eq!(sleeping.sampled_capacity(2), Some(13 * S - S / 100));
+        // Threads that ran for four seconds without a sample: for so long nobody looked.
+        let still = Observed { unsampled: vec![4 * S, 4 * S], ..sleeping };
+        assert_eq!(still.sampled_capacity(2), Some(8 * S));
+        let sleeping = still;
+        let bare = Observed { sampled_idle: 0, switched: None, ..sleeping };
+        assert_eq!((bare.knows_idle(), bare.sampled_capacity(2)), (false, Some(16 * S)));
+        assert_eq!(Observed::default().sampled_capacity(2), None);
+        const MS: i64 = 1_000_000;
+        assert_eq!(
+            [(2 * S, 0), (2 * S, S), (S / 10, 0)].map(|(t, s)| unsampled(t, s, MS)),
+            [2 * S, S, S / 10]
+        );
+        assert_eq!([(2 * S, 2 * S - S / 10), (S / 50, S / 100)].map(|(t, s)| unsampled(t, s, MS)), [0, 0]);
+        // Ten times fewer samples say less: what is no chance above is one here.
+        assert_eq!((unsampled(S, S - S / 4, MS), unsampled(S, S - S / 4, 10 * MS)), (S / 4, 0));
     }
 }

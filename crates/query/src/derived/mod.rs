@@ -8,6 +8,7 @@ pub mod disk_cost;
 pub mod hard_fault_cost;
 pub mod interrupt_path;
 pub mod interrupt_spread;
+pub mod interval_cost;
 pub mod leak;
 pub mod log_burst;
 pub mod log_incident;
@@ -36,6 +37,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &hard_fault_cost::DERIVED,
     &interrupt_path::DERIVED,
     &interrupt_spread::DERIVED,
+    &interval_cost::DERIVED,
     &leak::DERIVED,
     &log_burst::DERIVED,
     &log_incident::DERIVED,

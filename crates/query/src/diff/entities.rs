@@ -2,15 +2,14 @@
 //!
 //! # How it is computed
 //!
-//! Times come from samples (`function_cost`, `module_cost`, `driver_cost`, `process_slice`) and are divided by the
-//! machine's time. The interval of a ratio is that of a bootstrap over slices of the trace for processes, whose
-//! load comes in bursts; for functions and drivers that of two sample counts (a sample is one draw of the timer).
-//! With many entities some differ by chance, so the confidence grows with their number (Bonferroni).
+//! Times come from samples (`function_cost`, `module_cost`, `driver_cost`, `process_slice`) and are divided by the observed time of the
+//! processors. A sample is one piece (`Measured`). Load comes in bursts: by the slices of `process_slice` the pieces of a process
+//! are made larger until they explain how much it varied over time; those of drivers, modules and functions are as large as those of
+//! the processes on whose threads they ran.
 
-use super::{Change, Scale, Side};
+use super::{Change, Measured, Scale, Side};
 use crate::operators::{for_each_batch, process_names};
-use etwhy_stats::rate;
-use etwhy_stats::resample::Bootstrap;
+use etwhy_stats::dispersion::dispersion;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +22,7 @@ pub struct Entity {
     pub name: String,
     /// CPU time in each trace.
     pub cpu_ns: Vec<i64>,
-    /// The same as share of the machine's time.
+    /// The same as share of the observed time of the processors.
     pub share: Vec<f64>,
     /// From the first trace to each other one.
     pub changes: Vec<Change>,
@@ -32,7 +31,7 @@ pub struct Entity {
 impl Entity {
     /// The largest change of the share of the machine.
     pub fn weight(&self) -> f64 {
-        self.changes.iter().map(|c| (c.after - c.before).abs()).fold(0.0, f64::max)
+        self.changes.iter().map(|c| (c.per_second.after - c.per_second.before).abs()).fold(0.0, f64::max)
     }
 }
 
@@ -41,46 +40,75 @@ const LEAST_SHARE: f64 = 0.001;
 /// Most entities of a kind.
 const MOST: usize = 50;
 
-type Costs = BTreeMap<String, i64>;
+/// CPU time of a name, and the same times the dispersion of the processes that it ran for.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    ns: f64,
+    spread: f64,
+}
+
+type Costs = BTreeMap<String, Cost>;
 
 /// All kinds, those that changed most first.
 pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
-    let mut all = Vec::new();
+    let spreads: Vec<Spreads> =
+        sides.iter().zip(scales).map(|(side, scale)| Spreads::of(side, scale)).collect();
+    let processes: Vec<Costs> = spreads.iter().map(|spreads| spreads.costs.clone()).collect();
+    let mut all = compared("process", &processes, scales);
     for (kind, table, name, cost) in [
         ("driver", "driver_cost", "driver", "charged_ns"),
         ("module", "module_cost", "module", "exclusive_ns"),
         ("function", "function_cost", "function", "exclusive_ns"),
     ] {
-        let costs: Vec<Costs> = sides.iter().map(|side| by_name(side, table, name, cost)).collect();
-        all.extend(compared(kind, &costs, scales, |name, side| {
-            interval_of_counts(&costs, scales, name, side)
-        }));
+        let costs: Vec<Costs> = sides
+            .iter()
+            .zip(&spreads)
+            .map(|(side, spreads)| by_name(side, spreads, table, name, cost))
+            .collect();
+        all.extend(compared(kind, &costs, scales));
     }
-    let slices: Vec<BTreeMap<String, Vec<f64>>> = sides.iter().map(|side| process_slices(side)).collect();
-    let sum = |slices: &BTreeMap<String, Vec<f64>>| -> Costs {
-        slices.iter().map(|(name, values)| (name.clone(), values.iter().sum::<f64>() as i64)).collect()
-    };
-    let costs: Vec<Costs> = slices.iter().map(sum).collect();
-    let mut processes = compared("process", &costs, scales, |name, side| {
-        let per_slice = |side: usize| -> Option<Vec<f64>> {
-            let (slices, scale) = (slices.get(side)?, scales.get(side)?);
-            let values = slices.get(name)?;
-            let capacity = scale.capacity_ns as f64 / values.len().max(1) as f64;
-            Some(values.iter().map(|v| v / capacity).collect())
-        };
-        Bootstrap::default().ratio_of_means(&per_slice(0)?, &per_slice(side)?)
-    });
-    processes.extend(all);
-    processes
+    all
 }
 
-fn by_name(side: &Side<'_>, table: &str, name: &str, cost: &str) -> Costs {
+/// How much the load of each process varied over time.
+struct Spreads {
+    /// By name of the process.
+    costs: Costs,
+    names: Vec<(String, i64)>,
+}
+
+const INTERRUPTS: &str = "[DPC and ISR]";
+
+impl Spreads {
+    fn of(side: &Side<'_>, scale: &Scale) -> Spreads {
+        let cost = |(name, values): (String, Vec<f64>)| {
+            let ns: f64 = values.iter().sum();
+            (name, Cost { ns, spread: ns * dispersion(&values, scale.sample_interval_ns as f64) })
+        };
+        Spreads { costs: process_slices(side).into_iter().map(cost).collect(), names: process_names(side.db) }
+    }
+
+    /// The dispersion of a process.
+    fn factor(&self, class: Option<&str>, upid: Option<i64>) -> f64 {
+        let name = if matches!(class, Some("dpc" | "isr")) {
+            Some(INTERRUPTS)
+        } else {
+            let number = upid.and_then(|upid| usize::try_from(upid).ok());
+            number.and_then(|upid| self.names.get(upid)).map(|(name, _)| name.as_str())
+        };
+        let cost = name.and_then(|name| self.costs.get(name));
+        cost.filter(|cost| cost.ns > 0.0).map_or(1.0, |cost| cost.spread / cost.ns)
+    }
+}
+
+fn by_name(side: &Side<'_>, spreads: &Spreads, table: &str, name: &str, cost: &str) -> Costs {
     let mut costs = Costs::new();
-    for_each_batch(side.db, table, [name, cost], |rows, [name, cost]| {
+    for_each_batch(side.db, table, [name, cost, "class", "upid"], |rows, [name, cost, class, upid]| {
         for row in 0..rows {
             let (Some(name), Some(ns)) = (name.text(row), cost.i64(row)) else { continue };
-            let sum = costs.entry(name.to_owned()).or_insert(0);
-            *sum = sum.saturating_add(ns);
+            let sum = costs.entry(name.to_owned()).or_default();
+            sum.ns += ns as f64;
+            sum.spread += ns as f64 * spreads.factor(class.text(row), upid.i64(row));
         }
     });
     costs
@@ -105,7 +133,7 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
                     number.and_then(|u| names.get(u)).map(|(name, _)| name.clone())
                 }
                 // Idle time is nobody's.
-                Some("dpc" | "isr") => Some("[DPC and ISR]".to_owned()),
+                Some("dpc" | "isr") => Some(INTERRUPTS.to_owned()),
                 _ => None,
             };
             let place = start.i64(row).and_then(|s| places.get(&s).copied());
@@ -119,40 +147,37 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     slices
 }
 
-fn interval_of_counts(
-    costs: &[Costs],
-    scales: &[Scale],
-    name: &str,
-    side: usize,
-) -> Option<etwhy_stats::Interval> {
-    let tests: usize = costs.iter().map(BTreeMap::len).max().unwrap_or(1).min(MOST);
-    let count = |at: usize| -> Option<(f64, f64)> {
-        let scale = scales.get(at)?;
-        let interval = scale.sample_interval_ns.max(1) as f64;
-        let ns = costs.get(at)?.get(name).copied().unwrap_or(0);
-        Some((ns as f64 / interval, scale.capacity_ns as f64 / interval))
-    };
-    rate::ratio(count(0)?, count(side)?, 1.0 - 0.05 / tests.max(1) as f64)
-}
-
-fn compared(
-    kind: &'static str,
-    costs: &[Costs],
-    scales: &[Scale],
-    interval: impl Fn(&str, usize) -> Option<etwhy_stats::Interval>,
-) -> Vec<Entity> {
+fn compared(kind: &'static str, costs: &[Costs], scales: &[Scale]) -> Vec<Entity> {
     let names: BTreeSet<&String> = costs.iter().flat_map(BTreeMap::keys).collect();
+    let of = |name: &str| -> Vec<Cost> {
+        costs.iter().map(|costs| costs.get(name).copied().unwrap_or_default()).collect()
+    };
+    let shares = |own: &[Cost]| -> Vec<f64> {
+        own.iter().zip(scales).map(|(cost, scale)| scale.share(cost.ns)).collect()
+    };
+    let large: Vec<&String> = names
+        .into_iter()
+        .filter(|name| shares(&of(name)).iter().any(|share| *share >= LEAST_SHARE))
+        .collect();
     let mut all = Vec::new();
-    for name in names {
-        let cpu_ns: Vec<i64> = costs.iter().map(|c| c.get(name).copied().unwrap_or(0)).collect();
-        let share: Vec<f64> = cpu_ns.iter().zip(scales).map(|(ns, scale)| scale.share(*ns as f64)).collect();
-        if share.iter().all(|share| *share < LEAST_SHARE) {
-            continue;
-        }
-        let base = share.first().copied().unwrap_or(0.0);
-        let change = |(side, share): (usize, &f64)| Change::new(base, *share, interval(name, side));
-        let changes = share.iter().enumerate().skip(1).map(change).collect();
-        all.push(Entity { kind, name: name.clone(), cpu_ns, share, changes });
+    for name in &large {
+        let own = of(name);
+        let measured: Vec<Measured> = own
+            .iter()
+            .zip(scales)
+            .map(|(cost, scale)| {
+                let factor = if cost.ns > 0.0 { cost.spread / cost.ns } else { 1.0 };
+                Measured::new(cost.ns, factor * scale.sample_interval_ns as f64, scale.capacity_ns as f64)
+            })
+            .collect();
+        let Some((base, others)) = measured.split_first() else { continue };
+        all.push(Entity {
+            kind,
+            name: (*name).clone(),
+            cpu_ns: own.iter().map(|cost| cost.ns as i64).collect(),
+            share: shares(&own),
+            changes: others.iter().map(|after| base.change(after, large.len())).collect(),
+        });
     }
     all.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then_with(|| a.name.cmp(&b.name)));
     all.truncate(MOST);

@@ -1,11 +1,14 @@
 //! DPCs and ISRs by module: counts, totals, distributions.
 //!
-//! Counts and totals are the truth, means follow. The interval of the ratio of means is a bootstrap over the classes of the
-//! histogram, drawn as often as there were DPCs (at most 10,000 of each).
+//! Counts and totals are the truth, means follow. A DPC is one piece of the total (`Measured`): how many there are varies by chance, and
+//! how long they take, so the size of a piece is the sum of squares of the durations divided by their sum (from the classes of
+//! `dpc_histogram`). How much larger bursts make it is taken from all DPCs or ISRs over time (`cpu_time`).
 
-use super::{Change, Scale, Side};
+use super::{Change, Measured, Ratio, Scale, Side};
 use crate::operators::for_each_batch;
-use etwhy_stats::resample::Bootstrap;
+use etwhy_stats::Interval;
+use etwhy_stats::dispersion::dispersion;
+use etwhy_stats::normal::quantile;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +21,7 @@ pub struct Module {
     pub module: String,
     /// Figures in each trace.
     pub traces: Vec<Figures>,
-    /// Time as share of the machine, from the first trace to each other one; the interval is that of the mean
-    /// duration times that of the count.
+    /// Time as share of what was observed, from the first trace to each other one.
     pub changes: Vec<Change>,
     /// Mean duration, from the first trace to each other one.
     pub mean_changes: Vec<Change>,
@@ -47,7 +49,7 @@ pub struct Class {
 pub struct Figures {
     /// How many.
     pub count: i64,
-    /// How many each second.
+    /// How many each second in which they were observed.
     pub per_second: f64,
     /// Time in all, without what interrupted them.
     pub total_ns: i64,
@@ -69,27 +71,32 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
         sides.iter().zip(scales).map(|(s, scale)| read(s, scale)).collect();
     let keys: BTreeSet<&Key> = figures.iter().flat_map(BTreeMap::keys).collect();
     let histograms: Vec<_> = sides.iter().map(histogram).collect();
+    let bursts: Vec<Bursts> = sides.iter().map(Bursts::read).collect();
+    let tests = keys.len();
     let mut all = Vec::new();
     for key in keys {
         let traces: Vec<Figures> = figures.iter().map(|f| f.get(key).copied().unwrap_or_default()).collect();
         let classes = classes(&histograms, key);
-        let draws: Vec<Vec<f64>> = (0..sides.len()).map(|side| values(&classes, side)).collect();
-        let base = traces.first().copied().unwrap_or_default();
+        let each: Vec<Pieces> = (0..sides.len()).map(|side| Pieces::of(&classes, side)).collect();
+        let all_of: Vec<Pieces> =
+            histograms.iter().map(|histogram| Pieces::of_class(histogram, &key.0)).collect();
+        let parts: Vec<(Measured, f64)> = (0..sides.len())
+            .filter_map(|side| {
+                let (own, all) = (each.get(side)?, all_of.get(side)?);
+                let factor = bursts.get(side)?.factor(&key.0, all.piece());
+                let total = traces.get(side)?.total_ns as f64;
+                let exposure = scales.get(side)?.event_capacity_ns as f64;
+                Some((Measured::new(total, factor * own.piece(), exposure), factor * own.variance_of_mean()))
+            })
+            .collect();
         let (mut changes, mut mean_changes) = (Vec::new(), Vec::new());
-        for (side, after) in traces.iter().enumerate().skip(1) {
-            let interval = draws.first().zip(draws.get(side)).and_then(|(before, after)| {
-                Bootstrap { draws: 300, ..Bootstrap::default() }.ratio_of_means(before, after)
-            });
-            mean_changes.push(Change::new(base.mean_ns as f64, after.mean_ns as f64, interval));
-            let share =
-                |f: &Figures, side: usize| scales.get(side).map_or(0.0, |s| s.share(f.total_ns as f64));
-            let rates = if base.per_second > 0.0 { after.per_second / base.per_second } else { 0.0 };
-            let whole = interval.map(|i| etwhy_stats::Interval {
-                value: i.value * rates,
-                low: i.low * rates,
-                high: i.high * rates,
-            });
-            changes.push(Change::new(share(&base, 0), share(after, side), whole));
+        if let Some(((base, spread), (first, others))) = parts.first().zip(traces.split_first()) {
+            for (after, (measured, other)) in others.iter().zip(parts.iter().skip(1)) {
+                changes.push(base.change(measured, tests));
+                let (a, b) = (first.mean_ns as f64, after.mean_ns as f64);
+                let interval = ratio_of_means(a, b, spread + other, tests);
+                mean_changes.push(Change::new(Ratio::new(a, b, interval), None));
+            }
         }
         let (class, module) = key.clone();
         all.push(Module { class, module, traces, changes, mean_changes, histogram: classes });
@@ -111,7 +118,7 @@ fn read(side: &Side<'_>, scale: &Scale) -> BTreeMap<Key, Figures> {
         }
         let figures = Figures {
             count: number("count"),
-            per_second: scale.rate(number("count") as f64),
+            per_second: scale.event_rate(number("count") as f64),
             total_ns: number("exclusive_ns"),
             mean_ns: number("mean_ns"),
             p95_ns: number("p95_ns"),
@@ -169,18 +176,94 @@ fn classes(histograms: &[Histogram], key: &Key) -> Vec<Class> {
     classes.into_values().collect()
 }
 
-/// Durations as the classes tell them, thinned to at most 10,000.
-fn values(classes: &[Class], side: usize) -> Vec<f64> {
-    let count = |class: &Class| class.counts.get(side).copied().unwrap_or(0).max(0);
-    let all: i64 = classes.iter().map(count).fold(0, i64::saturating_add);
-    let thin = (all / 10_000).max(1);
-    let mut values = Vec::new();
-    for class in classes {
-        // All of a class count as its mean, so that the mean of the whole is exact.
-        let total = class.total_ns.get(side).copied().unwrap_or(0);
-        let mean = total as f64 / count(class).max(1) as f64;
-        let n = (count(class) + thin / 2) / thin;
-        values.extend(std::iter::repeat_n(mean, usize::try_from(n).unwrap_or(0)));
+/// The interval of a ratio of means whose logarithm has this variance.
+fn ratio_of_means(before: f64, after: f64, variance: f64, tests: usize) -> Option<Interval> {
+    if !(before > 0.0 && after > 0.0 && variance.is_finite()) {
+        return None;
     }
-    values
+    let half = quantile(1.0 - 0.025 / tests.max(1) as f64) * variance.sqrt();
+    let value = after / before;
+    Some(Interval { value, low: value * (-half).exp(), high: value * half.exp() })
+}
+
+/// Durations as their classes tell them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pieces {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Pieces {
+    fn add(&mut self, above_ns: i64, up_to_ns: Option<i64>, count: i64, total_ns: i64) {
+        let (count, total) = (count.max(0) as f64, total_ns.max(0) as f64);
+        if count <= 0.0 {
+            return;
+        }
+        let mean = total / count;
+        // Within a class they lie anywhere; the last one has no end.
+        let width = up_to_ns.map_or(mean, |up| up.saturating_sub(above_ns).max(0) as f64);
+        self.count += count;
+        self.sum += total;
+        self.squares += count * (mean * mean + width * width / 12.0);
+    }
+
+    fn of(classes: &[Class], side: usize) -> Pieces {
+        let mut pieces = Pieces::default();
+        for class in classes {
+            let at = |list: &[i64]| list.get(side).copied().unwrap_or(0);
+            pieces.add(class.above_ns, class.up_to_ns, at(&class.counts), at(&class.total_ns));
+        }
+        pieces
+    }
+
+    /// Those of all modules.
+    fn of_class(histogram: &Histogram, class: &str) -> Pieces {
+        let mut pieces = Pieces::default();
+        for (_, lines) in histogram.iter().filter(|((of, _), _)| of == class) {
+            for &(above, up_to, count, total, _) in lines {
+                pieces.add(above, up_to, count, total);
+            }
+        }
+        pieces
+    }
+
+    /// Size of a piece of the sum.
+    fn piece(&self) -> f64 {
+        if self.sum > 0.0 { self.squares / self.sum } else { 0.0 }
+    }
+
+    /// Relative variance of the mean.
+    fn variance_of_mean(&self) -> f64 {
+        let own = self.squares * self.count / (self.sum * self.sum) - 1.0;
+        if own.is_finite() && self.count > 0.0 { own.max(0.0) / self.count } else { f64::INFINITY }
+    }
+}
+
+/// Time of all DPCs and ISRs in slices of the trace.
+#[derive(Default)]
+struct Bursts {
+    dpc: BTreeMap<i64, f64>,
+    isr: BTreeMap<i64, f64>,
+}
+
+impl Bursts {
+    fn read(side: &Side<'_>) -> Bursts {
+        let mut out = Bursts::default();
+        for_each_batch(side.db, "cpu_time", ["start_ns", "dpc_ns", "isr_ns"], |rows, [start, dpc, isr]| {
+            for row in 0..rows {
+                let Some(start) = start.i64(row) else { continue };
+                for (sums, view) in [(&mut out.dpc, &dpc), (&mut out.isr, &isr)] {
+                    *sums.entry(start).or_default() += view.i64(row).unwrap_or(0).max(0) as f64;
+                }
+            }
+        });
+        out
+    }
+
+    /// How much larger than single events the pieces are that these came in.
+    fn factor(&self, class: &str, piece: f64) -> f64 {
+        let sums = if class == "isr" { &self.isr } else { &self.dpc };
+        dispersion(&sums.values().copied().collect::<Vec<f64>>(), piece)
+    }
 }

@@ -3,7 +3,7 @@
 //! # How it is computed
 //!
 //! Rows are added up by the text columns (names, kinds, paths); of numbers those are compared that can be added: times, bytes,
-//! counts. Times become shares of the machine's time, bytes and counts become rates. Ids mean nothing in another trace and
+//! counts. Times become shares of the observed time of the processors, bytes and counts become rates. Ids mean nothing in another trace and
 //! are left out.
 
 use super::Scale;
@@ -20,10 +20,12 @@ pub struct Line {
     pub metric: String,
     /// Sums, one for each trace, in the column's unit.
     pub sums: Vec<f64>,
-    /// Normalised: shares of the machine for times, per second for others.
+    /// Normalised: shares of the observed time of the processors for times, per second for others.
     pub normal: Vec<f64>,
     /// Normalised, each other trace divided by the first; none if that is nothing.
     pub ratios: Vec<Option<f64>>,
+    /// Sums of the whole runs, each other trace divided by the first; none if that is nothing.
+    pub run_ratios: Vec<Option<f64>>,
 }
 
 /// Compares the same table of several traces. `keys` and `metrics` choose columns; empty ones are chosen by role.
@@ -70,10 +72,20 @@ pub fn compare(
                 .zip(scales)
                 .map(|(value, scale)| if is_time { scale.share(*value) } else { scale.rate(*value) })
                 .collect();
-            let base = normal.first().copied().unwrap_or(0.0);
-            let ratios = normal.iter().skip(1).map(|n| (base > 0.0).then(|| n / base)).collect();
+            let over_first = |figures: &[f64]| -> Vec<Option<f64>> {
+                let base = figures.first().copied().unwrap_or(0.0);
+                figures.iter().skip(1).map(|n| (base > 0.0).then(|| n / base)).collect()
+            };
+            let (ratios, run_ratios) = (over_first(&normal), over_first(&values));
             if values.iter().any(|v| *v != 0.0) {
-                lines.push(Line { key: key.clone(), metric: metric.clone(), sums: values, normal, ratios });
+                lines.push(Line {
+                    key: key.clone(),
+                    metric: metric.clone(),
+                    sums: values,
+                    normal,
+                    ratios,
+                    run_ratios,
+                });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Findings before and after: resolved, new, worse, better, the same.
 //!
-//! A finding is compared by id and culprit. Costs are divided by the machine's time; a fifth more or less counts
+//! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
 //! as worse or better. What one of the traces cannot tell is not called resolved.
 
 use super::{Scale, Side};
@@ -19,8 +19,10 @@ pub struct Verdict {
     pub severity: Severity,
     /// In each trace: found, not_found or cannot_tell.
     pub answers: Vec<Answer>,
-    /// Cost in each trace as share of the machine, if the finding tells.
+    /// Cost in each trace as share of the observed time of the processors, if the finding tells.
     pub shares: Vec<Option<f64>>,
+    /// The same as time.
+    pub costs_ns: Vec<Option<i64>>,
     /// From the first trace to each other one: resolved, new, worse, better, same, absent, cannot_tell.
     pub changes: Vec<&'static str>,
     /// What it says in the last trace that has it.
@@ -53,6 +55,7 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
         severity: Severity::Info,
         answers: Vec::new(),
         shares: Vec::new(),
+        costs_ns: Vec::new(),
         changes: Vec::new(),
         headline: String::new(),
     };
@@ -69,7 +72,9 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
             _ => Answer::NotFound,
         };
         made.answers.push(answer);
-        made.shares.push(hit.and_then(|h| h.cost_ns).map(|ns| scale.share(ns as f64)));
+        let cost = hit.and_then(|h| h.cost_ns);
+        made.shares.push(cost.map(|ns| scale.share(ns as f64)));
+        made.costs_ns.push(cost);
     }
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
     let cost = made.shares.first().copied().flatten();

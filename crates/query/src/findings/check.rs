@@ -2,7 +2,7 @@
 
 use super::evaluate::{Answer, Outcome, evaluate};
 use super::rule::Rule;
-use super::text::names;
+use super::text::unfilled;
 use crate::sql::{Engine, subset};
 use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableSpec, Value};
 use serde::Deserialize;
@@ -74,6 +74,16 @@ pub fn check(rule: &Rule, specs: &[&TableSpec]) -> Result<(), Vec<String>> {
 }
 
 fn run(rule: &Rule, test: &RuleTest, specs: &[&TableSpec]) -> Result<Outcome, String> {
+    let db = database(rule, test, specs)?;
+    let engine = Engine::new(&db).map_err(|e| e.to_string())?;
+    Ok(evaluate(&engine, rule))
+}
+
+/// The tables that a finding's test describes, those that it does not name without rows. `specs`: all tables.
+///
+/// # Errors
+/// What the test names and no table has.
+pub fn database(rule: &Rule, test: &RuleTest, specs: &[&TableSpec]) -> Result<Database, String> {
     let mut db = Database::new();
     for spec in specs {
         let mut rows = test.tables.get(spec.name.as_ref()).cloned().unwrap_or_default();
@@ -94,8 +104,7 @@ fn run(rule: &Rule, test: &RuleTest, specs: &[&TableSpec]) -> Result<Outcome, St
     if let Some(name) = test.tables.keys().find(|name| !specs.iter().any(|s| s.name == name.as_str())) {
         return Err(format!("{}: there is no table {name}", test.name));
     }
-    let engine = Engine::new(&db).map_err(|e| e.to_string())?;
-    Ok(evaluate(&engine, rule))
+    Ok(db)
 }
 
 /// Rows of `event_type` that make the finding's needs met.
@@ -166,16 +175,22 @@ fn compare(rule: &Rule, test: &RuleTest, outcome: &Outcome) -> Vec<String> {
             expect(name, format!("{wanted:?}"), format!("{got:?}"));
         }
     }
+    let said = outcome.hits.iter().flat_map(|h| [&h.headline, &h.explanation, &h.fix]);
+    let said = said.chain(outcome.hits.iter().filter_map(|h| h.effect.as_ref()));
+    for text in
+        said.chain([&outcome.disproof]).chain(&outcome.caveats).chain(outcome.reasons.iter().map(|r| &r.text))
+    {
+        if let Some(name) = unfilled(text) {
+            expect("the texts", "filled".to_owned(), format!("with {{{name}}}: {text}"));
+        }
+    }
     if let Some(hit) = first {
         let all = format!("{}\n{}\n{}", hit.headline, hit.explanation, hit.fix);
         for text in test.says.iter().filter(|text| !all.contains(text.as_str())) {
             expect("the text", format!("with `{text}`"), all.clone());
         }
-        let texts = [&rule.headline, &rule.explanation, &rule.fix];
-        for name in texts.iter().flat_map(|text| names(text)) {
-            if !hit.values.contains_key(name) && !rule.thresholds.contains_key(name) {
-                expect("the texts", "free of unknown names".to_owned(), format!("with {{{name}}}"));
-            }
+        if let Some(name) = rule.unknown(&hit.values) {
+            expect("the texts", "free of unknown names".to_owned(), format!("with {{{name}}}"));
         }
         if outcome.answer == Answer::Found && (hit.culprit.is_empty() || hit.culprit_kind.is_empty()) {
             expect("the row", "with culprit and culprit_kind".to_owned(), format!("{:?}", hit.values));

@@ -1,9 +1,10 @@
 //! Findings asked of tables.
 
+use super::advice::Surroundings;
+use super::counter_needs;
 use super::rule::{Need, Rule, Severity, Subject, Threshold};
-use super::text::{fill, fill_known};
 pub use crate::cell::Cell;
-use crate::sql::{Engine, SqlError};
+use crate::sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,8 +80,8 @@ pub struct Outcome {
     /// What it is asked of.
     #[serde(skip)]
     pub over: Subject,
-    /// How much it matters: that of the worst culprit, else that of the finding.
-    pub severity: Severity,
+    /// How much it matters: that of the worst culprit. None where nothing was found.
+    pub severity: Option<Severity>,
     /// The answer.
     pub answer: Answer,
     /// Why it cannot be told.
@@ -89,7 +90,7 @@ pub struct Outcome {
     pub caveats: Vec<String>,
     /// The culprits, the worst first.
     pub hits: Vec<Hit>,
-    /// What would disprove it.
+    /// What would disprove it, of the first culprit.
     pub disproof: String,
     /// The query that anyone can run, thresholds filled in.
     pub sql: String,
@@ -104,10 +105,14 @@ const MOST_HITS: usize = 100;
 pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
     let facts = Facts::of(engine.database());
     let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();
-    let mut outcomes: Vec<Outcome> =
-        rules.iter().filter(read).map(|rule| ask(engine, rule, &facts)).collect();
+    // What was not found has no severity, but its finding has one.
+    let asked = |rule: &Rule| {
+        let outcome = ask(engine, rule, &facts);
+        (outcome.severity.unwrap_or(rule.severity), outcome)
+    };
+    let mut outcomes: Vec<(Severity, Outcome)> = rules.iter().filter(read).map(asked).collect();
     let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
-    outcomes.sort_by(|a, b| {
+    outcomes.sort_by(|(severity_a, a), (severity_b, b)| {
         let key = |o: &Outcome| match o.answer {
             Answer::Found => 0,
             Answer::CannotTell => 1,
@@ -115,11 +120,11 @@ pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
         };
         key(a)
             .cmp(&key(b))
-            .then(b.severity.cmp(&a.severity))
+            .then(severity_b.cmp(severity_a))
             .then_with(|| cost(b).cmp(&cost(a)))
             .then_with(|| a.id.cmp(&b.id))
     });
-    outcomes
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// Asks one finding.
@@ -180,12 +185,12 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
         title: rule.title.clone(),
         topic: rule.topic.clone(),
         over: rule.over,
-        severity: rule.severity,
+        severity: None,
         answer: Answer::CannotTell,
         reasons: Vec::new(),
         caveats: Vec::new(),
         hits: Vec::new(),
-        disproof: rule.disproof.trim().to_owned(),
+        disproof: rule.fill(&rule.disproof, None),
         sql: rule.query(),
         thresholds: rule.thresholds.clone(),
     };
@@ -212,9 +217,14 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
     outcome
 }
 
+/// A finding may come from anybody: its queries have limits wherever it is asked.
+fn rows_of(engine: &Engine, rule: &Rule, sql: &str) -> Result<Table, SqlError> {
+    Ok(engine.query_within(&rule.id, sql, usize::MAX, &Limits::FINDING)?.0)
+}
+
 fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), SqlError> {
     if let Some(query) = &rule.cannot_tell {
-        let rows = engine.query(&rule.id, &rule.with_thresholds(query))?;
+        let rows = rows_of(engine, rule, &rule.with_thresholds(query))?;
         for row in 0..rows.rows() as u32 {
             let record = rows.text(row, "record").map(|profile| format!("etwhy record --print {profile}"));
             outcome.reasons.push(Reason { text: rows.text(row, "reason").unwrap_or("").to_owned(), record });
@@ -223,42 +233,67 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
             return Ok(());
         }
     }
-    let rows = engine.query(&rule.id, &outcome.sql)?;
-    outcome.hits = (0..rows.rows().min(MOST_HITS) as u32).map(|row| hit(rule, &rows, row)).collect();
+    let rows = rows_of(engine, rule, &outcome.sql)?;
+    let around = Surroundings::of(engine.database());
+    let hits = 0..rows.rows().min(MOST_HITS) as u32;
+    outcome.hits = hits.map(|row| hit(rule, &rows, row, &around)).collect();
+    if let Some(first) = outcome.hits.first() {
+        if let Some(name) = rule.unknown(&first.values) {
+            let text =
+                format!("its texts name `{name}`, which is neither a column of its query nor a threshold");
+            outcome.reasons.push(Reason { text, record: None });
+            outcome.hits.clear();
+            return Ok(());
+        }
+        outcome.disproof = rule.fill(&rule.disproof, Some(&first.values));
+    }
     if rows.rows() > MOST_HITS {
         let all = super::text::thousands(rows.rows() as i64);
         outcome
             .caveats
             .push(format!("there are {all}; the first {MOST_HITS} are named, the query gives all"));
     }
-    outcome.answer = if outcome.hits.is_empty() { Answer::NotFound } else { Answer::Found };
-    if let Some(worst) = outcome.hits.iter().map(|hit| hit.severity).max() {
-        outcome.severity = worst;
+    let lacking = counter_needs::lacking(engine.database(), rule);
+    outcome.answer = match (outcome.hits.is_empty(), lacking.is_empty()) {
+        (false, _) => Answer::Found,
+        (true, true) => Answer::NotFound,
+        (true, false) => Answer::CannotTell,
+    };
+    match outcome.answer {
+        Answer::Found => outcome.caveats.extend(lacking),
+        _ => outcome.reasons.extend(lacking.into_iter().map(|text| Reason { text, record: None })),
     }
+    outcome.severity = outcome.hits.iter().map(|hit| hit.severity).max();
     Ok(())
 }
 
-fn hit(rule: &Rule, rows: &Table, row: u32) -> Hit {
+fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
     let columns = rows.spec().columns.iter();
     let values: BTreeMap<String, Cell> = columns
         .enumerate()
         .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
         .collect();
-    let value = |name: &str| {
-        values.get(name).cloned().or_else(|| rule.thresholds.get(name).map(|t| Cell::F64(t.value)))
-    };
     let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
     // A query may choose the words itself.
     let sentence =
-        |name: &str, fallback: &str| fill(text(name).as_deref().unwrap_or(fallback).trim(), &value);
+        |name: &str, fallback: &str| rule.fill(text(name).as_deref().unwrap_or(fallback), Some(&values));
+    let class = |column: &str| {
+        let kind = if column == "culprit" { text("culprit_kind") } else { None };
+        around.class(&text(column)?, kind.as_deref().unwrap_or_default())
+    };
     Hit {
         culprit: text("culprit").unwrap_or_default(),
         culprit_kind: text("culprit_kind").unwrap_or_default(),
         severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
         headline: sentence("headline", &rule.headline),
-        effect: rule.effect.as_deref().and_then(|effect| fill_known(effect.trim(), &value)),
+        effect: rule.effect.as_deref().and_then(|effect| rule.fill_known(effect, &values)),
         explanation: sentence("explanation", &rule.explanation),
-        fix: sentence("fix", &rule.fix),
+        fix: rule.fix.render(
+            text("fix").as_deref(),
+            &|name| rule.value(name, Some(&values)),
+            &class,
+            around.build,
+        ),
         cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),
         share: values.get("share").and_then(Cell::number),
         confidence: text("confidence"),

@@ -1,6 +1,7 @@
 //! The manual page of a finding, from its file: for `etwhy rules show` and for the reference.
 
 use super::rule::{Rule, Source};
+use super::text::label;
 use std::fmt::Write as _;
 
 /// The page in Markdown. `level`: how many `#` its title has.
@@ -17,8 +18,15 @@ pub fn markdown(rule: &Rule, level: usize) -> String {
             None => drop(writeln!(text, "{line}")),
         }
     }
-    let _ = writeln!(text, "\n{part} What to do\n\n{}\n", rule.fix.trim());
-    let _ = writeln!(text, "{part} What would disprove it\n\n{}\n", rule.with_thresholds(&rule.disproof));
+    let _ = writeln!(text, "\n{part} What to do\n");
+    for step in rule.fix.steps() {
+        let whose: Vec<&str> = step.classes.iter().map(|class| class.meaning()).collect();
+        let who = step.of.as_deref().map_or("the culprit".to_owned(), |of| format!("what is named as {of}"));
+        let condition =
+            if whose.is_empty() { String::new() } else { format!("*If {who} is {}:* ", whose.join(" or ")) };
+        let _ = writeln!(text, "{condition}{}\n", rule.fill(&step.text, None));
+    }
+    let _ = writeln!(text, "{part} What would disprove it\n\n{}\n", rule.fill(&rule.disproof, None));
     if !rule.needs.is_empty() {
         let _ = writeln!(text, "{part} Needs\n");
         for need in &rule.needs {
@@ -29,11 +37,25 @@ pub fn markdown(rule: &Rule, level: usize) -> String {
         }
         text.push('\n');
     }
+    if !rule.counters.is_empty() {
+        let _ = writeln!(text, "{part} Counters that it needs\n");
+        for path in &rule.counters {
+            let _ = writeln!(text, "- `{path}`");
+        }
+        text.push('\n');
+    }
     if !rule.thresholds.is_empty() {
         let _ = writeln!(text, "{part} Thresholds\n");
         for (name, t) in &rule.thresholds {
             let kind = source(t.source);
-            let _ = writeln!(text, "- `{name}` = {} {} ({kind}: {})", t.value, t.unit, t.reference.trim());
+            let _ = writeln!(
+                text,
+                "- {}: {} {} (`{name}`; {kind}: {})",
+                label(name),
+                t.value,
+                t.unit,
+                t.reference.trim()
+            );
         }
         text.push('\n');
     }
@@ -58,15 +80,15 @@ const fn source(source: Source) -> &'static str {
 mod tests {
     #[test]
     fn a_page_has_everything() {
-        for rule in crate::findings::builtin() {
+        for rule in crate::findings::builtin().unwrap() {
             let page = super::markdown(&rule, 2);
             assert!(page.starts_with(&format!("## {}\n", rule.id)));
             for part in ["What fools it", "What to do", "What would disprove it", "Query"] {
                 assert!(page.contains(&format!("\n### {part}\n\n")), "{}: {part}", rule.id);
             }
             for name in rule.thresholds.keys() {
-                assert!(page.contains(&format!("- `{name}` = ")), "{}", rule.id);
-                assert!(!page.split("### What to do").next().unwrap_or("").contains(&format!("{{{name}}}")));
+                assert!(page.contains(&format!(" (`{name}`; ")), "{}", rule.id);
+                assert!(!page.contains(&format!("{{{name}}}")), "{}: {name}", rule.id);
             }
         }
     }

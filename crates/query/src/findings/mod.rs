@@ -5,13 +5,16 @@
 //! [`mod@rule`] reads the files, [`mod@evaluate`] asks the tables, [`mod@text`] fills numbers into sentences, [`mod@check`] runs the
 //! tests that the files hold.
 
+pub mod advice;
 pub mod check;
+pub mod counter_needs;
 pub mod evaluate;
 mod list;
 pub mod manual;
 pub mod rule;
 pub mod text;
 
+pub use advice::{Advice, Class, Step};
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
 pub use rule::{
     Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,

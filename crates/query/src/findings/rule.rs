@@ -1,7 +1,11 @@
 //! The file of a finding.
 
+use super::advice::Advice;
 use super::check::RuleTest;
+use super::evaluate::Cell;
 use super::list::FILES;
+use super::text::{digits, fill, fill_known, is_key, label, names};
+use crate::sql::placeholders;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -130,6 +134,10 @@ pub struct Rule {
     /// What must have been recorded; each of them.
     #[serde(default)]
     pub needs: Vec<Need>,
+    /// Counters that a counter log must have, each of them, by English path: `\Processor(*)\% DPC Time` for single instances,
+    /// `(_Total)` for their sum. Where one is missing the answer is *cannot tell* instead of *not found*.
+    #[serde(default)]
+    pub counters: Vec<String>,
     /// A query whose rows (column `reason`, optionally `record`) say why the question cannot be answered although the
     /// events are there.
     #[serde(default)]
@@ -146,8 +154,8 @@ pub struct Rule {
     pub effect: Option<String>,
     /// Why it is slow, for people who have never heard of it.
     pub explanation: String,
-    /// What to do, concretely.
-    pub fix: String,
+    /// What to do, concretely: a text, or steps of which those are shown that fit.
+    pub fix: Advice,
     /// What would disprove it.
     pub disproof: String,
     /// Tests: rows in, verdict out.
@@ -191,7 +199,47 @@ impl Rule {
         if rule.id.is_empty() || !rule.id.chars().all(name) || !rule.id.contains('.') {
             return Err(wrong(format!("id `{}` should look like `area.pattern-seen`", rule.id)));
         }
+        // Texts within the query are a row's: they may name its columns.
+        let named = [
+            ("sql", placeholders(&rule.sql)),
+            ("cannot_tell", rule.cannot_tell.as_deref().map(placeholders).unwrap_or_default()),
+            ("manual", names(&rule.manual).into_iter().filter(|key| is_key(key)).collect()),
+        ];
+        for (part, keys) in named {
+            if let Some(key) = keys.into_iter().find(|key| !rule.thresholds.contains_key(*key)) {
+                return Err(wrong(format!("{part} names `{{{key}}}`, which is no threshold of the finding")));
+            }
+        }
         Ok(rule)
+    }
+
+    /// A text for people, the only way in which one is made: `{column}` is what the row says, `{threshold}` its number (the text has
+    /// the unit). Without a row, what only a row tells is in capitals, as commands write what is to be typed in.
+    pub fn fill(&self, text: &str, row: Option<&BTreeMap<String, Cell>>) -> String {
+        fill(text.trim(), &|name| self.value(name, row))
+    }
+
+    /// As [`Rule::fill`], if the row has all that the text names.
+    pub fn fill_known(&self, text: &str, row: &BTreeMap<String, Cell>) -> Option<String> {
+        fill_known(text.trim(), &|name| self.value(name, Some(row)))
+    }
+
+    /// What a name in a text means: a column of the row, or a threshold.
+    pub(super) fn value(&self, name: &str, row: Option<&BTreeMap<String, Cell>>) -> Option<Cell> {
+        let told = row.and_then(|row| row.get(name)).cloned();
+        told.or_else(|| self.thresholds.get(name).map(|t| Cell::Text(digits(t.value))))
+            .or_else(|| row.is_none().then(|| Cell::Text(label(name).to_uppercase().replace(' ', "-"))))
+    }
+
+    /// The texts that a row fills.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let sentences = [&self.headline, &self.explanation, &self.disproof].into_iter().chain(&self.effect);
+        sentences.map(String::as_str).chain(self.fix.texts())
+    }
+
+    /// The first name in the texts that neither a row nor a threshold has.
+    pub fn unknown(&self, row: &BTreeMap<String, Cell>) -> Option<&str> {
+        self.texts().flat_map(names).find(|name| self.value(name, Some(row)).is_none())
     }
 
     /// The query with its thresholds.
@@ -216,10 +264,10 @@ impl Rule {
 
 /// The findings that ship, in order of id.
 ///
-/// # Panics
-/// Never: a test reads them all. A file that cannot be read is left out.
-pub fn builtin() -> Vec<Rule> {
-    FILES.iter().filter_map(|(name, text)| Rule::parse(name, text).ok()).collect()
+/// # Errors
+/// The first file that is none: a finding that is left out would be a question that nobody asks.
+pub fn builtin() -> Result<Vec<Rule>, RuleError> {
+    FILES.iter().map(|(name, text)| Rule::parse(name, text)).collect()
 }
 
 /// The findings in force.
@@ -237,7 +285,7 @@ pub struct Rules {
 /// # Errors
 /// The first file that cannot be used.
 pub fn with_folders(folders: &[PathBuf]) -> Result<Rules, RuleError> {
-    let mut found = Rules { rules: builtin(), replaced: Vec::new() };
+    let mut found = Rules { rules: builtin()?, replaced: Vec::new() };
     for folder in folders {
         for rule in load_folder(folder)? {
             match found.rules.iter_mut().find(|r| r.id == rule.id) {

@@ -7,7 +7,7 @@
 use super::evaluate::Cell;
 use std::fmt::Write as _;
 
-/// Fills a text; a name that `value` does not know stays as it is.
+/// Fills a text; a name that `value` does not know stays as it is. Texts of findings go through `Rule::fill`.
 pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> String {
     filled(text, value).0
 }
@@ -109,6 +109,30 @@ pub fn names(text: &str) -> Vec<&str> {
         rest = behind;
     }
     names
+}
+
+/// The first `{name}` that a text still has: readers should never see one.
+pub fn unfilled(text: &str) -> Option<&str> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let (inside, _) = text.get(at + 1..)?.split_once('}')?;
+        inside.split(':').next().filter(|name| is_key(name))
+    })
+}
+
+/// Names of columns and thresholds look like this; braces around anything else are the text's own.
+pub fn is_key(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// What a key says to people: words apart, and without the unit, which stands behind the number. `least_percent` is `least`.
+pub fn label(key: &str) -> String {
+    const UNITS: [&str; 12] = [
+        "_ns", "_us", "_ms", "_s", "_percent", "_bytes", "_kb", "_mb", "_mhz", "_joules", "_minutes",
+        "_hours",
+    ];
+    let bare = UNITS.iter().find_map(|unit| key.strip_suffix(unit)).filter(|bare| !bare.is_empty());
+    bare.unwrap_or(key).replace('_', " ")
 }
 
 fn shown(name: &str, format: &str, cell: &Cell) -> String {
@@ -294,5 +318,9 @@ mod tests {
         assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));
         assert_eq!(fill_known("{culprit} took {nothing}", &value), None);
         assert_eq!(names("{a} {{b}} {c:count}"), ["a", "c"]);
+        assert_eq!(
+            ["least_percent", "critical_machine_percent", "_ns", "hot_cpus"].map(label),
+            ["least", "critical machine", " ns", "hot cpus"]
+        );
     }
 }

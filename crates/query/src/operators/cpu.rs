@@ -241,8 +241,17 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
     let mut out = Cpu::default();
     let whole = scope.from_ns.is_none() && scope.to_ns.is_none();
     let sampled = if whole { of_sums(db, scope, &mut out) } else { of_samples(db, scope, &names, &mut out) };
+    if whole && let Some(idle) = observed_idle(db) {
+        out.idle_ns = idle;
+    }
     fold_stacks(db, &names, &sampled.by_stack, &sampled.flat, top, &mut out);
     out
+}
+
+/// Idle time as `machine` says, so that all reports have the same shares; it knows sleeping processors, which samples leave out.
+fn observed_idle(db: &Database) -> Option<i64> {
+    let machine = db.get("machine")?;
+    machine.i64(0, "sampled_capacity_ns").and(machine.i64(0, "idle_ns"))
 }
 
 fn of_sums(db: &Database, scope: &Scope, out: &mut Cpu) -> Sampled {

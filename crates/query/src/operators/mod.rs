@@ -1,5 +1,6 @@
 //! Operators, one file each.
 
+pub mod activity;
 pub mod clr;
 pub mod cpu;
 pub mod critical_path;

@@ -4,10 +4,18 @@
 //!
 //! Nothing is loaded into a database. Each table of the [`Database`] is a virtual table (`table_source.rs`) that shares
 //! its columns, so a query starts at once however large the trace is.
+//!
+//! # What a query may do
+//!
+//! Queries come from findings that others wrote and from pages. Every connection therefore allows nothing but reading these tables with
+//! listed functions ([`capability`]), within [`Limits`]. A query leaves nothing behind that the next one could see.
 
+mod allowed;
+pub mod capability;
 pub mod function;
 pub mod functions;
 mod groups;
+mod limits;
 pub(crate) mod matching;
 mod missing;
 mod result;
@@ -19,10 +27,15 @@ mod tokens;
 mod view_list;
 pub mod views;
 
+pub use limits::Limits;
 pub use table_source::sql_type;
+
+use capability::{Doors, Refusal};
+use limits::Budget;
 
 use etwhy_table::{Database, Table};
 use etwhy_vtab::Connection;
+use rusqlite::limits::Limit;
 use std::sync::Arc;
 
 /// Names that stand where tables stand in a query (behind `FROM`, `JOIN` or a comma): tables, views, common table
@@ -38,6 +51,13 @@ pub fn words(sql: &str) -> Vec<&str> {
             _ => None,
         })
         .collect()
+}
+
+/// Names in braces outside the texts of a query: what is put in before it is asked.
+pub fn placeholders(sql: &str) -> Vec<&str> {
+    let tokens = tokens::tokens(sql);
+    let named = |three: &[tokens::Token<'_>]| three[0].is("{") && three[2].is("}");
+    tokens.windows(3).filter(|three| named(three)).filter_map(|three| three[1].word()).collect()
 }
 
 /// The texts of a query: arguments of table functions, which may name tables.
@@ -85,6 +105,9 @@ impl From<etwhy_vtab::Error> for SqlError {
 pub struct Engine {
     connection: Connection,
     db: Database,
+    doors: Doors,
+    refusal: Refusal,
+    budget: Budget,
 }
 
 impl std::fmt::Debug for Engine {
@@ -99,37 +122,43 @@ impl Engine {
     /// # Errors
     /// If SQLite refuses a table.
     pub fn new(db: &Database) -> Result<Engine, SqlError> {
-        let engine = Engine::bare(db)?;
-        for view in views::all() {
-            engine
-                .connection
-                .execute_batch(&format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.sql))?;
-        }
-        Ok(engine)
+        Engine::with(db, Doors::default())
     }
 
-    /// Tables without views.
+    /// As [`Engine::new`], with more doors open.
     ///
     /// # Errors
     /// If SQLite refuses a table.
-    pub fn bare(db: &Database) -> Result<Engine, SqlError> {
-        let connection = Connection::open_in_memory()?;
+    pub fn with(db: &Database, doors: Doors) -> Result<Engine, SqlError> {
+        let mut connection = Connection::open_in_memory()?;
         // As in DuckDB and Spark, `LIKE` minds the case of letters.
         connection.execute_batch(
             "PRAGMA case_sensitive_like = ON; PRAGMA temp_store = FILE; PRAGMA trusted_schema = ON;",
         )?;
+        let mut names = Vec::new();
         for table in db.tables() {
             let source = table_source::TableSource::new(table.clone());
             etwhy_vtab::register(&connection, table.name(), Arc::new(source))?;
+            names.push(table.name().to_owned());
         }
         for function in functions::ALL {
             let source = function::FunctionSource { function, db: db.clone() };
             etwhy_vtab::register(&connection, function.name, Arc::new(source))?;
+            names.push(function.name.to_owned());
         }
         for scalar in scalars::ALL {
             (scalar.register)(&connection, db)?;
         }
-        Ok(Engine { connection, db: db.clone() })
+        for view in views::all() {
+            connection.execute_batch(&format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.sql))?;
+            names.push(view.name.to_owned());
+        }
+        let functions: Vec<&str> = scalars::ALL.iter().map(|scalar| scalar.name()).collect();
+        let refusal = capability::confine(&mut connection, names, &functions, doors)?;
+        let budget = Budget::default();
+        let left = budget.clone();
+        connection.progress_handler(limits::STRIDE, Some(move || left.spent()))?;
+        Ok(Engine { connection, db: db.clone(), doors, refusal, budget })
     }
 
     /// The tables.
@@ -137,9 +166,10 @@ impl Engine {
         &self.db
     }
 
-    /// The connection, for functions of their own.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
+    /// What ends a query that runs, from another thread.
+    pub fn interrupt(&self) -> impl Fn() + Send + 'static {
+        let handle = self.connection.get_interrupt_handle();
+        move || handle.interrupt()
     }
 
     /// How SQLite would answer a query, a line for each step.
@@ -152,25 +182,51 @@ impl Engine {
         Ok(lines.join("\n"))
     }
 
-    /// Runs one `SELECT` and gives its rows as a table called `name`.
+    /// Runs one `SELECT` for its owner ([`Limits::OWNER`]) and gives its rows as a table called `name`.
     ///
     /// # Errors
-    /// SQLite's, with the place in the query.
+    /// SQLite's, with the place in the query; what is not allowed.
     pub fn query(&self, name: &str, sql: &str) -> Result<Table, SqlError> {
-        Ok(self.query_top(name, sql, usize::MAX)?.0)
+        Ok(self.query_within(name, sql, usize::MAX, &Limits::OWNER)?.0)
     }
 
-    /// As [`Engine::query`], at most `most` rows; the flag says whether there are more.
+    /// As [`Engine::query`], at most `most` rows and within limits; the flag says whether there are more.
     ///
     /// # Errors
-    /// SQLite's, with the place in the query.
-    pub fn query_top(&self, name: &str, sql: &str, most: usize) -> Result<(Table, bool), SqlError> {
-        result::run(&self.connection, &self.db, name, sql, most).map_err(|error| match error {
-            SqlError::Sql(message) => SqlError::Sql(missing::explained(message, &self.db, sql)),
-            other => other,
+    /// SQLite's, with the place in the query; what is not allowed; the limit that ended it.
+    pub fn query_within(
+        &self,
+        name: &str,
+        sql: &str,
+        most: usize,
+        limits: &Limits,
+    ) -> Result<(Table, bool), SqlError> {
+        self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limits.value_bytes)?;
+        self.budget.begin(limits);
+        self.refusal.take();
+        let ask = result::Ask {
+            name,
+            sql,
+            most,
+            most_bytes: limits.result_bytes.unwrap_or(usize::MAX),
+            attach: self.doors.attach,
+        };
+        let answer = result::run(&self.connection, &self.db, &ask);
+        let ended = self.refusal.take().or_else(|| self.budget.exceeded());
+        answer.map_err(|error| match (error, ended) {
+            (_, Some(reason)) => SqlError::Sql(reason),
+            (SqlError::Sql(message), None) if message == TOO_BIG => SqlError::Sql(format!(
+                "a value of the query is longer than the limit here, {} bytes",
+                limits.value_bytes
+            )),
+            (SqlError::Sql(message), None) => SqlError::Sql(missing::explained(message, &self.db, sql)),
+            (other, None) => other,
         })
     }
 }
+
+/// `sqlite3_errstr(SQLITE_TOOBIG)`: <https://sqlite.org/rescode.html#toobig>.
+const TOO_BIG: &str = "string or blob too big";
 
 #[cfg(test)]
 mod tests {

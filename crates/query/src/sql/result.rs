@@ -20,6 +20,15 @@ pub fn message(error: &Error) -> String {
     }
 }
 
+/// Bytes that a value takes while rows come.
+fn size(value: ValueRef<'_>) -> usize {
+    let text = match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        _ => 0,
+    };
+    text.saturating_add(size_of::<Option<Box<str>>>())
+}
+
 /// Values of one column while rows come.
 enum Values {
     /// Nothing but nulls so far.
@@ -88,22 +97,35 @@ impl Values {
     }
 }
 
-/// At most `most` rows of a query; whether there are more.
-pub fn run(
-    connection: &Connection,
-    db: &Database,
-    name: &str,
-    sql: &str,
-    most: usize,
-) -> Result<(Table, bool), SqlError> {
+/// A query.
+pub struct Ask<'a> {
+    /// What the result is called.
+    pub name: &'a str,
+    /// One `SELECT`.
+    pub sql: &'a str,
+    /// Most rows.
+    pub most: usize,
+    /// Most bytes of all values.
+    pub most_bytes: usize,
+    /// `ATTACH` and `DETACH` are statements, too.
+    pub attach: bool,
+}
+
+/// The rows of a query; whether there are more than wanted.
+pub fn run(connection: &Connection, db: &Database, ask: &Ask<'_>) -> Result<(Table, bool), SqlError> {
+    let Ask { name, sql, most, most_bytes, attach } = *ask;
     let mut statement = connection.prepare(sql)?;
-    if !statement.readonly() {
-        return Err(SqlError::Sql("only questions: a trace cannot be changed".to_owned()));
+    // What gives no columns is no question; SQLite lets some of it pass without asking (`REINDEX` where there is no index).
+    let first = super::tokens::tokens(sql).first().copied();
+    let attaches = attach && first.is_some_and(|token| token.is("attach") || token.is("detach"));
+    if !statement.readonly() || (statement.column_count() == 0 && !attaches) {
+        return Err(SqlError::Sql(super::capability::ONLY_QUESTIONS.to_owned()));
     }
     let names: Vec<String> = statement.column_names().map(|n| (*n).to_owned()).collect();
     let mut values: Vec<Values> = names.iter().map(|_| Values::Nulls(0)).collect();
     let mut rows = statement.query([])?;
     let mut count = 0;
+    let mut bytes = 0usize;
     let mut more = false;
     while let Some(row) = rows.next()? {
         if count >= most {
@@ -111,7 +133,14 @@ pub fn run(
             break;
         }
         for (column, values) in values.iter_mut().enumerate() {
-            values.push(row.get_ref(column)?);
+            let value = row.get_ref(column)?;
+            bytes = bytes.saturating_add(size(value));
+            values.push(value);
+        }
+        if bytes > most_bytes {
+            return Err(SqlError::Sql(format!(
+                "the result is larger than the limit here, {most_bytes} bytes; ask for fewer rows or columns"
+            )));
         }
         count += 1;
     }

@@ -12,3 +12,10 @@ pub struct Scalar {
     /// Adds it to a connection.
     pub register: fn(&Connection, &Database) -> Result<()>,
 }
+
+impl Scalar {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.usage.split('(').next().unwrap_or(self.usage)
+    }
+}

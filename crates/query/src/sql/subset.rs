@@ -3,6 +3,8 @@
 //! `docs/sql.md` has the rules with their reasons. The check reads words and brackets, it does not parse: it knows nothing
 //! of types but which names are flags, and does not see a column that is missing behind `GROUP BY`.
 
+mod numbers;
+
 use super::tokens::{Token, tokens};
 
 /// Functions that mean the same in all three.
@@ -104,7 +106,7 @@ const SIGNS: &[(&str, &str)] = &[
 ];
 
 /// Types of `CAST` that all three know.
-const TYPES: &[&str] = &["bigint", "double", "varchar"];
+const TYPES: &[&str] = &["bigint", "double"];
 
 /// What in a query one of the three databases would not understand, or would understand in another way. `is_flag` knows
 /// the names of boolean columns.
@@ -116,6 +118,8 @@ pub fn faults(sql: &str, is_flag: &dyn Fn(&str) -> bool) -> Vec<String> {
         calls(&tokens, at, &mut faults);
         division(&tokens, at, &mut faults);
         flags(&tokens, at, is_flag, &mut faults);
+        numbers::products(&tokens, at, &mut faults);
+        numbers::order(&tokens, at, &mut faults);
         if tokens.get(at).is_some_and(|t| t.is("select")) {
             aliases(&tokens, at, &mut faults);
         }
@@ -393,6 +397,8 @@ mod tests {
             "SELECT CAST(x AS DOUBLE) / y AS q, (a + b) / 2.0 AS r, 100.0 * (a - b) / nullif(c, 0) AS s, round(x, 2) AS z FROM t",
             "SELECT x FROM (SELECT max(CASE WHEN pending THEN 1 ELSE 0 END) AS pending FROM t) s WHERE s.pending = 1 AND (SELECT count(*) FROM u) = 0",
             "SELECT max(CASE WHEN a > 0 THEN b END) AS m FROM t -- \"comment\"",
+            "SELECT a FROM t WHERE b > CAST(5000 AS BIGINT) * 1000000 AND c > 60 * 60000000000 AND d > 3 * 200 * 1000000",
+            "SELECT a, sum(b) AS s, rank() OVER (ORDER BY sum(b)) AS r FROM t GROUP BY a HAVING sum(b) > 1 ORDER BY s DESC, a",
         ] {
             assert_eq!(check(sql), Vec::<String>::new(), "{sql}");
         }
@@ -421,7 +427,11 @@ mod tests {
             ("SELECT sum(t.pending) AS n FROM t", "flag"),
             ("SELECT x FROM t WHERE p = 'C:\\'", "escape"),
             ("SELECT CAST(a AS INTEGER) AS n FROM t", "CAST AS"),
+            ("SELECT CAST(a AS VARCHAR) AS n FROM t", "CAST AS"),
             ("SELECT x FROM t;", ";"),
+            ("SELECT x FROM t WHERE a > 5000 * 1000000", "32 bits"),
+            ("SELECT x FROM t WHERE a > (3 * 1000 * 1000000 * b)", "32 bits"),
+            ("SELECT x FROM t GROUP BY x ORDER BY x, sum(y) DESC LIMIT 3", "ORDER BY sum"),
         ] {
             let found = check(sql);
             assert!(found.len() == 1 && found[0].contains(part), "{sql}: {found:?}");

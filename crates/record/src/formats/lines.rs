@@ -38,6 +38,11 @@ impl Lines {
         self.command(&line);
     }
 
+    /// Several remarks.
+    pub fn extend(&mut self, texts: impl IntoIterator<Item = String>) {
+        texts.into_iter().for_each(|text| self.remark(&text));
+    }
+
     /// A command.
     pub fn command(&mut self, text: &str) {
         self.0.push_str(text);
@@ -66,7 +71,7 @@ impl Lines {
     /// Kernel code that was paged out makes stacks end early; the setting needs a restart
     /// (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/wpr-command-line-options>).
     pub fn prepare(&mut self, size: Size) {
-        if size != Size::Usual {
+        if size.is_large() {
             self.remark(
                 "Once before: wpr -disablepagingexecutive on, then restart the machine (`off` and another restart undo it).",
             );
@@ -79,7 +84,22 @@ impl Lines {
     }
 }
 
+/// Two other ways to use a file of profiles with `wpr`
+/// (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/wpr-command-line-options>).
+pub fn other_ways(file: &str, name: &str) -> [String; 2] {
+    [
+        format!(
+            "Flight recorder: wpr -start {file}!{name} (without -filemode) keeps the last events in memory, at most 15 % of it and not \
+             paged; wpr -stop trace.etl as soon as it was slow."
+        ),
+        format!(
+            "Boot (Windows 10 1709 and later): wpr -boottrace -addboot {file}!{name} -filemode, restart, then wpr -boottrace -stopboot \
+             trace.etl; wpr -boottrace -cancelboot takes it back."
+        ),
+    ]
+}
+
 /// How a command is started: on large machines with high priority, on a node that does not take the interrupts.
 pub fn starter(size: Size) -> &'static str {
-    if size == Size::Usual { "" } else { "start /WAIT /HIGH /NODE 1 " }
+    if !size.is_large() { "" } else { "start /WAIT /HIGH /NODE 1 " }
 }

@@ -1,6 +1,6 @@
 //! Commands of `wpr` (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/wpr-command-line-options>).
 
-use super::lines::{Lines, starter};
+use super::lines::{Lines, other_ways, starter};
 use crate::recording::{RecordError, Recording, Session, Size};
 
 /// How the file of profiles that the commands name is made.
@@ -12,6 +12,7 @@ fn make_it(recording: &Recording) -> String {
     };
     let size = match recording.size {
         Size::Usual => String::new(),
+        Size::Memory { gib } => format!(" --memory={gib}"),
         Size::Large { processors } => format!(" --large={processors}"),
     };
     format!("etwhy record --print {}{session}{size} -o {}", recording.names.join(","), recording.file_name())
@@ -20,10 +21,11 @@ fn make_it(recording: &Recording) -> String {
 pub fn write(recording: &Recording) -> Result<String, RecordError> {
     let mut lines = Lines::of(recording);
     lines.remark(&format!("The profile: {}", make_it(recording)));
+    lines.extend(recording.unproven());
     lines.session(recording.session);
     lines.prepare(recording.size);
-    let target = if recording.size == Size::Usual { "" } else { " -recordtempto D:\\traces" };
-    let folder = if recording.size == Size::Usual { "" } else { "D:\\traces\\" };
+    let target = if !recording.size.is_large() { "" } else { " -recordtempto D:\\traces" };
+    let folder = if !recording.size.is_large() { "" } else { "D:\\traces\\" };
     lines.command(&format!(
         "{}wpr -start {}!{} -filemode{target}",
         starter(recording.size),
@@ -32,5 +34,6 @@ pub fn write(recording: &Recording) -> Result<String, RecordError> {
     ));
     lines.wait();
     lines.command(&format!("wpr -stop {folder}trace.etl"));
+    lines.extend(other_ways(&recording.file_name(), &recording.name()));
     Ok(lines.done())
 }

@@ -7,7 +7,7 @@
 //! each part says all of itself.
 
 use crate::profile::Provider;
-use crate::recording::{RecordError, Recording, Session, Size};
+use crate::recording::{Buffers, RecordError, Recording, Session, Size};
 use std::fmt::Write as _;
 
 /// The two ways to log.
@@ -187,8 +187,10 @@ fn remarks(recording: &Recording) -> Vec<String> {
         ),
     }
     let (file, name) = (recording.file_name(), recording.name());
+    lines.extend(recording.unproven());
     lines.push(format!("wpr -start {file}!{name} -filemode"));
     lines.push("wpr -stop trace.etl".to_owned());
+    lines.extend(super::lines::other_ways(&file, &name));
     lines
 }
 
@@ -200,7 +202,8 @@ fn collectors(xml: &mut Xml, recording: &Recording) {
         );
         let kernel = recording.size.kernel_buffers();
         // 15 % and 5 % of the memory are what MultiProfile.wprp of etwcontroller has found to do.
-        buffers(xml, mode, kernel.size_kib, kernel.max, ("15", memory_limit(recording.size, 4000)));
+        let share = recording.size.percent().map(|[kernel, _]| kernel);
+        buffers(xml, mode, kernel, share, ("15", memory_limit(recording.size, 4000)));
         xml.end();
     }
     if recording.providers.is_empty() {
@@ -209,7 +212,8 @@ fn collectors(xml: &mut Xml, recording: &Recording) {
     for mode in MODES {
         xml.begin("EventCollector", &[("Id", &format!("EventCollector_{mode}")), ("Name", "etwhy events")]);
         let user = recording.size.user_buffers();
-        buffers(xml, mode, user.size_kib, user.max, ("5", memory_limit(recording.size, 1000)));
+        let share = recording.size.percent().map(|[_, user]| user);
+        buffers(xml, mode, user, share, ("5", memory_limit(recording.size, 1000)));
         xml.end();
     }
 }
@@ -219,18 +223,19 @@ fn memory_limit(size: Size, usual: u32) -> String {
     (usual.max(size.kernel_buffers().max * 2)).to_string()
 }
 
-fn buffers(xml: &mut Xml, mode: &str, size_kib: u32, count: u32, memory: (&str, String)) {
-    xml.empty("BufferSize", &[("Value", &size_kib.to_string())]);
-    match mode {
-        "Memory" => {
-            let (percent, limit) = memory;
-            xml.empty(
-                "Buffers",
-                &[("Value", percent), ("PercentageOfTotalMemory", "true"), ("MaximumBufferSpace", &limit)],
-            );
-        }
-        _ => xml.empty("Buffers", &[("Value", &count.to_string())]),
-    }
+/// `share`: per cent of the memory that bound buffers in file mode; `memory`: per cent and megabytes in memory mode.
+fn buffers(xml: &mut Xml, mode: &str, buffers: Buffers, share: Option<&str>, memory: (&str, String)) {
+    xml.empty("BufferSize", &[("Value", &buffers.size_kib.to_string())]);
+    let [_, most] = buffers.mebibytes();
+    let (percent, limit) = match (mode, share) {
+        ("Memory", _) => memory,
+        (_, Some(share)) => (share, most.to_string()),
+        (_, None) => return xml.empty("Buffers", &[("Value", &buffers.max.to_string())]),
+    };
+    xml.empty(
+        "Buffers",
+        &[("Value", percent), ("PercentageOfTotalMemory", "true"), ("MaximumBufferSpace", &limit)],
+    );
 }
 
 fn event_provider(xml: &mut Xml, provider: &Provider) {

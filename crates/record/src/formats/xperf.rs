@@ -60,6 +60,10 @@ pub fn write(recording: &Recording) -> Result<String, RecordError> {
         stop.push_str(&format!(" -stop {user}-rundown"));
     }
     lines.command(&format!("{stop} -d trace.etl"));
+    lines.remark(
+        "Flight recorder: put -FileMode Circular -MaxFile 1024 behind each -f FILE, which keeps the last 1,024 MiB of each file. \
+         Boot traces: the format wpr.",
+    );
     Ok(lines.done())
 }
 

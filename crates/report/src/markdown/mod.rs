@@ -1,13 +1,16 @@
 //! Markdown as GitHub shows it.
 
-mod escape;
+mod activity;
 
+use crate::bill::unobserved;
 use crate::quality::percent;
+use crate::several::{HEAD, One, Several};
 use crate::{BillRow, Report};
-use escape::{block, code, prose, reference};
+use etwhy_export::markdown::{block, code, prose, reference};
 use etwhy_export::{bytes, duration_ns, thousands};
 use etwhy_query::findings::rule::Source;
-use etwhy_query::findings::{Answer, Hit, Outcome};
+use etwhy_query::findings::text::label;
+use etwhy_query::findings::{Answer, Hit, Outcome, Severity};
 use std::io::{self, Write};
 
 /// Writes the report as Markdown.
@@ -19,11 +22,40 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     quality(report, out)?;
     findings(report, out)?;
     bill(&report.bill, out)?;
+    activity::write(report, out)?;
     cpu(report, out)?;
     interrupts(report, out)?;
     clr(report, out)?;
     disk(report, out)?;
     cannot_tell(report, out)
+}
+
+/// The summary of several recordings.
+pub(crate) fn summary(several: &Several, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "# Why was it slow? {} recordings\n", several.traces.len())?;
+    let row = |one: &One| {
+        let mut cells = vec![code(&one.name())];
+        cells.extend(one.facts().iter().map(|fact| prose(fact)));
+        cells.push(prose(one.verdict()));
+        cells
+    };
+    table(out, &HEAD, HEAD.len(), &several.traces.iter().map(row).collect::<Vec<_>>())?;
+    if !several.apart.is_empty() {
+        writeln!(out, "Why they are not read as one:\n")?;
+    }
+    for line in &several.apart {
+        writeln!(out, "- {}", prose(line))?;
+    }
+    writeln!(out)
+}
+
+/// The heading of one of several recordings.
+pub(crate) fn part(number: usize, one: &One, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "# {number}. {}\n", code(&one.name()))?;
+    match &one.error {
+        Some(error) => writeln!(out, "{}\n", prose(error)),
+        None => Ok(()),
+    }
 }
 
 /// A table; the first columns are aligned left, those from `numbers` on right.
@@ -101,7 +133,12 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 const HITS: usize = 5;
 
 fn found(finding: &Outcome, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "### {}: {}\n", finding.severity.name().to_uppercase(), prose(&finding.title))?;
+    writeln!(
+        out,
+        "### {}: {}\n",
+        finding.severity.map_or("", Severity::name).to_uppercase(),
+        prose(&finding.title)
+    )?;
     for hit in finding.hits.iter().take(HITS) {
         write_hit(hit, out)?;
     }
@@ -122,8 +159,8 @@ fn found(finding: &Outcome, out: &mut dyn Write) -> io::Result<()> {
             Source::Case => "a real case",
             Source::Heuristic => "rule of thumb",
         };
-        let (name, unit, text) = (code(name), prose(&limit.unit), reference(&limit.reference));
-        writeln!(out, "- {name} = {} {unit} ({source}): {text}", limit.value)?;
+        let (name, unit, text) = (prose(&label(name)), prose(&limit.unit), reference(&limit.reference));
+        writeln!(out, "- {name}: {} {unit} ({source}): {text}", limit.value)?;
     }
     if !finding.sql.trim().is_empty() {
         writeln!(out, "\n{}", block("sql", finding.sql.trim()))?;
@@ -149,16 +186,19 @@ fn write_hit(hit: &Hit, out: &mut dyn Write) -> io::Result<()> {
 
 fn bill(rows: &[BillRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "## The bill\n")?;
+    // What was not observed is no row of a partition.
+    let unobserved = unobserved(rows);
+    let rows: Vec<&BillRow> = rows.iter().filter(|row| row.unobserved_ns.is_none()).collect();
     if rows.is_empty() {
         return writeln!(out, "Cannot tell: nothing was recorded that could be charged.\n");
     }
     let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
     kinds.dedup();
     for kind in kinds {
-        let rows: Vec<&BillRow> = rows.iter().filter(|row| row.kind == kind).collect();
+        let rows: Vec<&BillRow> = rows.iter().copied().filter(|row| row.kind == kind).collect();
         bill_of(kind, &rows, out)?;
     }
-    Ok(())
+    unobserved.map_or(Ok(()), |text| writeln!(out, "{}.\n", prose(&text)))
 }
 
 fn bill_of(kind: &str, rows: &[&BillRow], out: &mut dyn Write) -> io::Result<()> {
@@ -189,7 +229,7 @@ fn bill_of(kind: &str, rows: &[&BillRow], out: &mut dyn Write) -> io::Result<()>
     let head = [
         kind,
         "CPU",
-        "of the machine",
+        "of the observed time",
         "own threads",
         "on others' threads",
         "DPC, ISR",

@@ -1,5 +1,6 @@
 //! One file from a server: retries, resuming, limits.
 
+use super::network::{Named, PrivateHost};
 use super::partial::Partial;
 use super::{ServerOptions, Transfer, redirect, shown};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -116,6 +117,7 @@ enum Trouble {
 struct Job<'a> {
     agent: &'a Agent,
     options: &'a ServerOptions,
+    named: &'a Named,
     url: &'a str,
     name: &'a str,
     deadline: Instant,
@@ -126,13 +128,14 @@ struct Job<'a> {
 pub fn download(
     agent: &Agent,
     options: &ServerOptions,
+    named: &Named,
     url: &str,
     name: &str,
     folder: &Path,
 ) -> Result<Received, Failure> {
     let disk = |error: io::Error| Failure::Disk { file: folder.to_path_buf(), reason: error.to_string() };
     let deadline = Instant::now().checked_add(options.whole).unwrap_or_else(Instant::now);
-    let mut job = Job { agent, options, url, name, deadline, tries: 0 };
+    let mut job = Job { agent, options, named, url, name, deadline, tries: 0 };
     let mut partial = Partial::open(folder, url).map_err(disk)?;
     let mut pause = options.backoff;
     let result = loop {
@@ -207,6 +210,7 @@ impl Job<'_> {
             }
             let location = header(response.headers(), "location").unwrap_or_default();
             url = redirect::resolve(&url, &location)
+                .and_then(|to| self.named.check(&to).map(|()| to))
                 .map_err(|reason| Trouble::Final(Failure::Redirect { url: self.url(), reason }))?;
         }
         let reason = format!("more than {} redirections", self.options.redirects);
@@ -222,6 +226,9 @@ impl Job<'_> {
     fn failed(&self, error: &ureq::Error) -> Trouble {
         if Instant::now() >= self.deadline {
             return Trouble::Final(self.timed_out());
+        }
+        if matches!(error, ureq::Error::Other(why) if why.is::<PrivateHost>()) {
+            return Trouble::Final(Failure::Redirect { url: self.url(), reason: PrivateHost.to_string() });
         }
         let refused = matches!(error, ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused);
         let unreachable = refused
@@ -317,7 +324,7 @@ impl Job<'_> {
     }
 }
 
-/// In words for users.
+/// In words for users. Nothing that the server sent stands in them: it may come from where only this machine can ask.
 fn reason(error: &ureq::Error, options: &ServerOptions) -> String {
     match error {
         ureq::Error::HostNotFound => "the host is not known".to_owned(),
@@ -325,7 +332,9 @@ fn reason(error: &ureq::Error, options: &ServerOptions) -> String {
             format!("no connection within {} s", options.connect.as_secs_f64())
         }
         ureq::Error::Timeout(_) => format!("no answer for {} s", options.idle.as_secs_f64()),
-        ureq::Error::Io(error) => format!("the connection broke ({error})"),
+        ureq::Error::Io(error) => format!("the connection broke ({})", error.kind()),
+        ureq::Error::Http(_) | ureq::Error::Protocol(_) => "the answer is not HTTP".to_owned(),
+        ureq::Error::BadUri(_) => "the URL is not one that can be asked".to_owned(),
         other => other.to_string(),
     }
 }

@@ -6,6 +6,7 @@
 mod download;
 mod gate;
 mod missing;
+mod network;
 mod partial;
 mod proxy;
 mod redirect;
@@ -16,12 +17,15 @@ pub use proxy::Proxies;
 pub use url::{encode, shown, target};
 
 use gate::Gate;
+use network::{Guarded, Named};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use ureq::Agent;
 use ureq::config::Config;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::DefaultConnector;
 
 /// What is told while files come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub struct ServerOptions {
     pub retry_missing: bool,
     /// Proxies.
     pub proxies: Proxies,
+    /// URLs whose hosts a server may redirect to although they are of a private network: all servers of the symbol path.
+    pub named: Vec<String>,
     /// Told about what comes in.
     pub on_transfer: Option<OnTransfer>,
 }
@@ -82,6 +88,7 @@ impl Default for ServerOptions {
             missing: Duration::from_secs(24 * 3600),
             retry_missing: false,
             proxies: Proxies::from_env(),
+            named: Vec::new(),
             on_transfer: None,
         }
     }
@@ -108,6 +115,7 @@ const FAILURES_BEFORE_SILENCE: u32 = 3;
 pub struct Server {
     base: String,
     agent: Agent,
+    named: Named,
     options: ServerOptions,
     gate: Gate,
     health: Mutex<Health>,
@@ -150,9 +158,13 @@ impl Server {
             .timeout_per_write(Some(options.idle))
             .max_idle_connections_per_host(options.jobs.max(1))
             .build();
+        let urls = options.named.iter().map(String::as_str).chain([base]);
+        let named = Named::of(urls.chain(options.proxies.all()));
+        let guarded = Guarded { named: named.clone(), inner: DefaultResolver::default() };
         Server {
             base: base.trim_end_matches('/').to_owned(),
-            agent: config.new_agent(),
+            agent: Agent::with_parts(config, DefaultConnector::default(), guarded),
+            named,
             gate: Gate::new(options.jobs.max(1)),
             options,
             health: Mutex::new(Health { failures: 0, given_up }),
@@ -181,7 +193,7 @@ impl Server {
         let url = target(&self.base, parts);
         let name = parts.last().copied().unwrap_or("");
         let pass = self.gate.enter();
-        let result = download::download(&self.agent, &self.options, &url, name, folder);
+        let result = download::download(&self.agent, &self.options, &self.named, &url, name, folder);
         drop(pass);
         let mut health = self.health();
         match &result {

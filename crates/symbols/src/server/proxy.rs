@@ -28,6 +28,11 @@ impl Proxies {
         }
     }
 
+    /// The URLs of all proxies.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.http.iter().chain(&self.https).map(|url| url.trim())
+    }
+
     /// The proxy for servers with this URL.
     pub fn of(&self, url: &str) -> Result<Option<Proxy>, String> {
         let secure = url.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));

@@ -13,7 +13,7 @@ pub fn resolve(from: &str, location: &str) -> Result<String, String> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let to = if let Some((to, _)) = location.split_once(':').filter(|(s, _)| is_scheme(s)) {
         if !to.eq_ignore_ascii_case("http") && !to.eq_ignore_ascii_case("https") {
-            return Err(format!("it redirects to {to}:, which is not followed"));
+            return Err("it redirects to something else than HTTP, which is not followed".to_owned());
         }
         location.to_owned()
     } else if let Some(rest) = location.strip_prefix("//") {

@@ -99,6 +99,8 @@ impl SymbolPath {
                 roots.push((place, path));
             }
         }
+        let mut options = options;
+        options.server.named.extend(self.elements.iter().flat_map(servers));
         let default = Tree { root: options.default_store.clone() };
         let shared =
             Arc::new(Shared { options, listings: Listings::default(), roots, busy: Mutex::default() });
@@ -125,6 +127,18 @@ impl SymbolPath {
             ));
         }
         Sources { chains, shared, problems: Mutex::default() }
+    }
+}
+
+/// Servers that an element names.
+fn servers(element: &Element) -> Vec<String> {
+    match element {
+        Element::Stores { places, .. } => places
+            .iter()
+            .filter_map(|p| if let Place::Server(url) = p { Some(url.clone()) } else { None })
+            .collect(),
+        Element::DebugInfoD { server, .. } => vec![server.clone()],
+        Element::Folder(_) | Element::Cache(_) => Vec::new(),
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Serve {
     Redirect(String),
     /// Announces this many bytes.
     Huge(u64),
+    /// These bytes and nothing else, head and body.
+    Raw(Vec<u8>),
 }
 
 /// A request as the server saw it.
@@ -218,6 +220,7 @@ fn answer(
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\nx");
             stream.write_all(head.as_bytes())
         }
+        Serve::Raw(bytes) => stream.write_all(&bytes),
     };
 }
 

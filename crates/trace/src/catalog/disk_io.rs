@@ -211,7 +211,7 @@ impl Analysis for DiskIo {
             offset_bytes: if flush { 0 } else { event.u64(3).unwrap_or(0) as i64 },
             upid: utid.map(|u| u as i32),
             utid: utid.map(|u| u as i32),
-            file_id: event.u64(4).and_then(|key| cx.model.files.at(key, event.ns)).map(|f| f as i32),
+            file_id: event.u64(4).and_then(|key| cx.model.files.known(key)).map(|f| f as i32),
             priority: event.u64(1).and_then(|flags| self.priority(flags as u32, cx)),
             depth: issued.map(|i| i.depth),
             stack_id: issued.map(|i| i.stack),

@@ -7,7 +7,6 @@ use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
 use crate::fields_text::FieldsText;
-use crate::model::stack::NO_STACK;
 use etwhy_decode::message::render_message;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -22,9 +21,10 @@ define_table! {
         ts_ns: i64 [Ns, Time],
         /// Processor.
         cpu: i32 [None, Cpu],
-        /// Process, as the header says.
+        /// Process: as the header says, else of the thread.
         upid: Option<i32> [None, Process],
-        /// Thread, as the header says.
+        /// Thread: as the header says, else as the payload names it, else the one that ran on the processor. None for DPCs and ISRs,
+        /// which interrupt whoever runs.
         utid: Option<i32> [None, Thread],
         /// Provider.
         provider: Sym [None, Name],
@@ -60,9 +60,6 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     },
 };
 
-/// Group of stack records.
-const STACK_WALK: u8 = 0x18;
-
 struct Events {
     rows: TableBuilder<EventRow>,
     /// Provider and name of each event type.
@@ -97,20 +94,15 @@ impl Analysis for Events {
             let bytes = text.len();
             Some((text.into_boxed_str(), bytes))
         });
-        let utid = cx.utid(event);
-        let upid = cx.upid(event);
-        // Stack records have no stacks of their own: they belong to the event that they name.
-        let stack = if record.group() == STACK_WALK {
-            NO_STACK
-        } else {
-            cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid)
-        };
+        let (tid, utid, upid) = cx.whose(event);
+        let stack = cx.stack_ticket(event, tid, utid);
         let activity = record.activity_id().map(|a| cx.sym(a.to_string()));
         let related_activity = extended::related_activity(record).map(|a| cx.sym(a.to_string()));
         self.rows.push(EventRow {
             ts_ns: event.ns,
             cpu: i32::from(record.cpu),
-            upid: upid.map(|u| u as i32),
+            // The process of a thread may be told later.
+            upid: upid.map(|u| u as i32).or(utid.map(|utid| !(utid as i32))),
             utid: utid.map(|u| u as i32),
             provider,
             name,
@@ -126,6 +118,11 @@ impl Analysis for Events {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        let threads = &end.model.threads;
+        self.rows.remap_i32("upid", |who| {
+            let who = who?;
+            if who >= 0 { Some(who) } else { threads.get(!who as u32)?.upid.map(|u| u as i32) }
+        })?;
         end.stacks_of(&mut self.rows, "stack_id")?;
         Ok(vec![self.rows.into()])
     }

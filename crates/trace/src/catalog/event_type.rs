@@ -36,7 +36,7 @@ define_table! {
         bytes: i64 [Bytes, Bytes],
         /// What describes its payload: kernel, metadata, tracelogging, manifest, mof, wpp, none.
         decoded_by: Sym [None, Kind],
-        /// The layout was compared with real traces; false: it rests on documentation.
+        /// The layout was compared with real traces; false: it rests on documentation, or payloads of this trace do not fit it.
         verified: bool [None, Flag],
     }
 }
@@ -77,7 +77,7 @@ impl Analysis for EventTypes {
                 count: i64::try_from(info.count).unwrap_or(i64::MAX),
                 bytes: i64::try_from(info.bytes).unwrap_or(i64::MAX),
                 decoded_by: end.strings.intern(info.decoded_by.name()),
-                verified: info.verified,
+                verified: info.verified && !end.unfit.get(index as usize).copied().unwrap_or(false),
             });
         }
         Ok(vec![self.rows.into()])

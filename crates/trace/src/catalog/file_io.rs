@@ -343,8 +343,9 @@ impl FileIo {
             let failed = end.status >= FAILED;
             match pending.op {
                 READ | WRITE => row.done_bytes = Some(end.information as i64),
-                CREATE if failed => cx.model.files.open_failed(pending.object, pending.file),
-                CREATE => row.result = names::create_result(end.information).map(|name| cx.sym(name)),
+                CREATE if !failed => {
+                    row.result = names::create_result(end.information).map(|name| cx.sym(name))
+                }
                 _ => {}
             }
         } else {

@@ -69,7 +69,7 @@ impl Analysis for HardFaults {
             address: event.u64(2).unwrap_or(0) as i64,
             size_bytes: event.u64(5).unwrap_or(0) as i64,
             offset_bytes: event.u64(1).unwrap_or(0) as i64,
-            file_id: event.u64(3).and_then(|key| cx.model.files.at(key, event.ns)).map(|f| f as i32),
+            file_id: event.u64(3).and_then(|key| cx.model.files.known(key)).map(|f| f as i32),
             stack_id: Some(stack),
         });
     }

@@ -22,7 +22,8 @@
 use crate::anomalies::KERNEL_CLASS_STOPPED;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_etl::read::EtlFile;
+use etwhy_etl::{Guid, Record};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -91,6 +92,21 @@ classes! {
     21 "ALPC" false { 0x1A: 33 34 35 36 37; }
     22 "SPLIT_IO" false { 0x1B: 32; }
 }
+
+/// Whether a file seems to hold events of other classes than these. Looks at some of its buffers only.
+pub fn seems_to_hold_others(file: &EtlFile, than: &[&str]) -> bool {
+    let other = |record: &Record<'_>| {
+        let what = What::Kernel(record.group(), record.opcode());
+        let class = SELECTS.iter().find(|select| select.what == what).map(|select| usize::from(select.tag));
+        class.and_then(|class| CLASSES.get(class)).is_some_and(|(name, _)| !than.contains(name))
+    };
+    let mut found = false;
+    file.sample(LOOKED_AT, LOOKED_AT, |record| found = found || (record.kind.is_system() && other(record)));
+    found
+}
+
+/// Buffers that are looked at at each end, and between.
+const LOOKED_AT: usize = 64;
 
 const RUNDOWN: u8 = 254;
 const USER: u8 = 255;

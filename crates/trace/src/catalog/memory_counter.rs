@@ -202,7 +202,7 @@ impl Counters {
         let count = usize::try_from(payload.u32_at(0)?).ok()?;
         let entries = payload.get(4..)?;
         let size = entries.len().checked_div(count)?;
-        let width = event.record.pointer_size();
+        let width = event.pointer_size;
         let members = &event.schema?.fields.iter().find(|f| &*f.name == "WsEntry")?.members;
         let source = cx.sym("MemInfoWS");
         for entry in entries.chunks_exact(size.max(1)).take(count) {

@@ -15,6 +15,7 @@ pub mod dns_query;
 pub mod dpc;
 pub mod energy;
 pub mod event;
+pub mod event_rate;
 pub mod event_type;
 pub mod file;
 pub mod file_io;
@@ -53,6 +54,7 @@ pub mod thread_time;
 pub mod timer_resolution;
 pub mod trace;
 pub mod ui_delay;
+pub mod undecoded;
 pub mod virtual_alloc;
 pub mod wait_chain;
 pub mod wait_cost;
@@ -77,6 +79,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &dpc::SPEC,
     &energy::SPEC,
     &event::SPEC,
+    &event_rate::SPEC,
     &event_type::SPEC,
     &file::SPEC,
     &file_io::SPEC,
@@ -115,6 +118,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &timer_resolution::SPEC,
     &trace::SPEC,
     &ui_delay::SPEC,
+    &undecoded::SPEC,
     &virtual_alloc::SPEC,
     &wait_chain::SPEC,
     &wait_cost::SPEC,

@@ -148,7 +148,7 @@ impl Analysis for Stacks {
                 });
             }
         }
-        for (number, frame) in resolved.frames.iter().enumerate() {
+        for (number, frame) in resolved.frames.iter().take(resolved.listed).enumerate() {
             let module = end.strings.get(frame.module).to_owned();
             let function = frame.function.map_or(String::new(), |f| end.strings.get(f).to_owned());
             let category = etwhy_knowledge::category_of(&module, company_of(end, frame.image));

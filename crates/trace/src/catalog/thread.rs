@@ -12,7 +12,7 @@
 use crate::anomalies::THREADS_WITHOUT_PROCESS;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use crate::model::image::is_kernel;
+use crate::model::place::thread_start;
 use etwhy_etl::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -81,18 +81,13 @@ struct Threads {
 
 impl Analysis for Threads {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
-        let (Some(tid), Some(address)) = (event.u64(0), event.u64(1).filter(|&a| a != 0)) else { return };
-        // The tracker has seen the event: its thread is the current one of that id.
-        let Some(utid) = cx.model.threads.current(tid as u32) else { return };
+        let start = thread_start(event.u64(1), event.u64(0), event.pointer_size, cx);
+        let Some((utid, place)) = start else { return };
         if self.start.len() <= utid as usize {
             self.start.resize(utid as usize + 1, None);
         }
-        let kernel = is_kernel(address, event.record.pointer_size());
-        let upid = cx.model.upid_of(utid).filter(|_| !kernel);
-        if let Some(slot) = self.start.get_mut(utid as usize)
-            && slot.is_none()
-        {
-            *slot = Some(cx.place(upid, address));
+        if let Some(slot) = self.start.get_mut(utid as usize) {
+            slot.get_or_insert(place);
         }
     }
 

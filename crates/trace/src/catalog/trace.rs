@@ -1,18 +1,21 @@
 //! The trace itself: one row per file, with the machine, the session and the quality of the recording.
 
+use crate::anomalies::MACHINES_DIFFER;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
+use crate::identity::Machine;
+use crate::model::system::SystemFacts;
 use etwhy_decode::kernel::keyword_names;
-use etwhy_etl::read::{filetime_to_text, filetime_to_unix_ns};
+use etwhy_etl::read::{EtlFile, filetime_to_text, filetime_to_unix_ns, joint_trace_id};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
     /// Files of the trace: session, machine, clock and losses.
     ///
-    /// Machine facts come from system configuration events, which not every session records; they are the
-    /// same in all rows.
+    /// Machine facts come from system configuration events, which not every session records. They are the same in all rows, unless
+    /// `--merge` read files of different machines together: then each row has what its own file says.
     pub table TRACE: TraceRow = "trace" {
-        version: 1, evidence: Verified("an independent reader's headers for every trace of the corpus"),
+        version: 2, evidence: Verified("an independent reader's headers for every trace of the corpus"),
         /// File as given.
         file: Sym [None, Path],
         /// Size of the file.
@@ -93,6 +96,13 @@ define_table! {
         kernel_keywords: Option<Sym> [None, Flag],
         /// Interval of CPU samples, where recorded.
         sample_interval_ns: Option<i64> [Ns, Duration],
+        /// Name of the content: equal files have the same wherever they are. Made from length and parts of the file.
+        trace_id: Sym [None, Id],
+        /// Name of all files that were read as one, whatever their order; of one file its `trace_id`.
+        recording_id: Sym [None, Id],
+        /// Name of the machine in this boot, made from all facts that its files tell: equal names mean the same machine. (A file read
+        /// alone may know less, and then has another.)
+        machine_id: Sym [None, Id],
     }
 }
 
@@ -113,12 +123,24 @@ impl Analysis for Trace {
     fn event(&mut self, _: &Event<'_>, _: &mut Context<'_>) {}
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let facts = &end.model.system;
-        let keywords = facts.group_masks_known.then(|| keyword_names(&facts.group_masks).join(" "));
+        let all = &end.model.system;
+        let nothing = SystemFacts::default();
+        let own = |n: usize| u16::try_from(n).ok().and_then(|n| all.by_file.get(&n)).unwrap_or(&nothing);
+        let machines: Vec<Machine> =
+            end.files.iter().enumerate().map(|(n, file)| Machine::of(file.header(), own(n))).collect();
+        let one = Machine::one_of(&machines);
+        if one.is_none() {
+            end.ledger.count(&MACHINES_DIFFER, end.files.len() as u64);
+        }
+        let ids: Vec<String> = end.files.iter().map(EtlFile::trace_id).collect();
+        let recording = joint_trace_id(&ids);
         let lines = |set: &std::collections::BTreeSet<String>| {
             (!set.is_empty()).then(|| set.iter().cloned().collect::<Vec<_>>().join("\n"))
         };
-        for file in end.files {
+        for (number, (file, machine)) in end.files.iter().zip(&machines).enumerate() {
+            // What another machine says is no fact of this one.
+            let facts = if one.is_some() { all } else { own(number) };
+            let keywords = facts.group_masks_known.then(|| keyword_names(&facts.group_masks).join(" "));
             let header = file.header();
             let clock = file.clock();
             let mut cpus: Vec<u16> = file.buffers().iter().map(|b| b.cpu).collect();
@@ -167,6 +189,9 @@ impl Analysis for Trace {
                 buffers_lost: i64::from(header.buffers_lost),
                 kernel_keywords: option(&keywords).map(|t| text(&t)),
                 sample_interval_ns: facts.first_sample_interval,
+                trace_id: text(ids.get(number).map_or("", String::as_str)),
+                recording_id: text(&recording),
+                machine_id: text(&one.as_ref().unwrap_or(machine).id()),
             };
             self.rows.push(row);
         }

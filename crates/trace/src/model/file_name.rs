@@ -22,6 +22,8 @@ const RUNDOWN: u8 = 36;
 const OPEN: u8 = 64;
 const CLOSE: u8 = 66;
 const OPERATION: u8 = 67;
+const END: u8 = 76;
+const ON_DISK: u8 = 10;
 const FILTER_PRE: u8 = 98;
 const FILTER_POST: u8 = 99;
 
@@ -51,6 +53,12 @@ pub(crate) const SELECTS: &[Select] = &[
     Select::with(What::Kernel(4, 79), OPERATION, OBJECT),
     Select::with(What::Kernel(4, 80), OPERATION, OBJECT),
     Select::with(What::Kernel(4, 81), OPERATION, OBJECT),
+    Select::with(What::Kernel(4, END), END, &["IrpPtr", "NtStatus"]),
+    Select::with(What::Kernel(1, 10), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(1, 11), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(1, 55), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(1, 56), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(2, 32), ON_DISK, &["FileObject"]),
     Select::with(What::Kernel(4, 98), FILTER_PRE, FILTERED),
     Select::with(What::Kernel(4, 99), FILTER_POST, FILTERED),
     Select::with(What::Kernel(4, 100), FILTER_PRE, FILTERED),
@@ -59,6 +67,12 @@ pub(crate) const SELECTS: &[Select] = &[
 
 /// `IRP_MJ_CREATE`.
 const MAJOR_CREATE: u64 = 0;
+
+/// NTSTATUS values from here on are no success (`NT_SUCCESS`): warnings and errors.
+const FAILED: u32 = 0x8000_0000;
+
+/// Creates that may be under way at once: far beyond what a machine has.
+const MOST_CREATES: usize = 1 << 18;
 
 /// File objects that may be open at once. A busy server has some hundred thousand; beyond this they are
 /// objects whose close was not recorded, and all are forgotten.
@@ -140,9 +154,16 @@ pub struct FileNames {
     /// The file that was last opened under a path.
     by_path: HashMap<Sym, u32>,
     current: Option<FileRef>,
+    /// Object and file of creates under way, by IRP.
+    creates: HashMap<u64, (u64, FileRef)>,
 }
 
 impl FileNames {
+    /// The file with this key, if anything named it by now.
+    pub fn known(&self, key: u64) -> Option<u32> {
+        self.by_key.get(&key).copied()
+    }
+
     /// The file with this key at this moment; `None` for the null key.
     pub fn at(&mut self, key: u64, ns: i64) -> Option<u32> {
         if key == 0 {
@@ -164,8 +185,27 @@ impl FileNames {
         }
     }
 
+    /// A create begins.
+    fn create_begins(&mut self, irp: u64, object: u64) {
+        if self.creates.len() >= MOST_CREATES {
+            self.creates.clear();
+        }
+        if let Some(file) = self.current {
+            self.creates.insert(irp, (object, file));
+        }
+    }
+
+    /// An operation ends.
+    fn ends(&mut self, irp: u64, status: u32) {
+        if let Some((object, file)) = self.creates.remove(&irp)
+            && status >= FAILED
+        {
+            self.open_failed(object, Some(file));
+        }
+    }
+
     /// An open has failed: its object will not be closed.
-    pub fn open_failed(&mut self, object: u64, file: Option<FileRef>) {
+    fn open_failed(&mut self, object: u64, file: Option<FileRef>) {
         if let Some(opened) = self.by_object.get_mut(&object)
             && file == Some(FileRef::open(opened.open))
         {
@@ -342,7 +382,9 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             let path = if path.is_empty() { None } else { Some(cx.strings.intern(&path)) };
             files.current = None;
             let Some(object) = event.u64(0).filter(|&object| object != 0) else { return };
-            let forgotten = files.create(object, event.u64(1).unwrap_or(0), path);
+            let irp = event.u64(1).unwrap_or(0);
+            let forgotten = files.create(object, irp, path);
+            files.create_begins(irp, object);
             cx.ledger.count(&FILE_OBJECTS_FORGOTTEN, forgotten as u64);
         }
         OPERATION | CLOSE => {
@@ -351,6 +393,14 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             if event.tag == CLOSE {
                 files.by_object.remove(&object);
             }
+        }
+        END => {
+            if let (Some(irp), Some(status)) = (event.u64(0), event.u64(1)) {
+                files.ends(irp, status as u32);
+            }
+        }
+        ON_DISK => {
+            event.u64(0).and_then(|key| files.at(key, event.ns));
         }
         FILTER_PRE | FILTER_POST => {
             let seen = [0, 1, 2, 3].map(|n| event.u64(n).unwrap_or(if n == 3 { u64::MAX } else { 0 }));

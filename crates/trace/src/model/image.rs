@@ -131,8 +131,8 @@ pub struct Images {
     identities: HashMap<(u32, u64), Identity>,
     /// Version resources by (size, time stamp).
     versions: HashMap<(u32, u32), Vec<FileVersion>>,
-    /// Rises when addresses of a process get a new meaning.
-    epochs: HashMap<Option<u32>, u32>,
+    /// When addresses of a process got a new meaning, ns, ascending.
+    epochs: HashMap<Option<u32>, Vec<i64>>,
     /// Ranges in which images of a process were so far: start to end, disjoint.
     taken: HashMap<Option<u32>, BTreeMap<u64, u64>>,
 }
@@ -159,7 +159,17 @@ impl Images {
     /// apart, because the same address may belong to another image.
     #[inline]
     pub fn epoch(&self, upid: Option<u32>) -> u32 {
-        self.epochs.get(&upid).copied().unwrap_or(0)
+        self.epochs.get(&upid).map_or(0, |changes| changes.len() as u32)
+    }
+
+    /// As [`Images::epoch`], at an earlier moment.
+    #[inline]
+    pub fn epoch_at(&self, upid: u32, ns: i64) -> u32 {
+        let changes = self.epochs.get(&Some(upid)).map_or(&[][..], Vec::as_slice);
+        match changes.last() {
+            Some(last) if *last > ns => changes.partition_point(|&change| change <= ns) as u32,
+            _ => changes.len() as u32,
+        }
     }
 
     /// The version resource of an image.
@@ -187,14 +197,14 @@ impl Images {
         since
     }
 
-    fn add(&mut self, mut image: Image) {
+    fn add(&mut self, mut image: Image, ns: i64) {
         let number = self.all.len() as u32;
         let (upid, base, end) = (image.upid, image.base, image.base.saturating_add(image.size));
         let list = self.by_process.entry(upid).or_default();
         list.push(number);
         // Where something else was before, addresses change their meaning.
         if take(self.taken.entry(upid).or_default(), base, end) {
-            *self.epochs.entry(upid).or_default() += 1;
+            self.epochs.entry(upid).or_default().push(ns);
         }
         image.epoch = self.epoch(upid);
         self.at_base.insert((upid, base), number);
@@ -246,11 +256,8 @@ fn image(tag: u8, event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) 
         cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
-    let upid = if is_kernel(base, event.record.pointer_size()) {
-        None
-    } else {
-        Some(cx.model.processes.at(pid, event.ns))
-    };
+    let upid =
+        if is_kernel(base, event.pointer_size) { None } else { Some(cx.model.processes.at(pid, event.ns)) };
     let path = cx.sym_or_none(fields.text("FileName|ImageFileName|ImageName"));
     let stamp = fields.u64("TimeDateStamp|TimeDateStamp") as u32;
     let checksum = fields.u64("ImageChecksum|ImageCheckSum") as u32;
@@ -303,7 +310,7 @@ fn load(
     // else went from its place.
     let loaded = matches!(tag, LOAD | KERNEL_PROCESS_LOAD);
     let since = images.clear(upid, base, size, ns);
-    images.add(Image {
+    let image = Image {
         upid,
         base,
         size,
@@ -316,7 +323,8 @@ fn load(
         epoch: 0,
         load_ns: if loaded { Some(ns) } else { since },
         unload_ns: unload.then_some(ns),
-    });
+    };
+    images.add(image, ns);
 }
 
 /// True for the same path, or for one path with and one without the device in front.
@@ -361,8 +369,7 @@ fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
     }
     let identity = *entry;
     // The image may have come first.
-    let upid =
-        if is_kernel(base, event.record.pointer_size()) { None } else { cx.model.processes.current(pid) };
+    let upid = if is_kernel(base, event.pointer_size) { None } else { cx.model.processes.current(pid) };
     if let Some(&number) = cx.model.images.at_base.get(&(upid, base)) {
         let same_time =
             cx.model.images.all.get(number as usize).is_some_and(|i| {

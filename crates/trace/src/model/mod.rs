@@ -5,8 +5,10 @@ pub mod address_space;
 pub mod clr;
 pub mod cpu;
 pub mod file_name;
+mod halves;
 pub mod il_map;
 pub mod image;
+mod naming;
 pub mod place;
 pub mod process;
 pub mod registry_key;
@@ -50,37 +52,66 @@ pub struct Model {
     pub services: service::Services,
     /// Machine facts.
     pub system: system::SystemFacts,
-    /// Who asks for stacks and places now is a table that is only made on demand: those that it alone has are
-    /// numbered behind all others, so that the numbers in other tables do not depend on it.
-    pub(crate) for_large_table: bool,
+    /// Whom the payload of the event at hand names.
+    pub(crate) named: naming::Named,
 }
 
 /// A tracker: the events that it needs and what it does with them.
 pub(crate) struct Tracker {
     pub(crate) selects: &'static [Select],
     pub(crate) event: fn(&Event<'_>, &mut Context<'_>),
-    /// Only needed by tables that hold stacks.
-    pub(crate) for_stacks: bool,
+    /// Which tables need it.
+    pub(crate) needed: Needed,
+}
+
+/// Which tables need what a tracker knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needed {
+    /// All.
+    Always,
+    /// Those with numbers of frames.
+    ForFrames,
+    /// Those with numbers of stacks.
+    ForStacks,
 }
 
 /// The trackers in their order.
 pub(crate) const TRACKERS: &[Tracker] = &[
-    Tracker { selects: process::SELECTS, event: process::event, for_stacks: false },
-    Tracker { selects: thread::SELECTS, event: thread::event, for_stacks: false },
-    Tracker { selects: image::SELECTS, event: image::event, for_stacks: false },
-    Tracker { selects: volume::SELECTS, event: volume::event, for_stacks: false },
-    Tracker { selects: system::SELECTS, event: system::event, for_stacks: false },
-    Tracker { selects: service::SELECTS, event: service::event, for_stacks: false },
-    Tracker { selects: file_name::SELECTS, event: file_name::event, for_stacks: false },
-    Tracker { selects: registry_key::SELECTS, event: registry_key::event, for_stacks: false },
-    Tracker { selects: clr::SELECTS, event: clr::event, for_stacks: false },
-    Tracker { selects: il_map::SELECTS, event: il_map::event, for_stacks: true },
-    Tracker { selects: cpu::SELECTS, event: cpu::event, for_stacks: false },
-    Tracker { selects: switch::SELECTS, event: switch::event, for_stacks: false },
-    Tracker { selects: stack::SELECTS, event: stack::event, for_stacks: true },
+    Tracker { selects: process::SELECTS, event: process::event, needed: Needed::Always },
+    Tracker { selects: thread::SELECTS, event: thread::event, needed: Needed::Always },
+    Tracker { selects: naming::SELECTS, event: naming::event, needed: Needed::Always },
+    Tracker { selects: image::SELECTS, event: image::event, needed: Needed::Always },
+    Tracker { selects: volume::SELECTS, event: volume::event, needed: Needed::Always },
+    Tracker { selects: system::SELECTS, event: system::event, needed: Needed::Always },
+    Tracker { selects: service::SELECTS, event: service::event, needed: Needed::Always },
+    Tracker { selects: file_name::SELECTS, event: file_name::event, needed: Needed::Always },
+    Tracker { selects: registry_key::SELECTS, event: registry_key::event, needed: Needed::Always },
+    Tracker { selects: clr::SELECTS, event: clr::event, needed: Needed::Always },
+    Tracker { selects: il_map::SELECTS, event: il_map::event, needed: Needed::ForFrames },
+    Tracker { selects: cpu::SELECTS, event: cpu::event, needed: Needed::Always },
+    Tracker { selects: switch::SELECTS, event: switch::event, needed: Needed::Always },
+    Tracker { selects: place::SELECTS, event: place::event, needed: Needed::ForFrames },
+    Tracker { selects: stack::SELECTS, event: stack::event, needed: Needed::ForStacks },
 ];
 
 impl Model {
+    /// The writer of a record, as its header says: whatever is asked, threads and processes are known from then on.
+    #[inline]
+    pub(crate) fn written_by(&mut self, record: &etwhy_etl::Record<'_>, ns: i64) {
+        let Some((tid, pid)) = record.tid_pid().filter(|(_, pid)| *pid != u32::MAX) else { return };
+        self.processes.at(pid, ns);
+        if tid != u32::MAX {
+            self.threads.at(tid, Some(pid), ns, &mut self.processes);
+        }
+    }
+
+    /// From now on (not) an analysis is at work, which finds processes and threads and does not make any.
+    #[inline]
+    pub(crate) fn seal(&mut self, sealed: bool) {
+        self.processes.sealed = sealed;
+        self.threads.sealed = sealed;
+    }
+
     /// The thread instance for `tid` at `ns`; `pid` if the event knows it.
     #[inline]
     pub fn thread(&mut self, tid: u32, pid: Option<u32>, ns: i64) -> u32 {
@@ -96,6 +127,6 @@ impl Model {
     /// Closes the tickets of stacks that have waited long enough at `ns`.
     #[inline]
     pub(crate) fn close_stacks(&mut self, ns: i64) {
-        self.stacks.close(ns.saturating_sub(stack::WINDOW_NS), &self.threads, &self.images);
+        self.stacks.close(ns.saturating_sub(stack::WINDOW_NS), &self.images);
     }
 }

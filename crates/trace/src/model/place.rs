@@ -2,7 +2,47 @@
 //!
 //! Rows keep the number of a place until the end of the pass, when images and symbols are known.
 
-use foldhash::HashMap;
+use super::image::is_kernel;
+use crate::event::{Context, Event, Select, What};
+use foldhash::{HashMap, HashSet};
+
+/// Threads name the address where they begin.
+const THREAD: u8 = 1;
+const THREAD_FIELDS: &[&str] = &["Win32StartAddr|StartAddr", "TThreadId|ThreadId|ThreadID"];
+
+const fn routine(group: u8, opcode: u8, field: &'static [&'static str]) -> Select {
+    Select::with(What::Kernel(group, opcode), 0, field)
+}
+
+const fn thread(opcode: u8) -> Select {
+    Select::with(What::Kernel(5, opcode), THREAD, THREAD_FIELDS)
+}
+
+const ROUTINE: &[&str] = &["Routine"];
+const FILTER: &[&str] = &["RoutineAddr"];
+
+/// Service routines of system calls, DPCs and ISRs, callbacks of minifilters, start addresses of threads: tables show their names, and
+/// symbols that come later find them among the frames.
+pub(crate) const SELECTS: &[Select] = &[
+    routine(0x0F, 51, &["SysCallAddress"]),
+    routine(0x0F, 50, ROUTINE),
+    routine(0x0F, 66, ROUTINE),
+    routine(0x0F, 67, ROUTINE),
+    routine(0x0F, 68, ROUTINE),
+    routine(0x0F, 69, ROUTINE),
+    routine(0x0F, 70, ROUTINE),
+    routine(0x0F, 95, ROUTINE),
+    routine(4, 96, FILTER),
+    routine(4, 97, FILTER),
+    routine(4, 98, FILTER),
+    routine(4, 99, FILTER),
+    routine(4, 100, FILTER),
+    routine(4, 101, FILTER),
+    thread(1),
+    thread(2),
+    thread(3),
+    thread(4),
+];
 
 /// An address in an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,33 +60,53 @@ pub struct Place {
 pub struct Places {
     all: Vec<Place>,
     known: HashMap<Place, u32>,
-    /// For each whether only large tables, which are made on demand, have it.
-    large_only: Vec<bool>,
+    /// Numbers of the routines that have a frame in the table of frames.
+    routines: HashSet<u32>,
 }
 
 impl Places {
     /// The number of a place.
     #[inline]
-    pub(crate) fn number(&mut self, place: Place, for_large_table: bool) -> u32 {
-        let (all, large_only) = (&mut self.all, &mut self.large_only);
-        let number = *self.known.entry(place).or_insert_with(|| {
+    pub(crate) fn number(&mut self, place: Place) -> u32 {
+        let all = &mut self.all;
+        *self.known.entry(place).or_insert_with(|| {
             all.push(place);
-            large_only.push(true);
             (all.len() - 1) as u32
-        });
-        if !for_large_table && let Some(large) = large_only.get_mut(number as usize) {
-            *large = false;
-        }
-        number
+        })
     }
 
-    /// True if only large tables have the place.
-    pub fn is_large_only(&self, number: usize) -> bool {
-        self.large_only.get(number).copied().unwrap_or(false)
+    /// Numbers of the routines that have a frame in the table of frames, whatever is asked, by address.
+    pub(crate) fn routines(&self) -> Vec<u32> {
+        let key = |&number: &u32| self.all.get(number as usize).map(|p| (p.address, p.upid, p.epoch));
+        let mut routines: Vec<u32> = self.routines.iter().copied().collect();
+        routines.sort_unstable_by_key(key);
+        routines
     }
 
     /// All, in the order of their numbers.
     pub fn all(&self) -> &[Place] {
         &self.all
     }
+}
+
+/// The thread that an event names and the place where it begins. The tracker of threads has seen the event: its thread is the current
+/// one of that id.
+pub(crate) fn thread_start(
+    address: Option<u64>,
+    tid: Option<u64>,
+    pointer_size: usize,
+    cx: &mut Context<'_>,
+) -> Option<(u32, u32)> {
+    let address = address.filter(|&address| address != 0)?;
+    let utid = cx.model.threads.current(tid? as u32)?;
+    let upid = cx.model.upid_of(utid).filter(|_| !is_kernel(address, pointer_size));
+    Some((utid, cx.place(upid, address)))
+}
+
+pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+    let number = match event.tag {
+        THREAD => thread_start(event.u64(0), event.u64(1), event.pointer_size, cx).map(|(_, place)| place),
+        _ => event.u64(0).filter(|&address| address != 0).map(|address| cx.place(None, address)),
+    };
+    cx.model.places.routines.extend(number);
 }

@@ -81,6 +81,10 @@ const BY_MANIFEST: u8 = 2;
 pub struct Processes {
     all: Vec<Process>,
     by_pid: HashMap<u32, u32>,
+    /// An analysis is at work: what it looks up was named before.
+    pub(crate) sealed: bool,
+    /// Instances that an analysis made nevertheless.
+    pub(crate) made_by_tables: u64,
 }
 
 impl Processes {
@@ -88,7 +92,9 @@ impl Processes {
     #[inline]
     pub fn at(&mut self, pid: u32, ns: i64) -> u32 {
         if let Some(&upid) = self.by_pid.get(&pid) {
-            if let Some(process) = self.all.get_mut(upid as usize) {
+            if !self.sealed
+                && let Some(process) = self.all.get_mut(upid as usize)
+            {
                 process.last_ns = process.last_ns.max(ns);
             }
             return upid;
@@ -99,6 +105,7 @@ impl Processes {
     #[cold]
     fn add(&mut self, pid: u32, ns: i64) -> u32 {
         let upid = self.all.len() as u32;
+        self.made_by_tables += u64::from(self.sealed);
         self.all.push(Process { pid, first_ns: ns, last_ns: ns, ..Process::default() });
         self.by_pid.insert(pid, upid);
         upid

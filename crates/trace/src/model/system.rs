@@ -6,9 +6,10 @@ use etwhy_decode::Value;
 use etwhy_etl::Bytes;
 use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-const CPU: u8 = 10;
+/// Type of the record that names the computer.
+pub(crate) const CPU: u8 = 10;
 const PHY_DISK: u8 = 11;
 const NIC: u8 = 13;
 const NUMA: u8 = 24;
@@ -88,6 +89,8 @@ pub struct SystemFacts {
     pub sample_interval: Option<i64>,
     /// First interval ever said, for samples before it.
     pub first_sample_interval: Option<i64>,
+    /// What each file says, by its number: files that are read together may be of different machines.
+    pub by_file: BTreeMap<u16, SystemFacts>,
 }
 
 /// Facts per machine are few; what is above this is damage or malice.
@@ -99,23 +102,29 @@ fn fact(fields: &Fields<'_>, name: &str) -> Option<String> {
 
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let fields = event.fields();
-    let facts = &mut cx.model.system;
     match event.tag {
         LOST_EVENT | LOST_BUFFER => cx.ledger.count(&LOST_IN_BAND, 1),
         DROPPED_TIMES => {
             cx.ledger.count(&DROPPED_BUFFERS, u64::from(fields.u32("TimeStampCount").unwrap_or(0)))
         }
-        CPU => {
-            facts.computer_name = fact(&fields, "ComputerName").or(facts.computer_name.take());
-            facts.memory_mb = fields.u32("MemSize").filter(|&m| m > 0).or(facts.memory_mb);
-            facts.mhz = fields.u32("MHz").filter(|&m| m > 0).or(facts.mhz);
+        _ => {
+            let facts = &mut cx.model.system;
+            learn(event, &fields, facts.by_file.entry(event.record.file).or_default());
+            learn(event, &fields, facts);
         }
+    }
+}
+
+/// Adds what a record says.
+fn learn(event: &Event<'_>, fields: &Fields<'_>, facts: &mut SystemFacts) {
+    match event.tag {
+        CPU => facts.machine(fields),
         PHY_DISK if facts.disks.len() < MAX_FACTS => {
             let number = fields.u32("DiskNumber").unwrap_or(0);
             facts.disks.insert(format!("{number}: {}", fields.text("Manufacturer").trim()));
         }
         NIC if facts.nics.len() < MAX_FACTS => {
-            facts.nics.extend(fact(&fields, "NICDescription|NICName"));
+            facts.nics.extend(fact(fields, "NICDescription|NICName"));
         }
         NUMA => {
             facts.numa_nodes = fields.u32("NodeCount").or(facts.numa_nodes);
@@ -141,7 +150,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             {
                 facts.processor_mhz.insert(index, mhz);
             }
-            facts.processor = fact(&fields, "ProcessorName").or(facts.processor.take());
+            facts.processor = fact(fields, "ProcessorName").or(facts.processor.take());
         }
         EXTENSION => {
             facts.group_masks_known = true;
@@ -159,10 +168,10 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
                 *mask |= fields.u32(name).unwrap_or(0);
             }
         }
-        BUILD_INFO => facts.build_lab = fact(&fields, "BuildString").or(facts.build_lab.take()),
+        BUILD_INFO => facts.build_lab = fact(fields, "BuildString").or(facts.build_lab.take()),
         BUILD_INFO_EX => {
-            facts.build_lab = fact(&fields, "BuildLab").or(facts.build_lab.take());
-            facts.product = fact(&fields, "ProductName").or(facts.product.take());
+            facts.build_lab = fact(fields, "BuildLab").or(facts.build_lab.take());
+            facts.product = fact(fields, "ProductName").or(facts.product.take());
         }
         SAMPLE_INTERVAL | SAMPLE_INTERVAL_SET => {
             // Source 0 is the profiling timer, whose interval is in units of 100 ns; others are counters.
@@ -191,6 +200,13 @@ pub struct ProcessorPlace {
 }
 
 impl SystemFacts {
+    /// Adds what a `SystemConfig/CPU` record says.
+    pub(crate) fn machine(&mut self, fields: &Fields<'_>) {
+        self.computer_name = fact(fields, "ComputerName").or(self.computer_name.take());
+        self.memory_mb = fields.u32("MemSize").filter(|&m| m > 0).or(self.memory_mb);
+        self.mhz = fields.u32("MHz").filter(|&m| m > 0).or(self.mhz);
+    }
+
     /// Where the processor with a system-wide index is, as far as the trace says.
     ///
     /// Without a record of numbers, indices count through the groups, as Windows gives them out.
@@ -235,12 +251,12 @@ fn processor_numbers(event: &Event<'_>) -> Vec<(u16, u8)> {
 
 /// A mask of the size of a pointer for each group.
 fn group_processors(event: &Event<'_>) -> Vec<u64> {
-    let width = event.record.pointer_size();
+    let width = event.pointer_size;
     counted(event, width, |item| item.ptr_at(0, width))
 }
 
 /// `GROUP_AFFINITY`: mask, group, three reserved numbers.
 fn node_processors(event: &Event<'_>) -> Vec<(u16, u64)> {
-    let width = event.record.pointer_size();
+    let width = event.pointer_size;
     counted(event, width + 8, |item| Some((item.u16_at(width)?, item.ptr_at(0, width)?)))
 }

@@ -82,15 +82,24 @@ const LEAD_NS: i64 = 50_000_000;
 pub struct Threads {
     all: Vec<Thread>,
     by_tid: HashMap<u32, u32>,
+    /// An analysis is at work: what it looks up was named before.
+    pub(crate) sealed: bool,
+    /// Instances that an analysis made nevertheless.
+    pub(crate) made_by_tables: u64,
 }
 
 impl Threads {
     /// The instance with thread id `tid` at `ns`, made if it is new. `pid` binds it to its process.
     #[inline]
     pub fn at(&mut self, tid: u32, pid: Option<u32>, ns: i64, processes: &mut Processes) -> u32 {
+        // The idle threads have id 0 on every processor and belong to process 0.
+        let pid = if tid == 0 { Some(0) } else { pid };
         if let Some(&utid) = self.by_tid.get(&tid)
             && let Some(thread) = self.all.get_mut(utid as usize)
         {
+            if self.sealed {
+                return utid;
+            }
             thread.last_ns = thread.last_ns.max(ns);
             match (pid, thread.upid) {
                 (None, Some(_)) => return utid,
@@ -114,7 +123,7 @@ impl Threads {
     #[cold]
     fn add(&mut self, tid: u32, upid: Option<u32>, ns: i64) -> u32 {
         let utid = self.all.len() as u32;
-        // The idle threads have id 0 on every processor and belong to process 0.
+        self.made_by_tables += u64::from(self.sealed);
         self.all.push(Thread { tid, upid, first_ns: ns, last_ns: ns, ..Thread::default() });
         self.by_tid.insert(tid, utid);
         utid

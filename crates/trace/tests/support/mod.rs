@@ -39,7 +39,6 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         memory: Memory::unlimited(),
         symbols: etwhy_trace::Symbols::new(&[]),
         stretches: Vec::new(),
-        all_stacks: true,
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         loggers: Vec::new(),

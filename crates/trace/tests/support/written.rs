@@ -148,7 +148,6 @@ impl Written {
         writer.finish().unwrap();
         let mut ledger = Ledger::new();
         let options = Options {
-            all_stacks: true,
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
             symbols,

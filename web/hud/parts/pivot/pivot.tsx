@@ -294,7 +294,7 @@ function Groups(props: {
   return (
     <>
       <div class="totals" data-part="totals">
-        <strong>{groups.toLocaleString("en")}</strong> groups of <strong>{Number(facts["rows"] ?? 0).toLocaleString("en")}</strong> rows
+        <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{Number(facts["rows"] ?? 0).toLocaleString("en")}</strong> rows
         {shown.values.map((value, at) => (value.fn === "count" && !value.column) || totals[at] === null || totals[at] === undefined ? null : (
           <span key={valueName(value)}> · {valueTitle(value)} {amountOf(value.fn, totals[at] ?? 0, value.column ? (resolve(shown.table, value.column)?.unit ?? "") : "")}</span>
         ))}

@@ -1,10 +1,12 @@
 //! What is said, once for terminals and for Markdown.
 
+use super::Written;
 use super::compare::{Compared, Compared1};
 use etwhy_audit::advise::{Line, OutcomeLine, Proposal, Tier};
 use etwhy_audit::policies::is_complete;
-use etwhy_audit::policy::Subject;
+use etwhy_audit::policy::{Doubt, Subject};
 use etwhy_audit::{Form, Policy, Setting};
+use etwhy_export::markdown::{block, prose};
 use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, width};
 use etwhy_export::{bytes, decimal, sanitize, thousands, utc_100ns};
 use etwhy_knowledge::{Advice, Role};
@@ -69,49 +71,46 @@ impl Document {
 
     /// As Markdown.
     pub fn markdown(&self) -> String {
-        let escape = |text: &str| {
-            text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
-        };
         let mut out = String::new();
-        let mut commands = false;
+        let mut commands: Vec<&str> = Vec::new();
         for part in &self.parts {
-            let is_command = matches!(part, Part::Command(_));
-            if commands != is_command {
-                out.push_str(if is_command { "\n```bat\n" } else { "```\n" });
-                commands = is_command;
+            if let Part::Command(text) = part {
+                commands.push(text);
+                continue;
+            }
+            if !commands.is_empty() {
+                out.push_str(&format!("\n{}\n", block("bat", &std::mem::take(&mut commands).join("\n"))));
             }
             match part {
-                Part::Title(text) => out.push_str(&format!("\n## {}\n\n", escape(text))),
-                Part::Text(text) => out.push_str(&format!("{}\n\n", escape(text))),
-                Part::Table(rows) => {
-                    for (at, row) in rows.iter().enumerate() {
-                        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
-                        out.push_str(&format!("| {} |\n", cells.join(" | ")));
-                        if at == 0 {
-                            let marks: Vec<&str> = row
-                                .iter()
-                                .enumerate()
-                                .map(|(at, _)| if at == 0 { "---" } else { "---:" })
-                                .collect();
-                            out.push_str(&format!("|{}|\n", marks.join("|")));
-                        }
-                    }
-                    out.push('\n');
-                }
+                Part::Title(text) => out.push_str(&format!("\n## {}\n\n", prose(text))),
+                Part::Text(text) => out.push_str(&format!("{}\n\n", prose(text))),
+                Part::Table(rows) => markdown_table(&mut out, rows),
                 Part::Item(head, below) => {
-                    out.push_str(&format!("* {}\n", escape(head)));
+                    out.push_str(&format!("* {}\n", prose(head)));
                     for line in below {
-                        out.push_str(&format!("  * {}\n", escape(line)));
+                        out.push_str(&format!("  * {}\n", prose(line)));
                     }
                 }
-                Part::Command(text) => out.push_str(&format!("{text}\n")),
+                Part::Command(_) => {}
             }
         }
-        if commands {
-            out.push_str("```\n");
+        if !commands.is_empty() {
+            out.push_str(&format!("\n{}", block("bat", &commands.join("\n"))));
         }
         out.trim_start_matches('\n').to_owned()
     }
+}
+
+fn markdown_table(out: &mut String, rows: &[Vec<String>]) {
+    for (at, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().map(|cell| prose(cell)).collect();
+        out.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if at == 0 {
+            let marks: Vec<&str> = (0..row.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
+            out.push_str(&format!("|{}|\n", marks.join("|")));
+        }
+    }
+    out.push('\n');
 }
 
 /// Columns under each other; the first takes what room is left.
@@ -142,11 +141,11 @@ fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
 }
 
 /// The letters of the table, said once.
-const LEGEND: &str = "S success, F failure, s and f only if a scenario needs it, - off, . nothing said, ? not understood. base: Microsoft's \
-                      baseline; page: its page of the subcategory (. also where that was not read). volume: as documents state it.";
+const LEGEND: &str = "S success, F failure, s and f only if a scenario needs it, - off, . nothing said, ? not understood. base: the \
+                      baseline of Microsoft's page Audit Policy Recommendations; page: Microsoft's page of the subcategory (. also where that was not read). volume: as documents state it.";
 
 /// Writes the document.
-pub fn document(compared: &Compared, all: bool) -> Document {
+pub fn document(compared: &Compared, written: Option<&Written>, all: bool) -> Document {
     let mut doc = Document::default();
     for (at, machine) in compared.machines.iter().enumerate() {
         of_machine(&mut doc, compared, machine, all);
@@ -155,9 +154,32 @@ pub fn document(compared: &Compared, all: bool) -> Document {
             doc.parts.insert(at, Part::Text(LEGEND.to_owned()));
         }
     }
+    if let Some(written) = written {
+        before_and_after(&mut doc, written);
+    }
     files(&mut doc, compared);
     how(&mut doc, compared);
     doc
+}
+
+/// What becomes of each line of a policy in the file that was written.
+fn before_and_after(doc: &mut Document, written: &Written) {
+    let (rows, changed) = (&written.proposed.rows, written.proposed.changed());
+    doc.title(format!(
+        "Proposed policy {}: {changed} of {} settings of {} change",
+        written.path.display(),
+        rows.len(),
+        written.of
+    ));
+    let mut table = vec![["Setting", "before", "after", ""].map(str::to_owned).to_vec()];
+    for row in rows {
+        let name =
+            row.account.as_ref().map_or(row.name.clone(), |account| format!("{} for {account}", row.name));
+        let after = row.after.clone().unwrap_or_else(|| "left out".to_owned());
+        let mark = if row.changes() { "changed" } else { "" };
+        table.push(vec![name, row.before.clone(), after, mark.to_owned()]);
+    }
+    doc.table(table);
 }
 
 fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all: bool) {
@@ -167,7 +189,9 @@ fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all:
         Role::Dc => "domain controllers",
     };
     let name = if machine.name.is_empty() { String::new() } else { format!(" of {}", machine.name) };
-    doc.title(format!("Audit policy{name}, compared with what Microsoft recommends for {role}"));
+    doc.title(format!(
+        "Audit policy{name}, compared with Microsoft's page Audit Policy Recommendations for {role}"
+    ));
     if machine.role_assumed {
         doc.text_part(match machine.advised.role {
             Role::Dc => "The log holds what only domain controllers write. --baseline takes another kind of machine.",
@@ -215,7 +239,10 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
     };
     let lines: Vec<&Line> = machine.advised.lines.iter().filter(interesting).collect();
     if lines.is_empty() {
-        doc.text_part("No subcategory is audited.");
+        doc.text_part(match unclear(machine) {
+            0 => "No subcategory is audited.".to_owned(),
+            _ => "No subcategory is known to be audited.".to_owned(),
+        });
         return;
     }
     let cost = machine.log.as_ref().map(|log| &log.cost);
@@ -292,8 +319,9 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
         doc.text_part(if with_log {
             "Nothing that costs at least 1 % of the log is beyond what Microsoft recommends, and nothing recommended takes 10 %."
         } else {
-            "Nothing is audited that documents call voluminous and that no recommendation asks for. With --log the cost is measured."
+            "Nothing is known to be audited that documents call voluminous and that no recommendation asks for. With --log the cost is measured."
         });
+        cannot_be_judged(doc, machine);
         return;
     }
     doc.title(match safe.len() {
@@ -316,6 +344,7 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
             proposed(doc, machine, proposal);
         }
     }
+    cannot_be_judged(doc, machine);
 }
 
 fn proposed(doc: &mut Document, machine: &Compared1, proposal: &Proposal) {
@@ -332,6 +361,22 @@ fn proposed(doc: &mut Document, machine: &Compared1, proposal: &Proposal) {
         None => format!("stated volume {}", volume_text(proposal)),
     };
     doc.item(format!("{}, {outcomes}: {amount}", proposal.subcategory.name), &proposal.reasons);
+}
+
+/// Subcategories whose setting was not understood.
+fn unclear(machine: &Compared1) -> usize {
+    machine.advised.lines.iter().filter(|line| line.setting == Some(Setting::Unknown)).count()
+}
+
+fn cannot_be_judged(doc: &mut Document, machine: &Compared1) {
+    let names = machine.advised.lines.iter().filter(|line| line.setting == Some(Setting::Unknown));
+    let names: Vec<&str> = names.map(|line| line.subcategory.name).collect();
+    if !names.is_empty() {
+        doc.text_part(format!(
+            "Cannot be determined, because the setting was not understood: {}.",
+            names.join(", ")
+        ));
+    }
 }
 
 fn volume_text(proposal: &Proposal) -> String {
@@ -373,7 +418,7 @@ fn below(doc: &mut Document, machine: &Compared1) {
     if below.is_empty() {
         return;
     }
-    doc.title(format!("Below Microsoft's baseline ({})", below.len()));
+    doc.title(format!("Below the baseline of Audit Policy Recommendations ({})", below.len()));
     let mut names: Vec<String> = Vec::new();
     for (line, success) in &below {
         let outcome = if *success { "success" } else { "failure" };
@@ -471,7 +516,10 @@ fn notes(policy: &Policy) -> Vec<String> {
     };
     note(policy.unknown_count, "lines were not understood");
     note(policy.unknown_settings, "settings are words that are in no list: `auditpol /backup` has numbers");
-    note(policy.disagreeing, "lines have a number and words that disagree; the number counts");
+    note(
+        policy.with_doubt(Doubt::Disagree),
+        "lines have a number and words that disagree; the number counts",
+    );
     note(policy.left_out, "lines behind the 50,000th were not read");
     note(policy.left_out_bytes as u64, "bytes at the end were not read");
     note(policy.replaced as u64, "characters could not be read in this encoding");
@@ -486,10 +534,10 @@ fn notes(policy: &Policy) -> Vec<String> {
         "lines are for single accounts",
     );
     note(
-        policy.entries.iter().filter(|e| e.inferred).count() as u64,
-        "settings are taken for No Auditing because no other is left",
+        policy.with_doubt(Doubt::Target),
+        "lines are neither for System nor for a known account; they are read as System's",
     );
-    for unknown in policy.unknown.iter().take(5) {
+    for unknown in policy.uncertain().iter().take(5) {
         notes.push(format!("line {}: {}: {}", unknown.line, unknown.reason, unknown.text));
     }
     if let Some(option) = policy.option("CrashOnAuditFail").filter(|o| o.value.is_some_and(|v| v > 0)) {
@@ -525,7 +573,8 @@ fn how(doc: &mut Document, compared: &Compared) {
     );
     doc.text_part(
         "Sources: Microsoft, Audit Policy Recommendations (2023-08-03), Policy CSP - Audit (2019-09-27) and pages of the subcategories; \
-         --json names the source of each field, NOTICE all of them. Other guides (CIS, national ones) may ask for more.",
+         --json names the source of each field, NOTICE all of them. Other guides differ and may ask for more: the baselines of \
+         Microsoft's Security Compliance Toolkit, CIS, national ones.",
     );
 }
 

@@ -1,13 +1,16 @@
 //! JSON and CSV.
 
+use super::Written;
 use super::compare::{Compared, Compared1};
 use etwhy_audit::advise::{Line, Tier};
 use etwhy_audit::policy::Subject;
+use etwhy_audit::write::Change;
+use etwhy_export::csv_cell;
 use etwhy_knowledge::Advice;
 use serde_json::{Value, json};
 
 /// Everything as JSON.
-pub fn json(compared: &Compared) -> Value {
+pub fn json(compared: &Compared, written: Option<&Written>) -> Value {
     let policies: Vec<Value> = compared
         .policies
         .iter()
@@ -29,7 +32,8 @@ pub fn json(compared: &Compared) -> Value {
                 "not_understood": policy.unknown.iter()
                     .map(|u| json!({ "line": u.line, "text": u.text, "reason": u.reason })).collect::<Vec<_>>(),
                 "settings_not_understood": policy.unknown_settings,
-                "inferred": policy.entries.iter().filter(|e| e.inferred).count(),
+                "uncertain": policy.uncertain().iter()
+                    .map(|u| json!({ "line": u.line, "text": u.text, "reason": u.reason })).collect::<Vec<_>>(),
                 "accounts": accounts.count(),
                 "options": options.collect::<Vec<_>>(),
             })
@@ -47,10 +51,28 @@ pub fn json(compared: &Compared) -> Value {
         })
         .collect();
     json!({
+        "recommendations": "Microsoft, Audit Policy Recommendations (2023-08-03); not the Security Compliance Toolkit",
+        "proposed": written.map(of_written),
         "policies": policies,
         "differences": differences,
         "machines": compared.machines.iter().map(one).collect::<Vec<_>>(),
         "logs_without_audit_records": compared.without,
+    })
+}
+
+/// What becomes of each line of a policy.
+fn of_written(written: &Written) -> Value {
+    let row = |row: &Change| {
+        json!({
+            "line": row.line, "account": row.account, "name": row.name, "guid": row.guid,
+            "before": row.before, "after": row.after, "changes": row.changes(),
+        })
+    };
+    json!({
+        "file": written.path.display().to_string(),
+        "of": written.of,
+        "changed": written.proposed.changed(),
+        "rows": written.proposed.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
 
@@ -202,16 +224,10 @@ pub fn csv(compared: &Compared) -> String {
                     proposal.map_or("", |p| p.tier.name()).to_owned(),
                     proposal.map_or(String::new(), |p| p.command()),
                 ];
-                text.push_str(&fields.map(|field| quote(&field)).join(","));
+                text.push_str(&fields.map(|field| csv_cell(&field).into_owned()).join(","));
                 text.push('\n');
             }
         }
     }
     text
-}
-
-fn quote(field: &str) -> String {
-    // A cell that begins like a formula would be one in a spreadsheet: names come from logs.
-    let field = if field.starts_with(['=', '+', '-', '@']) { format!("'{field}") } else { field.to_owned() };
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
 }

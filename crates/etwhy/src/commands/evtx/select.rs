@@ -1,5 +1,6 @@
 //! Which records are wanted, on the command line.
 
+use crate::moment::{now, utc_ns};
 use anyhow::{Context as _, bail};
 use etwhy_evtx::binxml::time;
 use etwhy_evtx::filter::{Condition, Filter, Pattern};
@@ -22,7 +23,8 @@ pub struct Select {
     /// Only of users with these SIDs (* stands for anything)
     #[arg(long, value_name = "SID")]
     user: Vec<String>,
-    /// Only these levels: critical, error, warning, information, verbose, or numbers
+    /// Only these levels: critical, error, warning, information, verbose, or numbers; audit_failure and audit_success for
+    /// records of audits, which have no level of their own
     #[arg(long, value_name = "LEVELS", value_delimiter = ',')]
     level: Vec<String>,
     /// Only these tasks (in the Security log: audit subcategories), by number
@@ -34,11 +36,12 @@ pub struct Select {
     /// Only records written by these processes
     #[arg(long, value_name = "PIDS", value_delimiter = ',')]
     pid: Vec<u32>,
-    /// Not before this time (UTC): 2026-03-04 or 2026-03-04T05:06:07
-    #[arg(long, value_name = "TIME")]
+    /// Not before this time (UTC): 2026-03-04, 2026-03-04T05:06:07, with an offset 2026-03-04T05:06+02:00; -2h, -7d before now; today,
+    /// yesterday
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Before this time (UTC)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// Only where a field is so: Name=text (* stands for anything), Name!=text, Name~part, Name<5, Name>5
     #[arg(long = "where", value_name = "CONDITION")]
@@ -59,9 +62,18 @@ fn range<T: std::str::FromStr + Copy>(text: &str) -> anyhow::Result<(T, T)> {
     }
 }
 
-fn level(text: &str) -> anyhow::Result<u8> {
+/// A level, or the outcome of an audit.
+enum Level {
+    Number(u8),
+    Audit(bool),
+}
+
+fn level(text: &str) -> anyhow::Result<Level> {
+    let text = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
     // winmeta.xml; Windows shows level 0 as information.
-    Ok(match text.trim().to_ascii_lowercase().as_str() {
+    Ok(Level::Number(match text.as_str() {
+        "audit_failure" => return Ok(Level::Audit(false)),
+        "audit_success" => return Ok(Level::Audit(true)),
         "always" => 0,
         "critical" => 1,
         "error" => 2,
@@ -70,22 +82,18 @@ fn level(text: &str) -> anyhow::Result<u8> {
         "verbose" => 5,
         number => number.parse().ok().with_context(|| {
             format!(
-                "`{text}` is no level; known are critical, error, warning, information, verbose and numbers"
+                "unknown level `{text}`; known are critical, error, warning, information, verbose, audit_failure, audit_success and \
+                 numbers"
             )
         })?,
-    })
+    }))
 }
 
 /// A time in UTC as a FILETIME.
-fn moment(text: &str) -> anyhow::Result<u64> {
-    let text = text.trim().trim_end_matches(['Z', 'z']).replace(' ', "T");
-    let full = match text.len() {
-        10 => format!("{text}T00:00:00"),
-        16 => format!("{text}:00"),
-        _ => text.clone(),
-    };
-    time::parse(&full)
-        .with_context(|| format!("`{text}` is no time; try 2026-03-04 or 2026-03-04T05:06:07 (UTC)"))
+fn moment(option: &str, text: &Option<String>) -> anyhow::Result<Option<u64>> {
+    let Some(text) = text else { return Ok(None) };
+    let ns = utc_ns(text, now()).with_context(|| format!("--{option}"))?;
+    Ok(Some(time::file_time(ns)))
 }
 
 impl Select {
@@ -101,14 +109,19 @@ impl Select {
             channels: patterns(&self.channel),
             computers: patterns(&self.computer),
             users: patterns(&self.user),
-            levels: self.level.iter().map(|t| level(t)).collect::<anyhow::Result<_>>()?,
             tasks: self.task.clone(),
             records: self.record.iter().map(|t| range(t)).collect::<anyhow::Result<_>>()?,
             processes: self.pid.clone(),
-            since: self.since.as_deref().map(moment).transpose()?,
-            until: self.until.as_deref().map(moment).transpose()?,
-            conditions: Vec::new(),
+            since: moment("since", &self.since)?,
+            until: moment("until", &self.until)?,
+            ..Filter::default()
         };
+        for text in &self.level {
+            match level(text)? {
+                Level::Number(level) => filter.levels.push(level),
+                Level::Audit(success) => filter.audits.push(success),
+            }
+        }
         // Windows writes 0 where it shows information.
         if filter.levels.contains(&4) {
             filter.levels.push(0);
@@ -143,6 +156,9 @@ mod tests {
         // 5 hours and 6 minutes in steps of 100 ns.
         assert_eq!(filter.until.unwrap() - filter.since.unwrap(), (5 * 60 + 6) * 60 * 10_000_000);
         assert!(Select { id: vec!["x".into()], ..Select::default() }.filter().is_err());
-        assert!(Select { since: Some("yesterday".into()), ..Select::default() }.filter().is_err());
+        assert!(Select { since: Some("2015-13-45".into()), ..Select::default() }.filter().is_err());
+        let audits = Select { level: vec!["Audit Failure".into(), "2".into()], ..Select::default() };
+        let audits = audits.filter().unwrap();
+        assert_eq!((audits.levels, audits.audits), (vec![2], vec![false]));
     }
 }

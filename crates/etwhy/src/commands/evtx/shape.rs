@@ -4,12 +4,14 @@ use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, System, Value, push_hex, t
 use etwhy_evtx::counts::time_of;
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::json::{key, number, push_fields, quoted};
+use etwhy_evtx::pick::Picker;
 use etwhy_evtx::read::RecordRef;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::Reader;
 use etwhy_export::text::truncate_end;
-use etwhy_export::{is_unsafe, sanitize};
+use etwhy_export::{csv_lines, escape_json, is_unsafe, sanitize};
 use etwhy_messages::winmeta;
+use std::borrow::Cow;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +37,7 @@ pub struct Writer<'w> {
     /// How they are written.
     pub shape: Shape,
     /// Which are wanted.
-    pub filter: &'w Filter,
-    /// Only those whose text has this in it, in lower case.
-    pub grep: Option<&'w str>,
+    picker: Picker<'w>,
     /// Renders messages, if they are wanted.
     pub renderer: Option<Renderer<'w>>,
     /// What was written since the last batch.
@@ -58,22 +58,17 @@ pub struct Part {
 
 impl<'w> Writer<'w> {
     /// Writes records so.
-    pub fn new(
-        shape: Shape,
-        filter: &'w Filter,
-        grep: Option<&'w str>,
-        renderer: Option<Renderer<'w>>,
-    ) -> Writer<'w> {
-        Writer { shape, filter, grep, renderer, part: Part::default(), message: String::new() }
+    pub fn new(shape: Shape, filter: &'w Filter, renderer: Option<Renderer<'w>>) -> Writer<'w> {
+        let picker = Picker::new(filter);
+        Writer { shape, picker, renderer, part: Part::default(), message: String::new() }
     }
 
     fn write(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
-        if !self.filter.takes(decoder, event, record)? {
+        if !self.picker.takes(decoder, event, record)? {
             return Ok(());
         }
-        let begin = self.part.text.len();
         let result = match self.shape {
-            Shape::Xml => decoder.xml(event, &mut self.part.text),
+            Shape::Xml => self.xml(decoder, event),
             Shape::Lines(columns) => self.line(decoder, record, event, columns),
             Shape::Full => self.full(decoder, record, event),
             Shape::Json => self.json(decoder, record, event),
@@ -82,13 +77,24 @@ impl<'w> Writer<'w> {
         if self.shape == Shape::Xml {
             self.part.text.push('\n');
         }
-        let unwanted = self.grep.is_some_and(|part| {
-            self.part.text.get(begin..).is_some_and(|text| !text.to_lowercase().contains(part))
-        });
-        if unwanted {
-            self.part.text.truncate(begin);
-        } else {
-            self.part.ends.push(self.part.text.len());
+        self.part.ends.push(self.part.text.len());
+        result
+    }
+
+    /// Windows' XML, in which references stand for what acts on terminals: a carriage return that is none is a line end to parsers.
+    fn xml(&mut self, decoder: &mut Decoder, event: &Event<'_>) -> Result<(), Fault> {
+        let begin = self.part.text.len();
+        let result = decoder.xml(event, &mut self.part.text);
+        let acts = |c: char| is_unsafe(c) && !matches!(c, '\n' | '\t');
+        if self.part.text.get(begin..).is_some_and(|text| text.contains(acts)) {
+            let text = self.part.text.split_off(begin);
+            for c in text.chars() {
+                if acts(c) {
+                    self.part.text.push_str(&format!("&#x{:x};", u32::from(c)));
+                } else {
+                    self.part.text.push(c);
+                }
+            }
         }
         result
     }
@@ -200,6 +206,7 @@ impl<'w> Writer<'w> {
 
     fn json(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
         let out = &mut self.part.text;
+        let line = out.len();
         out.push('{');
         {
             let system = decoder.system(event);
@@ -238,6 +245,10 @@ impl<'w> Writer<'w> {
             out.push_str("{}");
         }
         out.push_str("}\n");
+        if let Some(json) = out.get(line..).and_then(escape_json) {
+            out.truncate(line);
+            out.push_str(&json);
+        }
         result.and(fields)
     }
 
@@ -313,26 +324,10 @@ fn numbers(system: &System<'_>) -> [(&'static str, Option<u64>); 7] {
 fn cell(out: &mut String, write: impl FnOnce(&mut String)) {
     let begin = out.len();
     write(out);
-    let Some(text) = out.get(begin..) else { return };
-    let formula = text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-    let controls = text.contains(|c: char| is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t'));
-    let quotes = text.contains(['"', ',', '\n', '\r']);
-    if !formula && !quotes && !controls {
-        return;
+    if let Some(Cow::Owned(cell)) = out.get(begin..).map(csv_lines) {
+        out.truncate(begin);
+        out.push_str(&cell);
     }
-    let text = out.split_off(begin);
-    out.push('"');
-    if formula {
-        out.push('\'');
-    }
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\"\""),
-            c if is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t') => out.push_str(&sanitize(&c.to_string())),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 impl Reader for Writer<'_> {

@@ -19,6 +19,7 @@ use etwhy_table::{Database, Selection, SortKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -28,7 +29,8 @@ pub struct Args {
     logs: LogArgs,
     #[command(flatten)]
     select: Select,
-    /// Only records whose text has this in it (case does not matter)
+    /// Only records that have this text in their time, level, provider, event id, channel, computer, user, fields (Name=value) or, with
+    /// --messages, message (case does not matter)
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
     /// Texts of events: databases that `etwhy evtx messages build` wrote, folders of DLLs, DLLs
@@ -52,14 +54,14 @@ pub struct Args {
     /// Comma-separated values; fields as JSON in the last column
     #[arg(long)]
     csv: bool,
-    /// How often there is which kind of event, and how many bytes; reads no fields
-    #[arg(long, conflicts_with_all = ["columns", "sql", "follow"])]
+    /// How often there is which kind of event, and how many bytes; reads no fields unless a filter asks for them
+    #[arg(long, conflicts_with_all = ["columns", "sql", "follow", "last"])]
     counts: bool,
     /// A column for each field, with its type: one table for each event id (choose with --id)
-    #[arg(long, conflicts_with_all = ["sql", "follow"])]
+    #[arg(long, conflicts_with_all = ["sql", "follow", "last"])]
     columns: bool,
     /// Answer a question in SQL over log_file, log_type, log_record, event_4624 (one for each id, with its fields as columns)
-    #[arg(long, value_name = "QUERY", conflicts_with = "follow")]
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["follow", "last"])]
     sql: Option<String>,
     /// Format of --counts, --columns, --sql and of files: table, csv, json, parquet, …
     #[arg(long, value_name = "FORMAT")]
@@ -67,7 +69,7 @@ pub struct Args {
     /// Write to a file; its ending chooses the format (.csv, .json, .xml, .parquet, .arrow)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Only the first N records
+    /// Only the first N records; with --counts, --columns and --sql the first N rows
     #[arg(long, value_name = "N", conflicts_with = "last")]
     first: Option<usize>,
     /// Only the last N records
@@ -89,27 +91,31 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.logs.logs.is_empty() {
         bail!("name event logs (.evtx) or folders of them; `etwhy evtx --help` shows what can be asked");
     }
-    let filter = args.select.filter()?;
+    let mut filter = args.select.filter()?;
+    let messages = messages(args)?.map(Arc::new);
+    if let Some(text) = &args.grep {
+        filter.search(text);
+        filter.messages.clone_from(&messages);
+    }
+    let of_tables = args.counts || args.sql.is_some() || args.columns || is_table_file(args);
+    if of_tables && (args.last.is_some() || args.follow) {
+        bail!("--last and --follow go with records as lines, JSON, CSV and XML, not with tables");
+    }
+    if of_tables {
+        // A format that is not there is said before the logs are read.
+        written(args)?;
+    }
     let mut logs = args.logs.open()?;
-    if args.counts || args.sql.is_some() || args.columns || is_table_file(args) {
+    if of_tables {
         logs.filter = filter;
         return tables(args, logs);
     }
-    let messages = if args.messages.is_empty() {
-        None
-    } else {
-        let mut options = MessageOptions { name_sids: args.name_sids, ..MessageOptions::default() };
-        if !args.language.is_empty() {
-            options.languages = super::messages::languages(&args.language)?;
-        }
-        Some(Messages::open(&args.messages, &options)?)
-    };
     let shape = shape(args);
     let exit = match &args.output {
         Some(path) => {
             let mut result = Ok(Exit::Done);
             let replaced = etwhy_export::replace_file(path, |out| {
-                result = records(args, &mut logs, &filter, messages.as_ref(), shape, out);
+                result = records(args, &mut logs, &filter, messages.as_deref(), shape, out);
                 // What stood in the file before stays there.
                 if result.is_ok() {
                     Ok(())
@@ -126,7 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => {
             let mut out = out();
-            let exit = records(args, &mut logs, &filter, messages.as_ref(), shape, &mut out)?;
+            let exit = records(args, &mut logs, &filter, messages.as_deref(), shape, &mut out)?;
             out.flush()?;
             exit
         }
@@ -135,6 +141,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         say_wanted(messages);
     }
     Ok(exit)
+}
+
+/// The texts of messages, if some are named.
+fn messages(args: &Args) -> anyhow::Result<Option<Messages>> {
+    if args.messages.is_empty() {
+        return Ok(None);
+    }
+    let mut options = MessageOptions { name_sids: args.name_sids, ..MessageOptions::default() };
+    if !args.language.is_empty() {
+        options.languages = super::messages::languages(&args.language)?;
+    }
+    Ok(Some(Messages::open(&args.messages, &options)?))
 }
 
 /// The shape that is asked for.
@@ -181,8 +199,7 @@ fn records(
     shape: Shape,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let grep = args.grep.as_deref().map(str::to_lowercase);
-    let make = || Writer::new(shape, filter, grep.as_deref(), messages.map(Renderer::new));
+    let make = || Writer::new(shape, filter, messages.map(Renderer::new));
     match shape {
         Shape::Csv => out.write_all(CSV_HEAD.as_bytes())?,
         Shape::Xml => out.write_all(b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Events>\n")?,
@@ -258,8 +275,8 @@ fn records(
     Logs::exit_of(&logs.ledger)
 }
 
-/// Counts, columns, SQL and files of tables.
-fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
+/// How tables are written.
+fn written(args: &Args) -> anyhow::Result<Written<'_>> {
     let named = if args.json {
         Some("json")
     } else if args.csv {
@@ -268,7 +285,12 @@ fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
         args.format.as_deref()
     };
     let format = chosen_format(named, args.output.as_deref())?;
-    let written = Written { format, path: args.output.as_deref(), hex: false, exact: false };
+    Ok(Written { format, path: args.output.as_deref(), hex: false, exact: false })
+}
+
+/// Counts, columns, SQL and files of tables.
+fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
+    let written = written(args)?;
     let ids: BTreeSet<u16> = match &args.sql {
         Some(query) => words(query).into_iter().chain(texts(query)).filter_map(event_of).collect(),
         None if args.columns => wanted_ids(&logs)?,
@@ -338,13 +360,8 @@ fn event_of(word: &str) -> Option<u16> {
 fn wanted_ids(logs: &Logs) -> anyhow::Result<BTreeSet<u16>> {
     let mut ids = BTreeSet::new();
     for log in &logs.files {
-        for (kind, _) in &etwhy_evtx::counts::count(log, logs.threads)?.types {
-            let wanted = logs.filter.ids.is_empty()
-                || logs.filter.ids.iter().any(|(a, b)| (*a..=*b).contains(&kind.event_id));
-            if wanted {
-                ids.insert(kind.event_id);
-            }
-        }
+        let counts = etwhy_evtx::counts::count_wanted(log, logs.threads, &logs.filter)?;
+        ids.extend(counts.wanted().iter().map(|(kind, _)| kind.event_id));
     }
     Ok(ids)
 }

@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(engine);
     let mut out = out();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;
         writeln!(out)?;
     } else {
         report(&mut out, args, db, &outcomes, width())?;

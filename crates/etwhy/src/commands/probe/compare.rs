@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let (per_day, given) = (args.per_day.unwrap_or(PER_DAY), args.per_day.is_some());
     if let Some(path) = &args.html {
         let outcome = files.last().map(|(_, outcome)| outcome).context("no file")?;
-        std::fs::write(path, page::comparison(&comparison, outcome, per_day, given))
+        etwhy_export::write_whole(path, page::comparison(&comparison, outcome, per_day, given).as_bytes())
             .with_context(|| path.display().to_string())?;
     }
     if !args.rows.write(&files, Some(&comparison), None)? {

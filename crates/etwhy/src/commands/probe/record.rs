@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_export::sanitize;
 use etwhy_record::{Recording, Session, Size, formats};
+use etwhy_scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -40,7 +41,7 @@ pub struct Running {
     file: PathBuf,
     stopped: bool,
     /// Holds the profile while `wpr` may read it.
-    _folder: tempfile::TempDir,
+    _folder: Scratch,
 }
 
 impl Args {
@@ -58,7 +59,7 @@ impl Args {
         let wpr = find()?;
         let names: Vec<&str> = self.profiles.iter().map(String::as_str).collect();
         let recording = Recording::of(&names, Session::NtKernelLogger, Size::Usual)?;
-        let folder = tempfile::tempdir().context("a folder for the recording profile")?;
+        let folder = Scratch::new(None).context("a folder for the recording profile")?;
         let profile = folder.path().join(recording.file_name());
         let format = formats().iter().find(|format| format.name == "wprp").context("no format wprp")?;
         std::fs::write(&profile, (format.write)(&recording)?)

@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let files = read(&args.files)?;
     if let Some(path) = &args.html {
         let [(_, outcome)] = files.as_slice() else { bail!("--html shows one file; give one") };
-        std::fs::write(path, page::report(outcome, args.scale))
+        etwhy_export::write_whole(path, page::report(outcome, args.scale).as_bytes())
             .with_context(|| path.display().to_string())?;
     }
     if !args.rows.write(&files, None, args.scale)? {
@@ -113,7 +113,7 @@ impl Rows {
                 .map(|table| (table.name().to_owned(), serde_json::Value::Array(table_json(table))))
                 .collect();
             let mut out = out();
-            serde_json::to_writer_pretty(&mut out, &serde_json::Value::Object(all))?;
+            etwhy_report::json::to_writer_pretty(&mut out, &serde_json::Value::Object(all))?;
             writeln!(out)?;
             out.flush()?;
         } else if let Some(query) = &self.sql {

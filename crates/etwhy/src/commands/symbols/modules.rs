@@ -20,9 +20,7 @@ pub struct Modules {
 pub fn read(args: &TraceArgs, all: bool) -> anyhow::Result<Modules> {
     let mut args = args.clone();
     args.symbols.offline = true;
-    let mut opened = args.open()?;
-    // Those of waits and faults need names too.
-    opened.all_stacks = true;
+    let opened = args.open()?;
     let tables = READS.iter().map(|table| (*table).to_owned()).collect();
     let analysed = opened.analyse(Some(tables))?;
     Ok(Modules { list: stack_modules(&analysed.db, all), exit: analysed.exit })

@@ -167,7 +167,7 @@ fn server_state(url: &str, args: &Args) -> String {
         return "is asked for what is missing (--check tries it)".to_owned();
     }
     let options = ServerOptions { whole: Duration::from_secs(30), retries: 0, ..ServerOptions::default() };
-    let folder = match tempfile::tempdir() {
+    let folder = match etwhy_scratch::Scratch::new(None) {
         Ok(folder) => folder,
         Err(error) => return format!("cannot be tried: {error}"),
     };

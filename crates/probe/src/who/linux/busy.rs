@@ -2,7 +2,7 @@
 //!
 //! That somebody works is no evidence: on a machine that builds, compilers would be accused of everything. So a process of which
 //! nothing else is known is named only if the probe was short of what that process used: the probe stood ready without a processor
-//! while it had one, or waited for a disk while it read or wrote much.
+//! for a good part of the time, and longer than it waited for anything else, or it waited for a disk while that process read or wrote much.
 
 use super::Watched;
 use super::verdict::FEW_LOOKS;
@@ -21,9 +21,12 @@ const BUSY_PRODUCT: f64 = 0.01;
 /// Busy processes of which nothing else is known: so many are told.
 const MOST_BUSY: usize = 3;
 
-/// Part of the watched time for which the probe must have stood without a processor, or waited for a disk, before others who had
-/// them are named: below it they cannot have cost more than that.
+/// Part of the watched time for which the probe must have waited for a disk, before others who had it are named: below it they cannot have
+/// cost more than that.
 const SHORT: f64 = 0.05;
+
+/// The same of standing ready without a processor. On a busy machine everybody does, and nobody in particular is the reason.
+const SHORT_OF_PROCESSOR: f64 = 0.25;
 
 /// Bytes per second that keep a disk busy enough for others to notice: some hundred small accesses of a disk that turns.
 const MUCH_DISK: f64 = 1e6;
@@ -42,7 +45,7 @@ struct Group {
 
 /// What the probe was short of.
 struct Short {
-    /// For how long it was ready without a processor, if that was long.
+    /// For how long it was ready without a processor, if that was long and what it waited for most.
     processor_ns: Option<f64>,
     /// For how long it was seen waiting for a disk, if that was long.
     disk_ns: Option<f64>,
@@ -54,10 +57,11 @@ impl Short {
         let all_ns = (watched.took.as_nanos() as f64).max(1.0);
         let disk = watched.waits.of_probe.iter().filter(|(function, _)| For::of(function) == For::Disk);
         let disk_ns = disk.map(|(_, wait)| wait.ns).fold(0, u64::saturating_add) as f64;
-        let long = |ns: &f64| *ns >= SHORT * all_ns;
+        let waited = watched.waits.of_probe.values().map(|wait| wait.ns).fold(0, u64::saturating_add) as f64;
+        let main = |ns: &f64| *ns >= SHORT_OF_PROCESSOR * all_ns && *ns >= waited;
         Short {
-            processor_ns: watched.queue_ns.map(|ns| ns as f64).filter(long),
-            disk_ns: Some(disk_ns).filter(long),
+            processor_ns: watched.queue_ns.map(|ns| ns as f64).filter(main),
+            disk_ns: Some(disk_ns).filter(|ns| *ns >= SHORT * all_ns),
             all_ns,
         }
     }
@@ -124,12 +128,10 @@ pub fn judge(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
         };
         let works_for = blocked > 0.0
             && fact.is_some_and(|fact| group.cpu_ns as f64 >= blocked / 10.0 || of_vendor(fact.vendor));
-        evidence.push(match fact {
-            Some(fact) => {
-                format!("its name is that of a security product: {} {}", fact.vendor, fact.product)
-            }
-            None => "nothing else speaks against it: this may be business of its own".to_owned(),
-        });
+        if let Some(fact) = fact {
+            evidence
+                .push(format!("its name is that of a security product: {} {}", fact.vendor, fact.product));
+        }
         unknown += usize::from(fact.is_none());
         seen.suspects.push(Suspect {
             name: group.name,
@@ -143,10 +145,20 @@ pub fn judge(watched: &Watched, cpu: &HashMap<u32, u64>, seen: &mut Seen) {
     }
     let processors = left_out_ns as f64 / short.all_ns;
     if processors >= WORTH_A_NOTE {
-        seen.notes.push(format!(
-            "other programs used {processors:.1} processors meanwhile; nothing says that the probe waited for them, yet caches, memory \
-             and clock rate are shared"
-        ));
+        let queue = watched.queue_ns.map_or(0.0, |ns| ns as f64);
+        seen.notes.push(if queue >= SHORT * short.all_ns {
+            format!(
+                "other programs used {processors:.1} processors meanwhile, and the probe was ready without one for {}, {:.0} % of the time: the \
+                 machine was busy, which is held against nobody",
+                time(queue),
+                queue / short.all_ns * 100.0
+            )
+        } else {
+            format!(
+                "other programs used {processors:.1} processors meanwhile; nothing says that the probe waited for them, yet caches, memory \
+                 and clock rate are shared"
+            )
+        });
     }
 }
 
@@ -252,6 +264,12 @@ mod tests {
 
     #[test]
     fn who_had_what_the_probe_waited_for_is_named() {
+        // 20 % without a processor, and 30 % of which more was spent on a disk's answer: that is why, not the compilers.
+        for (queue, disk) in [(2_000, 0), (3_000, 4_000)] {
+            let (named, seen) = judged(&watched(queue, disk));
+            assert!(named.iter().all(|(name, _)| name != "rustc"), "{named:?}");
+            assert!(seen.notes.iter().any(|note| note.contains("held against nobody")), "{:?}", seen.notes);
+        }
         let (named, seen) = judged(&watched(3_000, 0));
         assert_eq!(named.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["rustc", "clamd"]);
         assert!(named[0].1.contains("16.0 s of CPU time meanwhile in 2 processes, 160 %"), "{named:?}");

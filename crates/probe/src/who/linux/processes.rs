@@ -1,5 +1,6 @@
 //! All processes, and the CPU time that they had.
 
+use etwhy_knowledge::linux_process;
 use std::collections::HashMap;
 
 /// Kernel threads have this bit of `flags` (include/linux/sched.h, `PF_KTHREAD`).
@@ -44,6 +45,13 @@ impl Snapshot {
         Snapshot(all)
     }
 
+    /// Processes whose name is that of a security product.
+    pub fn products(&self) -> impl Iterator<Item = (u32, String)> {
+        let named =
+            self.0.iter().filter(|(_, one)| !one.kernel).map(|(pid, one)| (*pid, name(*pid, &one.name)));
+        named.filter(|(_, name)| linux_process(name).is_some())
+    }
+
     /// CPU time of each process since `before`.
     pub fn since(&self, before: &Snapshot) -> HashMap<u32, u64> {
         self.more(before, |process| process.cpu_ns)
@@ -75,6 +83,12 @@ impl Snapshot {
         }
         false
     }
+}
+
+/// CPU time of a process.
+pub fn cpu_ns(pid: u32) -> Option<u64> {
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some(parse(&super::small(format!("/proc/{pid}/stat"))?, tick_ns)?.cpu_ns)
 }
 
 /// Numbers of all processes that this user may see.

@@ -17,6 +17,7 @@ pub fn of(watched: &Watched) -> Seen {
     listeners(watched, &cpu, &mut seen);
     tracers(watched, &cpu, &mut seen);
     file_systems(watched, &mut seen);
+    watched.inside.judge(&mut seen);
     busy::judge(watched, &cpu, &mut seen);
     notes(watched, &mut seen);
     seen

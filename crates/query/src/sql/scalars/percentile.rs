@@ -20,6 +20,9 @@ struct Values {
 
 struct Percentile;
 
+/// Values of one group: 2 GiB.
+const MOST_VALUES: usize = 1 << 28;
+
 impl Aggregate<Values, Option<f64>> for Percentile {
     fn init(&self, _: &mut Context<'_>) -> Result<Values> {
         Ok(Values::default())
@@ -27,6 +30,9 @@ impl Aggregate<Values, Option<f64>> for Percentile {
 
     fn step(&self, call: &mut Context<'_>, state: &mut Values) -> Result<()> {
         state.p = call.get(1)?;
+        if state.values.len() >= MOST_VALUES {
+            return Err(etwhy_vtab::error(format!("percentile: more than {MOST_VALUES} values")));
+        }
         state.values.extend(call.get::<Option<f64>>(0)?);
         Ok(())
     }

@@ -23,6 +23,9 @@ pub static SCALAR: Scalar = Scalar {
 /// For each pattern asked: whether stack n matches.
 type Known = Mutex<HashMap<String, Arc<Vec<bool>>>>;
 
+/// Patterns whose stacks are remembered.
+const MOST_PATTERNS: usize = 64;
+
 fn register(connection: &Connection, db: &Database) -> Result<()> {
     let state = AssertUnwindSafe((db.clone(), Known::default()));
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -33,6 +36,10 @@ fn register(connection: &Connection, db: &Database) -> Result<()> {
             return Ok(None);
         };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        // A query may make up patterns without end.
+        if known.len() >= MOST_PATTERNS && !known.contains_key(&pattern) {
+            known.clear();
+        }
         let stacks = known.entry(pattern).or_insert_with_key(|pattern| Arc::new(stacks_with(db, pattern)));
         let found = usize::try_from(stack).ok().and_then(|n| stacks.get(n)).copied().unwrap_or(false);
         Ok(Some(found))

@@ -40,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                             "providers": f.providers, "damage": f.damage })
                 })
                 .collect();
-            serde_json::to_writer_pretty(&mut out, &files)?;
+            etwhy_report::json::to_writer_pretty(&mut out, &files)?;
             writeln!(out)?;
         } else {
             let rows: Vec<Vec<String>> = files
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             .collect();
         let notes: serde_json::Map<_, _> =
             messages.notes()?.into_iter().map(|(k, v)| (k, json!(v))).collect();
-        serde_json::to_writer_pretty(
+        etwhy_report::json::to_writer_pretty(
             &mut out,
             &json!({ "providers": list, "languages": languages, "notes": notes }),
         )?;

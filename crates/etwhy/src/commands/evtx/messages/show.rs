@@ -49,7 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if args.json {
         let list: Vec<_> = events.iter().map(as_json).collect();
-        serde_json::to_writer_pretty(&mut out, &list)?;
+        etwhy_report::json::to_writer_pretty(&mut out, &list)?;
         writeln!(out)?;
     } else if args.id.is_some() {
         for (at, event) in events.iter().enumerate() {

@@ -3,16 +3,16 @@
 //! GitHub reads more than CommonMark: mentions, numbers of issues, bare addresses, mathematics. All of it is off inside code
 //! spans, so names are code spans.
 
-use etwhy_export::sanitize;
-use etwhy_export::text::truncate_middle;
+use crate::sanitize;
+use crate::text::truncate_middle;
 
 /// Longest name that is shown whole.
 const NAME: usize = 200;
-/// Longest text of others.
+/// Longest text of prose.
 const PROSE: usize = 4000;
 
 /// A name from a trace as a code span, also in a cell of a table.
-pub(super) fn code(name: &str) -> String {
+pub fn code(name: &str) -> String {
     let name = truncate_middle(&sanitize(name), NAME);
     let name = name.trim();
     if name.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn code(name: &str) -> String {
 }
 
 /// A text of ours that may hold names from a trace, in a paragraph, a list item or a cell. One line.
-pub(super) fn prose(text: &str) -> String {
+pub fn prose(text: &str) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = truncate_middle(&sanitize(&joined), PROSE);
     let mut out = String::with_capacity(text.len());
@@ -80,7 +80,7 @@ fn ends_with_www(head: &str) -> bool {
 }
 
 /// A block of code with a fence that nothing in it closes.
-pub(super) fn block(language: &str, text: &str) -> String {
+pub fn block(language: &str, text: &str) -> String {
     let lines: Vec<String> =
         text.lines().map(|line| sanitize(&line.replace('\t', "    ")).into_owned()).collect();
     let text = lines.join("\n");
@@ -90,7 +90,7 @@ pub(super) fn block(language: &str, text: &str) -> String {
 }
 
 /// The address of a source as a link, if it is one that browsers open without harm; else as text.
-pub(super) fn reference(text: &str) -> String {
+pub fn reference(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/:.-_%?=&#+~".contains(c);
     if text.starts_with("https://") && text.chars().all(plain) { format!("<{text}>") } else { prose(text) }
 }

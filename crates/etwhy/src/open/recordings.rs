@@ -1,0 +1,174 @@
+//! Files that were given, as recordings: only parts of one recording are read as one.
+
+use super::{Found, Opened, TraceArgs};
+use etwhy_etl::Ledger;
+use etwhy_etl::read::EtlFile;
+use etwhy_export::extract;
+use etwhy_export::sanitize;
+use etwhy_trace::identity::{Apart, Difference, Grouping, Identity, group, recording};
+
+/// One recording of those that were given.
+pub struct Recording {
+    args: TraceArgs,
+    found: Option<Found>,
+    /// Its files, as people call them.
+    pub files: Vec<String>,
+}
+
+impl Recording {
+    /// Makes it ready to be read.
+    ///
+    /// # Errors
+    /// Those of [`TraceArgs::open`].
+    pub fn open(self) -> anyhow::Result<Opened> {
+        match self.found {
+            Some(found) => self.args.read(found),
+            None => self.args.open(),
+        }
+    }
+}
+
+/// Recordings in the order in which they were given.
+pub struct Recordings {
+    /// Each.
+    pub list: Vec<Recording>,
+    /// Why they are not one; empty if there is one.
+    pub apart: Vec<String>,
+}
+
+impl TraceArgs {
+    /// Everything that was given, sorted into recordings; with `--merge` they are one. An extract is a recording of its own.
+    ///
+    /// # Errors
+    /// If no trace can be opened.
+    pub fn recordings(&self) -> anyhow::Result<Recordings> {
+        crate::knowledge::load(&self.knowledge)?;
+        crate::knowledge::load_tags(&self.tags)?;
+        let (extracts, traces): (Vec<_>, Vec<_>) =
+            self.traces.iter().cloned().partition(|path| extract::is_extract(path));
+        let alone = |args: TraceArgs| {
+            let files = args.traces.iter().map(|path| path.display().to_string()).collect();
+            Recording { args, found: None, files }
+        };
+        if !extracts.is_empty() {
+            let of = |traces| TraceArgs { traces, ..self.clone() };
+            let mut all = Recordings { list: Vec::new(), apart: Vec::new() };
+            if !traces.is_empty() {
+                all = of(traces).recordings()?;
+            }
+            all.list.extend(extracts.into_iter().map(|path| alone(of(vec![path]))));
+            return Ok(all);
+        }
+        let found = self.find()?;
+        let grouping = if self.merge || found.files.len() < 2 {
+            Grouping { recordings: vec![(0..found.files.len()).collect()], apart: Vec::new() }
+        } else {
+            group(&identities(&found.files))
+        };
+        let apart = grouping.apart.iter().map(|apart| in_words(apart, &found.files)).collect();
+        let list = split(found, &grouping.recordings)
+            .into_iter()
+            .map(|found| {
+                let files = found.files.iter().map(|file| file.shown().display().to_string()).collect();
+                Recording { args: self.clone(), found: Some(found), files }
+            })
+            .collect();
+        Ok(Recordings { list, apart })
+    }
+}
+
+fn identities(files: &[EtlFile]) -> Vec<Identity> {
+    files.iter().map(Identity::of).collect()
+}
+
+/// The files of each recording with what they need. What was noticed on the way stays with the first.
+fn split(found: Found, recordings: &[Vec<usize>]) -> Vec<Found> {
+    let Found { files, mut ledger, inputs, mut demo } = found;
+    let mut files: Vec<Option<EtlFile>> = files.into_iter().map(Some).collect();
+    recordings
+        .iter()
+        .map(|members| Found {
+            files: members.iter().filter_map(|&n| files.get_mut(n)?.take()).collect(),
+            ledger: std::mem::replace(&mut ledger, Ledger::new()),
+            inputs: inputs.clone(),
+            demo: demo.take(),
+        })
+        .collect()
+}
+
+fn in_words(apart: &Apart, files: &[EtlFile]) -> String {
+    let name = |n: usize| files.get(n).map_or_else(String::new, |file| file.shown().display().to_string());
+    let [a, b] = apart.files;
+    let differ: Vec<String> = apart.differences.iter().map(difference).collect();
+    format!("{} and {}: {}", name(a), name(b), differ.join("; "))
+}
+
+fn difference(difference: &Difference) -> String {
+    match &difference.values {
+        [a, b] if !(a.is_empty() && b.is_empty()) => format!("{}: {a} and {b}", difference.fact),
+        _ => format!("{}: {}", difference.fact, difference.text),
+    }
+}
+
+/// Recordings that a message describes; the others are counted.
+const SHOWN: usize = 3;
+
+/// Files of several recordings were to be read as one.
+#[derive(Debug)]
+pub struct SeveralRecordings {
+    /// What the files are and what sets them apart, line by line, safe for a terminal.
+    pub lines: Vec<String>,
+}
+
+impl std::fmt::Display for SeveralRecordings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl std::error::Error for SeveralRecordings {}
+
+/// Refuses to read several recordings as one, or says that it is done because `--merge` wants it.
+pub(super) fn check(found: &Found, merge: bool) -> Result<(), SeveralRecordings> {
+    if found.files.len() < 2 {
+        return Ok(());
+    }
+    let identities = identities(&found.files);
+    let grouping = group(&identities);
+    if grouping.recordings.len() < 2 {
+        return Ok(());
+    }
+    let mut lines = describe(&grouping, &identities, &found.files);
+    if merge {
+        lines.push("read as one all the same, as --merge says".to_owned());
+        for line in &lines {
+            eprintln!("etwhy: {line}");
+        }
+        return Ok(());
+    }
+    lines.push(
+        "give the files of one recording; `etwhy why` answers several recordings one by one, `etwhy diff` and `etwhy serve` \
+         compare them, --merge reads them as one all the same"
+            .to_owned(),
+    );
+    Err(SeveralRecordings { lines })
+}
+
+fn describe(grouping: &Grouping, identities: &[Identity], files: &[EtlFile]) -> Vec<String> {
+    let mut lines = vec![format!(
+        "these {} files are of {} recordings and are not read as one:",
+        files.len(),
+        grouping.recordings.len()
+    )];
+    for members in grouping.recordings.iter().take(SHOWN) {
+        let Some(first) = members.first().and_then(|&n| identities.get(n)) else { continue };
+        let more = if members.len() > 1 { format!(" and {} more", members.len() - 1) } else { String::new() };
+        lines.push(format!("  {}{more}: {}", first.shown.display(), recording::describe(first)));
+    }
+    let rest = grouping.recordings.len().saturating_sub(SHOWN);
+    if rest > 0 {
+        lines.push(format!("  and {rest} more"));
+    }
+    lines.extend(grouping.apart.iter().take(SHOWN).map(|apart| in_words(apart, files)));
+    lines.iter().map(|line| sanitize(line).into_owned()).collect()
+}

@@ -1,0 +1,103 @@
+//! What a query may use up: steps, time, memory.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Limits of one query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions of SQLite's machine, rounded up to 1000; a row of a table costs about ten. The same query over the same tables takes the
+    /// same number on every machine.
+    pub steps: Option<u64>,
+    /// Time.
+    pub time: Option<Duration>,
+    /// Bytes of one value or row: functions that make long texts out of nothing, and those whose time grows with the square of the
+    /// length, end there.
+    pub value_bytes: i32,
+    /// Bytes of all values of the result.
+    pub result_bytes: Option<usize>,
+}
+
+impl Limits {
+    /// Somebody who waits at his own terminal and can end it.
+    pub const OWNER: Limits = Limits { steps: None, time: None, value_bytes: 256 << 20, result_bytes: None };
+
+    /// A finding or a view, which may have been written by others. A table of 100 million rows may be read twenty times.
+    pub const FINDING: Limits = Limits {
+        steps: Some(20_000_000_000),
+        time: Some(Duration::from_secs(300)),
+        value_bytes: 1 << 20,
+        result_bytes: Some(64 << 20),
+    };
+
+    /// A question of a page.
+    pub const PAGE: Limits = Limits {
+        steps: None,
+        time: Some(Duration::from_secs(120)),
+        value_bytes: 1 << 20,
+        result_bytes: Some(64 << 20),
+    };
+
+    /// A file that a page asks for.
+    pub const FILE: Limits =
+        Limits { result_bytes: Some(512 << 20), time: Some(Duration::from_secs(600)), ..Limits::PAGE };
+}
+
+/// Steps between two looks at the budget.
+pub const STRIDE: i32 = 1000;
+
+/// What is left of the limits while a query runs.
+#[derive(Clone, Debug, Default)]
+pub struct Budget(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    used: AtomicU64,
+    now: Mutex<Now>,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    limits: Option<Limits>,
+    ends: Option<Instant>,
+    exceeded: Option<String>,
+}
+
+impl Budget {
+    fn now(&self) -> std::sync::MutexGuard<'_, Now> {
+        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a query.
+    pub fn begin(&self, limits: &Limits) {
+        self.0.used.store(0, Ordering::Relaxed);
+        let ends = limits.time.and_then(|time| Instant::now().checked_add(time));
+        *self.now() = Now { limits: Some(*limits), ends, exceeded: None };
+    }
+
+    /// Called every [`STRIDE`] steps; true ends the query.
+    pub fn spent(&self) -> bool {
+        let used = self.0.used.fetch_add(STRIDE as u64, Ordering::Relaxed);
+        let mut now = self.now();
+        let Some(limits) = now.limits else { return false };
+        let exceeded = match (limits.steps, now.ends) {
+            (Some(most), _) if used >= most => Some(format!("it took more than {most} steps")),
+            (_, Some(ends)) if Instant::now() >= ends => {
+                let seconds = limits.time.unwrap_or_default().as_secs();
+                Some(format!("it took more than {seconds} s"))
+            }
+            _ => None,
+        };
+        let over = exceeded.is_some();
+        if over {
+            now.exceeded = exceeded;
+        }
+        over
+    }
+
+    /// Which limit ended the query, if one did.
+    pub fn exceeded(&self) -> Option<String> {
+        self.now().exceeded.take()
+    }
+}

@@ -1,0 +1,71 @@
+//! What an event is, for matching it with what trackers and analyses select.
+
+use crate::event::What;
+use etwhy_decode::EventKey;
+use etwhy_decode::kernel::KernelLayouts;
+use etwhy_etl::Record;
+use etwhy_etl::abi::guids;
+
+/// Kernel groups: header of the session, processes, threads (their switches have no ids in the header), hardware
+/// configuration, images.
+const SPEAK_OF_OTHERS: [u8; 5] = [0x00, 0x03, 0x05, 0x0B, 0x14];
+
+/// What an event is, for matching wishes.
+pub(super) struct Identity<'k> {
+    kernel: Option<(u8, u8)>,
+    key: &'k EventKey,
+    user: bool,
+}
+
+impl<'k> Identity<'k> {
+    pub(super) fn of(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
+        let kernel = if record.kind.is_system() {
+            Some((record.group(), record.opcode()))
+        } else if record.kind.is_classic() {
+            let group = record.guid().and_then(|guid| KernelLayouts::builtin().group_of(&guid));
+            group.map(|group| (group, record.opcode()))
+        } else {
+            None
+        };
+        // The kernel logs image loads under the group of processes; everybody else under that of images.
+        let kernel = if kernel == Some((3, 10)) { Some((0x14, 10)) } else { kernel };
+        Identity { kernel, key, user: record.kind.is_event() }
+    }
+
+    /// It tells of a process, a thread or an image.
+    pub(super) fn is_identity(&self) -> bool {
+        matches!(self.kernel, Some((0x03 | 0x05, 1..=4) | (0x03, 39) | (0x14, 2..=4 | 10)))
+    }
+
+    /// Header ids of some records are not those of their writer: processes, threads and images are logged with the process
+    /// that they are about, also by whoever merges a trace; and what the session says of itself is nobody's.
+    pub(super) fn has_own_header(&self) -> bool {
+        let group = self.kernel.map(|(group, _)| group);
+        let about_others = match (group, self.key) {
+            (Some(group), _) => SPEAK_OF_OTHERS.contains(&group),
+            (None, EventKey::Classic { guid, .. }) => guids::WRITTEN_BY_MERGE.contains(guid),
+            _ => false,
+        };
+        !about_others
+    }
+
+    pub(super) fn matches(&self, what: What) -> bool {
+        match what {
+            What::Kernel(group, opcode) => self.kernel == Some((group, opcode)),
+            What::Classic(guid, opcode) => {
+                matches!(self.key, EventKey::Classic { guid: g, opcode: o, .. } if *g == guid && *o == opcode)
+            }
+            What::Manifest(guid, id) => {
+                matches!(self.key, EventKey::Event { provider, id: i, .. } if *provider == guid && *i == id)
+            }
+            What::Provider(guid) => match self.key {
+                EventKey::Event { provider, .. } | EventKey::TraceLogging { provider, .. } => {
+                    *provider == guid
+                }
+                _ => false,
+            },
+            What::AnyUser => self.user,
+            What::Any => true,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether two files are parts of one recording.
+//!
+//! Files of one recording are of one machine and one boot, and either
+//! * one session wrote them one after the other (a series: `EVENT_TRACE_FILE_MODE_NEW_FILE`, or a collector that goes on in
+//!   files with a running number), or
+//! * different sessions wrote them at the same time (kernel and user part), or
+//! * they carry one name with the endings that PerfView and xperf give to parts (`x.kernel.etl`, `x.clrRundown.etl`).
+//!
+//! Two kernel parts of the same time would count everything twice, so they are never one.
+
+use super::Identity;
+use super::machine::{Difference, utc};
+use etwhy_etl::read::filetime_to_unix_ns;
+
+/// A series goes on at once: a collector that restarts its session needs less.
+const SERIES_GAP_NS: i64 = 5_000_000_000;
+/// The rundown of .NET is recorded when the other sessions have ended, and takes its time.
+const PARTS_GAP_NS: i64 = 120_000_000_000;
+/// Numbers that tools give to the files of a series have leading zeros: `_000001`.
+const LEAST_DIGITS: usize = 3;
+/// Endings of the parts of one recording.
+const PARTS: [&str; 7] =
+    [".kernel", ".user", ".clrrundown", ".rundown", ".userrundown", ".kernelrundown", ".clr"];
+
+/// What two files are to each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Parts of one recording.
+    Parts,
+    /// Nothing says that they belong together, but they may both belong to a third.
+    Unrelated(Difference),
+    /// They cannot be one.
+    Apart(Vec<Difference>),
+}
+
+/// What two files are to each other.
+pub fn relation(a: &Identity, b: &Identity) -> Relation {
+    let mut differences = a.machine.differences(&b.machine);
+    if a.trace_id == b.trace_id {
+        differences.push(Difference::of("content", "the files are copies of one".to_owned()));
+    }
+    let series = is_series(a, b);
+    let common = a.span_ns.1.min(b.span_ns.1).saturating_sub(a.span_ns.0.max(b.span_ns.0));
+    if a.kernel && b.kernel && common > 0 && !series {
+        differences.push(Difference::of(
+            "overlapping kernel sessions",
+            format!("both hold kernel events of the same {}, which would count twice", seconds(common)),
+        ));
+    }
+    if !differences.is_empty() {
+        return Relation::Apart(differences);
+    }
+    if series || common > 0 || (-common <= PARTS_GAP_NS && !(a.kernel && b.kernel) && are_parts(a, b)) {
+        return Relation::Parts;
+    }
+    let [earlier, later] = if a.span_ns.0 <= b.span_ns.0 { [a, b] } else { [b, a] };
+    Relation::Unrelated(Difference::of(
+        "time",
+        format!(
+            "{} begins {} after {} has ended, and they are not files of one series",
+            later.shown.display(),
+            seconds(later.span_ns.0.saturating_sub(earlier.span_ns.1)),
+            earlier.shown.display()
+        ),
+    ))
+}
+
+fn seconds(ns: i64) -> String {
+    match ns {
+        60_000_000_000.. => format!("{} s", ns / 1_000_000_000),
+        _ => format!("{:.3} s", ns as f64 / 1e9),
+    }
+}
+
+/// The session went on from one file to the other.
+fn is_series(a: &Identity, b: &Identity) -> bool {
+    if a.session != b.session || a.trace_id == b.trace_id {
+        return false;
+    }
+    let [first, next] = if (a.sequence, a.span_ns) <= (b.sequence, b.span_ns) { [a, b] } else { [b, a] };
+    if a.new_file && b.new_file {
+        // One session has one start, and gives each buffer its own number.
+        let numbered = first.sequence.zip(next.sequence).is_some_and(|(f, n)| f.1 < n.0);
+        return numbered && (a.started == b.started || in_a_row(first, next));
+    }
+    let [first, next] = if a.span_ns <= b.span_ns { [a, b] } else { [b, a] };
+    let shown = |i: &Identity| i.shown.to_string_lossy().into_owned();
+    in_a_row(first, next)
+        && (counts_on(&first.log_file, &next.log_file)
+            || (a.merged && b.merged && counts_on(&shown(first), &shown(next))))
+}
+
+fn in_a_row(first: &Identity, next: &Identity) -> bool {
+    (next.span_ns.0.saturating_sub(first.span_ns.1)).abs() <= SERIES_GAP_NS
+}
+
+/// Names that differ in a running number that a tool wrote, behind which the earlier one is smaller.
+fn counts_on(first: &str, next: &str) -> bool {
+    let parts = |name: &str| {
+        let name = name.to_lowercase();
+        let stem = name.strip_suffix(".etl").unwrap_or(&name).to_owned();
+        let head = stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let digits = stem.get(head..).unwrap_or("").to_owned();
+        (stem.get(..head).unwrap_or("").to_owned(), digits)
+    };
+    let ((head, number), (other_head, other)) = (parts(first), parts(next));
+    let value = |digits: &str| digits.parse::<u128>().ok();
+    head == other_head
+        && number.len() >= LEAST_DIGITS
+        && value(&number).zip(value(&other)).is_some_and(|(a, b)| a < b)
+}
+
+/// Names of parts: one name with different endings.
+fn are_parts(a: &Identity, b: &Identity) -> bool {
+    let stem = |name: &str| {
+        let name = name.to_lowercase();
+        let bare = name.strip_suffix(".etl").unwrap_or(&name);
+        let part = PARTS.iter().find_map(|part| bare.strip_suffix(part));
+        (part.unwrap_or(bare).to_owned(), part.is_some())
+    };
+    let same = |a: &str, b: &str| {
+        let ((a, a_part), (b, b_part)) = (stem(a), stem(b));
+        a == b && (a_part || b_part)
+    };
+    same(&a.shown.to_string_lossy(), &b.shown.to_string_lossy()) || same(&a.log_file, &b.log_file)
+}
+
+/// One line about a file: whose it is and from when.
+pub fn describe(identity: &Identity) -> String {
+    let machine = &identity.machine;
+    let computer = machine.computer.as_deref().unwrap_or("computer not recorded");
+    let windows =
+        machine.windows.map(|(a, b, build)| format!(", Windows {a}.{b}.{build}")).unwrap_or_default();
+    let processors = machine.processors.map(|n| format!(", {n} processors")).unwrap_or_default();
+    let boot = machine.boot.map(|boot| format!(", booted {}", utc(boot))).unwrap_or_default();
+    let started =
+        if filetime_to_unix_ns(identity.started) > 0 { utc(identity.started) } else { "?".to_owned() };
+    format!("{computer}{windows}{processors}{boot}, recorded from {started}")
+}
