@@ -40,7 +40,11 @@ for (const report of reports) {
     assert.equal(await page.locator(".histogram line.limit").count(), histograms.length > 0 ? 1 : 0);
     assert.equal(await page.locator(".growth").count(), growth.length);
     assert.equal(await page.locator(".growth circle").count(), growth.reduce((sum, one) => sum + one.points.length, 0));
-    assert.equal(await page.locator("#bill tbody tr").count(), data.bill.length);
+    // What was not observed is in no share: a sentence below the tables, no row of them.
+    const unobserved = data.bill.filter((row) => row.unobserved_ns !== null);
+    assert.equal(await page.locator("#bill tbody tr").count(), data.bill.length - unobserved.length);
+    const sentences = page.locator("#bill").getByText("were not observed and are in no share");
+    assert.equal(await sentences.count(), unobserved.length > 0 ? 1 : 0);
     if (flame) assert.ok((await page.locator(".flame .node").count()) > 1);
     // No name became an element, no script ran but ours.
     assert.equal(await page.locator("script").count(), 2);
