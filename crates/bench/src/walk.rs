@@ -1,10 +1,11 @@
 //! Reading without analysing: unpacking, and walking in time order.
 
 use crate::{best, short};
+use etwhy_base::Bytes;
 use etwhy_decode::EventTypes;
 use etwhy_etl::decompress::{self, SLACK};
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
-use etwhy_etl::{Bytes, Ledger, abi::buffer};
+use etwhy_etl::{Ledger, abi::buffer};
 use std::path::Path;
 
 /// Unpacks all compressed buffers of a file.

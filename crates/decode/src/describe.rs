@@ -7,7 +7,7 @@ use crate::kernel::KernelLayouts;
 use crate::names::standard_opcode;
 use crate::schema::DecodedBy;
 use crate::tracelogging;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::guids::{EVENT_METADATA, PERF_TRACK_METADATA};
 use std::sync::Arc;
 

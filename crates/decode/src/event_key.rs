@@ -1,11 +1,12 @@
 //! What makes two records events of the same type.
 
+use etwhy_base::{Bytes, Guid};
 use etwhy_etl::abi::ext::{EVENT_SCHEMA_TL, PROV_TRAITS};
 use etwhy_etl::abi::header::{
     EVENT_FLAG_EXTENDED_INFO, EVENT_FLAG_STRING_ONLY, EVENT_FLAGS, EVENT_ID, EVENT_LEN, EVENT_OPCODE,
     FULL_GUID, MESSAGE_FLAG_GUID,
 };
-use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
+use etwhy_etl::{HeaderKind, Record};
 use std::sync::Arc;
 
 /// Identity of an event type.

@@ -2,7 +2,8 @@
 
 use crate::anomalies::EVENT_TYPES_FULL;
 use crate::event_key::{EventKey, Packed, TraceLoggingItems, packed, trace_logging, unpacked};
-use etwhy_etl::{Guid, Ledger, Record};
+use etwhy_base::Guid;
+use etwhy_etl::{Ledger, Record};
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
 use std::sync::Arc;

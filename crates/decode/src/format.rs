@@ -7,7 +7,7 @@
 use crate::read::Decoded;
 use crate::schema::{EventSchema, Field, ValueMap};
 use crate::value::Value;
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use foldhash::HashMap;
 use std::fmt::Write;
 

@@ -7,7 +7,7 @@ use crate::names::{event_name, standard_opcode, tdh_in_type};
 use crate::read::MAX_DEPTH;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
 use crate::text::utf16;
-use etwhy_etl::{Bytes, Guid};
+use etwhy_base::{Bytes, Guid};
 use std::sync::Arc;
 
 /// Opcode of records that hold a `TRACE_EVENT_INFO`.

@@ -8,7 +8,7 @@ use crate::read::Cursor;
 use crate::scalar::{fixed_len, out};
 use crate::schema::{Count, EventSchema, Field, InType, Length};
 use crate::value::Value;
-use etwhy_etl::{Bytes, Guid};
+use etwhy_base::{Bytes, Guid};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::scalar::{Sink, character, fixed, fixed_len, give_meaning, is_short_bo
 use crate::schema::{Count, EventSchema, Field, InType, Length};
 use crate::text::{Text, nul8, nul16};
 use crate::value::Value;
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 
 /// Deepest nesting of structs that is read.
 pub const MAX_DEPTH: usize = 16;

@@ -3,7 +3,7 @@
 use crate::schema::{Field, InType, Length};
 use crate::text::Text;
 use crate::value::Value;
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 
 /// Out-types (`TDH_OUTTYPE_*`) that change the meaning of the bits.
 pub(crate) mod out {

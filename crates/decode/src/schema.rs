@@ -1,6 +1,6 @@
 //! The one form in which the layout of an event payload is described, whatever it came from.
 
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use std::sync::Arc;
 
 /// Which source described an event; the column `event_type.decoded_by`.

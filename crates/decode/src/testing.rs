@@ -1,8 +1,9 @@
 //! Helpers of this crate's tests.
 
 use crate::schema::{DecodedBy, EventSchema};
+use etwhy_base::{Bytes, Guid};
 use etwhy_etl::abi::{buffer, header};
-use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
+use etwhy_etl::{HeaderKind, Record};
 use std::path::PathBuf;
 
 /// A schema without fields.

@@ -5,7 +5,8 @@
 use crate::anomalies::{SOURCE_UNREADABLE, TMF_BROKEN};
 use crate::scalar::out;
 use crate::schema::{DecodedBy, EventSchema, Field, InType, Length, ValueMap};
-use etwhy_etl::{Guid, Ledger};
+use etwhy_base::Guid;
+use etwhy_etl::Ledger;
 use foldhash::HashMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::read::MAX_DEPTH;
 use crate::scalar::out;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length};
 use crate::text::text8;
-use etwhy_etl::{Bytes, Guid};
+use etwhy_base::{Bytes, Guid};
 
 const IN_CHAIN: u8 = 0x80;
 const IN_COUNT_MASK: u8 = 0x60;

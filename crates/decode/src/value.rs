@@ -2,7 +2,7 @@
 
 use crate::numbers::Numbers;
 use crate::text::Text;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 
 /// One value of a field.
 ///

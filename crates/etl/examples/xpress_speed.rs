@@ -1,5 +1,5 @@
 //! Unpacks all compressed buffers of a file N times and prints output bytes per second.
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use etwhy_etl::decompress::{SLACK, xpress};
 use std::time::Instant;
 

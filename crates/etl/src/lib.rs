@@ -14,17 +14,13 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
-mod bytes;
 pub mod decompress;
 mod error;
-mod guid;
 pub mod ledger;
 pub mod read;
 mod record;
 pub mod write;
 
-pub use bytes::Bytes;
 pub use error::{Error, Result};
-pub use guid::Guid;
 pub use ledger::{Anomaly, Ledger, Severity, Stage};
 pub use record::{ExtItem, ExtItems, HeaderKind, Record};

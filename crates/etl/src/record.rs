@@ -1,7 +1,7 @@
 //! One record: a view on its bytes with accessors for what its header says.
 
 use crate::abi::header::{self, *};
-use crate::{Bytes, Guid};
+use etwhy_base::{Bytes, Guid};
 
 /// The record header kinds that occur on disk, and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

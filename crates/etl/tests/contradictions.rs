@@ -4,10 +4,11 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use etwhy_base::Bytes;
 use etwhy_etl::abi::buffer;
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::write::*;
-use etwhy_etl::{Bytes, Ledger, Severity};
+use etwhy_etl::{Ledger, Severity};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::ext;
 use etwhy_etl::write::*;
 use std::collections::BTreeMap;

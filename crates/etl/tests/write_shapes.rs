@@ -3,9 +3,10 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use etwhy_base::Bytes;
+use etwhy_etl::Result;
 use etwhy_etl::abi::{buffer, logfile};
 use etwhy_etl::write::*;
-use etwhy_etl::{Bytes, Result};
 use std::io::Cursor;
 
 struct Head {

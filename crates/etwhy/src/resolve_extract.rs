@@ -12,13 +12,12 @@
 
 use crate::catalog::specs;
 use anyhow::Context as _;
+use etwhy_base::Guid;
 use etwhy_export::extract::Folder;
 use etwhy_knowledge::{FrameTag, deciding_frame, stack_tag, tag_path};
 use etwhy_query::derive::derive;
 use etwhy_query::derived::ALL as DERIVED;
-use etwhy_symbols::{
-    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Problem, Resolver, Wanted, parse_store_id,
-};
+use etwhy_symbols::{ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Problem, Resolver, Wanted};
 use etwhy_table::{
     AdHocBuilder, Database, Memory, Role, Strings, Table, TableBuilder, TableError, TableLoader, Value,
 };
@@ -277,10 +276,9 @@ impl<'a> Resolving<'a> {
         let text = |column| self.images.text(image, column);
         let number = |column| self.images.i64(image, column);
         let pdb = || {
-            let digits: String = text("pdb_guid")?.chars().filter(char::is_ascii_hexdigit).collect();
-            let (guid, _) = parse_store_id(&format!("{digits}0"))?;
+            let guid: Guid = text("pdb_guid")?.parse().ok()?;
             let age = number("pdb_age")? as u32;
-            (guid != [0; 16])
+            (!guid.is_zero())
                 .then(|| Some(ModuleKey { pdb_name: text("pdb_name")?.to_owned(), guid, age }))?
         };
         let key = || {

@@ -2,7 +2,7 @@
 //! reader's counts; providers with a public name are never shown as GUIDs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

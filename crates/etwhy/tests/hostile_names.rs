@@ -2,7 +2,7 @@
 //! many characters as a record holds go through every finding's culprit into every form of output, and do nothing there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{
     EventHead, RecordBuf, TraceSetup, TraceWriter, tracelogging_schema, tracelogging_traits,

@@ -38,7 +38,7 @@ impl Codes {
         let bytes: &[u8] = match value {
             Value::Utf16(bytes) => bytes,
             Value::Utf8(text) => text.as_bytes(),
-            Value::Guid(guid) => guid,
+            Value::Guid(guid) => &guid.0,
             Value::Sid(bytes) => bytes,
             other => {
                 other.push_text(&mut owned);

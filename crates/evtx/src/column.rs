@@ -187,7 +187,7 @@ impl Column {
         if self.kind == ColumnKind::Text {
             match *value {
                 Value::Sid(bytes) => self.push_known(value, bytes),
-                Value::Guid(guid) => self.push_known(value, &guid),
+                Value::Guid(guid) => self.push_known(value, &guid.0),
                 Value::Utf16(utf16) => {
                     push_utf16_bytes::<false>(&mut self.bytes, utf16, utf16.len());
                 }

@@ -14,6 +14,7 @@ use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
 use crate::system_columns::Row;
 pub use crate::system_columns::SystemColumns;
+use etwhy_base::Guid;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -349,7 +350,7 @@ impl<S: Sink> Reader for Columns<'_, S> {
             user: self.texts.of(&system.user),
             activity: match system.activity {
                 Value::Guid(guid) => guid,
-                _ => [0; 16],
+                _ => Guid::ZERO,
             },
             bytes: record.size as u32,
         };

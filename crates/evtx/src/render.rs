@@ -4,7 +4,7 @@ use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
 use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value, push_decimal_bytes};
 use crate::codes::Codes;
-use etwhy_messages::{Appended, EventKey, EventText, Guid, Inserts, Messages, ProviderNames};
+use etwhy_messages::{Appended, EventKey, EventText, Inserts, Messages, ProviderNames};
 use foldhash::fast::RandomState;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -215,12 +215,12 @@ impl<'m> Renderer<'m> {
 
     fn key<'k>(system: &System<'_>, provider: &'k str, channel: &'k str) -> EventKey<'k> {
         let guid = match system.provider_guid {
-            Value::Guid(guid) => Some(Guid(guid)),
+            Value::Guid(guid) => Some(guid),
             Value::Null => None,
             other => {
                 let mut text = String::new();
                 other.push_text(&mut text);
-                Guid::parse(&text)
+                text.parse().ok()
             }
         };
         EventKey {

@@ -28,7 +28,7 @@ pub struct SystemColumns {
     /// User.
     pub user: Vec<u32>,
     /// Activity as its GUID is stored, zeros if there is none.
-    pub activity: Vec<[u8; 16]>,
+    pub activity: Vec<etwhy_base::Guid>,
     /// Bytes of the record.
     pub bytes: Vec<u32>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Row {
     pub(crate) channel: u32,
     pub(crate) computer: u32,
     pub(crate) user: u32,
-    pub(crate) activity: [u8; 16],
+    pub(crate) activity: etwhy_base::Guid,
     pub(crate) bytes: u32,
 }
 

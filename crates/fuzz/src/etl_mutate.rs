@@ -2,7 +2,7 @@
 
 use crate::mutate::{self, EXTREMES, put};
 use crate::rng::Rng;
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use etwhy_etl::abi::{buffer, header};
 
 /// Offsets of the buffers, as far as their sizes make sense.

@@ -1,8 +1,8 @@
 //! What mutants are made from: traces that the writer makes, and the corpus of real ones if it is there.
 
 use crate::etl_mutate::buffers;
+use etwhy_base::Guid;
 use etwhy_decode::kernel::KernelLayouts;
-use etwhy_etl::Guid;
 use etwhy_etl::abi::guids::EVENT_METADATA;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{

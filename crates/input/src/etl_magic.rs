@@ -1,6 +1,6 @@
 //! Does this start like the first buffer of a trace?
 
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use etwhy_etl::abi::buffer;
 
 /// Smallest buffer that Windows writes is 1 KiB, but merged and compressed files cut the first buffer

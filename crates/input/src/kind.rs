@@ -249,7 +249,7 @@ fn is_zstd_skippable(bytes: &[u8]) -> bool {
 
 /// `IMAGE_DOS_HEADER`: `MZ`, and the offset of the `PE` header at 0x3C.
 fn is_executable(bytes: &[u8]) -> bool {
-    use etwhy_etl::Bytes;
+    use etwhy_base::Bytes;
     if !bytes.starts_with(b"MZ") {
         return false;
     }

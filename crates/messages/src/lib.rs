@@ -8,7 +8,6 @@
 pub mod build;
 mod bytes;
 mod error;
-mod guid;
 mod known;
 pub mod lang;
 mod messages;
@@ -25,7 +24,6 @@ pub mod wevt;
 pub mod winmeta;
 
 pub use error::Error;
-pub use guid::Guid;
 pub use messages::{EventKey, FileInfo, Messages, Options};
 pub use missing::Wanted;
 pub use names::ProviderNames;

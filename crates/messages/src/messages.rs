@@ -1,12 +1,12 @@
 //! Texts of events from databases, folders and files.
 
 use crate::error::Error;
-use crate::guid::Guid;
 use crate::known;
 use crate::missing::Wanted;
 use crate::names::ProviderNames;
 use crate::store::{Counts, EventRow, ProviderRow, Store};
 use crate::template::{EventText, FieldInfo, Origin, Parameters, ValueMap};
+use etwhy_base::Guid;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

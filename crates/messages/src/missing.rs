@@ -1,11 +1,11 @@
 //! Texts that are missing: what is said instead, and which files would have them.
 
 use crate::error::Error;
-use crate::guid::Guid;
 use crate::known;
 use crate::messages::{CACHED_MAX, EventKey, Messages};
 use crate::store::{Store, module_name};
 use crate::template::Inserts;
+use etwhy_base::Guid;
 use std::sync::Arc;
 
 /// A provider for which texts were missing.

@@ -1,10 +1,10 @@
 //! What there is, for people.
 
 use crate::error::Error;
-use crate::guid::Guid;
 use crate::messages::{FileInfo, Messages, message_modules};
 use crate::names::plain;
 use crate::template::FieldInfo;
+use etwhy_base::Guid;
 use std::sync::Arc;
 
 /// A provider in a database.
@@ -82,7 +82,7 @@ impl Messages {
     pub fn events(&self, provider: &str, id: Option<u16>) -> Result<Vec<EventSummary>, Error> {
         let mut out = Vec::new();
         for store in &self.stores {
-            for row in store.providers(provider, Guid::parse(provider))? {
+            for row in store.providers(provider, provider.parse().ok())? {
                 let modules = message_modules(&row);
                 for event in store.events(row.id, id)? {
                     let text = event.message.and_then(|m| self.text(&modules, m));

@@ -73,7 +73,7 @@ fn another_reader_says_the_same() {
                     })
                     .collect();
                 events += list.len();
-                json!({ "guid": p.guid.unwrap().to_string(), "events": list, "tasks": named(&p.tasks),
+                json!({ "guid": p.guid.unwrap().braced(), "events": list, "tasks": named(&p.tasks),
                         "keywords": named(&p.keywords), "channels": named(&p.channels) })
             })
             .collect();

@@ -62,7 +62,10 @@ mod tests {
     }
 
     fn key(age: u32) -> Wanted {
-        Wanted { pdb: Some(ModuleKey { pdb_name: "a.pdb".into(), guid: [0; 16], age }), image: None }
+        Wanted {
+            pdb: Some(ModuleKey { pdb_name: "a.pdb".into(), guid: etwhy_base::Guid::ZERO, age }),
+            image: None,
+        }
     }
 
     #[test]

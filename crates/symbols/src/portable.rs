@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use etwhy_base::{Bytes, Guid};
+
 use crate::key::store_id;
 use crate::{ModuleKey, SymbolError};
 
@@ -28,7 +30,7 @@ const METHOD_DEF: u32 = 0x06;
 #[derive(Debug)]
 pub struct PortableLines {
     data: Vec<u8>,
-    guid: [u8; 16],
+    guid: Guid,
     /// Offset and size of the heap of blobs.
     blobs: (usize, usize),
     documents: Rows,
@@ -81,8 +83,8 @@ pub fn read(data: Vec<u8>, file: &Path, wanted: Option<&ModuleKey>) -> Result<Po
     match wanted {
         Some(wanted) if wanted.guid != lines.guid => Err(SymbolError::Mismatch {
             file: file.to_path_buf(),
-            wanted: store_id(&wanted.guid, u32::MAX),
-            found: store_id(&lines.guid, u32::MAX),
+            wanted: store_id(wanted.guid, u32::MAX),
+            found: store_id(lines.guid, u32::MAX),
         }),
         _ => Ok(lines),
     }
@@ -93,12 +95,12 @@ fn parse(data: Vec<u8>) -> Result<PortableLines, String> {
         format!("{what} at offset {at}: needs {needed} bytes, file has {}", data.len())
     };
     let (mut pdb, mut tables, mut blobs) = (None, None, None);
-    let version = u32_at(&data, 12).ok_or_else(|| short("metadata root", 12, 4))? as usize;
+    let version = data.u32_at(12).ok_or_else(|| short("metadata root", 12, 4))? as usize;
     let mut at = version.saturating_add(16);
-    let count = u16_at(&data, at.saturating_add(2)).ok_or_else(|| short("number of streams", at, 4))?;
+    let count = data.u16_at(at.saturating_add(2)).ok_or_else(|| short("number of streams", at, 4))?;
     at = at.saturating_add(4);
     for _ in 0..count.min(MAX_STREAMS) {
-        let header = || Some((u32_at(&data, at)? as usize, u32_at(&data, at.checked_add(4)?)? as usize));
+        let header = || Some((data.u32_at(at)? as usize, data.u32_at(at.checked_add(4)?)? as usize));
         let (offset, size) = header().ok_or_else(|| short("stream header", at, 8))?;
         let name = data.get(at.saturating_add(8)..).unwrap_or_default();
         let name = name.split(|b| *b == 0).next().unwrap_or_default();
@@ -116,9 +118,8 @@ fn parse(data: Vec<u8>) -> Result<PortableLines, String> {
     }
     let pdb = pdb.ok_or("no stream #Pdb")?;
     let tables = tables.ok_or("no stream #~")?;
-    let guid = data.get(pdb..).and_then(|d| d.first_chunk::<16>()).copied();
-    let guid = guid.ok_or_else(|| short("#Pdb", pdb, 16))?;
-    let header = || Some((*data.get(tables.checked_add(6)?)?, u64_at(&data, tables.checked_add(8)?)?));
+    let guid = data.guid_at(pdb).ok_or_else(|| short("#Pdb", pdb, 16))?;
+    let header = || Some((*data.get(tables.checked_add(6)?)?, data.u64_at(tables.checked_add(8)?)?));
     let (heaps, valid) = header().ok_or_else(|| short("#~", tables, 24))?;
     if valid & ((1 << DOCUMENT) - 1) != 0 {
         return Err("#~ holds tables of an assembly, not of a PDB alone".to_owned());
@@ -128,7 +129,7 @@ fn parse(data: Vec<u8>) -> Result<PortableLines, String> {
         0 => Some(0),
         _ => {
             let before = (valid & ((1 << table) - 1)).count_ones() as usize;
-            u32_at(&data, counts.checked_add(before * 4)?)
+            data.u32_at(counts.checked_add(before * 4)?)
         }
     };
     let count_of = |table| rows(table).ok_or_else(|| short("row counts of #~", counts, 8));
@@ -161,9 +162,9 @@ fn document_width(count: u32) -> usize {
 }
 
 impl PortableLines {
-    /// The id's GUID, in on-disk byte order.
-    pub fn guid(&self) -> &[u8; 16] {
-        &self.guid
+    /// The id's GUID.
+    pub fn guid(&self) -> Guid {
+        self.guid
     }
 
     /// How many methods the assembly has.
@@ -206,7 +207,7 @@ impl PortableLines {
     }
 
     fn index(&self, at: usize, wide: bool) -> Option<u32> {
-        if wide { u32_at(&self.data, at) } else { u16_at(&self.data, at).map(u32::from) }
+        if wide { self.data.u32_at(at) } else { self.data.u16_at(at).map(u32::from) }
     }
 
     fn blob(&self, index: u32) -> Option<&[u8]> {
@@ -282,18 +283,6 @@ fn signed(bytes: &mut &[u8]) -> Option<i32> {
     let (number, bits) = compressed(bytes)?;
     let rest = (number >> 1) as i32;
     Some(if number & 1 == 0 { rest } else { rest - (1 << (bits - 1)) })
-}
-
-fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(*data.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(data: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*data.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl StoreEntry {
         let (guid, age) = parse_store_id(id)?;
         (is_symbol && root.eq_ignore_ascii_case("symbols")).then(|| StoreEntry {
             pdb_name,
-            id: crate::key::store_id(&guid, age),
+            id: crate::key::store_id(guid, age),
             file_name,
         })
     }

@@ -7,6 +7,8 @@ mod msf;
 mod pe;
 mod portable;
 
+use etwhy_base::Guid;
+
 use crate::key::{parse_store_id, store_id};
 use crate::{ImageKey, ModuleKey, Wanted};
 use std::fmt;
@@ -20,7 +22,7 @@ pub enum Identity {
     /// A native PDB.
     Pdb {
         /// GUID in on-disk byte order.
-        guid: [u8; 16],
+        guid: Guid,
         /// Age of the DBI stream: that of the image. `None` if there is no such stream.
         age: Option<u32>,
         /// Age of the PDB itself: how often it was written.
@@ -29,12 +31,12 @@ pub enum Identity {
     /// A portable PDB of .NET. It has no age.
     PortablePdb {
         /// GUID in on-disk byte order.
-        guid: [u8; 16],
+        guid: Guid,
     },
     /// A Breakpad symbol file.
     Breakpad {
         /// GUID in on-disk byte order.
-        guid: [u8; 16],
+        guid: Guid,
         /// The age.
         age: u32,
         /// Name of the PDB or image as it says.
@@ -90,10 +92,10 @@ impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Identity::Pdb { guid, age, pdb_age } => {
-                write!(f, "PDB {}", store_id(guid, age.unwrap_or(*pdb_age)))
+                write!(f, "PDB {}", store_id(*guid, age.unwrap_or(*pdb_age)))
             }
-            Identity::PortablePdb { guid } => write!(f, "portable PDB {}", store_id(guid, u32::MAX)),
-            Identity::Breakpad { guid, age, .. } => write!(f, "Breakpad symbols {}", store_id(guid, *age)),
+            Identity::PortablePdb { guid } => write!(f, "portable PDB {}", store_id(*guid, u32::MAX)),
+            Identity::Breakpad { guid, age, .. } => write!(f, "Breakpad symbols {}", store_id(*guid, *age)),
             Identity::Image { time_date_stamp, size_of_image, .. } => {
                 write!(f, "image {time_date_stamp:08X}{size_of_image:x}")
             }

@@ -9,6 +9,7 @@ mod sources;
 #[path = "llvm/tools.rs"]
 mod tools;
 
+use etwhy_base::Guid;
 use etwhy_symbols::{
     ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
     exports, pdb,
@@ -256,7 +257,7 @@ fn another_build_is_refused_and_the_right_one_taken() {
     let image = std::fs::read(&pair.image).unwrap();
     // The RSDS record of the image: GUID, age, name.
     let at = image.windows(4).position(|w| w == b"RSDS").unwrap();
-    let guid: [u8; 16] = image[at + 4..at + 20].try_into().unwrap();
+    let guid = Guid(image[at + 4..at + 20].try_into().unwrap());
     let age = u32::from_le_bytes(image[at + 20..at + 24].try_into().unwrap());
     let key = ModuleKey { pdb_name: "t.pdb".into(), guid, age };
     assert!(pdb::open(&pair.pdb, Some(&key), "").is_ok());

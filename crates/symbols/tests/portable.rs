@@ -3,6 +3,7 @@
 
 mod small_pdb;
 
+use etwhy_base::Guid;
 use etwhy_symbols::{ModuleKey, PortableLines, SymbolError, portable};
 use small_pdb::small;
 use std::path::Path;
@@ -12,7 +13,7 @@ use symbolic_ppdb::{PortablePdb, PortablePdbCache, PortablePdbCacheConverter};
 const BEHIND: u32 = 5_000;
 
 fn key(guid: [u8; 16]) -> ModuleKey {
-    ModuleKey { pdb_name: "a.pdb".into(), guid, age: 1 }
+    ModuleKey { pdb_name: "a.pdb".into(), guid: Guid(guid), age: 1 }
 }
 
 /// Compares every IL offset of every method, and tells how many places there are and how many of them have a line.
@@ -22,7 +23,7 @@ fn compare(data: &[u8], name: &str) -> (usize, usize) {
     let pdb = PortablePdb::parse(&aligned).unwrap();
     let id = pdb.pdb_id().unwrap();
     let fields = id.uuid().to_bytes_le();
-    assert_eq!(lines.guid(), &fields, "{name}");
+    assert_eq!(lines.guid(), Guid(fields), "{name}");
     let mut converter = PortablePdbCacheConverter::new();
     converter.process_portable_pdb(&pdb).unwrap();
     let mut cache = Vec::new();

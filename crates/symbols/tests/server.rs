@@ -4,6 +4,7 @@
 
 mod support;
 
+use etwhy_base::Guid;
 use etwhy_symbols::server::{Proxies, ServerOptions};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::verify::identify;
@@ -233,7 +234,7 @@ fn a_slow_file_comes_and_a_too_slow_one_does_not() {
 #[test]
 fn another_build_is_told_and_not_kept() {
     let (server, temp) = (Faulty::new(), Temp::new("guid"));
-    server.serve(FILE, Serve::File(pdb([7; 16], 1, 100)));
+    server.serve(FILE, Serve::File(pdb(Guid([7; 16]), 1, 100)));
     let sources = sources(&server, &temp);
     assert!(sources.candidates(&wanted()).is_empty());
     assert!(sources.problems().iter().all(|problem| problem.mismatch));
@@ -273,7 +274,7 @@ fn cabinets_that_hold_something_else_are_refused() {
         (b"MSCF but not really a cabinet, as it has no header".to_vec(), "cannot unpack"),
         (b"PK\x03\x04".to_vec(), "does not begin with MSCF"),
         (cabinet(&[("app.pdb", &file)])[..300].to_vec(), "cannot unpack"),
-        (cabinet(&[("app.pdb", &pdb([9; 16], 1, 10))]), "is PDB 0909"),
+        (cabinet(&[("app.pdb", &pdb(Guid([9; 16]), 1, 10))]), "is PDB 0909"),
     ]
     .into_iter()
     .enumerate()
@@ -451,7 +452,7 @@ fn what_comes_is_copied_into_every_store_on_the_way() {
 #[test]
 fn a_damaged_file_in_the_cache_is_fetched_again() {
     let (server, temp) = (Faulty::new(), Temp::new("heal"));
-    temp.write(&format!("cache/{FILE}"), &pdb([1; 16], 1, 10));
+    temp.write(&format!("cache/{FILE}"), &pdb(Guid([1; 16]), 1, 10));
     server.serve(FILE, Serve::File(good(10)));
     fetched(&server, &temp, &good(10));
 }

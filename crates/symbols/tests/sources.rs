@@ -4,6 +4,7 @@
 
 mod support;
 
+use etwhy_base::Guid;
 use etwhy_symbols::source::Outcome;
 use etwhy_symbols::verify::{Identity, VerifyError, identify};
 use etwhy_symbols::{
@@ -36,7 +37,7 @@ fn good() -> Vec<u8> {
 }
 
 fn other() -> Vec<u8> {
-    pdb([3; 16], 1, 100)
+    pdb(Guid([3; 16]), 1, 100)
 }
 
 /// An image with this time stamp and size that names a PDB (PE32+, one section).
@@ -67,14 +68,14 @@ fn pe(stamp: u32, size: u32, pdb: &ModuleKey) -> Vec<u8> {
     put(entry + 16, &u32::try_from(25 + name.len()).unwrap().to_le_bytes());
     put(entry + 24, &0x440u32.to_le_bytes());
     put(0x440, b"RSDS");
-    put(0x444, &pdb.guid);
+    put(0x444, &pdb.guid.0);
     put(0x454, &pdb.age.to_le_bytes());
     put(0x458, name);
     file
 }
 
 /// A portable PDB with only the stream `#Pdb`.
-fn portable(guid: [u8; 16]) -> Vec<u8> {
+fn portable(guid: Guid) -> Vec<u8> {
     let mut file = b"BSJB\x01\0\x01\0\0\0\0\0".to_vec();
     file.extend(12u32.to_le_bytes());
     file.extend(b"PDB v1.0\0\0\0\0");
@@ -87,7 +88,7 @@ fn portable(guid: [u8; 16]) -> Vec<u8> {
     file.extend(32u32.to_le_bytes());
     file.extend(b"#Pdb\0\0\0\0");
     assert_eq!(file.len(), at);
-    file.extend(guid);
+    file.extend(guid.0);
     file.extend([9; 16]);
     file
 }
@@ -309,8 +310,12 @@ fn files_say_what_they_are() {
 #[test]
 fn damage_never_panics() {
     let temp = Temp::new("damage");
-    let files =
-        [good(), portable([5; 16]), pe(1, 2, &key("a.pdb")), format!("MODULE a b {ID} c\n").into_bytes()];
+    let files = [
+        good(),
+        portable(Guid([5; 16])),
+        pe(1, 2, &key("a.pdb")),
+        format!("MODULE a b {ID} c\n").into_bytes(),
+    ];
     let mut state = 7u64;
     let mut random = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

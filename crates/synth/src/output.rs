@@ -2,8 +2,9 @@
 
 use crate::rng::Rng;
 use crate::without::Without;
+use etwhy_base::{Bytes, Guid};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter, Written};
-use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
+use etwhy_etl::{HeaderKind, Record};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{self, Seek, Write};

@@ -1,7 +1,7 @@
 //! Breakpad symbol files in the layout of a symbol store.
 
 use crate::world::{Images, Module};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};

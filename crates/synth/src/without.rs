@@ -1,9 +1,10 @@
 //! Leaving out kinds of events, as if the session had not recorded them.
 
+use etwhy_base::{Bytes, Guid};
 use etwhy_decode::builtin::provider_guid;
 use etwhy_decode::kernel::KernelLayouts;
 use etwhy_decode::kernel::keywords::keywords;
-use etwhy_etl::{Bytes, Guid, HeaderKind, Record};
+use etwhy_etl::{HeaderKind, Record};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 /// What a kernel keyword records: names of events, or of groups if all of a group's are meant. Keywords that are not

@@ -2,12 +2,13 @@
 
 use crate::model::Model;
 use crate::symbols::Symbols;
+use etwhy_base::Guid;
 use etwhy_decode::Value;
 use etwhy_decode::kernel::Slot;
 use etwhy_decode::read::{Decoded, read};
 use etwhy_decode::schema::EventSchema;
 use etwhy_etl::read::Timeline;
-use etwhy_etl::{Guid, Ledger, Record};
+use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Strings, Sym};
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
 //! Extended items of events, and counters of kernel records, as JSON.
 
+use etwhy_base::{Bytes, Guid};
 use etwhy_decode::format::{hex_bytes, json_string, sid};
 use etwhy_etl::abi::ext;
-use etwhy_etl::{Bytes, ExtItem, Guid, Record};
+use etwhy_etl::{ExtItem, Record};
 use std::fmt::Write;
 
 /// The activity that the event names as its origin.

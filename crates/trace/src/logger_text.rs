@@ -6,7 +6,7 @@
 //! published. Unknown lines are skipped; names that a German or Japanese Windows translates (`logman`) are not
 //! known. `xperf`, `tracelog` and `wpr` speak English everywhere.
 
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 
 /// A session as a tool lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use crate::model::Model;
 use crate::model::il_map::IlPlace;
 use crate::model::image::Image;
 use crate::resolve::base_name;
+use etwhy_base::Guid;
 use etwhy_etl::Ledger;
 use etwhy_symbols::{
     ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, PortableLines, Resolver,
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What identifies an image: PDB name, GUID and age; file name, time stamp and size.
-type Identity = (Option<(Sym, [u8; 16], u32)>, (Option<Sym>, u32, u64));
+type Identity = (Option<(Sym, Guid, u32)>, (Option<Sym>, u32, u64));
 
 /// Images that are looked at for one address. Hundreds at one place are a process that loads and unloads; more
 /// are damage or malice.
@@ -32,7 +33,7 @@ pub struct Symbols {
     /// has many addresses.
     taken_apart: HashMap<Box<str>, Box<str>>,
     /// Portable PDBs of assemblies.
-    lines: HashMap<(Sym, [u8; 16]), Option<PortableLines>>,
+    lines: HashMap<(Sym, Guid), Option<PortableLines>>,
 }
 
 /// Names that are remembered. Images of a trace have some thousand functions that were seen running.
@@ -115,7 +116,7 @@ impl Symbols {
         strings: &Strings,
         ledger: &mut Ledger,
     ) -> Option<Arc<ModuleSymbols>> {
-        let pdb = image.pdb.map(|pdb| (pdb.name, pdb.guid.0, pdb.age));
+        let pdb = image.pdb.map(|pdb| (pdb.name, pdb.guid, pdb.age));
         let identity = (pdb, (image.path, image.time_date_stamp, image.size));
         if let Some(known) = self.loaded.get(&identity) {
             return known.clone();
@@ -142,7 +143,7 @@ impl Symbols {
         strings: &Strings,
         ledger: &mut Ledger,
     ) -> (bool, Option<(String, u32)>) {
-        let (name, guid) = (place.pdb.name, place.pdb.guid.0);
+        let (name, guid) = (place.pdb.name, place.pdb.guid);
         if !self.lines.contains_key(&(name, guid)) {
             let key = ModuleKey { pdb_name: strings.get(name).to_owned(), guid, age: place.pdb.age };
             let lines = self.resolver.lines(&key);

@@ -5,10 +5,10 @@
 mod small_pdb;
 mod support;
 
+use etwhy_base::Guid;
 use etwhy_decode::Value;
 use etwhy_decode::read::Decoded;
 use etwhy_decode::schema::EventSchema;
-use etwhy_etl::Guid;
 use etwhy_etl::write::RecordBuf;
 use etwhy_trace::Symbols;
 use std::collections::HashMap;

@@ -144,7 +144,7 @@ impl File {
 
 /// Adds to the sequence numbers of all buffers but the first, as in a later file of a series.
 fn renumber(path: &Path, by: i64) {
-    use etwhy_etl::Bytes;
+    use etwhy_base::Bytes;
     use etwhy_etl::abi::buffer;
     let mut bytes = std::fs::read(path).unwrap();
     let mut at = bytes.u32_at(buffer::BUFFER_SIZE).unwrap() as usize;

@@ -5,7 +5,7 @@ mod notation;
 mod published;
 
 use crate::manifest::Manifests;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use foldhash::HashMap;
 use std::sync::{Arc, LazyLock};
 

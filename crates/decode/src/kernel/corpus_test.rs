@@ -2,9 +2,10 @@
 
 use super::{KernelLayouts, Measured, Slots, fitting_pointer_size, measure, names, raw_field};
 use crate::testing;
+use etwhy_base::{Bytes, Guid};
+use etwhy_etl::Record;
 use etwhy_etl::abi::buffer;
 use etwhy_etl::decompress::{SLACK, xpress};
-use etwhy_etl::{Bytes, Guid, Record};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

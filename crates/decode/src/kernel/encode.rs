@@ -2,7 +2,7 @@
 
 use super::measure::fixed_width;
 use crate::schema::{Count, EventSchema, Field, InType, Length};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A value to be written into a kernel payload.

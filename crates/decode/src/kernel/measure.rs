@@ -1,7 +1,7 @@
 //! Walks a payload along a kernel layout without interpreting it.
 
 use crate::schema::{Count, EventSchema, Field, InType, Length};
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 
 /// No array of a payload is longer: records have at most 64 KiB.
 const MAX_ELEMENTS: usize = 0x1_0000;

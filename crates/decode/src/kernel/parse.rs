@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::schema::{Count, Field, InType, Length};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 
 /// What a section of a file is about.
 #[derive(Clone, Debug, PartialEq, Eq)]

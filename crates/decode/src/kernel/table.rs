@@ -3,7 +3,7 @@
 use super::files::LAYOUT_FILES;
 use super::parse::{Section, SectionKey, parse};
 use crate::schema::{DecodedBy, EventSchema};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
 

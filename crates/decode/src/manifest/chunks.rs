@@ -6,8 +6,9 @@
 
 use super::{ProviderManifest, parse};
 use crate::anomalies::{MANIFEST_BROKEN, MANIFEST_CHUNK_LOST, MANIFEST_TOO_LARGE};
+use etwhy_base::{Bytes, Guid};
 use etwhy_etl::abi::header::MANIFEST_EVENT_ID;
-use etwhy_etl::{Bytes, Guid, Ledger, Record};
+use etwhy_etl::{Ledger, Record};
 use foldhash::{HashMap, HashSet};
 
 const HEADER_LEN: usize = 8;

@@ -10,7 +10,7 @@ use crate::metadata::clr_stack;
 use crate::names::event_name;
 use crate::read::MAX_DEPTH;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use foldhash::HashMap;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Class and provider GUIDs that the format itself gives a meaning.
 
-use crate::Guid;
+use etwhy_base::Guid;
 
 /// Image identity records added by merging (`KernelTraceControl` ImageID).
 pub const IMAGE_ID: Guid = Guid::from_text("b3e675d7-2554-4f18-830b-2762732560de");

@@ -1,7 +1,7 @@
 //! LZNT1 (\[MS-XCA\] 2.5): chunks of 4 KiB, each with its own header.
 
 use super::copy_match;
-use crate::Bytes;
+use etwhy_base::Bytes;
 
 const CHUNK: usize = 4096;
 const COMPRESSED: u16 = 0x8000;

@@ -1,7 +1,7 @@
 //! Plain LZ77 XPRESS (\[MS-XCA\] 2.4), the format of all compressed traces seen so far.
 
 use super::copy_match;
-use crate::Bytes;
+use etwhy_base::Bytes;
 
 /// Unpacks until `want` bytes are out or the input ends. See [`super::Format::decompress`].
 ///

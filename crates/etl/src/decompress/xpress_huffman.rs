@@ -2,7 +2,7 @@
 //! lengths of 4 bits in front.
 
 use super::copy_match;
-use crate::Bytes;
+use etwhy_base::Bytes;
 
 const BLOCK: usize = 65536;
 const TABLE: usize = 256;

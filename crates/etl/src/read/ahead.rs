@@ -6,7 +6,8 @@
 
 use super::file::EtlFile;
 use super::index::BufferEntry;
-use crate::{Bytes, Ledger};
+use crate::Ledger;
+use etwhy_base::Bytes;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::Scope;
 

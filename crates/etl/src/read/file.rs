@@ -6,13 +6,14 @@ use super::index::{BufferEntry, Index, Nominal, index};
 use super::logfile::LogFileHeader;
 use super::source::Source;
 use super::tokens::{first_record, first_ticks, until_repeated};
+use crate::Ledger;
 use crate::abi::buffer::*;
 use crate::abi::logfile::{
     MODE_APPEND, MODE_CIRCULAR, MODE_COMPRESSED, MODE_NEW_FILE, MODE_NO_PER_PROCESSOR_BUFFERING,
 };
 use crate::decompress::{Format, SLACK};
 use crate::error::{Error, Result};
-use crate::{Bytes, Ledger};
+use etwhy_base::Bytes;
 use std::path::{Path, PathBuf};
 
 /// How to open a file.

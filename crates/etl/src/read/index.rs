@@ -4,9 +4,10 @@ use super::anomalies::*;
 use super::resync::{resync, size_of};
 use super::source::Source;
 use super::tokens::first_ticks;
+use crate::Ledger;
 use crate::abi::buffer::*;
 use crate::decompress::{Format, SLACK};
-use crate::{Bytes, Ledger};
+use etwhy_base::Bytes;
 use std::collections::HashSet;
 use std::path::Path;
 

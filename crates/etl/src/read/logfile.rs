@@ -1,7 +1,8 @@
 //! The payload of a session's header event.
 
+use crate::Record;
 use crate::abi::logfile::{self as abi, *};
-use crate::{Bytes, Record};
+use etwhy_base::Bytes;
 
 /// `TIME_ZONE_INFORMATION` of the machine that recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

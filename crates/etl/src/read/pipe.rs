@@ -3,8 +3,9 @@
 //! The bytes are copied into batches that go back when they are read: a copy costs a few percent of what the merge does, and
 //! the records arrive in the cache of the thread that reads them, one behind the other.
 
+use crate::Record;
 use crate::record::HeaderKind;
-use crate::{Bytes, Record};
+use etwhy_base::Bytes;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 /// Bytes of a batch: a part of a core's own cache.

@@ -6,8 +6,9 @@
 use super::anomalies::*;
 use super::index::{Header, Nominal};
 use super::source::Source;
+use crate::Ledger;
 use crate::abi::buffer::*;
-use crate::{Bytes, Ledger};
+use etwhy_base::Bytes;
 
 /// Bytes looked at together in a search.
 const WINDOW: usize = 1 << 20;

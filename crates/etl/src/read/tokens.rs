@@ -1,8 +1,8 @@
 //! Splits a buffer into records, as little work as possible: position, length, kind, time.
 
-use crate::Bytes;
 use crate::abi::header::*;
 use crate::record::{HeaderKind, Record};
+use etwhy_base::Bytes;
 
 /// A record found in a buffer.
 #[derive(Clone, Copy, Debug)]

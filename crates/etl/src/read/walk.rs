@@ -15,7 +15,8 @@ use super::index::BufferEntry;
 use super::pipe;
 use super::tokens::{Stop, Token, Tokenizer, ticks_of};
 use crate::abi::buffer::LEN;
-use crate::{Bytes, Ledger, Record};
+use crate::{Ledger, Record};
+use etwhy_base::Bytes;
 
 /// Records taken out of a buffer at a time: enough to amortise, few enough that their bytes are still in
 /// the cache when they are pushed.

@@ -1,7 +1,8 @@
 //! Builds one record: a header, extended items, payload.
 
+use crate::HeaderKind;
 use crate::abi::header::*;
-use crate::{Guid, HeaderKind};
+use etwhy_base::Guid;
 use std::io;
 
 /// What an `EVENT_TRACE_HEADER` says.

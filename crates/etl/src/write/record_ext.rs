@@ -1,8 +1,9 @@
 //! Extended items of `EVENT_HEADER` records under construction.
 
 use super::RecordBuf;
+use crate::HeaderKind;
 use crate::abi::{ext, header::*};
-use crate::{Guid, HeaderKind};
+use etwhy_base::Guid;
 
 impl RecordBuf {
     /// Adds an extended item; only in `EVENT_HEADER` records, and before any payload. On disk the traits

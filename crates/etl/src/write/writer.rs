@@ -341,7 +341,7 @@ impl<W: Write + Seek> TraceWriter<W> {
 
     fn first_record_end(&self) -> usize {
         let at = abi::LEN + crate::abi::header::SYSTEM_SIZE;
-        let size = crate::Bytes::u16_at(self.header.as_slice(), at).map_or(0, usize::from);
+        let size = etwhy_base::Bytes::u16_at(self.header.as_slice(), at).map_or(0, usize::from);
         (abi::LEN + size.next_multiple_of(8)).min(self.header.len())
     }
 

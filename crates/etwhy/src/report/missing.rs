@@ -154,7 +154,7 @@ fn makes_rows(spec: &etwhy_trace::engine::AnalysisSpec) -> impl Iterator<Item = 
 
 /// Whether a row of `event_type` is of a kind of events.
 fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
-    let guid = |wanted: etwhy_etl::Guid| {
+    let guid = |wanted: etwhy_base::Guid| {
         types.text(row, "guid").is_some_and(|guid| guid.eq_ignore_ascii_case(&wanted.to_string()))
     };
     let number = |column: &str, wanted: u16| types.i64(row, column) == Some(i64::from(wanted));
@@ -174,7 +174,7 @@ fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
 }
 
 /// Microsoft-Windows-Kernel-Process.
-const KERNEL_PROCESS: etwhy_etl::Guid = etwhy_etl::Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
+const KERNEL_PROCESS: etwhy_base::Guid = etwhy_base::Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
 
 /// Group (task) names of the kernel, so that `Read` of another provider is not taken for a disk's.
 const KERNEL: &str = "Windows Kernel";

@@ -4,6 +4,7 @@ use super::text::{ascii, push_ansi, push_utf16, until_nul};
 use super::time;
 use crate::abi::value as ty;
 use crate::bytes::{array, u16_at};
+use etwhy_base::Guid;
 use std::fmt::Write as _;
 
 /// A value of a field. It borrows the chunk.
@@ -30,7 +31,7 @@ pub enum Value<'a> {
     /// Bytes.
     Binary(&'a [u8]),
     /// A GUID as it is stored.
-    Guid([u8; 16]),
+    Guid(Guid),
     /// An integer that is shown in hexadecimal.
     Hex(u64),
     /// 100 ns since 1601 (UTC).
@@ -77,7 +78,7 @@ impl<'a> Value<'a> {
                 other => Value::Int(i64::from(other)),
             },
             ty::BINARY => Value::Binary(bytes),
-            ty::GUID => Value::Guid(array(bytes, 0)?),
+            ty::GUID => Value::Guid(Guid(array(bytes, 0)?)),
             ty::SIZE_T if bytes.len() == 4 => Value::Hex(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
             ty::SIZE_T | ty::HEX_INT64 => Value::Hex(u64::from_le_bytes(array(bytes, 0)?)),
             ty::FILE_TIME => Value::FileTime(u64::from_le_bytes(array(bytes, 0)?)),
@@ -162,7 +163,7 @@ impl<'a> Value<'a> {
                 Ok(())
             }
             Value::Guid(guid) => {
-                push_guid(out, &guid);
+                push_guid(out, guid);
                 Ok(())
             }
             Value::Hex(n) => {
@@ -344,19 +345,10 @@ pub fn push_hex_bytes(out: &mut String, bytes: &[u8]) {
 }
 
 /// `{d1-d2-d3-d4d4-d4…}`, in lower case.
-pub fn push_guid(out: &mut String, guid: &[u8; 16]) {
-    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    let mut text = *b"{00000000-0000-0000-0000-000000000000}";
-    let mut to = 1;
-    for (n, at) in ORDER.into_iter().enumerate() {
-        if matches!(n, 4 | 6 | 8 | 10) {
-            to += 1;
-        }
-        text[to] = HEX_LOWER[usize::from(guid[at] >> 4)];
-        text[to + 1] = HEX_LOWER[usize::from(guid[at] & 15)];
-        to += 2;
-    }
-    out.push_str(std::str::from_utf8(&text).unwrap_or(""));
+pub fn push_guid(out: &mut String, guid: Guid) {
+    out.push('{');
+    out.push_str(std::str::from_utf8(&guid.text()).unwrap_or_default());
+    out.push('}');
 }
 
 /// `S-1-5-18`. Layout: revision, number of subauthorities, authority (48 bits, big endian), subauthorities ([MS-DTYP] 2.4.2).

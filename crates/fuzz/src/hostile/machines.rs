@@ -4,7 +4,7 @@
 use super::Bomb;
 use super::traces::{PROVIDER, START, Writer, event_info, finish, user_event, writer};
 use crate::mutate::put;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::guids::EVENT_METADATA;
 use etwhy_etl::write::{ClassicHead, EventHead, RecordBuf};
 use std::io::Result;

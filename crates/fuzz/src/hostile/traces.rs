@@ -2,7 +2,7 @@
 
 use super::Bomb;
 use crate::mutate::put;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::buffer;
 use etwhy_etl::abi::guids::EVENT_METADATA;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;

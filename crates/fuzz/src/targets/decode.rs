@@ -1,6 +1,7 @@
 //! Targets of the sources of meaning. What a source makes of its input is applied to payloads at once.
 
 use crate::seeds::{self, Seed};
+use etwhy_base::{Bytes, Guid};
 use etwhy_decode::format::to_json;
 use etwhy_decode::kernel::{KernelLayouts, Slots, fitting_pointer_size, measure, raw_field};
 use etwhy_decode::manifest::ChunkCollector;
@@ -8,7 +9,7 @@ use etwhy_decode::message::render_message;
 use etwhy_decode::read::{Decoded, read};
 use etwhy_decode::schema::EventSchema;
 use etwhy_decode::{FieldPlan, tmf::TmfSet};
-use etwhy_etl::{Bytes, Guid, HeaderKind, Ledger, Record};
+use etwhy_etl::{HeaderKind, Ledger, Record};
 use std::path::Path;
 use std::sync::Arc;
 

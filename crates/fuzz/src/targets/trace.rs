@@ -2,11 +2,12 @@
 
 use crate::scratch;
 use crate::seeds::{self, Seed};
+use etwhy_base::Bytes;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::decompress::{Format, SLACK};
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::write::compress_xpress;
-use etwhy_etl::{Bytes, HeaderKind, Ledger, Record};
+use etwhy_etl::{HeaderKind, Ledger, Record};
 use etwhy_query::cpu::{Scope, Top};
 use etwhy_query::strace;
 use etwhy_table::{Database, Memory, Selection};

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 
 use crate::InputError;
 use crate::collect::{Collector, Package};

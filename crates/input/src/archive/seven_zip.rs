@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Coder, EncoderMethod, Error, Password};
 
 use crate::collect::{Collector, Package, is_named_archive, is_symbol_file};

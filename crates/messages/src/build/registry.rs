@@ -8,7 +8,6 @@ use super::hive::{Hive, Key};
 use super::reg;
 use super::source::{Entry, Source};
 use crate::error::Error;
-use crate::guid::Guid;
 use crate::store::Registration;
 
 /// A key by its path, with its values by name in lower case.
@@ -93,7 +92,7 @@ fn registration(path: &[String], values: &[(String, String)]) -> Option<Registra
         return Some(Registration {
             name: value("").unwrap_or_default().to_owned(),
             log: None,
-            guid: Some(Guid::parse(path.last()?)?),
+            guid: Some(path.last()?.parse().ok()?),
             resource: files("resourcefilename"),
             message: files("messagefilename"),
             parameter: files("parameterfilename"),
@@ -105,7 +104,7 @@ fn registration(path: &[String], values: &[(String, String)]) -> Option<Registra
         let registration = Registration {
             name: path.last()?.clone(),
             log: Some(log),
-            guid: value("providerguid").and_then(Guid::parse),
+            guid: value("providerguid").and_then(|text| text.parse().ok()),
             resource: Vec::new(),
             message: files("eventmessagefile"),
             parameter: files("parametermessagefile"),
@@ -148,7 +147,7 @@ fn list(bytes: &[u8]) -> Result<Vec<Registration>, Error> {
         out.push(Registration {
             name: row.get(name).unwrap_or_default().to_owned(),
             log: classic.then(|| text("log").to_owned()),
-            guid: Guid::parse(text("guid")),
+            guid: text("guid").parse().ok(),
             resource: files("resource"),
             message: files("message"),
             parameter: files("parameter"),

@@ -21,7 +21,7 @@ pub struct Registration {
     /// The log of a classic provider; none for those of manifests.
     pub log: Option<String>,
     /// Its GUID.
-    pub guid: Option<crate::Guid>,
+    pub guid: Option<etwhy_base::Guid>,
     /// File with its `WEVT_TEMPLATE`.
     pub resource: Vec<String>,
     /// Files with its messages.

@@ -2,9 +2,9 @@
 
 use super::{APPLICATION_ID, Counts, SCHEMA_VERSION};
 use crate::error::Error;
-use crate::guid::Guid;
 use crate::lang;
 use crate::wevt::{InType, OutType};
+use etwhy_base::Guid;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -121,7 +121,7 @@ impl Store {
 
     /// Providers with a GUID or a name: those with the GUID first, and of them those of a manifest.
     pub(crate) fn providers(&self, name: &str, guid: Option<Guid>) -> Result<Vec<ProviderRow>, Error> {
-        let guid = guid.map(|g| g.to_string());
+        let guid = guid.map(|g| g.braced());
         let sql = "SELECT provider_id FROM provider WHERE guid = ?1 OR name = ?2
             ORDER BY guid IS NOT ?1, module_id IS NULL, registered = 0, provider_id LIMIT 16";
         let ids = self.rows(sql, params![guid, name], |row| row.get(0))?;
@@ -148,7 +148,7 @@ impl Store {
                 Ok(ProviderRow {
                     id,
                     name: row.get(0)?,
-                    guid: row.get::<_, Option<String>>(1)?.and_then(|g| Guid::parse(&g)),
+                    guid: row.get::<_, Option<String>>(1)?.and_then(|g| g.parse().ok()),
                     log: row.get(2)?,
                     classic: row.get(3)?,
                     registered: row.get(4)?,

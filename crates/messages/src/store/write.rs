@@ -93,7 +93,7 @@ impl Writer {
     }
 
     fn provider(&self, module: i64, provider: &Provider) -> rusqlite::Result<()> {
-        let guid = provider.guid.map(|g| g.to_string());
+        let guid = provider.guid.map(|g| g.braced());
         let known: Option<i64> = self
             .db
             .prepare_cached("SELECT provider_id FROM provider WHERE guid IS ? AND module_id = ?")?
@@ -131,7 +131,7 @@ impl Writer {
         for template in &provider.templates {
             self.db
                 .prepare_cached("INSERT INTO template VALUES (NULL, ?, ?)")?
-                .execute(params![id, template.guid.to_string()])?;
+                .execute(params![id, template.guid.braced()])?;
             let template_id = self.db.last_insert_rowid();
             templates.insert(template.offset, template_id);
             let mut insert = self.db.prepare_cached("INSERT INTO field VALUES (?, ?, ?, ?, ?, ?)")?;
@@ -178,7 +178,7 @@ impl Writer {
     }
 
     fn registration(&self, r: &Registration) -> rusqlite::Result<()> {
-        let guid = r.guid.map(|g| g.to_string());
+        let guid = r.guid.map(|g| g.braced());
         let ids: Vec<i64> = match &r.log {
             None => {
                 // The provider of the file that is named, or of any file.

@@ -7,7 +7,7 @@
 mod read;
 mod types;
 
-use crate::guid::Guid;
+use etwhy_base::Guid;
 pub use types::{InType, OutType};
 
 pub(crate) use read::read;

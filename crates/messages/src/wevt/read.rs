@@ -3,7 +3,7 @@
 use super::{Event, Field, InType, Manifest, Map, Named, OutType, Provider, Template};
 use crate::bytes::{Budget, Bytes, utf16};
 use crate::error::Error;
-use crate::guid::Guid;
+use etwhy_base::Guid;
 
 /// Characters of a name. The longest of Windows' own have some hundred.
 const NAME_MAX: usize = 1024;
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        let guid = header.get(24, 16).and_then(|g| g.try_into().ok()).map_or(Guid([0; 16]), Guid);
+        let guid = header.get(24, 16).and_then(|g| g.try_into().ok()).map_or(Guid::ZERO, Guid);
         Ok(Template { offset: u32::try_from(at).unwrap_or(u32::MAX), guid, fields })
     }
 

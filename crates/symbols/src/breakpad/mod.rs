@@ -41,7 +41,7 @@ pub fn read(
     {
         return Err(SymbolError::Mismatch {
             file: file.to_path_buf(),
-            wanted: store_id(&wanted.guid, wanted.age),
+            wanted: store_id(wanted.guid, wanted.age),
             found: id,
         });
     }

@@ -15,6 +15,7 @@ mod module;
 mod source;
 mod types;
 
+use etwhy_base::Guid;
 use std::fs::File;
 use std::ops::Deref;
 use std::path::Path;
@@ -88,7 +89,7 @@ fn convert(
         return Err(SymbolError::Mismatch {
             file: file.to_path_buf(),
             wanted: wanted.store_id(),
-            found: store_id(&guid, age),
+            found: store_id(guid, age),
         });
     }
     let names = information.names.and_then(|s| container.stream(s));
@@ -158,7 +159,7 @@ impl<'s> Container<'s> {
 
 /// GUID, age, and the stream of file names.
 struct Information {
-    guid: [u8; 16],
+    guid: Guid,
     age: u32,
     names: Option<u16>,
 }
@@ -166,7 +167,7 @@ struct Information {
 impl Information {
     /// Version, signature, age, GUID, then a map from names to streams ("The PDB Info Stream", LLVM documentation).
     fn read(bytes: &[u8]) -> Option<Information> {
-        let guid = bytes.part(12, 16)?.try_into().ok()?;
+        let guid = Guid(bytes.part(12, 16)?.try_into().ok()?);
         let mut information = Information { guid, age: bytes.u32_at(8)?, names: None };
         information.names = Information::names_stream(bytes);
         Some(information)

@@ -1,5 +1,7 @@
 //! Native PDBs: the streams "PDB" (1) and "DBI" (3) of an MSF file.
 
+use etwhy_base::Guid;
+
 use super::{Identity, Reader, VerifyError};
 
 /// Starts the format since Visual C++ 7.
@@ -75,7 +77,7 @@ pub fn identify(reader: &mut Reader<'_>) -> Result<Identity, VerifyError> {
     let first = first_page(reader, STREAM_PDB)?;
     let start = directory.in_file(reader, first, 0)?;
     let pdb_age = reader.u32(start.saturating_add(8), "PDB stream")?;
-    let guid = reader.at(start.saturating_add(12), "PDB stream")?;
+    let guid = Guid(reader.at(start.saturating_add(12), "PDB stream")?);
     let mut age = None;
     if size(STREAM_DBI) >= 12 {
         // NewDBIHdr: signature, version, age.

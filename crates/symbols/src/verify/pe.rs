@@ -1,5 +1,7 @@
 //! Images: time stamp, size, and the PDB that the debug directory names.
 
+use etwhy_base::Guid;
+
 use super::{Identity, Reader, VerifyError};
 use crate::ModuleKey;
 
@@ -58,7 +60,7 @@ fn debug(reader: &mut Reader<'_>, pe: u64, directories: u64) -> Result<Option<Mo
         let name = name.split(|b| *b == 0).next().unwrap_or_default();
         return Ok(Some(ModuleKey {
             pdb_name: String::from_utf8_lossy(name).into_owned(),
-            guid: reader.at(record + 4, "CodeView record")?,
+            guid: Guid(reader.at(record + 4, "CodeView record")?),
             age: reader.u32(record + 20, "CodeView record")?,
         }));
     }

@@ -1,5 +1,7 @@
 //! Portable PDBs: the stream `#Pdb` begins with the id.
 
+use etwhy_base::Guid;
+
 use super::{Identity, Reader, VerifyError};
 
 /// Signature of the metadata root (ECMA-335 II.24.2.1).
@@ -21,7 +23,7 @@ pub fn identify(reader: &mut Reader<'_>) -> Result<Identity, VerifyError> {
         let name: [u8; 8] = reader.at(at + 8, "stream header")?;
         if name.starts_with(b"#Pdb\0") {
             // PDB id: a GUID and a time stamp.
-            return Ok(Identity::PortablePdb { guid: reader.at(offset.into(), "#Pdb stream")? });
+            return Ok(Identity::PortablePdb { guid: Guid(reader.at(offset.into(), "#Pdb stream")?) });
         }
         // The name ends with NUL and is padded to four; at most 32 characters.
         let mut length = 4;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+use etwhy_base::Guid;
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Cursor, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -225,7 +226,7 @@ fn answer(
 }
 
 /// A native PDB of about `bytes` bytes that holds no symbols: an MSF file with the streams PDB and DBI.
-pub fn pdb(guid: [u8; 16], age: u32, bytes: usize) -> Vec<u8> {
+pub fn pdb(guid: Guid, age: u32, bytes: usize) -> Vec<u8> {
     const PAGE: usize = 512;
     let pages = 7 + bytes.div_ceil(PAGE);
     let mut file = vec![0u8; pages * PAGE];
@@ -244,7 +245,7 @@ pub fn pdb(guid: [u8; 16], age: u32, bytes: usize) -> Vec<u8> {
     // PDB stream: version VC70, signature, age, GUID. Its age is that of the last write, not the image's.
     put(5 * PAGE, &20_000_404u32.to_le_bytes());
     put(5 * PAGE + 8, &(age + 5).to_le_bytes());
-    put(5 * PAGE + 12, &guid);
+    put(5 * PAGE + 12, &guid.0);
     // DBI stream: signature, version V70, age.
     put(6 * PAGE, &u32::MAX.to_le_bytes());
     put(6 * PAGE + 4, &19_990_903u32.to_le_bytes());

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::model::{Contention, Exception, Frames, Gc, Jit};
 use crate::value::Dist;
 use crate::world::World;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::write::{EventHead, RecordBuf};
 use std::io;
 

@@ -7,7 +7,7 @@ use crate::model::{ManifestEvent, TraceLogging};
 use crate::rng::hash_text;
 use crate::value::{Dist, Draw, Exact};
 use crate::world::World;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::ext;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{EventHead, TlField, tracelogging_schema, tracelogging_traits};

@@ -3,7 +3,7 @@
 use crate::model;
 use crate::rng::{hash_text, mix};
 use crate::value::Dist;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use std::collections::HashMap;
 
 /// One function.

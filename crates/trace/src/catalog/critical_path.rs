@@ -18,8 +18,8 @@ use crate::engine::{Analysis, AnalysisSpec, Filled, Finish, Stretch};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
+use etwhy_base::Guid;
 use etwhy_decode::kernel::names::wait_reason;
-use etwhy_etl::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

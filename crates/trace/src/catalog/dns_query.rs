@@ -15,7 +15,7 @@
 use crate::anomalies::{INTERVALS_BEYOND_LIMIT, PAYLOAD_TOO_SHORT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 

@@ -13,9 +13,9 @@
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use etwhy_base::Guid;
 use etwhy_decode::EventKey;
 use etwhy_decode::kernel::KernelLayouts;
-use etwhy_etl::Guid;
 use etwhy_etl::abi::guids::WRITTEN_BY_MERGE;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use std::collections::BTreeMap;

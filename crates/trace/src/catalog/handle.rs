@@ -29,7 +29,7 @@ use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::row_ends::{Counter, How, RowEnds};
 use crate::trend::Leak;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 

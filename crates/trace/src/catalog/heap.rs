@@ -19,7 +19,7 @@ use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::row_ends::{How, RowEnds};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
 

@@ -26,7 +26,7 @@ use crate::event::{Context, Event, Select, What};
 use crate::extended;
 use crate::fields_text::FieldsText;
 use crate::model::stack::NO_STACK;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
 

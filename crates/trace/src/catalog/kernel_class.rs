@@ -22,8 +22,9 @@
 use crate::anomalies::KERNEL_CLASS_STOPPED;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use etwhy_base::Guid;
+use etwhy_etl::Record;
 use etwhy_etl::read::EtlFile;
-use etwhy_etl::{Guid, Record};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

@@ -12,7 +12,7 @@
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::guids::KERNEL_EVENT_TRACING;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;

@@ -17,9 +17,9 @@ use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Fields, Select, What};
 use crate::model::address_space::PAGE;
+use etwhy_base::Bytes;
 use etwhy_decode::Value;
 use etwhy_decode::schema::InType;
-use etwhy_etl::Bytes;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

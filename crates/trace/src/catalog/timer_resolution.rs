@@ -17,7 +17,7 @@
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::resolve::base_name;
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

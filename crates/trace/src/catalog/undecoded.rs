@@ -21,9 +21,9 @@
 
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
+use etwhy_base::Guid;
 use etwhy_decode::EventKey;
 use etwhy_decode::schema::DecodedBy;
-use etwhy_etl::Guid;
 use etwhy_etl::abi::guids::WRITTEN_BY_MERGE;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use std::collections::BTreeMap;

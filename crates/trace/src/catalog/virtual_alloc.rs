@@ -25,7 +25,7 @@ use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::address_space::{AddressSpace, NOBODY, Part, page_bytes};
 use crate::row_ends::{Counter, How, RowEnds};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::cmp::Reverse;

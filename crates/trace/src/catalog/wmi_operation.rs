@@ -13,7 +13,7 @@
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

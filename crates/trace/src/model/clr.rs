@@ -1,7 +1,7 @@
 //! .NET methods by address: what the runtime compiled (`MethodLoadVerbose`) and what its rundown lists.
 
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 

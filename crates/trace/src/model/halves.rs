@@ -4,7 +4,7 @@
 //! written at or after T*, because the kernel writes it when the cache slot is given up.
 
 use super::image::is_kernel;
-use etwhy_etl::Bytes;
+use etwhy_base::Bytes;
 use foldhash::HashMap;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;

@@ -1,7 +1,7 @@
 //! Images: what is loaded where and when, and which build it is.
 
 use crate::event::{Context, Event, Fields, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;

@@ -5,8 +5,8 @@
 //! looks up a process or thread by a payload's id needs a line here.
 
 use crate::event::{Context, Event, Select, What};
+use etwhy_base::{Bytes, Guid};
 use etwhy_decode::schema::InType;
-use etwhy_etl::{Bytes, Guid};
 
 /// A thread id, and that of its process if there is a second field.
 const THREAD: u8 = 0;

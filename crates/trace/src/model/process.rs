@@ -1,7 +1,7 @@
 //! Process instances: `Process` events, and every event that names a process id.
 
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 

@@ -10,8 +10,9 @@ use super::image::{Images, is_kernel};
 use super::thread::Threads;
 use crate::anomalies::{STACK_KEYS_UNDEFINED, STACKS_LATE};
 use crate::event::{Context, Event, Select, What};
+use etwhy_base::Bytes;
 use etwhy_etl::abi::{ext, guids::KERNEL_EVENT_TRACING};
-use etwhy_etl::{Bytes, ExtItem, Ledger, Record};
+use etwhy_etl::{ExtItem, Ledger, Record};
 use foldhash::HashMap;
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 
 use crate::anomalies::{DROPPED_BUFFERS, LOST_IN_BAND};
 use crate::event::{Context, Event, Fields, Select, What};
+use etwhy_base::Bytes;
 use etwhy_decode::Value;
-use etwhy_etl::Bytes;
 use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::process::Processes;
 use crate::event::{Context, Event, Select, What};
-use etwhy_etl::Guid;
+use etwhy_base::Guid;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 

@@ -1,10 +1,11 @@
 //! Small traces written record by record, so that every expected number can be counted by hand.
 #![allow(dead_code)] // each test binary uses a part of it
 
+use etwhy_base::Guid;
 use etwhy_decode::{Decoder, DecoderOptions};
+use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_etl::write::{EventHead, RecordBuf, TraceSetup, TraceWriter};
-use etwhy_etl::{Guid, Ledger};
 use etwhy_table::{Memory, Table};
 use etwhy_trace::{Options, Output, Symbols, analyse};
 use std::collections::BTreeSet;

@@ -2,10 +2,11 @@
 
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use etwhy_base::Guid;
 use etwhy_export::{duration_ns, thousands};
 use etwhy_query::operators::stack_modules::{READS, StackModule, stack_modules};
 use etwhy_symbols::source::{Attempt, Outcome};
-use etwhy_symbols::{ImageKey, ModuleKey, SafeName, Wanted, parse_store_id};
+use etwhy_symbols::{ImageKey, ModuleKey, SafeName, Wanted};
 use serde_json::{Value, json};
 
 /// Modules of the traces.
@@ -29,10 +30,9 @@ pub fn read(args: &TraceArgs, all: bool) -> anyhow::Result<Modules> {
 /// What would be looked for.
 pub fn wanted(module: &StackModule) -> Wanted {
     let key = || {
-        let digits: String = module.pdb_guid.as_deref()?.chars().filter(char::is_ascii_hexdigit).collect();
-        let (guid, _) = parse_store_id(&format!("{digits}0"))?;
+        let guid: Guid = module.pdb_guid.as_deref()?.parse().ok()?;
         let pdb_name = module.pdb_name.clone()?;
-        (guid != [0; 16]).then_some(ModuleKey { pdb_name, guid, age: module.pdb_age? })
+        (!guid.is_zero()).then_some(ModuleKey { pdb_name, guid, age: module.pdb_age? })
     };
     let name = if module.path.is_empty() { &module.name } else { &module.path };
     let image = (module.time_date_stamp != 0).then(|| ImageKey {

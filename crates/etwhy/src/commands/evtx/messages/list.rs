@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let list: Vec<_> = providers
             .iter()
             .map(|p| {
-                json!({ "name": p.name, "guid": p.guid.map(|g| g.to_string()), "log": p.log, "registered": p.registered,
+                json!({ "name": p.name, "guid": p.guid.map(|g| g.braced()), "log": p.log, "registered": p.registered,
                         "events": p.events, "texts": p.texts, "files": p.files, "parameter_files": p.parameter_files })
             })
             .collect();
@@ -115,7 +115,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 None => (n(p.events), n(p.texts)),
             };
             let name =
-                p.name.clone().or_else(|| p.guid.map(|g| g.to_string())).unwrap_or_else(|| "?".to_owned());
+                p.name.clone().or_else(|| p.guid.map(|g| g.braced())).unwrap_or_else(|| "?".to_owned());
             vec![events, texts, kind, name, p.files.join(", ")]
         })
         .collect();

@@ -1,4 +1,4 @@
-//! GUIDs as they stand in traces: `u32`, `u16`, `u16` little-endian, then eight bytes.
+//! GUIDs as Windows stores them: `u32`, `u16`, `u16` little-endian, then eight bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +29,23 @@ impl Guid {
             Some(guid) => guid,
             None => Guid::ZERO,
         }
+    }
+
+    /// `54849625-5478-4994-a5ba-3e3b0328c30d`, without an allocation.
+    #[inline]
+    pub fn text(&self) -> [u8; 36] {
+        const DIGITS: [u8; 16] = *b"0123456789abcdef";
+        let mut text = *b"00000000-0000-0000-0000-000000000000";
+        for (byte, at) in self.0.into_iter().zip(TEXT_POSITION) {
+            text[at] = DIGITS[usize::from(byte >> 4)];
+            text[at + 1] = DIGITS[usize::from(byte & 15)];
+        }
+        text
+    }
+
+    /// `{54849625-5478-4994-A5BA-3E3B0328C30D}`, as the registry has it.
+    pub fn braced(&self) -> String {
+        format!("{{{self}}}").to_ascii_uppercase()
     }
 
     /// True for the GUID of zeros.
@@ -79,27 +96,7 @@ impl FromStr for Guid {
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let b = &self.0;
-        write!(
-            f,
-            "{:02x}{:02x}{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}-{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}",
-            b[3],
-            b[2],
-            b[1],
-            b[0],
-            b[5],
-            b[4],
-            b[7],
-            b[6],
-            b[8],
-            b[9],
-            b[10],
-            b[11],
-            b[12],
-            b[13],
-            b[14],
-            b[15]
-        )
+        f.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 
@@ -126,6 +123,11 @@ mod tests {
         );
         assert_eq!(format!("{{{text}}}").parse::<Guid>(), Ok(guid));
         assert!("ce1dbfb4-137e-4da6-87b0-3f59aa102cbg".parse::<Guid>().is_err());
-        assert!("".parse::<Guid>().is_err());
+        for bad in
+            ["", "{}", "{ce1dbfb4-137e-4da6-87b0-3f59aa102cb}", "{ce1dbfb4x137e-4da6-87b0-3f59aa102cbc}"]
+        {
+            assert!(bad.parse::<Guid>().is_err(), "{bad}");
+        }
+        assert_eq!(guid.braced(), "{CE1DBFB4-137E-4DA6-87B0-3F59AA102CBC}");
     }
 }
