@@ -6,7 +6,7 @@ use crate::repo::Repo;
 use crate::schema_page;
 use anyhow::{Result, bail};
 use std::env::consts::EXE_SUFFIX;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file that is made.
 pub struct Generated {
@@ -22,12 +22,23 @@ pub struct Generated {
 /// If something cannot be read, built or written.
 pub fn write(repo: &Repo) -> Result<()> {
     for make in [catalogues::all, documents, reference] {
-        for file in make(repo)? {
-            if is_stale(repo, &file) {
-                repo.write(file.path, &file.text)?;
-                println!("{}: written", file.path);
-            }
-        }
+        write_stale(repo, make(repo)?)?;
+    }
+    Ok(())
+}
+
+/// Writes the catalogues alone, which needs no build.
+///
+/// # Errors
+/// If a folder cannot be listed or a file not be written.
+pub fn write_catalogues(repo: &Repo) -> Result<()> {
+    write_stale(repo, catalogues::all(repo)?)
+}
+
+fn write_stale(repo: &Repo, files: Vec<Generated>) -> Result<()> {
+    for file in files.iter().filter(|file| is_stale(repo, file)) {
+        repo.write(file.path, &file.text)?;
+        println!("{}: written", file.path);
     }
     Ok(())
 }
@@ -60,22 +71,49 @@ fn documents(repo: &Repo) -> Result<Vec<Generated>> {
     Ok(vec![Generated { path: "docs/reference/why-json.md", text: schema_page::page(repo)? }])
 }
 
+/// The program, built if there is none yet.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn program(repo: &Repo) -> Result<PathBuf> {
+    let path = repo.target()?.join(format!("debug/etwhy{EXE_SUFFIX}"));
+    if !path.exists() {
+        repo.cargo(BUILD)?;
+    }
+    Ok(path)
+}
+
+/// A document that the example `reference` prints.
+fn document(repo: &Repo, name: &str) -> Result<String> {
+    repo.run(&repo.target()?.join(format!("debug/examples/reference{EXE_SUFFIX}")), &[name])
+}
+
 /// The documents below `docs/reference` that need the program, and what the program prints in README.md.
 fn reference(repo: &Repo) -> Result<Vec<Generated>> {
     repo.cargo(BUILD)?;
-    let built = repo.target()?.join("debug");
-    let program = built.join(format!("etwhy{EXE_SUFFIX}"));
-    let document = |name: &str| repo.run(&built.join(format!("examples/reference{EXE_SUFFIX}")), &[name]);
+    let program = program(repo)?;
     let demo = repo.run(&program, &["why", "--demo"])?;
     Ok(vec![
         Generated { path: "README.md", text: picture::renewed(&repo.read("README.md")?, &demo)? },
-        Generated { path: "docs/reference/tables.md", text: document("tables")? },
-        Generated { path: "docs/reference/anomalies.md", text: document("anomalies")? },
-        Generated { path: "docs/reference/findings.md", text: document("findings")? },
-        Generated { path: "docs/reference/views.md", text: document("views")? },
+        Generated { path: "docs/reference/tables.md", text: document(repo, "tables")? },
+        Generated { path: "docs/reference/anomalies.md", text: document(repo, "anomalies")? },
+        Generated { path: "docs/reference/views.md", text: document(repo, "views")? },
         Generated { path: "docs/reference/cli.md", text: command_line(repo, &program)? },
         Generated { path: "docs/reference/demo.txt", text: demo },
     ])
+}
+
+/// Writes the manual pages that ship with a release and are not kept in the repository, where `etwhy rules show` and the
+/// files themselves say the same: nobody has to renew them with each finding.
+///
+/// # Errors
+/// If something cannot be built or written.
+pub fn release(repo: &Repo, folder: &str) -> Result<()> {
+    repo.cargo(BUILD)?;
+    let path = format!("{folder}/findings.md");
+    repo.write(&path, &document(repo, "findings")?)?;
+    println!("{path}: written");
+    Ok(())
 }
 
 /// The commands within a command, from its help.

@@ -5,11 +5,13 @@ mod catalogues;
 mod files;
 mod generated;
 mod layers;
+mod lines;
 mod new;
 mod picture;
 mod repo;
 mod schema_page;
 mod web;
+mod words;
 
 use anyhow::{Result, bail};
 use repo::Repo;
@@ -19,19 +21,21 @@ const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
 Tasks:
-  gen                   Write the generated catalogues and docs/reference
+  new <KIND> <NAME>     Write the skeleton of a file and list it; builds nothing
+  check <KIND> <NAME>   Run the tests of that file
+  check                 gen --check, layers, files and web
+  gen                   Write the catalogues, docs/reference and the output shown in README.md
   gen --check           Fail if one of them is stale
-  new analysis <name>   Write the skeleton of an analysis with one table
-  new command <name>    Write the skeleton of a command
-  new format <name>     Write the skeleton of a format of tables
-  new metric <name>     Write the skeleton of a metric of stacks
-  new profile <name>    Write the skeleton of a profile format, for `etwhy export`
-  new finding <id>      Write the skeleton of a finding
-  new view <name>       Write the skeleton of a view
+  reference <FOLDER>    Write the manual pages of all findings, which a release ships
   layers                Check that crates depend on each other only as ARCHITECTURE.md says
   files                 Check lengths of files, links and paths in documents
-  web                   Check that the page of web/ is built from what stands there
-  check                 gen --check, layers, files and web";
+  web                   Check that the page in web/dist is built from the sources in web/
+  words                 Check that texts for readers avoid the phrases that docs/terms.md replaces
+  lines                 Count lines of code, comments and tests, by crate";
+
+fn usage() -> String {
+    format!("{USAGE}\n\nKinds: {}", new::kinds())
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,6 +55,10 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["gen"] => generated::write(&repo),
         ["gen", "--check"] => generated::check(&repo),
         ["new", kind, name] => new::write(&repo, kind, name),
+        ["check", kind, name] => new::check(&repo, kind, name),
+        ["reference", folder] => generated::release(&repo, folder),
+        ["words"] => words::check(&repo),
+        ["lines"] => lines::print(&repo),
         ["layers"] => layers::check(&repo),
         ["files"] => files::check(&repo),
         ["web"] => web::check(&repo),
@@ -61,9 +69,9 @@ fn run(arguments: &[&str]) -> Result<()> {
             web::check(&repo)
         }
         [] | ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            println!("{}", usage());
             Ok(())
         }
-        other => bail!("`{}` is no task\n\n{USAGE}", other.join(" ")),
+        other => bail!("unknown task `{}`\n\n{}", other.join(" "), usage()),
     }
 }

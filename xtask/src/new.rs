@@ -1,8 +1,8 @@
-//! Skeletons of new files.
+//! Kinds of files that contributors add: skeletons to begin with, and the tests that concern one such file.
 
 use crate::repo::Repo;
 use crate::{catalogues, generated};
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 /// A kind of file that can be started: its folder, its text and what to do next.
 struct Skeleton {
@@ -11,6 +11,9 @@ struct Skeleton {
     ending: &'static str,
     text: &'static str,
     next: &'static str,
+    /// Arguments of `cargo test` that run the tests of one file, whose name stands for `@name@`. Empty if the program
+    /// itself tests the file.
+    tests: &'static [&'static str],
 }
 
 const SKELETONS: &[Skeleton] = &[
@@ -20,6 +23,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/analysis.txt"),
         next: "Next: events in `selects`, columns in the table, rows in `event`, a test. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-trace", "--lib", "catalog::@name@"],
     },
     Skeleton {
         kind: "command",
@@ -27,6 +31,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/command.txt"),
         next: "Next: its texts, its arguments, what it does. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy", "--bin", "etwhy", "commands::@name@"],
     },
     Skeleton {
         kind: "format",
@@ -34,6 +39,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/format.txt"),
         next: "Next: its name and endings, how it writes, a test. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-export", "--lib", "formats::@name@"],
     },
     Skeleton {
         kind: "metric",
@@ -41,6 +47,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/metric.txt"),
         next: "Next: its texts, its unit, its table and columns. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-query", "--lib", "operators::stacks"],
     },
     Skeleton {
         kind: "profile",
@@ -48,6 +55,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/profile.txt"),
         next: "Next: its names, what it carries, how it writes, a test. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-export", "--lib", "profiles::@name@"],
     },
     Skeleton {
         kind: "probe",
@@ -55,6 +63,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/probe.txt"),
         next: "Next: its manual, its parameters, what it measures, a test. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-probe", "--lib", "probes::@name@"],
     },
     Skeleton {
         kind: "finding",
@@ -62,6 +71,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "toml",
         text: include_str!("skeletons/finding.txt"),
         next: "Next: its manual, needs, query, thresholds, texts and tests. CONTRIBUTING.md has the steps.",
+        tests: &[],
     },
     Skeleton {
         kind: "view",
@@ -69,34 +79,71 @@ const SKELETONS: &[Skeleton] = &[
         ending: "sql",
         text: include_str!("skeletons/view.txt"),
         next: "Next: its title, its columns, its query. CONTRIBUTING.md has the steps.",
+        tests: &["-p", "etwhy-query", "--lib", "sql::"],
     },
 ];
 
-/// Writes the skeleton of a `kind` called `name` and the catalogues and reference that follow from it.
+/// All kinds, for the help.
+pub fn kinds() -> String {
+    SKELETONS.iter().map(|skeleton| skeleton.kind).collect::<Vec<_>>().join(", ")
+}
+
+fn skeleton(kind: &str) -> Result<&'static Skeleton> {
+    let found = SKELETONS.iter().find(|skeleton| skeleton.kind == kind);
+    found.with_context(|| format!("unknown kind `{kind}`; known kinds: {}", kinds()))
+}
+
+/// Writes the skeleton of a `kind` called `name` and the catalogue that lists it. Nothing is built.
 ///
 /// # Errors
-/// If there is no such kind, the name is none, or the file exists.
+/// If the kind is unknown, the name is invalid, or the file exists.
 pub fn write(repo: &Repo, kind: &str, name: &str) -> Result<()> {
-    let Some(skeleton) = SKELETONS.iter().find(|s| s.kind == kind) else {
-        let known: Vec<&str> = SKELETONS.iter().map(|s| s.kind).collect();
-        bail!("cannot start a new `{kind}`; known: {}", known.join(", "));
-    };
+    let skeleton = skeleton(kind)?;
     if skeleton.kind == "finding" {
         if !is_id(name) {
-            bail!("`{name}` is no id: area.pattern-seen, in small letters and digits");
+            bail!("invalid id `{name}`: expected area.pattern-seen in lower-case letters and digits");
         }
     } else if !is_name(name) {
-        bail!("`{name}` is no name: small letters, digits and _, a letter first");
+        bail!("invalid name `{name}`: expected lower-case letters, digits and _, a letter first");
     }
-    let path = format!("{}/{name}.{}", skeleton.folder, skeleton.ending);
+    let path = skeleton.path(name);
     if repo.path(&path).exists() {
         bail!("{path} exists");
     }
     repo.write(&path, &fill(skeleton.text, name))?;
     println!("{path}: written");
-    generated::write(repo)?;
-    println!("{}", skeleton.next);
+    generated::write_catalogues(repo)?;
+    println!("{}\nIts tests: cargo xtask check {kind} {name}", skeleton.next);
     Ok(())
+}
+
+/// Runs the tests of one file. Those of a finding are in the file: the program that was built last reads it, so that a
+/// changed text costs no build.
+///
+/// # Errors
+/// If the kind or the file is unknown, or a test fails.
+pub fn check(repo: &Repo, kind: &str, name: &str) -> Result<()> {
+    let skeleton = skeleton(kind)?;
+    let path = skeleton.path(name);
+    if !repo.path(&path).exists() {
+        bail!("{path} does not exist");
+    }
+    generated::write_catalogues(repo)?;
+    if skeleton.tests.is_empty() {
+        let program = generated::program(repo)?;
+        print!("{}", repo.run(&program, &["rules", "test", &path])?);
+        return Ok(());
+    }
+    let tests: Vec<String> = skeleton.tests.iter().map(|word| word.replace("@name@", name)).collect();
+    let words: Vec<&str> = std::iter::once("test").chain(tests.iter().map(String::as_str)).collect();
+    print!("{}", repo.cargo(&words)?);
+    Ok(())
+}
+
+impl Skeleton {
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}.{}", self.folder, self.ending)
+    }
 }
 
 fn is_name(name: &str) -> bool {

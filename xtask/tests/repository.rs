@@ -34,5 +34,5 @@ fn the_page_is_built_from_its_sources() {
 fn a_wrong_task_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask")).arg("nonsense").output().unwrap();
     assert!(!output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("`nonsense` is no task"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown task `nonsense`"));
 }

@@ -1,4 +1,4 @@
-//! `docs/reference/findings.md`: the manual pages of all findings, from their files.
+//! `findings.md`, which ships with releases: the manual pages of all findings, from their files.
 
 use crate::cell;
 use etwhy_query::findings::{RuleError, builtin, manual::markdown};

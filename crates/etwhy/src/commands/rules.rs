@@ -22,7 +22,7 @@ pub static COMMAND: Command = Command {
                  Without a word, lists those in force. `show ID` prints the manual page with thresholds, query and fix. \
                  `test` runs the tests that files hold, and checks that their SQL is what SQLite, DuckDB and Spark share \
                  (docs/sql.md).\n\n\
-                 docs/reference/findings.md has all pages; CONTRIBUTING.md says how to write one.",
+                 CONTRIBUTING.md says how to write one.",
     examples: "Examples:\n  etwhy rules\n  etwhy rules show dpc.over-limit\n  etwhy rules --rules my-findings --json\n  \
                etwhy rules test my-findings/app.slow-login.toml\n  etwhy rules test --rules my-findings",
     build: |command| Args::augment_args(command),
