@@ -39,6 +39,7 @@ pub fn check(repo: &Repo) -> Result<()> {
             wrong.push(format!("ARCHITECTURE.md: {path} does not exist"));
         }
     }
+    wrong.extend(walks(&architecture));
     for manifest in files.iter().filter(|f| f.starts_with("crates/") && f.ends_with("/Cargo.toml")) {
         let Some(folder) = manifest.strip_suffix("/Cargo.toml") else { continue };
         if !architecture.contains(&format!("`{folder}`")) {
@@ -54,8 +55,38 @@ pub fn check(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
+/// Stops of a newcomer's walk, at most.
+const STOPS: usize = 12;
+
+/// What is wrong with the numbered lists of ARCHITECTURE.md: walks through the code, one path each stop.
+fn walks(architecture: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut stops: Vec<&str> = Vec::new();
+    let mut lists = 0;
+    for line in architecture.lines().chain([""]) {
+        let stop = line.split_once(". `").filter(|(n, _)| n.parse::<usize>().is_ok());
+        if let Some((_, rest)) = stop {
+            lists += usize::from(stops.is_empty());
+            stops.push(rest.split('`').next().unwrap_or_default());
+            continue;
+        }
+        if stops.len() > STOPS {
+            wrong.push(format!("ARCHITECTURE.md: a walk of {} stops, at most {STOPS}", stops.len()));
+        }
+        let twice = |stop: &&&str| stops.iter().filter(|other| other == stop).count() > 1;
+        wrong.extend(
+            stops.iter().filter(twice).map(|stop| format!("ARCHITECTURE.md: a walk visits {stop} twice")),
+        );
+        stops.clear();
+    }
+    if lists < 2 {
+        wrong.push("ARCHITECTURE.md: the two walks for newcomers are missing".to_owned());
+    }
+    wrong
+}
+
 fn is_source(file: &str) -> bool {
-    [".rs", ".py", ".sh", ".ts", ".mjs"].iter().any(|ending| file.ends_with(ending))
+    [".rs", ".py", ".sh", ".ts", ".tsx", ".mjs"].iter().any(|ending| file.ends_with(ending))
 }
 
 /// True if the first lines say that nobody edits the file.
@@ -100,6 +131,18 @@ mod tests {
                     ```sh\nx](none.md) `crates/none`\n```\nand [c](docs/d.md)";
         assert_eq!(links(text), ["GUIDE.md", "docs/d.md"]);
         assert_eq!(paths(text), ["crates/etl"]);
+    }
+
+    #[test]
+    fn a_walk_is_short_and_visits_nothing_twice() {
+        let walk = |stops: &[&str]| -> String {
+            let lines = stops.iter().enumerate().map(|(n, stop)| format!("{}. `{stop}`: x\n", n + 1));
+            format!("{}\n", lines.collect::<String>())
+        };
+        assert_eq!(walks(&(walk(&["a", "b"]) + &walk(&["a", "c"]))), [] as [&str; 0]);
+        assert_eq!(walks(&(walk(&["a", "b", "a"]) + &walk(&["c"]))).len(), 2);
+        assert_eq!(walks(&(walk(&["a"; 13]) + &walk(&["c"]))).len(), 14);
+        assert_eq!(walks(&walk(&["a"])).len(), 1);
     }
 
     #[test]
