@@ -54,7 +54,7 @@ pub enum CountersError {
         found: String,
     },
     /// No sample is left.
-    #[error("no sample in {files} that --since, --until and --counter leave")]
+    #[error("no sample in {files} that --from, --to and --counter leave")]
     NoSample {
         /// How many files.
         files: String,

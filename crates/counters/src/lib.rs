@@ -30,4 +30,4 @@ mod wanted;
 
 pub use error::CountersError;
 pub use path::CounterPath;
-pub use read::{CounterLogs, FileRead, Options, read};
+pub use read::{Bound, CounterLogs, FileRead, Options, read};

@@ -18,19 +18,28 @@ use std::path::{Path, PathBuf};
 /// Which counters and samples are wanted.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Samples before this local time are left out: nanoseconds since 1970, as if it were UTC.
-    pub since: Option<i64>,
-    /// Samples after this local time are left out.
-    pub until: Option<i64>,
+    /// Samples before this time are left out.
+    pub from: Option<Bound>,
+    /// Samples from this time on are left out.
+    pub to: Option<Bound>,
     /// Counters that are kept, by their path; all of them if there is none.
     pub keep: Option<&'a dyn Fn(&str) -> bool>,
     /// Minutes from UTC to local time, for logs that do not name their zone.
     pub utc_offset_min: Option<i32>,
 }
 
+/// A time, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// In the local time of the log, as if it were UTC.
+    Local(i64),
+    /// In UTC.
+    Utc(i64),
+}
+
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Options({:?} to {:?}, offset {:?})", self.since, self.until, self.utc_offset_min)
+        write!(f, "Options({:?} to {:?}, offset {:?})", self.from, self.to, self.utc_offset_min)
     }
 }
 
@@ -237,8 +246,11 @@ impl State<'_> {
             Step::SummerBegins => self.notes.count(&notes::SUMMER_BEGINS, 1, &log.path, at),
             Step::SetBack => self.notes.count(&notes::SET_BACK, 1, &log.path, at),
         }
-        let (since, until) = (self.options.since, self.options.until);
-        if since.is_some_and(|since| local < since) || until.is_some_and(|until| local > until) {
+        let is_before = |bound: Bound| match bound {
+            Bound::Local(ns) => local < ns,
+            Bound::Utc(ns) => utc < ns,
+        };
+        if self.options.from.is_some_and(is_before) || !self.options.to.is_none_or(is_before) {
             return 0;
         }
         let zero = *self.zero.get_or_insert(utc);

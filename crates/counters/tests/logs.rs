@@ -1,7 +1,7 @@
 //! Logs of the shapes that Windows writes, in several languages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use etwhy_counters::{CounterLogs, CountersError, Options, read};
+use etwhy_counters::{Bound, CounterLogs, CountersError, Options, read};
 use etwhy_table::{Memory, Table};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -258,14 +258,15 @@ fn a_part_of_a_log() {
     // `date -u -d "2012-02-27 10:36:00" +%s`: local times of the log.
     let at_36 = 1_330_338_960_000_000_000;
     let options = Options {
-        since: Some(at_36 + 30_000_000_000),
-        until: Some(at_36 + 119_500_000_000),
+        from: Some(Bound::Local(at_36 + 30_000_000_000)),
+        // Eight hours later in UTC.
+        to: Some(Bound::Utc(at_36 + 8 * 3_600_000_000_000 + 120_000_000_000)),
         keep: Some(&keep),
         utc_offset_min: None,
     };
     let logs = case.with(&options);
     assert_eq!((samples(&logs), table(&logs, "counter").rows()), (vec![(0, 0, 2.0)], 1));
-    let none = Options { since: Some(at_36 * 2), ..Options::default() };
+    let none = Options { from: Some(Bound::Local(at_36 * 2)), ..Options::default() };
     let error = read(&case.files, &none, &Memory::default()).unwrap_err();
     assert!(matches!(error, CountersError::NoSample { .. }), "{error}");
 }

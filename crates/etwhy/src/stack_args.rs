@@ -1,8 +1,8 @@
 //! What commands about stacks share: the metric, the part of the trace, how stacks are made simpler.
 
 use crate::catalog::specs;
-use crate::moment::moment;
 use crate::open::{Analysed, Opened, size};
+use crate::options::time::{TimeArgs, duration};
 use crate::report::missing::cannot_tell;
 use crate::report::services;
 use crate::who::{thread_names, wanted_processes};
@@ -37,12 +37,8 @@ pub struct StackArgs {
     /// Only threads that work for these services, by name
     #[arg(long, value_name = "FILTER")]
     pub service: Option<String>,
-    /// From this moment on (e.g. 1.5s)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub from: Option<String>,
-    /// Up to this moment
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub to: Option<String>,
+    #[command(flatten)]
+    pub time: TimeArgs,
     /// Only stacks with a frame that matches: function, module!function, module; wildcards, `;` between alternatives. Given
     /// several times, all must match
     #[arg(long, value_name = "FRAME")]
@@ -110,7 +106,7 @@ impl LimitArgs {
 /// An amount in a metric's unit, as people write it.
 fn amount(unit: Unit, text: &str) -> anyhow::Result<i64> {
     match unit {
-        Unit::Ns => moment(text),
+        Unit::Ns => duration(text),
         Unit::Bytes => {
             size(text).map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)).map_err(|e| anyhow!(e))
         }
@@ -199,8 +195,12 @@ impl StackArgs {
     ///
     /// # Errors
     /// Those of the pass.
-    pub fn analyse(opened: Opened, metric: &Metric) -> anyhow::Result<Analysed> {
-        opened.analyse(Some(Self::tables(metric)))
+    pub fn analyse(&self, opened: Opened, metric: &Metric) -> anyhow::Result<Analysed> {
+        let mut tables = Self::tables(metric);
+        if self.time.needs_span() {
+            tables.insert("trace".to_owned());
+        }
+        opened.analyse(Some(tables))
     }
 
     /// The part of the trace that is asked for.
@@ -208,11 +208,8 @@ impl StackArgs {
     /// # Errors
     /// If a time is none, or nothing has the name.
     pub fn part(&self, db: &Database, metric: &Metric) -> anyhow::Result<Part> {
-        let mut part = Part {
-            from_ns: self.from.as_deref().map(moment).transpose()?,
-            to_ns: self.to.as_deref().map(moment).transpose()?,
-            ..Part::default()
-        };
+        let (from_ns, to_ns) = self.time.in_trace(db)?;
+        let mut part = Part { from_ns, to_ns, ..Part::default() };
         if let Some(filter) = &self.process {
             let wanted = wanted_processes(&process_names(db), filter);
             if !wanted.contains(&true) {

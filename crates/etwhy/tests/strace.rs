@@ -302,6 +302,17 @@ fn filters_choose() {
     assert_eq!(names(&["-e", "status=unfinished"]), ["NtDelayExecution"]);
     assert_eq!(names(&["-e", "!file,sync,process,registry,network,object"]), ["?"]);
     assert_eq!(names(&["--from", "500ms", "--to", "700ms"]), ["NtDeviceIoControlFile", "NtReadFile"]);
+    // 2025-03-01 08:00 in UTC, an hour ahead on the machine.
+    for (from, to) in [
+        ("+500ms", "0.7"),
+        ("2025-03-01 09:00:00.5", "2025-03-01T08:00:00.7Z"),
+        ("2025-03-01T10:00:00.5+02:00", "2025-03-01 09:00:00.7"),
+    ] {
+        let found = names(&["--since", from, "--until", to]);
+        assert_eq!(found, ["NtDeviceIoControlFile", "NtReadFile"], "{from} {to}");
+    }
+    assert_eq!(names(&["--from", "-2h"]).len(), 9);
+    assert_eq!(names(&["--to", "2025-03-01"]), [""; 0]);
     assert_eq!(names(&["-p", "a", "--top", "2"]), ["?", "NtDelayExecution"]);
     assert_eq!(names(&["-p", "4000", "-z", "-e", "sync"]), ["NtWaitForSingleObject"]);
     // The child itself made no calls; its parent is followed only downwards.

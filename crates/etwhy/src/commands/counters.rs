@@ -4,7 +4,7 @@ use super::dump::{Written, chosen_format, write_selection};
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::moment::local_ns;
+use crate::options::time::{Span, TimeArgs, When};
 use crate::report::counters as page;
 use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::table_json::table_json;
@@ -12,7 +12,7 @@ use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_counters::{CounterLogs, Options};
+use etwhy_counters::{Bound, CounterLogs, Options};
 use etwhy_export::text::wrap;
 use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Outcome, Rule, Subject, evaluate_all};
@@ -32,7 +32,7 @@ pub static COMMAND: Command = Command {
                  DPCs keep busy, queues, slow disks, too little memory, leaks. What a counter log cannot tell (which driver, which \
                  program) needs a recording, whose exact commands are printed. Logs of one machine are joined in time. Binary logs \
                  (.blg) are recognised; relog makes text of them.",
-    examples: "Examples:\n  etwhy counters perf.csv\n  etwhy counters C:\\PerfLogs --since \"2024-05-01 08:00\" --until \"2024-05-01 12:00\"\n  \
+    examples: "Examples:\n  etwhy counters perf.csv\n  etwhy counters C:\\PerfLogs --from \"2024-05-01 08:00\" --to \"2024-05-01 12:00\"\n  \
                etwhy counters perf.csv --counter \"*DPC*\" --dump counter\n  \
                etwhy counters perf.csv --dump counter_sample -o samples.parquet\n  \
                etwhy counters perf.csv --sql \"SELECT path, max_value FROM counter ORDER BY max_value DESC LIMIT 5\"\n\n\
@@ -72,12 +72,8 @@ struct Args {
     /// Only counters whose path has this in it: `*` stands for anything, `;` separates, `!` excludes
     #[arg(long, value_name = "PATTERN")]
     counter: Vec<String>,
-    /// Only samples from this local time on: 2024-05-01, "2024-05-01 08:30"
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only samples up to this local time
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// How far local time is from UTC, for logs that name no zone: +2, -8, +05:30
     #[arg(long, value_name = "HOURS", allow_hyphen_values = true)]
     utc_offset: Option<String>,
@@ -96,19 +92,12 @@ const SHOWN: [&str; 6] =
     ["counter", "counter_slice", "counter_machine", "counter_note", "counter_wanted", "counter_cpu"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let time = |name: &str, text: &Option<String>| -> anyhow::Result<Option<i64>> {
-        let Some(text) = text else { return Ok(None) };
-        local_ns(text).map(Some).with_context(|| format!("--{name}"))
-    };
     let offset = args.utc_offset.as_deref().map(offset_min).transpose()?;
     let patterns: Vec<Pattern> = args.counter.iter().map(|text| anywhere(text)).collect();
     let keep = |path: &str| patterns.iter().any(|pattern| pattern.matches(path));
-    let options = Options {
-        since: time("since", &args.since)?,
-        until: time("until", &args.until)?,
-        keep: (!patterns.is_empty()).then_some(&keep),
-        utc_offset_min: offset,
-    };
+    let mut options = Options { utc_offset_min: offset, ..Options::default() };
+    let (from, to) = (bound(&args, &options, args.time.from)?, bound(&args, &options, args.time.to)?);
+    options = Options { from, to, keep: (!patterns.is_empty()).then_some(&keep), ..options };
     if args.dump.is_none() && args.sql.is_none() && (args.output.is_some() || args.format.is_some()) {
         bail!("--output and --format go with --dump or --sql; --json prints the report as JSON");
     }
@@ -129,6 +118,19 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return write(&args, table, &read);
     }
     report(&args, &options)
+}
+
+/// A time in the local time of each log, or in UTC. What counts from the start or the end of the logs needs a look at all of them.
+fn bound(args: &Args, all: &Options<'_>, when: Option<When>) -> anyhow::Result<Option<Bound>> {
+    Ok(match when {
+        None => None,
+        Some(When::Local(ns)) => Some(Bound::Local(ns)),
+        Some(When::Utc(ns)) => Some(Bound::Utc(ns)),
+        Some(when) => {
+            let read = read(&args.paths, all, &BTreeSet::from(["counter_machine".to_owned()]))?;
+            Some(Bound::Utc(Span::of_counters(&read.db).utc_ns(when)?))
+        }
+    })
 }
 
 /// A list of patterns each of which may stand anywhere in a path.

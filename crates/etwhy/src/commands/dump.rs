@@ -3,8 +3,8 @@
 use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::moment::moment;
 use crate::open::{Analysed, TraceArgs};
+use crate::options::time::{TimeArgs, When};
 use crate::report::missing::why_empty;
 use crate::report::services::Services;
 use crate::report::terminal::{color, out, width};
@@ -57,12 +57,8 @@ struct Args {
     /// threads, of processes that host one
     #[arg(long, value_name = "FILTER")]
     service: Option<String>,
-    /// Only rows at or after this time since the start (e.g. 1.5s, 200ms)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Only rows before this time
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// Conditions that all must hold: 'col=pattern', 'cpu_ms>=100', 'dur_us>100'
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
@@ -78,7 +74,7 @@ struct Args {
     /// Columns to print: 'ts_s,process,*' or '!stack_id'
     #[arg(long, value_name = "LIST")]
     columns: Option<String>,
-    /// Count times from the first mark whose text matches
+    /// Count times from the first mark whose text matches; `--from -10ms` is before it
     #[arg(long, value_name = "MARK")]
     zero: Option<String>,
     /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
@@ -141,6 +137,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     if args.zero.is_some() {
         tables.insert("mark".to_owned());
+    }
+    if args.time.needs_span() {
+        tables.insert("trace".to_owned());
     }
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     write(&args, &analysed, spec, format, &mut out)?;
@@ -467,6 +466,21 @@ fn with_texts_of_names(db: &Database, table: &Table, memory: &Memory) -> anyhow:
     Ok(rows.finish()?)
 }
 
+/// Times that are wanted, on the clock of the table, whose zero is the mark of `--zero`.
+fn range(args: &Args, db: &Database) -> anyhow::Result<(Option<i64>, Option<i64>)> {
+    if args.zero.is_none() {
+        return args.time.in_trace(db);
+    }
+    let zero = zero(args, db)?;
+    let one = |when: Option<When>| match when {
+        Some(When::BeforeEnd(ns)) => Ok(Some(ns.saturating_neg())),
+        Some(when @ When::AfterStart(_)) => when.in_trace(db).map(Some),
+        Some(when) => Ok(Some(when.in_trace(db)?.saturating_sub(zero))),
+        None => anyhow::Ok(None),
+    };
+    Ok((one(args.time.from)?, one(args.time.to)?))
+}
+
 /// The rows in range and of the wanted processes.
 fn wanted_rows<'t>(
     mut selection: Selection<'t>,
@@ -477,8 +491,7 @@ fn wanted_rows<'t>(
     let time =
         spec.columns.iter().position(|c| c.role == Role::Time && Some(&c.name) == spec.sorted_by.as_ref());
     let time = time.or_else(|| spec.columns.iter().position(|c| c.role == Role::Time));
-    let from = args.from.as_deref().map(moment).transpose()?;
-    let to = args.to.as_deref().map(moment).transpose()?;
+    let (from, to) = range(args, db)?;
     if from.is_some() || to.is_some() {
         let Some(time) = time else {
             bail!("table `{}` has no time, so --from and --to say nothing", spec.name);

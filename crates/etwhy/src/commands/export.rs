@@ -4,8 +4,8 @@ use super::dump::{ledger_hints, wanted_processes};
 use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::moment::moment;
 use crate::open::TraceArgs;
+use crate::options::time::TimeArgs;
 use crate::report::missing::cannot_tell;
 use crate::report::services::Services;
 use crate::report::terminal::out;
@@ -65,12 +65,8 @@ struct Args {
     /// Only threads that work for these services, by name
     #[arg(long, value_name = "FILTER")]
     service: Option<String>,
-    /// Only from this moment on: 1.5s, 200ms
-    #[arg(long, value_name = "TIME")]
-    from: Option<String>,
-    /// Only before this moment
-    #[arg(long, value_name = "TIME")]
-    to: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// With the idle threads
     #[arg(long)]
     idle: bool,
@@ -98,12 +94,6 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     }
     let metrics = metrics(format, &args.metric)?;
     let without = without(format, &args.without)?;
-    let scope = Scope {
-        from_ns: args.from.as_deref().map(moment).transpose()?,
-        to_ns: args.to.as_deref().map(moment).transpose()?,
-        idle: args.idle,
-        ..Scope::default()
-    };
     let mut tables: BTreeSet<String> = TABLES.iter().map(|name| (*name).to_owned()).collect();
     let parts = format.parts.iter().filter(|part| !without.contains(part.name));
     let read = parts.flat_map(|part| part.tables).chain(metrics.iter().flat_map(|metric| metric.reads));
@@ -111,7 +101,9 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     let db = &analysed.db;
     let mut profile = Profile::new(db);
-    profile.scope = Scope { processes: processes(db, &args)?, threads: threads(db, &args)?, ..scope };
+    let (from_ns, to_ns) = args.time.in_trace(db)?;
+    let (processes, threads) = (processes(db, &args)?, threads(db, &args)?);
+    profile.scope = Scope { from_ns, to_ns, processes, threads, idle: args.idle };
     profile.without = without;
     profile.weights = metrics.iter().map(|metric| weights(db, metric)).collect();
     match &args.output {

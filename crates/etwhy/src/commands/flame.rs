@@ -163,7 +163,7 @@ fn side(args: &Args, trace: TraceArgs, metric: &Metric, view: &View) -> anyhow::
         [one] => one.file_name().unwrap_or(one.as_os_str()).to_string_lossy().into_owned(),
         many => format!("{} traces", many.len()),
     };
-    let analysed = StackArgs::analyse(trace.open()?, metric)?;
+    let analysed = args.stacks.analyse(trace.open()?, metric)?;
     let db = &analysed.db;
     let part = args.stacks.part(db, metric)?;
     let tree = tree(db, &Frames::read(db), metric, &part, view);
@@ -224,14 +224,11 @@ fn subtitle(
         ));
     }
     let stacks = &args.stacks;
-    let filters = [
-        ("process", &stacks.process),
-        ("thread", &stacks.thread),
-        ("service", &stacks.service),
-        ("from", &stacks.from),
-        ("to", &stacks.to),
-    ];
+    let filters = [("process", &stacks.process), ("thread", &stacks.thread), ("service", &stacks.service)];
     parts.extend(filters.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))));
+    let (from, to) = stacks.time.in_trace(&now.analysed.db).unwrap_or_default();
+    let times = [("from", from), ("to", to)];
+    parts.extend(times.iter().filter_map(|(name, at)| Some(format!("{name} {}", duration_ns((*at)?)))));
     parts.extend(stacks.focus.iter().map(|focus| format!("focus {focus}")));
     parts.extend(args.invert.then(|| "bottom-up".to_owned()));
     sanitize(&parts.join("; ")).into_owned()

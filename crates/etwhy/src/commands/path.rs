@@ -2,13 +2,15 @@
 
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::moment::moment;
 use crate::open::TraceArgs;
+use crate::options::time::TimeArgs;
 use crate::report::terminal::{out, width};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{duration_ns, sanitize, text};
 use etwhy_query::critical_path::{Cause, Path, paths};
+use etwhy_table::Database;
 use etwhy_trace::engine::{NameOrId, Stretch};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Declaration.
@@ -35,12 +37,8 @@ struct Args {
     /// Thread by name or id
     #[arg(long, value_name = "NAME|TID")]
     thread: Option<String>,
-    /// Start of the stretch (e.g. 1.5s); the start of the trace without it
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// End of the stretch
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// At most this many causes and pieces
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
@@ -54,11 +52,17 @@ const TABLES: &[&str] = &["critical_path", "process", "thread", "stack", "event_
 fn run(args: Args) -> anyhow::Result<Exit> {
     let mut stretches = Vec::new();
     if args.process.is_some() || args.thread.is_some() {
+        // The pass follows a stretch only if it knows its time before.
+        let db = match args.time.needs_span() {
+            true => args.trace.open()?.analyse(Some(BTreeSet::from(["trace".to_owned()])))?.db,
+            false => Database::new(),
+        };
+        let (from, to) = args.time.in_trace(&db)?;
         stretches.push(Stretch {
             process: args.process.clone().map(NameOrId),
             thread: args.thread.clone().map(NameOrId),
-            from_ns: args.from.as_deref().map(moment).transpose()?.unwrap_or(i64::MIN),
-            to_ns: args.to.as_deref().map(moment).transpose()?.unwrap_or(i64::MAX),
+            from_ns: from.unwrap_or(i64::MIN),
+            to_ns: to.unwrap_or(i64::MAX),
         });
     }
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();

@@ -4,8 +4,8 @@ use super::dump::wanted_processes;
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::moment::moment;
 use crate::open::{Analysed, TraceArgs};
+use crate::options::time::TimeArgs;
 use crate::report::strace::{Clock, Lines, Style, Who, json_line, table};
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, anyhow, bail};
@@ -79,12 +79,8 @@ struct Args {
     /// Time since the call before
     #[arg(short = 'r', long)]
     relative_timestamps: bool,
-    /// Only calls that begin at or after this time since the start (e.g. 1.5s, 200ms)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Only calls that begin before this time
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[command(flatten)]
+    range: TimeArgs,
     /// At most this many calls, or functions of the summary
     #[arg(short = 'n', long, value_name = "N")]
     top: Option<usize>,
@@ -109,6 +105,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let analysed = args.trace.open()?.analyse(Some(tables(!args.count || choice.filter.has_classes())))?;
     let db = &analysed.db;
     let who = Who::of(db);
+    (choice.from_ns, choice.to_ns) = args.range.in_trace(db)?;
     choice.processes = processes(&args, &who, &analysed)?;
     let calls = Calls::of(db).filter(|calls| !calls.is_empty());
     let Some(calls) = calls else {
@@ -184,8 +181,6 @@ fn choice(args: &Args) -> anyhow::Result<Choice> {
             choice.results.add(name).map_err(|e| anyhow!(e))?;
         }
     }
-    choice.from_ns = args.from.as_deref().map(moment).transpose()?;
-    choice.to_ns = args.to.as_deref().map(moment).transpose()?;
     Ok(choice)
 }
 

@@ -84,7 +84,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if to_file && args.butterfly.is_some() && !args.json {
         bail!("--butterfly has two trees, which no table holds; use --json");
     }
-    let analysed = StackArgs::analyse(args.trace.open()?, &metric)?;
+    let analysed = args.stacks.analyse(args.trace.open()?, &metric)?;
     let db = &analysed.db;
     let part = args.stacks.part(db, &metric)?;
     let frames = Frames::read(db);

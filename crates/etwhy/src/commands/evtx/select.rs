@@ -1,6 +1,6 @@
 //! Which records are wanted, on the command line.
 
-use crate::moment::{now, utc_ns};
+use crate::options::time::{Span, TimeArgs, When};
 use anyhow::{Context as _, bail};
 use etwhy_evtx::binxml::time;
 use etwhy_evtx::filter::{Condition, Filter, Pattern};
@@ -36,13 +36,8 @@ pub struct Select {
     /// Only records written by these processes
     #[arg(long, value_name = "PIDS", value_delimiter = ',')]
     pid: Vec<u32>,
-    /// Not before this time (UTC): 2026-03-04, 2026-03-04T05:06:07, with an offset 2026-03-04T05:06+02:00; -2h, -7d before now; today,
-    /// yesterday
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    since: Option<String>,
-    /// Before this time (UTC)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    until: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// Only where a field is so: Name=text (* stands for anything), Name!=text, Name~part, Name<5, Name>5
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
@@ -89,19 +84,15 @@ fn level(text: &str) -> anyhow::Result<Level> {
     }))
 }
 
-/// A time in UTC as a FILETIME.
-fn moment(option: &str, text: &Option<String>) -> anyhow::Result<Option<u64>> {
-    let Some(text) = text else { return Ok(None) };
-    let ns = utc_ns(text, now()).with_context(|| format!("--{option}"))?;
-    Ok(Some(time::file_time(ns)))
-}
-
 impl Select {
     /// The filter.
     ///
     /// # Errors
     /// What cannot be understood.
     pub fn filter(&self) -> anyhow::Result<Filter> {
+        let span = Span::of_logs();
+        let file_time =
+            |when: Option<When>| when.map(|when| anyhow::Ok(time::file_time(span.utc_ns(when)?))).transpose();
         let patterns = |list: &[String]| list.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut filter = Filter {
             ids: self.id.iter().map(|t| range(t)).collect::<anyhow::Result<_>>()?,
@@ -112,8 +103,8 @@ impl Select {
             tasks: self.task.clone(),
             records: self.record.iter().map(|t| range(t)).collect::<anyhow::Result<_>>()?,
             processes: self.pid.clone(),
-            since: moment("since", &self.since)?,
-            until: moment("until", &self.until)?,
+            since: file_time(self.time.from)?,
+            until: file_time(self.time.to)?,
             ..Filter::default()
         };
         for text in &self.level {
@@ -142,11 +133,11 @@ mod tests {
 
     #[test]
     fn words_become_a_filter() {
+        let when = |text| When::parse(text).ok();
         let select = Select {
             id: vec!["4624".into(), "4720-4735".into()],
             level: vec!["error".into(), "info".into()],
-            since: Some("2026-03-04".into()),
-            until: Some("2026-03-04 05:06".into()),
+            time: TimeArgs { from: when("2026-03-04"), to: when("2026-03-04 05:06") },
             conditions: vec!["LogonType=3".into()],
             ..Select::default()
         };
@@ -156,7 +147,6 @@ mod tests {
         // 5 hours and 6 minutes in steps of 100 ns.
         assert_eq!(filter.until.unwrap() - filter.since.unwrap(), (5 * 60 + 6) * 60 * 10_000_000);
         assert!(Select { id: vec!["x".into()], ..Select::default() }.filter().is_err());
-        assert!(Select { since: Some("2015-13-45".into()), ..Select::default() }.filter().is_err());
         let audits = Select { level: vec!["Audit Failure".into(), "2".into()], ..Select::default() };
         let audits = audits.filter().unwrap();
         assert_eq!((audits.levels, audits.audits), (vec![2], vec![false]));
