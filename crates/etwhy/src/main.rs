@@ -17,11 +17,14 @@ mod shell;
 mod stack_args;
 mod stdout;
 mod symbol_args;
+mod verbose;
 mod who;
 
-use clap::error::ContextKind;
+use clap::error::{ContextKind, ErrorKind};
 use exit::Exit;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -56,15 +59,17 @@ fn say(text: &str) {
 }
 
 fn run() -> anyhow::Result<Exit> {
-    let matches = match command_line().try_get_matches_from(stdout::without_dash(std::env::args_os())) {
+    let parse =
+        |line: Vec<OsString>| command_line().try_get_matches_from(stdout::without_dash(line.into_iter()));
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let parsed = parse(line.clone()).or_else(|error| match with_command(&error, line) {
+        Some(line) => parse(line),
+        None => Err(error),
+    });
+    let matches = match parsed {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
-            // A file in the place of a command.
-            let given = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
-            if let Some(file) = given.filter(|name| std::path::Path::new(name).exists()) {
-                say(&format!("`etwhy why {file}` explains a trace, `etwhy evtx {file}` reads an event log"));
-            }
             return Ok(Exit::WrongUse);
         }
         Err(help) => {
@@ -74,9 +79,37 @@ fn run() -> anyhow::Result<Exit> {
             return Ok(Exit::Done);
         }
     };
+    let mut deepest = &matches;
+    while let Some((_, arguments)) = deepest.subcommand() {
+        deepest = arguments;
+    }
+    verbose::start(deepest.get_count("verbose"))?;
     let Some((name, arguments)) = matches.subcommand() else { return Ok(Exit::WrongUse) };
     let Some(command) = commands::ALL.iter().find(|c| c.name == name) else { return Ok(Exit::WrongUse) };
-    (command.run)(arguments)
+    verbose::stage("all", || (command.run)(arguments))
+}
+
+/// The command line with the command that a file in its place stands for: `etwhy TRACE` is `etwhy why TRACE`, `etwhy LOG.evtx` is
+/// `etwhy evtx why LOG.evtx`. What is no file, or may be of several kinds (.csv, .json), stands for none.
+fn with_command(error: &clap::Error, mut line: Vec<OsString>) -> Option<Vec<OsString>> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let given = error.get(ContextKind::InvalidSubcommand)?.to_string();
+    // Options in front of it are those of all commands, which take no values.
+    let at = line.iter().skip(1).position(|argument| !argument.as_encoded_bytes().starts_with(b"-"))? + 1;
+    let path = Path::new(line.get(at).filter(|argument| argument.to_string_lossy() == given)?);
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+    let command: &[&str] = match ending.as_str() {
+        "evtx" => &["evtx", "why"],
+        "blg" => &["counters"],
+        "etl" | "diagsession" => &["why"],
+        "csv" | "tsv" | "json" | "toml" | "man" | "xml" => return None,
+        _ if path.exists() => &["why"],
+        _ => return None,
+    };
+    line.splice(at..at, command.iter().map(OsString::from));
+    Some(line)
 }
 
 /// The error and its causes, each said once: some errors name their cause themselves.
@@ -98,11 +131,23 @@ fn command_line() -> clap::Command {
         .about("Why was this Windows machine slow, who did it, what did it cost, and what should I do?")
         .long_about(
             "etwhy reads Windows event traces (.etl) on any system and says where the time went.\n\n\
-             Start with `etwhy why TRACE.etl`, or `etwhy why --demo` without a trace.",
+             Start with `etwhy TRACE.etl`, or `etwhy why --demo` without a trace. A trace in the place of a command is explained \
+             (`etwhy why`), and so is an event log (`etwhy evtx why LOG.evtx`). A file that is called like a command is ./NAME.",
         )
         .after_help(
             "Exit codes: 0 done, 1 done in part (the ledger says what is missing) or output that could not be written, \
              2 wrong use, 3 not a trace, 4 newer than known.",
+        )
+        .arg(
+            clap::Arg::new("verbose")
+                .short('v')
+                .long("verbose")
+                .action(clap::ArgAction::Count)
+                .global(true)
+                .help(
+                    "Say on standard error what is opened, found, chosen and skipped, and how long it takes; -vv each symbol file, \
+                     derived table and finding (ETWHY_LOG=etwhy_symbols=debug,info chooses by crate)",
+                ),
         )
         .subcommand_required(true)
         .arg_required_else_help(true);

@@ -12,6 +12,7 @@ pub use recordings::{Recording, Recordings, SeveralRecordings};
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};
+use crate::verbose::stage;
 use anyhow::Context as _;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -167,10 +168,15 @@ impl TraceArgs {
         let retag = crate::knowledge::load_tags(&self.tags)?;
         if let Some(extract) = self.extract()? {
             let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
+            let (path, tables) = (extract.path().display(), extract.manifest().tables.len());
+            tracing::info!(
+                "{path}: an extract with {tables} tables, written by {}",
+                extract.manifest().program
+            );
             let source = Source::Extract(Box::new(extract), retag);
             return Ok(Opened { source, memory, quiet: self.quiet });
         }
-        let found = self.find()?;
+        let found = stage("input", || self.find())?;
         recordings::check(&found, self.merge)?;
         self.read(found)
     }
@@ -209,6 +215,11 @@ impl TraceArgs {
         for error in refused {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
+        for file in &files {
+            let (name, size) = (file.shown().display(), etwhy_export::bytes(file.len() as i64));
+            let (buffers, session) = (file.buffers().len(), &file.header().session_name);
+            tracing::info!("{name}: opened, {size} in {buffers} buffers, session {session}");
+        }
         Ok(Found { files, ledger, inputs, demo })
     }
 
@@ -218,11 +229,14 @@ impl TraceArgs {
         let mut sources = self.symbols.options(&self.traces, self.quiet);
         for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
             if !sources.beside.contains(&dir) {
+                tracing::info!("{}: symbols that came with the trace", dir.display());
                 sources.beside.push(dir);
             }
         }
         let locators = self.symbols.path()?.locators(sources);
-        let symbols = Symbols::of(Resolver::new(locators, compact_cache()), self.names);
+        let resolver = Resolver::new(locators, compact_cache());
+        resolver.describe().iter().for_each(|place| tracing::info!("symbols from {place}"));
+        let symbols = Symbols::of(resolver, self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,
@@ -292,7 +306,9 @@ impl TraceArgs {
             for path in beside.iter().filter(|p| p.is_file()) {
                 // Not asked for: what cannot be read is left out.
                 let bytes = read_text(path).unwrap_or_default();
-                found.extend(logger_text::parse(&bytes, &file_name(path)));
+                let listed = logger_text::parse(&bytes, &file_name(path));
+                tracing::info!("{}: found beside the trace, lists {} sessions", path.display(), listed.len());
+                found.extend(listed);
             }
         }
         Ok(found)
@@ -390,11 +406,14 @@ impl Opened {
             // It decides how the run ends.
             tables.insert("ledger".to_owned());
         }
+        if let Some(tables) = &tables {
+            tracing::debug!("tables: {}", Vec::from_iter(tables.iter().map(String::as_str)).join(", "));
+        }
         let Opened { source, memory, quiet } = self;
         let analysed = match source {
             Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet)?,
             Source::Extract(mut extract, retag) => {
-                folder::load(&mut extract, tables, &stretches, memory, retag)?
+                stage("extract", || folder::load(&mut extract, tables, &stretches, memory, retag))?
             }
         };
         if let Some(failure) = analysed.memory.failure() {
@@ -438,7 +457,8 @@ impl Traces {
         };
         let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);
-        derive(&mut output.db, tables.as_ref().map(closure).as_ref(), &memory)?;
+        let closed = tables.as_ref().map(closure);
+        stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory))?;
         let newer = self.files.iter().filter_map(EtlFile::newer_than_known).map(|e| e.to_string());
         let analysed = Analysed::of(output.db, memory, newer.collect());
         Ok(Analysed { ledgers: output.ledgers, _inputs: self.inputs, _demo: self.demo, ..analysed })

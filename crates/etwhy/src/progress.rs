@@ -55,6 +55,8 @@ pub struct Bar {
 impl Bar {
     /// A bar under the heading `what`.
     pub fn new(what: &'static str, quiet: bool) -> Bar {
+        // Lines of `-v` say the same, and would be drawn over.
+        let quiet = quiet || tracing::enabled!(tracing::Level::INFO);
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         if let Ok(style) =
             ProgressStyle::with_template("{msg:12} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}")

@@ -70,8 +70,10 @@ pub fn without_dash(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> 
     for argument in arguments {
         let text = argument.to_str().unwrap_or_default();
         options &= text != "--";
-        let prints =
-            options && line.get(1).and_then(|name| name.to_str()).is_some_and(|n| PRINTS.contains(&n));
+        // Options in front of the command take no values.
+        let command =
+            line.iter().skip(1).filter_map(|name| name.to_str()).find(|name| !name.starts_with('-'));
+        let prints = options && command.is_some_and(|name| PRINTS.contains(&name));
         if prints && matches!(text, "-o-" | "-o=-" | "--output=-") {
             continue;
         }
@@ -99,6 +101,7 @@ mod tests {
             "etwhy dump cpu x --output -",
             "etwhy dump --output=- cpu x",
             "etwhy dump cpu x -o-",
+            "etwhy dump cpu -o - x",
         ] {
             assert_eq!(line(text), "etwhy dump cpu x");
         }

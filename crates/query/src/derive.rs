@@ -6,6 +6,7 @@
 use crate::derived::ALL;
 use etwhy_table::{Database, Memory, Table, TableSpec};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// Declaration of tables that are made from other tables: one file of `derived/` holds it and its code.
 pub struct DerivedSpec {
@@ -76,7 +77,10 @@ pub fn derive(
         // `the_order_exists` makes sure that one is ready.
         let at = open.iter().position(|spec| !waits(spec)).unwrap_or(0);
         let spec = open.swap_remove(at);
+        let begin = Instant::now();
         for table in (spec.make)(db, memory)? {
+            let seconds = begin.elapsed().as_secs_f64();
+            tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
             db.insert(table);
         }
     }

@@ -72,7 +72,11 @@ impl Resolver {
         if let Some(module) = lock(&self.memory).get(wanted) {
             return Some(module);
         }
-        let module = Arc::new(self.find(wanted)?);
+        let Some(module) = self.find(wanted) else {
+            tracing::debug!("no symbols for {wanted:?}");
+            return None;
+        };
+        let module = Arc::new(module);
         lock(&self.memory).put(wanted, &module);
         Some(module)
     }
@@ -127,10 +131,11 @@ impl Resolver {
         for candidate in candidates {
             match self.read(candidate, wanted) {
                 Ok(Some(module)) => {
+                    tracing::debug!("{}: symbols read", candidate.file.display());
                     self.keep(wanted, candidate, &module);
                     return Some(module);
                 }
-                Ok(None) => {}
+                Ok(None) => tracing::debug!("{}: not what is wanted, skipped", candidate.file.display()),
                 Err(error) => self.note(&candidate.file, &error),
             }
         }
@@ -162,6 +167,7 @@ impl Resolver {
     }
 
     fn note(&self, file: &Path, error: &SymbolError) {
+        tracing::debug!("skipped: {error}");
         let mut problems = lock(&self.problems);
         if problems.len() < MAX_PROBLEMS {
             let mismatch = matches!(error, SymbolError::Mismatch { .. });
@@ -178,7 +184,10 @@ impl Resolver {
     fn cached(&self, wanted: &Wanted, kind: FileKind) -> Option<ModuleSymbols> {
         let file = self.cache_file(wanted, kind)?;
         match ModuleSymbols::open(&file, &cache_key(wanted, kind)?) {
-            Ok(module) => Some(module),
+            Ok(module) => {
+                tracing::debug!("{}: symbols from the compact cache", file.display());
+                Some(module)
+            }
             Err(SymbolError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
                 // It is made again from the symbol file, if that is still there.

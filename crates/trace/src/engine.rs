@@ -19,6 +19,7 @@ use etwhy_table::{Database, Memory, Role, Row, Strings, Table, TableBuilder, Tab
 use identity::Identity;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Declaration of an analysis: one file of the catalogue holds it and its code.
 pub struct AnalysisSpec {
@@ -286,6 +287,7 @@ pub fn analyse(
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
     let (mut done, mut shown) = (0u64, 0u64);
     let mut walk_ledger = Ledger::new();
+    let begin = Instant::now();
     let stats = walk.for_each_pipelined(options.threads, &mut walk_ledger, |record, key| {
         done += record.bytes.len() as u64;
         if done - shown > 16 << 20 {
@@ -294,6 +296,11 @@ pub fn analyse(
         }
         pass.record(record, key);
     });
+    tracing::info!(
+        "pass: {:.3} s, {} analyses, {total} bytes",
+        begin.elapsed().as_secs_f64(),
+        pass.chosen.len()
+    );
     pass.ledger.merge(&walk_ledger);
     pass.finish(files, stats)
 }
@@ -410,6 +417,7 @@ impl Pass<'_> {
         } else {
             Default::default()
         };
+        let begin = Instant::now();
         let resolved = Resolved::new(
             &self.model,
             finished,
@@ -418,6 +426,7 @@ impl Pass<'_> {
             &mut self.ledger,
             stats.bytes,
         );
+        tracing::info!("stacks and symbols: {:.3} s", begin.elapsed().as_secs_f64());
         let undecoded = (0..self.types.len() as u32)
             .filter(|&t| {
                 self.types.describe(t, &self.decoder).is_some_and(|i| i.decoded_by == DecodedBy::None)

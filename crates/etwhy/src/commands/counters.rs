@@ -10,6 +10,7 @@ use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::table_json::table_json;
 use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
+use crate::verbose::stage;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_counters::{Bound, CounterLogs, Options};
@@ -180,7 +181,11 @@ struct Read {
 /// Reads the logs into tables: these, and what they are made from.
 fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> anyhow::Result<Read> {
     let memory = Memory::with_budget(MEMORY, None);
-    let mut logs = etwhy_counters::read(paths, options, &memory.wanting(closure(tables)))?;
+    let mut logs =
+        stage("samples", || etwhy_counters::read(paths, options, &memory.wanting(closure(tables))))?;
+    for file in &logs.files {
+        tracing::info!("{}: read, {} samples of {} values", file.path.display(), file.rows, file.values);
+    }
     for (file, reason) in &logs.skipped {
         let reason = reason.strip_prefix(&format!("{}: ", file.display())).unwrap_or(reason).to_owned();
         eprintln!("etwhy: {}", etwhy_export::sanitize(&format!("{}: skipped: {reason}", file.display())));
@@ -189,7 +194,7 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
     for table in std::mem::take(&mut logs.tables) {
         db.insert(table);
     }
-    derive(&mut db, Some(tables), &memory)?;
+    stage("derived tables", || derive(&mut db, Some(tables), &memory))?;
     if let Some(failure) = memory.failure() {
         eprintln!("etwhy: columns could not be moved out of memory: {failure}");
     }
@@ -225,7 +230,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
     tables.extend(SHOWN.map(str::to_owned));
     let read = read(&args.paths, options, &tables)?;
     let engine = Engine::new(&read.db)?;
-    let outcomes = evaluate_all(&engine, &rules);
+    let outcomes = stage("findings", || evaluate_all(&engine, &rules));
     drop(engine);
     let mut out = out();
     if args.json {

@@ -10,6 +10,7 @@ use crate::open::{Analysed, Recording, TraceArgs, beside};
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
 use crate::rules::RuleArgs;
+use crate::verbose::stage;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_query::activity;
 use etwhy_query::cpu::{Scope, Top};
@@ -186,7 +187,7 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
         Some(beside)
     };
     let engine = Engine::new(&analysed.db)?;
-    let mut outcomes = evaluate_all(&engine, rules);
+    let mut outcomes = stage("findings", || evaluate_all(&engine, rules));
     drop(engine);
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);

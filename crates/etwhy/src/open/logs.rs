@@ -3,6 +3,7 @@
 use super::{Analysed, size};
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
+use crate::verbose::stage;
 use anyhow::Context as _;
 use etwhy_etl::Ledger;
 use etwhy_evtx::EvtxError;
@@ -136,6 +137,10 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
     for error in refused {
         leave_out(error.to_string(), &mut ledger);
     }
+    for file in &files {
+        let size = etwhy_export::bytes(file.size as i64);
+        tracing::info!("{}: opened, {size} in {} chunks", file.path.display(), file.chunks.len());
+    }
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = reading.threads.unwrap_or(all).max(1);
     let memory =
@@ -167,8 +172,8 @@ impl Logs {
         // What is made from records reads their fields. Other names may be columns of the query.
         let plain = ["log_file", "log_record", "log_type"];
         self.fields |= closed.iter().any(|name| is_beside_traces(name) && !plain.contains(&name.as_str()));
-        self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns)?;
-        derive(&mut db, Some(&closed), &self.memory)?;
+        stage("records", || self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns))?;
+        stage("derived tables", || derive(&mut db, Some(&closed), &self.memory))?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
         let exit = exit::of_ledger(&db);
         say_in_part(&db);

@@ -1,6 +1,7 @@
 //! Files that were given, as recordings: only parts of one recording are read as one.
 
 use super::{Found, Opened, TraceArgs};
+use crate::verbose::stage;
 use etwhy_etl::Ledger;
 use etwhy_etl::read::EtlFile;
 use etwhy_export::extract;
@@ -59,12 +60,15 @@ impl TraceArgs {
             all.list.extend(extracts.into_iter().map(|path| alone(of(vec![path]))));
             return Ok(all);
         }
-        let found = self.find()?;
+        let found = stage("input", || self.find())?;
         let grouping = if self.merge || found.files.len() < 2 {
             Grouping { recordings: vec![(0..found.files.len()).collect()], apart: Vec::new() }
         } else {
             group(&identities(&found.files))
         };
+        if found.files.len() > 1 {
+            tracing::info!("{} files are {} recordings", found.files.len(), grouping.recordings.len());
+        }
         let apart = grouping.apart.iter().map(|apart| in_words(apart, &found.files)).collect();
         let list = split(found, &grouping.recordings)
             .into_iter()

@@ -8,6 +8,7 @@ use crate::sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 /// What is said about a question.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,7 +108,9 @@ pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
     let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();
     // What was not found has no severity, but its finding has one.
     let asked = |rule: &Rule| {
+        let begin = Instant::now();
         let outcome = ask(engine, rule, &facts);
+        tracing::debug!("finding {}: {:?}, {:.3} s", rule.id, outcome.answer, begin.elapsed().as_secs_f64());
         (outcome.severity.unwrap_or(rule.severity), outcome)
     };
     let mut outcomes: Vec<(Severity, Outcome)> = rules.iter().filter(read).map(asked).collect();

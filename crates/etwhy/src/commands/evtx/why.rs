@@ -8,6 +8,7 @@ use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::quality;
 use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
+use crate::verbose::stage;
 use etwhy_export::text::{pad_end, pad_start, truncate_end, truncate_middle};
 use etwhy_export::{bytes, sanitize, thousands};
 use etwhy_query::Cell;
@@ -90,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let analysed = args.logs.open()?.analyse(&tables, None)?;
     let db = &analysed.db;
     let engine = Engine::new(db)?;
-    let outcomes = evaluate_all(&engine, &rules);
+    let outcomes = stage("findings", || evaluate_all(&engine, &rules));
     drop(engine);
     let mut out = out();
     if args.json {
