@@ -60,7 +60,7 @@ fn say(text: &str) {
 
 fn run() -> anyhow::Result<Exit> {
     let parse =
-        |line: Vec<OsString>| command_line().try_get_matches_from(stdout::without_dash(line.into_iter()));
+        |line: Vec<OsString>| command_line().try_get_matches_from(stdout::plain_line(line.into_iter()));
     let line: Vec<OsString> = std::env::args_os().collect();
     let parsed = parse(line.clone()).or_else(|error| match with_command(&error, line) {
         Some(line) => parse(line),
@@ -135,7 +135,10 @@ fn command_line() -> clap::Command {
              (`etwhy why`), and so is an event log (`etwhy evtx why LOG.evtx`). A file that is called like a command is ./NAME.",
         )
         .after_help(
-            "Exit codes: 0 done, 1 done in part (the ledger says what is missing) or output that could not be written, \
+            "The same in every command: --json, --md[=FILE], --html FILE, --format FORMAT, -o FILE, --top N, --all; \
+             --from and --to (or --since and --until) take 1.5s after the start, -2h before the end, \"2026-11-24 10:00\" local time, \
+             2026-11-24T09:00Z, 2026-11-24T10:00+01:00.\n\n\
+             Exit codes: 0 done, 1 done in part (the ledger says what is missing) or output that could not be written, \
              2 wrong use, 3 not a trace, 4 newer than known.",
         )
         .arg(

@@ -78,7 +78,7 @@ pub struct LimitArgs {
     /// Show at most N levels
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
-    /// Show at most N nodes, the heaviest
+    /// At most N nodes, the heaviest
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
 }

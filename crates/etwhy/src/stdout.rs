@@ -63,8 +63,8 @@ pub fn end() -> Ended {
 /// Commands that print their results unless `-o` names a file.
 const PRINTS: &[&str] = &["counters", "dump", "evtx", "export", "modules", "record", "sql", "strace", "tree"];
 
-/// The command line without `-o -`, which means what its absence means.
-pub fn without_dash(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// The command line without `-o -`, which means what its absence means, and with `--md=FILE.md` for `--md FILE.md`, which older scripts have.
+pub fn plain_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut line: Vec<OsString> = Vec::new();
     let mut options = true;
     for argument in arguments {
@@ -81,6 +81,12 @@ pub fn without_dash(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> 
             line.pop();
             continue;
         }
+        let is_document = options && text.ends_with(".md") && !text.starts_with('-');
+        if let Some(last) = line.last_mut().filter(|last| is_document && last.to_str() == Some("--md")) {
+            last.push("=");
+            last.push(argument);
+            continue;
+        }
         line.push(argument);
     }
     line
@@ -88,13 +94,13 @@ pub fn without_dash(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> 
 
 #[cfg(test)]
 mod tests {
-    use super::without_dash;
+    use super::plain_line;
 
     #[test]
     fn a_dash_for_the_output_is_left_out() {
         let line = |text: &str| {
             let words = text.split(' ').map(Into::into);
-            without_dash(words).into_iter().map(|w| w.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+            plain_line(words).into_iter().map(|w| w.into_string().unwrap()).collect::<Vec<_>>().join(" ")
         };
         for text in [
             "etwhy dump cpu x -o -",
@@ -105,7 +111,9 @@ mod tests {
         ] {
             assert_eq!(line(text), "etwhy dump cpu x");
         }
+        assert_eq!(line("etwhy why a.etl --md b.md"), "etwhy why a.etl --md=b.md");
         for text in [
+            "etwhy why --md a.etl",
             "etwhy dump cpu - -o x",
             "etwhy synth x -o -",
             "etwhy probe child -- a -o -",

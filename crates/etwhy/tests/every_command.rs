@@ -46,7 +46,7 @@ fn help(command: &[String]) -> Help {
             word if inside && indent == 2 => commands.extend(word.split(' ').next().map(str::to_owned)),
             option if indent <= 6 && option.starts_with('-') => {
                 if let Some(at) = option.find("--") {
-                    let name = option[at..].split([' ', '=']).next().unwrap().to_owned();
+                    let name = option[at..].split([' ', '=', '[']).next().unwrap().to_owned();
                     options.push((name, option.contains('<')));
                 }
             }

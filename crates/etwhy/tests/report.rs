@@ -98,7 +98,7 @@ fn two_forms_do_not_share_standard_output() {
     let output = why(&["--demo", "--json", "--md"], &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("name a file: --md FILE"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("name a file: --md=FILE"));
     let output = why(&["--demo", "--md"], &[]);
     assert!(output.status.success());
     assert!(output.stdout.starts_with(b"# Why was it slow?"));

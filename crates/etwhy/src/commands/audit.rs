@@ -8,6 +8,7 @@ mod machine;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
+use crate::options::document::MarkdownArgs;
 use crate::report::terminal::{out, width};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
@@ -48,7 +49,7 @@ struct Args {
     /// Kind of machine that recommendations are for (default: dc if the log says so, else server)
     #[arg(long, value_name = "KIND", value_parser = ["client", "server", "dc"])]
     baseline: Option<String>,
-    /// List all subcategories, not only those that cost something or are recommended
+    /// Also list the subcategories that cost nothing and are not recommended
     #[arg(long)]
     all: bool,
     /// Write the policy with the safe proposals, as `auditpol /restore /file:FILE` reads it, and show each setting before and
@@ -61,9 +62,8 @@ struct Args {
     /// Print a line per subcategory and outcome, as CSV
     #[arg(long, conflicts_with = "md")]
     csv: bool,
-    /// Print Markdown
-    #[arg(long)]
-    md: bool,
+    #[command(flatten)]
+    markdown: MarkdownArgs,
     #[command(flatten)]
     reading: LogReading,
 }
@@ -140,8 +140,12 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         out.write_all(machine::csv(&compared).as_bytes())?;
     } else {
         let document = document::document(&compared, written.as_ref(), args.all);
-        let text = if args.md { document.markdown() } else { document.text(width()) };
-        out.write_all(text.as_bytes())?;
+        match args.markdown.file() {
+            Some(path) => etwhy_export::write_whole(path, document.markdown().as_bytes())
+                .with_context(|| format!("{}: cannot write", path.display()))?,
+            None if args.markdown.is_printed() => out.write_all(document.markdown().as_bytes())?,
+            None => out.write_all(document.text(width()).as_bytes())?,
+        }
     }
     out.flush()?;
     Ok(exit)

@@ -1,9 +1,9 @@
 //! `etwhy counters`: performance counter logs.
 
-use super::dump::{Written, chosen_format, write_selection};
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
+use crate::options::rows::{RowArgs, write_selection};
 use crate::options::time::{Span, TimeArgs, When};
 use crate::report::counters as page;
 use crate::report::findings_page::{self, Words, paragraph};
@@ -49,25 +49,15 @@ struct Args {
     /// Counter logs (.csv, .tsv), or folders of them
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
-    /// Print JSON: machines, counters, findings, what was strange
-    #[arg(long, conflicts_with_all = ["sql", "dump"])]
-    json: bool,
     /// Ask in SQL: tables counter, counter_sample, counter_slice, counter_machine, counter_cpu, …
     #[arg(long, value_name = "SQL", conflicts_with = "dump")]
     sql: Option<String>,
     /// Write a table: counter, counter_sample, counter_slice, counter_machine, counter_cpu, …
     #[arg(long, value_name = "TABLE")]
     dump: Option<String>,
-    /// Format of --sql and --dump: table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
-    #[arg(long, short, value_name = "FORMAT")]
-    format: Option<String>,
-    /// Write --sql or --dump to a file
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// CSV with all text as it is, even if a spreadsheet would run it
-    #[arg(long)]
-    exact: bool,
-    /// Instances of a counter to show; with --sql and --dump: rows
+    #[command(flatten)]
+    rows: RowArgs,
+    /// At most N instances of a counter (10); with --sql and --dump: rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Only counters whose path has this in it: `*` stands for anything, `;` separates, `!` excludes
@@ -78,7 +68,7 @@ struct Args {
     /// How far local time is from UTC, for logs that name no zone: +2, -8, +05:30
     #[arg(long, value_name = "HOURS", allow_hyphen_values = true)]
     utc_offset: Option<String>,
-    /// Name also the patterns that were not found
+    /// Also name the patterns that were not found
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -99,7 +89,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut options = Options { utc_offset_min: offset, ..Options::default() };
     let (from, to) = (bound(&args, &options, args.time.from)?, bound(&args, &options, args.time.to)?);
     options = Options { from, to, keep: (!patterns.is_empty()).then_some(&keep), ..options };
-    if args.dump.is_none() && args.sql.is_none() && (args.output.is_some() || args.format.is_some()) {
+    if args.dump.is_none() && args.sql.is_none() && (args.rows.output.is_some() || args.rows.format.is_some())
+    {
         bail!("--output and --format go with --dump or --sql; --json prints the report as JSON");
     }
     if let Some(query) = &args.sql {
@@ -202,13 +193,12 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
 }
 
 fn write(args: &Args, table: &Table, read: &Read) -> anyhow::Result<Exit> {
-    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
+    let written = args.rows.written()?;
     let mut selection = Selection::all(table);
     let rows = selection.len();
     if let Some(top) = args.top {
         selection = selection.top(top);
     }
-    let written = Written { format, path: args.output.as_deref(), hex: false, exact: args.exact };
     let mut out = out();
     write_selection(&selection, &written, rows, &mut out)?;
     out.flush()?;
@@ -233,7 +223,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
     let outcomes = stage("findings", || evaluate_all(&engine, &rules));
     drop(engine);
     let mut out = out();
-    if args.json {
+    if args.rows.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;
         writeln!(out)?;
     } else {

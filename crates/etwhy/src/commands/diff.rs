@@ -58,7 +58,7 @@ struct Args {
     /// Least severity that --fail-on minds: info, notice, warning, critical
     #[arg(long, value_name = "SEVERITY", default_value = "notice")]
     severity: String,
-    /// Rows per list
+    /// At most N rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
     /// Print JSON

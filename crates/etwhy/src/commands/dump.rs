@@ -4,21 +4,20 @@ use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
+use crate::options::rows::{RowArgs, Written, write_selection};
 use crate::options::time::{TimeArgs, When};
 use crate::report::missing::why_empty;
 use crate::report::services::Services;
-use crate::report::terminal::{color, out, width};
+use crate::report::terminal::out;
 pub(super) use crate::who::wanted_processes;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_export::Format;
 use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
     Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
 };
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -65,7 +64,7 @@ struct Args {
     /// Sort by these columns, `-` in front for largest first
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', allow_hyphen_values = true)]
     sort: Vec<String>,
-    /// At most this many rows
+    /// At most N rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// At most N rows for each value of a column, e.g. process=3 (3 if no number is given)
@@ -77,18 +76,8 @@ struct Args {
     /// Count times from the first mark whose text matches; `--from -10ms` is before it
     #[arg(long, value_name = "MARK")]
     zero: Option<String>,
-    /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<String>,
-    /// Write to a file instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Addresses and codes as hex in CSV and JSON
-    #[arg(long)]
-    hex: bool,
-    /// CSV with all text as it is, even if a spreadsheet would run it
-    #[arg(long)]
-    exact: bool,
+    #[command(flatten)]
+    rows: RowArgs,
     /// Name the tables
     #[arg(long)]
     list: bool,
@@ -124,7 +113,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         out.flush()?;
         return Ok(Exit::Done);
     }
-    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
+    let written = args.rows.written()?;
     let mut tables: BTreeSet<String> =
         ["process", "thread", "ledger", "event_type"].iter().map(|t| (*t).to_owned()).collect();
     tables.insert(spec.name.to_string());
@@ -142,7 +131,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         tables.insert("trace".to_owned());
     }
     let analysed = args.trace.open()?.analyse(Some(tables))?;
-    write(&args, &analysed, spec, format, &mut out)?;
+    write(&args, &analysed, spec, &written, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {
         eprintln!("etwhy: {line}");
@@ -169,36 +158,11 @@ pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
         .collect()
 }
 
-/// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.
-///
-/// # Errors
-/// If no format has this name or ending, or a terminal cannot show it.
-pub(super) fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<&'static Format> {
-    let format = match (name, path) {
-        (Some(name), _) => Format::by_name(name)?,
-        (None, Some(path)) if path.extension().is_none() => Format::by_name("csv")?,
-        (None, Some(path)) => Format::by_path(path).with_context(|| {
-            let endings =
-                etwhy_export::formats().flat_map(|format| format.extensions).map(|end| format!(".{end}"));
-            format!(
-                "{}: no format has this ending; name the file {}, or choose the format with --format",
-                path.display(),
-                endings.collect::<Vec<_>>().join(", ")
-            )
-        })?,
-        (None, None) => Format::by_name("table")?,
-    };
-    if format.binary && path.is_none() && std::io::stdout().is_terminal() {
-        bail!("{} is no text for a terminal; write it to a file with -o", format.name);
-    }
-    Ok(format)
-}
-
 fn write(
     args: &Args,
     analysed: &Analysed,
     spec: &'static TableSpec,
-    format: &'static Format,
+    written: &Written<'_>,
     out: &mut (impl Write + Send),
 ) -> anyhow::Result<()> {
     let db = &analysed.db;
@@ -214,48 +178,13 @@ fn write(
         Some((_, matching)) => (Selection::all(&named), *matching),
         None => choose(&named, db, args)?,
     };
-    if args.columns.is_none() && format.name == "table" {
+    if args.columns.is_none() && written.format.name == "table" {
         selection = for_eyes(selection);
     }
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
-    let written = Written { format, path: args.output.as_deref(), hex: args.hex, exact: args.exact };
-    write_selection(&selection, &written, matching, out)
-}
-
-/// How rows are written, and where to.
-#[derive(Clone, Copy)]
-pub(super) struct Written<'a> {
-    pub format: &'a Format,
-    /// A file, else standard output.
-    pub path: Option<&'a Path>,
-    pub hex: bool,
-    pub exact: bool,
-}
-
-/// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
-pub(super) fn write_selection(
-    selection: &Selection<'_>,
-    written: &Written<'_>,
-    matching: usize,
-    out: &mut (impl Write + Send),
-) -> anyhow::Result<()> {
-    let Written { format, path, hex, exact } = *written;
-    let to_terminal = path.is_none() && std::io::stdout().is_terminal();
-    let options = etwhy_export::Options {
-        width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
-        color: path.is_none() && color(),
-        exact,
-        hex,
-        total_rows: Some(matching),
-        facts: Vec::new(),
-    };
-    match path {
-        Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
-        None => (format.write)(selection, &options, out)?,
-    }
-    Ok(())
+    write_selection(&selection, written, matching, out)
 }
 
 /// The rows that are wanted, in their order, and how many match without `--top`.

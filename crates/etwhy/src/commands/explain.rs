@@ -46,7 +46,7 @@ struct Args {
     /// Callers and callees below this share of the function's time are folded, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     min_percent: f64,
-    /// Most processes and findings
+    /// At most N processes and findings
     #[arg(long, value_name = "N", default_value_t = 8)]
     top: usize,
     /// Print JSON

@@ -50,7 +50,7 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// File to write; without it, standard output
+    /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// List the formats: what they carry, how to open them

@@ -40,7 +40,7 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Folder to write
+    /// Write to a folder
     #[arg(long, short, value_name = "DIR", required_unless_present = "sqlite")]
     output: Option<PathBuf>,
     /// SQLite file to write

@@ -42,7 +42,7 @@ struct Args {
     stacks: StackArgs,
     #[command(flatten)]
     limits: LimitArgs,
-    /// File to write: .svg, or .html with zoom and search
+    /// Write to a file: .svg, or .html with zoom and search
     #[arg(long, short, value_name = "FILE", required_unless_present = "list_metrics")]
     output: Option<PathBuf>,
     /// Callers on top

@@ -30,7 +30,7 @@ struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show at most this many kinds of events (0: all)
+    /// At most N kinds of events (0: all)
     #[arg(long, default_value_t = 30, value_name = "N")]
     top: usize,
 }

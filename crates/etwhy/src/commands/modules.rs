@@ -1,9 +1,10 @@
 //! `etwhy modules`: what is loaded, who makes it, what it is for, what it costs.
 
-use super::dump::{Written, chosen_format, ledger_hints, wanted_processes, write_selection};
+use super::dump::{ledger_hints, wanted_processes};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use crate::options::rows::{RowArgs, write_selection};
 use crate::report::terminal::out;
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
@@ -12,7 +13,6 @@ use etwhy_query::derived::module::loaded_by;
 use etwhy_table::{Selection, SortKey, Table, Value};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -42,21 +42,11 @@ struct Args {
     /// Only what these processes load, by name or id: 'chrome;!4711'
     #[arg(long, value_name = "FILTER")]
     process: Option<String>,
-    /// At most this many rows
+    /// At most N rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Print JSON with all columns (as --format json)
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<String>,
-    /// Write to a file instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// CSV with all text as it is, even if a spreadsheet would run it
-    #[arg(long)]
-    exact: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 /// What people see, where any row has it; files get all columns.
@@ -75,8 +65,7 @@ const SHOWN: &[&str] = &[
 const TABLES: &[&str] = &["module", "module_cost", "image", "process", "event_type", "ledger"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let named = args.format.as_deref().or(args.json.then_some("json"));
-    let format = chosen_format(named, args.output.as_deref())?;
+    let written = args.rows.written()?;
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     let db = &analysed.db;
@@ -99,8 +88,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let keys = keys.iter().map(|k| SortKey::parse(k, table.spec())).collect::<Result<Vec<_>, _>>()?;
     selection = selection.sort(&keys, args.top);
     let mut out = out();
-    if format.name == "table" {
-        if args.output.is_none() {
+    if written.format.name == "table" {
+        if written.path.is_none() {
             security(&mut out, &selection)?;
         }
         let filled = |column: &&str| selection.row_ids().any(|row| table.value(row, column) != Value::Null);
@@ -109,7 +98,6 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             selection = selection.columns(&shown.join(","))?;
         }
     }
-    let written = Written { format, path: args.output.as_deref(), hex: false, exact: args.exact };
     write_selection(&selection, &written, matching, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {

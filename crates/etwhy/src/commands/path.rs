@@ -39,7 +39,7 @@ struct Args {
     thread: Option<String>,
     #[command(flatten)]
     time: TimeArgs,
-    /// At most this many causes and pieces
+    /// At most N causes and pieces
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
     /// Print JSON

@@ -36,7 +36,7 @@ struct Args {
     /// List the profiles: what each makes visible, its tables, its cost
     #[arg(long, conflicts_with_all = ["print", "format", "large", "when_taken"])]
     list: bool,
-    /// What to print
+    /// Format of what is printed
     #[arg(long, value_name = "FORMAT", value_parser = format_names(), default_value = "wprp")]
     format: String,
     /// For a machine with more than 64 logical processors: more buffers, and how to start there
@@ -69,10 +69,10 @@ struct Args {
         value_parser = ["circular", "system"]
     )]
     when_taken: Option<String>,
-    /// With --list: print JSON
+    /// Print JSON (of --list)
     #[arg(long, requires = "list")]
     json: bool,
-    /// Write to this file instead of standard output
+    /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

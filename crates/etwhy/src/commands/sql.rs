@@ -1,10 +1,10 @@
 //! `etwhy sql`: questions in SQL.
 
-use super::dump::{Written, chosen_format, write_selection};
 use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
+use crate::options::rows::{RowArgs, Written, write_selection};
 use crate::report::terminal::out;
 use crate::shell::{self, Line};
 use crate::stdout::watched;
@@ -39,19 +39,9 @@ struct Args {
     /// The query, if it is not the last word behind the traces
     #[arg(long, short = 'c', value_name = "SQL")]
     command: Option<String>,
-    /// table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
-    #[arg(long, short, value_name = "FORMAT")]
-    format: Option<String>,
-    /// Write to a file
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Addresses and codes as hex in CSV and JSON
-    #[arg(long)]
-    hex: bool,
-    /// CSV with all text as it is, even if a spreadsheet would run it
-    #[arg(long)]
-    exact: bool,
-    /// Most rows to show
+    #[command(flatten)]
+    rows: RowArgs,
+    /// At most N rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// In the shell: allow ATTACH and DETACH, so that questions can also read other SQLite files. They are opened for reading only.
@@ -90,10 +80,10 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.allow_attach && args.command.is_some() {
         bail!("--allow-attach is for the shell: leave the query out, then ATTACH and ask");
     }
-    let format = chosen_format(args.format.as_deref(), args.output.as_deref())?;
+    let written = args.rows.written()?;
     let mut session = Session {
         args: &args,
-        format,
+        written,
         exit: Exit::Done,
         loaded: BTreeSet::new(),
         engine: None,
@@ -109,7 +99,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
 /// A trace that is asked one or more questions. Tables are filled when a question first names them.
 struct Session<'a> {
     args: &'a Args,
-    format: &'static Format,
+    written: Written<'a>,
     exit: Exit,
     loaded: BTreeSet<String>,
     engine: Option<(Engine, Analysed)>,
@@ -152,7 +142,7 @@ impl Session<'_> {
     }
 
     fn answer(&mut self, query: &str) -> anyhow::Result<()> {
-        let (args, format) = (self.args, self.format);
+        let (args, written) = (self.args, self.written);
         let table = self.engine(query)?.query("result", query).map_err(catalog::explained)?;
         let first = query.split_whitespace().next().unwrap_or("");
         if ["attach", "detach"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
@@ -164,7 +154,6 @@ impl Session<'_> {
         if let Some(top) = args.top {
             selection = selection.top(top);
         }
-        let written = Written { format, path: args.output.as_deref(), hex: args.hex, exact: args.exact };
         let mut out = out();
         write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
@@ -186,7 +175,7 @@ impl Session<'_> {
                 if format.binary {
                     bail!("a terminal cannot show {}; use --format and --output", format.name);
                 }
-                self.format = format;
+                self.written.format = format;
             }
             Line::Help => writeln!(watched(), "{}", shell::HELP)?,
             Line::Wrong(text) => bail!(text),

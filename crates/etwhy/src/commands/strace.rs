@@ -81,7 +81,7 @@ struct Args {
     relative_timestamps: bool,
     #[command(flatten)]
     range: TimeArgs,
-    /// At most this many calls, or functions of the summary
+    /// At most N calls, or functions of the summary
     #[arg(short = 'n', long, value_name = "N")]
     top: Option<usize>,
     /// Most arguments of a call that are shown

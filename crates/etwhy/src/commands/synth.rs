@@ -32,7 +32,7 @@ struct Args {
     /// Use the built-in demonstration scenario
     #[arg(long)]
     demo: bool,
-    /// Trace to write (default: the scenario's name with .etl, in the current folder)
+    /// Write the trace to a file (default: the scenario's name with .etl, in the current folder)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Repeat the scenario's load until the trace has about this size

@@ -1,9 +1,10 @@
 //! `etwhy tree`: where a metric went, along stacks.
 
-use super::dump::{Written, chosen_format, ledger_hints, write_selection};
+use super::dump::ledger_hints;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use crate::options::rows::{RowArgs, write_selection};
 use crate::report::amount::percent_text;
 use crate::report::missing::recording_for;
 use crate::report::terminal::{out, width};
@@ -16,7 +17,6 @@ use etwhy_export::{sanitize, thousands};
 use etwhy_query::stacks::{self, Butterfly, Frames, Matcher, Metric, NodeKind, Tree};
 use etwhy_table::Selection;
 use std::io::Write;
-use std::path::PathBuf;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -54,15 +54,11 @@ struct Args {
     /// Callers and callees of a function or module; recursion counts once
     #[arg(long, value_name = "FRAME")]
     butterfly: Option<String>,
-    /// Print JSON
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
+    #[command(flatten)]
+    rows: RowArgs,
     /// Print CSV, a row for each node
-    #[arg(long)]
+    #[arg(long, hide = true, conflicts_with_all = ["json", "format"])]
     csv: bool,
-    /// Write CSV, JSON or Parquet rows to a file, by its ending
-    #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
-    output: Option<PathBuf>,
 }
 
 /// Nodes below this share are folded in a terminal, in per cent.
@@ -70,7 +66,12 @@ const LEAST_PERCENT: f64 = 1.0;
 /// Processes that are listed beside a butterfly.
 const LISTED: usize = 10;
 
-fn run(args: Args) -> anyhow::Result<Exit> {
+fn run(mut args: Args) -> anyhow::Result<Exit> {
+    if args.csv {
+        args.rows.format = Some("csv".to_owned());
+    }
+    // The tree itself is a document; files and other formats have a row for each node.
+    let json = args.rows.json && args.rows.output.is_none();
     let mut out = out();
     if args.stacks.list_metrics {
         StackArgs::list(&mut out, width())?;
@@ -79,9 +80,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let metric = args.stacks.metric()?;
     let view = args.stacks.view(args.invert)?;
-    let to_file = args.json || args.csv || args.output.is_some();
+    let to_file = json || args.rows.format.is_some() || args.rows.output.is_some();
     let limits = args.limits.limits(&metric, if to_file { 0.0 } else { LEAST_PERCENT })?;
-    if to_file && args.butterfly.is_some() && !args.json {
+    if to_file && args.butterfly.is_some() && !json {
         bail!("--butterfly has two trees, which no table holds; use --json");
     }
     let analysed = args.stacks.analyse(args.trace.open()?, &metric)?;
@@ -90,7 +91,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let frames = Frames::read(db);
     if let Some(function) = &args.butterfly {
         let found = stacks::butterfly(db, &frames, &metric, &part, &view, &Matcher::parse(function));
-        if args.json {
+        if json {
             etwhy_report::json::to_writer_pretty(
                 &mut out,
                 &butterfly_json(&metric, &found, nothing(db, &metric, &found.all), &|tree| {
@@ -108,7 +109,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     } else {
         let tree = stacks::tree(db, &frames, &metric, &part, &view);
         let shown = tree.limited(&limits);
-        if args.json {
+        if json {
             let view = if args.invert { "bottom_up" } else { "top_down" };
             let mut document = document(&metric, view, &shown);
             document.cannot_tell = nothing(db, &metric, &tree.total());
@@ -118,9 +119,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             if let Some(text) = nothing(db, &metric, &tree.total()) {
                 eprintln!("etwhy: {}", sanitize(&text));
             }
-            let format = chosen_format(args.csv.then_some("csv"), args.output.as_deref())?;
+            let written = args.rows.written()?;
             let rows = table(&metric, &shown)?;
-            let written = Written { format, path: args.output.as_deref(), hex: false, exact: false };
             write_selection(&Selection::all(&rows), &written, rows.rows(), &mut out)?;
         } else if let Some(text) = nothing(db, &metric, &tree.total()) {
             writeln!(out, "{}", sanitize(&text))?;

@@ -7,6 +7,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::open::{Analysed, Recording, TraceArgs, beside};
+use crate::options::document::MarkdownArgs;
 use crate::report::terminal::out;
 use crate::report::why::{self, Verdict};
 use crate::rules::RuleArgs;
@@ -33,7 +34,7 @@ pub static COMMAND: Command = Command {
                  segments, its kernel and user part) are read as one.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
-               etwhy why trace.etl --html why.html --md why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
+               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -48,16 +49,15 @@ struct Args {
     /// Print JSON (docs/reference/why.schema.json explains it)
     #[arg(long)]
     json: bool,
-    /// Write Markdown to a file, or print it
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    md: Option<PathBuf>,
-    /// Write one HTML file with charts, which needs no network
+    #[command(flatten)]
+    markdown: MarkdownArgs,
+    /// Write one HTML page with charts, which needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Rows per list
+    /// At most N rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// Say of every pattern why it was not found or cannot be told
+    /// Also say of every other pattern why it was not found or cannot be told
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -98,10 +98,7 @@ const TABLES: [&str; 20] = [
 ];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let printed = args.md.as_deref() == Some(Path::new("-"));
-    if args.json && printed {
-        anyhow::bail!("--json and --md both print; name a file: --md FILE");
-    }
+    args.markdown.check(args.json)?;
     let rules = if args.no_findings { Vec::new() } else { args.rules.load()? };
     let recordings = args.trace.recordings()?;
     if recordings.list.len() > 1 {
@@ -127,10 +124,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         json::write(&report, &mut out)?;
     }
     report.add_charts(&analysed.db);
-    match args.md.as_deref() {
-        Some(_) if printed => markdown::write(&report, &mut out)?,
-        Some(path) => write_file(path, quiet, |out| markdown::write(&report, out))?,
-        None => {}
+    if args.markdown.is_printed() {
+        markdown::write(&report, &mut out)?;
+    }
+    if let Some(path) = args.markdown.file() {
+        write_file(path, quiet, |out| markdown::write(&report, out))?;
     }
     if let Some(path) = &args.html {
         write_file(path, quiet, |out| html::write(&report, out))?;
@@ -142,7 +140,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 impl Args {
     /// Something else than text for a terminal is wanted.
     fn documents(&self) -> bool {
-        self.json || self.html.is_some() || self.md.is_some()
+        self.json || self.html.is_some() || self.markdown.is_wanted()
     }
 }
 

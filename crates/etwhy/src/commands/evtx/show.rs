@@ -4,9 +4,9 @@ use super::follow;
 use super::select::Select;
 use super::shape::{CSV_HEAD, Part, Shape, Writer};
 use crate::catalog;
-use crate::commands::dump::{Written, chosen_format, write_selection};
 use crate::exit::Exit;
 use crate::open::logs::{LogArgs, Logs, leave_out};
+use crate::options::rows::{Written, chosen_format, write_selection};
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
 use etwhy_evtx::filter::Filter;
@@ -45,7 +45,7 @@ pub struct Args {
     /// The whole text of each record, on several lines
     #[arg(long, conflicts_with_all = ["json", "xml", "csv", "counts", "columns", "sql"])]
     full: bool,
-    /// A JSON object on each line
+    /// Print JSON, an object on each line
     #[arg(long, conflicts_with_all = ["xml", "csv"])]
     json: bool,
     /// XML as Windows writes it, an event on each line
@@ -69,8 +69,8 @@ pub struct Args {
     /// Write to a file; its ending chooses the format (.csv, .json, .xml, .parquet, .arrow)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Only the first N records; with --counts, --columns and --sql the first N rows
-    #[arg(long, value_name = "N", conflicts_with = "last")]
+    /// At most N records, the first; with --counts, --columns and --sql rows
+    #[arg(long, visible_alias = "top", value_name = "N", conflicts_with = "last")]
     first: Option<usize>,
     /// Only the last N records
     #[arg(long, value_name = "N")]

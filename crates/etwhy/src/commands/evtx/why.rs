@@ -4,6 +4,7 @@ use crate::commands::sql::tables_of;
 use crate::exit::Exit;
 use crate::open::logs::LogArgs;
 use crate::open::size;
+use crate::options::document::MarkdownArgs;
 use crate::report::findings_page::{self, Words, paragraph};
 use crate::report::quality;
 use crate::report::terminal::{out, width};
@@ -18,7 +19,6 @@ use etwhy_query::sql::Engine;
 use etwhy_table::{Database, Table, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -28,10 +28,9 @@ pub struct Args {
     /// Print JSON: all tables of the report, and the findings
     #[arg(long)]
     json: bool,
-    /// Write the report as Markdown to a file
-    #[arg(long, value_name = "FILE")]
-    md: Option<PathBuf>,
-    /// Rows per list
+    #[command(flatten)]
+    markdown: MarkdownArgs,
+    /// At most N rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
     /// How far back logs should reach: 90d, 12h, 2w
@@ -40,7 +39,7 @@ pub struct Args {
     /// Largest size that the logs may have (wevtutil gl NAME says it), e.g. 1GB; without it the present size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Say of every pattern why it was not found or cannot be told
+    /// Also say of every other pattern why it was not found or cannot be told
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -76,6 +75,7 @@ fn days(text: &str) -> Result<f64, String> {
 
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    args.markdown.check(args.json)?;
     let mut rules: Vec<Rule> = args.rules.load()?.into_iter().filter(|r| r.over == Subject::Logs).collect();
     for rule in &mut rules {
         let mut set = |name: &str, value: Option<f64>| {
@@ -97,20 +97,30 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;
         writeln!(out)?;
-    } else {
+    } else if !args.markdown.is_wanted() {
         report(&mut out, args, db, &outcomes, width())?;
     }
+    if args.markdown.is_printed() {
+        markdown(&mut out, args, db, &outcomes)?;
+    }
     out.flush()?;
-    if let Some(path) = &args.md {
-        etwhy_export::replace_file(path, |file| {
-            let mut text = Vec::new();
-            report(&mut text, args, db, &outcomes, 120)?;
-            // A fence that is longer than any in the text, so that names from logs stay inside.
-            let text = String::from_utf8_lossy(&text).replace("````", "'''' ");
-            Ok(write!(file, "# What fills the logs\n\n````text\n{}\n````\n", text.trim())?)
-        })?;
+    if let Some(path) = args.markdown.file() {
+        etwhy_export::replace_file(path, |file| Ok(markdown(file, args, db, &outcomes)?))?;
     }
     Ok(analysed.exit)
+}
+
+fn markdown(
+    out: &mut (impl Write + ?Sized),
+    args: &Args,
+    db: &Database,
+    outcomes: &[Outcome],
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    report(&mut text, args, db, outcomes, 120)?;
+    // A fence that is longer than any in the text, so that names from logs stay inside.
+    let text = String::from_utf8_lossy(&text).replace("````", "'''' ");
+    write!(out, "# What fills the logs\n\n````text\n{}\n````\n", text.trim())
 }
 
 /// All rows of a table as objects.

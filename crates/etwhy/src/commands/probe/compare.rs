@@ -24,7 +24,7 @@ pub struct Args {
     /// Operations per day that costs are told for (default: 10,000)
     #[arg(long, value_name = "N", value_parser = positive)]
     per_day: Option<f64>,
-    /// Write a page with charts
+    /// Write one HTML page with charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! `etwhy probe report`, and how results are written in other forms.
 
-use super::super::dump::{Written, chosen_format, write_selection};
 use super::run::positive;
 use crate::exit::Exit;
+use crate::options::rows::{RowArgs, write_selection};
 use crate::report::table_json::table_json;
 use crate::report::terminal::{out, width};
 use anyhow::{Context as _, bail};
@@ -15,7 +15,7 @@ use etwhy_query::sql::Engine;
 use etwhy_table::{Database, Memory, Selection, Table};
 use serde_json::Map;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,7 +25,7 @@ pub struct Args {
     /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)
     #[arg(long, value_name = "N", value_parser = positive)]
     scale: Option<f64>,
-    /// Write a page with charts (of one file)
+    /// Write one HTML page with charts (of one file)
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -35,21 +35,14 @@ pub struct Args {
 /// Results as rows.
 #[derive(clap::Args)]
 pub struct Rows {
-    /// Print all tables as JSON
-    #[arg(long, conflicts_with_all = ["sql", "dump"])]
-    pub json: bool,
     /// Ask in SQL: tables probe_run, probe_series, probe_law, probe_machine, probe_product, probe_suspect, probe_difference
     #[arg(long, value_name = "SQL", conflicts_with = "dump")]
     sql: Option<String>,
     /// Write a table
     #[arg(long, value_name = "TABLE")]
     dump: Option<String>,
-    /// Format of --sql and --dump: table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
-    #[arg(long, short, value_name = "FORMAT")]
-    format: Option<String>,
-    /// Write --sql or --dump to a file
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    pub written: RowArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -100,14 +93,15 @@ impl Rows {
         comparison: Option<&Comparison>,
         scale: Option<f64>,
     ) -> anyhow::Result<bool> {
-        if !self.json && self.sql.is_none() && self.dump.is_none() {
-            if self.format.is_some() || self.output.is_some() {
-                bail!("--output and --format go with --dump or --sql; --json prints everything as JSON");
-            }
+        let (rows, asked) = (&self.written, self.sql.is_some() || self.dump.is_some());
+        if !asked && (rows.format.is_some() || rows.output.is_some()) {
+            bail!("--output and --format go with --dump or --sql; --json prints everything as JSON");
+        }
+        if !asked && !rows.json {
             return Ok(false);
         }
         let db = tables::database(files, comparison, scale, &Memory::with_budget(MEMORY, None))?;
-        if self.json {
+        if !asked {
             let all: Map<String, serde_json::Value> = db
                 .tables()
                 .map(|table| (table.name().to_owned(), serde_json::Value::Array(table_json(table))))
@@ -133,12 +127,11 @@ impl Rows {
     }
 
     fn rows(&self, table: &Table) -> anyhow::Result<()> {
-        let path: Option<&Path> = self.output.as_deref();
-        let format = chosen_format(self.format.as_deref(), path)?;
+        let written = self.written.written()?;
         let selection = Selection::all(table);
         let rows = selection.len();
         let mut out = out();
-        write_selection(&selection, &Written { format, path, hex: false, exact: false }, rows, &mut out)?;
+        write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
         Ok(())
     }

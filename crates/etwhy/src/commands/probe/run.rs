@@ -34,7 +34,7 @@ pub struct Args {
     /// Change a parameter of a probe (`etwhy probe list NAME` names them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Keep the results, for report and compare
+    /// Write the results to a file, for report and compare
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Change a state of the machine before each round, with commands of the system's shell: the first makes the state that is
@@ -50,14 +50,14 @@ pub struct Args {
     /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)
     #[arg(long, value_name = "N", value_parser = positive)]
     scale: Option<f64>,
-    /// Write a page with charts
+    /// Write one HTML page with charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print the results as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// No progress bar
-    #[arg(long)]
+    #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
     record: super::record::Args,

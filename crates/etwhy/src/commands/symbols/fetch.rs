@@ -20,10 +20,10 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Modules that stand on no stack too
+    /// Also modules that are on no stack
     #[arg(long)]
     all: bool,
-    /// At most this many modules
+    /// At most N modules
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Files at the same time

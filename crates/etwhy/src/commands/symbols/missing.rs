@@ -15,7 +15,7 @@ use std::io::Write as _;
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// At most this many modules
+    /// At most N modules
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print JSON

@@ -80,7 +80,7 @@ fn read(
     }
     let mut report = verdict.report(&analysed.db);
     let mut page = None;
-    if args.html.is_some() || args.md.is_some() {
+    if args.html.is_some() || args.markdown.is_wanted() {
         report.add_charts(&analysed.db);
     }
     if let Some(index) = &args.html {
@@ -88,7 +88,7 @@ fn read(
         write_file(&path, true, |out| html::write(&report, out))?;
         page = path.file_name().map(|name| name.to_string_lossy().into_owned());
     }
-    if args.md.is_none() {
+    if !args.markdown.is_wanted() {
         report.charts = None;
     }
     Ok((One::of(&analysed.db, files, report), page, analysed.exit))
@@ -118,10 +118,11 @@ fn write(
         }
         json::write_any(&plain, &mut *out)?;
     }
-    match args.md.as_deref() {
-        Some(path) if path == Path::new("-") => several.markdown(&mut *out)?,
-        Some(path) => write_file(path, args.trace.quiet, |file| several.markdown(file))?,
-        None => {}
+    if args.markdown.is_printed() {
+        several.markdown(&mut *out)?;
+    }
+    if let Some(path) = args.markdown.file() {
+        write_file(path, args.trace.quiet, |file| several.markdown(file))?;
     }
     if let Some(path) = &args.html {
         write_file(path, args.trace.quiet, |file| several.html(pages, file))?;

@@ -1,0 +1,99 @@
+//! Rows of tables: `--json`, `--format`, `-o`.
+
+use crate::report::terminal::{color, width};
+use anyhow::{Context as _, bail};
+use etwhy_export::Format;
+use etwhy_table::Selection;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// How rows are written, and where to.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct RowArgs {
+    /// Print JSON
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Format of rows: table, csv, json, jsonl or parquet (default: by the output file's ending, else table)
+    #[arg(long, short_alias = 'f', value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Addresses and codes as hex in CSV and JSON
+    #[arg(long)]
+    pub hex: bool,
+    /// CSV with all text as it is, even if a spreadsheet would run it
+    #[arg(long)]
+    pub exact: bool,
+}
+
+impl RowArgs {
+    /// The format.
+    ///
+    /// # Errors
+    /// If no format has this name or ending, or a terminal cannot show it.
+    pub fn written(&self) -> anyhow::Result<Written<'_>> {
+        let name = self.format.as_deref().or(self.json.then_some("json"));
+        let format = chosen_format(name, self.output.as_deref())?;
+        Ok(Written { format, path: self.output.as_deref(), hex: self.hex, exact: self.exact })
+    }
+}
+
+/// How rows are written, and where to, as it was chosen.
+#[derive(Clone, Copy)]
+pub struct Written<'a> {
+    pub format: &'a Format,
+    /// A file, else standard output.
+    pub path: Option<&'a Path>,
+    pub hex: bool,
+    pub exact: bool,
+}
+
+/// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
+pub fn write_selection(
+    selection: &Selection<'_>,
+    written: &Written<'_>,
+    matching: usize,
+    out: &mut (impl Write + Send),
+) -> anyhow::Result<()> {
+    let Written { format, path, hex, exact } = *written;
+    let to_terminal = path.is_none() && std::io::stdout().is_terminal();
+    let options = etwhy_export::Options {
+        width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
+        color: path.is_none() && color(),
+        exact,
+        hex,
+        total_rows: Some(matching),
+        facts: Vec::new(),
+    };
+    match path {
+        Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
+        None => (format.write)(selection, &options, out)?,
+    }
+    Ok(())
+}
+
+/// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.
+///
+/// # Errors
+/// If no format has this name or ending, or a terminal cannot show it.
+pub fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<&'static Format> {
+    let format = match (name, path) {
+        (Some(name), _) => Format::by_name(name)?,
+        (None, Some(path)) if path.extension().is_none() => Format::by_name("csv")?,
+        (None, Some(path)) => Format::by_path(path).with_context(|| {
+            let endings =
+                etwhy_export::formats().flat_map(|format| format.extensions).map(|end| format!(".{end}"));
+            format!(
+                "{}: no format has this ending; name the file {}, or choose the format with --format",
+                path.display(),
+                endings.collect::<Vec<_>>().join(", ")
+            )
+        })?,
+        (None, None) => Format::by_name("table")?,
+    };
+    if format.binary && path.is_none() && std::io::stdout().is_terminal() {
+        bail!("{} is no text for a terminal; write it to a file with -o", format.name);
+    }
+    Ok(format)
+}
