@@ -45,7 +45,7 @@ fn the_backup_server() {
     let file = file.to_str().unwrap();
     let text = stdout(&["counters", file]);
     for part in [
-        "BACKUP: processors 0, 2, 4, 6 (4 of 24) are busy to 100 %, 80.5 % of their time in DPCs and 9.5 % in interrupts",
+        "BACKUP: processors 0, 2, 4, 6 (4 of 24) run at 100 %, 80.5 % of their time in DPCs and 9.5 % in interrupts",
         "wpr -start etwhy-dpc.wprp!dpc",
         "xperf -on CPU_CONFIG+CSWITCH+DPC+INTERRUPT",
         "cannot tell counters.memory-low: the counter \\Memory\\Available MBytes was not logged",
