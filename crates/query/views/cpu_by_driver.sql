@@ -1,14 +1,14 @@
--- CPU time by driver, in whatever process it ran.
+-- CPU time by driver, whichever process it ran in.
 --
--- Each sample is charged to at most one driver: the innermost module of the kernel part of its stack that is not
--- Windows itself.
+-- Each sample is charged to at most one driver: the innermost module in the kernel part of its stack that is not
+-- part of Windows.
 -- Columns:
 -- driver: File name.
--- vendor: Who makes it, if known.
+-- vendor: Vendor, if known.
 -- product: Product, if known.
--- category: What it is for, if known.
--- charged_ns: CPU time of the driver and of the work of Windows below it.
--- share: Part of the observed time of the processors, 0 to 1.
+-- category: Kind of product, if known.
+-- charged_ns: CPU time of the driver and of the Windows code that it called.
+-- share: Part of the observed processor time, 0 to 1.
 -- processes: Processes in whose threads it ran.
 SELECT d.driver AS driver,
        d.vendor AS vendor,

@@ -7,9 +7,9 @@
 -- class: thread, dpc or isr.
 -- module: Module.
 -- function: `module!function`.
--- inclusive_ns: CPU time with it on the stack.
--- exclusive_ns: CPU time in itself.
--- samples: Samples with it on the stack.
+-- inclusive_ns: CPU time with the function on the stack.
+-- exclusive_ns: CPU time in the function itself.
+-- samples: Samples with the function on the stack.
 SELECT p.name AS process,
        p.pid AS pid,
        c.class AS class,

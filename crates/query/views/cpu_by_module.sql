@@ -6,12 +6,12 @@
 -- pid: Process id.
 -- class: thread, dpc or isr.
 -- module: Module.
--- vendor: Who makes it, if known.
+-- vendor: Vendor, if known.
 -- product: Product, if known.
--- category: What it is for, if known.
--- inclusive_ns: CPU time with it on the stack.
--- exclusive_ns: CPU time in itself.
--- samples: Samples with it on the stack.
+-- category: Kind of product, if known.
+-- inclusive_ns: CPU time with the module on the stack.
+-- exclusive_ns: CPU time in the module itself.
+-- samples: Samples with the module on the stack.
 SELECT p.name AS process,
        p.pid AS pid,
        c.class AS class,

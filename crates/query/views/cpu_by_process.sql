@@ -1,13 +1,13 @@
 -- CPU time by process.
 --
--- Sampled time of all threads of a process; time in DPCs and ISRs stands under a line of its own, because a process that
+-- Sampled time of all threads of a process. Time in DPCs and ISRs has its own row, because the processes that
 -- they interrupt did not cause them.
 -- Columns:
 -- process: Image name, or [DPC and ISR].
 -- pid: Process id; null for DPCs and ISRs.
 -- upid: Instance (table process).
 -- cpu_ns: CPU time.
--- share: Part of the observed time of the processors, 0 to 1.
+-- share: Part of the observed processor time, 0 to 1.
 -- samples: Samples.
 SELECT coalesce(p.name, '[unknown]') AS process,
        p.pid AS pid,

@@ -1,10 +1,10 @@
--- CPU time by stack tag: what the time went to.
+-- CPU time by stack tag: what kind of work used it.
 --
--- Each stack has one tag at most, so the times add up to all sampled time; what has no tag stands under null.
--- DPCs and ISRs are charged by the tag of the whole stack on which they were seen, that of the thread they interrupted among it;
--- `etwhy tree --by tag` goes by their own part of the stack.
+-- Each stack has at most one tag, so the times add up to all sampled time; time without a tag has a null tag.
+-- DPCs and ISRs are charged by the tag of the whole stack on which they were sampled, including that of the interrupted thread;
+-- `etwhy tree --by tag` uses only their own part of the stack.
 -- Columns:
--- tag: Path of the stack tag, from the general to the special, joined by backslashes.
+-- tag: Path of the stack tag, from general to specific, joined by backslashes.
 -- class: thread, dpc or isr.
 -- cpu_ns: CPU time.
 -- samples: Samples.

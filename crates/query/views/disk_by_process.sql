@@ -1,16 +1,16 @@
 -- Disk time by disk and process.
 --
--- Service time is what the disk worked, total time also holds the queue.
+-- Service time is the time that the disk worked on requests; total time also includes queueing.
 -- Columns:
--- disk: Number of the disk.
+-- disk: Disk number.
 -- process: Image name.
 -- transfers: Reads, writes and flushes.
 -- read_bytes: Bytes read.
 -- written_bytes: Bytes written.
--- service_ns: Time that the disk worked for it.
--- total_ns: Time from request to end.
--- p95_ns: 95 % took no longer.
--- max_ns: Longest.
+-- service_ns: Time that the disk worked for the process.
+-- total_ns: Time from request to completion.
+-- p95_ns: 95 % of the transfers took this long or less.
+-- max_ns: Longest transfer.
 SELECT d.disk AS disk,
        p.name AS process,
        d.count AS transfers,

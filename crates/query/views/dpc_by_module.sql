@@ -1,16 +1,16 @@
 -- DPC and ISR time by module.
 --
--- What drivers held processors for, with Microsoft's limits of 100 µs (DPC) and 25 µs (ISR).
+-- How long drivers held processors, with Microsoft's limits of 100 µs (DPC) and 25 µs (ISR).
 -- Columns:
 -- class: dpc or isr.
 -- module: Module of the routine.
--- count: How many.
--- exclusive_ns: Time without what interrupted them.
--- share: Part of the observed time of the processors, 0 to 1.
+-- count: Number of DPCs or ISRs.
+-- exclusive_ns: Time without the interrupts nested in them.
+-- share: Part of the observed processor time, 0 to 1.
 -- mean_ns: Mean duration.
--- p95_ns: 95 % took no longer.
--- max_ns: The longest.
--- over_limit: Longer than the limit.
+-- p95_ns: 95 % took this long or less.
+-- max_ns: Longest duration.
+-- over_limit: Number longer than the limit.
 SELECT i.class,
        i.module,
        i.count,

@@ -1,15 +1,15 @@
--- File cost by filter driver: delay that minifilters add.
+-- File cost by filter driver: the delay that minifilters add.
 --
--- Callbacks of different drivers may lie inside each other: do not add up drivers.
+-- Callbacks of different drivers may be nested: do not add up drivers.
 -- Columns:
 -- module: Driver.
--- altitude: Altitudes that it is registered at; higher ones see an operation first.
--- vendor: Who makes it, if known.
--- category: What it is for, if known.
+-- altitude: Registered altitudes; higher ones see an operation first.
+-- vendor: Vendor, if known.
+-- category: Kind of product, if known.
 -- operation: Major function of the IRP.
 -- callbacks: Callbacks before and after the operation.
--- total_ns: Their time.
--- max_ns: Longest.
+-- total_ns: Total time of the callbacks.
+-- max_ns: Longest callback.
 SELECT c.module AS module,
        c.altitude AS altitude,
        c.vendor AS vendor,

@@ -1,18 +1,18 @@
 -- File cost by process: what each process did with each file.
 --
--- Durations are those of the lowest layer that the file events see: filters above it stand in file_by_filter, the work on
--- processors in cpu_by_driver.
+-- Durations are those of the lowest layer that file events see. The filters above it are in file_by_filter, their CPU
+-- time is in cpu_by_driver.
 -- Columns:
 -- process: Image name.
--- path: File.
--- opens: Opens.
+-- path: File path.
+-- opens: Number of opens.
 -- failed_opens: Opens that failed.
--- reads: Reads.
+-- reads: Number of reads.
 -- read_bytes: Bytes read.
--- writes: Writes.
+-- writes: Number of writes.
 -- written_bytes: Bytes written.
--- open_ns: Time of opens.
--- total_ns: Time of all operations.
+-- open_ns: Total time of opens.
+-- total_ns: Total time of all operations.
 SELECT p.name AS process,
        f.path AS path,
        f.opens AS opens,

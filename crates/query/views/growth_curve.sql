@@ -1,16 +1,16 @@
--- Growth curves: cost of a call against the number of earlier calls, with the fitted law.
+-- Growth curves: cost of a call by the number of earlier calls, with the fitted law.
 --
--- One row per point; `verdict`, `model` and the exponent are those of the whole curve (table growth).
+-- One row per point; `verdict`, `model` and the exponent belong to the whole curve (table growth).
 -- Columns:
 -- process: Image name.
--- operation: What is called.
+-- operation: Operation that is called.
 -- predictor: calls or size_bytes.
--- n: Middle of the calls that the point stands for.
--- calls: How many.
--- cost_ns: Typical cost of one.
--- fit_ns: Cost by the law.
--- verdict: What the curve says.
--- model: Law by which one call grows.
+-- n: Middle of the range of calls that the point represents.
+-- calls: Number of calls.
+-- cost_ns: Typical cost of one call.
+-- fit_ns: Cost according to the law.
+-- verdict: Verdict on the curve.
+-- model: Law by which the cost of one call grows.
 -- exponent: Exponent of the growing part.
 SELECT g.name AS process,
        g.operation AS operation,

@@ -1,13 +1,13 @@
 -- Registry operations by key and process.
 --
--- Repeats are reads of a value of the key that had been read before.
+-- Repeats are reads of a value that the same process had read before.
 -- Columns:
--- key: Key.
+-- key: Registry key.
 -- process: Image name.
--- operations: Operations.
--- failed: Of these failed.
+-- operations: Number of operations.
+-- failed: Operations that failed.
 -- repeats: Reads of a value that the process had read before.
--- total_ns: Their time.
+-- total_ns: Total time of the operations.
 SELECT r.key AS key,
        p.name AS process,
        sum(r.count) AS operations,

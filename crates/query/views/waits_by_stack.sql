@@ -1,16 +1,16 @@
 -- Waiting and ready time by process, wait reason and stack.
 --
--- What threads waited for, and how long they stood in the queue of a processor before they ran.
+-- What threads waited for, and how long they were in the run queue before they ran.
 -- Columns:
 -- process: Image name.
--- wait_reason: Why they waited (`KWAIT_REASON`); null for threads that were preempted.
--- stack_id: Stack with which they came back (tables stack and stack_frame).
+-- wait_reason: Wait reason (`KWAIT_REASON`); null for threads that were preempted.
+-- stack_id: Stack on which they were switched in (tables stack and stack_frame).
 -- leaf: Innermost frame of that stack.
--- count: Switches.
+-- count: Context switches.
 -- wait_ns: Sum of all waits.
 -- wait_union_ns: Time in which at least one of the threads waited.
--- ready_ns: Sum of all times in the queue.
--- ready_union_ns: Time in which at least one was in the queue.
+-- ready_ns: Sum of all times in the run queue.
+-- ready_union_ns: Time in which at least one of the threads was in the run queue.
 -- wait_max_ns: Longest wait.
 SELECT p.name AS process,
        w.wait_reason AS wait_reason,

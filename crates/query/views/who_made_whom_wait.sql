@@ -1,17 +1,17 @@
--- Who made whom wait: waiting time by the one who ended it.
+-- Who made whom wait: wait time by the thread that ended the wait.
 --
--- A wait ends when somebody readies the thread; that one had what the thread waited for.
+-- A wait ends when another thread readies the waiting one; usually it held what the waiting thread needed.
 -- Columns:
 -- waiting: Image name of the process that waited.
 -- readied_by: What ended the wait: a thread, a DPC, …
 -- readying: Image name of the process that ended it.
 -- service: Service that ended it.
 -- driver: Driver that ended it.
--- wait_reason: Why it waited.
--- count: Waits.
--- wait_ns: Their sum.
--- wait_union_ns: Time in which at least one thread waited so.
--- ready_ns: Time in the queue afterwards.
+-- wait_reason: Wait reason.
+-- count: Number of waits.
+-- wait_ns: Sum of the waits.
+-- wait_union_ns: Time in which at least one thread waited this way.
+-- ready_ns: Time in the run queue afterwards.
 SELECT w.name AS waiting,
        c.readied_by AS readied_by,
        r.name AS readying,
