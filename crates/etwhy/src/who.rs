@@ -1,7 +1,7 @@
 //! Which processes and threads a filter means.
 
-use etwhy_query::operators::for_each_batch;
 use etwhy_table::{Database, Pattern};
+use etwhy_trace::catalog::thread::ThreadRow;
 
 /// For each process whether a filter wants it. A bare number is a process id; a name matches with or without `.exe`
 /// and with its id in brackets.
@@ -34,11 +34,9 @@ pub fn wanted_processes(names: &[(String, i64)], filter: &str) -> Vec<bool> {
 /// Name and id of each thread, by `utid`.
 pub fn thread_names(db: &Database) -> Vec<(String, i64)> {
     let mut names = Vec::new();
-    for_each_batch(db, "thread", ["name", "tid"], |rows, [name, tid]| {
-        names.extend(
-            (0..rows).map(|row| (name.text(row).unwrap_or("").to_owned(), tid.i64(row).unwrap_or(-1))),
-        );
-    });
+    names.extend(
+        db.read_or_empty::<ThreadRow>().iter().map(|row| (row.name().unwrap_or("").to_owned(), row.tid())),
+    );
     names
 }
 

@@ -5,7 +5,7 @@
 //! they mean the same in every trace of a machine. One that began before its trace has no start: then what is known is when it lived.
 
 use crate::trace::Trace;
-use etwhy_table::Table;
+use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow, trace::TraceRow};
 use serde::{Deserialize, Serialize};
 
 /// A process, wherever it is seen.
@@ -64,70 +64,61 @@ impl Life {
     }
 }
 
-fn row_of(number: i64) -> Option<u32> {
-    u32::try_from(number).ok()
-}
-
-/// Rows are instances: the row is the number.
-fn life(trace: &Trace, table: &Table, row: u32) -> Life {
-    let begin = trace.db.get("trace").and_then(|trace| trace.i64(0, "start_unix_ns"));
-    let ms = |column: &str| {
-        let ns = begin?.checked_add(table.i64(row, column)?)?;
-        Some((ns as f64 / 1e6).round())
-    };
-    Life { start_ms: ms("start_ns"), seen_ms: ms("first_ns") }
+/// When something began and was seen, by the clock.
+fn life(trace: &Trace, start_ns: Option<i64>, first_ns: i64) -> Life {
+    let begin = trace.db.read_or_empty::<TraceRow>().first().map(|trace| trace.start_unix_ns());
+    let ms = |ns: i64| Some((begin?.checked_add(ns)? as f64 / 1e6).round());
+    Life { start_ms: start_ns.and_then(ms), seen_ms: ms(first_ns) }
 }
 
 /// Who has this number.
 pub fn process(trace: &Trace, upid: i64) -> Option<Process> {
-    let table = trace.db.get("process")?;
-    let row = row_of(upid)?;
-    Some(Process {
-        name: table.text(row, "name")?.to_owned(),
-        pid: table.i64(row, "pid")?,
-        life: life(trace, table, row),
-    })
+    let table = trace.db.read_or_empty::<ProcessRow>();
+    let row = table.get(upid)?;
+    let life = life(trace, row.start_ns(), row.first_ns());
+    Some(Process { name: row.name().to_owned(), pid: row.pid(), life })
 }
 
 /// Who has this number.
 pub fn thread(trace: &Trace, utid: i64) -> Option<Thread> {
-    let table = trace.db.get("thread")?;
-    let row = row_of(utid)?;
-    let process = table.i64(row, "upid").and_then(|upid| process(trace, upid));
-    Some(Thread { tid: table.i64(row, "tid")?, life: life(trace, table, row), process })
+    let table = trace.db.read_or_empty::<ThreadRow>();
+    let row = table.get(utid)?;
+    let process = row.upid().and_then(|upid| process(trace, upid));
+    Some(Thread { tid: row.tid(), life: life(trace, row.start_ns(), row.first_ns()), process })
 }
 
 /// The number that a process has here.
 pub fn find_process(trace: &Trace, wanted: &Process) -> Option<i64> {
-    let table = trace.db.get("process")?;
-    let same = |row: &u32| {
-        table.i64(*row, "pid") == Some(wanted.pid)
-            && table.text(*row, "name").is_some_and(|name| name.eq_ignore_ascii_case(&wanted.name))
-    };
-    nearest(trace, table, &wanted.life, (0..table.rows() as u32).filter(same))
+    let table = trace.db.read_or_empty::<ProcessRow>();
+    let same = table
+        .iter()
+        .zip(0i64..)
+        .filter(|(row, _)| row.pid() == wanted.pid && row.name().eq_ignore_ascii_case(&wanted.name));
+    nearest(&wanted.life, same.map(|(row, upid)| (upid, life(trace, row.start_ns(), row.first_ns()))))
 }
 
 /// The number that a thread has here.
 pub fn find_thread(trace: &Trace, wanted: &Thread) -> Option<i64> {
-    let table = trace.db.get("thread")?;
     let upid = match &wanted.process {
         Some(process) => Some(find_process(trace, process)?),
         None => None,
     };
-    let same = |row: &u32| table.i64(*row, "tid") == Some(wanted.tid) && table.i64(*row, "upid") == upid;
-    nearest(trace, table, &wanted.life, (0..table.rows() as u32).filter(same))
+    let table = trace.db.read_or_empty::<ThreadRow>();
+    let same = table.iter().zip(0i64..).filter(|(row, _)| row.tid() == wanted.tid && row.upid() == upid);
+    nearest(&wanted.life, same.map(|(row, utid)| (utid, life(trace, row.start_ns(), row.first_ns()))))
 }
 
-/// The row whose start is nearest; none if two fit alike.
-fn nearest(trace: &Trace, table: &Table, wanted: &Life, rows: impl Iterator<Item = u32>) -> Option<i64> {
-    let lives = rows.map(|row| (row, life(trace, table, row)));
-    let mut fitting: Vec<(f64, u32)> =
-        lives.filter(|(_, life)| life.fits(wanted)).map(|(row, life)| (life.distance(wanted), row)).collect();
+/// The number of the one whose start is nearest; none if two fit alike.
+fn nearest(wanted: &Life, lives: impl Iterator<Item = (i64, Life)>) -> Option<i64> {
+    let mut fitting: Vec<(f64, i64)> = lives
+        .filter(|(_, life)| life.fits(wanted))
+        .map(|(number, life)| (life.distance(wanted), number))
+        .collect();
     fitting.sort_by(|a, b| a.0.total_cmp(&b.0));
     match fitting.as_slice() {
         [] => None,
         [(a, _), (b, _), ..] if a == b => None,
-        [(_, row), ..] => Some(i64::from(*row)),
+        [(_, number), ..] => Some(*number),
     }
 }
 

@@ -7,6 +7,7 @@ use etwhy_query::sql::{Engine, Limits};
 use etwhy_query::stacks::Frames;
 use etwhy_query::states;
 use etwhy_table::{Database, Table};
+use etwhy_trace::catalog::trace::TraceRow;
 use foldhash::HashMap;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -93,22 +94,19 @@ impl Trace {
 
     /// First and last moment, processors.
     pub fn extent(&self) -> Extent {
-        let all = |name: &str| {
-            let rows = self.db.get("trace").map_or(0, Table::rows) as u32;
-            (0..rows).filter_map(|row| self.db.get("trace")?.i64(row, name)).collect::<Vec<i64>>()
-        };
-        let first_ns = all("first_ns").into_iter().min().unwrap_or(0);
-        let last_ns = all("last_ns").into_iter().max().unwrap_or(0);
+        let trace = self.db.read_or_empty::<TraceRow>();
+        let first_ns = trace.iter().map(|row| row.first_ns()).min().unwrap_or(0);
+        let last_ns = trace.iter().map(|row| row.last_ns()).max().unwrap_or(0);
         Extent {
             first_ns,
             last_ns: last_ns.max(first_ns.saturating_add(1)),
-            cpus: all("cpus").into_iter().max().unwrap_or(0),
+            cpus: trace.iter().map(|row| row.cpus()).max().unwrap_or(0),
         }
     }
 
     /// Start of the recording, milliseconds since 1970 UTC.
     pub fn start_ms(&self) -> Option<f64> {
-        let ns = self.db.get("trace").and_then(|trace| trace.i64(0, "start_unix_ns"))?;
+        let ns = self.db.read_or_empty::<TraceRow>().first()?.start_unix_ns();
         Some((ns as f64 / 1e6).round())
     }
 

@@ -3,6 +3,7 @@
 use crate::part::{Filter, Kind, Part};
 use crate::trace::Trace;
 use etwhy_query::stacks::{Frames, WeightedStack};
+use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -35,22 +36,24 @@ pub struct Thread {
 
 /// A process by its number.
 pub fn process(trace: &Trace, upid: Option<u32>) -> Process {
-    let table = trace.db.get("process");
-    let text = |column: &str| upid.and_then(|u| table?.text(u, column));
-    let name = text("name").unwrap_or("[unknown]").to_owned();
+    let table = trace.db.read_or_empty::<ProcessRow>();
+    let row = upid.and_then(|upid| table.get(upid));
+    let name = row.map_or("[unknown]", |row| row.name()).to_owned();
     let known = etwhy_knowledge::category_of(&name, "");
     let security = known.is_some_and(|known| etwhy_knowledge::is_security(known.category));
-    Process { upid, pid: upid.and_then(|u| table?.i64(u, "pid")), security, process: name }
+    Process { upid, pid: row.map(|row| row.pid()), security, process: name }
 }
 
 /// A thread by its number.
 pub fn thread(trace: &Trace, utid: u32) -> Thread {
-    let table = trace.db.get("thread");
-    let text = |column: &str| table.and_then(|t| t.text(utid, column)).filter(|text| !text.is_empty());
-    let number = |column: &str| table.and_then(|t| t.i64(utid, column));
-    let name = ["name", "service", "start_function"].iter().find_map(|column| text(column));
-    let upid = number("upid").and_then(|upid| u32::try_from(upid).ok());
-    Thread { utid, tid: number("tid"), name: name.map(str::to_owned), process: process(trace, upid) }
+    let table = trace.db.read_or_empty::<ThreadRow>();
+    let Some(row) = table.get(utid) else {
+        return Thread { utid, process: process(trace, None), ..Thread::default() };
+    };
+    let names = [row.name(), row.service(), row.start_function()];
+    let name = names.into_iter().flatten().find(|name| !name.is_empty());
+    let upid = row.upid().and_then(|upid| u32::try_from(upid).ok());
+    Thread { utid, tid: Some(row.tid()), name: name.map(str::to_owned), process: process(trace, upid) }
 }
 
 /// Frames of a stack, innermost first, at most `most`.

@@ -18,6 +18,6 @@ pub mod sql;
 
 pub use cell::Cell;
 pub use operators::{
-    activity, clr, cpu, critical_path, disk, flame, for_each_batch, interrupts, lanes, pivot, stacks, states,
-    strace, timeline,
+    activity, clr, cpu, critical_path, disk, flame, interrupts, lanes, pivot, stacks, states, strace,
+    timeline,
 };

@@ -1,7 +1,8 @@
 //! The bill, as reports show it.
 
+use etwhy_query::derived::bill;
 use etwhy_query::findings::text::duration;
-use etwhy_table::{Database, Value};
+use etwhy_table::Database;
 use serde::Serialize;
 
 /// What one culprit cost: a row of the table `bill`. Within a kind, `total_cpu_ns` adds up to the observed time of the processors, but
@@ -72,39 +73,36 @@ pub fn unobserved(rows: &[BillRow]) -> Option<String> {
 
 /// The bill by kind: culprits by CPU time, then what is nobody's. Nothing without the table.
 pub fn read(db: &Database) -> Vec<BillRow> {
-    let Some(table) = db.get("bill") else { return Vec::new() };
-    let mut rows: Vec<BillRow> = (0..table.rows() as u32)
-        .map(|row| {
-            let text = |column: &str| table.text(row, column).map(str::to_owned);
-            let time = |column: &str| table.i64(row, column);
-            let flag = |column: &str| table.value(row, column) == Value::Bool(true);
-            BillRow {
-                kind: text("kind").unwrap_or_default(),
-                part: text("part").unwrap_or_default(),
-                is_idle: flag("is_idle"),
-                is_unattributed: flag("is_unattributed"),
-                culprit: text("culprit").unwrap_or_default(),
-                vendor: text("vendor"),
-                category: text("category"),
-                own_cpu_ns: time("own_cpu_ns").unwrap_or(0),
-                frames_cpu_ns: time("frames_cpu_ns").unwrap_or(0),
-                dpc_ns: time("dpc_ns").unwrap_or(0),
-                isr_ns: time("isr_ns").unwrap_or(0),
-                total_cpu_ns: time("total_cpu_ns").unwrap_or(0),
-                share_percent: table.f64(row, "share_percent"),
-                core_hours: table.f64(row, "core_hours"),
-                unobserved_ns: time("unobserved_ns"),
-                imposed_wait_ns: time("imposed_wait_ns"),
-                filter_ns: time("filter_ns"),
-                file_ns: time("file_ns"),
-                registry_ns: time("registry_ns"),
-                hard_fault_ns: time("hard_fault_ns"),
-                energy_j: table.f64(row, "energy_j"),
-                energy_low_j: table.f64(row, "energy_low_j"),
-                energy_high_j: table.f64(row, "energy_high_j"),
-                confidence: text("confidence").unwrap_or_default(),
-                why: text("why"),
-            }
+    let own = |text: Option<&str>| text.map(str::to_owned);
+    let table = db.read_or_empty::<bill::BillRow>();
+    let mut rows: Vec<BillRow> = table
+        .iter()
+        .map(|row| BillRow {
+            kind: row.kind().to_owned(),
+            part: row.part().to_owned(),
+            is_idle: row.is_idle(),
+            is_unattributed: row.is_unattributed(),
+            culprit: row.culprit().to_owned(),
+            vendor: own(row.vendor()),
+            category: own(row.category()),
+            own_cpu_ns: row.own_cpu_ns(),
+            frames_cpu_ns: row.frames_cpu_ns(),
+            dpc_ns: row.dpc_ns(),
+            isr_ns: row.isr_ns(),
+            total_cpu_ns: row.total_cpu_ns(),
+            share_percent: row.share_percent(),
+            core_hours: Some(row.core_hours()),
+            unobserved_ns: row.unobserved_ns(),
+            imposed_wait_ns: row.imposed_wait_ns(),
+            filter_ns: row.filter_ns(),
+            file_ns: row.file_ns(),
+            registry_ns: row.registry_ns(),
+            hard_fault_ns: row.hard_fault_ns(),
+            energy_j: row.energy_j(),
+            energy_low_j: row.energy_low_j(),
+            energy_high_j: row.energy_high_j(),
+            confidence: row.confidence().to_owned(),
+            why: own(row.why()),
         })
         .collect();
     let nobody = |row: &BillRow| row.part != "culprit";

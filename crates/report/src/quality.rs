@@ -2,6 +2,7 @@
 
 use etwhy_query::cpu::Cpu;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow, trace::TraceRow};
 use serde::Serialize;
 
 /// How good the trace is.
@@ -60,35 +61,30 @@ impl Quality {
     /// Collects it from tables.
     pub fn read(db: &Database, cpu: &Cpu) -> Quality {
         let mut quality = Quality { ledger: ledger(db), ..Quality::default() };
-        if let Some(trace) = db.get("trace") {
-            for row in 0..trace.rows() as u32 {
-                let number = |column: &str| trace.i64(row, column).unwrap_or(0);
-                quality.files.push(trace.text(row, "file").unwrap_or("").to_owned());
+        let trace = db.read_or_empty::<TraceRow>();
+        if let Some(first) = trace.first() {
+            let product = first.product().map(|p| format!(" ({p})")).unwrap_or_default();
+            quality.os = format!("{}{product}", first.os());
+            quality.start_utc = first.start_utc().to_owned();
+            quality.memory_bytes = first.memory_bytes();
+            quality.sample_interval_ns = first.sample_interval_ns();
+            for row in &trace {
+                quality.files.push(row.file().to_owned());
                 // Files of another machine, read together because somebody said --merge, have processors of their own.
-                if trace.text(row, "machine_id") == trace.text(0, "machine_id") {
-                    quality.cpus = quality.cpus.max(number("cpus"));
+                if row.machine_id() == first.machine_id() {
+                    quality.cpus = quality.cpus.max(row.cpus());
                 }
-                quality.events_lost = quality.events_lost.saturating_add(number("events_lost"));
-                quality.buffers_lost = quality.buffers_lost.saturating_add(number("buffers_lost"));
-                quality.duration_ns = quality.duration_ns.max(number("duration_ns"));
-                if row == 0 {
-                    let product = trace.text(row, "product").map(|p| format!(" ({p})")).unwrap_or_default();
-                    quality.os = format!("{}{product}", trace.text(row, "os").unwrap_or(""));
-                    quality.start_utc = trace.text(row, "start_utc").unwrap_or("").to_owned();
-                    quality.memory_bytes = trace.i64(row, "memory_bytes");
-                    quality.sample_interval_ns = trace.i64(row, "sample_interval_ns");
-                }
+                quality.events_lost = quality.events_lost.saturating_add(row.events_lost());
+                quality.buffers_lost = quality.buffers_lost.saturating_add(row.buffers_lost());
+                quality.duration_ns = quality.duration_ns.max(row.duration_ns());
             }
         }
         quality.cpus = quality.cpus.max(cpu.cpus);
-        if let Some(types) = db.get("event_type") {
-            quality.event_types = types.rows();
-            let counts =
-                (0..types.rows() as u32).filter_map(|row| u64::try_from(types.i64(row, "count")?).ok());
-            quality.events = counts.fold(0, u64::saturating_add);
-            let none = |row: &u32| types.text(*row, "decoded_by") == Some("none");
-            quality.undecoded_types = (0..types.rows() as u32).filter(none).count();
-        }
+        let types = db.read_or_empty::<EventTypeRow>();
+        quality.event_types = types.len();
+        let counts = types.iter().filter_map(|row| u64::try_from(row.count()).ok());
+        quality.events = counts.fold(0, u64::saturating_add);
+        quality.undecoded_types = types.iter().filter(|row| row.decoded_by() == "none").count();
         if cpu.busy_ns > 0 {
             quality.stacks_percent = Some(percent(cpu.with_stack_ns, cpu.busy_ns));
             quality.named_percent = Some(percent(cpu.named_ns, cpu.busy_ns));
@@ -99,18 +95,14 @@ impl Quality {
 
 /// The ledger, worst first.
 pub fn ledger(db: &Database) -> Vec<LedgerLine> {
-    let Some(table) = db.get("ledger") else { return Vec::new() };
-    let text = |row, column| table.text(row, column).unwrap_or("").to_owned();
-    let mut rows: Vec<LedgerLine> = (0..table.rows() as u32)
-        .map(|row| {
-            let count = table.i64(row, "count").unwrap_or(0);
-            let (mut meaning, first) = (text(row, "meaning"), text(row, "first"));
-            if !first.is_empty() {
-                meaning = format!("{meaning} First: {first}.");
-            }
-            LedgerLine { severity: text(row, "severity"), count, name: text(row, "name"), meaning }
-        })
-        .collect();
+    let table = db.read_or_empty::<LedgerRow>();
+    let lines = table.iter().map(|row| {
+        let first = row.first().filter(|first| !first.is_empty());
+        let first = first.map_or_else(String::new, |first| format!(" First: {first}."));
+        let (severity, name) = (row.severity().to_owned(), row.name().to_owned());
+        LedgerLine { severity, count: row.count(), name, meaning: row.meaning().to_owned() + &first }
+    });
+    let mut rows: Vec<LedgerLine> = lines.collect();
     let rank = |severity: &str| match severity {
         "error" => 0,
         "data_loss" => 1,

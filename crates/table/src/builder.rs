@@ -33,6 +33,14 @@ pub trait Row: Sized {
     fn text_bytes(columns: &Self::Columns) -> usize;
     /// Takes the rows since the last chunk.
     fn finish_chunk(columns: &mut Self::Columns) -> Vec<ColumnChunk>;
+    /// The columns of a finished batch.
+    type Views<'a>;
+    /// A row of a finished batch: a function for each column.
+    type Ref<'r, 'a: 'r>: Copy;
+    /// The columns of a batch, whose positions in the table are `at`; `None` if a type is another.
+    fn views<'a>(table: &'a Table, batch: usize, at: &[usize]) -> Option<Self::Views<'a>>;
+    /// A row of the batch.
+    fn at<'r, 'a: 'r>(views: &'r Self::Views<'a>, row: usize) -> Self::Ref<'r, 'a>;
 }
 
 /// Takes rows of type `R` and makes a [`Table`] of them.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ColumnView, Table};
+use crate::Table;
 
 /// Named tables and facts about the whole. Everything is in order of name, so that two runs over one
 /// trace say the same whichever table was ready first.
@@ -56,20 +56,5 @@ impl Database {
     /// The facts, in order of key.
     pub fn metadata(&self) -> impl Iterator<Item = (&str, &str)> {
         self.metadata.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-}
-
-/// Views of the columns `names` of a table, batch by batch, handed to `each` with the number of rows.
-/// Nothing happens if the table or a column is missing.
-pub fn for_each_batch<const N: usize>(
-    db: &Database,
-    table: &str,
-    names: [&str; N],
-    mut each: impl FnMut(usize, [ColumnView<'_>; N]),
-) {
-    let Some(table) = db.get(table) else { return };
-    let Some(columns) = table.columns(names) else { return };
-    for (batch, rows) in table.batches().iter().map(|b| b.num_rows()).enumerate() {
-        each(rows, columns.map(|column| table.view(batch, column)));
     }
 }

@@ -1,6 +1,6 @@
 //! [`define_table!`](crate::define_table).
 
-/// Declares a table: the row struct, its [`TableSpec`](crate::TableSpec) and the code that appends rows.
+/// Declares a table: the row struct, its [`TableSpec`](crate::TableSpec), and the code that appends and reads rows.
 ///
 /// The documentation of the declaration is the table's manual page, the documentation of a field that of
 /// the column. `title`, `sorted_by` and `evidence` may be left out (the first line of the manual page, no
@@ -25,7 +25,11 @@
 /// let mut rows = etwhy_table::TableBuilder::<SampleRow>::new(&Default::default());
 /// rows.push(SampleRow { ts_ns: 5, cpu: 0, image: Some(strings.intern("ntoskrnl.exe")) });
 /// let table = rows.finish(&strings.freeze()?)?;
-/// assert_eq!(table.text(0, "image"), Some("ntoskrnl.exe"));
+/// let mut db = etwhy_table::Database::new();
+/// db.insert(table);
+/// for sample in &db.read::<SampleRow>()? {
+///     assert_eq!((sample.ts_ns(), sample.image()), (5, Some("ntoskrnl.exe")));
+/// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[macro_export]
@@ -71,34 +75,74 @@ macro_rules! define_table {
             $( $(#[doc = $doc])+ pub $column: $ty, )+
         }
 
-        impl $crate::Row for $Row {
-            type Columns = ( $( <$ty as $crate::Cell>::Builder, )+ );
-
-            fn spec() -> &'static $crate::TableSpec {
-                &$SPEC
+        const _: () = {
+            #[doc(hidden)]
+            pub struct Views<'a> {
+                $( pub $column: <$ty as $crate::Cell>::View<'a>, )+
             }
 
-            fn columns() -> Self::Columns {
-                ( $( <<$ty as $crate::Cell>::Builder as ::std::default::Default>::default(), )+ )
+            #[doc(hidden)]
+            #[derive(Clone, Copy)]
+            pub struct Ref<'r, 'a> {
+                /// The columns of the row's batch.
+                pub views: &'r Views<'a>,
+                /// Which row of the batch.
+                pub at: usize,
             }
 
-            #[inline]
-            fn append(self, columns: &mut Self::Columns) {
-                let ( $( $column, )+ ) = columns;
-                $( $crate::Cell::append(self.$column, $column); )+
+            #[allow(dead_code)]
+            impl<'a> Ref<'_, 'a> {
+                $(
+                    $(#[doc = $doc])+
+                    #[inline]
+                    pub fn $column(self) -> <$ty as $crate::Cell>::Read<'a> {
+                        <$ty as $crate::Cell>::read(&self.views.$column, self.at)
+                    }
+                )+
             }
 
-            #[inline]
-            fn text_bytes(columns: &Self::Columns) -> usize {
-                let ( $( $column, )+ ) = columns;
-                0 $( + $crate::ColumnBuilder::text_bytes($column) )+
-            }
+            impl $crate::Row for $Row {
+                type Columns = ( $( <$ty as $crate::Cell>::Builder, )+ );
 
-            fn finish_chunk(columns: &mut Self::Columns) -> ::std::vec::Vec<$crate::ColumnChunk> {
-                let ( $( $column, )+ ) = columns;
-                vec![ $( $crate::ColumnBuilder::finish_chunk($column), )+ ]
+                fn spec() -> &'static $crate::TableSpec {
+                    &$SPEC
+                }
+
+                fn columns() -> Self::Columns {
+                    ( $( <<$ty as $crate::Cell>::Builder as ::std::default::Default>::default(), )+ )
+                }
+
+                #[inline]
+                fn append(self, columns: &mut Self::Columns) {
+                    let ( $( $column, )+ ) = columns;
+                    $( $crate::Cell::append(self.$column, $column); )+
+                }
+
+                #[inline]
+                fn text_bytes(columns: &Self::Columns) -> usize {
+                    let ( $( $column, )+ ) = columns;
+                    0 $( + $crate::ColumnBuilder::text_bytes($column) )+
+                }
+
+                fn finish_chunk(columns: &mut Self::Columns) -> ::std::vec::Vec<$crate::ColumnChunk> {
+                    let ( $( $column, )+ ) = columns;
+                    vec![ $( $crate::ColumnBuilder::finish_chunk($column), )+ ]
+                }
+
+                type Views<'a> = Views<'a>;
+                type Ref<'r, 'a: 'r> = Ref<'r, 'a>;
+
+                fn views<'a>(table: &'a $crate::Table, batch: usize, at: &[usize]) -> Option<Views<'a>> {
+                    let mut at = at.iter();
+                    Some(Views { $( $column: <$ty as $crate::Cell>::view(table.view(batch, *at.next()?))?, )+ })
+                }
+
+                #[inline]
+                fn at<'r, 'a: 'r>(views: &'r Views<'a>, at: usize) -> Ref<'r, 'a> {
+                    Ref { views, at }
+                }
             }
-        }
+        };
     };
 }
 

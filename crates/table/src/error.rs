@@ -50,6 +50,17 @@ pub enum TableError {
     },
 }
 
+/// A table that is asked for and not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Absent {
+    /// It was not recorded, made or asked for.
+    #[error("there is no table `{0}`")]
+    Table(&'static str),
+    /// It has no such column, or one of another type.
+    #[error("table `{0}` has no column `{1}` of the declared type")]
+    Column(&'static str, &'static str),
+}
+
 impl TableError {
     /// Arrow refused the texts that tables share.
     pub fn texts(source: arrow_schema::ArrowError) -> TableError {

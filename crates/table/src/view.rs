@@ -74,7 +74,8 @@ pub enum ColumnView<'a> {
     Empty,
 }
 
-fn valid<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, row: usize) -> Option<T> {
+#[inline]
+pub(crate) fn valid<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, row: usize) -> Option<T> {
     let value = *values.get(row)?;
     match nulls {
         Some(nulls) if row >= nulls.len() || nulls.is_null(row) => None,
@@ -82,7 +83,8 @@ fn valid<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, row: usize) -> Optio
     }
 }
 
-fn string(array: &StringArray, row: usize) -> Option<&str> {
+#[inline]
+pub(crate) fn string(array: &StringArray, row: usize) -> Option<&str> {
     (row < array.len() && !array.is_null(row)).then(|| array.value(row))
 }
 

@@ -1,11 +1,12 @@
 //! Counter logs in words: machines, processors, disks, memory, network.
 
+use etwhy_counters::tables::{CounterRow, CounterSliceRow};
 use etwhy_export::text::{
     boxed, pad_end, pad_start, truncate_end, truncate_middle, width as columns_of, wrap,
 };
 use etwhy_export::{bytes, decimal, duration_ns, sanitize, thousands};
 use etwhy_query::derived::counter_cpu::stamp;
-use etwhy_table::{Database, Table, for_each_batch};
+use etwhy_table::{Database, Table};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -23,14 +24,12 @@ impl Slices {
     /// Reads `counter_slice`.
     pub fn of(db: &Database) -> Slices {
         let (mut first, mut last, mut width) = (i64::MAX, i64::MIN, 0);
-        for_each_batch(db, "counter_slice", ["utc_ns", "dur_ns"], |n, [begin, length]| {
-            for row in 0..n {
-                let begin = begin.i64(row).unwrap_or(0);
-                (first, last) = (first.min(begin), last.max(begin));
-                // The first and the last slice may be shorter.
-                width = width.max(length.i64(row).unwrap_or(0));
-            }
-        });
+        for row in &db.read_or_empty::<CounterSliceRow>() {
+            let begin = row.utc_ns();
+            (first, last) = (first.min(begin), last.max(begin));
+            // The first and the last slice may be shorter.
+            width = width.max(row.dur_ns());
+        }
         let count = if width > 0 {
             usize::try_from(last.div_euclid(width).saturating_sub(first.div_euclid(width)) + 1)
                 .unwrap_or(1)
@@ -39,22 +38,14 @@ impl Slices {
             0
         };
         let mut means: BTreeMap<i64, Vec<Option<f64>>> = BTreeMap::new();
-        for_each_batch(
-            db,
-            "counter_slice",
-            ["counter", "utc_ns", "mean_value"],
-            |n, [counter, begin, mean]| {
-                for row in 0..n {
-                    let (Some(counter), Some(begin)) = (counter.i64(row), begin.i64(row)) else { continue };
-                    let slice = |ns: i64| ns.div_euclid(width.max(1));
-                    let at = usize::try_from(slice(begin).saturating_sub(slice(first))).unwrap_or(0);
-                    if let Some(place) = means.entry(counter).or_insert_with(|| vec![None; count]).get_mut(at)
-                    {
-                        *place = mean.f64(row);
-                    }
-                }
-            },
-        );
+        for row in &db.read_or_empty::<CounterSliceRow>() {
+            let (counter, begin) = (row.counter(), row.utc_ns());
+            let slice = |ns: i64| ns.div_euclid(width.max(1));
+            let at = usize::try_from(slice(begin).saturating_sub(slice(first))).unwrap_or(0);
+            if let Some(place) = means.entry(counter).or_insert_with(|| vec![None; count]).get_mut(at) {
+                *place = Some(row.mean_value());
+            }
+        }
         Slices { width, count, means }
     }
 
@@ -251,20 +242,14 @@ fn cpus(out: &mut impl Write, db: &Database, machine: &str, slices: &Slices, wid
 /// Counters of `% Processor Time`, by instance.
 fn cpu_counters(db: &Database, machine: &str) -> BTreeMap<String, i64> {
     let mut ids = BTreeMap::new();
-    let columns = ["counter", "machine", "object_en", "name_en", "instance"];
-    for_each_batch(db, "counter", columns, |n, [counter, of, object, name, instance]| {
-        for row in 0..n {
-            let is_cpu = matches!(object.text(row), Some("Processor" | "Processor Information"));
-            if let (true, Some("% Processor Time"), Some(instance), Some(counter)) = (
-                is_cpu && of.text(row) == Some(machine),
-                name.text(row),
-                instance.text(row),
-                counter.i64(row),
-            ) {
-                ids.entry(instance.to_owned()).or_insert(counter);
-            }
+    for row in &db.read_or_empty::<CounterRow>() {
+        let is_cpu = matches!(row.object_en(), Some("Processor" | "Processor Information"));
+        if let (true, Some("% Processor Time"), Some(instance)) =
+            (is_cpu && row.machine() == machine, row.name_en(), row.instance())
+        {
+            ids.entry(instance.to_owned()).or_insert(row.counter());
         }
-    });
+    }
     ids
 }
 

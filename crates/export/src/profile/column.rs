@@ -38,17 +38,6 @@ impl<'a> Column<'a> {
         self.at(row).map_or(Value::Null, |(view, row)| view.value(row))
     }
 
-    /// Whether a row holds true.
-    pub fn is(&self, row: u32) -> bool {
-        self.i64(row) == Some(1)
-    }
-
-    /// The number in a row as a float.
-    pub fn f64(&self, row: u32) -> Option<f64> {
-        let (view, row) = self.at(row)?;
-        view.f64(row)
-    }
-
     /// Number of rows.
     pub fn rows(&self) -> u32 {
         self.table.map_or(0, |table| u32::try_from(table.rows()).unwrap_or(u32::MAX))
@@ -56,6 +45,6 @@ impl<'a> Column<'a> {
 }
 
 /// A row number from a cell.
-pub(crate) fn row(id: Option<i64>) -> Option<u32> {
-    id.and_then(|id| u32::try_from(id).ok())
+pub(crate) fn row(id: impl Into<Option<i64>>) -> Option<u32> {
+    id.into().and_then(|id| u32::try_from(id).ok())
 }

@@ -13,7 +13,7 @@ mod stacks;
 pub(crate) mod test_profile;
 mod weights;
 
-pub(crate) use column::{Column, row};
+pub(crate) use column::row;
 pub(crate) use events::{EVENTS, Event, EventKind, Events, Shown};
 pub use format::{Part, ProfileFormat, profile_formats, write_profile};
 pub(crate) use people::People;
@@ -24,6 +24,7 @@ pub use weights::{At, EachWeight, INTERRUPTS, Weight, Weights};
 pub(crate) use weights::{Key, Sum, sums};
 
 use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -108,24 +109,22 @@ impl<'a> Profile<'a> {
 
     /// First and last moment of the trace, or of the stretch that is wanted.
     pub(crate) fn range(&self) -> (i64, i64) {
-        let column = |name: &str| Column::of(self.db, "trace", name);
-        let (first, last) = (column("first_ns"), column("last_ns"));
-        let rows = || 0..first.rows();
-        let from = rows().filter_map(|row| first.i64(row)).min().unwrap_or(0).min(0);
-        let to = rows().filter_map(|row| last.i64(row)).max().unwrap_or(0);
+        let trace = self.db.read_or_empty::<TraceRow>();
+        let from = trace.iter().map(|row| row.first_ns()).min().unwrap_or(0).min(0);
+        let to = trace.iter().map(|row| row.last_ns()).max().unwrap_or(0);
         let Scope { from_ns, to_ns, .. } = &self.scope;
         (from_ns.unwrap_or(from).max(from), to_ns.unwrap_or(to).min(to).max(from))
     }
 
     /// Start of the trace, nanoseconds since 1970 UTC.
     pub(crate) fn start_unix_ns(&self) -> i64 {
-        let start = Column::of(self.db, "trace", "start_unix_ns");
-        (0..start.rows()).filter_map(|row| start.i64(row)).min().unwrap_or(0)
+        self.db.read_or_empty::<TraceRow>().iter().map(|row| row.start_unix_ns()).min().unwrap_or(0)
     }
 
     /// Interval of CPU samples, 1 ms where it is not known.
     pub(crate) fn sample_interval_ns(&self) -> i64 {
-        let interval = Column::of(self.db, "trace", "sample_interval_ns");
-        (0..interval.rows()).find_map(|row| interval.i64(row)).filter(|ns| *ns > 0).unwrap_or(1_000_000)
+        let trace = self.db.read_or_empty::<TraceRow>();
+        let interval = trace.iter().find_map(|row| row.sample_interval_ns());
+        interval.filter(|ns| *ns > 0).unwrap_or(1_000_000)
     }
 }

@@ -2,7 +2,8 @@
 
 use super::INTERRUPTS;
 use crate::sanitize;
-use etwhy_table::{Database, for_each_batch};
+use etwhy_table::Database;
+use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow};
 
 /// A process instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,33 +58,27 @@ impl People {
     /// Those of tables `process` and `thread`.
     pub fn read(db: &Database) -> People {
         let mut out = People::default();
-        let columns = ["pid", "name", "parent_upid", "command_line", "services", "start_ns", "end_ns"];
-        for_each_batch(db, "process", columns, |rows, [pid, name, parent, command, services, start, end]| {
-            for row in 0..rows {
-                let pid = pid.i64(row).unwrap_or(-1);
-                let name = sanitize(name.text(row).unwrap_or("[unknown]")).into_owned();
-                let label = match services.text(row).filter(|services| !services.is_empty()) {
-                    Some(services) => format!("{name} ({pid}) [{}]", sanitize(services)),
-                    None => format!("{name} ({pid})"),
-                };
-                let command_line = command.text(row).map(|text| sanitize(text).into_owned());
-                let (start_ns, end_ns) = (start.i64(row), end.i64(row));
-                let parent = number(parent.i64(row));
-                out.processes.push(Process { pid, name, label, parent, command_line, start_ns, end_ns });
-            }
-        });
-        let columns = ["tid", "upid", "name", "service", "start_function", "start_ns", "end_ns"];
-        for_each_batch(db, "thread", columns, |rows, [tid, upid, name, service, routine, start, end]| {
-            for row in 0..rows {
-                let tid = tid.i64(row).unwrap_or(-1);
-                let given = [name.text(row), service.text(row), routine.text(row)];
-                let name = given.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("thread");
-                let name = sanitize(if tid == 0 { "Idle" } else { name }).into_owned();
-                let label = format!("{name} ({tid})");
-                let (start_ns, end_ns) = (start.i64(row), end.i64(row));
-                out.threads.push(Thread { tid, upid: number(upid.i64(row)), name, label, start_ns, end_ns });
-            }
-        });
+        for row in &db.read_or_empty::<ProcessRow>() {
+            let pid = row.pid();
+            let name = sanitize(row.name()).into_owned();
+            let label = match row.services().filter(|services| !services.is_empty()) {
+                Some(services) => format!("{name} ({pid}) [{}]", sanitize(services)),
+                None => format!("{name} ({pid})"),
+            };
+            let command_line = row.command_line().map(|text| sanitize(text).into_owned());
+            let (start_ns, end_ns) = (row.start_ns(), row.end_ns());
+            let parent = number(row.parent_upid());
+            out.processes.push(Process { pid, name, label, parent, command_line, start_ns, end_ns });
+        }
+        for row in &db.read_or_empty::<ThreadRow>() {
+            let tid = row.tid();
+            let given = [row.name(), row.service(), row.start_function()];
+            let name = given.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("thread");
+            let name = sanitize(if tid == 0 { "Idle" } else { name }).into_owned();
+            let label = format!("{name} ({tid})");
+            let (start_ns, end_ns) = (row.start_ns(), row.end_ns());
+            out.threads.push(Thread { tid, upid: number(row.upid()), name, label, start_ns, end_ns });
+        }
         out
     }
 

@@ -1,11 +1,12 @@
 //! Stacks and frames, read where they stand: nothing is copied but where each stack begins.
 
 use super::At;
-use super::column::{Column, row};
-use etwhy_table::{Database, for_each_batch};
+use super::column::row;
+use etwhy_table::{Database, Rows};
+use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow, StackRow};
 
 /// A place in code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     /// File name of the module.
     pub module: &'a str,
@@ -31,16 +32,8 @@ pub(crate) struct Frame<'a> {
 pub(crate) struct Stacks<'a> {
     /// Row of `stack_frame` at which each stack begins; one more for the end.
     starts: Vec<u32>,
-    frame_id: Column<'a>,
-    module: Column<'a>,
-    function: Column<'a>,
-    label: Column<'a>,
-    kind: Column<'a>,
-    file: Column<'a>,
-    line: Column<'a>,
-    image: Column<'a>,
-    rva: Column<'a>,
-    address: Column<'a>,
+    on_stack: Rows<'a, StackFrameRow>,
+    frames: Rows<'a, FrameRow>,
 }
 
 impl<'a> Stacks<'a> {
@@ -48,31 +41,16 @@ impl<'a> Stacks<'a> {
     pub fn read(db: &'a Database) -> Stacks<'a> {
         let mut starts = vec![0];
         let mut total = 0u32;
-        for_each_batch(db, "stack", ["depth"], |rows, [depth]| {
-            for at in 0..rows {
-                total = total.saturating_add(row(depth.i64(at)).unwrap_or(0));
-                starts.push(total);
-            }
-        });
-        let frame = |name| Column::of(db, "frame", name);
-        Stacks {
-            starts,
-            frame_id: Column::of(db, "stack_frame", "frame_id"),
-            module: frame("module"),
-            function: frame("function"),
-            label: frame("label"),
-            kind: frame("kind"),
-            file: frame("file"),
-            line: frame("line"),
-            image: frame("image_id"),
-            rva: frame("rva"),
-            address: frame("address"),
+        for stack in &db.read_or_empty::<StackRow>() {
+            total = total.saturating_add(u32::try_from(stack.depth()).unwrap_or(0));
+            starts.push(total);
         }
+        Stacks { starts, on_stack: db.read_or_empty(), frames: db.read_or_empty() }
     }
 
     /// Number of frames.
     pub fn frames(&self) -> u32 {
-        self.label.rows()
+        self.frames.len() as u32
     }
 
     /// Frames (rows of table `frame`) of a stack, innermost first. A stack that is not there has none.
@@ -83,10 +61,10 @@ impl<'a> Stacks<'a> {
         };
         let (from, to) = find().unwrap_or((0, 0));
         // An extract may claim more frames than it has.
-        let to = to.min(self.frame_id.rows()).max(from);
+        let to = to.min(self.on_stack.len() as u32).max(from);
         let (from, to) = (from as usize, to as usize);
         // A damaged extract may name frames that are not there; they become the frame that has no row.
-        (from..to).map(|at| row(self.frame_id.i64(at as u32)).unwrap_or(u32::MAX))
+        (from..to).map(|at| self.on_stack.get(at).and_then(|at| row(at.frame_id())).unwrap_or(u32::MAX))
     }
 
     /// Frames of the place of a weight, innermost first.
@@ -98,17 +76,20 @@ impl<'a> Stacks<'a> {
 
     /// A frame.
     pub fn frame(&self, frame: u32) -> Frame<'a> {
-        let module = self.module.text(frame).unwrap_or("[unknown]");
+        let Some(frame) = self.frames.get(frame) else {
+            let (module, label, kind) = ("[unknown]", "[unknown]", "unknown");
+            return Frame { module, label, kind, ..Frame::default() };
+        };
         Frame {
-            module,
-            function: self.function.text(frame),
-            label: self.label.text(frame).unwrap_or(module),
-            kind: self.kind.text(frame).unwrap_or("unknown"),
-            file: self.file.text(frame),
-            line: self.line.i64(frame).filter(|line| *line > 0),
-            image: row(self.image.i64(frame)),
-            rva: self.rva.i64(frame).map(|rva| rva as u64),
-            address: self.address.i64(frame).unwrap_or(0) as u64,
+            module: frame.module(),
+            function: frame.function(),
+            label: frame.label(),
+            kind: frame.kind(),
+            file: frame.file(),
+            line: frame.line().filter(|line| *line > 0),
+            image: row(frame.image_id()),
+            rva: frame.rva().map(|rva| rva as u64),
+            address: frame.address() as u64,
         }
     }
 }

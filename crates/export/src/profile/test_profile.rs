@@ -1,38 +1,23 @@
 //! A small profile for the tests of all formats: one hostile process, one thread, two stacks, three samples.
 
 use super::{At, Profile, ProfileFormat, Weight, Weights, write_profile};
-use etwhy_table::{
-    AdHocBuilder, ColumnSpec, ColumnType, Database, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
-};
+use etwhy_table::{AdHocBuilder, Database, Memory, Table, TableSpec, Unit, Value};
 use std::sync::LazyLock;
 
-/// A table with these columns, whose types are those of the first row.
+/// A table that ships, with these columns; the others are without values.
 pub(crate) fn table(name: &'static str, columns: &[&'static str], rows: &[&[Value<'_>]]) -> Table {
-    let column = |(at, name): (usize, &&'static str)| ColumnSpec {
-        name: (*name).into(),
-        ty: match rows.first().and_then(|row| row.get(at)) {
-            Some(Value::Text(_)) => ColumnType::Text,
-            Some(Value::F64(_)) => ColumnType::F64,
-            Some(Value::Bool(_)) => ColumnType::Bool,
-            _ => ColumnType::I64,
-        },
-        nullable: true,
-        unit: Unit::None,
-        role: Role::Other,
-        doc: "".into(),
-    };
-    let spec = TableSpec {
-        name: name.into(),
-        title: "".into(),
-        doc: "".into(),
-        columns: columns.iter().enumerate().map(column).collect::<Vec<_>>().into(),
-        sorted_by: None,
-        version: 1,
-        evidence: Evidence::Documented,
-    };
+    let mut specs = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables);
+    let spec = specs.find(|spec| spec.name == name).expect("a table of a trace");
+    let mut all = spec.columns.to_vec();
+    all.iter_mut().for_each(|column| column.nullable = true);
+    assert!(columns.iter().all(|name| spec.column(name).is_some()), "{name}: {columns:?}");
+    let from = all.iter().map(|column| columns.iter().position(|name| *name == column.name));
+    let from: Vec<Option<usize>> = from.collect();
+    let spec = TableSpec { columns: all.into(), sorted_by: None, ..(*spec).clone() };
     let mut builder = AdHocBuilder::new(spec, &Memory::unlimited());
     for row in rows {
-        builder.push(row).unwrap();
+        let cells = from.iter().map(|at| at.and_then(|at| row.get(at)).copied().unwrap_or(Value::Null));
+        builder.push(&cells.collect::<Vec<_>>()).unwrap();
     }
     builder.finish().unwrap()
 }

@@ -14,6 +14,7 @@ mod libs;
 mod markers;
 mod tracks;
 
+use etwhy_trace::catalog::trace::TraceRow;
 use std::io::Write;
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     ));
     let interval = fx::SamplingInterval::from_nanos(profile.sample_interval_ns().max(1) as u64);
     let mut made = fx::Profile::new("Windows, by etwhy", start, interval);
-    if let Some(os) = profile.db.get("trace").and_then(|trace| trace.text(0, "os")) {
+    if let Some(os) = profile.db.read_or_empty::<TraceRow>().first().map(|trace| trace.os()) {
         made.set_os_name(&crate::sanitize(os));
     }
     let mut tracks = Tracks::new(profile, &people, &mut made);

@@ -4,12 +4,13 @@
 //! thread and stack; its values are two for each kind of weight, how often and how much. Modules are mappings, with GUID
 //! and age of their PDB as build id. Times of the trace go into `time_nanos` and `duration_nanos`; single samples have no time.
 
+use etwhy_trace::catalog::image::ImageRow;
 use std::io::Write;
 
 use etwhy_table::Unit;
 use foldhash::{HashMap, HashSet};
 
-use crate::profile::{Column, Frame, Key, People, Profile, ProfileFormat, Stacks, Sum, sums};
+use crate::profile::{Frame, Key, People, Profile, ProfileFormat, Stacks, Sum, sums};
 use crate::protobuf::Message;
 use crate::{Result, sanitize};
 
@@ -220,26 +221,24 @@ fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     }
     let mut used: Vec<u32> = used.into_iter().collect();
     used.sort_unstable();
-    let image = |name: &str| Column::of(profile.db, "image", name);
-    let (path, base, size) = (image("path"), image("base"), image("size_bytes"));
-    let (guid, age) = (image("pdb_guid"), image("pdb_age"));
+    let images = profile.db.read_or_empty::<ImageRow>();
     let mut mappings: HashSet<u32> = HashSet::default();
     for frame in used {
         let found = stacks.frame(frame);
-        let start = found.image.and_then(|image| base.i64(image)).map(|base| base as u64);
-        if let (Some(image), Some(start)) = (found.image, start)
-            && mappings.insert(image)
+        let image = found.image.and_then(|number| Some((number, images.get(number)?)));
+        let start = image.map(|(_, image)| image.base() as u64);
+        if let (Some((number, image)), Some(start)) = (image, start)
+            && mappings.insert(number)
         {
             writer.field(field::PROFILE_MAPPING, |message, texts| {
-                let size = size.i64(image).unwrap_or(0).max(0) as u64;
-                message.uint(field::MAPPING_ID, u64::from(image) + 1);
+                let size = image.size_bytes().max(0) as u64;
+                message.uint(field::MAPPING_ID, u64::from(number) + 1);
                 message.uint(field::MAPPING_START, start);
                 message.uint(field::MAPPING_LIMIT, start.saturating_add(size));
-                let path = path.text(image).unwrap_or(found.module);
-                message.uint(field::MAPPING_FILENAME, texts.number(&sanitize(path)));
-                if let Some(guid) = guid.text(image) {
+                message.uint(field::MAPPING_FILENAME, texts.number(&sanitize(image.path())));
+                if let Some(guid) = image.pdb_guid() {
                     let id = guid.chars().filter(char::is_ascii_hexdigit).collect::<String>();
-                    let id = format!("{id}{:X}", age.i64(image).unwrap_or(0));
+                    let id = format!("{id}{:X}", image.pdb_age().unwrap_or(0));
                     message.uint(field::MAPPING_BUILD_ID, texts.number(&id));
                 }
                 // Else pprof looks for a local file under this name to take symbols from.

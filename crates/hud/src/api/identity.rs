@@ -4,8 +4,8 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::identity::{self, Process, Thread};
 use crate::reply::Reply;
 use crate::trace::Trace;
-use etwhy_query::for_each_batch;
 use etwhy_table::Pattern;
+use etwhy_trace::catalog::{dpc::DpcRow, image::ImageRow, isr::IsrRow, stack::FrameRow};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -60,26 +60,25 @@ fn one(trace: &Trace, asked: &Asked) -> Value {
                 json!({ "value": value, "label": format!("{}{process}", who.tid), "who": who })
             })
         }
-        Asked::Module { value } => named(
-            trace,
-            value,
-            &[("frame", "module"), ("image", "name"), ("dpc", "module"), ("isr", "module")],
-        ),
-        Asked::Frame { value } => {
-            named(trace, value, &[("frame", "label"), ("frame", "module"), ("frame", "category")])
-        }
+        Asked::Module { value } => named(value, |is| {
+            trace.db.read_or_empty::<FrameRow>().iter().any(|row| is(row.module()))
+                || trace.db.read_or_empty::<ImageRow>().iter().any(|row| is(row.name()))
+                || trace.db.read_or_empty::<DpcRow>().iter().any(|row| is(row.module()))
+                || trace.db.read_or_empty::<IsrRow>().iter().any(|row| is(row.module()))
+        }),
+        Asked::Frame { value } => named(value, |is| {
+            let frames = trace.db.read_or_empty::<FrameRow>();
+            frames.iter().any(|row| is(row.label()) || is(row.module()) || row.category().is_some_and(is))
+        }),
     }
 }
 
-/// A name or pattern that something in these columns has.
-fn named(trace: &Trace, value: &str, columns: &[(&'static str, &'static str)]) -> Value {
+/// A name or pattern, if something has such a name.
+fn named(value: &str, something: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Value {
     let pattern = Pattern::parse(value);
-    let there = columns.iter().any(|(table, column)| {
-        let mut found = false;
-        for_each_batch(&trace.db, table, [column], |rows, [name]| {
-            found |= (0..rows).any(|row| name.text(row).is_some_and(|name| pattern.matches(name)));
-        });
-        found
-    });
-    if there { json!({ "value": value, "label": value }) } else { Value::Null }
+    if something(&|name| pattern.matches(name)) {
+        json!({ "value": value, "label": value })
+    } else {
+        Value::Null
+    }
 }

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use etwhy_query::lanes::{Ask, Extent, Grid, Lane, kinds};
 use etwhy_table::Table;
+use etwhy_trace::catalog::{cpu_time::CpuRow, trace::TraceRow};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -102,7 +103,8 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let mut unused: Vec<&str> =
         unused.filter(|kind| !matches!(kind, Speaks::Process | Speaks::Cpu)).map(Speaks::name).collect();
     unused.dedup();
-    let lost = |column: &str| sum(&trace, column);
+    let of_trace = trace.db.read_or_empty::<TraceRow>();
+    let sum = |lost: &mut dyn Iterator<Item = i64>| lost.fold(0i64, i64::saturating_add);
     let facts = json!({
         "start_ns": ask.grid.start_ns, "bucket_ns": ask.grid.bucket_ns, "count": ask.grid.count,
         "lanes": lanes.iter().map(described).collect::<Vec<_>>(),
@@ -110,8 +112,9 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "unused": unused,
         "places": places(&trace),
         "findings": body.findings.then(|| findings(&trace)),
-        "events_lost": lost("events_lost"), "buffers_lost": lost("buffers_lost"),
-        "start_unix_ns": trace.db.get("trace").and_then(|table| table.i64(0, "start_unix_ns")),
+        "events_lost": sum(&mut of_trace.iter().map(|row| row.events_lost())),
+        "buffers_lost": sum(&mut of_trace.iter().map(|row| row.buffers_lost())),
+        "start_unix_ns": of_trace.first().map(|row| row.start_unix_ns()),
     });
     reply(&lanes, &facts)
 }
@@ -132,10 +135,8 @@ fn described(lane: &Lane) -> Value {
 
 /// Where processors are: number, group and NUMA node.
 fn places(trace: &Trace) -> Vec<Value> {
-    let Some(table) = trace.db.get("cpu") else { return Vec::new() };
-    let rows = u32::try_from(table.rows()).unwrap_or(u32::MAX);
-    let place = |row| json!([table.i64(row, "cpu"), table.i64(row, "group"), table.i64(row, "numa_node")]);
-    (0..rows).map(place).collect()
+    let table = trace.db.read_or_empty::<CpuRow>();
+    table.iter().map(|row| json!([row.cpu(), row.group(), row.numa_node()])).collect()
 }
 
 /// Culprits that findings name, with the stretch that a click on their cards selects; those without one happened all the time.
@@ -153,12 +154,6 @@ fn findings(trace: &Trace) -> Value {
         Value::Array(marks.collect())
     });
     made.as_ref().clone()
-}
-
-fn sum(trace: &Trace, column: &str) -> i64 {
-    let Some(table) = trace.db.get("trace") else { return 0 };
-    let rows = u32::try_from(table.rows()).unwrap_or(u32::MAX);
-    (0..rows).filter_map(|row| table.i64(row, column)).fold(0i64, i64::saturating_add)
 }
 
 fn reply(lanes: &[Lane], facts: &Value) -> Result<Reply, Fault> {

@@ -6,6 +6,7 @@ use crate::reply::Reply;
 use crate::trace::Trace;
 use crate::who;
 use etwhy_query::states::path::{Link, MOST_LINKS, causes, of};
+use etwhy_trace::catalog::stack::StackRow;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -33,8 +34,7 @@ fn some() -> usize {
 const MOST_CAUSES: usize = 200;
 
 fn leaf(trace: &Trace, stack: Option<i64>) -> Option<String> {
-    let stack = u32::try_from(stack?).ok()?;
-    trace.db.get("stack")?.text(stack, "leaf").map(str::to_owned)
+    trace.db.read_or_empty::<StackRow>().get(stack?)?.leaf().map(str::to_owned)
 }
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {

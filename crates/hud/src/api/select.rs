@@ -5,9 +5,8 @@ use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_query::Cell;
 use etwhy_query::findings::{Hit, Outcome};
-use etwhy_query::for_each_batch;
 use etwhy_query::operators::episode::{Who, episode};
-use etwhy_table::Table;
+use etwhy_trace::catalog::{dpc::DpcRow, image::ImageRow, isr::IsrRow, process::ProcessRow, stack::FrameRow};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -113,46 +112,33 @@ fn of_culprit(trace: &Trace, outcome: &Outcome, hit: &Hit) -> (Vec<Value>, Optio
 
 /// Whether a module has DPCs or ISRs of its own.
 fn interrupts_of(trace: &Trace, module: &str) -> bool {
-    let mut found = false;
-    for table in ["dpc", "isr"] {
-        for_each_batch(&trace.db, table, ["module"], |rows, [name]| {
-            found |=
-                (0..rows).any(|row| name.text(row).is_some_and(|name| name.eq_ignore_ascii_case(module)));
-        });
-    }
-    found
+    let (dpcs, isrs) = (trace.db.read_or_empty::<DpcRow>(), trace.db.read_or_empty::<IsrRow>());
+    let mut names = dpcs.iter().map(|row| row.module()).chain(isrs.iter().map(|row| row.module()));
+    names.any(|name| name.eq_ignore_ascii_case(module))
 }
 
 /// Filters by a name that nothing in the trace has would empty every panel.
 fn is_module(trace: &Trace, name: &str) -> bool {
-    let has = |table: &str, column: &str| {
-        let table = trace.db.get(table);
-        let rows = table.map_or(0, Table::rows) as u32;
-        (0..rows).any(|row| {
-            table.and_then(|t| t.text(row, column)).is_some_and(|text| text.eq_ignore_ascii_case(name))
-        })
-    };
-    has("frame", "module") || has("image", "name")
+    let is = |text: &str| text.eq_ignore_ascii_case(name);
+    trace.db.read_or_empty::<FrameRow>().iter().any(|row| is(row.module()))
+        || trace.db.read_or_empty::<ImageRow>().iter().any(|row| is(row.name()))
 }
 
 /// The process that a finding names without its number, if only one has that name.
 fn process_called(trace: &Trace, hit: &Hit) -> Option<i64> {
-    let table = trace.db.get("process").filter(|_| hit.culprit_kind == "process")?;
-    let named = (0..table.rows() as u32).filter(|row| {
-        table.text(*row, "name").is_some_and(|name| {
-            name.eq_ignore_ascii_case(&hit.culprit)
-                || table.i64(*row, "pid").is_some_and(|pid| hit.culprit == format!("{name} ({pid})"))
-        })
-    });
-    let all: Vec<u32> = named.collect();
-    match all.as_slice() {
-        [one] => Some(i64::from(*one)),
-        _ => None,
+    if hit.culprit_kind != "process" {
+        return None;
     }
+    let table = trace.db.read_or_empty::<ProcessRow>();
+    let mut named = table.iter().zip(0i64..).filter(|(row, _)| {
+        row.name().eq_ignore_ascii_case(&hit.culprit)
+            || hit.culprit == format!("{} ({})", row.name(), row.pid())
+    });
+    let (_, upid) = named.next()?;
+    named.next().is_none().then_some(upid)
 }
 
 fn process_label(trace: &Trace, upid: i64) -> Option<String> {
-    let table = trace.db.get("process")?;
-    let row = u32::try_from(upid).ok()?;
-    Some(format!("{} ({})", table.text(row, "name")?, table.i64(row, "pid")?))
+    let table = trace.db.read_or_empty::<ProcessRow>();
+    table.get(upid).map(|row| format!("{} ({})", row.name(), row.pid()))
 }

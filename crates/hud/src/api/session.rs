@@ -2,6 +2,7 @@
 
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
+use etwhy_trace::catalog::trace::TraceRow;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -25,12 +26,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
 /// What the page knows of a trace from the start.
 pub fn describe(number: usize, trace: &crate::trace::Trace) -> serde_json::Value {
     let extent = trace.extent();
-    let fact = |column: &str| trace.db.get("trace").and_then(|table| table.text(0, column)).unwrap_or("");
+    let facts = trace.db.read_or_empty::<TraceRow>();
+    let facts = facts.first();
     serde_json::json!({
         "trace": number,
         "name": trace.name,
-        "trace_id": fact("recording_id"),
-        "machine_id": fact("machine_id"),
+        "trace_id": facts.map_or("", |row| row.recording_id()),
+        "machine_id": facts.map_or("", |row| row.machine_id()),
         // Which recording it is, for links that are opened elsewhere.
         "start_ms": trace.start_ms(),
         "first_ns": extent.first_ns,

@@ -8,6 +8,7 @@ use crate::stacks::{metric_of, weighed};
 use crate::trace::Trace;
 use etwhy_query::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedStack, chart};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
+use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow, thread::ThreadRow};
 use foldhash::HashMap;
 use serde::Deserialize;
 use serde_json::json;
@@ -105,7 +106,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "SELECT sum(weight_ns) AS total, count(*) AS samples FROM sample WHERE {of_lane} AND {idle} AND ts_ns >= {from} AND ts_ns < {to}"
     );
     let host = &call.hud.host;
-    let empty = trace.db.get("sample").is_none_or(|t| t.rows() == 0);
+    let empty = trace.db.read_or_empty::<SampleRow>().is_empty();
     let facts = json!({
         "from": from,
         "to": to,
@@ -116,7 +117,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "hidden": made.hidden,
         "left_out": made.left_out,
         "levels": made.levels,
-        "switches": trace.db.get("cswitch").is_some_and(|t| t.rows() > 0),
+        "switches": !trace.db.read_or_empty::<CSwitchRow>().is_empty(),
         "sql": sql,
         "threads": threads.iter().take(THREADS).map(|(utid, name, weight, samples)| {
             json!({ "utid": utid, "name": name, "weight": weight, "samples": samples })
@@ -151,14 +152,12 @@ fn threads(
     }
     call.cancel.check()?;
     let processes = etwhy_query::operators::process_names(&trace.db);
-    let threads = trace.db.get("thread");
+    let threads = trace.db.read_or_empty::<ThreadRow>();
     let mut out: Vec<Named> = sums
         .into_iter()
         .map(|(utid, (upid, weight, samples))| {
             let process = upid.and_then(|p| processes.get(usize::try_from(p).ok()?));
-            let row = u32::try_from(utid).unwrap_or(u32::MAX);
-            let tid = threads.and_then(|t| t.i64(row, "tid")).unwrap_or(-1);
-            let own = threads.and_then(|t| t.text(row, "name")).unwrap_or("");
+            let (tid, own) = threads.get(utid).map_or((-1, ""), |row| (row.tid(), row.name().unwrap_or("")));
             let (name, pid) = process.map_or(("[unknown process]", -1), |(name, pid)| (name.as_str(), *pid));
             (utid, format!("{name} ({pid}) thread {tid} {own}").trim_end().to_owned(), weight, samples)
         })

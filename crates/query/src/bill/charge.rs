@@ -1,10 +1,13 @@
 //! CPU time in charges that do not overlap, from one source.
 
 use super::party::{Parties, Party, is_imposing};
+use crate::derived::machine::MachineRow;
 use crate::fold::Classes;
-use crate::operators::{add, for_each_batch};
+use crate::fold::{driver_cost::DriverCostRow, module_cost::ModuleCostRow};
+use crate::operators::add;
 use etwhy_knowledge::is_os_driver;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{interrupt_cost::InterruptCostRow, thread_time::ThreadTimeRow};
 use std::collections::BTreeMap;
 
 /// What the CPU column rests on.
@@ -59,22 +62,21 @@ const TOLERANCE: f64 = 0.001;
 impl Time {
     /// Reads it.
     pub fn read(db: &Database, parties: &Parties) -> Option<Time> {
-        let machine = db.get("machine").filter(|machine| machine.rows() > 0)?;
-        let number = |column: &str| machine.i64(0, column);
-        let source = if number("sampled_busy_ns").is_some() {
+        let machine = db.read_or_empty::<MachineRow>();
+        let machine = machine.first()?;
+        let source = if machine.sampled_busy_ns().is_some() {
             Source::Sample
-        } else if number("switched_busy_ns").is_some() {
+        } else if machine.switched_busy_ns().is_some() {
             Source::Cswitch
         } else {
             Source::None
         };
-        let elapsed = number("elapsed_cpu_ns").unwrap_or(0).max(0);
+        let elapsed = machine.elapsed_cpu_ns().max(0);
         let (capacity, charges) = match source {
-            Source::Sample => (number("capacity_ns"), sampled(db, parties)),
-            Source::Cswitch => (number("capacity_ns"), switched(db, parties)),
-            Source::None => (None, Vec::new()),
+            Source::Sample => (machine.capacity_ns().max(0), sampled(db, parties)),
+            Source::Cswitch => (machine.capacity_ns().max(0), switched(db, parties)),
+            Source::None => (0, Vec::new()),
         };
-        let capacity = capacity.unwrap_or(0).max(0);
         let mut time = Time {
             source,
             capacity,
@@ -83,11 +85,11 @@ impl Time {
             unattributed: 0,
             charges,
             scale: 1.0,
-            idle_seen: number("idle_ns").is_some(),
+            idle_seen: machine.idle_ns().is_some(),
         };
         // Where nobody tells idle time from missing samples, what is not busy counts as idle, and the row says so.
-        let busy = number("busy_ns").unwrap_or(0);
-        time.idle = number("idle_ns").unwrap_or_else(|| capacity.saturating_sub(busy)).max(0);
+        let busy = machine.busy_ns().unwrap_or(0);
+        time.idle = machine.idle_ns().unwrap_or_else(|| capacity.saturating_sub(busy)).max(0);
         time.balance();
         Some(time)
     }
@@ -119,81 +121,63 @@ impl Time {
 fn sampled(db: &Database, parties: &Parties) -> Vec<Charge> {
     let mut out = Vec::new();
     let mut injected: BTreeMap<i64, i64> = BTreeMap::new();
-    let columns = ["class", "upid", "kind", "module", "vendor", "product", "category", "exclusive_ns"];
-    for_each_batch(db, "module_cost", columns, |rows, columns| {
-        let [class, upid, kind, module, vendor, product, category, ns] = columns;
-        for row in 0..rows {
-            let (upid, ns) = (upid.i64(row).unwrap_or(-1), ns.i64(row).unwrap_or(0));
-            if class.text(row) != Some("thread") || kind.text(row) != Some("user") || ns <= 0 {
-                continue;
-            }
-            let party = Party::of_module(
-                module.text(row).unwrap_or(""),
-                vendor.text(row),
-                product.text(row),
-                category.text(row),
-            );
-            if !is_imposing(&party.category) || parties.process(upid).is_same(&party) {
-                continue;
-            }
-            add(injected.entry(upid).or_default(), ns);
-            let by = Some((module.text(row).unwrap_or("").to_owned(), party));
-            out.push(Charge { class: Classes::Thread, upid, by, driver: false, ns });
+    for row in &db.read_or_empty::<ModuleCostRow>() {
+        let (upid, ns) = (row.upid().unwrap_or(-1), row.exclusive_ns());
+        if row.class() != "thread" || row.kind() != "user" || ns <= 0 {
+            continue;
         }
-    });
-    let columns = ["class", "upid", "driver", "vendor", "product", "category", "charged_ns"];
-    for_each_batch(db, "driver_cost", columns, |rows, columns| {
-        let [class, upid, driver, vendor, product, category, ns] = columns;
-        for row in 0..rows {
-            let class = match class.text(row) {
-                Some("dpc") => Classes::Dpc,
-                Some("isr") => Classes::Isr,
-                _ => Classes::Thread,
-            };
-            let (upid, mut ns) = (upid.i64(row).unwrap_or(-1), ns.i64(row).unwrap_or(0));
-            let by = driver.text(row).map(|name| {
-                let (vendor, product) = (vendor.text(row), product.text(row));
-                (name.to_owned(), Party::of_module(name, vendor, product, category.text(row)))
-            });
-            if by.is_none() && class == Classes::Thread {
-                // A library's own time has no driver below it: it is part of this row.
-                ns = ns.saturating_sub(injected.get(&upid).copied().unwrap_or(0)).max(0);
-            }
-            if ns > 0 {
-                out.push(Charge { class, upid, driver: by.is_some(), by, ns });
-            }
+        let party = Party::of_module(row.module().unwrap_or(""), row.vendor(), row.product(), row.category());
+        if !is_imposing(&party.category) || parties.process(upid).is_same(&party) {
+            continue;
         }
-    });
+        add(injected.entry(upid).or_default(), ns);
+        let by = Some((row.module().unwrap_or("").to_owned(), party));
+        out.push(Charge { class: Classes::Thread, upid, by, driver: false, ns });
+    }
+    for row in &db.read_or_empty::<DriverCostRow>() {
+        let class = match row.class() {
+            "dpc" => Classes::Dpc,
+            "isr" => Classes::Isr,
+            _ => Classes::Thread,
+        };
+        let (upid, mut ns) = (row.upid().unwrap_or(-1), row.charged_ns());
+        let by = row.driver().map(|name| {
+            let (vendor, product) = (row.vendor(), row.product());
+            (name.to_owned(), Party::of_module(name, vendor, product, row.category()))
+        });
+        if by.is_none() && class == Classes::Thread {
+            // A library's own time has no driver below it: it is part of this row.
+            ns = ns.saturating_sub(injected.get(&upid).copied().unwrap_or(0)).max(0);
+        }
+        if ns > 0 {
+            out.push(Charge { class, upid, driver: by.is_some(), by, ns });
+        }
+    }
     out
 }
 
 /// Charges of context switches, and of the events of DPCs and ISRs.
 fn switched(db: &Database, parties: &Parties) -> Vec<Charge> {
     let mut threads: BTreeMap<i64, i64> = BTreeMap::new();
-    for_each_batch(db, "thread_time", ["upid", "cpu_ns", "open_run_ns"], |rows, [upid, ns, open]| {
-        for row in 0..rows {
-            let upid = upid.i64(row).unwrap_or(-1);
-            if !parties.is_idle(upid) {
-                let sum = threads.entry(upid).or_default();
-                add(sum, ns.i64(row).unwrap_or(0));
-                add(sum, open.i64(row).unwrap_or(0));
-            }
+    for row in &db.read_or_empty::<ThreadTimeRow>() {
+        let upid = row.upid().unwrap_or(-1);
+        if !parties.is_idle(upid) {
+            let sum = threads.entry(upid).or_default();
+            add(sum, row.cpu_ns());
+            add(sum, row.open_run_ns());
         }
-    });
+    }
     let threads = threads.into_iter().filter(|&(_, ns)| ns > 0);
     let mut out: Vec<Charge> = threads
         .map(|(upid, ns)| Charge { class: Classes::Thread, upid, by: None, driver: false, ns })
         .collect();
-    let columns = ["level", "class", "module", "exclusive_ns"];
-    for_each_batch(db, "interrupt_cost", columns, |rows, [level, class, module, ns]| {
-        for row in (0..rows).filter(|&row| level.text(row) == Some("module")) {
-            let class = if class.text(row) == Some("isr") { Classes::Isr } else { Classes::Dpc };
-            let name = module.text(row).unwrap_or("");
-            let party = parties.driver(name);
-            let blamed = !name.is_empty() && !name.starts_with('[') && !is_os_driver(name, &party.company);
-            let by = blamed.then(|| (name.to_owned(), party));
-            out.push(Charge { class, upid: -1, driver: blamed, by, ns: ns.i64(row).unwrap_or(0).max(0) });
-        }
-    });
+    for row in db.read_or_empty::<InterruptCostRow>().iter().filter(|&row| row.level() == "module") {
+        let class = if row.class() == "isr" { Classes::Isr } else { Classes::Dpc };
+        let name = row.module().unwrap_or("");
+        let party = parties.driver(name);
+        let blamed = !name.is_empty() && !name.starts_with('[') && !is_os_driver(name, &party.company);
+        let by = blamed.then(|| (name.to_owned(), party));
+        out.push(Charge { class, upid: -1, driver: blamed, by, ns: row.exclusive_ns().max(0) });
+    }
     out
 }

@@ -5,9 +5,11 @@
 //! machines would show: percentiles 10 and 90 of `m`, alpha from 1 to 3, and the sampling error of the seconds
 //! (`1 / sqrt(samples)`). They are independent, so their logarithms are added in quadrature. Idle power is not in it.
 
-use crate::operators::for_each_batch;
+use crate::derived::machine::MachineRow;
 use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
 use etwhy_table::Database;
+use etwhy_trace::catalog::cpu_frequency::CpuFrequencyRow;
+use etwhy_trace::catalog::trace::TraceRow;
 
 /// The model of one machine.
 pub(crate) struct Model {
@@ -39,11 +41,11 @@ impl Model {
     /// Chooses the model for the trace; `None` if there is no data at all.
     pub fn read(db: &Database, sampled: bool) -> Option<Model> {
         let all = watt_groups().first()?;
-        let trace = db.get("trace").filter(|trace| trace.rows() > 0);
-        let found = trace.and_then(|trace| watts_of(trace.text(0, "processor")?));
-        let nominal = trace.and_then(|trace| trace.i64(0, "cpu_mhz")).filter(|&mhz| mhz > 0);
+        let trace = db.read_or_empty::<TraceRow>();
+        let found = trace.first().and_then(|trace| watts_of(trace.processor()?));
+        let nominal = trace.first().map(|trace| trace.cpu_mhz()).filter(|&mhz| mhz > 0);
         let phi = frequencies(db, nominal);
-        let interval = db.get("machine").and_then(|m| m.i64(0, "sample_interval_ns"));
+        let interval = db.read_or_empty::<MachineRow>().first().and_then(|m| m.sample_interval_ns());
         Some(Model {
             group: found.unwrap_or(all),
             known: found.is_some(),
@@ -92,23 +94,21 @@ fn frequencies(db: &Database, nominal: Option<i64>) -> Option<[f64; 3]> {
             *sum += ns * ratio.powi(power);
         }
     };
-    for_each_batch(db, "cpu_frequency", ["ts_ns", "cpu", "kind", "mhz", "percent"], |rows, columns| {
-        let [ts, cpu, kind, mhz, percent] = columns;
-        for row in 0..rows {
-            if !matches!(kind.text(row), Some("change" | "rundown" | "delivered")) {
-                continue;
-            }
-            let by_mhz = mhz.f64(row).zip(nominal).map(|(mhz, nominal)| mhz / nominal as f64);
-            let ratio = by_mhz.or(percent.f64(row).map(|p| p / 100.0));
-            // Faster than five times the nominal frequency is damage.
-            let Some(ratio) = ratio.filter(|r| (0.05..5.0).contains(r)) else { continue };
-            let (Some(cpu), Some(ts)) = (cpu.i64(row), ts.i64(row)) else { continue };
-            if let Some((since, ratio)) = last.insert(cpu, (ts, ratio)) {
-                charge(ratio, ts.saturating_sub(since));
-            }
+    for row in &db.read_or_empty::<CpuFrequencyRow>() {
+        if !matches!(row.kind(), "change" | "rundown" | "delivered") {
+            continue;
         }
-    });
-    let end = db.get("trace").and_then(|trace| trace.i64(0, "last_ns")).unwrap_or(0);
+        let by_mhz = row.mhz().zip(nominal).map(|(mhz, nominal)| mhz as f64 / nominal as f64);
+        let ratio = by_mhz.or(row.percent().map(|p| p as f64 / 100.0));
+        // Faster than five times the nominal frequency is damage.
+        let Some(ratio) = ratio.filter(|r| (0.05..5.0).contains(r)) else { continue };
+        let Some(cpu) = row.cpu() else { continue };
+        let ts = row.ts_ns();
+        if let Some((since, ratio)) = last.insert(cpu, (ts, ratio)) {
+            charge(ratio, ts.saturating_sub(since));
+        }
+    }
+    let end = db.read_or_empty::<TraceRow>().first().map_or(0, |trace| trace.last_ns());
     for (since, ratio) in last.into_values() {
         charge(ratio, end.saturating_sub(since));
     }

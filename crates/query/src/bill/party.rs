@@ -1,8 +1,9 @@
 //! To whom a program, a driver or a library belongs.
 
-use crate::operators::{for_each_batch, process_names};
+use crate::operators::process_names;
 use etwhy_knowledge::category_of;
 use etwhy_table::Database;
+use etwhy_trace::catalog::image::ImageRow;
 use std::collections::BTreeMap;
 
 /// Product of everything that comes with Windows.
@@ -176,29 +177,26 @@ impl Parties {
         // Images by process: only those with the name of the process count, and drivers.
         let mut programs: BTreeMap<i64, Party> = BTreeMap::new();
         let mut drivers = BTreeMap::new();
-        let columns = ["upid", "name", "vendor", "product", "company", "category"];
-        for_each_batch(db, "image", columns, |rows, [upid, name, vendor, product, company, category]| {
-            for row in 0..rows {
-                let (upid, file) = (upid.i64(row).unwrap_or(-1), name.text(row).unwrap_or(""));
-                let of = usize::try_from(upid).ok().and_then(|u| names.get(u));
-                if upid >= 0 && !of.is_some_and(|(name, _)| name.eq_ignore_ascii_case(file)) {
-                    continue;
-                }
-                let company = company.text(row).unwrap_or("");
-                let product = product.text(row).filter(|p| !p.trim().is_empty());
-                let known = category_of(file, company).map(|k| k.product).filter(|p| !p.is_empty());
-                let mut party = match vendor.text(row) {
-                    None if upid >= 0 => Parties::by_name(file),
-                    vendor => Party::of_module(file, vendor, product.or(known), category.text(row)),
-                };
-                company.clone_into(&mut party.company);
-                if upid < 0 {
-                    drivers.insert(file.to_ascii_lowercase(), party);
-                } else {
-                    programs.entry(upid).or_insert(party);
-                }
+        for row in &db.read_or_empty::<ImageRow>() {
+            let (upid, file) = (row.upid().unwrap_or(-1), row.name());
+            let of = usize::try_from(upid).ok().and_then(|u| names.get(u));
+            if upid >= 0 && !of.is_some_and(|(name, _)| name.eq_ignore_ascii_case(file)) {
+                continue;
             }
-        });
+            let company = row.company().unwrap_or("");
+            let product = row.product().filter(|p| !p.trim().is_empty());
+            let known = category_of(file, company).map(|k| k.product).filter(|p| !p.is_empty());
+            let mut party = match row.vendor() {
+                None if upid >= 0 => Parties::by_name(file),
+                vendor => Party::of_module(file, vendor, product.or(known), row.category()),
+            };
+            company.clone_into(&mut party.company);
+            if upid < 0 {
+                drivers.insert(file.to_ascii_lowercase(), party);
+            } else {
+                programs.entry(upid).or_insert(party);
+            }
+        }
         let processes = names.into_iter().enumerate().map(|(upid, (name, pid))| {
             let party = programs.remove(&(upid as i64)).unwrap_or_else(|| Parties::by_name(&name));
             Process { label: format!("{name} ({pid})"), pid, party }

@@ -1,8 +1,12 @@
 //! What else culprits cost others: waits, callbacks of file system filters, time in files, the registry and page faults.
 
 use super::party::{Parties, is_imposing};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{
+    file_io::FileUsageRow, hard_fault::HardFaultRow, minifilter::MinifilterCostRow,
+    registry::RegistryUsageRow, wait_chain::WaitChainRow,
+};
 use std::collections::BTreeMap;
 
 /// Costs by process, or by driver.
@@ -71,56 +75,49 @@ impl Sides {
         let mut out = Sides { processes: BTreeMap::new(), drivers: BTreeMap::new(), waits: false };
         out.read_waits(db, parties);
         out.read_filters(db);
-        out.by_process(db, "file_usage", "total_ns", |side| &mut side.file_ns);
-        out.by_process(db, "registry_usage", "total_ns", |side| &mut side.registry_ns);
-        out.by_process(db, "hard_fault", "dur_ns", |side| &mut side.fault_ns);
+        let (files, keys) = (db.read_or_empty::<FileUsageRow>(), db.read_or_empty::<RegistryUsageRow>());
+        out.by_process(files.iter().map(|row| (row.upid(), row.total_ns())), |side| &mut side.file_ns);
+        out.by_process(keys.iter().map(|row| (row.upid(), row.total_ns())), |side| &mut side.registry_ns);
+        let faults = db.read_or_empty::<HardFaultRow>();
+        out.by_process(faults.iter().map(|row| (row.upid(), row.dur_ns())), |side| &mut side.fault_ns);
         out
     }
 
     fn read_waits(&mut self, db: &Database, parties: &Parties) {
-        let columns = ["waiting_upid", "readying_upid", "wait_reason", "wait_sum_ns"];
-        for_each_batch(db, "wait_chain", columns, |rows, [waiting, readying, reason, ns]| {
-            self.waits |= rows > 0;
-            for row in 0..rows {
-                let (Some(waiting), Some(readying)) = (waiting.i64(row), readying.i64(row)) else { continue };
-                let Some(reason) = reason.text(row) else { continue };
-                if waiting == readying || parties.is_kernel(waiting) || parties.is_kernel(readying) {
-                    continue;
-                }
-                // A filter driver that asks its service lets the thread wait inside of the kernel.
-                let asked = reason == "Executive" && is_imposing(&parties.process(readying).category);
-                if asked || FOR_SOMEBODY.contains(&reason) {
-                    let side = self.processes.entry(readying).or_default();
-                    add(side.imposed_ns.get_or_insert(0), ns.i64(row).unwrap_or(0));
-                }
+        let rows = db.read_or_empty::<WaitChainRow>();
+        self.waits |= !rows.is_empty();
+        for row in &rows {
+            let (Some(waiting), Some(readying)) = (row.waiting_upid(), row.readying_upid()) else { continue };
+            let Some(reason) = row.wait_reason() else { continue };
+            if waiting == readying || parties.is_kernel(waiting) || parties.is_kernel(readying) {
+                continue;
             }
-        });
+            // A filter driver that asks its service lets the thread wait inside of the kernel.
+            let asked = reason == "Executive" && is_imposing(&parties.process(readying).category);
+            if asked || FOR_SOMEBODY.contains(&reason) {
+                let side = self.processes.entry(readying).or_default();
+                add(side.imposed_ns.get_or_insert(0), row.wait_sum_ns());
+            }
+        }
     }
 
     fn read_filters(&mut self, db: &Database) {
-        for_each_batch(db, "minifilter_cost", ["module", "total_ns"], |rows, [module, ns]| {
-            for row in 0..rows {
-                let Some(name) = module.text(row) else { continue };
-                let entry = self.drivers.entry(name.to_ascii_lowercase());
-                let (_, side) = entry.or_insert_with(|| (name.to_owned(), Side::default()));
-                add(side.filter_ns.get_or_insert(0), ns.i64(row).unwrap_or(0));
-            }
-        });
+        for row in &db.read_or_empty::<MinifilterCostRow>() {
+            let Some(name) = row.module() else { continue };
+            let entry = self.drivers.entry(name.to_ascii_lowercase());
+            let (_, side) = entry.or_insert_with(|| (name.to_owned(), Side::default()));
+            add(side.filter_ns.get_or_insert(0), row.total_ns());
+        }
     }
 
     fn by_process(
         &mut self,
-        db: &Database,
-        table: &str,
-        column: &str,
+        costs: impl Iterator<Item = (Option<i64>, i64)>,
         field: fn(&mut Side) -> &mut Option<i64>,
     ) {
-        for_each_batch(db, table, ["upid", column], |rows, [upid, ns]| {
-            for row in 0..rows {
-                let Some(upid) = upid.i64(row) else { continue };
-                let side = self.processes.entry(upid).or_default();
-                add(field(side).get_or_insert(0), ns.i64(row).unwrap_or(0));
-            }
-        });
+        for (upid, ns) in costs {
+            let Some(upid) = upid else { continue };
+            add(field(self.processes.entry(upid).or_default()).get_or_insert(0), ns);
+        }
     }
 }

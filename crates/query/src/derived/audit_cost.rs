@@ -13,7 +13,9 @@
 //! now, a log what was in force then.
 
 use crate::derive::DerivedSpec;
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
+use etwhy_audit::table::AuditPolicyRow;
+use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
 use etwhy_knowledge::{Advice, AuditSubcategory, Pair, Role, audit_subcategory, audit_subcategory_of_task};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::BTreeMap;
@@ -120,15 +122,12 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<AuditCostRow>::new(memory);
     let mut strings = Strings::new();
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
-    let columns = ["log", "computer", "first_utc_ns", "last_utc_ns"];
-    for_each_batch(db, "log_file", columns, |n, [log, computer, first, last]| {
-        for row in 0..n {
-            let entry = logs.entry(log.i64(row).unwrap_or(-1)).or_default();
-            entry.computer = computer.text(row).map(str::to_owned);
-            entry.first = first.i64(row);
-            entry.last = last.i64(row);
-        }
-    });
+    for row in &db.read_or_empty::<LogFileRow>() {
+        let entry = logs.entry(row.log()).or_default();
+        entry.computer = row.computer().map(str::to_owned);
+        entry.first = row.first_utc_ns();
+        entry.last = row.last_utc_ns();
+    }
     let sums = sums(db, &mut logs);
     let policies = policies(db);
     let mut out: Vec<(Key, Sum)> = sums.into_iter().collect();
@@ -185,43 +184,31 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 
 fn sums(db: &Database, logs: &mut BTreeMap<i64, Log>) -> BTreeMap<Key, Sum> {
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
-    let columns =
-        ["log", "event_id", "task", "audit", "records", "bytes", "provider", "first_utc_ns", "last_utc_ns"];
-    for_each_batch(
-        db,
-        "log_type",
-        columns,
-        |n, [log, id, task, audit, records, bytes, provider, first, last]| {
-            for row in 0..n {
-                let number = log.i64(row).unwrap_or(-1);
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-                let of_log = logs.entry(number).or_default();
-                add(&mut of_log.bytes, get(&bytes));
-                of_log.first = of_log.first.or(first.i64(row)).min(first.i64(row).or(of_log.first));
-                of_log.last = of_log.last.max(last.i64(row));
-                let is_audit = provider
-                    .text(row)
-                    .is_some_and(|p| p.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing"));
-                of_log.audits |= is_audit;
-                // Tasks count per provider: those of others are other things.
-                let subcategory = is_audit.then(|| audit_subcategory_of_task(get(&task))).flatten();
-                let guid = subcategory.map(|s| s.guid);
-                let switch = match subcategory {
-                    Some(_) if get(&id) == HANDLE_CLOSED => Some(HANDLE_MANIPULATION),
-                    _ => guid,
-                };
-                let outcome = match audit.text(row) {
-                    Some("success") => Outcome::Success,
-                    Some("failure") => Outcome::Failure,
-                    _ => Outcome::Other,
-                };
-                let sum = sums.entry((number, guid, switch, outcome)).or_default();
-                add(&mut sum.records, get(&records));
-                add(&mut sum.bytes, get(&bytes));
-                add(sum.by_event.entry(get(&id)).or_default(), get(&bytes));
-            }
-        },
-    );
+    for row in &db.read_or_empty::<LogTypeRow>() {
+        let number = row.log();
+        let of_log = logs.entry(number).or_default();
+        add(&mut of_log.bytes, row.bytes());
+        of_log.first = Some(of_log.first.map_or(row.first_utc_ns(), |first| first.min(row.first_utc_ns())));
+        of_log.last = of_log.last.max(Some(row.last_utc_ns()));
+        let is_audit = row.provider().eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing");
+        of_log.audits |= is_audit;
+        // Tasks count per provider: those of others are other things.
+        let subcategory = is_audit.then(|| audit_subcategory_of_task(row.task())).flatten();
+        let guid = subcategory.map(|s| s.guid);
+        let switch = match subcategory {
+            Some(_) if row.event_id() == HANDLE_CLOSED => Some(HANDLE_MANIPULATION),
+            _ => guid,
+        };
+        let outcome = match row.audit() {
+            Some("success") => Outcome::Success,
+            Some("failure") => Outcome::Failure,
+            _ => Outcome::Other,
+        };
+        let sum = sums.entry((number, guid, switch, outcome)).or_default();
+        add(&mut sum.records, row.records());
+        add(&mut sum.bytes, row.bytes());
+        add(sum.by_event.entry(row.event_id()).or_default(), row.bytes());
+    }
     sums
 }
 
@@ -242,29 +229,19 @@ struct Setting {
 
 fn policies(db: &Database) -> Vec<Setting> {
     let mut all = Vec::new();
-    let columns = ["kind", "account", "guid", "machine", "setting", "success", "failure", "form"];
-    for_each_batch(
-        db,
-        "audit_policy",
-        columns,
-        |n, [kind, account, guid, machine, setting, success, failure, form]| {
-            for row in 0..n {
-                let (Some("subcategory"), None, Some(guid)) =
-                    (kind.text(row), account.text(row), guid.text(row))
-                else {
-                    continue;
-                };
-                all.push(Setting {
-                    guid: guid.to_owned(),
-                    machine: machine.text(row).map(str::to_owned),
-                    word: setting.text(row).unwrap_or("unknown").to_owned(),
-                    success: success.bool(row),
-                    failure: failure.bool(row),
-                    gpo: form.text(row) == Some("gpo"),
-                });
-            }
-        },
-    );
+    for row in &db.read_or_empty::<AuditPolicyRow>() {
+        let ("subcategory", None, Some(guid)) = (row.kind(), row.account(), row.guid()) else {
+            continue;
+        };
+        all.push(Setting {
+            guid: guid.to_owned(),
+            machine: row.machine().map(str::to_owned),
+            word: row.setting().to_owned(),
+            success: row.success(),
+            failure: row.failure(),
+            gpo: row.form() == "gpo",
+        });
+    }
     all
 }
 
@@ -325,31 +302,9 @@ fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::tests::table;
     use etwhy_knowledge::audit_subcategories;
-    use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Role as ColumnRole, TableSpec, Unit, Value};
-
-    /// A table of the contract that this crate cannot name, with the columns that are read.
-    fn table(name: &'static str, columns: &[(&'static str, ColumnType)], rows: &[Vec<Value<'_>>]) -> Table {
-        let column = |(name, ty): &(&'static str, ColumnType)| ColumnSpec {
-            name: (*name).into(),
-            ty: *ty,
-            unit: Unit::None,
-            role: ColumnRole::Other,
-            doc: "".into(),
-            nullable: true,
-        };
-        let spec = TableSpec {
-            name: name.into(),
-            columns: columns.iter().map(column).collect::<Vec<_>>().into(),
-            sorted_by: None,
-            ..AUDIT_COST.clone()
-        };
-        let mut builder = AdHocBuilder::new(spec, &Memory::default());
-        for row in rows {
-            builder.push(row).unwrap();
-        }
-        builder.finish().unwrap()
-    }
+    use etwhy_table::{ColumnType, Value};
 
     fn database(policy_machine: &str) -> Database {
         use ColumnType::{Bool, I32, I64, Text};

@@ -33,14 +33,17 @@
 //! such data for clients. A library that hooks functions is charged for its own code only. Callbacks of filters may lie
 //! inside each other. What ends a wait need not be what made it long.
 
+use super::machine::MachineRow;
 use crate::bill::charge::{Charge, Source, Time};
 use crate::bill::energy::Model;
 use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, Party};
 use crate::bill::side::{Side, Sides};
 use crate::derive::DerivedSpec;
 use crate::fold::{Classes, freeze, id, text};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::trace::TraceRow;
+use etwhy_trace::catalog::{cpu_time::CpuRow, ledger::LedgerRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -128,7 +131,6 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
         "registry_usage",
         "hard_fault",
         "cpu_frequency",
-        "cpu",
     ],
     on_demand: false,
     make,
@@ -320,9 +322,9 @@ const MUCH: f64 = 0.05;
 
 impl<'t> Printer<'t> {
     fn new(db: &Database, time: &'t Time, waits: bool) -> Printer<'t> {
-        let machine = db.get("machine");
-        let number = |column: &str| machine.and_then(|m| m.i64(0, column)).unwrap_or(0);
-        let lost = number("events_lost").max(number("buffers_lost")) > 0 || buffers_missing(db);
+        let machine = db.read_or_empty::<MachineRow>();
+        let machine = machine.first();
+        let lost = machine.is_some_and(|m| m.events_lost().max(m.buffers_lost()) > 0) || buffers_missing(db);
         let percent = |part: i64, whole: i64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let mut doubts = Vec::new();
         for (share, what) in [
@@ -354,14 +356,14 @@ impl<'t> Printer<'t> {
             why.push_str("; events were lost");
             doubts.push("events were lost".to_owned());
         }
-        let busy = number("sampled_busy_ns").max(1) as f64;
+        let busy = machine.and_then(|m| m.sampled_busy_ns()).unwrap_or(0).max(1) as f64;
         Printer {
             time,
             model: Model::read(db, time.source == Source::Sample),
             waits,
             doubts,
             unobserved: why,
-            with_stack: number("sampled_stack_ns") as f64 / busy,
+            with_stack: machine.map_or(0, |m| m.sampled_stack_ns()) as f64 / busy,
         }
     }
 
@@ -499,23 +501,19 @@ const LOSSES: [&str; 5] =
     ["buffers_missing", "buffers_lost", "events_lost", "fewer_buffers_than_written", "file_truncated"];
 
 fn buffers_missing(db: &Database) -> bool {
-    let mut missing = false;
-    for_each_batch(db, "ledger", ["name"], |rows, [name]| {
-        missing |= (0..rows).any(|row| name.text(row).is_some_and(|name| LOSSES.contains(&name)));
-    });
-    missing
+    db.read_or_empty::<LedgerRow>().iter().any(|row| LOSSES.contains(&row.name()))
 }
 
 /// Of the trace, which part has samples.
 fn sampled_part(db: &Database) -> String {
     let seconds = |ns: i64| ns as f64 / 1e9;
     let mut span: Option<(i64, i64)> = None;
-    for_each_batch(db, "cpu", ["first_sample_ns", "last_sample_ns"], |rows, [first, last]| {
-        for (first, last) in (0..rows).filter_map(|row| first.i64(row).zip(last.i64(row))) {
-            span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
-        }
-    });
-    let end = db.get("trace").and_then(|trace| trace.i64(0, "last_ns"));
+    for (first, last) in
+        db.read_or_empty::<CpuRow>().iter().filter_map(|row| row.first_sample_ns().zip(row.last_sample_ns()))
+    {
+        span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+    }
+    let end = db.read_or_empty::<TraceRow>().first().map(|trace| trace.last_ns());
     match span.zip(end) {
         Some(((from, to), end)) => {
             let (from, to, end) = (seconds(from), seconds(to), seconds(end));

@@ -13,7 +13,7 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
-use crate::operators::for_each_batch;
+use etwhy_counters::tables::{CounterMachineRow, CounterRow, CounterSliceRow};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,19 +183,16 @@ struct Clock {
 
 /// Clocks by machine.
 fn clocks_of(db: &Database) -> BTreeMap<String, Clock> {
-    let mut clocks = BTreeMap::new();
-    let columns = ["machine", "bias_min", "interval_ns", "last_utc_ns"];
-    for_each_batch(db, "counter_machine", columns, |n, [machine, minutes, interval, last]| {
-        clocks.extend((0..n).map(|row| {
-            let clock = Clock {
-                bias_min: minutes.i64(row).unwrap_or(0),
-                interval_ns: interval.i64(row).unwrap_or(0),
-                last_utc_ns: last.i64(row),
-            };
-            (machine.text(row).unwrap_or("").to_owned(), clock)
-        }));
+    let machines = db.read_or_empty::<CounterMachineRow>();
+    let clock = machines.iter().map(|row| {
+        let clock = Clock {
+            bias_min: row.bias_min().unwrap_or(0),
+            interval_ns: row.interval_ns().unwrap_or(0),
+            last_utc_ns: Some(row.last_utc_ns()),
+        };
+        (row.machine().to_owned(), clock)
     });
-    clocks
+    clock.collect()
 }
 
 /// Slices with the time that their values speak of: where samples are further apart than slices are long, as far as to the next sample.
@@ -211,45 +208,23 @@ fn reaching(slices: &[(i64, i64, f64)], clock: Clock) -> Vec<(i64, i64, f64)> {
 /// Processors with their counters, of the object that has more of them.
 fn cpus_of(db: &Database) -> BTreeMap<Key, Cpu> {
     let mut all: BTreeMap<Key, Cpu> = BTreeMap::new();
-    let columns =
-        ["counter", "machine", "object_en", "name_en", "instance", "nth", "samples", "above_90_samples"];
-    let mut values: BTreeMap<i64, [Option<f64>; 3]> = BTreeMap::new();
-    for_each_batch(
-        db,
-        "counter",
-        ["counter", "mean_value", "p95_value", "max_value"],
-        |n, [counter, mean, p95, max]| {
-            values
-                .extend((0..n).filter_map(|row| {
-                    Some((counter.i64(row)?, [mean.f64(row), p95.f64(row), max.f64(row)]))
-                }));
-        },
-    );
-    for_each_batch(
-        db,
-        "counter",
-        columns,
-        |n, [counter, machine, object, name, instance, nth, samples, high]| {
-            for row in 0..n {
-                let (Some(object @ ("Processor" | "Processor Information")), Some(name), Some(instance)) =
-                    (object.text(row), name.text(row), instance.text(row))
-                else {
-                    continue;
-                };
-                let count = samples.i64(row).unwrap_or(0);
-                if !NAMES.contains(&name) || nth.i64(row).unwrap_or(0) != 0 || count == 0 {
-                    continue;
-                }
-                let counter = counter.i64(row).unwrap_or(-1);
-                let [mean, p95, max] = values.get(&counter).copied().unwrap_or_default();
-                let high = high.i64(row).map(|high| high as f64 / count as f64);
-                let key =
-                    (machine.text(row).unwrap_or("").to_owned(), object.to_owned(), instance.to_owned());
-                let figures = Figures { counter, mean, p95, max, high, samples: count };
-                all.entry(key).or_default().entry(name.to_owned()).or_insert(figures);
-            }
-        },
-    );
+    for row in &db.read_or_empty::<CounterRow>() {
+        let (Some(object @ ("Processor" | "Processor Information")), Some(name), Some(instance)) =
+            (row.object_en(), row.name_en(), row.instance())
+        else {
+            continue;
+        };
+        let count = row.samples();
+        if !NAMES.contains(&name) || row.nth() != 0 || count == 0 {
+            continue;
+        }
+        let counter = row.counter();
+        let (mean, p95, max) = (row.mean_value(), row.p95_value(), row.max_value());
+        let high = row.above_90_samples().map(|high| high as f64 / count as f64);
+        let key = (row.machine().to_owned(), object.to_owned(), instance.to_owned());
+        let figures = Figures { counter, mean, p95, max, high, samples: count };
+        all.entry(key).or_default().entry(name.to_owned()).or_insert(figures);
+    }
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (machine, object, _) in all.keys() {
         *count.entry((machine.clone(), object.clone())).or_default() += 1;
@@ -278,15 +253,13 @@ type Slices = BTreeMap<i64, Vec<(i64, i64, f64)>>;
 fn slices_of(db: &Database, cpus: &BTreeMap<Key, Cpu>) -> Slices {
     let wanted: BTreeSet<i64> = cpus.values().flat_map(|c| c.values().map(|f| f.counter)).collect();
     let mut slices = Slices::new();
-    let columns = ["counter", "utc_ns", "dur_ns", "mean_value"];
-    for_each_batch(db, "counter_slice", columns, |n, [counter, begin, length, mean]| {
-        for row in 0..n {
-            let Some(counter) = counter.i64(row).filter(|counter| wanted.contains(counter)) else { continue };
-            let slice =
-                (begin.i64(row).unwrap_or(0), length.i64(row).unwrap_or(0), mean.f64(row).unwrap_or(0.0));
-            slices.entry(counter).or_default().push(slice);
+    for row in &db.read_or_empty::<CounterSliceRow>() {
+        if !wanted.contains(&row.counter()) {
+            continue;
         }
-    });
+        let slice = (row.utc_ns(), row.dur_ns(), row.mean_value());
+        slices.entry(row.counter()).or_default().push(slice);
+    }
     slices
 }
 

@@ -10,7 +10,7 @@
 //! A program that starts grows; so does a cache until it is full. `second_half_rise` tells: a leak grows on.
 
 use crate::derive::DerivedSpec;
-use crate::operators::for_each_batch;
+use etwhy_counters::tables::{CounterRow, CounterSliceRow};
 use etwhy_stats::rank::mann_kendall;
 use etwhy_table::{Database, Memory, Strings, Table, TableBuilder, define_table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,21 +65,17 @@ const GROWING: [&str; 11] = [
 ];
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let mut wanted: BTreeSet<i64> = BTreeSet::new();
-    for_each_batch(db, "counter", ["counter", "name_en"], |n, [counter, name]| {
-        let growing = |row: &usize| name.text(*row).is_some_and(|name| GROWING.contains(&name));
-        wanted.extend((0..n).filter(growing).filter_map(|row| counter.i64(row)));
-    });
+    let counters = db.read_or_empty::<CounterRow>();
+    let growing = counters.iter().filter(|row| row.name_en().is_some_and(|name| GROWING.contains(&name)));
+    let wanted: BTreeSet<i64> = growing.map(|row| row.counter()).collect();
     let mut points: BTreeMap<i64, Vec<(i64, i64, f64)>> = BTreeMap::new();
-    let columns = ["counter", "utc_ns", "dur_ns", "mean_value"];
-    for_each_batch(db, "counter_slice", columns, |n, [counter, begin, length, mean]| {
-        for row in 0..n {
-            let Some(counter) = counter.i64(row).filter(|counter| wanted.contains(counter)) else { continue };
-            let point =
-                (begin.i64(row).unwrap_or(0), length.i64(row).unwrap_or(0), mean.f64(row).unwrap_or(0.0));
-            points.entry(counter).or_default().push(point);
+    for row in &db.read_or_empty::<CounterSliceRow>() {
+        if !wanted.contains(&row.counter()) {
+            continue;
         }
-    });
+        let point = (row.utc_ns(), row.dur_ns(), row.mean_value());
+        points.entry(row.counter()).or_default().push(point);
+    }
     let mut rows = TableBuilder::<CounterTrendRow>::new(memory);
     for (counter, mut points) in points {
         points.sort_by_key(|point| point.0);

@@ -13,8 +13,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::disk_io::DiskIoRow;
 use std::collections::BTreeMap;
 
 define_table! {
@@ -102,27 +103,23 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<DiskCostRow>::new(memory);
     let mut strings = Strings::new();
     let mut by: BTreeMap<(i32, i64), Vec<Transfer>> = BTreeMap::new();
-    let columns = ["disk", "upid", "op", "start_ns", "ts_ns", "service_ns", "size_bytes", "offset_bytes"];
-    for_each_batch(db, "disk_io", columns, |n, [disk, upid, op, start, end, service, size, offset]| {
-        for row in 0..n {
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let op = match op.text(row) {
-                Some("read") => Op::Read,
-                Some("write") => Op::Write,
-                _ => Op::Flush,
-            };
-            let transfer = Transfer {
-                start: get(&start),
-                end: get(&end),
-                service: get(&service),
-                op,
-                size: get(&size),
-                offset: get(&offset),
-            };
-            let disk = i32::try_from(get(&disk)).unwrap_or(-1);
-            by.entry((disk, upid.i64(row).unwrap_or(-1))).or_default().push(transfer);
-        }
-    });
+    for row in &db.read_or_empty::<DiskIoRow>() {
+        let op = match row.op() {
+            "read" => Op::Read,
+            "write" => Op::Write,
+            _ => Op::Flush,
+        };
+        let transfer = Transfer {
+            start: row.start_ns(),
+            end: row.ts_ns(),
+            service: row.service_ns(),
+            op,
+            size: row.size_bytes(),
+            offset: row.offset_bytes(),
+        };
+        let disk = i32::try_from(row.disk()).unwrap_or(-1);
+        by.entry((disk, row.upid().unwrap_or(-1))).or_default().push(transfer);
+    }
     let mut disks: BTreeMap<i32, Vec<Transfer>> = BTreeMap::new();
     let (all, one) = (strings.intern("disk"), strings.intern("process"));
     let mut out = Vec::new();

@@ -11,8 +11,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id, text};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{file::FileRow, hard_fault::HardFaultRow};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 
@@ -49,27 +50,22 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<HardFaultCostRow>::new(memory);
     let mut strings = Strings::new();
     let mut sums: BTreeMap<(i64, i64), [i64; 4]> = BTreeMap::new();
-    let columns = ["upid", "file_id", "size_bytes", "dur_ns"];
-    for_each_batch(db, "hard_fault", columns, |n, [upid, file, size, dur]| {
-        for row in 0..n {
-            let key = (upid.i64(row).unwrap_or(-1), file.i64(row).unwrap_or(-1));
-            let [count, bytes, total, max] = sums.entry(key).or_default();
-            let dur = dur.i64(row).unwrap_or(0);
-            add(count, 1);
-            add(bytes, size.i64(row).unwrap_or(0));
-            add(total, dur);
-            *max = (*max).max(dur);
-        }
-    });
+    for row in &db.read_or_empty::<HardFaultRow>() {
+        let key = (row.upid().unwrap_or(-1), row.file_id().unwrap_or(-1));
+        let [count, bytes, total, max] = sums.entry(key).or_default();
+        let dur = row.dur_ns();
+        add(count, 1);
+        add(bytes, row.size_bytes());
+        add(total, dur);
+        *max = (*max).max(dur);
+    }
     let mut paths: HashMap<i64, Sym> = HashMap::default();
     if !sums.is_empty() {
-        for_each_batch(db, "file", ["file_id", "path"], |n, [file, path]| {
-            for row in 0..n {
-                if let (Some(file), Some(path)) = (file.i64(row), path.text(row)) {
-                    paths.insert(file, strings.intern(path));
-                }
+        for row in &db.read_or_empty::<FileRow>() {
+            if let Some(path) = row.path() {
+                paths.insert(row.file_id(), strings.intern(path));
             }
-        });
+        }
     }
     // A file may have had several keys.
     let mut by_path: BTreeMap<(i64, Option<Sym>), [i64; 4]> = BTreeMap::new();

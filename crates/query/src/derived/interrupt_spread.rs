@@ -11,8 +11,9 @@
 //! that processor is busy does the spread matter.
 
 use crate::derive::DerivedSpec;
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{cpu_time::CpuRow, interrupt_cost::InterruptCostRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 define_table! {
@@ -48,20 +49,15 @@ pub static DERIVED: DerivedSpec =
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut nodes: BTreeMap<i64, i64> = BTreeMap::new();
-    for_each_batch(db, "cpu", ["cpu", "numa_node"], |n, [cpu, node]| {
-        nodes.extend((0..n).filter_map(|row| cpu.i64(row).zip(node.i64(row))));
-    });
+    nodes.extend(db.read_or_empty::<CpuRow>().iter().filter_map(|row| Some((row.cpu(), row.numa_node()?))));
     let mut sums: BTreeMap<(String, String), BTreeMap<i64, (i64, i64)>> = BTreeMap::new();
-    let columns = ["level", "class", "module", "cpu", "exclusive_ns", "count"];
-    for_each_batch(db, "interrupt_cost", columns, |n, [level, class, module, cpu, ns, count]| {
-        for row in (0..n).filter(|&row| level.text(row) == Some("routine_cpu")) {
-            let key = (class.text(row).unwrap_or("").to_owned(), module.text(row).unwrap_or("").to_owned());
-            let Some(cpu) = cpu.i64(row) else { continue };
-            let sum = sums.entry(key).or_default().entry(cpu).or_default();
-            add(&mut sum.0, ns.i64(row).unwrap_or(0));
-            add(&mut sum.1, count.i64(row).unwrap_or(0));
-        }
-    });
+    for row in db.read_or_empty::<InterruptCostRow>().iter().filter(|&row| row.level() == "routine_cpu") {
+        let key = (row.class().to_owned(), row.module().unwrap_or("").to_owned());
+        let Some(cpu) = row.cpu() else { continue };
+        let sum = sums.entry(key).or_default().entry(cpu).or_default();
+        add(&mut sum.0, row.exclusive_ns());
+        add(&mut sum.1, row.count());
+    }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<InterruptSpreadRow>::new(memory);
     for ((class, module), cpus) in sums {

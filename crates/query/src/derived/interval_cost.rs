@@ -13,9 +13,10 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::{add, for_each_batch};
+use crate::operators::{add, span};
 use etwhy_stats::percentile::weighted_percentile;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::interval::IntervalRow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -97,43 +98,27 @@ impl Kind {
 
 /// From the first to the last event of the trace.
 pub(crate) fn recorded_ns(db: &Database) -> i64 {
-    let ends = db.get("trace").map(|trace| {
-        let rows = 0..trace.rows() as u32;
-        let first = rows.clone().filter_map(|row| trace.i64(row, "first_ns")).min();
-        let last = rows.filter_map(|row| trace.i64(row, "last_ns")).max();
-        last.zip(first).map_or(0, |(last, first)| last.saturating_sub(first))
-    });
-    ends.unwrap_or(0)
+    span(db).map_or(0, |(first, last)| last.saturating_sub(first))
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut strings = Strings::new();
     let mut kinds: HashMap<(Sym, Sym, i64), Kind> = HashMap::new();
-    let columns = ["provider", "name", "upid", "state", "dur_ns", "start_ns", "utid", "activity"];
-    for_each_batch(
-        db,
-        "interval",
-        columns,
-        |n, [provider, name, upid, state, dur, start, utid, activity]| {
-            for row in 0..n {
-                let mut text =
-                    |view: &etwhy_table::ColumnView<'_>| strings.intern(view.text(row).unwrap_or(""));
-                let key = (text(&provider), text(&name), upid.i64(row).unwrap_or(-1));
-                let kind = kinds.entry(key).or_default();
-                match state.text(row) {
-                    Some("complete") => kind.complete(Longest {
-                        dur: dur.i64(row).unwrap_or(0),
-                        start: start.i64(row).unwrap_or(0),
-                        utid: utid.i64(row).unwrap_or(-1),
-                        activity: text(&activity),
-                    }),
-                    Some("unfinished") => kind.unfinished += 1,
-                    Some("no_start") => kind.no_start += 1,
-                    _ => kind.doubtful += 1,
-                }
-            }
-        },
-    );
+    for row in &db.read_or_empty::<IntervalRow>() {
+        let key = (strings.intern(row.provider()), strings.intern(row.name()), row.upid().unwrap_or(-1));
+        let kind = kinds.entry(key).or_default();
+        match row.state() {
+            "complete" => kind.complete(Longest {
+                dur: row.dur_ns().unwrap_or(0),
+                start: row.start_ns().unwrap_or(0),
+                utid: row.utid().unwrap_or(-1),
+                activity: strings.intern(row.activity().unwrap_or("")),
+            }),
+            "unfinished" => kind.unfinished += 1,
+            "no_start" => kind.no_start += 1,
+            _ => kind.doubtful += 1,
+        }
+    }
     let seconds = recorded_ns(db) as f64 / 1e9;
     let mut list: Vec<((Sym, Sym, i64), IntervalCostRow)> = kinds
         .into_iter()

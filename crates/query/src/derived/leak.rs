@@ -13,8 +13,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::{add, for_each_batch};
-use etwhy_table::{ColumnView, Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::operators::{add, span};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{pool::PoolRow, virtual_alloc::VirtualAllocRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -113,13 +114,7 @@ struct Quarters {
 
 impl Quarters {
     fn of(db: &Database) -> Quarters {
-        let trace = db.get("trace");
-        let column = |name: &str| {
-            let rows = 0..trace.map_or(0, |t| t.rows() as u32);
-            rows.filter_map(|row| trace.and_then(|t| t.i64(row, name))).collect::<Vec<i64>>()
-        };
-        let first_ns = column("first_ns").into_iter().min().unwrap_or(0);
-        let last_ns = column("last_ns").into_iter().max().unwrap_or(0);
+        let (first_ns, last_ns) = span(db).unwrap_or((0, 0));
         Quarters { first_ns, quarter_ns: (last_ns.saturating_sub(first_ns) / 4).max(1) }
     }
 
@@ -129,15 +124,10 @@ impl Quarters {
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let any = ["pool", "virtual_alloc"].iter().any(|name| db.get(name).is_some_and(|t| t.rows() > 0));
+    let any = !db.read_or_empty::<PoolRow>().is_empty() || !db.read_or_empty::<VirtualAllocRow>().is_empty();
     let (facts, stacks) = if any { (Facts::read(db, false), Stacks::read(db)) } else { Default::default() };
     let quarters = Quarters::of(db);
     Ok(vec![pool(db, memory, &facts, &stacks, &quarters)?, commit(db, memory, &facts, &stacks, &quarters)?])
-}
-
-/// A stack's number, or -1.
-fn stack_of(view: &ColumnView<'_>, row: usize) -> i64 {
-    view.i64(row).unwrap_or(-1)
 }
 
 fn pool(
@@ -149,21 +139,18 @@ fn pool(
 ) -> etwhy_table::Result<Table> {
     let mut sums: BTreeMap<(String, String, u32), Taken> = BTreeMap::new();
     let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
-    let columns = ["ts_ns", "tag", "pool", "size_bytes", "stack_id", "freed_by"];
-    for_each_batch(db, "pool", columns, |n, [time, tag, pool, size, stack, freed]| {
-        for row in 0..n {
-            let driver = *drivers.entry(stack_of(&stack, row)).or_insert_with_key(|&stack| {
-                let part = stacks.of(stack);
-                let module = |frame: &u32| facts.module_of(*frame);
-                part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
-            });
-            let bytes = size.i64(row).unwrap_or(0);
-            let left = if freed.is_null(row) { bytes } else { 0 };
-            let key = (tag.text(row).unwrap_or(""), pool.text(row).unwrap_or(""));
-            let taken = sums.entry((key.0.to_owned(), key.1.to_owned(), driver)).or_default();
-            taken.add(bytes, left, quarters.at(time.i64(row).unwrap_or(0)));
-        }
-    });
+    for row in &db.read_or_empty::<PoolRow>() {
+        let driver = *drivers.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
+            let part = stacks.of(stack);
+            let module = |frame: &u32| facts.module_of(*frame);
+            part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
+        });
+        let bytes = row.size_bytes();
+        let left = if row.freed_ns().is_none() { bytes } else { 0 };
+        let key = (row.tag(), row.pool());
+        let taken = sums.entry((key.0.to_owned(), key.1.to_owned(), driver)).or_default();
+        taken.add(bytes, left, quarters.at(row.ts_ns()));
+    }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<PoolLeakRow>::new(memory);
     for ((tag, pool, driver), taken) in sums {
@@ -195,23 +182,20 @@ fn commit(
 ) -> etwhy_table::Result<Table> {
     let mut sums: BTreeMap<(i64, u32), Taken> = BTreeMap::new();
     let mut functions: BTreeMap<i64, u32> = BTreeMap::new();
-    let columns = ["ts_ns", "upid", "committed_bytes", "outstanding_bytes", "stack_id"];
-    for_each_batch(db, "virtual_alloc", columns, |n, [time, upid, committed, outstanding, stack]| {
-        for row in 0..n {
-            let bytes = committed.i64(row).unwrap_or(0);
-            if bytes <= 0 {
-                continue;
-            }
-            let function = *functions.entry(stack_of(&stack, row)).or_insert_with_key(|&stack| {
-                let own = |frame: &&u32| !facts.is_system_library(**frame);
-                stacks.of(stack).user.iter().find(own).map_or(NONE, |&frame| facts.function_of(frame))
-            });
-            let process = upid.i64(row).unwrap_or(-1);
-            let left = outstanding.i64(row).unwrap_or(0);
-            let taken = sums.entry((process, function)).or_default();
-            taken.add(bytes, left, quarters.at(time.i64(row).unwrap_or(0)));
+    for row in &db.read_or_empty::<VirtualAllocRow>() {
+        let bytes = row.committed_bytes().unwrap_or(0);
+        if bytes <= 0 {
+            continue;
         }
-    });
+        let function = *functions.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
+            let own = |frame: &&u32| !facts.is_system_library(**frame);
+            stacks.of(stack).user.iter().find(own).map_or(NONE, |&frame| facts.function_of(frame))
+        });
+        let process = row.upid();
+        let left = row.outstanding_bytes().unwrap_or(0);
+        let taken = sums.entry((process, function)).or_default();
+        taken.add(bytes, left, quarters.at(row.ts_ns()));
+    }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<CommitLeakRow>::new(memory);
     for ((upid, function), taken) in sums {

@@ -17,7 +17,7 @@
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
 use crate::logs::{SECOND_NS, round_width};
-use crate::operators::for_each_batch;
+use etwhy_evtx::tables::LogRecordRow;
 use etwhy_stats::periodic;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::cmp::Reverse;
@@ -91,19 +91,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut kinds: HashMap<(String, i64), u32> = HashMap::new();
     let mut list: Vec<(String, i64)> = Vec::new();
     let mut zero = 0_i64;
-    let columns = ["ts_ns", "utc_ns", "log", "provider", "event_id", "bytes"];
-    for_each_batch(db, "log_record", columns, |n, [ts, utc, log, provider, id, bytes]| {
-        for row in 0..n {
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let key = (provider.text(row).unwrap_or("").to_owned(), get(&id));
-            let kind = *kinds.entry(key).or_insert_with_key(|key| {
-                list.push(key.clone());
-                list.len() as u32 - 1
-            });
-            zero = get(&utc).saturating_sub(get(&ts));
-            logs.entry(get(&log)).or_default().push(Record { utc: get(&utc), kind, bytes: get(&bytes) });
-        }
-    });
+    for row in &db.read_or_empty::<LogRecordRow>() {
+        let key = (row.provider().to_owned(), row.event_id());
+        let kind = *kinds.entry(key).or_insert_with_key(|key| {
+            list.push(key.clone());
+            list.len() as u32 - 1
+        });
+        zero = row.utc_ns().saturating_sub(row.ts_ns());
+        logs.entry(row.log()).or_default().push(Record { utc: row.utc_ns(), kind, bytes: row.bytes() });
+    }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<LogBurstRow>::new(memory);
     for (log, mut records) in logs {

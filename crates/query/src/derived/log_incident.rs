@@ -15,7 +15,7 @@
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, text};
 use crate::logs::{base_name, pick};
-use crate::operators::for_each_batch;
+use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 
 define_table! {
@@ -247,38 +247,28 @@ fn iso_ns(text: &str) -> Option<i64> {
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<LogIncidentRow>::new(memory);
-    let columns =
-        ["ts_ns", "utc_ns", "log", "record_id", "computer", "provider", "event_id", "level", "fields"];
-    for_each_batch(
-        db,
-        "log_record",
-        columns,
-        |n, [ts, utc, log, record, computer, provider, id, level, fields]| {
-            for row in 0..n {
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-                let name = provider.text(row).unwrap_or("");
-                let Some(kind) = kind(name, get(&id), get(&level)) else { continue };
-                let said = said(kind, name, get(&id), fields.text(row).unwrap_or(""));
-                if said.not {
-                    continue;
-                }
-                rows.push(LogIncidentRow {
-                    ts_ns: get(&ts),
-                    utc_ns: get(&utc),
-                    log: get(&log) as i32,
-                    record_id: get(&record),
-                    computer: strings.intern(computer.text(row).unwrap_or("")),
-                    kind: strings.intern(kind),
-                    provider: strings.intern(name),
-                    event_id: get(&id) as i32,
-                    level: get(&level) as i32,
-                    subject: text(&mut strings, said.subject.as_deref().unwrap_or("")),
-                    code: text(&mut strings, said.code.as_deref().unwrap_or("")),
-                    amount_ns: said.amount_ns,
-                });
-            }
-        },
-    );
+    for row in &db.read_or_empty::<LogRecordRow>() {
+        let name = row.provider();
+        let Some(kind) = kind(name, row.event_id(), row.level()) else { continue };
+        let said = said(kind, name, row.event_id(), row.fields().unwrap_or(""));
+        if said.not {
+            continue;
+        }
+        rows.push(LogIncidentRow {
+            ts_ns: row.ts_ns(),
+            utc_ns: row.utc_ns(),
+            log: row.log() as i32,
+            record_id: row.record_id(),
+            computer: strings.intern(row.computer()),
+            kind: strings.intern(kind),
+            provider: strings.intern(name),
+            event_id: row.event_id() as i32,
+            level: row.level() as i32,
+            subject: text(&mut strings, said.subject.as_deref().unwrap_or("")),
+            code: text(&mut strings, said.code.as_deref().unwrap_or("")),
+            amount_ns: said.amount_ns,
+        });
+    }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
 }
 

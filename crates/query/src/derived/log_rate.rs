@@ -16,7 +16,8 @@
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
 use crate::logs::{OTHERS, process_and_account, round_width};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
+use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -148,35 +149,25 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut list: Vec<Combination> = Vec::new();
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
     let mut zero = 0;
-    let columns =
-        ["ts_ns", "utc_ns", "log", "provider", "event_id", "task", "pid", "user_sid", "bytes", "fields"];
-    for_each_batch(
-        db,
-        "log_record",
-        columns,
-        |n, [ts, utc, log, provider, id, task, pid, sid, bytes, fields]| {
-            for row in 0..n {
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-                let (process, account) = fields.text(row).map(process_and_account).unwrap_or_default();
-                // Classic providers write process 0.
-                let writer = pid.i64(row).filter(|pid| *pid != 0);
-                let process = process.or_else(|| writer.map(|pid| format!("pid {pid}")));
-                let account = account.or_else(|| sid.text(row).map(str::to_owned));
-                let kind = (names.number(provider.text(row).unwrap_or("")), get(&id), get(&task));
-                let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
-                let number = *combinations.entry(key).or_insert_with(|| {
-                    list.push(key);
-                    list.len() as u32 - 1
-                });
-                let at = get(&utc);
-                zero = at.saturating_sub(get(&ts));
-                let of_log = logs.entry(get(&log)).or_default();
-                of_log.records.push((at, number, get(&bytes)));
-                of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
-                of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
-            }
-        },
-    );
+    for row in &db.read_or_empty::<LogRecordRow>() {
+        let (process, account) = row.fields().map(process_and_account).unwrap_or_default();
+        // Classic providers write process 0.
+        let writer = row.pid().filter(|pid| *pid != 0);
+        let process = process.or_else(|| writer.map(|pid| format!("pid {pid}")));
+        let account = account.or_else(|| row.user_sid().map(str::to_owned));
+        let kind = (names.number(row.provider()), row.event_id(), row.task());
+        let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
+        let number = *combinations.entry(key).or_insert_with(|| {
+            list.push(key);
+            list.len() as u32 - 1
+        });
+        let at = row.utc_ns();
+        zero = at.saturating_sub(row.ts_ns());
+        let of_log = logs.entry(row.log()).or_default();
+        of_log.records.push((at, number, row.bytes()));
+        of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
+        of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
+    }
     let mut strings = Strings::new();
     let mut rates = TableBuilder::<LogRateRow>::new(memory);
     let mut parties = TableBuilder::<LogPartyRow>::new(memory);

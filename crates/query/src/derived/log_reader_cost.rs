@@ -14,7 +14,7 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
-use crate::operators::for_each_batch;
+use etwhy_evtx::tables::LogFileRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 
 define_table! {
@@ -111,32 +111,29 @@ static READERS: [Reader; 7] = [
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<LogReaderCostRow>::new(memory);
-    for_each_batch(db, "log_file", ["log", "channel", "records"], |n, [log, channel, records]| {
-        for row in 0..n {
-            let channel = channel.text(row).unwrap_or("");
-            let is_security = channel.eq_ignore_ascii_case("Security");
-            let known = is_security || channel.eq_ignore_ascii_case("Application");
-            let records = records.i64(row).unwrap_or(0);
-            for reader in READERS.iter().filter(|r| r.security.is_none_or(|only| only == is_security)) {
-                let time =
-                    |(messages, seconds): (f64, f64)| (records as f64 * seconds / messages * 1e9) as i64;
-                let caveat = match (reader.formats, known || reader.security.is_none()) {
-                    (true, true) => "measured on one machine; another may be some times faster or slower",
-                    (true, false) => "measured on one machine with the Application log; this is another log",
-                    (false, _) => "without the texts of messages, on two shared processors, file in memory",
-                };
-                rows.push(LogReaderCostRow {
-                    log: log.i64(row).unwrap_or(-1) as i32,
-                    reader: strings.intern(reader.name),
-                    records,
-                    low_ns: time(reader.best),
-                    high_ns: time(reader.worst),
-                    measured: strings.intern(reader.measured),
-                    caveat: strings.intern(caveat),
-                });
-            }
+    for row in &db.read_or_empty::<LogFileRow>() {
+        let channel = row.channel().unwrap_or("");
+        let is_security = channel.eq_ignore_ascii_case("Security");
+        let known = is_security || channel.eq_ignore_ascii_case("Application");
+        let records = row.records();
+        for reader in READERS.iter().filter(|r| r.security.is_none_or(|only| only == is_security)) {
+            let time = |(messages, seconds): (f64, f64)| (records as f64 * seconds / messages * 1e9) as i64;
+            let caveat = match (reader.formats, known || reader.security.is_none()) {
+                (true, true) => "measured on one machine; another may be some times faster or slower",
+                (true, false) => "measured on one machine with the Application log; this is another log",
+                (false, _) => "without the texts of messages, on two shared processors, file in memory",
+            };
+            rows.push(LogReaderCostRow {
+                log: row.log() as i32,
+                reader: strings.intern(reader.name),
+                records,
+                low_ns: time(reader.best),
+                high_ns: time(reader.worst),
+                measured: strings.intern(reader.measured),
+                caveat: strings.intern(caveat),
+            });
         }
-    });
+    }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
 }
 

@@ -14,7 +14,8 @@
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
 use crate::logs::per_day;
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
+use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
 use etwhy_knowledge::audit_subcategory_of_task;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::cmp::Reverse;
@@ -94,45 +95,37 @@ const AUDITING: &str = "Microsoft-Windows-Security-Auditing";
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
-    let columns = ["log", "size_bytes", "chunks", "wrapped", "first_utc_ns", "last_utc_ns"];
-    for_each_batch(db, "log_file", columns, |n, [log, size, chunks, wrapped, first, last]| {
-        for row in 0..n {
-            let span = first.i64(row).zip(last.i64(row)).map(|(first, last)| last.saturating_sub(first));
-            let new = Log {
-                size: size.i64(row).unwrap_or(0),
-                chunks: chunks.i64(row).unwrap_or(0),
-                wrapped: wrapped.bool(row).unwrap_or(false),
-                span,
-                bytes: 0,
-                records: 0,
-            };
-            logs.insert(log.i64(row).unwrap_or(-1), new);
-        }
-    });
+    for row in &db.read_or_empty::<LogFileRow>() {
+        let span = row.first_utc_ns().zip(row.last_utc_ns()).map(|(first, last)| last.saturating_sub(first));
+        let new = Log {
+            size: row.size_bytes(),
+            chunks: row.chunks(),
+            wrapped: row.wrapped(),
+            span,
+            bytes: 0,
+            records: 0,
+        };
+        logs.insert(row.log(), new);
+    }
     let mut sums: BTreeMap<(i64, Scope), Sum> = BTreeMap::new();
-    let columns = ["log", "provider", "event_id", "task", "records", "bytes"];
-    for_each_batch(db, "log_type", columns, |n, [log, provider, id, task, records, bytes]| {
-        for row in 0..n {
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-            let Some(of_log) = logs.get_mut(&get(&log)) else { continue };
-            add(&mut of_log.bytes, get(&bytes));
-            add(&mut of_log.records, get(&records));
-            let name = provider.text(row).unwrap_or("").to_owned();
-            let is_audit =
-                name.eq_ignore_ascii_case(AUDITING) && audit_subcategory_of_task(get(&task)).is_some();
-            let scopes = [
-                Some(Scope::Log),
-                is_audit.then(|| Scope::Subcategory(name.clone(), get(&task))),
-                Some(Scope::Provider(name.clone())),
-                Some(Scope::Kind(name, get(&id), get(&task))),
-            ];
-            for scope in scopes.into_iter().flatten() {
-                let sum = sums.entry((get(&log), scope)).or_default();
-                add(&mut sum.records, get(&records));
-                add(&mut sum.bytes, get(&bytes));
-            }
+    for row in &db.read_or_empty::<LogTypeRow>() {
+        let Some(of_log) = logs.get_mut(&row.log()) else { continue };
+        add(&mut of_log.bytes, row.bytes());
+        add(&mut of_log.records, row.records());
+        let name = row.provider().to_owned();
+        let is_audit = name.eq_ignore_ascii_case(AUDITING) && audit_subcategory_of_task(row.task()).is_some();
+        let scopes = [
+            Some(Scope::Log),
+            is_audit.then(|| Scope::Subcategory(name.clone(), row.task())),
+            Some(Scope::Provider(name.clone())),
+            Some(Scope::Kind(name, row.event_id(), row.task())),
+        ];
+        for scope in scopes.into_iter().flatten() {
+            let sum = sums.entry((row.log(), scope)).or_default();
+            add(&mut sum.records, row.records());
+            add(&mut sum.bytes, row.bytes());
         }
-    });
+    }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<LogRetentionRow>::new(memory);
     let mut sorted: Vec<_> = sums.into_iter().collect();

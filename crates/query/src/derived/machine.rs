@@ -15,8 +15,9 @@
 //! `capacity_ns` is that of what `busy_ns` rests on.
 
 use crate::derive::DerivedSpec;
-use crate::operators::{add, for_each_batch};
-use etwhy_table::{Database, Memory, Strings, Table, TableBuilder, define_table};
+use crate::operators::add;
+use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{cpu_time::CpuRow, stack::StackRow, stack_cost::StackCostRow, trace::TraceRow};
 
 define_table! {
     /// The machine and the trace in one row: what shares are shares of.
@@ -76,42 +77,41 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<MachineRow>::new(memory);
-    if let Some(trace) = db.get("trace").filter(|trace| trace.rows() > 0) {
-        rows.push(row(db, trace));
+    let trace = db.read_or_empty::<TraceRow>();
+    if !trace.is_empty() {
+        rows.push(row(db, &trace));
     }
     Ok(vec![rows.finish(&Strings::new().freeze().map_err(etwhy_table::TableError::texts)?)?])
 }
 
 /// The rows of the machine of the largest file: facts of a machine are not put together from those of two.
-fn of_one_machine(trace: &Table) -> Vec<u32> {
-    let rows = 0..trace.rows() as u32;
-    let machine = |row: u32| trace.text(row, "machine_id");
-    let largest = rows.clone().rev().max_by_key(|&row| trace.i64(row, "size_bytes")).and_then(machine);
-    rows.filter(|&row| machine(row) == largest).collect()
+fn of_one_machine<'r, 'a>(trace: &'r Rows<'a, TraceRow>) -> Vec<RowOf<'r, 'a, TraceRow>> {
+    let largest = trace
+        .iter()
+        .reduce(|a, b| if b.size_bytes() > a.size_bytes() { b } else { a })
+        .map(|row| row.machine_id());
+    trace.iter().filter(|row| Some(row.machine_id()) == largest).collect()
 }
 
-fn row(db: &Database, trace: &Table) -> MachineRow {
+fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
     let all = of_one_machine(trace);
-    let most = |column: &str| all.iter().filter_map(|&row| trace.i64(row, column)).max();
-    let sum =
-        |column: &str| all.iter().filter_map(|&row| trace.i64(row, column)).fold(0i64, i64::saturating_add);
-    let observed = Observed::read(db, most("sample_interval_ns").unwrap_or(1_000_000));
+    macro_rules! most {
+        ($column:ident) => {
+            all.iter().filter_map(|row| Option::<i64>::from(row.$column())).max()
+        };
+    }
+    let observed = Observed::read(db, most!(sample_interval_ns).unwrap_or(1_000_000));
     // Without a recorded stack the instruction pointer alone is one.
-    let mut bare: Vec<bool> = Vec::new();
-    for_each_batch(db, "stack", ["leaf_only"], |n, [leaf_only]| {
-        bare.extend((0..n).map(|row| leaf_only.bool(row).unwrap_or(false)));
-    });
+    let bare: Vec<bool> = db.read_or_empty::<StackRow>().iter().map(|row| row.leaf_only()).collect();
     let has_stack = |id: Option<i64>| {
         id.is_some_and(|id| !bare.get(usize::try_from(id).unwrap_or(0)).copied().unwrap_or(false))
     };
     let mut with_stack = 0i64;
-    for_each_batch(db, "stack_cost", ["stack_id", "weight_ns"], |n, [stack, weight]| {
-        for row in (0..n).filter(|&row| has_stack(stack.i64(row))) {
-            with_stack = with_stack.saturating_add(weight.i64(row).unwrap_or(0));
-        }
-    });
-    let cpus = most("cpus").unwrap_or(0).max(observed.processors);
-    let duration = most("duration_ns").unwrap_or(0);
+    for row in db.read_or_empty::<StackCostRow>().iter().filter(|&row| has_stack(row.stack_id())) {
+        with_stack = with_stack.saturating_add(row.weight_ns());
+    }
+    let cpus = most!(cpus).unwrap_or(0).max(observed.processors);
+    let duration = most!(duration_ns).unwrap_or(0);
     let elapsed = duration.saturating_mul(cpus);
     let sampled = observed.sampled_capacity(cpus);
     let switched = observed.switched.map(|(busy, idle)| busy.saturating_add(idle));
@@ -121,10 +121,10 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
     let busy = sampled_busy.or(switched_busy);
     let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
     MachineRow {
-        os_build: narrow(most("os_build")),
+        os_build: narrow(most!(os_build)),
         cpus: narrow(Some(cpus)),
-        numa_nodes: narrow(most("numa_nodes")).max(1),
-        memory_bytes: most("memory_bytes"),
+        numa_nodes: narrow(most!(numa_nodes)).max(1),
+        memory_bytes: most!(memory_bytes),
         duration_ns: duration,
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
@@ -137,9 +137,9 @@ fn row(db: &Database, trace: &Table) -> MachineRow {
         busy_ns: busy,
         idle_ns: busy.filter(|_| observed.knows_idle()).map(|busy| capacity.saturating_sub(busy)),
         busy_percent: busy.filter(|_| capacity > 0).map(|busy| 100.0 * busy as f64 / capacity as f64),
-        sample_interval_ns: most("sample_interval_ns"),
-        events_lost: sum("events_lost"),
-        buffers_lost: sum("buffers_lost"),
+        sample_interval_ns: most!(sample_interval_ns),
+        events_lost: all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add),
+        buffers_lost: all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add),
     }
 }
 
@@ -174,43 +174,32 @@ impl Observed {
     /// `interval`: from one sample of a processor to the next, ns.
     fn read(db: &Database, interval: i64) -> Observed {
         let mut out = Observed::default();
-        let columns = [
-            "thread_ns",
-            "idle_ns",
-            "dpc_ns",
-            "isr_ns",
-            "sampled_busy_ns",
-            "sampled_idle_ns",
-            "first_sample_ns",
-            "last_sample_ns",
-        ];
-        for_each_batch(db, "cpu", columns, |rows, [thread, idle, dpc, isr, busy, free, first, last]| {
-            for row in 0..rows {
-                out.processors += 1;
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0).max(0);
-                let lacking = unsampled(get(&thread), get(&busy), interval);
-                if thread.i64(row).is_some() {
-                    let sums = out.switched.get_or_insert((0, 0));
-                    for view in [&thread, &dpc, &isr] {
-                        add(&mut sums.0, get(view));
-                    }
-                    add(&mut sums.1, get(&idle));
-                    if get(&thread) > 0 {
-                        out.unsampled.push(lacking);
-                    }
+        for row in &db.read_or_empty::<CpuRow>() {
+            out.processors += 1;
+            let (thread, idle) = (row.thread_ns().unwrap_or(0).max(0), row.idle_ns().unwrap_or(0).max(0));
+            let (busy, free) = (row.sampled_busy_ns().max(0), row.sampled_idle_ns().max(0));
+            let lacking = unsampled(thread, busy, interval);
+            if row.thread_ns().is_some() {
+                let sums = out.switched.get_or_insert((0, 0));
+                for ns in [thread, row.dpc_ns().max(0), row.isr_ns().max(0)] {
+                    add(&mut sums.0, ns);
                 }
-                add(&mut out.sampled_busy, get(&busy));
-                add(&mut out.sampled_idle, get(&free));
-                let unseen = get(&idle).saturating_sub(get(&free)).max(0);
-                // Where threads ran without samples the processor did not sleep: its idle time was not observed either.
-                let unseen = if lacking > 0 { 0 } else { unseen };
-                out.each.push((get(&busy).saturating_add(get(&free)), unseen));
-                if let (Some(first), Some(last)) = (first.i64(row), last.i64(row)) {
-                    let (from, to) = out.span.unwrap_or((first, last));
-                    out.span = Some((from.min(first), to.max(last)));
+                add(&mut sums.1, idle);
+                if thread > 0 {
+                    out.unsampled.push(lacking);
                 }
             }
-        });
+            add(&mut out.sampled_busy, busy);
+            add(&mut out.sampled_idle, free);
+            let unseen = idle.saturating_sub(free).max(0);
+            // Where threads ran without samples the processor did not sleep: its idle time was not observed either.
+            let unseen = if lacking > 0 { 0 } else { unseen };
+            out.each.push((busy.saturating_add(free), unseen));
+            if let (Some(first), Some(last)) = (row.first_sample_ns(), row.last_sample_ns()) {
+                let (from, to) = out.span.unwrap_or((first, last));
+                out.span = Some((from.min(first), to.max(last)));
+            }
+        }
         out.unsampled.sort_unstable();
         out
     }

@@ -15,9 +15,11 @@
 //! compilers write a hash of the build there, which may by chance look like one.
 
 use crate::derive::DerivedSpec;
-use crate::operators::{for_each_batch, process_names};
+use crate::fold::module_cost::ModuleCostRow;
+use crate::operators::process_names;
 use etwhy_knowledge::{Classification, category_of, driver, is_security};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{image::ImageRow, trace::TraceRow};
 use foldhash::{HashMap, HashMapExt};
 
 define_table! {
@@ -95,15 +97,15 @@ struct Modules<'t> {
     by_file: HashMap<File<'t>, usize>,
 }
 
-fn modules<'t>(images: &'t Table) -> Modules<'t> {
+fn modules<'t>(images: &Rows<'t, ImageRow>) -> Modules<'t> {
     let mut found = Modules { first: Vec::new(), upids: Vec::new(), by_file: HashMap::new() };
-    for row in 0..images.rows() as u32 {
-        let at = *found.by_file.entry(file(images, row)).or_insert(found.first.len());
+    for (row, image) in (0u32..).zip(images) {
+        let at = *found.by_file.entry(file(image)).or_insert(found.first.len());
         if at == found.first.len() {
             found.first.push(row);
             found.upids.push(Vec::new());
         }
-        let upid = images.i64(row, "upid").and_then(|u| i32::try_from(u).ok());
+        let upid = image.upid().and_then(|u| i32::try_from(u).ok());
         if let (Some(upids), Some(upid)) = (found.upids.get_mut(at), upid)
             && upids.last() != Some(&upid)
         {
@@ -117,50 +119,47 @@ fn modules<'t>(images: &'t Table) -> Modules<'t> {
     found
 }
 
-fn file(images: &Table, row: u32) -> File<'_> {
-    let text = |column| images.text(row, column).unwrap_or("");
-    (text("name"), text("path"), text("file_version"), images.i64(row, "size_bytes").unwrap_or(0))
+fn file<'t>(image: RowOf<'_, 't, ImageRow>) -> File<'t> {
+    (image.name(), image.path(), image.file_version().unwrap_or(""), image.size_bytes())
 }
 
 /// For each row of the table `module`, whether one of the processes loads it.
 pub fn loaded_by(db: &Database, wanted: &[bool]) -> Vec<bool> {
-    let Some(images) = db.get("image") else { return Vec::new() };
+    let images = db.read_or_empty::<ImageRow>();
     let is_wanted = |upid: &i32| usize::try_from(*upid).ok().and_then(|u| wanted.get(u)) == Some(&true);
-    modules(images).upids.iter().map(|upids| upids.iter().any(is_wanted)).collect()
+    modules(&images).upids.iter().map(|upids| upids.iter().any(is_wanted)).collect()
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<ModuleRow>::new(memory);
     let mut strings = Strings::new();
-    if let Some(images) = db.get("image") {
-        let modules = modules(images);
-        let costs = costs(db, images, &modules);
-        let names = process_names(db);
-        let end = trace_end(db);
-        for (at, &row) in modules.first.iter().enumerate() {
-            let upids = modules.upids.get(at).map_or(&[][..], Vec::as_slice);
-            let cost = costs.as_ref().map(|c| c.get(at).copied().unwrap_or_default());
-            rows.push(module(images, row, (upids, &names), cost, end, &mut strings));
-        }
+    let images = db.read_or_empty::<ImageRow>();
+    let modules = modules(&images);
+    let costs = costs(db, &images, &modules);
+    let names = process_names(db);
+    let end = trace_end(db);
+    for (at, image) in modules.first.iter().filter_map(|&row| images.get(row)).enumerate() {
+        let upids = modules.upids.get(at).map_or(&[][..], Vec::as_slice);
+        let cost = costs.as_ref().map(|c| c.get(at).copied().unwrap_or_default());
+        rows.push(module(image, (upids, &names), cost, end, &mut strings));
     }
     Ok(vec![rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)?])
 }
 
 fn module(
-    images: &Table,
-    row: u32,
+    image: RowOf<'_, '_, ImageRow>,
     (upids, names): (&[i32], &[(String, i64)]),
     cost: Option<(i64, i64)>,
     trace_end: Option<i64>,
     strings: &mut Strings,
 ) -> ModuleRow {
-    let (name, path, version, size_bytes) = file(images, row);
-    let get = |column| images.text(row, column).filter(|t: &&str| !t.is_empty());
-    let company = get("company");
+    let (name, path, version, size_bytes) = file(image);
+    let company = image.company().filter(|company| !company.is_empty());
     let fact = category_of(name, company.unwrap_or(""));
     let filter = driver(name);
-    let kernel = images.i64(row, "upid").is_none();
-    let stamp = images.i64(row, "time_date_stamp").map(|s| s as i32 as u32);
+    let kernel = image.upid().is_none();
+    // The column holds the same 32 bits with a sign.
+    let stamp = image.time_date_stamp() as i32 as u32;
     let altitudes = filter.map(|f| f.altitudes().collect::<Vec<_>>().join(";"));
     let known = |text: fn(&Classification) -> &'static str| fact.as_ref().map(text).filter(|t| !t.is_empty());
     let mut sym = |text: Option<&str>| text.filter(|t| !t.is_empty()).map(|text| strings.intern(text));
@@ -173,9 +172,9 @@ fn module(
         process_names: sym(Some(&list_of_names(upids, names))),
         file_version: sym(Some(version)),
         vendor: sym(known(|f| f.vendor).or(company)),
-        product: sym(known(|f| f.product).or(get("product"))),
+        product: sym(known(|f| f.product).or(image.product())),
         company: sym(company),
-        description: sym(get("description")),
+        description: sym(image.description()),
         category: sym(known(|f| f.category)),
         category_basis: sym(known(|f| f.category_basis)),
         confidence: sym(fact.map(|f| f.confidence.name())),
@@ -183,7 +182,7 @@ fn module(
         security: fact.is_some_and(|f| is_security(f.category)),
         altitudes: sym(altitudes.as_deref()),
         load_order_groups: sym(filter.map(|f| f.load_order_groups)),
-        link_unix_ns: stamp.and_then(|s| link_ns(s, company.unwrap_or(""), version, trace_end)),
+        link_unix_ns: link_ns(stamp, company.unwrap_or(""), version, trace_end),
         cpu_exclusive_ns: cost.map(|c| c.0),
         cpu_inclusive_ns: cost.map(|c| c.1),
     }
@@ -208,12 +207,9 @@ fn list_of_names(upids: &[i32], names: &[(String, i64)]) -> String {
 
 /// Last moment of the trace in nanoseconds since 1970.
 fn trace_end(db: &Database) -> Option<i64> {
-    let trace = db.get("trace")?;
-    let end = |row| {
-        let start = trace.i64(row, "start_unix_ns").filter(|&s| s > 0)?;
-        Some(start.saturating_add(trace.i64(row, "duration_ns").unwrap_or(0)))
-    };
-    (0..trace.rows() as u32).filter_map(end).max()
+    let trace = db.read_or_empty::<TraceRow>();
+    let started = trace.iter().filter(|row| row.start_unix_ns() > 0);
+    started.map(|row| row.start_unix_ns().saturating_add(row.duration_ns())).max()
 }
 
 /// 1992-01-01: the year before Windows NT, whose format this is.
@@ -232,57 +228,40 @@ fn link_ns(stamp: u32, company: &str, version: &str, trace_end: Option<i64>) -> 
 }
 
 /// The first module of a name, and which one each process (none: the kernel) has.
-type Loaded = (usize, HashMap<Option<i32>, usize>);
+type Loaded = (usize, HashMap<Option<i64>, usize>);
 
 /// Exclusive and inclusive CPU time by module; `None` if it was not counted.
-fn costs(db: &Database, images: &Table, modules: &Modules<'_>) -> Option<Vec<(i64, i64)>> {
-    db.get("module_cost")?;
+fn costs(db: &Database, images: &Rows<'_, ImageRow>, modules: &Modules<'_>) -> Option<Vec<(i64, i64)>> {
+    let costs = db.read::<ModuleCostRow>().ok()?;
     // Of several files of one name in a process, or in the kernel, the first one.
     let mut by_name: HashMap<String, Loaded> = HashMap::new();
-    for row in 0..images.rows() as u32 {
-        let file = file(images, row);
-        let upid = images.i64(row, "upid").and_then(|u| i32::try_from(u).ok());
+    for image in images {
+        let (file, upid) = (file(image), image.upid());
         if let Some(&at) = modules.by_file.get(&file) {
             let loaded = by_name.entry(file.0.to_ascii_lowercase()).or_insert_with(|| (at, HashMap::new()));
             loaded.1.entry(upid).or_insert(at);
         }
     }
     let mut sums = vec![(0i64, 0i64); modules.first.len()];
-    let columns = ["class", "upid", "module", "exclusive_ns", "inclusive_ns"];
-    for_each_batch(db, "module_cost", columns, |n, [class, upid, module, exclusive, inclusive]| {
-        for row in (0..n).filter(|&row| class.text(row) != Some("idle")) {
-            let Some(name) = module.text(row).map(str::to_ascii_lowercase) else { continue };
-            let Some((first, loaded)) = by_name.get(&name) else { continue };
-            // Frames of a process whose images are not known are named after those of others.
-            let at = loaded.get(&upid.i32(row)).or_else(|| loaded.get(&None)).unwrap_or(first);
-            let Some(sum) = sums.get_mut(*at) else { continue };
-            sum.0 = sum.0.saturating_add(exclusive.i64(row).unwrap_or(0));
-            sum.1 = sum.1.saturating_add(inclusive.i64(row).unwrap_or(0));
-        }
-    });
+    for row in costs.iter().filter(|&row| row.class() != "idle") {
+        let Some(name) = row.module().map(str::to_ascii_lowercase) else { continue };
+        let Some((first, loaded)) = by_name.get(&name) else { continue };
+        // Frames of a process whose images are not known are named after those of others.
+        let at = loaded.get(&row.upid()).or_else(|| loaded.get(&None)).unwrap_or(first);
+        let Some(sum) = sums.get_mut(*at) else { continue };
+        sum.0 = sum.0.saturating_add(row.exclusive_ns());
+        sum.1 = sum.1.saturating_add(row.inclusive_ns());
+    }
     Some(sums)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Role, TableSpec, Unit, Value};
+    use etwhy_table::{ColumnType, Value};
 
-    /// A table with these columns; numbers are `i64`.
     fn table(name: &'static str, columns: &[(&'static str, ColumnType)], rows: &[&[Value<'_>]]) -> Table {
-        let column = |&(name, ty): &(&'static str, ColumnType)| ColumnSpec {
-            name: name.into(),
-            ty,
-            unit: Unit::None,
-            role: Role::Other,
-            doc: "".into(),
-            nullable: true,
-        };
-        let columns = columns.iter().map(column).collect::<Vec<_>>().into();
-        let spec = TableSpec { name: name.into(), columns, ..MODULE.clone() };
-        let mut builder = AdHocBuilder::new(spec, &Memory::default());
-        rows.iter().for_each(|row| builder.push(row).unwrap());
-        builder.finish().unwrap()
+        crate::fold::tests::table(name, columns, &rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>())
     }
 
     fn made() -> (Database, Table) {

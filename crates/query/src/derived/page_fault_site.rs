@@ -13,8 +13,9 @@
 use super::pool_flow::is_memory_helper;
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::page_fault_cost::PageFaultCostRow;
 use std::collections::BTreeMap;
 
 define_table! {
@@ -47,7 +48,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<PageFaultSiteRow>::new(memory);
     let mut strings = Strings::new();
-    if db.get("page_fault_cost").is_some_and(|faults| faults.rows() > 0) {
+    if !db.read_or_empty::<PageFaultCostRow>().is_empty() {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
         let site = |stack: i64| {
@@ -62,16 +63,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         // By process, kind, and function with whether it was charged: faults and bytes.
         type Key = (i64, Sym, (u32, bool));
         let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
-        let columns = ["upid", "kind", "stack_id", "count", "size_bytes"];
-        for_each_batch(db, "page_fault_cost", columns, |n, [upid, kind, stack, count, size]| {
-            for row in 0..n {
-                let site = stack.i64(row).and_then(site).unwrap_or((NONE, false));
-                let key = (upid.i64(row).unwrap_or(-1), strings.intern(kind.text(row).unwrap_or("")), site);
-                let sum = sums.entry(key).or_default();
-                add(&mut sum.0, count.i64(row).unwrap_or(0));
-                add(&mut sum.1, size.i64(row).unwrap_or(0));
-            }
-        });
+        for row in &db.read_or_empty::<PageFaultCostRow>() {
+            let site = row.stack_id().and_then(site).unwrap_or((NONE, false));
+            let key = (row.upid().unwrap_or(-1), strings.intern(row.kind()), site);
+            let sum = sums.entry(key).or_default();
+            add(&mut sum.0, row.count());
+            add(&mut sum.1, row.size_bytes());
+        }
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
         for ((upid, kind, (function, in_kernel)), (count, size_bytes)) in sums {

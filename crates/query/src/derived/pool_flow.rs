@@ -13,8 +13,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::pool::PoolRow;
 use std::collections::BTreeMap;
 
 define_table! {
@@ -71,7 +72,7 @@ pub(crate) fn is_memory_helper(label: &str) -> bool {
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<PoolFlowRow>::new(memory);
     let mut strings = Strings::new();
-    if db.get("pool").is_some_and(|pool| pool.rows() > 0) {
+    if !db.read_or_empty::<PoolRow>().is_empty() {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
         let site = |stack: Option<i64>| {
@@ -83,26 +84,22 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         // By tag, pool, function, process, process that freed it, and how.
         type Key = (Sym, Sym, u32, i64, i64, Option<Sym>);
         let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
-        let columns =
-            ["tag", "pool", "stack_id", "upid", "freed_by_upid", "freed_by", "size_bytes", "dur_ns"];
-        for_each_batch(db, "pool", columns, |n, [tag, pool, stack, upid, freer, freed, size, dur]| {
-            for row in 0..n {
-                let key = (
-                    strings.intern(tag.text(row).unwrap_or("")),
-                    strings.intern(pool.text(row).unwrap_or("")),
-                    site(stack.i64(row)),
-                    upid.i64(row).unwrap_or(-1),
-                    freer.i64(row).unwrap_or(-1),
-                    freed.text(row).map(|text| strings.intern(text)),
-                );
-                let size = size.i64(row).unwrap_or(0);
-                let sum = sums.entry(key).or_default();
-                sum.count += 1;
-                add(&mut sum.bytes, size);
-                sum.max = sum.max.max(size);
-                add(&mut sum.alive, dur.i64(row).unwrap_or(0));
-            }
-        });
+        for row in &db.read_or_empty::<PoolRow>() {
+            let key = (
+                strings.intern(row.tag()),
+                strings.intern(row.pool()),
+                site(row.stack_id()),
+                row.upid().unwrap_or(-1),
+                row.freed_by_upid().unwrap_or(-1),
+                row.freed_by().map(|text| strings.intern(text)),
+            );
+            let size = row.size_bytes();
+            let sum = sums.entry(key).or_default();
+            sum.count += 1;
+            add(&mut sum.bytes, size);
+            sum.max = sum.max.max(size);
+            add(&mut sum.alive, row.dur_ns().unwrap_or(0));
+        }
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
         for ((tag, pool, function, upid, freer, freed_by), sum) in sums {

@@ -13,8 +13,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::{add, for_each_batch, process_names};
+use crate::operators::{add, process_names, span};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::sample::SampleRow;
 
 define_table! {
     /// CPU time by process in at most 200 equal slices of the trace, from samples.
@@ -66,7 +67,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut strings = Strings::new();
     let classes = CLASSES.map(|class| strings.intern(class));
     let names = process_names(db);
-    let (first, last) = span(db);
+    let (first, last) = span(db).filter(|(first, last)| first <= last).unwrap_or_default();
     let width = ((last.saturating_sub(first)).max(1).saturating_add(SLICES - 1) / SLICES).max(1);
     let mut slice = Slice { cells: vec![(0, 0); FIRST + names.len()], touched: Vec::new() };
     let mut current = 0i64;
@@ -85,43 +86,28 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             });
         }
     };
-    let columns = ["ts_ns", "upid", "weight_ns", "in_dpc", "in_isr"];
-    for_each_batch(db, "sample", columns, |n, [ts, upid, weight, dpc, isr]| {
-        for row in 0..n {
-            let number = (ts.i64(row).unwrap_or(0).saturating_sub(first) / width).clamp(0, SLICES - 1);
-            if number != current {
-                flush(&mut slice, current);
-                current = number;
-            }
-            let process = upid.i64(row).and_then(|u| usize::try_from(u).ok());
-            let cell = if isr.bool(row) == Some(true) {
-                2
-            } else if dpc.bool(row) == Some(true) {
-                1
-            } else {
-                match process.and_then(|p| Some((p, names.get(p)?.1))) {
-                    Some((_, 0)) => 3,
-                    Some((process, _)) => FIRST + process,
-                    None => 0,
-                }
-            };
-            slice.add(cell, weight.i64(row).unwrap_or(0));
+    for row in &db.read_or_empty::<SampleRow>() {
+        let number = (row.ts_ns().saturating_sub(first) / width).clamp(0, SLICES - 1);
+        if number != current {
+            flush(&mut slice, current);
+            current = number;
         }
-    });
+        let process = row.upid().and_then(|u| usize::try_from(u).ok());
+        let cell = if row.in_isr() {
+            2
+        } else if row.in_dpc() {
+            1
+        } else {
+            match process.and_then(|p| Some((p, names.get(p)?.1))) {
+                Some((_, 0)) => 3,
+                Some((process, _)) => FIRST + process,
+                None => 0,
+            }
+        };
+        slice.add(cell, row.weight_ns());
+    }
     flush(&mut slice, current);
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
-}
-
-/// First and last moment of the trace.
-fn span(db: &Database) -> (i64, i64) {
-    let (mut first, mut last) = (i64::MAX, i64::MIN);
-    for_each_batch(db, "trace", ["first_ns", "last_ns"], |n, [from, to]| {
-        for row in 0..n {
-            first = first.min(from.i64(row).unwrap_or(i64::MAX));
-            last = last.max(to.i64(row).unwrap_or(i64::MIN));
-        }
-    });
-    if first <= last { (first, last) } else { (0, 0) }
 }
 
 #[cfg(test)]

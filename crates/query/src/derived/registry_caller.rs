@@ -14,8 +14,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::registry::RegistryStackRow;
 use std::collections::BTreeMap;
 
 define_table! {
@@ -61,7 +62,7 @@ struct Sum {
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<RegistryCallerRow>::new(memory);
     let mut strings = Strings::new();
-    if db.get("registry_stack").is_some_and(|registry| registry.rows() > 0) {
+    if !db.read_or_empty::<RegistryStackRow>().is_empty() {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let site = |stack: i64| {
             let part = stacks.of(stack);
@@ -76,21 +77,18 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             (number(caller), number(api.filter(|f| !facts.is_thread_start(**f))))
         };
         let mut sums: BTreeMap<(i64, (u32, u32), Sym), Sum> = BTreeMap::new();
-        let columns = ["upid", "stack_id", "op", "count", "failed", "total_ns"];
-        for_each_batch(db, "registry_stack", columns, |n, [upid, stack, op, count, failed, total]| {
-            for row in 0..n {
-                let stack = stack.i64(row).unwrap_or(-1);
-                let op = strings.intern(op.text(row).unwrap_or(""));
-                let sum = sums.entry((upid.i64(row).unwrap_or(-1), site(stack), op)).or_default();
-                let count = count.i64(row).unwrap_or(0);
-                add(&mut sum.count, count);
-                add(&mut sum.failed, failed.i64(row).unwrap_or(0));
-                add(&mut sum.total, total.i64(row).unwrap_or(0));
-                if count > sum.most {
-                    (sum.most, sum.stack) = (count, stack);
-                }
+        for row in &db.read_or_empty::<RegistryStackRow>() {
+            let stack = row.stack_id().unwrap_or(-1);
+            let op = strings.intern(row.op());
+            let sum = sums.entry((row.upid().unwrap_or(-1), site(stack), op)).or_default();
+            let count = row.count();
+            add(&mut sum.count, count);
+            add(&mut sum.failed, row.failed());
+            add(&mut sum.total, row.total_ns());
+            if count > sum.most {
+                (sum.most, sum.stack) = (count, stack);
             }
-        });
+        }
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.count));
         for ((upid, (caller, api), op), sum) in sums {

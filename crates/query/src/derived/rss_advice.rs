@@ -21,8 +21,10 @@
 //! should not share cores, which is what the plan gives. On virtual machines the host's switch decides.
 
 use crate::derive::DerivedSpec;
-use crate::operators::for_each_batch;
+use crate::derived::interrupt_spread::InterruptSpreadRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::cpu_time::CpuRow;
+use etwhy_trace::catalog::trace::TraceRow;
 use std::collections::BTreeMap;
 
 define_table! {
@@ -167,17 +169,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 /// Processors by node, in order.
 fn nodes(db: &Database) -> BTreeMap<i32, Vec<Processor>> {
     let mut nodes: BTreeMap<i32, Vec<Processor>> = BTreeMap::new();
-    for_each_batch(db, "cpu", ["cpu", "numa_node", "group", "number"], |n, [cpu, node, group, number]| {
-        for row in 0..n {
-            let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok());
-            let Some(cpu) = narrow(cpu.i64(row)) else { continue };
-            let processor = Processor {
-                group: narrow(group.i64(row)).unwrap_or(0),
-                number: narrow(number.i64(row)).unwrap_or(cpu),
-            };
-            nodes.entry(narrow(node.i64(row)).unwrap_or(0)).or_default().push(processor);
-        }
-    });
+    for row in &db.read_or_empty::<CpuRow>() {
+        let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok());
+        let Ok(cpu) = i32::try_from(row.cpu()) else { continue };
+        let processor = Processor {
+            group: narrow(row.group()).unwrap_or(0),
+            number: narrow(row.number()).unwrap_or(cpu),
+        };
+        nodes.entry(narrow(row.numa_node()).unwrap_or(0)).or_default().push(processor);
+    }
     nodes
 }
 
@@ -200,7 +200,7 @@ fn cards(db: &Database) -> Vec<String> {
         "tap-",
     ];
     let mut cards = Vec::new();
-    if let Some(nics) = db.get("trace").and_then(|trace| trace.text(0, "nics")) {
+    if let Some(nics) = db.read_or_empty::<TraceRow>().first().and_then(|trace| trace.nics()) {
         for card in nics.lines().map(str::trim).filter(|card| !card.is_empty()) {
             let lower = card.to_lowercase();
             if !VIRTUAL.iter().any(|word| lower.contains(word)) && cards.len() < MOST_NICS {
@@ -214,20 +214,11 @@ fn cards(db: &Database) -> Vec<String> {
 /// Threads per core, and whether the trace shows them.
 fn threads(db: &Database) -> (usize, bool) {
     let mut hot: Vec<i64> = Vec::new();
-    for_each_batch(
-        db,
-        "interrupt_spread",
-        ["class", "module", "hot_processors"],
-        |n, [class, module, list]| {
-            for row in (0..n).filter(|&row| class.text(row) == Some("dpc")) {
-                if module.text(row).is_some_and(|m| m.eq_ignore_ascii_case("ndis.sys")) {
-                    hot.extend(
-                        list.text(row).unwrap_or("").split(", ").filter_map(|n| n.parse::<i64>().ok()),
-                    );
-                }
-            }
-        },
-    );
+    for row in db.read_or_empty::<InterruptSpreadRow>().iter().filter(|&row| row.class() == "dpc") {
+        if row.module().is_some_and(|m| m.eq_ignore_ascii_case("ndis.sys")) {
+            hot.extend(row.hot_processors().split(", ").filter_map(|n| n.parse::<i64>().ok()));
+        }
+    }
     match hot.len() {
         0 | 1 => (2, false),
         _ if hot.iter().all(|cpu| cpu % 2 == 0) => (2, true),

@@ -15,8 +15,12 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{
+    alpc::AlpcRow, process::ProcessRow, stack_cost::StackCostRow, thread::ThreadRow,
+    thread_time::ThreadTimeRow,
+};
 use foldhash::HashMap;
 
 define_table! {
@@ -93,31 +97,22 @@ struct Names {
 impl Names {
     fn read(db: &Database) -> Names {
         let mut out = Names::default();
-        for_each_batch(db, "process", ["name", "services"], |n, [name, services]| {
-            let text = |view: &etwhy_table::ColumnView<'_>, row| view.text(row).unwrap_or("").to_owned();
-            out.process.extend((0..n).map(|row| (text(&name, row), text(&services, row))));
-        });
-        for_each_batch(db, "thread", ["utid", "service"], |n, [utid, service]| {
-            for row in 0..n {
-                if let (Some(utid), Some(service)) = (utid.i64(row), service.text(row)) {
-                    out.service.insert(utid, service.to_owned());
-                }
+        for row in &db.read_or_empty::<ProcessRow>() {
+            out.process.push((row.name().to_owned(), row.services().unwrap_or("").to_owned()));
+        }
+        for row in &db.read_or_empty::<ThreadRow>() {
+            if let Some(service) = row.service() {
+                out.service.insert(row.utid(), service.to_owned());
             }
-        });
+        }
         let mut sampled: HashMap<i64, i64> = HashMap::default();
-        for_each_batch(db, "stack_cost", ["upid", "class", "weight_ns"], |n, [upid, class, weight]| {
-            for row in (0..n).filter(|&row| class.text(row) == Some("thread")) {
-                let ns = weight.i64(row).unwrap_or(0);
-                add(sampled.entry(upid.i64(row).unwrap_or(-1)).or_default(), ns);
-            }
-        });
+        for row in db.read_or_empty::<StackCostRow>().iter().filter(|&row| row.class() == "thread") {
+            add(sampled.entry(row.upid().unwrap_or(-1)).or_default(), row.weight_ns());
+        }
         if sampled.is_empty() {
-            for_each_batch(db, "thread_time", ["upid", "cpu_ns"], |n, [upid, cpu]| {
-                for row in 0..n {
-                    let ns = cpu.i64(row).unwrap_or(0);
-                    add(sampled.entry(upid.i64(row).unwrap_or(-1)).or_default(), ns);
-                }
-            });
+            for row in &db.read_or_empty::<ThreadTimeRow>() {
+                add(sampled.entry(row.upid().unwrap_or(-1)).or_default(), row.cpu_ns());
+            }
         }
         out.cpu = sampled;
         out
@@ -131,36 +126,22 @@ impl Names {
 
 fn messages(db: &Database) -> Vec<Message> {
     let mut out = Vec::new();
-    let columns = [
-        "send_ns",
-        "receive_ns",
-        "reply_ns",
-        "round_trip_ns",
-        "server_ns",
-        "client_upid",
-        "client_utid",
-        "server_upid",
-        "server_utid",
-    ];
-    for_each_batch(db, "alpc", columns, |n, views| {
-        let [send, receive, reply, trip, server, client, client_thread, of, of_thread] = views;
-        for row in 0..n {
-            let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row);
-            let (Some(send), Some(client_thread), Some(of)) = (get(&send), get(&client_thread), get(&of))
-            else {
-                continue;
-            };
-            out.push(Message {
-                send,
-                receive: get(&receive),
-                reply: get(&reply),
-                round_trip: get(&trip).unwrap_or(0),
-                server: get(&server).unwrap_or(0),
-                client: (get(&client).unwrap_or(-1), client_thread),
-                of: (of, get(&of_thread).unwrap_or(-1)),
-            });
-        }
-    });
+    for row in &db.read_or_empty::<AlpcRow>() {
+        let (Some(send), Some(client_thread), Some(of)) =
+            (row.send_ns(), row.client_utid(), row.server_upid())
+        else {
+            continue;
+        };
+        out.push(Message {
+            send,
+            receive: row.receive_ns(),
+            reply: row.reply_ns(),
+            round_trip: row.round_trip_ns().unwrap_or(0),
+            server: row.server_ns().unwrap_or(0),
+            client: (row.client_upid().unwrap_or(-1), client_thread),
+            of: (of, row.server_utid().unwrap_or(-1)),
+        });
+    }
     out.sort_by_key(|message| message.send);
     out
 }
@@ -233,7 +214,7 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<ServiceChainRow>::new(memory);
     let mut strings = Strings::new();
-    if db.get("alpc").is_some_and(|alpc| alpc.rows() > 0) {
+    if !db.read_or_empty::<AlpcRow>().is_empty() {
         let names = Names::read(db);
         let nodes = nodes(db, &names, &mut strings);
         let mut chains: Vec<Sym> = Vec::with_capacity(nodes.len());

@@ -8,7 +8,11 @@
 //! the processes on whose threads they ran.
 
 use super::{Change, Measured, Scale, Side};
-use crate::operators::{for_each_batch, process_names};
+use crate::derived::process_slice::ProcessSliceRow;
+use crate::fold::driver_cost::DriverCostRow;
+use crate::fold::function_cost::FunctionCostRow;
+use crate::fold::module_cost::ModuleCostRow;
+use crate::operators::process_names;
 use etwhy_stats::dispersion::dispersion;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,16 +59,22 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
         sides.iter().zip(scales).map(|(side, scale)| Spreads::of(side, scale)).collect();
     let processes: Vec<Costs> = spreads.iter().map(|spreads| spreads.costs.clone()).collect();
     let mut all = compared("process", &processes, scales);
-    for (kind, table, name, cost) in [
-        ("driver", "driver_cost", "driver", "charged_ns"),
-        ("module", "module_cost", "module", "exclusive_ns"),
-        ("function", "function_cost", "function", "exclusive_ns"),
-    ] {
-        let costs: Vec<Costs> = sides
-            .iter()
-            .zip(&spreads)
-            .map(|(side, spreads)| by_name(side, spreads, table, name, cost))
-            .collect();
+    let costs = |read: fn(&Side<'_>, &Spreads) -> Costs| -> Vec<Costs> {
+        sides.iter().zip(&spreads).map(|(side, spreads)| read(side, spreads)).collect()
+    };
+    let drivers = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<DriverCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.driver(), row.charged_ns(), row.class(), row.upid())))
+    });
+    let modules = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<ModuleCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.module(), row.exclusive_ns(), row.class(), row.upid())))
+    });
+    let functions = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<FunctionCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.function(), row.exclusive_ns(), row.class(), row.upid())))
+    });
+    for (kind, costs) in [("driver", drivers), ("module", modules), ("function", functions)] {
         all.extend(compared(kind, &costs, scales));
     }
     all
@@ -89,8 +99,8 @@ impl Spreads {
     }
 
     /// The dispersion of a process.
-    fn factor(&self, class: Option<&str>, upid: Option<i64>) -> f64 {
-        let name = if matches!(class, Some("dpc" | "isr")) {
+    fn factor(&self, class: &str, upid: Option<i64>) -> f64 {
+        let name = if matches!(class, "dpc" | "isr") {
             Some(INTERRUPTS)
         } else {
             let number = upid.and_then(|upid| usize::try_from(upid).ok());
@@ -101,50 +111,47 @@ impl Spreads {
     }
 }
 
-fn by_name(side: &Side<'_>, spreads: &Spreads, table: &str, name: &str, cost: &str) -> Costs {
+/// Sums of a table of costs: name, nanoseconds, class and process of each row.
+fn by_name<'a>(
+    spreads: &Spreads,
+    rows: impl Iterator<Item = (Option<&'a str>, i64, &'a str, Option<i64>)>,
+) -> Costs {
     let mut costs = Costs::new();
-    for_each_batch(side.db, table, [name, cost, "class", "upid"], |rows, [name, cost, class, upid]| {
-        for row in 0..rows {
-            let (Some(name), Some(ns)) = (name.text(row), cost.i64(row)) else { continue };
-            let sum = costs.entry(name.to_owned()).or_default();
-            sum.ns += ns as f64;
-            sum.spread += ns as f64 * spreads.factor(class.text(row), upid.i64(row));
-        }
-    });
+    for (name, ns, class, upid) in rows {
+        let Some(name) = name else { continue };
+        let sum = costs.entry(name.to_owned()).or_default();
+        sum.ns += ns as f64;
+        sum.spread += ns as f64 * spreads.factor(class, upid);
+    }
     costs
 }
 
 /// CPU time of each process name in each slice; slices without it are 0.
 fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     let names = process_names(side.db);
-    let mut starts = BTreeSet::new();
-    for_each_batch(side.db, "process_slice", ["start_ns"], |rows, [start]| {
-        starts.extend((0..rows).filter_map(|row| start.i64(row)));
-    });
+    let slices = side.db.read_or_empty::<ProcessSliceRow>();
+    let starts: BTreeSet<i64> = slices.iter().map(|row| row.start_ns()).collect();
     let places: BTreeMap<i64, usize> =
         starts.into_iter().enumerate().map(|(at, start)| (start, at)).collect();
-    let mut slices: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let columns = ["start_ns", "upid", "class", "cpu_ns"];
-    for_each_batch(side.db, "process_slice", columns, |rows, [start, upid, class, cpu]| {
-        for row in 0..rows {
-            let name = match class.text(row) {
-                Some("thread") => {
-                    let number = upid.i64(row).and_then(|u| usize::try_from(u).ok());
-                    number.and_then(|u| names.get(u)).map(|(name, _)| name.clone())
-                }
-                // Idle time is nobody's.
-                Some("dpc" | "isr") => Some(INTERRUPTS.to_owned()),
-                _ => None,
-            };
-            let place = start.i64(row).and_then(|s| places.get(&s).copied());
-            let (Some(name), Some(place)) = (name, place) else { continue };
-            let values = slices.entry(name).or_insert_with(|| vec![0.0; places.len()]);
-            if let Some(value) = values.get_mut(place) {
-                *value += cpu.i64(row).unwrap_or(0) as f64;
+    let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in &slices {
+        let name = match row.class() {
+            "thread" => {
+                let number = row.upid().and_then(|u| usize::try_from(u).ok());
+                number.and_then(|u| names.get(u)).map(|(name, _)| name.clone())
             }
+            // Idle time is nobody's.
+            "dpc" | "isr" => Some(INTERRUPTS.to_owned()),
+            _ => None,
+        };
+        let place = places.get(&row.start_ns()).copied();
+        let (Some(name), Some(place)) = (name, place) else { continue };
+        let values = found.entry(name).or_insert_with(|| vec![0.0; places.len()]);
+        if let Some(value) = values.get_mut(place) {
+            *value += row.cpu_ns() as f64;
         }
-    });
-    slices
+    }
+    found
 }
 
 fn compared(kind: &'static str, costs: &[Costs], scales: &[Scale]) -> Vec<Entity> {

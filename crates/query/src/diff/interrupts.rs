@@ -5,10 +5,13 @@
 //! `dpc_histogram`). How much larger bursts make it is taken from all DPCs or ISRs over time (`cpu_time`).
 
 use super::{Change, Measured, Ratio, Scale, Side};
-use crate::operators::for_each_batch;
 use etwhy_stats::Interval;
 use etwhy_stats::dispersion::dispersion;
 use etwhy_stats::normal::quantile;
+use etwhy_trace::catalog::{
+    cpu_time::CpuTimeRow,
+    interrupt_cost::{DpcHistogramRow, InterruptCostRow},
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,23 +112,17 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
 
 fn read(side: &Side<'_>, scale: &Scale) -> BTreeMap<Key, Figures> {
     let mut found = BTreeMap::new();
-    let Some(table) = side.db.get("interrupt_cost") else { return found };
-    for row in 0..table.rows() as u32 {
-        let number = |column: &str| table.i64(row, column).unwrap_or(0);
-        let text = |column: &str| table.text(row, column).unwrap_or("").to_owned();
-        if text("level") != "module" {
-            continue;
-        }
+    for row in side.db.read_or_empty::<InterruptCostRow>().iter().filter(|row| row.level() == "module") {
         let figures = Figures {
-            count: number("count"),
-            per_second: scale.event_rate(number("count") as f64),
-            total_ns: number("exclusive_ns"),
-            mean_ns: number("mean_ns"),
-            p95_ns: number("p95_ns"),
-            max_ns: number("max_ns"),
-            over_limit: number("over_limit"),
+            count: row.count(),
+            per_second: scale.event_rate(row.count() as f64),
+            total_ns: row.exclusive_ns(),
+            mean_ns: row.mean_ns(),
+            p95_ns: row.p95_ns(),
+            max_ns: row.max_ns(),
+            over_limit: row.over_limit(),
         };
-        found.insert((text("class"), text("module")), figures);
+        found.insert((row.class().to_owned(), row.module().unwrap_or("").to_owned()), figures);
     }
     found
 }
@@ -135,22 +132,12 @@ type Histogram = BTreeMap<Key, Vec<(i64, Option<i64>, i64, i64, bool)>>;
 
 fn histogram(side: &Side<'_>) -> Histogram {
     let mut found = Histogram::new();
-    let columns = ["class", "module", "above_ns", "up_to_ns", "count", "total_ns", "over_limit"];
-    for_each_batch(
-        side.db,
-        "dpc_histogram",
-        columns,
-        |rows, [class, module, above, up_to, count, total, over]| {
-            for row in 0..rows {
-                // Rows without a module are those of all together.
-                let (Some(class), Some(module)) = (class.text(row), module.text(row)) else { continue };
-                let get = |view: &etwhy_table::ColumnView<'_>| view.i64(row).unwrap_or(0);
-                let line =
-                    (get(&above), up_to.i64(row), get(&count), get(&total), over.bool(row).unwrap_or(false));
-                found.entry((class.to_owned(), module.to_owned())).or_default().push(line);
-            }
-        },
-    );
+    for row in &side.db.read_or_empty::<DpcHistogramRow>() {
+        // Rows without a module are those of all together.
+        let Some(module) = row.module() else { continue };
+        let line = (row.above_ns(), row.up_to_ns(), row.count(), row.total_ns(), row.over_limit());
+        found.entry((row.class().to_owned(), module.to_owned())).or_default().push(line);
+    }
     found
 }
 
@@ -250,14 +237,12 @@ struct Bursts {
 impl Bursts {
     fn read(side: &Side<'_>) -> Bursts {
         let mut out = Bursts::default();
-        for_each_batch(side.db, "cpu_time", ["start_ns", "dpc_ns", "isr_ns"], |rows, [start, dpc, isr]| {
-            for row in 0..rows {
-                let Some(start) = start.i64(row) else { continue };
-                for (sums, view) in [(&mut out.dpc, &dpc), (&mut out.isr, &isr)] {
-                    *sums.entry(start).or_default() += view.i64(row).unwrap_or(0).max(0) as f64;
-                }
+        for row in &side.db.read_or_empty::<CpuTimeRow>() {
+            let start = row.start_ns();
+            for (sums, ns) in [(&mut out.dpc, row.dpc_ns()), (&mut out.isr, row.isr_ns())] {
+                *sums.entry(start).or_default() += ns.max(0) as f64;
             }
-        });
+        }
         out
     }
 

@@ -24,6 +24,7 @@ pub mod modules;
 pub mod table;
 pub mod verdicts;
 
+use crate::derived::machine::MachineRow;
 use crate::findings::Outcome;
 use crate::findings::text::{digits, duration};
 use etwhy_stats::rate::{Sum, ratio_of_sums};
@@ -66,19 +67,19 @@ pub struct Scale {
 impl Scale {
     /// From table `machine`.
     pub fn of(side: &Side<'_>) -> Scale {
-        let machine = side.db.get("machine");
-        let number = |column: &str| machine.and_then(|m| m.i64(0, column));
-        let capacity_ns = number("capacity_ns").unwrap_or(0);
+        let machine = side.db.read_or_empty::<MachineRow>();
+        let machine = machine.first();
+        let capacity_ns = machine.map_or(0, |m| m.capacity_ns());
         Scale {
             label: side.label.clone(),
-            duration_ns: number("duration_ns").unwrap_or(0),
-            cpus: number("cpus").unwrap_or(0),
+            duration_ns: machine.map_or(0, |m| m.duration_ns()),
+            cpus: machine.map_or(0, |m| m.cpus()),
             capacity_ns,
-            event_capacity_ns: number("event_capacity_ns").unwrap_or(0),
-            unobserved_ns: number("elapsed_cpu_ns").unwrap_or(0).saturating_sub(capacity_ns).max(0),
-            busy_ns: number("busy_ns"),
-            busy_share: machine.and_then(|m| m.f64(0, "busy_percent")).map(|percent| percent / 100.0),
-            sample_interval_ns: number("sample_interval_ns").unwrap_or(1_000_000).max(1),
+            event_capacity_ns: machine.map_or(0, |m| m.event_capacity_ns()),
+            unobserved_ns: machine.map_or(0, |m| m.elapsed_cpu_ns()).saturating_sub(capacity_ns).max(0),
+            busy_ns: machine.and_then(|m| m.busy_ns()),
+            busy_share: machine.and_then(|m| m.busy_percent()).map(|percent| percent / 100.0),
+            sample_interval_ns: machine.and_then(|m| m.sample_interval_ns()).unwrap_or(1_000_000).max(1),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Drivers and programs that came, went, or have another version.
 
 use super::Side;
+use crate::derived::module::ModuleRow;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,14 +55,11 @@ fn between(before: &BTreeMap<String, Module>, after: &BTreeMap<String, Module>) 
 
 fn read(side: &Side<'_>) -> BTreeMap<String, Module> {
     let mut found = BTreeMap::new();
-    let Some(table) = side.db.get("module") else { return found };
-    for row in 0..table.rows() as u32 {
-        let Some(name) = table.text(row, "name") else { continue };
-        let version = table.text(row, "file_version").map(str::to_owned).unwrap_or_else(|| {
-            // Without a version resource the size tells one build from another.
-            table.i64(row, "size_bytes").map_or_else(String::new, |size| format!("{size} bytes"))
-        });
-        found.insert(name.to_owned(), Module { kernel: table.text(row, "kind") == Some("kernel"), version });
+    for row in &side.db.read_or_empty::<ModuleRow>() {
+        // Without a version resource the size tells one build from another.
+        let size = || format!("{} bytes", row.size_bytes());
+        let version = row.file_version().map_or_else(size, str::to_owned);
+        found.insert(row.name().to_owned(), Module { kernel: row.kind() == "kernel", version });
     }
     found
 }

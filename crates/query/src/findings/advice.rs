@@ -4,6 +4,7 @@
 //! command, a setting or an interface that the trace's Windows does not have (`etwhy_knowledge::commands`) is left out.
 
 use crate::cell::Cell;
+use crate::derived::{machine::MachineRow, module::ModuleRow};
 use crate::findings::text::fill;
 use etwhy_knowledge::{Owner, commands_in, owner_of_module, owner_of_program, windows_of_build};
 use etwhy_table::Database;
@@ -166,18 +167,16 @@ pub(super) struct Surroundings<'a> {
 
 impl<'a> Surroundings<'a> {
     pub fn of(db: &'a Database) -> Surroundings<'a> {
-        let build = db.get("machine").and_then(|machine| machine.i64(0, "os_build"));
+        let build = db.read_or_empty::<MachineRow>().first().map(|machine| machine.os_build());
         Surroundings { db, build: build.and_then(|b| i32::try_from(b).ok()).filter(|b| *b > 0) }
     }
 
     /// The class of a culprit, with the company that the trace's images tell.
     pub fn class(&self, name: &str, kind: &str) -> Option<Class> {
         let image = name.split(" (").next().unwrap_or(name);
-        let company = self.db.get("module").and_then(|modules| {
-            (0..modules.rows() as u32)
-                .filter(|&row| modules.text(row, "name").is_some_and(|n| n.eq_ignore_ascii_case(image)))
-                .find_map(|row| modules.text(row, "company"))
-        });
+        let modules = self.db.read_or_empty::<ModuleRow>();
+        let mut named = modules.iter().filter(|row| row.name().eq_ignore_ascii_case(image));
+        let company = named.find_map(|row| row.company());
         Class::of(name, kind, company.unwrap_or(""))
     }
 }

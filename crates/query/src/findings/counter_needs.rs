@@ -1,7 +1,8 @@
 //! Counters that a finding needs: without them a log cannot show what is asked, so *not found* would say too much.
 
 use super::rule::Rule;
-use etwhy_table::{Database, Table};
+use etwhy_counters::tables::{CounterMachineRow, CounterWantedRow};
+use etwhy_table::{Database, RowOf};
 use std::collections::BTreeMap;
 
 /// Samples below which a log shows nothing, for findings that say no number themselves.
@@ -42,23 +43,21 @@ pub fn parse(path: &str) -> Option<CounterNeed<'_>> {
 
 /// Why a counter log cannot show what the finding asks: by machine, the counters and instances that it lacks.
 pub fn lacking(db: &Database, rule: &Rule) -> Vec<String> {
-    let Some(wanted) = db.get("counter_wanted").filter(|_| !rule.counters.is_empty()) else {
+    let wanted = db.read_or_empty::<CounterWantedRow>();
+    if wanted.is_empty() || rule.counters.is_empty() {
         return Vec::new();
-    };
+    }
     let languages = unknown_languages(db);
     let least = rule.thresholds.get("least_samples").map_or(LEAST_SAMPLES, |least| least.value as i64);
     let needs: Vec<CounterNeed<'_>> = rule.counters.iter().filter_map(|path| parse(path)).collect();
     let several = languages.len() > 1;
     let mut reasons: Vec<String> = Vec::new();
-    for row in 0..wanted.rows() as u32 {
-        let is = |need: &&CounterNeed<'_>| {
-            wanted.text(row, "object_en") == Some(need.object)
-                && wanted.text(row, "name_en") == Some(need.name)
-        };
-        let machine = wanted.text(row, "machine").unwrap_or("");
+    for row in &wanted {
+        let is = |need: &&CounterNeed<'_>| row.object_en() == need.object && row.name_en() == need.name;
+        let machine = row.machine();
         for need in needs.iter().filter(is) {
             let language = languages.get(machine).and_then(Option::as_deref);
-            if let Some(reason) = reason(wanted, row, need, least, language) {
+            if let Some(reason) = reason(row, need, least, language) {
                 let reason = if several { format!("{machine}: {reason}") } else { reason };
                 if !reasons.contains(&reason) {
                     reasons.push(reason);
@@ -71,24 +70,18 @@ pub fn lacking(db: &Database, rule: &Rule) -> Vec<String> {
 
 /// Machines, with a counter of those whose language is not known.
 fn unknown_languages(db: &Database) -> BTreeMap<String, Option<String>> {
-    let Some(machines) = db.get("counter_machine") else { return BTreeMap::new() };
-    let one = |row: u32| {
-        let text = |column| machines.text(row, column).map(str::to_owned);
-        (text("machine").unwrap_or_default(), text("unknown_language"))
-    };
-    (0..machines.rows() as u32).map(one).collect()
+    let machines = db.read_or_empty::<CounterMachineRow>();
+    machines.iter().map(|row| (row.machine().to_owned(), row.unknown_language().map(str::to_owned))).collect()
 }
 
 fn reason(
-    wanted: &Table,
-    row: u32,
+    wanted: RowOf<'_, '_, CounterWantedRow>,
     need: &CounterNeed<'_>,
     least: i64,
     language: Option<&str>,
 ) -> Option<String> {
-    let number = |column| wanted.i64(row, column).unwrap_or(0);
-    let (all, totals, samples) = (number("counters"), number("totals"), number("samples"));
-    let (path, command) = (wanted.text(row, "path").unwrap_or(""), wanted.text(row, "command").unwrap_or(""));
+    let (all, totals, samples) = (wanted.counters(), wanted.totals(), wanted.samples());
+    let (path, command) = (wanted.path(), wanted.command());
     let there = match need.instances {
         Instances::None => all,
         Instances::Each => all - totals,
@@ -105,7 +98,7 @@ fn reason(
         (Instances::Sum, _) if all > 0 => {
             format!("the sum over all instances (_Total) of {path} was not logged; log it with: {command}")
         }
-        _ if number("without_value") > 0 => format!("the counter {path} was logged, but has no value"),
+        _ if wanted.without_value() > 0 => format!("the counter {path} was logged, but has no value"),
         (_, Some(example)) => format!(
             "the log has counters in a language that is not known, such as {example}; put their English names into its \
              first line"

@@ -4,8 +4,10 @@ use super::advice::Surroundings;
 use super::counter_needs;
 use super::rule::{Need, Rule, Severity, Subject, Threshold};
 pub use crate::cell::Cell;
+use crate::derived::machine::MachineRow;
 use crate::sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
+use etwhy_trace::catalog::event_type::EventTypeRow;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -149,22 +151,18 @@ const KERNEL: &str = "Windows Kernel";
 impl Facts {
     fn of(db: &Database) -> Facts {
         let mut facts = Facts { events: BTreeSet::new(), providers: BTreeSet::new(), caveats: Vec::new() };
-        if let Some(types) = db.get("event_type") {
-            for row in 0..types.rows() as u32 {
-                let provider = types.text(row, "provider").unwrap_or("");
-                facts.providers.insert(provider.to_owned());
-                if provider == KERNEL {
-                    let name = types.text(row, "name").unwrap_or("");
-                    facts.events.insert(name.to_owned());
-                    facts.events.extend(name.rsplit('/').next().map(str::to_owned));
-                    let group = types.text(row, "task").zip(types.text(row, "opcode_name"));
-                    facts.events.extend(group.map(|(task, opcode)| format!("{task}/{opcode}")));
-                }
+        for row in &db.read_or_empty::<EventTypeRow>() {
+            facts.providers.insert(row.provider().to_owned());
+            if row.provider() == KERNEL {
+                let name = row.name();
+                facts.events.insert(name.to_owned());
+                facts.events.extend(name.rsplit('/').next().map(str::to_owned));
+                let group = row.task().zip(row.opcode_name());
+                facts.events.extend(group.map(|(task, opcode)| format!("{task}/{opcode}")));
             }
         }
-        if let Some(machine) = db.get("machine") {
-            let lost = machine.i64(0, "events_lost").unwrap_or(0);
-            let buffers = machine.i64(0, "buffers_lost").unwrap_or(0);
+        for row in db.read_or_empty::<MachineRow>().iter().take(1) {
+            let (lost, buffers) = (row.events_lost(), row.buffers_lost());
             if lost > 0 || buffers > 0 {
                 facts.caveats.push(format!(
                     "the recording lost {} events and {} buffers: counts and sums are lower bounds",

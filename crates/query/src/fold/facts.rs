@@ -1,9 +1,9 @@
 //! What is known of frames, by dense numbers of their modules, functions and stack tags.
 
 use super::NONE;
-use crate::operators::for_each_batch;
 use etwhy_knowledge::{StackTag, category_of, is_os_driver, is_system_library, is_thread_start, stack_tag};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
 use foldhash::HashMap;
 
 /// What kind of code a module is.
@@ -21,11 +21,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of(name: Option<&str>) -> Kind {
+    pub(crate) fn of(name: &str) -> Kind {
         match name {
-            Some("kernel") => Kind::Kernel,
-            Some("user") => Kind::User,
-            Some("managed") => Kind::Managed,
+            "kernel" => Kind::Kernel,
+            "user" => Kind::User,
+            "managed" => Kind::Managed,
             _ => Kind::Unknown,
         }
     }
@@ -94,12 +94,9 @@ pub(crate) struct Facts {
 type Version = (String, String, String);
 
 fn versions(db: &Database) -> Vec<Version> {
-    let mut out = Vec::new();
-    for_each_batch(db, "image", ["vendor", "product", "company"], |rows, columns| {
-        let [vendor, product, company] = columns.map(|c| move |row| c.text(row).unwrap_or("").to_owned());
-        out.extend((0..rows).map(|row| (vendor(row), product(row), company(row))));
-    });
-    out
+    let own = |text: Option<&str>| text.unwrap_or("").to_owned();
+    let images = db.read_or_empty::<ImageRow>();
+    images.iter().map(|row| (own(row.vendor()), own(row.product()), own(row.company()))).collect()
 }
 
 impl Facts {
@@ -109,48 +106,45 @@ impl Facts {
         let mut out = Facts::default();
         let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
         let mut tags: HashMap<(u32, u32), u32> = HashMap::default();
-        let columns = ["module", "label", "function", "kind", "tag", "image_id"];
-        for_each_batch(db, "frame", columns, |rows, [module, label, function, kind, tag, image]| {
-            for row in 0..rows {
-                let kind = Kind::of(kind.text(row));
-                let name = module.text(row).unwrap_or("[unknown]");
-                let number = *modules.entry((name.to_owned(), kind == Kind::Kernel)).or_insert_with(|| {
-                    let image = image.i64(row).and_then(|i| versions.get(usize::try_from(i).ok()?));
-                    out.modules.push(Module::new(name, kind, image));
-                    (out.modules.len() - 1) as u32
-                });
-                // Without a name every address would be its own function; the module stands for them.
-                let own = function.text(row);
-                let text = match own {
-                    Some(_) => label.text(row).unwrap_or(name).to_owned(),
-                    None => format!("{name}!?"),
-                };
-                let function = *functions.entry(text).or_insert_with_key(|text| {
-                    out.functions.push((text.clone(), number));
-                    (out.functions.len() - 1) as u32
-                });
-                let own = own.unwrap_or("");
-                let tag_of = |out: &mut Facts| {
-                    let Some(found) = stack_tag(name, own) else { return NONE };
-                    out.tags.iter().position(|t| *t == found).unwrap_or_else(|| {
-                        out.tags.push(found);
-                        out.tags.len() - 1
-                    }) as u32
-                };
-                let frame = Frame {
-                    module: number,
-                    function,
-                    tag: match tag.text(row) {
-                        Some(_) if with_tags => {
-                            *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out))
-                        }
-                        _ => NONE,
-                    },
-                    flags: flags(name, kind, own, tag.text(row)),
-                };
-                out.frames.push(frame);
-            }
-        });
+        for row in &db.read_or_empty::<FrameRow>() {
+            let kind = Kind::of(row.kind());
+            let name = row.module();
+            let number = *modules.entry((name.to_owned(), kind == Kind::Kernel)).or_insert_with(|| {
+                let image = row.image_id().and_then(|i| versions.get(usize::try_from(i).ok()?));
+                out.modules.push(Module::new(name, kind, image));
+                (out.modules.len() - 1) as u32
+            });
+            // Without a name every address would be its own function; the module stands for them.
+            let own = row.function();
+            let text = match own {
+                Some(_) => row.label().to_owned(),
+                None => format!("{name}!?"),
+            };
+            let function = *functions.entry(text).or_insert_with_key(|text| {
+                out.functions.push((text.clone(), number));
+                (out.functions.len() - 1) as u32
+            });
+            let own = own.unwrap_or("");
+            let tag_of = |out: &mut Facts| {
+                let Some(found) = stack_tag(name, own) else { return NONE };
+                out.tags.iter().position(|t| *t == found).unwrap_or_else(|| {
+                    out.tags.push(found);
+                    out.tags.len() - 1
+                }) as u32
+            };
+            let frame = Frame {
+                module: number,
+                function,
+                tag: match row.tag() {
+                    Some(_) if with_tags => {
+                        *tags.entry((number, function)).or_insert_with(|| tag_of(&mut out))
+                    }
+                    _ => NONE,
+                },
+                flags: flags(name, kind, own, row.tag()),
+            };
+            out.frames.push(frame);
+        }
         out
     }
 

@@ -1,7 +1,10 @@
 //! Stacks and the time that was sampled on them.
 
-use crate::operators::for_each_batch;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{
+    stack::{StackFrameRow, StackRow},
+    stack_cost::StackCostRow,
+};
 
 /// Classes of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,19 +52,16 @@ pub(crate) struct Row {
 /// The rows of `stack_cost` in groups.
 pub(crate) fn groups(db: &Database) -> Vec<Group> {
     let mut all: Vec<(Classes, i64, Row)> = Vec::new();
-    let columns = ["class", "upid", "stack_id", "samples", "weight_ns"];
-    for_each_batch(db, "stack_cost", columns, |n, [class, upid, stack, samples, weight]| {
-        for row in 0..n {
-            let class = match class.text(row) {
-                Some("dpc") => Classes::Dpc,
-                Some("isr") => Classes::Isr,
-                _ => Classes::Thread,
-            };
-            let (samples, weight) = (samples.i64(row).unwrap_or(0), weight.i64(row).unwrap_or(0));
-            let stack = stack.i64(row).unwrap_or(-1);
-            all.push((class, upid.i64(row).unwrap_or(-1), Row { stack, samples, weight }));
-        }
-    });
+    for row in &db.read_or_empty::<StackCostRow>() {
+        let class = match row.class() {
+            "dpc" => Classes::Dpc,
+            "isr" => Classes::Isr,
+            _ => Classes::Thread,
+        };
+        let (samples, weight) = (row.samples(), row.weight_ns());
+        let stack = row.stack_id().unwrap_or(-1);
+        all.push((class, row.upid().unwrap_or(-1), Row { stack, samples, weight }));
+    }
     all.sort_by_key(|(class, upid, row)| (*class, *upid, row.stack));
     let mut out: Vec<Group> = Vec::new();
     for (class, upid, row) in all {
@@ -107,22 +107,16 @@ impl Stacks {
     /// Reads `stack` and `stack_frame`.
     pub fn read(db: &Database) -> Stacks {
         let mut out = Stacks { starts: vec![0], kernel: Vec::new(), frames: Vec::new() };
-        let count = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let count = |n: i64| u32::try_from(n).unwrap_or(0);
         let mut total = 0u32;
-        for_each_batch(db, "stack", ["depth", "kernel_depth"], |rows, [depth, kernel]| {
-            for row in 0..rows {
-                let depth = count(depth.i64(row));
-                total = total.saturating_add(depth);
-                out.starts.push(total);
-                out.kernel.push(count(kernel.i64(row)).min(depth));
-            }
-        });
-        for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
-            out.frames.extend(
-                (0..rows)
-                    .map(|row| frame.i64(row).and_then(|f| u32::try_from(f).ok()).unwrap_or(super::NONE)),
-            );
-        });
+        for row in &db.read_or_empty::<StackRow>() {
+            let depth = count(row.depth());
+            total = total.saturating_add(depth);
+            out.starts.push(total);
+            out.kernel.push(count(row.kernel_depth()).min(depth));
+        }
+        let frames = db.read_or_empty::<StackFrameRow>();
+        out.frames.extend(frames.iter().map(|row| u32::try_from(row.frame_id()).unwrap_or(super::NONE)));
         out
     }
 

@@ -7,13 +7,22 @@ use etwhy_table::{
 };
 use std::collections::BTreeSet;
 
-/// A table with these columns.
+/// The declaration of a table that ships.
+fn shipped(name: &str) -> Option<&'static TableSpec> {
+    let traces = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables);
+    let derived = crate::derived::ALL.iter().flat_map(|spec| spec.tables);
+    let beside = [etwhy_evtx::tables::ALL, etwhy_audit::table::ALL, etwhy_counters::tables::ALL];
+    let beside = beside.into_iter().flatten();
+    traces.chain(derived).chain(beside).copied().find(|spec| spec.name == name)
+}
+
+/// A table with these columns. One that ships has its other columns too, without values.
 pub(crate) fn table(
     name: &'static str,
     columns: &[(&'static str, ColumnType)],
     rows: &[Vec<Value<'_>>],
 ) -> Table {
-    let columns = columns.iter().map(|&(name, ty)| ColumnSpec {
+    let given = columns.iter().map(|&(name, ty)| ColumnSpec {
         name: name.into(),
         ty,
         unit: Unit::None,
@@ -21,18 +30,29 @@ pub(crate) fn table(
         doc: "For a test.".into(),
         nullable: true,
     });
+    let mut all: Vec<ColumnSpec> = match shipped(name) {
+        Some(spec) => spec.columns.to_vec(),
+        None => given.collect(),
+    };
+    all.iter_mut().for_each(|column| column.nullable = true);
+    let known = |name: &str| all.iter().any(|column| column.name == name);
+    assert!(columns.iter().all(|(column, _)| known(column)), "{name}: {columns:?}");
+    let from = |column: &ColumnSpec| columns.iter().position(|(name, _)| *name == column.name);
+    let from: Vec<Option<usize>> = all.iter().map(from).collect();
     let spec = TableSpec {
         name: name.into(),
         title: name.into(),
         doc: name.into(),
-        columns: columns.collect::<Vec<_>>().into(),
+        columns: all.into(),
         sorted_by: None,
         version: 1,
         evidence: Evidence::Documented,
     };
     let mut builder = AdHocBuilder::new(spec, &Memory::unlimited());
     for row in rows {
-        builder.push(row).unwrap();
+        let cells: Vec<Value<'_>> =
+            from.iter().map(|at| at.and_then(|at| row.get(at)).copied().unwrap_or(Value::Null)).collect();
+        builder.push(&cells).unwrap();
     }
     builder.finish().unwrap()
 }

@@ -1,8 +1,13 @@
 //! What a trace without kernel events shows: operations, rates, errors, and what could not be decoded.
 
-use super::{add, for_each_batch, process_names};
+use super::{add, process_names};
+use crate::derived::interval_cost::IntervalCostRow;
 use crate::findings::text::thousands;
-use etwhy_table::{Database, Table, Value};
+use etwhy_table::{Database, RowOf, Rows};
+use etwhy_trace::catalog::{
+    event_rate::EventRateRow, interval::IntervalRow, kernel_class::KernelClassRow, thread::ThreadRow,
+    undecoded::UndecodedRow,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -183,10 +188,8 @@ impl Activity {
 /// Reads it from tables; lists keep the `top` first. `None` for a trace with kernel events that tell what was done, and where the
 /// tables are missing.
 pub fn activity(db: &Database, top: usize) -> Option<Activity> {
-    let (rates, undecoded) = (db.get("event_rate")?, db.get("undecoded")?);
-    let classes = db.get("kernel_class")?;
-    let class = |row: u32| classes.text(row, "class").unwrap_or("");
-    if !(0..classes.rows() as u32).all(|row| WHO_IS_WHO.contains(&class(row))) {
+    let (rates, undecoded) = (db.read::<EventRateRow>().ok()?, db.read::<UndecodedRow>().ok()?);
+    if !db.read::<KernelClassRow>().ok()?.iter().all(|row| WHO_IS_WHO.contains(&row.class())) {
         return None;
     }
     let mut out = Activity {
@@ -197,62 +200,50 @@ pub fn activity(db: &Database, top: usize) -> Option<Activity> {
         longest: longest(db, top),
         ..Activity::default()
     };
-    read_rates(rates, &mut out, top);
+    read_rates(&rates, &mut out, top);
     operations(db, &mut out, top);
-    let rows = 0..undecoded.rows() as u32;
-    rows.clone().for_each(|row| add(&mut out.undecoded_events, undecoded.i64(row, "count").unwrap_or(0)));
-    out.undecoded = rows.take(top).map(|row| Undecoded::read(undecoded, row)).collect();
+    undecoded.iter().for_each(|row| add(&mut out.undecoded_events, row.count()));
+    out.undecoded = undecoded.iter().take(top).map(Undecoded::read).collect();
     Some(out)
 }
 
-fn text(table: &Table, row: u32, column: &str) -> String {
-    table.text(row, column).unwrap_or("").to_owned()
-}
-
-fn some(table: &Table, row: u32, column: &str) -> Option<String> {
-    table.text(row, column).map(str::to_owned)
-}
-
-fn number(table: &Table, row: u32, column: &str) -> i64 {
-    table.i64(row, column).unwrap_or(0)
-}
-
 impl Undecoded {
-    fn read(table: &Table, row: u32) -> Undecoded {
+    fn read<'r, 'a: 'r>(row: RowOf<'r, 'a, UndecodedRow>) -> Undecoded {
+        let own = |text: Option<&str>| text.map(str::to_owned);
         Undecoded {
-            provider: text(table, row, "provider"),
-            guid: some(table, row, "guid"),
-            kind: text(table, row, "kind"),
-            count: number(table, row, "count"),
-            share_percent: table.f64(row, "share_percent"),
-            reason: text(table, row, "reason"),
-            needs: some(table, row, "needs"),
-            option: some(table, row, "option"),
-            command: some(table, row, "command"),
+            provider: row.provider().to_owned(),
+            guid: own(row.guid()),
+            kind: row.kind().to_owned(),
+            count: row.count(),
+            share_percent: row.share_percent(),
+            reason: row.reason().to_owned(),
+            needs: own(row.needs()),
+            option: own(row.option()),
+            command: own(row.command()),
         }
     }
 }
 
 /// Counts, rates and problems.
-fn read_rates(table: &Table, out: &mut Activity, top: usize) {
+fn read_rates(table: &Rows<'_, EventRateRow>, out: &mut Activity, top: usize) {
     let mut all = Vec::new();
     // Errors and warnings by provider, with the event that has most of them.
     /// Errors, warnings, and the kind with most of them.
     type Tally = (i64, i64, (i64, i64, String));
     let mut problems: BTreeMap<String, Tally> = BTreeMap::new();
     let mut providers = std::collections::BTreeSet::new();
-    for row in 0..table.rows() as u32 {
+    for row in table {
         let rate = Rate {
-            provider: text(table, row, "provider"),
-            name: text(table, row, "name"),
-            count: number(table, row, "count"),
+            provider: row.provider().to_owned(),
+            name: row.name().to_owned(),
+            count: row.count(),
             share_percent: None,
-            per_second: table.f64(row, "per_second"),
-            peak: number(table, row, "peak"),
-            peak_ns: number(table, row, "peak_ns"),
+            per_second: row.per_second(),
+            peak: row.peak(),
+            peak_ns: row.peak_ns(),
         };
         add(&mut out.events, rate.count);
-        let (errors, warnings) = (number(table, row, "errors"), number(table, row, "warnings"));
+        let (errors, warnings) = (row.errors(), row.warnings());
         if errors + warnings > 0 {
             let of = problems.entry(rate.provider.clone()).or_default();
             add(&mut of.0, errors);
@@ -261,7 +252,7 @@ fn read_rates(table: &Table, out: &mut Activity, top: usize) {
                 of.2 = (errors, warnings, rate.name.clone());
             }
         }
-        if table.value(row, "rundown") == Value::Bool(true) {
+        if row.rundown() {
             add(&mut out.rundown, rate.count);
         } else {
             providers.insert(rate.provider.clone());
@@ -296,29 +287,29 @@ fn label(labels: &[String], upid: Option<i64>) -> Option<String> {
 
 /// Operations by time and by number, and sums over all of them.
 fn operations(db: &Database, out: &mut Activity, top: usize) {
-    let Some(table) = db.get("interval_cost") else { return };
+    let Ok(table) = db.read::<IntervalCostRow>() else { return };
     let names = labels(db);
-    let mut all: Vec<Operation> = Vec::with_capacity(table.rows());
-    for row in 0..table.rows() as u32 {
+    let mut all: Vec<Operation> = Vec::with_capacity(table.len());
+    for row in &table {
         let one = Operation {
-            provider: text(table, row, "provider"),
-            name: text(table, row, "name"),
-            process: label(&names, table.i64(row, "upid")),
-            count: number(table, row, "count"),
-            complete: number(table, row, "complete"),
-            unfinished: number(table, row, "unfinished"),
-            doubtful: number(table, row, "doubtful"),
-            per_second: table.f64(row, "per_second"),
-            total_ns: number(table, row, "total_ns"),
-            median_ns: table.i64(row, "median_ns"),
-            p95_ns: table.i64(row, "p95_ns"),
-            longest_ns: table.i64(row, "longest_ns"),
+            provider: row.provider().to_owned(),
+            name: row.name().to_owned(),
+            process: label(&names, row.upid()),
+            count: row.count(),
+            complete: row.complete(),
+            unfinished: row.unfinished(),
+            doubtful: row.doubtful(),
+            per_second: row.per_second(),
+            total_ns: row.total_ns(),
+            median_ns: row.median_ns(),
+            p95_ns: row.p95_ns(),
+            longest_ns: row.longest_ns(),
         };
         add(&mut out.intervals, one.count);
         add(&mut out.complete, one.complete);
         add(&mut out.unfinished, one.unfinished);
         add(&mut out.doubtful, one.doubtful);
-        add(&mut out.no_start, number(table, row, "no_start"));
+        add(&mut out.no_start, row.no_start());
         all.push(one);
     }
     // Rows stand by time; sorting keeps that order among equals.
@@ -332,7 +323,6 @@ fn operations(db: &Database, out: &mut Activity, top: usize) {
 fn longest(db: &Database, top: usize) -> Vec<LongInterval> {
     let names = labels(db);
     let mut list: Vec<(LongInterval, Option<i64>)> = Vec::new();
-    let columns = ["dur_ns", "start_ns", "provider", "name", "upid", "utid", "activity"];
     // What is sorted away in pieces needs no room for all of it.
     let piece = top.saturating_mul(2).max(1024);
     let sort = |list: &mut Vec<(LongInterval, Option<i64>)>| {
@@ -343,35 +333,28 @@ fn longest(db: &Database, top: usize) -> Vec<LongInterval> {
     };
     // The shortest of those that are kept.
     let mut least = i64::MIN;
-    for_each_batch(db, "interval", columns, |n, [dur, start, provider, name, upid, utid, activity]| {
-        for row in 0..n {
-            let Some(dur_ns) = dur.i64(row) else { continue };
-            if dur_ns < least {
-                continue;
-            }
-            let own = |text: Option<&str>| text.unwrap_or("").to_owned();
-            let one = LongInterval {
-                provider: own(provider.text(row)),
-                name: own(name.text(row)),
-                process: label(&names, upid.i64(row)),
-                tid: None,
-                start_ns: start.i64(row).unwrap_or(0),
-                dur_ns,
-                activity: activity.text(row).map(str::to_owned),
-            };
-            list.push((one, utid.i64(row)));
-            if list.len() > piece {
-                sort(&mut list);
-                least = list.last().map_or(least, |(shortest, _)| shortest.dur_ns);
-            }
+    for row in &db.read_or_empty::<IntervalRow>() {
+        let Some(dur_ns) = row.dur_ns() else { continue };
+        if dur_ns < least {
+            continue;
         }
-    });
+        let one = LongInterval {
+            provider: row.provider().to_owned(),
+            name: row.name().to_owned(),
+            process: label(&names, row.upid()),
+            tid: None,
+            start_ns: row.start_ns().unwrap_or(0),
+            dur_ns,
+            activity: row.activity().map(str::to_owned),
+        };
+        list.push((one, row.utid()));
+        if list.len() > piece {
+            sort(&mut list);
+            least = list.last().map_or(least, |(shortest, _)| shortest.dur_ns);
+        }
+    }
     sort(&mut list);
-    let threads = db.get("thread");
-    list.into_iter()
-        .map(|(one, utid)| {
-            let utid = utid.and_then(|utid| u32::try_from(utid).ok());
-            LongInterval { tid: utid.and_then(|utid| threads?.i64(utid, "tid")), ..one }
-        })
-        .collect()
+    let threads = db.read_or_empty::<ThreadRow>();
+    let tid = |utid: Option<i64>| threads.get(utid?).map(|thread| thread.tid());
+    list.into_iter().map(|(one, utid)| LongInterval { tid: tid(utid), ..one }).collect()
 }

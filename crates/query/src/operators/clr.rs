@@ -1,7 +1,10 @@
 //! .NET by process: garbage collection, exceptions, compilation, contention.
 
-use super::{add, for_each_batch, process_names};
+use super::{add, process_names};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{
+    clr_contention::ClrContentionRow, clr_exception::ClrExceptionRow, clr_gc::ClrGcRow, clr_jit::ClrJitRow,
+};
 use foldhash::HashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -42,51 +45,38 @@ pub struct ClrProcess {
 /// .NET facts of all processes that have any, by pause, then exceptions.
 pub fn clr(db: &Database) -> Vec<ClrProcess> {
     let mut all: BTreeMap<i64, ClrProcess> = BTreeMap::new();
-    for_each_batch(
-        db,
-        "clr_gc",
-        ["upid", "generation", "pause_ns", "heap_bytes", "reason"],
-        |rows, [upid, generation, pause, heap, reason]| {
-            for row in 0..rows {
-                let Some(upid) = upid.i64(row) else { continue };
-                let p = all.entry(upid).or_default();
-                let generation = generation.i64(row).unwrap_or(0).clamp(0, 2) as usize;
-                if let Some(n) = p.gc_by_generation.get_mut(generation) {
-                    *n += 1;
-                }
-                let pause = pause.i64(row).unwrap_or(0);
-                add(&mut p.gc_pause_ns, pause);
-                p.gc_longest_pause_ns = p.gc_longest_pause_ns.max(pause);
-                p.gc_peak_heap_bytes = p.gc_peak_heap_bytes.max(heap.i64(row).unwrap_or(0));
-                p.gc_induced += i64::from(reason.text(row).is_some_and(|r| r.starts_with("induced")));
-            }
-        },
-    );
+    for row in &db.read_or_empty::<ClrGcRow>() {
+        let Some(upid) = row.upid() else { continue };
+        let p = all.entry(upid).or_default();
+        let generation = row.generation().clamp(0, 2) as usize;
+        if let Some(n) = p.gc_by_generation.get_mut(generation) {
+            *n += 1;
+        }
+        let pause = row.pause_ns();
+        add(&mut p.gc_pause_ns, pause);
+        p.gc_longest_pause_ns = p.gc_longest_pause_ns.max(pause);
+        p.gc_peak_heap_bytes = p.gc_peak_heap_bytes.max(row.heap_bytes().unwrap_or(0));
+        p.gc_induced += i64::from(row.reason().starts_with("induced"));
+    }
     let mut types: HashMap<i64, BTreeMap<String, i64>> = HashMap::default();
-    for_each_batch(db, "clr_exception", ["upid", "exception_type"], |rows, [upid, kind]| {
-        for row in 0..rows {
-            let Some(upid) = upid.i64(row) else { continue };
-            all.entry(upid).or_default().exceptions += 1;
-            let kind = kind.text(row).unwrap_or("[unknown]").to_owned();
-            *types.entry(upid).or_default().entry(kind).or_default() += 1;
-        }
-    });
-    for_each_batch(db, "clr_jit", ["upid", "dur_ns"], |rows, [upid, dur]| {
-        for row in 0..rows {
-            let Some(upid) = upid.i64(row) else { continue };
-            let p = all.entry(upid).or_default();
-            p.jit_methods += 1;
-            add(&mut p.jit_ns, dur.i64(row).unwrap_or(0));
-        }
-    });
-    for_each_batch(db, "clr_contention", ["upid", "dur_ns"], |rows, [upid, dur]| {
-        for row in 0..rows {
-            let Some(upid) = upid.i64(row) else { continue };
-            let p = all.entry(upid).or_default();
-            p.contentions += 1;
-            add(&mut p.contention_ns, dur.i64(row).unwrap_or(0));
-        }
-    });
+    for row in &db.read_or_empty::<ClrExceptionRow>() {
+        let Some(upid) = row.upid() else { continue };
+        all.entry(upid).or_default().exceptions += 1;
+        let kind = row.exception_type().unwrap_or("[unknown]").to_owned();
+        *types.entry(upid).or_default().entry(kind).or_default() += 1;
+    }
+    for row in &db.read_or_empty::<ClrJitRow>() {
+        let Some(upid) = row.upid() else { continue };
+        let p = all.entry(upid).or_default();
+        p.jit_methods += 1;
+        add(&mut p.jit_ns, row.dur_ns());
+    }
+    for row in &db.read_or_empty::<ClrContentionRow>() {
+        let Some(upid) = row.upid() else { continue };
+        let p = all.entry(upid).or_default();
+        p.contentions += 1;
+        add(&mut p.contention_ns, row.dur_ns().unwrap_or(0));
+    }
     let names = process_names(db);
     let mut out: Vec<ClrProcess> = all
         .into_iter()

@@ -5,8 +5,15 @@
 //! Idle time is kept apart and is nobody's. Time in DPCs and ISRs is not the interrupted thread's either: it
 //! stands under a process of its own, [`DPC_ISR`].
 
-use super::{add, for_each_batch, process_names};
+use super::{add, process_names};
+use crate::derived::machine::MachineRow;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{
+    cpu_time::CpuRow,
+    sample::SampleRow,
+    stack::{FrameRow, StackFrameRow, StackRow},
+    stack_cost::StackCostRow,
+};
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -131,26 +138,23 @@ impl Frames {
     fn read(db: &Database) -> Frames {
         let mut out = Frames::default();
         let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
-        for_each_batch(db, "frame", ["module", "label", "function", "category"], |rows, columns| {
-            let [module, label, function, category] = columns;
-            for row in 0..rows {
-                let category = category.text(row).map(str::to_owned);
-                let module = module.text(row).unwrap_or("[unknown]");
-                let label = label.text(row).unwrap_or(module);
-                let number = |map: &mut HashMap<String, u32>, list: &mut Vec<_>, name: &str| {
-                    *map.entry(name.to_owned()).or_insert_with(|| {
-                        list.push((name.to_owned(), category.clone()));
-                        (list.len() - 1) as u32
-                    })
-                };
-                out.module.push(number(&mut modules, &mut out.modules, module));
-                // Without a name every address would be its own function; the module stands for them.
-                let named = function.text(row).is_some();
-                let text = if named { label.to_owned() } else { format!("{module}!?") };
-                out.function.push(number(&mut functions, &mut out.functions, &text));
-                out.named.push(named);
-            }
-        });
+        for row in &db.read_or_empty::<FrameRow>() {
+            let category = row.category().map(str::to_owned);
+            let module = row.module();
+            let label = row.label();
+            let number = |map: &mut HashMap<String, u32>, list: &mut Vec<_>, name: &str| {
+                *map.entry(name.to_owned()).or_insert_with(|| {
+                    list.push((name.to_owned(), category.clone()));
+                    (list.len() - 1) as u32
+                })
+            };
+            out.module.push(number(&mut modules, &mut out.modules, module));
+            // Without a name every address would be its own function; the module stands for them.
+            let named = row.function().is_some();
+            let text = if named { label.to_owned() } else { format!("{module}!?") };
+            out.function.push(number(&mut functions, &mut out.functions, &text));
+            out.named.push(named);
+        }
         out
     }
 }
@@ -250,45 +254,40 @@ pub fn cpu(db: &Database, scope: &Scope, top: Top) -> Cpu {
 
 /// Idle time as `machine` says, so that all reports have the same shares; it knows sleeping processors, which samples leave out.
 fn observed_idle(db: &Database) -> Option<i64> {
-    let machine = db.get("machine")?;
-    machine.i64(0, "sampled_capacity_ns").and(machine.i64(0, "idle_ns"))
+    let machine = db.read_or_empty::<MachineRow>();
+    machine.first().and_then(|row| row.sampled_capacity_ns().and(row.idle_ns()))
 }
 
 fn of_sums(db: &Database, scope: &Scope, out: &mut Cpu) -> Sampled {
     let mut sampled = Sampled::default();
-    for_each_batch(db, "cpu", ["samples", "sampled_idle_ns"], |rows, [samples, idle]| {
-        for row in 0..rows {
-            let samples = samples.i64(row).unwrap_or(0);
-            add(&mut out.samples, samples);
-            add(&mut out.idle_ns, idle.i64(row).unwrap_or(0));
-            out.cpus += i64::from(samples > 0);
+    for row in &db.read_or_empty::<CpuRow>() {
+        let samples = row.samples();
+        add(&mut out.samples, samples);
+        add(&mut out.idle_ns, row.sampled_idle_ns());
+        out.cpus += i64::from(samples > 0);
+    }
+    for row in &db.read_or_empty::<StackCostRow>() {
+        let process = row.upid().unwrap_or(-1);
+        if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
+            continue;
         }
-    });
-    let columns = ["class", "upid", "stack_id", "samples", "weight_ns", "kernel_ns"];
-    for_each_batch(db, "stack_cost", columns, |rows, [class, upid, stack, samples, weight, kernel]| {
-        for row in 0..rows {
-            let process = upid.i64(row).unwrap_or(-1);
-            if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
-                continue;
+        let weight = row.weight_ns();
+        add(&mut out.busy_ns, weight);
+        let process = match row.class() {
+            "dpc" => {
+                add(&mut out.dpc_ns, weight);
+                DPC_ISR.1
             }
-            let weight = weight.i64(row).unwrap_or(0);
-            add(&mut out.busy_ns, weight);
-            let process = match class.text(row) {
-                Some("dpc") => {
-                    add(&mut out.dpc_ns, weight);
-                    DPC_ISR.1
-                }
-                Some("isr") => {
-                    add(&mut out.isr_ns, weight);
-                    DPC_ISR.1
-                }
-                _ => process,
-            };
-            let stack = stack.i64(row).unwrap_or(-1);
-            let (samples, kernel) = (samples.i64(row).unwrap_or(0), kernel.i64(row).unwrap_or(0));
-            sampled.add(process, stack, samples, weight, kernel);
-        }
-    });
+            "isr" => {
+                add(&mut out.isr_ns, weight);
+                DPC_ISR.1
+            }
+            _ => process,
+        };
+        let stack = row.stack_id().unwrap_or(-1);
+        let (samples, kernel) = (row.samples(), row.kernel_ns());
+        sampled.add(process, stack, samples, weight, kernel);
+    }
     sampled
 }
 
@@ -296,39 +295,36 @@ fn of_samples(db: &Database, scope: &Scope, names: &[(String, i64)], out: &mut C
     let idle: Vec<bool> = names.iter().map(|(_, pid)| *pid == 0).collect();
     let mut sampled = Sampled::default();
     let mut cpus = std::collections::BTreeSet::new();
-    let columns = ["ts_ns", "cpu", "upid", "ip", "stack_id", "weight_ns", "in_dpc", "in_isr"];
-    for_each_batch(db, "sample", columns, |rows, [ts, cpu, upid, ip, stack, weight, dpc, isr]| {
-        for row in 0..rows {
-            let at = ts.i64(row).unwrap_or(0);
-            if scope.from_ns.is_some_and(|from| at < from) || scope.to_ns.is_some_and(|to| at >= to) {
-                continue;
-            }
-            let process = upid.i64(row).unwrap_or(-1);
-            let weight = weight.i64(row).unwrap_or(0);
-            out.samples += 1;
-            cpus.insert(cpu.i64(row).unwrap_or(0));
-            let (in_dpc, in_isr) = (dpc.bool(row) == Some(true), isr.bool(row) == Some(true));
-            let interrupt = in_dpc || in_isr;
-            let is_idle = usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false);
-            if is_idle && !interrupt {
-                add(&mut out.idle_ns, weight);
-                continue;
-            }
-            if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
-                continue;
-            }
-            let process = if interrupt { DPC_ISR.1 } else { process };
-            add(&mut out.busy_ns, weight);
-            if in_isr {
-                add(&mut out.isr_ns, weight);
-            } else if in_dpc {
-                add(&mut out.dpc_ns, weight);
-            }
-            // Addresses of the kernel are negative as i64 (canonical high half).
-            let kernel = if ip.i64(row).unwrap_or(0) < 0 { weight } else { 0 };
-            sampled.add(process, stack.i64(row).unwrap_or(-1), 1, weight, kernel);
+    for row in &db.read_or_empty::<SampleRow>() {
+        let at = row.ts_ns();
+        if scope.from_ns.is_some_and(|from| at < from) || scope.to_ns.is_some_and(|to| at >= to) {
+            continue;
         }
-    });
+        let process = row.upid().unwrap_or(-1);
+        let weight = row.weight_ns();
+        out.samples += 1;
+        cpus.insert(row.cpu());
+        let (in_dpc, in_isr) = (row.in_dpc(), row.in_isr());
+        let interrupt = in_dpc || in_isr;
+        let is_idle = usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false);
+        if is_idle && !interrupt {
+            add(&mut out.idle_ns, weight);
+            continue;
+        }
+        if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
+            continue;
+        }
+        let process = if interrupt { DPC_ISR.1 } else { process };
+        add(&mut out.busy_ns, weight);
+        if in_isr {
+            add(&mut out.isr_ns, weight);
+        } else if in_dpc {
+            add(&mut out.dpc_ns, weight);
+        }
+        // Addresses of the kernel are negative as i64 (canonical high half).
+        let kernel = if row.ip() < 0 { weight } else { 0 };
+        sampled.add(process, row.stack_id().unwrap_or(-1), 1, weight, kernel);
+    }
     out.cpus = cpus.len() as i64;
     sampled
 }
@@ -344,19 +340,15 @@ impl StackFrames {
     pub(crate) fn read(db: &Database) -> StackFrames {
         let mut out = StackFrames { starts: vec![0], frames: Vec::new(), leaf_only: Vec::new() };
         let mut total = 0u32;
-        for_each_batch(db, "stack", ["depth", "leaf_only"], |rows, [depth, leaf]| {
-            for row in 0..rows {
-                total = total.saturating_add(depth.i64(row).and_then(|d| u32::try_from(d).ok()).unwrap_or(0));
-                out.starts.push(total);
-                out.leaf_only.push(leaf.bool(row).unwrap_or(false));
-            }
-        });
+        for row in &db.read_or_empty::<StackRow>() {
+            total = total.saturating_add(u32::try_from(row.depth()).unwrap_or(0));
+            out.starts.push(total);
+            out.leaf_only.push(row.leaf_only());
+        }
         out.frames.reserve(total as usize);
-        for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
-            for row in 0..rows {
-                out.frames.push(frame.i64(row).and_then(|f| u32::try_from(f).ok()).unwrap_or(u32::MAX));
-            }
-        });
+        for row in &db.read_or_empty::<StackFrameRow>() {
+            out.frames.push(u32::try_from(row.frame_id()).unwrap_or(u32::MAX));
+        }
         out
     }
 
@@ -514,8 +506,6 @@ fn same_functions(
 
 fn labels(db: &Database) -> Vec<String> {
     let mut out = Vec::new();
-    for_each_batch(db, "frame", ["label"], |rows, [label]| {
-        out.extend((0..rows).map(|row| label.text(row).unwrap_or("").to_owned()));
-    });
+    out.extend(db.read_or_empty::<FrameRow>().iter().map(|row| row.label().to_owned()));
     out
 }

@@ -1,7 +1,8 @@
 //! Critical paths: the chain of pieces, and the share of each cause.
 
-use super::{for_each_batch, process_names};
+use super::process_names;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{critical_path::CriticalPathRow, stack::StackRow, thread::ThreadRow};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -71,64 +72,41 @@ pub struct Path {
 /// All paths of the table `critical_path`.
 pub fn paths(db: &Database) -> Vec<Path> {
     let names = process_names(db);
-    let threads = db.get("thread");
-    let stacks = db.get("stack");
-    let tid = |utid: Option<i64>| {
-        let utid = utid.and_then(|u| u32::try_from(u).ok());
-        utid.and_then(|u| threads.and_then(|t| t.i64(u, "tid"))).unwrap_or(-1)
-    };
-    let process_of = |utid: Option<i64>| {
-        let utid = utid.and_then(|u| u32::try_from(u).ok());
-        let upid = utid.and_then(|u| threads.and_then(|t| t.i64(u, "upid")));
+    let threads = db.read_or_empty::<ThreadRow>();
+    let stacks = db.read_or_empty::<StackRow>();
+    let tid = |utid: i64| threads.get(utid).map_or(-1, |thread| thread.tid());
+    let process_of = |utid: i64| {
+        let upid = threads.get(utid).and_then(|thread| thread.upid());
         let named = upid.and_then(|u| names.get(usize::try_from(u).ok()?));
         named.map_or_else(|| "[unknown]".to_owned(), |(name, _)| name.clone())
     };
-    let leaf = |stack: Option<i64>| {
-        let stack = stack.and_then(|s| u32::try_from(s).ok());
-        stack.and_then(|s| stacks.and_then(|t| t.text(s, "leaf"))).map(str::to_owned)
-    };
+    let leaf = |stack: Option<i64>| stacks.get(stack?)?.leaf().map(str::to_owned);
     let mut found: BTreeMap<i64, Path> = BTreeMap::new();
-    let columns = [
-        "path_id",
-        "origin",
-        "of_utid",
-        "depth",
-        "start_ns",
-        "dur_ns",
-        "kind",
-        "utid",
-        "wait_reason",
-        "readied_in_dpc",
-        "stack_id",
-    ];
-    for_each_batch(db, "critical_path", columns, |rows, views| {
-        let [path_id, origin, of, depth, start, dur, kind, utid, reason, in_dpc, stack] = views;
-        for row in 0..rows {
-            let path = found.entry(path_id.i64(row).unwrap_or(-1)).or_insert_with(|| Path {
-                origin: origin.text(row).unwrap_or_default().to_owned(),
-                process: process_of(of.i64(row)),
-                tid: tid(of.i64(row)),
-                start_ns: i64::MAX,
-                dur_ns: 0,
-                causes: Vec::new(),
-                links: Vec::new(),
-            });
-            let (start_ns, dur_ns) = (start.i64(row).unwrap_or(0), dur.i64(row).unwrap_or(0));
-            path.start_ns = path.start_ns.min(start_ns);
-            path.dur_ns = path.dur_ns.saturating_add(dur_ns);
-            let cause = Cause {
-                kind: kind.text(row).unwrap_or_default().to_owned(),
-                process: process_of(utid.i64(row)),
-                tid: tid(utid.i64(row)),
-                wait_reason: reason.text(row).map(str::to_owned),
-                readied_in_dpc: in_dpc.bool(row) == Some(true),
-                leaf: leaf(stack.i64(row)),
-                dur_ns,
-                percent: 0.0,
-            };
-            path.links.push(Link { start_ns, depth: depth.i64(row).unwrap_or(0), cause });
-        }
-    });
+    for row in &db.read_or_empty::<CriticalPathRow>() {
+        let path = found.entry(row.path_id()).or_insert_with(|| Path {
+            origin: row.origin().to_owned(),
+            process: process_of(row.of_utid()),
+            tid: tid(row.of_utid()),
+            start_ns: i64::MAX,
+            dur_ns: 0,
+            causes: Vec::new(),
+            links: Vec::new(),
+        });
+        let (start_ns, dur_ns) = (row.start_ns(), row.dur_ns());
+        path.start_ns = path.start_ns.min(start_ns);
+        path.dur_ns = path.dur_ns.saturating_add(dur_ns);
+        let cause = Cause {
+            kind: row.kind().to_owned(),
+            process: process_of(row.utid()),
+            tid: tid(row.utid()),
+            wait_reason: row.wait_reason().map(str::to_owned),
+            readied_in_dpc: row.readied_in_dpc() == Some(true),
+            leaf: leaf(row.stack_id()),
+            dur_ns,
+            percent: 0.0,
+        };
+        path.links.push(Link { start_ns, depth: row.depth(), cause });
+    }
     let mut paths: Vec<Path> = found.into_values().collect();
     for path in &mut paths {
         let whole = path.dur_ns.max(1) as f64;

@@ -1,7 +1,8 @@
 //! Disk transfers by file and process.
 
-use super::{add, for_each_batch, process_names};
+use super::{add, process_names};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{disk_io::DiskIoRow, file::FileRow};
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -40,37 +41,32 @@ pub fn disk(db: &Database, top: usize) -> Disk {
     let mut total = DiskCost { name: "all".to_owned(), ..DiskCost::default() };
     let mut by_process: HashMap<i64, DiskCost> = HashMap::default();
     let mut by_file: HashMap<i64, DiskCost> = HashMap::default();
-    let columns = ["op", "size_bytes", "service_ns", "dur_ns", "upid", "file_id"];
-    for_each_batch(db, "disk_io", columns, |rows, [op, size, service, dur, upid, file]| {
-        for row in 0..rows {
-            let read = op.text(row) == Some("read");
-            let write = op.text(row) == Some("write");
-            let (size, service) = (size.i64(row).unwrap_or(0), service.i64(row).unwrap_or(0));
-            let dur = dur.i64(row).unwrap_or(0);
-            let keys = [
-                Some(&mut total),
-                Some(by_process.entry(upid.i64(row).unwrap_or(-1)).or_default()),
-                Some(by_file.entry(file.i64(row).unwrap_or(-1)).or_default()),
-            ];
-            for cost in keys.into_iter().flatten() {
-                cost.reads += i64::from(read);
-                cost.writes += i64::from(write);
-                add(&mut cost.read_bytes, if read { size } else { 0 });
-                add(&mut cost.write_bytes, if write { size } else { 0 });
-                add(&mut cost.service_ns, service);
-                cost.longest_ns = cost.longest_ns.max(dur);
-            }
+    for row in &db.read_or_empty::<DiskIoRow>() {
+        let read = row.op() == "read";
+        let write = row.op() == "write";
+        let (size, service) = (row.size_bytes(), row.service_ns());
+        let dur = row.dur_ns();
+        let keys = [
+            Some(&mut total),
+            Some(by_process.entry(row.upid().unwrap_or(-1)).or_default()),
+            Some(by_file.entry(row.file_id().unwrap_or(-1)).or_default()),
+        ];
+        for cost in keys.into_iter().flatten() {
+            cost.reads += i64::from(read);
+            cost.writes += i64::from(write);
+            add(&mut cost.read_bytes, if read { size } else { 0 });
+            add(&mut cost.write_bytes, if write { size } else { 0 });
+            add(&mut cost.service_ns, service);
+            cost.longest_ns = cost.longest_ns.max(dur);
         }
-    });
+    }
     let names = process_names(db);
     let mut paths: HashMap<i64, String> = HashMap::default();
-    for_each_batch(db, "file", ["file_id", "path"], |rows, [id, path]| {
-        for row in 0..rows {
-            if let (Some(id), Some(path)) = (id.i64(row), path.text(row)) {
-                paths.insert(id, path.to_owned());
-            }
+    for row in &db.read_or_empty::<FileRow>() {
+        if let Some(path) = row.path() {
+            paths.insert(row.file_id(), path.to_owned());
         }
-    });
+    }
     // Files with several keys are one file.
     let mut merged: HashMap<String, DiskCost> = HashMap::default();
     for (id, cost) in by_file {

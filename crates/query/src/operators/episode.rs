@@ -11,7 +11,8 @@
 //! Two bursts far from each other are one stretch with a quiet middle. Who works evenly has no episode: a stretch that covers nearly
 //! the whole trace says nothing, and none is told.
 
-use super::for_each_batch;
+use super::interrupts::{Class, each_interrupt};
+use etwhy_trace::catalog::{dpc::DpcRow, file_io::FileIoRow, sample::SampleRow};
 
 use crate::sql::matching::stacks_with;
 use etwhy_table::Database;
@@ -44,8 +45,8 @@ struct Bins {
 }
 
 impl Bins {
-    fn add(&mut self, ts: Option<i64>, weight: i64) {
-        let Some(after) = ts.and_then(|ts| ts.checked_sub(self.first_ns)).filter(|after| *after >= 0) else {
+    fn add(&mut self, ts: i64, weight: i64) {
+        let Some(after) = ts.checked_sub(self.first_ns).filter(|after| *after >= 0) else {
             return;
         };
         let bin = (i128::from(after) * BINS as i128 / i128::from(self.span)) as usize;
@@ -61,52 +62,39 @@ pub fn episode(db: &Database, first_ns: i64, last_ns: i64, who: &Who) -> Option<
     let mut bins = Bins { first_ns, span, sums: vec![0.0; BINS] };
     match who {
         Who::Process(upid) => {
-            for_each_batch(db, "sample", ["ts_ns", "upid", "weight_ns"], |rows, [ts, of, weight]| {
-                for row in (0..rows).filter(|&row| of.i64(row) == Some(*upid)) {
-                    bins.add(ts.i64(row), weight.i64(row).unwrap_or(0));
-                }
-            });
+            for row in db.read_or_empty::<SampleRow>().iter().filter(|&row| row.upid() == Some(*upid)) {
+                bins.add(row.ts_ns(), row.weight_ns());
+            }
         }
         Who::Cpu(cpu) => {
-            for_each_batch(db, "dpc", ["ts_ns", "cpu", "exclusive_ns"], |rows, [ts, of, weight]| {
-                for row in (0..rows).filter(|&row| of.i64(row) == Some(*cpu)) {
-                    bins.add(ts.i64(row), weight.i64(row).unwrap_or(0));
-                }
-            });
+            for row in db.read_or_empty::<DpcRow>().iter().filter(|&row| row.cpu() == *cpu) {
+                bins.add(row.ts_ns(), row.exclusive_ns());
+            }
         }
         Who::Module(module) => {
-            for table in ["dpc", "isr"] {
-                for_each_batch(db, table, ["ts_ns", "module", "exclusive_ns"], |rows, [ts, of, weight]| {
-                    for row in (0..rows)
-                        .filter(|&row| of.text(row).is_some_and(|name| name.eq_ignore_ascii_case(module)))
-                    {
-                        bins.add(ts.i64(row), weight.i64(row).unwrap_or(0));
+            for class in Class::ALL {
+                each_interrupt(db, class, |row| {
+                    if row.module.eq_ignore_ascii_case(module) {
+                        bins.add(row.ts_ns, row.exclusive_ns);
                     }
                 });
             }
             if bins.sums.iter().all(|sum| *sum == 0.0) {
                 let stacks = stacks_with(db, module);
-                for_each_batch(
-                    db,
-                    "sample",
-                    ["ts_ns", "stack_id", "weight_ns"],
-                    |rows, [ts, stack, weight]| {
-                        for row in 0..rows {
-                            let stack = stack.i64(row).and_then(|n| usize::try_from(n).ok());
-                            if stack.and_then(|n| stacks.get(n)) == Some(&true) {
-                                bins.add(ts.i64(row), weight.i64(row).unwrap_or(0));
-                            }
-                        }
-                    },
-                );
+                for row in &db.read_or_empty::<SampleRow>() {
+                    let stack = row.stack_id().and_then(|n| usize::try_from(n).ok());
+                    if stack.and_then(|n| stacks.get(n)) == Some(&true) {
+                        bins.add(row.ts_ns(), row.weight_ns());
+                    }
+                }
             }
         }
         Who::Path(path) => {
-            for_each_batch(db, "file_io", ["ts_ns", "path", "dur_ns"], |rows, [ts, of, weight]| {
-                for row in (0..rows).filter(|&row| of.text(row) == Some(path)) {
-                    bins.add(ts.i64(row), weight.i64(row).unwrap_or(1));
+            for row in db.read_or_empty::<FileIoRow>().iter().filter(|&row| row.path() == Some(path)) {
+                if let Some(ts) = row.ts_ns() {
+                    bins.add(ts, row.dur_ns().unwrap_or(1));
                 }
-            });
+            }
         }
     }
     let (from, to) = shortest(&bins.sums)?;

@@ -11,9 +11,9 @@
 //! Stacks that were cut (too deep, or a user half that never came) begin in their middle and so stand beside the whole ones.
 //! Only the heaviest nodes are kept; what was left out stays in the total of the nodes above it.
 
-use super::for_each_batch;
 use super::stacks::{Builder, Class, Frames, GroupBy, NodeKind, NodeName, Tree, View, WeightedStack};
 use etwhy_table::Database;
+use etwhy_trace::catalog::stack_cost::StackCostRow;
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -65,29 +65,26 @@ impl From<&NodeName> for FlameName {
 
 /// Folds all CPU samples; keeps the `max_nodes` heaviest nodes. `None` if there is nothing to fold.
 pub fn flame(db: &Database, max_nodes: usize) -> Option<Flame> {
-    if max_nodes == 0 || db.get("stack_cost").is_none_or(|table| table.rows() == 0) {
+    if max_nodes == 0 || db.read_or_empty::<StackCostRow>().is_empty() {
         return None;
     }
     let frames = Frames::read(db);
     let view = View { groups: vec![GroupBy::Process], one_interrupt: true, ..View::default() };
     let mut builder = Builder::new(db, &frames, &view);
-    let columns = ["class", "upid", "stack_id", "samples", "weight_ns"];
-    for_each_batch(db, "stack_cost", columns, |rows, [class, upid, stack, samples, weight]| {
-        for row in 0..rows {
-            builder.add(&WeightedStack {
-                upid: upid.i64(row),
-                class: match class.text(row) {
-                    Some("dpc") => Class::Dpc,
-                    Some("isr") => Class::Isr,
-                    _ => Class::Thread,
-                },
-                stack: stack.i64(row),
-                weight: weight.i64(row).unwrap_or(0),
-                count: samples.i64(row).unwrap_or(0),
-                ..WeightedStack::default()
-            });
-        }
-    });
+    for row in &db.read_or_empty::<StackCostRow>() {
+        builder.add(&WeightedStack {
+            upid: row.upid(),
+            class: match row.class() {
+                "dpc" => Class::Dpc,
+                "isr" => Class::Isr,
+                _ => Class::Thread,
+            },
+            stack: row.stack_id(),
+            weight: row.weight_ns(),
+            count: row.samples(),
+            ..WeightedStack::default()
+        });
+    }
     Some(heaviest(&builder.finish("all processes"), max_nodes))
 }
 

@@ -11,9 +11,11 @@
 //! Inclusive times overlap: do not add them up. Modules of other events' stacks (waits, faults, files) may have frames
 //! and no CPU time.
 
-use super::{add, for_each_batch};
+use super::add;
 use crate::fold::Fold;
-use etwhy_table::{Database, Table};
+use etwhy_table::{Database, RowOf};
+use etwhy_trace::catalog::image::ImageRow;
+use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow};
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -59,47 +61,42 @@ impl StackModule {
 /// What tells builds apart.
 type Build<'t> = (&'t str, &'t str, &'t str, i64, i64, i64);
 
-fn build(images: &Table, row: u32) -> Build<'_> {
-    let text = |column| images.text(row, column).unwrap_or("");
-    let number = |column| images.i64(row, column).unwrap_or(-1);
-    let (stamp, size) = (number("time_date_stamp"), number("size_bytes"));
-    (text("name"), text("pdb_name"), text("pdb_guid"), number("pdb_age"), stamp, size)
+fn build<'t>(image: RowOf<'_, 't, ImageRow>) -> Build<'t> {
+    let (name, guid) = (image.pdb_name().unwrap_or(""), image.pdb_guid().unwrap_or(""));
+    let age = image.pdb_age().unwrap_or(-1);
+    (image.name(), name, guid, age, image.time_date_stamp(), image.size_bytes())
 }
 
 /// Modules on stacks, those with the most CPU time first; with `all`, those that stand on none behind them.
 pub fn stack_modules(db: &Database, all: bool) -> Vec<StackModule> {
-    let Some(images) = db.get("image") else { return Vec::new() };
+    let Ok(images) = db.read::<ImageRow>() else { return Vec::new() };
     let mut modules: Vec<StackModule> = Vec::new();
     let mut by_build: HashMap<Build<'_>, u32> = HashMap::default();
     let mut of_image: Vec<u32> = Vec::new();
-    for row in 0..u32::try_from(images.rows()).unwrap_or(u32::MAX) {
+    for image in &images {
         let next = u32::try_from(modules.len()).unwrap_or(u32::MAX);
-        let number = *by_build.entry(build(images, row)).or_insert(next);
+        let number = *by_build.entry(build(image)).or_insert(next);
         if number == next {
-            modules.push(module(images, row));
+            modules.push(module(image));
         }
         of_image.push(number);
     }
     let mut of_frame: Vec<Option<u32>> = Vec::new();
-    for_each_batch(db, "frame", ["image_id", "function"], |rows, [image, function]| {
-        for row in 0..rows {
-            let number = image.i64(row).and_then(|id| of_image.get(usize::try_from(id).ok()?).copied());
-            if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
-                module.frames += 1;
-                module.named_frames += u64::from(function.text(row).is_some());
-            }
-            of_frame.push(number);
+    for row in &db.read_or_empty::<FrameRow>() {
+        let number = row.image_id().and_then(|id| of_image.get(usize::try_from(id).ok()?).copied());
+        if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
+            module.frames += 1;
+            module.named_frames += u64::from(row.function().is_some());
         }
-    });
+        of_frame.push(number);
+    }
     let module_of = |frame: u32| of_frame.get(frame as usize).copied().flatten();
-    for_each_batch(db, "stack_frame", ["frame_id"], |rows, [frame]| {
-        for row in 0..rows {
-            let number = frame.i64(row).and_then(|f| module_of(u32::try_from(f).ok()?));
-            if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
-                module.places += 1;
-            }
+    for row in &db.read_or_empty::<StackFrameRow>() {
+        let number = u32::try_from(row.frame_id()).ok().and_then(module_of);
+        if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
+            module.places += 1;
         }
-    });
+    }
     let fold = Fold::read(db, false);
     // Which stack counted a module last.
     let mut marks = vec![0u64; modules.len()];
@@ -133,17 +130,16 @@ pub fn stack_modules(db: &Database, all: bool) -> Vec<StackModule> {
     modules
 }
 
-fn module(images: &Table, row: u32) -> StackModule {
-    let text = |column| images.text(row, column).map(str::to_owned);
+fn module(image: RowOf<'_, '_, ImageRow>) -> StackModule {
     StackModule {
-        name: text("name").unwrap_or_default(),
-        path: text("path").unwrap_or_default(),
-        pdb_name: text("pdb_name").filter(|name| !name.is_empty()),
-        pdb_guid: text("pdb_guid"),
-        pdb_age: images.i64(row, "pdb_age").and_then(|age| u32::try_from(age).ok()),
+        name: image.name().to_owned(),
+        path: image.path().to_owned(),
+        pdb_name: image.pdb_name().filter(|name| !name.is_empty()).map(str::to_owned),
+        pdb_guid: image.pdb_guid().map(str::to_owned),
+        pdb_age: image.pdb_age().and_then(|age| u32::try_from(age).ok()),
         // The column holds the same 32 bits with a sign.
-        time_date_stamp: images.i64(row, "time_date_stamp").unwrap_or(0) as u32,
-        size_bytes: images.i64(row, "size_bytes").and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        time_date_stamp: image.time_date_stamp() as u32,
+        size_bytes: u64::try_from(image.size_bytes()).unwrap_or(0),
         ..StackModule::default()
     }
 }

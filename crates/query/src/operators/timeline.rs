@@ -11,8 +11,10 @@
 //! idle was not recorded: lost buffers, or idle processors that Windows leaves without samples.
 
 use super::cpu::DPC_ISR;
-use super::{add, for_each_batch, process_names};
+use super::{add, process_names, span};
+use crate::derived::process_slice::ProcessSliceRow;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{cpu_time::CpuTimeRow, trace::TraceRow};
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -79,33 +81,26 @@ impl Slices {
 
 /// The timeline, with the `top` processes by name. `None` without samples and context switches.
 pub fn timeline(db: &Database, top: usize) -> Option<Timeline> {
-    let (mut first, mut last, mut cpus) = (i64::MAX, i64::MIN, 0i64);
-    for_each_batch(db, "trace", ["first_ns", "last_ns", "cpus"], |rows, [from, to, count]| {
-        for row in 0..rows {
-            first = first.min(from.i64(row).unwrap_or(i64::MAX));
-            last = last.max(to.i64(row).unwrap_or(i64::MIN));
-            cpus = cpus.max(count.i64(row).unwrap_or(0));
-        }
-    });
+    let (first, last) = span(db)?;
+    let cpus = db.read_or_empty::<TraceRow>().iter().map(|row| row.cpus()).max().unwrap_or(0);
     let duration = last.checked_sub(first).filter(|ns| *ns > 0)?;
     // Slices are those of the table, or several of them together.
-    let unit = ["process_slice", "cpu_time"].iter().map(|table| longest(db, table)).find(|ns| *ns > 0)?;
+    let (slices, times) = (db.read_or_empty::<ProcessSliceRow>(), db.read_or_empty::<CpuTimeRow>());
+    let lengths = [slices.iter().map(|row| row.dur_ns()).max(), times.iter().map(|row| row.dur_ns()).max()];
+    let unit = lengths.into_iter().flatten().find(|ns| *ns > 0)?;
     let least = duration / SLICES + i64::from(duration % SLICES > 0);
     let slice_ns = (least / unit + i64::from(least % unit > 0)).saturating_mul(unit);
     let count = duration / slice_ns + i64::from(duration % slice_ns > 0);
     let mut slices =
         Slices { start_ns: first, slice_ns, count: usize::try_from(count).ok()?, by: HashMap::default() };
-    let columns = ["start_ns", "class", "upid", "cpu_ns"];
-    for_each_batch(db, "process_slice", columns, |rows, [start, class, upid, time]| {
-        for row in 0..rows {
-            let owner = match class.text(row) {
-                Some("idle") => Owner::Idle,
-                Some("dpc" | "isr") => Owner::Interrupt,
-                _ => upid.i64(row).map_or(Owner::Other, Owner::Process),
-            };
-            slices.add(owner, start.i64(row).unwrap_or(0), time.i64(row).unwrap_or(0));
-        }
-    });
+    for row in &db.read_or_empty::<ProcessSliceRow>() {
+        let owner = match row.class() {
+            "idle" => Owner::Idle,
+            "dpc" | "isr" => Owner::Interrupt,
+            _ => row.upid().map_or(Owner::Other, Owner::Process),
+        };
+        slices.add(owner, row.start_ns(), row.cpu_ns());
+    }
     let mut source = "sample";
     if slices.by.is_empty() {
         source = "cswitch";
@@ -118,26 +113,15 @@ pub fn timeline(db: &Database, top: usize) -> Option<Timeline> {
     Some(Timeline { start_ns: first, slice_ns, end_ns: last, cpus, source, series })
 }
 
-/// Length of the longest slice of a table; 0 without rows.
-fn longest(db: &Database, table: &str) -> i64 {
-    let mut longest = 0;
-    for_each_batch(db, table, ["dur_ns"], |rows, [dur]| {
-        longest = (0..rows).filter_map(|row| dur.i64(row)).fold(longest, i64::max);
-    });
-    longest
-}
-
 fn read_switches(db: &Database, slices: &mut Slices) {
-    let columns = ["start_ns", "thread_ns", "idle_ns", "dpc_ns", "isr_ns"];
-    for_each_batch(db, "cpu_time", columns, |rows, [start, thread, idle, dpc, isr]| {
-        for row in (0..rows).filter(|&row| !thread.is_null(row)) {
-            let at = start.i64(row).unwrap_or(0);
-            let interrupt = dpc.i64(row).unwrap_or(0).saturating_add(isr.i64(row).unwrap_or(0));
-            slices.add(Owner::Other, at, thread.i64(row).unwrap_or(0));
-            slices.add(Owner::Idle, at, idle.i64(row).unwrap_or(0));
-            slices.add(Owner::Interrupt, at, interrupt);
-        }
-    });
+    for row in &db.read_or_empty::<CpuTimeRow>() {
+        let Some(thread) = row.thread_ns() else { continue };
+        let at = row.start_ns();
+        let interrupt = row.dpc_ns().saturating_add(row.isr_ns());
+        slices.add(Owner::Other, at, thread);
+        slices.add(Owner::Idle, at, row.idle_ns().unwrap_or(0));
+        slices.add(Owner::Interrupt, at, interrupt);
+    }
 }
 
 fn bands(by: HashMap<Owner, Vec<i64>>, names: &[(String, i64)], count: usize, top: usize) -> Vec<Series> {

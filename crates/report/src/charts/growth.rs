@@ -1,6 +1,7 @@
 //! Growth curves: what one more call costs, against the number of earlier calls or their size.
 
-use etwhy_table::{Database, Table};
+use etwhy_table::{Database, RowOf, Rows};
+use etwhy_trace::catalog::growth::{GrowthPointRow, GrowthRow};
 use serde::Serialize;
 
 /// A growth law with what it was fitted to: a row of the table `growth`.
@@ -66,15 +67,12 @@ const VERDICTS: [&str; 5] = ["super_linear", "with_time", "linear", "logarithmic
 
 /// The `curves` worst laws that have points: by verdict, then by what growth cost.
 pub(super) fn read(db: &Database, curves: usize) -> Vec<GrowthCurve> {
-    let (Some(growth), Some(points)) = (db.get("growth"), db.get("growth_point")) else {
-        return Vec::new();
-    };
-    let mut all: Vec<(usize, GrowthCurve)> = (0..growth.rows() as u32)
+    let (growth, points) = (db.read_or_empty::<GrowthRow>(), db.read_or_empty::<GrowthPointRow>());
+    let mut all: Vec<(usize, GrowthCurve)> = growth
+        .iter()
         .filter_map(|row| {
-            let verdict = growth.text(row, "verdict")?;
-            Some((VERDICTS.iter().position(|known| *known == verdict)?, row))
+            Some((VERDICTS.iter().position(|known| *known == row.verdict())?, curve(row, &points)))
         })
-        .map(|(rank, row)| (rank, curve(growth, points, row)))
         .filter(|(_, curve)| !curve.points.is_empty())
         .collect();
     all.sort_by(|(x, a), (y, b)| {
@@ -86,43 +84,39 @@ pub(super) fn read(db: &Database, curves: usize) -> Vec<GrowthCurve> {
     all.into_iter().take(curves).map(|(_, curve)| curve).collect()
 }
 
-fn curve(growth: &Table, points: &Table, row: u32) -> GrowthCurve {
-    let text = |column: &str| growth.text(row, column).map(str::to_owned);
-    let number = |column: &str| growth.f64(row, column);
-    let id = growth.i64(row, "growth_id");
-    let own = |point: &u32| points.i64(*point, "growth_id") == id;
-    let mut points: Vec<GrowthPoint> = (0..points.rows() as u32)
-        .filter(own)
+fn curve(growth: RowOf<'_, '_, GrowthRow>, points: &Rows<'_, GrowthPointRow>) -> GrowthCurve {
+    let own = |text: Option<&str>| text.map(str::to_owned);
+    let mut points: Vec<GrowthPoint> = points
+        .iter()
+        .filter(|point| point.growth_id() == growth.growth_id())
         .take(POINTS)
-        .filter_map(|point| {
-            Some(GrowthPoint {
-                n_mid: points.f64(point, "n_mid")?,
-                cost_ns: points.f64(point, "cost_ns")?,
-                fit_ns: points.f64(point, "fit_ns"),
-                calls: points.i64(point, "calls").unwrap_or(0),
-            })
+        .map(|point| GrowthPoint {
+            n_mid: point.n_mid(),
+            cost_ns: point.cost_ns(),
+            fit_ns: Some(point.fit_ns()),
+            calls: point.calls(),
         })
         .collect();
     points.sort_by(|a, b| a.n_mid.total_cmp(&b.n_mid));
     GrowthCurve {
-        operation: text("operation").unwrap_or_default(),
-        name: text("name").unwrap_or_default(),
-        predictor: text("predictor").unwrap_or_default(),
-        verdict: text("verdict").unwrap_or_default(),
-        why: text("why").unwrap_or_default(),
-        model: text("model").unwrap_or_default(),
-        total_model: text("total_model").unwrap_or_default(),
-        weight: number("weight"),
-        a: number("a"),
-        b: number("b"),
-        exponent: number("exponent"),
-        exponent_low: number("exponent_low"),
-        exponent_high: number("exponent_high"),
-        total_ns: growth.i64(row, "total_ns").unwrap_or(0),
-        excess_ns: growth.i64(row, "excess_ns"),
-        cost_10x_ns: number("cost_10x_ns"),
-        function: text("function"),
-        caller: text("caller"),
+        operation: growth.operation().to_owned(),
+        name: growth.name().to_owned(),
+        predictor: growth.predictor().to_owned(),
+        verdict: growth.verdict().to_owned(),
+        why: growth.why().to_owned(),
+        model: growth.model().to_owned(),
+        total_model: growth.total_model().to_owned(),
+        weight: Some(growth.weight()),
+        a: Some(growth.a()),
+        b: Some(growth.b()),
+        exponent: growth.exponent(),
+        exponent_low: growth.exponent_low(),
+        exponent_high: growth.exponent_high(),
+        total_ns: growth.total_ns(),
+        excess_ns: growth.excess_ns(),
+        cost_10x_ns: Some(growth.cost_10x_ns()),
+        function: own(growth.function()),
+        caller: own(growth.caller()),
         points,
     }
 }

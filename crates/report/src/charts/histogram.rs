@@ -1,6 +1,7 @@
 //! Durations of DPCs and ISRs.
 
 use etwhy_table::Database;
+use etwhy_trace::catalog::interrupt_cost::DpcHistogramRow;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -50,20 +51,16 @@ pub struct Bin {
 /// The histograms of all drivers, and of the `drivers` with the most time over the limit, then the most time.
 pub(super) fn read(db: &Database, drivers: usize) -> Vec<DurationHistogram> {
     let mut by: BTreeMap<(String, Option<String>), Vec<Bin>> = BTreeMap::new();
-    let columns = ["class", "module", "above_ns", "up_to_ns", "count", "total_ns", "over_limit"];
-    etwhy_query::for_each_batch(db, "dpc_histogram", columns, |rows, columns| {
-        let [class, module, above, up_to, count, total, over] = columns;
-        for row in 0..rows {
-            let key = (class.text(row).unwrap_or("dpc").to_owned(), module.text(row).map(str::to_owned));
-            by.entry(key).or_default().push(Bin {
-                above_ns: above.i64(row).unwrap_or(0),
-                up_to_ns: up_to.i64(row),
-                count: count.i64(row).unwrap_or(0),
-                total_ns: total.i64(row).unwrap_or(0),
-                over_limit: over.bool(row) == Some(true),
-            });
-        }
-    });
+    for row in &db.read_or_empty::<DpcHistogramRow>() {
+        let key = (row.class().to_owned(), row.module().map(str::to_owned));
+        by.entry(key).or_default().push(Bin {
+            above_ns: row.above_ns(),
+            up_to_ns: row.up_to_ns(),
+            count: row.count(),
+            total_ns: row.total_ns(),
+            over_limit: row.over_limit(),
+        });
+    }
     let mut all: Vec<DurationHistogram> = by.into_iter().filter_map(|(key, bins)| one(key, bins)).collect();
     all.sort_by(|a, b| {
         a.module

@@ -21,6 +21,7 @@ mod by_file;
 use crate::anomalies::{DISK_REQUESTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+pub use by_file::DiskFileRow;
 use by_file::{ByFile, DISK_FILE};
 use etwhy_decode::kernel::names::io_priority;
 use etwhy_table::{Sym, TableBuilder, define_table};

@@ -38,6 +38,7 @@ use foldhash::HashMap;
 use names::Names;
 pub(super) use names::operation as operation_name;
 use usage::{FILE_OPEN, FILE_USAGE, Usage};
+pub use usage::{FileOpenRow, FileUsageRow};
 
 define_table! {
     /// File operations.

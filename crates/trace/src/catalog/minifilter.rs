@@ -29,6 +29,7 @@ use crate::anomalies::{FILTER_STARTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
 use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::file_name::FileRef;
+pub use cost::MinifilterCostRow;
 use cost::{Costs, MINIFILTER_COST};
 use etwhy_decode::kernel::names::value_name;
 use etwhy_knowledge::{driver, ntstatus_name};

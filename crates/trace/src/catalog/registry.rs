@@ -30,7 +30,9 @@ use crate::owner::Owner;
 use etwhy_knowledge::ntstatus_name;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
+pub use stacks::RegistryStackRow;
 use stacks::{ByStack, REGISTRY_STACK};
+pub use usage::RegistryUsageRow;
 use usage::{REGISTRY_USAGE, Usage};
 
 define_table! {

@@ -2,7 +2,8 @@
 
 use super::timestamp;
 use super::tracks::{Place, Track, Tracks};
-use crate::profile::{Column, Profile, row};
+use crate::profile::{Profile, row};
+use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow};
 use foldhash::HashMap;
 use fxprof_processed_profile as fx;
 
@@ -57,45 +58,41 @@ pub(super) fn samples(profile: &Profile<'_>, tracks: &mut Tracks<'_>, made: &mut
 }
 
 fn each_sample(profile: &Profile<'_>, tracks: &Tracks<'_>, give: &mut dyn FnMut(Track, Sample)) {
-    let column = |name: &str| Column::of(profile.db, "sample", name);
-    let (ts, cpu, stack, weight) = (column("ts_ns"), column("cpu"), column("stack_id"), column("weight_ns"));
-    let (upid, utid) = (column("upid"), column("utid"));
-    let (in_dpc, in_isr) = (column("in_dpc"), column("in_isr"));
     // Interrupts are nobody's: asking for somebody leaves them out.
     let asked = profile.scope.processes.is_some() || profile.scope.threads.is_some();
-    for at in 0..ts.rows() {
-        let Some(ts_ns) = ts.i64(at).filter(|ts| profile.is_in_time(*ts)) else { continue };
-        let utid = row(utid.i64(at));
-        let place = match (in_isr.is(at), in_dpc.is(at)) {
+    for sample in &profile.db.read_or_empty::<SampleRow>() {
+        if !profile.is_in_time(sample.ts_ns()) {
+            continue;
+        }
+        let utid = row(sample.utid());
+        let place = match (sample.in_isr(), sample.in_dpc()) {
             (true, _) => Place::Isr,
             (_, true) => Place::Dpc,
             _ => Place::Thread,
         };
         let track = match place {
-            Place::Thread if !profile.is_of(tracks.people, row(upid.i64(at)), utid) => continue,
+            Place::Thread if !profile.is_of(tracks.people, row(sample.upid()), utid) => continue,
             Place::Thread => utid.map_or(Track::Machine, Track::Thread),
             _ if asked => continue,
-            _ => Track::Interrupts(row(cpu.i64(at)).unwrap_or(0)),
+            _ => Track::Interrupts(row(sample.cpu()).unwrap_or(0)),
         };
-        let weight_ns = weight.i64(at).unwrap_or(0).max(0);
-        give(track, Sample { ts_ns, weight_ns, stack: row(stack.i64(at)), place });
+        let (weight_ns, stack) = (sample.weight_ns().max(0), row(sample.stack_id()));
+        give(track, Sample { ts_ns: sample.ts_ns(), weight_ns, stack, place });
     }
 }
 
 /// Runs of all wanted threads, in order of time.
 fn runs(profile: &Profile<'_>, tracks: &Tracks<'_>) -> HashMap<u32, Vec<Run>> {
-    let column = |name: &str| Column::of(profile.db, "cswitch", name);
-    let (ts, upid, utid) = (column("ts_ns"), column("new_upid"), column("new_utid"));
-    let (run, cpu, stack) = (column("run_ns"), column("cpu_ns"), column("stack_id"));
     let mut found: HashMap<u32, Vec<Run>> = HashMap::default();
-    for at in 0..ts.rows() {
-        let (Some(start_ns), Some(utid)) = (ts.i64(at), row(utid.i64(at))) else { continue };
-        let Some(run_ns) = run.i64(at).filter(|run| *run >= 0) else { continue };
-        if !profile.is_in_time(start_ns) || !profile.is_of(tracks.people, row(upid.i64(at)), Some(utid)) {
+    for switch in &profile.db.read_or_empty::<CSwitchRow>() {
+        let (start_ns, Some(utid)) = (switch.ts_ns(), row(switch.new_utid())) else { continue };
+        let Some(run_ns) = switch.run_ns().filter(|run| *run >= 0) else { continue };
+        if !profile.is_in_time(start_ns) || !profile.is_of(tracks.people, row(switch.new_upid()), Some(utid))
+        {
             continue;
         }
-        let cpu_ns = cpu.i64(at).unwrap_or(run_ns).clamp(0, run_ns);
-        found.entry(utid).or_default().push(Run { start_ns, run_ns, cpu_ns, stack: row(stack.i64(at)) });
+        let cpu_ns = switch.cpu_ns().unwrap_or(run_ns).clamp(0, run_ns);
+        found.entry(utid).or_default().push(Run { start_ns, run_ns, cpu_ns, stack: row(switch.stack_id()) });
     }
     for runs in found.values_mut() {
         runs.sort_by_key(|run| run.start_ns);

@@ -1,7 +1,8 @@
 //! Images as libraries, with the names that were resolved for them.
 
-use crate::profile::{Column, Profile, Stacks};
+use crate::profile::{Profile, Stacks};
 use crate::sanitize;
+use etwhy_trace::catalog::image::ImageRow;
 use foldhash::HashMap;
 use fxprof_processed_profile as fx;
 use fxprof_processed_profile::debugid::DebugId;
@@ -31,21 +32,19 @@ impl Libs {
                 known.entry(before).or_insert((false, frame.function));
             }
         }
-        let image = |name: &str| Column::of(profile.db, "image", name);
-        let (name, path, size) = (image("name"), image("path"), image("size_bytes"));
-        let (pdb, guid, age, stamp) =
-            (image("pdb_name"), image("pdb_guid"), image("pdb_age"), image("time_date_stamp"));
+        let images = profile.db.read_or_empty::<ImageRow>();
         let mut libs = HashMap::default();
         for (row, names) in names {
-            let text = |column: &Column<'_>| sanitize(column.text(row).unwrap_or("")).into_owned();
-            let debug_path = if pdb.text(row).is_some() { text(&pdb) } else { text(&name) };
-            let id = guid.text(row).map(|guid| format!("{guid}-{:x}", age.i64(row).unwrap_or(0)));
+            let Some(image) = images.get(row) else { continue };
+            let text = |text: &str| sanitize(text).into_owned();
+            let debug_path = text(image.pdb_name().unwrap_or(image.name()));
+            let id = image.pdb_guid().map(|guid| format!("{guid}-{:x}", image.pdb_age().unwrap_or(0)));
             let id = id.and_then(|id| id.parse::<DebugId>().ok()).unwrap_or_default();
-            let (stamp, size) = (stamp.i64(row).unwrap_or(0) as u32, size.i64(row).unwrap_or(0) as u32);
+            let (stamp, size) = (image.time_date_stamp() as u32, image.size_bytes() as u32);
             let lib = fx::LibraryInfo {
-                name: text(&name),
+                name: text(image.name()),
                 debug_name: debug_path.rsplit(['\\', '/']).next().unwrap_or("").to_owned(),
-                path: text(&path),
+                path: text(image.path()),
                 debug_path,
                 debug_id: id,
                 // As symbol servers index images.

@@ -2,7 +2,8 @@
 
 use super::packets::{Packets, field};
 use crate::Result;
-use crate::profile::{Column, Profile};
+use crate::profile::Profile;
+use etwhy_trace::catalog::{cpu_time::CpuTimeRow, disk_io::DiskIoRow, memory_counter::MemoryCounterRow};
 use std::collections::BTreeMap;
 
 /// `TrackEvent.Type`.
@@ -10,16 +11,6 @@ const COUNTER: u64 = 4;
 /// `CounterDescriptor.Unit`.
 const COUNT: u64 = 2;
 const BYTES: u64 = 3;
-
-/// Columns of `memory_counter`, and what they are called.
-const MEMORY: [(&str, &str); 6] = [
-    ("available_bytes", "Memory available"),
-    ("commit_bytes", "Memory committed"),
-    ("standby_bytes", "Memory standby"),
-    ("modified_bytes", "Memory modified"),
-    ("paged_pool_bytes", "Paged pool"),
-    ("nonpaged_pool_bytes", "Nonpaged pool"),
-];
 
 enum Number {
     Whole(i64),
@@ -71,42 +62,50 @@ impl Counters {
 /// Writes all counters.
 pub(super) fn write(profile: &Profile<'_>, packets: &mut Packets<'_>) -> Result<()> {
     let mut counters = Counters::default();
-    let column = |name: &str| Column::of(profile.db, "cpu_time", name);
-    let (start, dur, cpu) = (column("start_ns"), column("dur_ns"), column("cpu"));
-    let (busy, ready) = (column("busy_percent"), column("ready_ns"));
-    for at in 0..start.rows() {
-        let Some(ts) = start.i64(at).filter(|ts| profile.is_in_time(*ts)) else { continue };
-        let cpu = cpu.i64(at).unwrap_or(0);
-        if let Some(busy) = busy.f64(at) {
+    for row in &profile.db.read_or_empty::<CpuTimeRow>() {
+        let (ts, cpu) = (row.start_ns(), row.cpu());
+        if !profile.is_in_time(ts) {
+            continue;
+        }
+        if let Some(busy) = row.busy_percent() {
             counters.add(format!("CPU {cpu} busy"), None, ts, Number::Part(busy), packets)?;
         }
-        if let (Some(ready), Some(dur)) = (ready.i64(at), dur.i64(at).filter(|dur| *dur > 0)) {
-            let threads = Number::Part(ready as f64 / dur as f64);
+        if let Some(ready) = row.ready_ns().filter(|_| row.dur_ns() > 0) {
+            let threads = Number::Part(ready as f64 / row.dur_ns() as f64);
             counters.add(format!("CPU {cpu} ready threads"), Some(COUNT), ts, threads, packets)?;
         }
     }
-    let ts = Column::of(profile.db, "memory_counter", "ts_ns");
-    for (column, name) in MEMORY {
-        let value = Column::of(profile.db, "memory_counter", column);
-        for at in 0..ts.rows() {
-            let Some(ts) = ts.i64(at).filter(|ts| profile.is_in_time(*ts)) else { continue };
-            if let Some(value) = value.i64(at) {
-                counters.add(name.to_owned(), Some(BYTES), ts, Number::Whole(value), packets)?;
+    let memory = profile.db.read_or_empty::<MemoryCounterRow>();
+    macro_rules! counter {
+        ($name:literal, $column:ident) => {
+            for row in memory.iter().filter(|row| profile.is_in_time(row.ts_ns())) {
+                if let Some(value) = row.$column().into() {
+                    counters.add(
+                        $name.to_owned(),
+                        Some(BYTES),
+                        row.ts_ns(),
+                        Number::Whole(value),
+                        packets,
+                    )?;
+                }
             }
-        }
+        };
     }
+    counter!("Memory available", available_bytes);
+    counter!("Memory committed", commit_bytes);
+    counter!("Memory standby", standby_bytes);
+    counter!("Memory modified", modified_bytes);
+    counter!("Paged pool", paged_pool_bytes);
+    counter!("Nonpaged pool", nonpaged_pool_bytes);
     disk_queues(profile, &mut counters, packets)
 }
 
 /// Transfers under way, by disk.
 fn disk_queues(profile: &Profile<'_>, counters: &mut Counters, packets: &mut Packets<'_>) -> Result<()> {
-    let column = |name: &str| Column::of(profile.db, "disk_io", name);
-    let (start, end, disk) = (column("start_ns"), column("ts_ns"), column("disk"));
     let mut steps: Vec<(i64, i64, i64)> = Vec::new();
-    for at in 0..start.rows() {
-        let (Some(start), Some(end)) = (start.i64(at), end.i64(at)) else { continue };
-        let disk = disk.i64(at).unwrap_or(-1);
-        steps.extend([(disk, start, 1), (disk, end.max(start), -1)]);
+    for row in &profile.db.read_or_empty::<DiskIoRow>() {
+        let (disk, start) = (row.disk(), row.start_ns());
+        steps.extend([(disk, start, 1), (disk, row.ts_ns().max(start), -1)]);
     }
     steps.sort_unstable();
     for steps in steps.chunk_by(|a, b| a.0 == b.0) {

@@ -2,8 +2,10 @@
 
 use super::ids::Ids;
 use super::packets::{Packets, field};
-use crate::profile::{Column, Frame, People, Profile, Stacks, row};
+use crate::profile::{Frame, People, Profile, Stacks, row};
 use crate::{Result, sanitize};
+use etwhy_table::Rows;
+use etwhy_trace::catalog::{image::ImageRow, sample::SampleRow};
 use foldhash::{HashMap, HashSet};
 
 /// `Profiling.CpuMode`.
@@ -13,7 +15,7 @@ const USER: u64 = 2;
 /// What was written of stacks.
 struct Interned<'a> {
     stacks: Stacks<'a>,
-    images: [Column<'a>; 5],
+    images: Rows<'a, ImageRow>,
     stack_seen: HashSet<u32>,
     frame_seen: HashSet<u32>,
     /// By image, or by name where there is none.
@@ -82,20 +84,22 @@ impl<'a> Interned<'a> {
         }
         let number = self.mappings.len() as u64 + 1;
         self.mappings.insert(key, number);
-        let [path, base, size, guid, age] = &self.images;
-        let image = frame.image.unwrap_or(u32::MAX);
-        let id = guid.text(image).map(|guid| format!("{guid}-{}", age.i64(image).unwrap_or(0)));
+        let image = frame.image.and_then(|image| self.images.get(image));
+        let id =
+            image.and_then(|image| Some(format!("{}-{}", image.pdb_guid()?, image.pdb_age().unwrap_or(0))));
         let id = packets.text(field::INTERNED_BUILD_IDS, id.as_deref().unwrap_or(""))?;
-        let path = packets
-            .text(field::INTERNED_MAPPING_PATHS, &sanitize(path.text(image).unwrap_or(frame.module)))?;
-        let start = base.i64(image).unwrap_or(0) as u64;
+        let path = packets.text(
+            field::INTERNED_MAPPING_PATHS,
+            &sanitize(image.map_or(frame.module, |image| image.path())),
+        )?;
+        let start = image.map_or(0, |image| image.base()) as u64;
+        let size = image.map_or(0, |image| image.size_bytes()).max(0) as u64;
         packets.packet(0, |packet| {
             packet.message(field::PACKET_INTERNED_DATA, |data| {
                 data.message(field::INTERNED_MAPPINGS, |message| {
                     message.uint(field::INTERNED_IID, number);
                     message.uint(field::MAPPING_BUILD_ID, id);
                     message.uint(field::MAPPING_START, start);
-                    let size = size.i64(image).unwrap_or(0).max(0) as u64;
                     message.uint(field::MAPPING_END, start.saturating_add(size));
                     message.uint(field::MAPPING_PATH, path);
                 });
@@ -112,34 +116,31 @@ pub(super) fn write(
     ids: &Ids,
     packets: &mut Packets<'_>,
 ) -> Result<()> {
-    let image = |name: &str| Column::of(profile.db, "image", name);
     let mut interned = Interned {
         stacks: Stacks::read(profile.db),
-        images: ["path", "base", "size_bytes", "pdb_guid", "pdb_age"].map(image),
+        images: profile.db.read_or_empty(),
         stack_seen: HashSet::default(),
         frame_seen: HashSet::default(),
         mappings: HashMap::default(),
     };
-    let column = |name: &str| Column::of(profile.db, "sample", name);
-    let (ts, cpu, stack) = (column("ts_ns"), column("cpu"), column("stack_id"));
-    let (upid, utid) = (column("upid"), column("utid"));
-    let (in_dpc, in_isr) = (column("in_dpc"), column("in_isr"));
-    for at in 0..ts.rows() {
-        let Some(ts) = ts.i64(at).filter(|ts| profile.is_in_time(*ts)) else { continue };
-        let (upid, utid) = (row(upid.i64(at)), row(utid.i64(at)));
+    for of in &profile.db.read_or_empty::<SampleRow>() {
+        let (ts, upid, utid) = (of.ts_ns(), row(of.upid()), row(of.utid()));
+        if !profile.is_in_time(ts) {
+            continue;
+        }
         let [dpc, isr] = ids.interrupt_threads();
         // An interrupt is not the thread's that it interrupts; it belongs to the machine, as idle time does not.
-        let (pid, tid) = if in_isr.is(at) || in_dpc.is(at) {
+        let (pid, tid) = if of.in_isr() || of.in_dpc() {
             if profile.scope.processes.is_some() || profile.scope.threads.is_some() {
                 continue;
             }
-            (ids.interrupts(), if in_isr.is(at) { isr.0 } else { dpc.0 })
+            (ids.interrupts(), if of.in_isr() { isr.0 } else { dpc.0 })
         } else if profile.is_of(people, upid, utid) {
             (upid.map_or(0, |upid| ids.pid(upid)), utid.map_or(0, |utid| ids.tid(utid)))
         } else {
             continue;
         };
-        let stack = row(stack.i64(at));
+        let stack = row(of.stack_id());
         let leaf = stack.and_then(|stack| interned.stacks.of(Some(stack)).next());
         let is_kernel = leaf.is_some_and(|leaf| interned.stacks.frame(leaf).kind == "kernel");
         let number = match stack {
@@ -148,7 +149,7 @@ pub(super) fn write(
         };
         packets.packet(ts, |packet| {
             packet.message(field::PACKET_PERF_SAMPLE, |sample| {
-                sample.uint(field::SAMPLE_CPU, cpu.i64(at).unwrap_or(0).max(0) as u64);
+                sample.uint(field::SAMPLE_CPU, of.cpu().max(0) as u64);
                 sample.uint(field::SAMPLE_PID, pid);
                 sample.uint(field::SAMPLE_TID, tid);
                 sample.uint(field::SAMPLE_CPU_MODE, if is_kernel { KERNEL } else { USER });

@@ -3,8 +3,9 @@
 use super::ids::Ids;
 use super::packets::{Packets, field};
 use crate::Result;
-use crate::profile::{Column, People, Profile, row};
+use crate::profile::{People, Profile, row};
 use crate::protobuf::Message;
+use etwhy_trace::catalog::{cpu_frequency::CpuFrequencyRow, cswitch::CSwitchRow, idle_state::IdleStateRow};
 use std::collections::BTreeMap;
 
 /// Events of a bundle: a packet should stay small.
@@ -76,30 +77,23 @@ pub(super) fn switches(
     ids: &Ids,
     packets: &mut Packets<'_>,
 ) -> Result<()> {
-    let column = |name: &str| Column::of(profile.db, "cswitch", name);
-    let (ts, cpu) = (column("ts_ns"), column("cpu"));
-    let (new, old) = (column("new_utid"), column("old_utid"));
-    let (new_priority, old_priority) = (column("new_priority"), column("old_priority"));
-    let (old_state, before) = (column("old_state"), column("prev_state"));
-    let (ready, readier) = (column("ready_ts_ns"), column("readying_utid"));
     let name = |utid: Option<u32>| people.thread(utid).map_or("unknown", |t| t.label.as_str());
     let id = |utid: Option<u32>| utid.map_or(0, |utid| ids.tid(utid));
     let mut bundles = Bundles::default();
-    for at in 0..ts.rows() {
-        let (Some(ts), Some(cpu)) = (ts.i64(at), row(cpu.i64(at))) else { continue };
+    for of in &profile.db.read_or_empty::<CSwitchRow>() {
+        let (ts, Some(cpu)) = (of.ts_ns(), row(of.cpu())) else { continue };
         if !profile.is_in_time(ts) {
             continue;
         }
-        let (new, old) = (row(new.i64(at)), row(old.i64(at)));
-        let priority = |column: &Column<'_>| column.i64(at).unwrap_or(0);
-        let waited = before.text(at).is_some_and(|state| state.contains("Wait"));
-        if let Some(ready) = ready.i64(at).filter(|ready| waited && profile.is_in_time(*ready)) {
+        let (new, old) = (row(of.new_utid()), row(of.old_utid()));
+        let waited = of.prev_state().is_some_and(|state| state.contains("Wait"));
+        if let Some(ready) = of.ready_ts_ns().filter(|ready| waited && profile.is_in_time(*ready)) {
             bundles.add(u64::from(cpu), ready, packets, |event| {
-                event.uint(field::FTRACE_PID, id(row(readier.i64(at))));
+                event.uint(field::FTRACE_PID, id(row(of.readying_utid())));
                 event.message(field::FTRACE_SCHED_WAKING, |waking| {
                     waking.text(field::WAKING_COMM, name(new));
                     waking.uint(field::WAKING_PID, id(new));
-                    waking.int(field::WAKING_PRIO, priority(&new_priority));
+                    waking.int(field::WAKING_PRIO, of.new_priority());
                     waking.uint(field::WAKING_SUCCESS, 1);
                     waking.uint(field::WAKING_TARGET_CPU, u64::from(cpu));
                 });
@@ -110,11 +104,11 @@ pub(super) fn switches(
             event.message(field::FTRACE_SCHED_SWITCH, |switch| {
                 switch.text(field::SWITCH_PREV_COMM, name(old));
                 switch.uint(field::SWITCH_PREV_PID, id(old));
-                switch.int(field::SWITCH_PREV_PRIO, priority(&old_priority));
-                switch.uint(field::SWITCH_PREV_STATE, state(old_state.text(at)));
+                switch.int(field::SWITCH_PREV_PRIO, of.old_priority());
+                switch.uint(field::SWITCH_PREV_STATE, state(of.old_state()));
                 switch.text(field::SWITCH_NEXT_COMM, name(new));
                 switch.uint(field::SWITCH_NEXT_PID, id(new));
-                switch.int(field::SWITCH_NEXT_PRIO, priority(&new_priority));
+                switch.int(field::SWITCH_NEXT_PRIO, of.new_priority());
             });
         })?;
     }
@@ -127,11 +121,9 @@ const NOT_IDLE: u64 = u32::MAX as u64;
 /// Frequencies and idle states of processors.
 pub(super) fn power(profile: &Profile<'_>, packets: &mut Packets<'_>) -> Result<()> {
     let mut bundles = Bundles::default();
-    let column = |name: &str| Column::of(profile.db, "cpu_frequency", name);
-    let (ts, cpu, kind, mhz) = (column("ts_ns"), column("cpu"), column("kind"), column("mhz"));
-    for at in 0..ts.rows() {
-        let set = matches!(kind.text(at), Some("change" | "rundown"));
-        let (Some(ts), Some(cpu), Some(mhz), true) = (ts.i64(at), row(cpu.i64(at)), mhz.i64(at), set) else {
+    for of in &profile.db.read_or_empty::<CpuFrequencyRow>() {
+        let set = matches!(of.kind(), "change" | "rundown");
+        let (ts, Some(cpu), Some(mhz), true) = (of.ts_ns(), row(of.cpu()), of.mhz(), set) else {
             continue;
         };
         if profile.is_in_time(ts) {
@@ -143,12 +135,10 @@ pub(super) fn power(profile: &Profile<'_>, packets: &mut Packets<'_>) -> Result<
             })?;
         }
     }
-    let column = |name: &str| Column::of(profile.db, "idle_state", name);
-    let (start, end, cpu, state) = (column("start_ns"), column("ts_ns"), column("cpu"), column("state"));
-    for at in 0..start.rows() {
-        let (Some(start), Some(cpu)) = (start.i64(at), row(cpu.i64(at))) else { continue };
-        let state = state.i64(at).unwrap_or(0).max(0) as u64;
-        for (ts, state) in [(Some(start), state), (end.i64(at), NOT_IDLE)] {
+    for of in &profile.db.read_or_empty::<IdleStateRow>() {
+        let Some(cpu) = row(of.cpu()) else { continue };
+        let state = of.state().max(0) as u64;
+        for (ts, state) in [(Some(of.start_ns()), state), (of.ts_ns(), NOT_IDLE)] {
             let Some(ts) = ts.filter(|ts| profile.is_in_time(*ts)) else { continue };
             bundles.add(u64::from(cpu), ts, packets, |event| {
                 event.message(field::FTRACE_CPU_IDLE, |power| {

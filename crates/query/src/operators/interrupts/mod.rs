@@ -18,8 +18,10 @@ mod tests;
 
 pub use sql::{histogram_sql, sql};
 
-use crate::operators::{add, for_each_batch};
-use etwhy_table::Database;
+use crate::derived::interrupt_path::InterruptPathRow;
+use crate::operators::add;
+use etwhy_table::{CHUNK_ROWS, Database, Sym};
+use etwhy_trace::catalog::{dpc::DpcRow, isr::IsrRow};
 use foldhash::HashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -258,53 +260,92 @@ impl Group {
     }
 }
 
+/// What the rows of `dpc` and `isr` have in common.
+pub struct InterruptRow<'a> {
+    /// When it ended.
+    pub ts_ns: i64,
+    /// How long it took.
+    pub dur_ns: i64,
+    /// Of this without what interrupted it.
+    pub exclusive_ns: i64,
+    /// Processor.
+    pub cpu: i64,
+    /// Process whose thread was interrupted.
+    pub upid: Option<i64>,
+    /// Thread that was interrupted.
+    pub utid: Option<i64>,
+    /// The routine.
+    pub frame_id: Option<i64>,
+    /// Module of the routine.
+    pub module: &'a str,
+    /// Its name.
+    pub routine: &'a str,
+    /// Numbers of both texts.
+    pub names: (Option<Sym>, Option<Sym>),
+}
+
+/// Hands over the rows of `dpc` or `isr`, none if the table is absent.
+pub fn each_interrupt<'a>(db: &'a Database, class: Class, mut give: impl FnMut(InterruptRow<'a>)) {
+    macro_rules! each {
+        ($row:ty) => {
+            for row in &db.read_or_empty::<$row>() {
+                give(InterruptRow {
+                    ts_ns: row.ts_ns(),
+                    dur_ns: row.dur_ns(),
+                    exclusive_ns: row.exclusive_ns(),
+                    cpu: row.cpu(),
+                    upid: row.upid(),
+                    utid: row.utid(),
+                    frame_id: row.frame_id(),
+                    module: row.module(),
+                    routine: row.routine(),
+                    names: (row.views.module.sym(row.at), row.views.routine.sym(row.at)),
+                });
+            }
+        };
+    }
+    match class {
+        Class::Dpc => each!(DpcRow),
+        Class::Isr => each!(IsrRow),
+    }
+}
+
 /// DPCs and ISRs of the part. `go_on` is asked for each batch.
 pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> bool) -> Interrupts {
     let mut out = Interrupts::default();
     let mut loads: BTreeMap<i64, (CpuLoad, HashMap<String, i64>)> = BTreeMap::new();
     for class in Class::ALL {
         // By module and routine; names are looked up once for each routine, not for each row.
-        let mut numbers: HashMap<(Option<u32>, Option<u32>), usize> = HashMap::default();
+        let mut numbers: HashMap<(Option<Sym>, Option<Sym>), usize> = HashMap::default();
         let mut groups: Vec<(String, String, Group)> = Vec::new();
-        let columns = ["ts_ns", "dur_ns", "exclusive_ns", "cpu", "module", "routine", "upid", "utid"];
-        for_each_batch(db, class.name(), columns, |rows, columns| {
-            if !go_on() {
+        let (mut seen, mut stopped) = (0usize, false);
+        each_interrupt(db, class, |row| {
+            stopped |= seen.is_multiple_of(CHUNK_ROWS) && !go_on();
+            seen += 1;
+            if stopped {
                 return;
             }
-            let [ts, dur, exclusive, cpu, module, routine, upid, utid] = columns;
-            for row in 0..rows {
-                let at = ts.i64(row).unwrap_or(0);
-                let inside = choice.range.is_none_or(|(from, to)| at >= from && at < to);
-                let number = |column: &str| match column {
-                    "cpu" => cpu.i64(row),
-                    "upid" => upid.i64(row),
-                    _ => utid.i64(row),
-                };
-                let numbered = || {
-                    choice.numbers.iter().all(|&(column, value, is)| (number(column) == Some(value)) == is)
-                };
-                let named = || {
-                    let name = module.text(row);
-                    choice.modules.iter().all(|(wanted, is)| (name == Some(wanted)) == *is)
-                };
-                if !inside || !numbered() || !named() {
-                    continue;
-                }
-                let key = (module.key(row).map(|s| s.0), routine.key(row).map(|s| s.0));
-                let place = *numbers.entry(key).or_insert_with(|| {
-                    let name = |text: Option<&str>| text.unwrap_or("[unknown]").to_owned();
-                    groups.push((name(module.text(row)), name(routine.text(row)), Group::default()));
-                    groups.len() - 1
-                });
-                let Some((_, _, group)) = groups.get_mut(place) else { continue };
-                let own = exclusive.i64(row).unwrap_or(0);
-                group.durations.push(dur.i64(row).unwrap_or(0));
-                add(&mut group.exclusive_ns, own);
-                let cpu = cpu.i64(row).unwrap_or(-1);
-                add(group.cpus.entry(cpu).or_default(), own);
-                let load = &mut loads.entry(cpu).or_default().0;
-                load.count += 1;
+            let inside = choice.range.is_none_or(|(from, to)| row.ts_ns >= from && row.ts_ns < to);
+            let number = |column: &str| match column {
+                "cpu" => Some(row.cpu),
+                "upid" => row.upid,
+                _ => row.utid,
+            };
+            let numbered =
+                || choice.numbers.iter().all(|&(column, value, is)| (number(column) == Some(value)) == is);
+            let named = || choice.modules.iter().all(|(wanted, is)| (row.module == wanted) == *is);
+            if !inside || !numbered() || !named() {
+                return;
             }
+            let place = *numbers.entry(row.names).or_insert_with(|| {
+                groups.push((row.module.to_owned(), row.routine.to_owned(), Group::default()));
+                groups.len() - 1
+            });
+            let Some((_, _, group)) = groups.get_mut(place) else { return };
+            group.durations.push(row.dur_ns);
+            add(&mut group.exclusive_ns, row.exclusive_ns);
+            add(group.cpus.entry(row.cpu).or_default(), row.exclusive_ns);
+            loads.entry(row.cpu).or_default().0.count += 1;
         });
         let mut all = Group::default();
         let mut modules: BTreeMap<String, (Group, Vec<Routine>)> = BTreeMap::new();
@@ -379,33 +420,29 @@ pub struct OnStack {
 pub fn on_stacks(db: &Database) -> Vec<OnStack> {
     let mut hosts: HashMap<(String, String), i64> = HashMap::default();
     let mut sums: BTreeMap<(String, String, String), OnStack> = BTreeMap::new();
-    let columns = ["class", "host", "driver", "vendor", "product", "category", "cost_ns", "samples"];
-    for_each_batch(db, "interrupt_path", columns, |rows, columns| {
-        let [class, host, driver, vendor, product, category, cost, samples] = columns;
-        for row in 0..rows {
-            let Some(of) = host.text(row) else { continue };
-            let class = class.text(row).unwrap_or("").to_owned();
-            let cost = cost.i64(row).unwrap_or(0);
-            add(hosts.entry((class.clone(), of.to_owned())).or_default(), cost);
-            let Some(name) = driver.text(row) else { continue };
-            let owned = |text: Option<&str>| text.map(str::to_owned);
-            let key = (class.clone(), of.to_owned(), name.to_owned());
-            let sum = sums.entry(key).or_insert_with(|| OnStack {
-                class,
-                host: of.to_owned(),
-                driver: name.to_owned(),
-                vendor: owned(vendor.text(row)),
-                product: owned(product.text(row)),
-                category: owned(category.text(row)),
-                security: category.text(row).is_some_and(etwhy_knowledge::is_security),
-                cost_ns: 0,
-                percent: 0.0,
-                samples: 0,
-            });
-            add(&mut sum.cost_ns, cost);
-            add(&mut sum.samples, samples.i64(row).unwrap_or(0));
-        }
-    });
+    for row in &db.read_or_empty::<InterruptPathRow>() {
+        let Some(of) = row.host() else { continue };
+        let class = row.class().to_owned();
+        let cost = row.cost_ns();
+        add(hosts.entry((class.clone(), of.to_owned())).or_default(), cost);
+        let Some(name) = row.driver() else { continue };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let key = (class.clone(), of.to_owned(), name.to_owned());
+        let sum = sums.entry(key).or_insert_with(|| OnStack {
+            class,
+            host: of.to_owned(),
+            driver: name.to_owned(),
+            vendor: owned(row.vendor()),
+            product: owned(row.product()),
+            category: owned(row.category()),
+            security: row.category().is_some_and(etwhy_knowledge::is_security),
+            cost_ns: 0,
+            percent: 0.0,
+            samples: 0,
+        });
+        add(&mut sum.cost_ns, cost);
+        add(&mut sum.samples, row.samples());
+    }
     let mut out: Vec<OnStack> = sums.into_values().collect();
     for one in &mut out {
         let whole = hosts.get(&(one.class.clone(), one.host.clone())).copied().unwrap_or(0).max(1);

@@ -15,8 +15,8 @@
 use super::frames::Frames;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
-use crate::operators::for_each_batch;
 use etwhy_table::Database;
+use etwhy_trace::catalog::cswitch::CSwitchRow;
 
 /// Whose time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,29 +239,23 @@ impl Drawing<'_> {
         pixel: i64,
         go_on: &dyn Fn() -> bool,
     ) -> bool {
-        let mut stopped = false;
-        let columns = ["ts_ns", "new_utid", "wait_ns", "ready_ns", "prev_wait_reason", "prev_state"];
-        for_each_batch(db, "cswitch", columns, |rows, [ts, new, wait, ready, reason, state]| {
-            stopped |= !go_on();
-            if stopped {
-                return;
+        let switches = db.read_or_empty::<CSwitchRow>();
+        for batch in switches.batches() {
+            if !go_on() {
+                return false;
             }
-            for row in (0..rows).filter(|&row| new.i64(row) == Some(utid)) {
-                let Some(at) = ts.i64(row) else { continue };
-                let ready = ready.i64(row).unwrap_or(0).max(0);
-                let wait = wait.i64(row).unwrap_or(0).max(0);
+            for row in batch.filter(|row| row.new_utid() == utid) {
+                let at = row.ts_ns();
+                let ready = row.ready_ns().unwrap_or(0).max(0);
+                let wait = row.wait_ns().unwrap_or(0).max(0);
                 let readied = at.saturating_sub(ready);
-                let text = reason.text(row).or_else(|| state.text(row)).unwrap_or("unknown reason");
-                self.gap(
-                    format!("waits: {text}"),
-                    (readied.saturating_sub(wait), readied),
-                    (from, to),
-                    pixel,
-                );
+                let text = row.prev_wait_reason().or(row.prev_state()).unwrap_or("unknown reason");
+                let waited = (readied.saturating_sub(wait), readied);
+                self.gap(format!("waits: {text}"), waited, (from, to), pixel);
                 self.gap("ready, no processor".to_owned(), (readied, at), (from, to), pixel);
             }
-        });
-        !stopped
+        }
+        true
     }
 
     fn gap(&mut self, label: String, (begin, end): (i64, i64), (from, to): (i64, i64), pixel: i64) {

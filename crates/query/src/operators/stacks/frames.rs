@@ -2,9 +2,9 @@
 
 use super::{Class, WeightedStack};
 use crate::fold::{Classes, Facts, Fold, Kind, NONE, Stacks};
-use crate::operators::for_each_batch;
 use etwhy_knowledge::{FrameTag, is_thread_start};
 use etwhy_table::Database;
+use etwhy_trace::catalog::stack::{FrameRow, StackRow};
 
 pub use crate::fold::Kind as FrameKind;
 
@@ -45,35 +45,32 @@ impl Frames {
         let (mut name_of, mut windows) = (Vec::new(), Vec::new());
         // Frames of one function, with the addresses in it, share the number that `Facts` gave the function.
         let mut seen: Vec<u32> = vec![NONE; fold.facts.functions.len()];
-        let columns = ["module", "function", "kind", "category", "tag"];
-        for_each_batch(db, "frame", columns, |rows, [module, function, kind, category, tag]| {
-            for row in 0..rows {
-                let number = fold.facts.function_of(name_of.len() as u32);
-                let Some(place) = seen.get_mut(number as usize) else {
-                    name_of.push(NONE);
-                    continue;
-                };
-                if *place == NONE {
-                    *place = names.len() as u32;
-                    let own = fold.facts.module(fold.facts.module_of(name_of.len() as u32));
-                    windows.push(own.is_some_and(|m| m.os || m.system_library));
-                    let label = fold.facts.functions.get(number as usize).map(|(label, _)| label.clone());
-                    let named = (module.text(row).unwrap_or("[unknown]"), function.text(row));
-                    names.push(FrameName {
-                        label: label.unwrap_or_default(),
-                        module: named.0.to_owned(),
-                        function: named.1.map(str::to_owned),
-                        kind: Kind::of(kind.text(row)),
-                        category: category.text(row).unwrap_or("").to_owned(),
-                        tag: match FrameTag::of(named.0, named.1.unwrap_or("")) {
-                            Some(FrameTag::File(own)) if !own.path.is_empty() => own.path.clone(),
-                            _ => tag.text(row).unwrap_or("").to_owned(),
-                        },
-                    });
-                }
-                name_of.push(*place);
+        for row in &db.read_or_empty::<FrameRow>() {
+            let number = fold.facts.function_of(name_of.len() as u32);
+            let Some(place) = seen.get_mut(number as usize) else {
+                name_of.push(NONE);
+                continue;
+            };
+            if *place == NONE {
+                *place = names.len() as u32;
+                let own = fold.facts.module(fold.facts.module_of(name_of.len() as u32));
+                windows.push(own.is_some_and(|m| m.os || m.system_library));
+                let label = fold.facts.functions.get(number as usize).map(|(label, _)| label.clone());
+                let named = (row.module(), row.function());
+                names.push(FrameName {
+                    label: label.unwrap_or_default(),
+                    module: named.0.to_owned(),
+                    function: named.1.map(str::to_owned),
+                    kind: Kind::of(row.kind()),
+                    category: row.category().unwrap_or("").to_owned(),
+                    tag: match FrameTag::of(named.0, named.1.unwrap_or("")) {
+                        Some(FrameTag::File(own)) if !own.path.is_empty() => own.path.clone(),
+                        _ => row.tag().unwrap_or("").to_owned(),
+                    },
+                });
             }
-        });
+            name_of.push(*place);
+        }
         let mut frames = Frames { fold, name_of, names, windows, cut: Vec::new() };
         frames.cut = frames.cut_stacks(db);
         frames
@@ -130,18 +127,15 @@ impl Frames {
             })
             .collect();
         let mut out = Vec::new();
-        let columns = ["upid", "depth", "kernel_depth", "leaf_only", "root_frame_id"];
-        for_each_batch(db, "stack", columns, |rows, [upid, depth, kernel, leaf_only, root]| {
-            for row in 0..rows {
-                let of_system = super::marked(&kernel_only, upid.i64(row));
-                let only_kernel = depth.i64(row) == kernel.i64(row);
-                let root = root.i64(row).and_then(|f| u32::try_from(f).ok());
-                let begins = root.and_then(|f| self.name(self.name_of(f)?)).is_none_or(begins_threads);
-                // A thread of a program in kernel code was called by user code, unless it began there.
-                let half = only_kernel && !of_system && !begins;
-                out.push(leaf_only.bool(row) == Some(true) || half || (!of_system && !begins));
-            }
-        });
+        for row in &db.read_or_empty::<StackRow>() {
+            let of_system = super::marked(&kernel_only, row.upid());
+            let only_kernel = row.depth() == row.kernel_depth();
+            let root = row.root_frame_id().and_then(|f| u32::try_from(f).ok());
+            let begins = root.and_then(|f| self.name(self.name_of(f)?)).is_none_or(begins_threads);
+            // A thread of a program in kernel code was called by user code, unless it began there.
+            let half = only_kernel && !of_system && !begins;
+            out.push(row.leaf_only() || half || (!of_system && !begins));
+        }
         out
     }
 }

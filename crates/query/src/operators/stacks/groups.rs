@@ -4,9 +4,10 @@ use super::frames::Frames;
 use super::grow::View;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
-use crate::operators::{for_each_batch, process_names};
+use crate::operators::process_names;
 use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{process::ProcessRow, stack::StackRow, thread::ThreadRow};
 use foldhash::HashMap;
 
 /// What a level tells apart.
@@ -70,24 +71,20 @@ impl Groups {
         let mut process_services = Vec::new();
         let mut threads = Vec::new();
         if by.contains(&GroupBy::Service) {
-            for_each_batch(db, "process", ["services"], |rows, [services]| {
-                process_services.extend((0..rows).map(|row| services.text(row).unwrap_or("").to_owned()));
-            });
+            process_services.extend(
+                db.read_or_empty::<ProcessRow>().iter().map(|row| row.services().unwrap_or("").to_owned()),
+            );
         }
         if by.contains(&GroupBy::Thread) || by.contains(&GroupBy::Service) {
-            for_each_batch(db, "thread", ["tid", "name", "service"], |rows, [tid, name, service]| {
-                threads.extend((0..rows).map(|row| {
-                    let text =
-                        |column: &etwhy_table::ColumnView<'_>| column.text(row).unwrap_or("").to_owned();
-                    (tid.i64(row).unwrap_or(-1), text(&name), text(&service))
-                }));
-            });
+            threads.extend(db.read_or_empty::<ThreadRow>().iter().map(|row| {
+                let text = |text: Option<&str>| text.unwrap_or("").to_owned();
+                (row.tid(), text(row.name()), text(row.service()))
+            }));
         }
         let mut stack_tags = Vec::new();
         if by.contains(&GroupBy::Tag) {
-            for_each_batch(db, "stack", ["tag"], |rows, [tag]| {
-                stack_tags.extend((0..rows).map(|row| tag.text(row).unwrap_or("").to_owned()));
-            });
+            stack_tags
+                .extend(db.read_or_empty::<StackRow>().iter().map(|row| row.tag().unwrap_or("").to_owned()));
         }
         Groups {
             by: by.clone(),

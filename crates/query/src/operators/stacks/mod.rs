@@ -15,7 +15,6 @@ mod groups;
 mod grow;
 mod matcher;
 mod metrics;
-mod outstanding;
 mod prune;
 mod retag;
 mod rows;

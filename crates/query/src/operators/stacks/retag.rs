@@ -5,9 +5,9 @@
 //! decides, the innermost among equals (`crates/knowledge`).
 
 use crate::operators::cpu::StackFrames;
-use crate::operators::for_each_batch;
 use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::{AdHocBuilder, Database, Memory, Table, Value};
+use etwhy_trace::catalog::stack::FrameRow;
 
 /// Table `stack` with its tags told anew; `None` if there is none.
 ///
@@ -17,13 +17,11 @@ pub fn retag(db: &Database, memory: &Memory) -> etwhy_table::Result<Option<Table
     let Some(stacks) = db.get("stack") else { return Ok(None) };
     let Some(tag_column) = stacks.spec().column_index("tag") else { return Ok(None) };
     let mut frames: Vec<(String, Option<String>, Option<FrameTag>)> = Vec::new();
-    for_each_batch(db, "frame", ["module", "function"], |rows, [module, function]| {
-        for row in 0..rows {
-            let (module, function) = (module.text(row).unwrap_or(""), function.text(row));
-            let tag = FrameTag::of(module, function.unwrap_or(""));
-            frames.push((module.to_owned(), function.map(str::to_owned), tag));
-        }
-    });
+    for row in &db.read_or_empty::<FrameRow>() {
+        let (module, function) = (row.module(), row.function());
+        let tag = FrameTag::of(module, function.unwrap_or(""));
+        frames.push((module.to_owned(), function.map(str::to_owned), tag));
+    }
     let of_stacks = StackFrames::read(db);
     let mut out = AdHocBuilder::new(stacks.spec().clone(), memory);
     for row in 0..stacks.rows() as u32 {

@@ -2,31 +2,28 @@
 
 use super::*;
 use crate::fold::tests::sampled;
-use crate::operators::for_each_batch;
+use etwhy_trace::catalog::stack_cost::StackCostRow;
 
 const MS: i64 = 1_000_000;
 
 /// Weights of table `stack_cost`.
 fn weights(db: &Database) -> Vec<WeightedStack> {
     let mut out = Vec::new();
-    let columns = ["class", "upid", "stack_id", "samples", "weight_ns"];
-    for_each_batch(db, "stack_cost", columns, |rows, [class, upid, stack, samples, weight]| {
-        for row in 0..rows {
-            out.push(WeightedStack {
-                ts_ns: Some(row as i64),
-                class: match class.text(row) {
-                    Some("dpc") => Class::Dpc,
-                    Some("isr") => Class::Isr,
-                    _ => Class::Thread,
-                },
-                upid: upid.i64(row),
-                stack: stack.i64(row),
-                weight: weight.i64(row).unwrap(),
-                count: samples.i64(row).unwrap(),
-                ..WeightedStack::default()
-            });
-        }
-    });
+    for (at, row) in db.read::<StackCostRow>().unwrap().iter().enumerate() {
+        out.push(WeightedStack {
+            ts_ns: Some(at as i64),
+            class: match row.class() {
+                "dpc" => Class::Dpc,
+                "isr" => Class::Isr,
+                _ => Class::Thread,
+            },
+            upid: row.upid(),
+            stack: row.stack_id(),
+            weight: row.weight_ns(),
+            count: row.samples(),
+            ..WeightedStack::default()
+        });
+    }
     out
 }
 

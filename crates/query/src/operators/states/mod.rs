@@ -19,7 +19,8 @@ pub mod path;
 mod tests;
 pub mod threads;
 
-use etwhy_table::{ColumnView, Database, Table};
+use etwhy_table::{Database, RowOf, Rows};
+use etwhy_trace::catalog::{cswitch::CSwitchRow, thread::ThreadRow};
 
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,28 +62,6 @@ pub type Range = (i64, i64);
 pub fn common(a: Range, b: Range) -> i64 {
     a.1.min(b.1).saturating_sub(a.0.max(b.0)).max(0)
 }
-
-/// Columns of `cswitch` in the order of [`Views`].
-const COLUMNS: [&str; 18] = [
-    "ts_ns",
-    "cpu",
-    "new_utid",
-    "run_ns",
-    "since_last_ns",
-    "wait_ns",
-    "ready_ns",
-    "ready_ts_ns",
-    "readying_utid",
-    "readied_in_dpc",
-    "prev_state",
-    "prev_wait_reason",
-    "new_priority",
-    "stack_id",
-    "ready_stack_id",
-    "old_utid",
-    "old_state",
-    "old_wait_reason",
-];
 
 /// A row of `cswitch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,91 +126,58 @@ impl Switch<'_> {
 }
 
 /// Table `cswitch`, read by row.
-pub struct Switches<'t> {
-    table: &'t Table,
-    batches: Vec<[ColumnView<'t>; 18]>,
-}
+pub struct Switches<'t>(Rows<'t, CSwitchRow>);
 
-fn id(value: Option<i64>) -> Option<u32> {
-    value.and_then(|id| u32::try_from(id).ok())
+fn id(value: i64) -> Option<u32> {
+    u32::try_from(value).ok()
 }
 
 impl<'t> Switches<'t> {
     /// The table, if the trace has it.
     pub fn of(db: &'t Database) -> Option<Switches<'t>> {
-        let table = db.get("cswitch")?;
-        let columns = COLUMNS.map(|name| table.spec().column_index(name).unwrap_or(usize::MAX));
-        let views = |batch| columns.map(|column| table.view(batch, column));
-        Some(Switches { table, batches: (0..table.batches().len()).map(views).collect() })
+        db.read().ok().map(Switches)
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.table.rows()
-    }
-
-    fn at(&self, row: u32) -> Option<(&[ColumnView<'t>; 18], usize)> {
-        let (batch, at) = self.table.locate(row)?;
-        Some((self.batches.get(batch)?, at))
+        self.0.len()
     }
 
     /// When a row is; cheaper than all of it.
     fn ts(&self, row: u32) -> i64 {
-        self.at(row).and_then(|([ts, ..], at)| ts.i64(at)).unwrap_or(0)
+        self.0.get(row).map_or(0, |row| row.ts_ns())
     }
 
     /// A row.
     pub fn get(&self, row: u32) -> Switch<'t> {
-        self.at(row).map(|(views, at)| read(views, at, row)).unwrap_or_default()
+        self.0.get(row).map(|of| read(of, row)).unwrap_or_default()
     }
 
     /// State and wait reason into which the thread goes that a row replaces.
     fn old(&self, row: u32) -> (Option<&'t str>, Option<&'t str>) {
-        let found = self.at(row).map(|(views, at)| {
-            let [.., state, reason] = views;
-            (state.text(at), reason.text(at))
-        });
-        found.unwrap_or_default()
+        self.0.get(row).map(|row| (row.old_state(), row.old_wait_reason())).unwrap_or_default()
     }
 }
 
-fn read<'t>(views: &[ColumnView<'t>; 18], at: usize, row: u32) -> Switch<'t> {
-    let [
-        ts,
-        cpu,
-        utid,
-        run,
-        since,
-        wait,
-        ready,
-        ready_ts,
-        by,
-        in_dpc,
-        state,
-        reason,
-        priority,
-        stack,
-        ready_stack,
-        ..,
-    ] = views;
-    let since_last = since.i64(at);
+fn read<'t>(of: RowOf<'_, 't, CSwitchRow>, row: u32) -> Switch<'t> {
+    let since_last = of.since_last_ns();
     Switch {
         row,
-        ts: ts.i64(at).unwrap_or(0),
-        cpu: cpu.i64(at).unwrap_or(-1),
-        utid: id(utid.i64(at)).unwrap_or(u32::MAX),
-        run: run.i64(at),
+        ts: of.ts_ns(),
+        cpu: of.cpu(),
+        utid: id(of.new_utid()).unwrap_or(u32::MAX),
+        run: of.run_ns(),
         since_last,
-        wait: wait.i64(at),
-        ready: ready.i64(at),
-        ready_ts: ready_ts.i64(at),
-        by: id(by.i64(at)),
-        in_dpc: in_dpc.bool(at),
-        waited: since_last.is_none() || state.text(at) == Some("Waiting"),
-        reason: reason.text(at),
-        priority: priority.i64(at).unwrap_or(0),
-        stack: stack.i64(at),
-        ready_stack: ready_stack.i64(at),
+        wait: of.wait_ns(),
+        ready: of.ready_ns(),
+        ready_ts: of.ready_ts_ns(),
+        by: of.readying_utid().and_then(id),
+        in_dpc: of.readied_in_dpc(),
+        waited: since_last.is_none() || of.prev_state() == Some("Waiting"),
+        reason: of.prev_wait_reason(),
+        priority: of.new_priority(),
+        stack: of.stack_id(),
+        ready_stack: of.ready_stack_id(),
     }
 }
 
@@ -253,31 +199,25 @@ impl Index {
     /// Reads `cswitch` and `thread`.
     pub fn read(db: &Database) -> Index {
         let mut out = Index::default();
-        super::for_each_batch(db, "thread", ["tid", "upid"], |rows, [tid, upid]| {
-            for row in 0..rows {
-                out.idle.push(tid.i64(row) == Some(0));
-                out.upids.push(id(upid.i64(row)));
-            }
-        });
+        for row in &db.read_or_empty::<ThreadRow>() {
+            out.idle.push(row.tid() == 0);
+            out.upids.push(row.upid().and_then(id));
+        }
         let count = out.idle.len();
         out.left = vec![None; count];
         let Some(switches) = Switches::of(db) else { return out };
         let mut starts = vec![0usize; count + 1];
-        let mut row = 0u32;
-        super::for_each_batch(db, "cswitch", ["ts_ns", "new_utid", "old_utid"], |rows, [ts, new, old]| {
-            for at in 0..rows {
-                if let Some(slot) = id(new.i64(at)).and_then(|u| starts.get_mut(u as usize + 1)) {
-                    *slot += 1;
-                }
-                let ns = ts.i64(at).unwrap_or(0);
-                if let Some(slot) = id(old.i64(at)).and_then(|u| out.left.get_mut(u as usize))
-                    && slot.is_none_or(|(before, _)| before <= ns)
-                {
-                    *slot = Some((ns, row));
-                }
-                row = row.saturating_add(1);
+        for (number, row) in (0u32..).zip(&switches.0) {
+            if let Some(slot) = id(row.new_utid()).and_then(|u| starts.get_mut(u as usize + 1)) {
+                *slot += 1;
             }
-        });
+            let ns = row.ts_ns();
+            if let Some(slot) = id(row.old_utid()).and_then(|u| out.left.get_mut(u as usize))
+                && slot.is_none_or(|(before, _)| before <= ns)
+            {
+                *slot = Some((ns, number));
+            }
+        }
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
@@ -285,18 +225,14 @@ impl Index {
         }
         out.rows = vec![0; sum];
         let mut next = starts.clone();
-        row = 0;
-        super::for_each_batch(db, "cswitch", ["new_utid"], |rows, [new]| {
-            for at in 0..rows {
-                if let Some(slot) = id(new.i64(at)).and_then(|u| next.get_mut(u as usize))
-                    && let Some(place) = out.rows.get_mut(*slot)
-                {
-                    *place = row;
-                    *slot += 1;
-                }
-                row = row.saturating_add(1);
+        for (number, row) in (0u32..).zip(&switches.0) {
+            if let Some(slot) = id(row.new_utid()).and_then(|u| next.get_mut(u as usize))
+                && let Some(place) = out.rows.get_mut(*slot)
+            {
+                *place = number;
+                *slot += 1;
             }
-        });
+        }
         for utid in 0..count {
             let (Some(&from), Some(&to)) = (starts.get(utid), starts.get(utid + 1)) else { continue };
             let Some(rows) = out.rows.get_mut(from..to) else { continue };

@@ -10,7 +10,7 @@
 //! See [the folder](super). A thread that waits when the trace ends has that wait in `open_wait_ns` alone.
 
 use super::{Index, Range, State, Switch, Switches, common};
-use crate::operators::{add, for_each_batch};
+use crate::operators::add;
 use etwhy_table::{Database, Sym};
 use foldhash::HashMap;
 use serde::Serialize;
@@ -70,19 +70,6 @@ struct Sums {
     readiers: HashMap<Option<u32>, i64>,
 }
 
-/// Columns that sums need; the others are not touched, for there may be many rows.
-const COLUMNS: [&str; 9] = [
-    "ts_ns",
-    "cpu",
-    "new_utid",
-    "run_ns",
-    "wait_ns",
-    "ready_ns",
-    "readying_utid",
-    "readied_in_dpc",
-    "prev_wait_reason",
-];
-
 /// Sums of all threads that had any, by number. `go_on` is asked now and then.
 pub fn threads(
     db: &Database,
@@ -95,22 +82,21 @@ pub fn threads(
     let mut sums: HashMap<u32, Sums> = HashMap::default();
     let mut names: HashMap<Sym, String> = HashMap::default();
     let range = choice.range;
-    for_each_batch(db, "cswitch", COLUMNS, |rows, columns| {
+    for batch in switches.0.batches() {
         if !go_on() {
-            return;
+            break;
         }
-        let [ts, cpu, utid, run, wait, ready, by, in_dpc, reason] = columns;
-        for row in 0..rows {
-            let Some(utid) = super::id(utid.i64(row)) else { continue };
-            let of_cpu = || choice.cpus.iter().all(|&(one, is)| (cpu.i64(row) == Some(one)) == is);
+        for row in batch {
+            let Some(utid) = super::id(row.new_utid()) else { continue };
+            let of_cpu = || choice.cpus.iter().all(|&(one, is)| (row.cpu() == one) == is);
             if !wanted.get(utid as usize).copied().unwrap_or(false) || !of_cpu() {
                 continue;
             }
             let switch = Switch {
-                ts: ts.i64(row).unwrap_or(0),
-                run: run.i64(row),
-                wait: wait.i64(row),
-                ready: ready.i64(row),
+                ts: row.ts_ns(),
+                run: row.run_ns(),
+                wait: row.wait_ns(),
+                ready: row.ready_ns(),
                 ..Switch::default()
             };
             let part = |piece: Option<Range>| piece.map_or(0, |piece| common(piece, range));
@@ -128,16 +114,17 @@ pub fn threads(
             if wait == 0 {
                 continue;
             }
-            if let Some(key) = reason.key(row) {
+            if let Some(key) = row.views.prev_wait_reason.sym(row.at) {
                 add(sum.reasons.entry(key).or_default(), wait);
-                names.entry(key).or_insert_with(|| reason.text(row).unwrap_or_default().to_owned());
+                names.entry(key).or_insert_with(|| row.prev_wait_reason().unwrap_or_default().to_owned());
             }
-            let by = super::id(by.i64(row)).filter(|&by| !index.is_idle(by)).and_then(|by| index.upid(by));
-            if by.is_some() || in_dpc.bool(row) == Some(true) {
+            let by = row.readying_utid().and_then(super::id);
+            let by = by.filter(|&by| !index.is_idle(by)).and_then(|by| index.upid(by));
+            if by.is_some() || row.readied_in_dpc() == Some(true) {
                 add(sum.readiers.entry(by).or_default(), wait);
             }
         }
-    });
+    }
     let name = |key: Sym| names.get(&key).cloned().unwrap_or_default();
     // Threads that wait through the whole range have no row in it.
     if choice.cpus.is_empty() {

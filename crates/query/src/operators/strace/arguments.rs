@@ -5,11 +5,16 @@
 //! holds its begin. Starts of processes and network events name a process only: they are taken if exactly one call
 //! of that process can have made them.
 //!
-//! Tables are read by the names of their columns. One that is missing or lacks a column gives no arguments.
+//! A table that is absent gives no arguments.
 
 use super::classes::{CLASSES, classes_of};
 use super::{Calls, Choice, bare_name};
-use etwhy_table::{ColumnView, Database, Table};
+use etwhy_table::{Database, RowOf, Rows};
+use etwhy_trace::catalog::{
+    alpc::AlpcRow, disk_io::DiskIoRow, file::FileRow, file_io::FileIoRow, handle::HandleRow,
+    hard_fault::HardFaultRow, minifilter::MinifilterRow, network::NetworkRow, process::ProcessRow,
+    registry::RegistryRow, virtual_alloc::VirtualAllocRow,
+};
 use foldhash::{HashMap, HashSet};
 use std::fmt::Write;
 
@@ -24,31 +29,28 @@ pub struct Argument {
     pub aside: bool,
 }
 
-/// Who did it, by the column that says so.
+/// Who did it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    Thread(&'static str),
-    Process(&'static str),
+    Thread,
+    Process,
 }
 
 struct Source {
     table: &'static str,
-    /// Columns that may hold when it began, the best first.
-    times: &'static [&'static str],
     owner: Owner,
     /// For events that name a process only: class of the calls that can have made them.
     class: &'static str,
     aside: bool,
-    text: fn(&Names<'_>, &Table, u32) -> Option<String>,
+    /// Hands over the thread or process of each event, and when it began.
+    each: fn(&Tables<'_>, &mut dyn FnMut(Option<i64>, Option<i64>)),
+    /// An event in words.
+    text: fn(&Tables<'_>, u32) -> Option<String>,
 }
 
 impl Source {
-    const fn thread(table: &'static str, times: &'static [&'static str], text: Text) -> Source {
-        Source { table, times, owner: Owner::Thread("utid"), class: "", aside: false, text }
-    }
-
-    const fn by(self, owner: Owner, class: &'static str) -> Source {
-        Source { owner, class, ..self }
+    const fn class(self, class: &'static str) -> Source {
+        Source { class, ..self }
     }
 
     const fn aside(self) -> Source {
@@ -56,23 +58,36 @@ impl Source {
     }
 }
 
-/// An event in words.
-type Text = fn(&Names<'_>, &Table, u32) -> Option<String>;
+/// Rows of a table by the columns that say who did it and when, and the function that puts one into words.
+macro_rules! source {
+    ($table:ident, $owner:ident($who:ident), $time:ident, $text:ident) => {
+        Source {
+            table: stringify!($table),
+            owner: Owner::$owner,
+            class: "",
+            aside: false,
+            each: |tables, give| {
+                tables.$table.iter().for_each(|row| give(row.$who().into(), row.$time().into()));
+            },
+            text: |tables, row| $text(tables, tables.$table.get(row)?),
+        }
+    };
+}
 
 /// Events that become arguments, those that say most first.
 const SOURCES: &[Source] = &[
-    Source::thread("file_io", &["start_ns", "ts_ns"], file_io),
-    Source::thread("registry", &["start_ns", "ts_ns"], registry),
-    Source::thread("virtual_alloc", &["ts_ns"], virtual_alloc),
-    Source::thread("process", &["start_ns"], process).by(Owner::Process("parent_upid"), "process"),
-    Source::thread("network", &["ts_ns"], network).by(Owner::Process("upid"), "network"),
-    Source::thread("alpc", &["send_ns"], alpc).by(Owner::Thread("client_utid"), ""),
-    Source::thread("alpc", &["receive_ns"], alpc).by(Owner::Thread("server_utid"), ""),
-    Source::thread("handle", &["ts_ns"], handle_opened),
-    Source::thread("handle", &["close_ns"], handle_closed).by(Owner::Thread("closed_by_utid"), ""),
-    Source::thread("disk_io", &["start_ns"], disk_io).aside(),
-    Source::thread("hard_fault", &["start_ns"], hard_fault).aside(),
-    Source::thread("minifilter", &["start_ns"], minifilter).aside(),
+    source!(file_io, Thread(utid), start_ns, file_io),
+    source!(registry, Thread(utid), start_ns, registry),
+    source!(virtual_alloc, Thread(utid), ts_ns, virtual_alloc),
+    source!(process, Process(parent_upid), start_ns, process).class("process"),
+    source!(network, Process(upid), ts_ns, network).class("network"),
+    source!(alpc, Thread(client_utid), send_ns, alpc),
+    source!(alpc, Thread(server_utid), receive_ns, alpc),
+    source!(handle, Thread(utid), ts_ns, handle_opened),
+    source!(handle, Thread(closed_by_utid), close_ns, handle_closed),
+    source!(disk_io, Thread(utid), start_ns, disk_io).aside(),
+    source!(hard_fault, Thread(utid), start_ns, hard_fault).aside(),
+    source!(minifilter, Thread(utid), start_ns, minifilter).aside(),
 ];
 
 /// Tables to ask for, where the catalogue has them.
@@ -153,9 +168,7 @@ impl Spans {
 /// Arguments of all calls of the chosen processes.
 #[derive(Default)]
 pub struct Arguments<'a> {
-    names: Names<'a>,
-    /// Table and columns of each source.
-    tables: Vec<Option<&'a Table>>,
+    tables: Tables<'a>,
     /// (call, source, event), sorted.
     of: Vec<(u32, u8, u32)>,
 }
@@ -163,13 +176,12 @@ pub struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// Joins the calls with what the database has.
     pub fn of(db: &'a Database, calls: &Calls<'_>, choice: &Choice) -> Arguments<'a> {
-        let names = Names { files: db.get("file") };
-        let tables: Vec<Option<&Table>> = SOURCES.iter().map(|s| db.get(s.table)).collect();
+        let tables = Tables::read(db);
         let mut threads: HashSet<u32> = HashSet::default();
         let mut processes: HashSet<i64> = HashSet::default();
         each_event(&tables, |source, who, _, _| match source.owner {
-            Owner::Thread(_) => threads.extend(u32::try_from(who).ok()),
-            Owner::Process(_) => _ = processes.insert(who),
+            Owner::Thread => threads.extend(u32::try_from(who).ok()),
+            Owner::Process => _ = processes.insert(who),
         });
         let spans = Spans::new(calls, |utid, upid| {
             choice.wants_process(upid)
@@ -179,10 +191,8 @@ impl<'a> Arguments<'a> {
         let mut of = Vec::new();
         each_event(&tables, |source, who, ns, (number, event)| {
             let call = match source.owner {
-                Owner::Thread(_) => {
-                    u32::try_from(who).ok().and_then(|utid| spans.at(utid, ns)).map(|s| s.row)
-                }
-                Owner::Process(_) => {
+                Owner::Thread => u32::try_from(who).ok().and_then(|utid| spans.at(utid, ns)).map(|s| s.row),
+                Owner::Process => {
                     threads_of.get(&who).and_then(|list| only_one(&spans, calls, list, ns, source.class))
                 }
             };
@@ -191,7 +201,7 @@ impl<'a> Arguments<'a> {
             }
         });
         of.sort_unstable();
-        Arguments { names, tables, of }
+        Arguments { tables, of }
     }
 
     fn events(&self, row: u32) -> &[(u32, u8, u32)] {
@@ -217,13 +227,12 @@ impl<'a> Arguments<'a> {
         let mut counts = [0usize; 2];
         for &(_, number, event) in self.events(row) {
             let Some(source) = SOURCES.get(usize::from(number)) else { continue };
-            let Some(table) = self.tables.get(usize::from(number)).copied().flatten() else { continue };
             let Some(count) = counts.get_mut(usize::from(source.aside)) else { continue };
             if *count >= most {
                 more += 1;
                 continue;
             }
-            let Some(text) = (source.text)(&self.names, table, event) else { continue };
+            let Some(text) = (source.text)(&self.tables, event) else { continue };
             if known.insert((source.table, text.clone())) {
                 *count += 1;
                 list.push(Argument { table: source.table, text, aside: source.aside });
@@ -234,23 +243,15 @@ impl<'a> Arguments<'a> {
 }
 
 /// Calls back with every event of every source: source, thread or process, time, (number of the source, row).
-fn each_event(tables: &[Option<&Table>], mut each: impl FnMut(&Source, i64, i64, (u8, u32))) {
-    for (number, (source, table)) in SOURCES.iter().zip(tables).enumerate() {
-        let Some(table) = table else { continue };
-        let (Owner::Thread(owner) | Owner::Process(owner)) = source.owner;
-        let Some(time) = source.times.iter().find_map(|name| table.spec().column_index(name)) else {
-            continue;
-        };
-        let Some(owner) = table.spec().column_index(owner) else { continue };
-        for (batch, &first) in table.starts().iter().enumerate() {
-            let (time, owner): (ColumnView<'_>, ColumnView<'_>) =
-                (table.view(batch, time), table.view(batch, owner));
-            for row in 0..time.len() {
-                if let (Some(ns), Some(who)) = (time.i64(row), owner.i64(row)) {
-                    each(source, who, ns, (number as u8, first.saturating_add(row as u32)));
-                }
+fn each_event(tables: &Tables<'_>, mut each: impl FnMut(&Source, i64, i64, (u8, u32))) {
+    for (number, source) in (0u8..).zip(SOURCES) {
+        let mut rows = 0u32..;
+        (source.each)(tables, &mut |who, ns| {
+            let row = rows.next();
+            if let (Some(who), Some(ns), Some(row)) = (who, ns, row) {
+                each(source, who, ns, (number, row));
             }
-        }
+        });
     }
 }
 
@@ -284,20 +285,43 @@ fn only_one(spans: &Spans, calls: &Calls<'_>, threads: &[u32], ns: i64, class: &
     rows.next().is_none().then_some(first)
 }
 
-/// Names that rows refer to by number.
-#[derive(Clone, Copy, Default)]
-struct Names<'a> {
-    files: Option<&'a Table>,
+/// The tables that arguments come from; one that is absent gives none.
+#[derive(Default)]
+struct Tables<'a> {
+    file: Rows<'a, FileRow>,
+    file_io: Rows<'a, FileIoRow>,
+    registry: Rows<'a, RegistryRow>,
+    virtual_alloc: Rows<'a, VirtualAllocRow>,
+    process: Rows<'a, ProcessRow>,
+    network: Rows<'a, NetworkRow>,
+    alpc: Rows<'a, AlpcRow>,
+    handle: Rows<'a, HandleRow>,
+    disk_io: Rows<'a, DiskIoRow>,
+    hard_fault: Rows<'a, HardFaultRow>,
+    minifilter: Rows<'a, MinifilterRow>,
 }
 
-impl Names<'_> {
-    /// The path of a row's file.
-    fn path(&self, table: &Table, row: u32) -> Option<String> {
-        let by_id = || {
-            let id = table.i64(row, "file_id").and_then(|id| u32::try_from(id).ok())?;
-            self.files?.text(id, "path")
-        };
-        table.text(row, "path").or_else(by_id).filter(|p| !p.is_empty()).map(quoted)
+impl<'a> Tables<'a> {
+    fn read(db: &'a Database) -> Tables<'a> {
+        Tables {
+            file: db.read_or_empty(),
+            file_io: db.read_or_empty(),
+            registry: db.read_or_empty(),
+            virtual_alloc: db.read_or_empty(),
+            process: db.read_or_empty(),
+            network: db.read_or_empty(),
+            alpc: db.read_or_empty(),
+            handle: db.read_or_empty(),
+            disk_io: db.read_or_empty(),
+            hard_fault: db.read_or_empty(),
+            minifilter: db.read_or_empty(),
+        }
+    }
+
+    /// The path of a file: as the event says it, or by its number.
+    fn path(&self, path: Option<&str>, id: Option<i64>) -> Option<String> {
+        let by_id = || self.file.get(id?)?.path();
+        path.or_else(by_id).filter(|p| !p.is_empty()).map(quoted)
     }
 }
 
@@ -323,26 +347,20 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-fn number(table: &Table, row: u32, column: &str) -> Option<i64> {
-    table.i64(row, column)
-}
-
-fn file_io(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let path = names.path(table, row);
-    let op = table.text(row, "op").unwrap_or("");
-    let mut text = path.unwrap_or_default();
-    if matches!(op, "read" | "write")
-        && let Some(size) = number(table, row, "size_bytes")
+fn file_io(tables: &Tables<'_>, row: RowOf<'_, '_, FileIoRow>) -> Option<String> {
+    let mut text = tables.path(row.path(), row.file_id()).unwrap_or_default();
+    if matches!(row.op(), "read" | "write")
+        && let Some(size) = row.size_bytes()
     {
         let comma = if text.is_empty() { "" } else { ", " };
         let _ = write!(text, "{comma}{size} bytes");
-        if let Some(offset) = number(table, row, "offset_bytes") {
+        if let Some(offset) = row.offset_bytes() {
             let _ = write!(text, " @ {offset}");
         }
     }
     // New name of a rename, pattern of a search; what is asked for or how it is opened.
-    let quoted_too = ["target", "pattern"].map(|c| table.text(row, c).filter(|t| !t.is_empty()).map(quoted));
-    let plain = ["disposition", "info_class"].map(|c| table.text(row, c).map(str::to_owned));
+    let quoted_too = [row.target(), row.pattern()].map(|name| name.filter(|t| !t.is_empty()).map(quoted));
+    let plain = [row.disposition(), row.info_class()].map(|word| word.map(str::to_owned));
     for more in quoted_too.into_iter().chain(plain).flatten() {
         let comma = if text.is_empty() { "" } else { ", " };
         let _ = write!(text, "{comma}{more}");
@@ -350,108 +368,95 @@ fn file_io(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
     Some(text).filter(|t| !t.is_empty())
 }
 
-fn registry(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let key = ["key", "path", "key_path"].iter().find_map(|c| table.text(row, c)).filter(|t| !t.is_empty());
-    let value = ["value", "value_name"].iter().find_map(|c| table.text(row, c)).filter(|t| !t.is_empty());
-    let parts: Vec<String> = [key, value].into_iter().flatten().map(quoted).collect();
+fn registry(_: &Tables<'_>, row: RowOf<'_, '_, RegistryRow>) -> Option<String> {
+    let parts = [row.key(), row.value()].into_iter().flatten().filter(|text| !text.is_empty());
+    let parts: Vec<String> = parts.map(quoted).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn virtual_alloc(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let address = ["address", "base_address", "base"].iter().find_map(|c| number(table, row, c))?;
-    let mut text = format!("{:#x}", address as u64);
-    if let Some(size) = number(table, row, "size_bytes") {
-        let _ = write!(text, ", {size} bytes");
-    }
-    if let Some(op) = table.text(row, "op").filter(|op| !op.is_empty()) {
-        let _ = write!(text, ", {op}");
-    }
-    Some(text)
+fn virtual_alloc(_: &Tables<'_>, row: RowOf<'_, '_, VirtualAllocRow>) -> Option<String> {
+    Some(format!("{:#x}, {} bytes, {}", row.address() as u64, row.size_bytes(), row.op()))
 }
 
-fn process(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let name = table.text(row, "path").or_else(|| table.text(row, "name"));
-    let pid = number(table, row, "pid")?;
-    Some(match name.filter(|n| !n.is_empty()) {
-        Some(name) => format!("{}, pid {pid}", quoted(name)),
-        None => format!("pid {pid}"),
+fn process(_: &Tables<'_>, row: RowOf<'_, '_, ProcessRow>) -> Option<String> {
+    let name = row.path().unwrap_or(row.name());
+    Some(if name.is_empty() {
+        format!("pid {}", row.pid())
+    } else {
+        format!("{}, pid {}", quoted(name), row.pid())
     })
 }
 
-fn network(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let (protocol, op) = (table.text(row, "protocol")?, table.text(row, "op")?);
-    let mut text = format!("{protocol} {op}");
-    if let Some(size) = number(table, row, "size_bytes").filter(|n| *n > 0) {
-        let _ = write!(text, ", {size} bytes");
+fn network(_: &Tables<'_>, row: RowOf<'_, '_, NetworkRow>) -> Option<String> {
+    let mut text = format!("{} {}", row.protocol(), row.op());
+    if row.size_bytes() > 0 {
+        let _ = write!(text, ", {} bytes", row.size_bytes());
     }
-    if let Some(local) = table.text(row, "local") {
+    if let Some(local) = row.local() {
         let _ = write!(text, ", {local}");
     }
-    if let Some(remote) = table.text(row, "remote") {
+    if let Some(remote) = row.remote() {
         let _ = write!(text, " > {remote}");
     }
     Some(text)
 }
 
-fn alpc(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let mut text = format!("message {:#x}", number(table, row, "message_id")? as u32);
-    if let Some(port) = table.text(row, "port").filter(|p| !p.is_empty()) {
+fn alpc(_: &Tables<'_>, row: RowOf<'_, '_, AlpcRow>) -> Option<String> {
+    let mut text = format!("message {:#x}", row.message_id() as u32);
+    if let Some(port) = row.port().filter(|p| !p.is_empty()) {
         let _ = write!(text, ", {}", quoted(port));
     }
     Some(text)
 }
 
-fn handle_opened(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
+fn handle_opened(_: &Tables<'_>, row: RowOf<'_, '_, HandleRow>) -> Option<String> {
     // A rundown opens nothing.
-    (table.text(row, "opened_by")? != "rundown").then(|| handle(names, table, row)).flatten()
+    (row.opened_by() != "rundown").then(|| handle(row))
 }
 
-fn handle_closed(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    (table.text(row, "closed_by")? == "close").then(|| handle(names, table, row)).flatten()
+fn handle_closed(_: &Tables<'_>, row: RowOf<'_, '_, HandleRow>) -> Option<String> {
+    (row.closed_by() == Some("close")).then(|| handle(row))
 }
 
-fn handle(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let mut text = format!("handle {:#x}", number(table, row, "handle")? as u32);
-    if let Some(kind) = table.text(row, "object_type") {
+fn handle(row: RowOf<'_, '_, HandleRow>) -> String {
+    let mut text = format!("handle {:#x}", row.handle() as u32);
+    if let Some(kind) = row.object_type() {
         let _ = write!(text, " {kind}");
     }
-    if let Some(name) = table.text(row, "name").filter(|n| !n.is_empty()) {
+    if let Some(name) = row.name().filter(|n| !n.is_empty()) {
         let _ = write!(text, " {}", quoted(name));
     }
-    Some(text)
+    text
 }
 
-fn minifilter(_: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let mut text = format!("filter {}", table.text(row, "routine").or_else(|| table.text(row, "module"))?);
-    if let Some(dur) = number(table, row, "dur_ns") {
+fn minifilter(_: &Tables<'_>, row: RowOf<'_, '_, MinifilterRow>) -> Option<String> {
+    let mut text = format!("filter {}", row.routine().or(row.module())?);
+    if let Some(dur) = row.dur_ns() {
         let _ = write!(text, " <{:.6}>", dur as f64 / 1e9);
     }
     Some(text)
 }
 
-fn disk_io(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let mut text = format!("disk {}", table.text(row, "op")?);
-    aside(names, table, row, &mut text);
-    Some(text)
+fn disk_io(tables: &Tables<'_>, row: RowOf<'_, '_, DiskIoRow>) -> Option<String> {
+    let path = tables.path(None, row.file_id());
+    Some(transfer(format!("disk {}", row.op()), row.size_bytes(), path, row.dur_ns()))
 }
 
-fn hard_fault(names: &Names<'_>, table: &Table, row: u32) -> Option<String> {
-    let mut text = "hard fault".to_owned();
-    aside(names, table, row, &mut text);
-    Some(text)
+fn hard_fault(tables: &Tables<'_>, row: RowOf<'_, '_, HardFaultRow>) -> Option<String> {
+    let path = tables.path(None, row.file_id());
+    Some(transfer("hard fault".to_owned(), row.size_bytes(), path, row.dur_ns()))
 }
 
-/// Bytes, path and duration of a transfer.
-fn aside(names: &Names<'_>, table: &Table, row: u32, text: &mut String) {
-    if let Some(size) = number(table, row, "size_bytes").filter(|n| *n > 0) {
+/// Adds bytes, path and duration of a transfer.
+fn transfer(mut text: String, size: i64, path: Option<String>, dur_ns: i64) -> String {
+    if size > 0 {
         let _ = write!(text, " {size} bytes");
     }
-    if let Some(path) = names.path(table, row) {
+    if let Some(path) = path {
         let _ = write!(text, " {path}");
     }
-    if let Some(dur) = number(table, row, "dur_ns") {
-        let _ = write!(text, " <{:.6}>", dur as f64 / 1e9);
-    }
+    let _ = write!(text, " <{:.6}>", dur_ns as f64 / 1e9);
+    text
 }
 
 #[cfg(test)]

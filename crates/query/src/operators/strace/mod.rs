@@ -11,11 +11,12 @@ pub use classes::{CLASSES, Class, classes_of};
 pub use filter::{Filter, Results};
 pub use summary::{Sum, Summary, SummaryOrder, summary};
 
-use etwhy_table::{ColumnView, Database, Sym, Table};
+use etwhy_table::{Database, Rows, Sym};
+use etwhy_trace::catalog::{process::ProcessRow, syscall::SyscallRow};
 use foldhash::HashMap;
 
 /// One row of table `syscall`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Call<'a> {
     /// Row number.
     pub row: u32,
@@ -74,121 +75,71 @@ fn returns_no_status(function: &str) -> bool {
     function.get(..6).is_some_and(|module| module.eq_ignore_ascii_case("win32k"))
 }
 
-/// The columns that are read, in the order of [`Calls::get`].
-const COLUMNS: [&str; 15] = [
-    "start_ns",
-    "ts_ns",
-    "dur_ns",
-    "on_cpu_ns",
-    "off_cpu_ns",
-    "upid",
-    "utid",
-    "cpu",
-    "address",
-    "function",
-    "status",
-    "status_name",
-    "failed",
-    "depth",
-    "outcome",
-];
-
 /// Table `syscall`, ready to be read row by row.
-pub struct Calls<'a> {
-    table: &'a Table,
-    /// By batch.
-    views: Vec<[ColumnView<'a>; COLUMNS.len()]>,
-}
+pub struct Calls<'a>(Rows<'a, SyscallRow>);
 
 impl<'a> Calls<'a> {
     /// The calls of the trace; `None` without the table.
     pub fn of(db: &'a Database) -> Option<Calls<'a>> {
-        let table = db.get("syscall")?;
-        let columns = table.columns(COLUMNS)?;
-        let views = (0..table.batches().len()).map(|b| columns.map(|column| table.view(b, column)));
-        Some(Calls { table, views: views.collect() })
+        db.read().ok().map(Calls)
     }
 
     /// How many.
     pub fn len(&self) -> u32 {
-        self.table.rows() as u32
+        self.0.len() as u32
     }
 
     /// True if the trace has none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 
     /// A call; one without any facts if there is no such row.
     pub fn get(&self, row: u32) -> Call<'a> {
-        let (batch, at) = self.table.locate(row).unwrap_or((usize::MAX, 0));
-        let [
-            start,
-            end,
-            dur,
-            on,
-            off,
-            upid,
-            utid,
-            cpu,
-            address,
-            function,
-            status,
-            name,
-            failed,
-            depth,
-            outcome,
-        ] = self.views.get(batch).copied().unwrap_or([ColumnView::Empty; COLUMNS.len()]);
-        let function = function.text(at);
-        let is_status = !function.is_some_and(returns_no_status);
+        let Some(of) = self.0.get(row) else { return Call { row, outcome: "unknown", ..Call::default() } };
+        let is_status = !of.function().is_some_and(returns_no_status);
         Call {
             row,
-            start_ns: start.i64(at),
-            end_ns: end.i64(at),
-            dur_ns: dur.i64(at),
-            on_cpu_ns: on.i64(at),
-            off_cpu_ns: off.i64(at),
-            upid: upid.i64(at),
-            utid: utid.i64(at),
-            cpu: cpu.i64(at),
-            address: address.i64(at),
-            function,
-            status: status.i64(at).map(|s| s as u32),
-            status_name: name.text(at).filter(|_| is_status),
-            failed: failed.bool(at).filter(|_| is_status),
-            depth: depth.i64(at),
-            outcome: outcome.text(at).unwrap_or("unknown"),
+            start_ns: of.start_ns(),
+            end_ns: of.ts_ns(),
+            dur_ns: of.dur_ns(),
+            on_cpu_ns: of.on_cpu_ns(),
+            off_cpu_ns: of.off_cpu_ns(),
+            upid: of.upid(),
+            utid: of.utid(),
+            cpu: of.cpu(),
+            address: of.address(),
+            function: of.function(),
+            status: of.status().map(|s| s as u32),
+            status_name: of.status_name().filter(|_| is_status),
+            failed: of.failed().filter(|_| is_status),
+            depth: of.depth(),
+            outcome: of.outcome(),
         }
-    }
-
-    /// The columns of a row's batch and the row's place in it, for loops that need few of them.
-    fn at(&self, row: u32) -> (&[ColumnView<'a>; COLUMNS.len()], usize) {
-        const NONE: &[ColumnView<'static>; COLUMNS.len()] = &[ColumnView::Empty; COLUMNS.len()];
-        let (batch, at) = self.table.locate(row).unwrap_or((usize::MAX, 0));
-        (self.views.get(batch).unwrap_or(NONE), at)
     }
 
     /// The number of the function's text: equal for equal functions.
     fn function_key(&self, row: u32) -> Option<Sym> {
-        let ([_, _, _, _, _, _, _, _, _, function, ..], at) = self.at(row);
-        function.key(at)
+        self.0.get(row).and_then(|row| row.views.function.sym(row.at))
     }
 
     /// Time, in wall-clock time or on processors, and depth.
     fn cost(&self, row: u32, wall: bool) -> (Option<i64>, Option<i64>) {
-        let ([_, _, dur, on, _, _, _, _, _, _, _, _, _, depth, _], at) = self.at(row);
-        (if wall { dur.i64(at) } else { on.i64(at) }, depth.i64(at))
+        let cost =
+            self.0.get(row).map(|row| (if wall { row.dur_ns() } else { row.on_cpu_ns() }, row.depth()));
+        cost.unwrap_or_default()
     }
 
     /// When it is shown, and its process.
     fn moment_and_process(&self, row: u32) -> (i64, Option<i64>) {
-        let ([start, end, _, _, _, upid, ..], at) = self.at(row);
-        (start.i64(at).or_else(|| end.i64(at)).unwrap_or(0), upid.i64(at))
+        let found = self.0.get(row).map(|row| (row.start_ns().or(row.ts_ns()).unwrap_or(0), row.upid()));
+        found.unwrap_or_default()
     }
 
     fn failed(&self, row: u32) -> bool {
-        let ([_, _, _, _, _, _, _, _, _, function, _, _, failed, ..], at) = self.at(row);
-        failed.bool(at) == Some(true) && !function.text(at).is_some_and(returns_no_status)
+        self.0
+            .get(row)
+            .is_some_and(|row| row.failed() == Some(true) && !row.function().is_some_and(returns_no_status))
     }
 }
 
@@ -246,10 +197,10 @@ pub fn choose(calls: &Calls<'_>, choice: &Choice, arguments: &Arguments<'_>) -> 
 
 /// Adds the processes that chosen ones started, directly or not.
 pub fn with_children(db: &Database, wanted: &mut [bool]) {
-    let Some(processes) = db.get("process") else { return };
+    let processes = db.read_or_empty::<ProcessRow>();
     let mut children: HashMap<usize, Vec<usize>> = HashMap::default();
     for child in 0..wanted.len() {
-        let parent = processes.i64(child as u32, "parent_upid").and_then(|p| usize::try_from(p).ok());
+        let parent = processes.get(child).and_then(|row| usize::try_from(row.parent_upid()?).ok());
         if let Some(parent) = parent {
             children.entry(parent).or_default().push(child);
         }

@@ -6,8 +6,9 @@
 //! `sample` with `weight_ns`, `cswitch` with `wait_ns` or `ready_ns`, `disk_io`, `page_fault`.
 
 use crate::cell::Cell;
-use crate::sql::function::{Args, Function, Item, Rows, column, rows_between};
+use crate::sql::function::{Args, Function, Item, Rows, rows_between};
 use etwhy_table::{ColumnType, Database, Role};
+use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow};
 use foldhash::HashMap;
 
 /// Declaration.
@@ -68,16 +69,15 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         entry.0 += value;
         entry.1 += 1;
     }
-    let (Some(frames), Some(on_stack)) = (db.get("frame"), db.get("stack_frame")) else {
+    let (Ok(frames), Ok(on_stack)) = (db.read::<FrameRow>(), db.read::<StackFrameRow>()) else {
         return Err("the stacks are not here: name the table stack_frame in the query".to_owned());
     };
     // Frames of the same function count as one.
-    let label = column(frames, "label")?;
-    let mut functions: Vec<u32> = Vec::with_capacity(frames.rows());
+    let mut functions: Vec<u32> = Vec::with_capacity(frames.len());
     let mut numbers: HashMap<&str, u32> = HashMap::default();
-    for row in 0..frames.rows() as u32 {
+    for row in &frames {
         let next = numbers.len() as u32;
-        functions.push(*numbers.entry(frames.cell(row, label).as_text().unwrap_or("")).or_insert(next));
+        functions.push(*numbers.entry(row.label()).or_insert(next));
     }
     let mut sums = vec![Sum::default(); numbers.len()];
     let mut examples = vec![0u32; numbers.len()];
@@ -86,17 +86,13 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
             *example = frame as u32;
         }
     }
-    let columns = ["stack_id", "position", "frame_id"].map(|name| column(on_stack, name));
-    let [Ok(stack), Ok(position), Ok(frame)] = columns else {
-        return Err("stack_frame lacks columns".to_owned());
-    };
-    for row in 0..on_stack.rows() as u32 {
-        let id = on_stack.cell(row, stack).as_i64().unwrap_or(-1);
+    for row in &on_stack {
+        let id = row.stack_id();
         let Some(&(value, count)) = by_stack.get(&id) else { continue };
-        let frame = on_stack.cell(row, frame).as_i64().and_then(|f| usize::try_from(f).ok());
+        let frame = usize::try_from(row.frame_id()).ok();
         let Some(&function) = frame.and_then(|f| functions.get(f)) else { continue };
         let Some(sum) = sums.get_mut(function as usize) else { continue };
-        if on_stack.cell(row, position).as_i64() == Some(0) {
+        if row.position() == 0 {
             sum.exclusive += value;
         }
         // Rows of a stack stand together, so the last stack seen tells whether it has counted.
@@ -107,14 +103,15 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
             sum.count += count;
         }
     }
-    let module = column(frames, "module")?;
     let mut rows: Rows = sums
         .iter()
         .zip(&examples)
         .filter(|(sum, _)| sum.count > 0)
-        .map(|(sum, &frame)| {
-            let cell = |column| Cell::of(frames.cell(frame, column));
-            vec![cell(module), cell(label), sum.inclusive.into(), sum.exclusive.into(), sum.count.into()]
+        .filter_map(|(sum, &frame)| {
+            let frame = frames.get(frame)?;
+            let [module, label] =
+                [frame.module(), frame.label()].map(|text| Cell::of(etwhy_table::Value::Text(text)));
+            Some(vec![module, label, sum.inclusive.into(), sum.exclusive.into(), sum.count.into()])
         })
         .collect();
     if let Some((value, count)) = by_stack.get(&-1) {

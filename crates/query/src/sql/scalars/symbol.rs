@@ -4,6 +4,7 @@
 
 use crate::sql::scalar::Scalar;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
 use etwhy_vtab::{Connection, Result};
 use rusqlite::functions::FunctionFlags;
 use std::panic::AssertUnwindSafe;
@@ -25,22 +26,17 @@ fn register(connection: &Connection, db: &Database) -> Result<()> {
 }
 
 fn find(db: &Database, upid: Option<i64>, address: u64) -> Option<String> {
-    let images = db.get("image")?;
-    let holds = |row: &u32| {
-        let base = images.i64(*row, "base").unwrap_or(0) as u64;
-        let size = images.i64(*row, "size_bytes").unwrap_or(0).max(0) as u64;
-        let owner = images.i64(*row, "upid");
-        (owner.is_none() || owner == upid) && address.checked_sub(base).is_some_and(|rva| rva < size)
-    };
-    let row = (0..images.rows() as u32).find(holds)?;
-    let rva = address.wrapping_sub(images.i64(row, "base").unwrap_or(0) as u64);
-    let name = images.text(row, "name").unwrap_or("");
-    let image = images.i64(row, "image_id");
-    let named = db.get("frame").and_then(|frames| {
-        let same =
-            |f: &u32| frames.i64(*f, "image_id") == image && frames.i64(*f, "rva") == i64::try_from(rva).ok();
-        let frame = (0..frames.rows() as u32).find(same)?;
-        frames.text(frame, "label").map(str::to_owned)
-    });
+    let images = db.read_or_empty::<ImageRow>();
+    let image = images.iter().find(|image| {
+        let inside = address.checked_sub(image.base() as u64);
+        (image.upid().is_none() || image.upid() == upid)
+            && inside.is_some_and(|rva| rva < image.size_bytes().max(0) as u64)
+    })?;
+    let (name, rva) = (image.name(), address.wrapping_sub(image.base() as u64));
+    let frames = db.read_or_empty::<FrameRow>();
+    let named = frames
+        .iter()
+        .find(|frame| frame.image_id() == Some(image.image_id()) && frame.rva() == i64::try_from(rva).ok());
+    let named = named.map(|frame| frame.label().to_owned());
     Some(named.unwrap_or_else(|| format!("{name}+0x{rva:x}")))
 }

@@ -2,6 +2,7 @@
 
 use crate::sql::scalar::Scalar;
 use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use etwhy_vtab::{Connection, Result};
 use rusqlite::functions::FunctionFlags;
 
@@ -13,7 +14,7 @@ pub static SCALAR: Scalar = Scalar {
 };
 
 fn register(connection: &Connection, db: &Database) -> Result<()> {
-    let start = db.get("trace").and_then(|trace| trace.i64(0, "start_unix_ns"));
+    let start = db.read_or_empty::<TraceRow>().first().map(|trace| trace.start_unix_ns());
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("time_of_day", 1, flags, move |call| {
         let (Some(ns), Some(start)) = (call.get::<Option<i64>>(0)?, start) else { return Ok(None) };

@@ -4,6 +4,7 @@ use crate::bill::energy::Model;
 use crate::operators::stacks::samples;
 use crate::operators::stacks::{Class, Metric, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SampleRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -16,7 +17,7 @@ pub static METRIC: Metric = Metric {
     unit: Unit::MicroJoules,
     reads: &["sample", "cswitch", "trace", "machine", "cpu_frequency"],
     source: Source::Code(|db, give| {
-        let sampled = db.get("sample").is_some_and(|table| table.rows() > 0);
+        let sampled = !db.read_or_empty::<SampleRow>().is_empty();
         let Some(model) = Model::read(db, sampled) else { return };
         // Joules per second are nanojoules per nanosecond.
         let watts = model.joules(1_000_000_000).mid;

@@ -1,7 +1,8 @@
 //! Duration of ISRs.
 
+use crate::operators::interrupts::Class;
 use crate::operators::stacks::durations;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Metric, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -12,5 +13,5 @@ pub static METRIC: Metric = Metric {
              the routine stands for it.",
     unit: Unit::Ns,
     reads: &["isr"],
-    source: Source::Code(|db, give| durations::each(db, "isr", Class::Isr, give)),
+    source: Source::Code(|db, give| durations::each(db, Class::Isr, give)),
 };

@@ -1,8 +1,8 @@
 //! Time in which threads ran, from context switches.
 
-use crate::operators::for_each_batch;
 use crate::operators::stacks::{Metric, Source, WeightedStack, idle_processes, marked};
 use etwhy_table::{Database, Unit};
+use etwhy_trace::catalog::cswitch::CSwitchRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -19,20 +19,17 @@ pub static METRIC: Metric = Metric {
 /// Also what energy is made of where nothing was sampled.
 pub(super) fn each(db: &Database, give: &mut dyn FnMut(WeightedStack)) {
     let idle = idle_processes(db);
-    let columns = ["ts_ns", "new_upid", "new_utid", "stack_id", "cpu_ns", "cpu"];
-    for_each_batch(db, "cswitch", columns, |rows, [ts, upid, utid, stack, ran, cpu]| {
-        for row in (0..rows).filter(|&row| !marked(&idle, upid.i64(row))) {
-            let Some(weight) = ran.i64(row).filter(|&ns| ns >= 0) else { continue };
-            give(WeightedStack {
-                ts_ns: ts.i64(row),
-                upid: upid.i64(row),
-                utid: utid.i64(row),
-                cpu: cpu.i64(row),
-                stack: stack.i64(row),
-                weight,
-                count: 1,
-                ..WeightedStack::default()
-            });
-        }
-    });
+    for row in db.read_or_empty::<CSwitchRow>().iter().filter(|&row| !marked(&idle, row.new_upid())) {
+        let Some(weight) = row.cpu_ns().filter(|&ns| ns >= 0) else { continue };
+        give(WeightedStack {
+            ts_ns: Some(row.ts_ns()),
+            upid: row.new_upid(),
+            utid: Some(row.new_utid()),
+            cpu: Some(row.cpu()),
+            stack: row.stack_id(),
+            weight,
+            count: 1,
+            ..WeightedStack::default()
+        });
+    }
 }

@@ -1,8 +1,8 @@
 //! Time of system calls.
 
-use crate::operators::for_each_batch;
 use crate::operators::stacks::{Metric, Source, WeightedStack};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::syscall::SyscallRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -14,21 +14,18 @@ pub static METRIC: Metric = Metric {
     unit: Unit::Ns,
     reads: &["syscall"],
     source: Source::Code(|db, give| {
-        let columns = ["start_ns", "upid", "utid", "stack_id", "frame_id", "dur_ns", "depth"];
-        for_each_batch(db, "syscall", columns, |rows, [ts, upid, utid, stack, frame, dur, depth]| {
-            for row in (0..rows).filter(|&row| depth.i64(row).unwrap_or(0) == 0) {
-                let Some(weight) = dur.i64(row).filter(|&ns| ns >= 0) else { continue };
-                give(WeightedStack {
-                    ts_ns: ts.i64(row),
-                    upid: upid.i64(row),
-                    utid: utid.i64(row),
-                    stack: stack.i64(row),
-                    frame: frame.i64(row),
-                    weight,
-                    count: 1,
-                    ..WeightedStack::default()
-                });
-            }
-        });
+        for row in db.read_or_empty::<SyscallRow>().iter().filter(|&row| row.depth().unwrap_or(0) == 0) {
+            let Some(weight) = row.dur_ns().filter(|&ns| ns >= 0) else { continue };
+            give(WeightedStack {
+                ts_ns: row.start_ns(),
+                upid: row.upid(),
+                utid: row.utid(),
+                stack: row.stack_id(),
+                frame: row.frame_id(),
+                weight,
+                count: 1,
+                ..WeightedStack::default()
+            });
+        }
     }),
 };
