@@ -8,7 +8,7 @@ use crate::report::terminal::{out, width};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{duration_ns, sanitize, text};
 use etwhy_query::critical_path::{Cause, Path, paths};
-use etwhy_trace::engine::{NameOrId, Stretch};
+use etwhy_trace::catalog::critical_path::{NameOrId, Stretch};
 use std::io::Write;
 
 /// Declaration.
