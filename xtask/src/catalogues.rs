@@ -48,7 +48,7 @@ const CATALOGUES: &[Catalogue] = &[
         folder: ANALYSES,
         title: "The analyses",
         visibility: "pub ",
-        import: "crate::engine::AnalysisSpec",
+        import: "crate::analysis::AnalysisSpec",
         list: "All analyses, by file name.",
         element: "&AnalysisSpec",
         item: ("&", "::SPEC"),

@@ -400,7 +400,7 @@ impl Opened {
     pub fn analyse_stretches(
         self,
         mut tables: Option<BTreeSet<String>>,
-        stretches: Vec<etwhy_trace::engine::Stretch>,
+        stretches: Vec<etwhy_trace::catalog::critical_path::Stretch>,
     ) -> anyhow::Result<Analysed> {
         if let Some(tables) = &mut tables {
             // It decides how the run ends.
@@ -441,19 +441,18 @@ impl Traces {
     fn analyse(
         self,
         tables: Option<BTreeSet<String>>,
-        stretches: Vec<etwhy_trace::engine::Stretch>,
+        stretches: Vec<etwhy_trace::catalog::critical_path::Stretch>,
         memory: Memory,
         quiet: bool,
     ) -> anyhow::Result<Analysed> {
         let mut bar = Bar::new("reading", quiet);
         let options = etwhy_trace::Options {
             tables: tables.as_ref().map(closure),
-            stretches,
             threads: self.threads,
             memory: memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,
-            loggers: self.loggers,
+            inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers),
         };
         let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);

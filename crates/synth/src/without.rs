@@ -2,8 +2,9 @@
 
 use etwhy_base::{Bytes, Guid};
 use etwhy_decode::builtin::provider_guid;
-use etwhy_decode::kernel::KernelLayouts;
+use etwhy_decode::kernel::events::StackWalk;
 use etwhy_decode::kernel::keywords::keywords;
+use etwhy_decode::kernel::{KernelEvent, KernelLayouts};
 use etwhy_etl::{HeaderKind, Record};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -33,9 +34,8 @@ const KEYWORDS: &[(&str, &[&str])] = &[
 /// So many events that were left out may still get their stacks.
 const STACKS_AHEAD: usize = 1 << 16;
 
-/// Group of stacks, and its types that name an event by its time.
-const STACK_WALK: u8 = 0x18;
-const STACK_TYPES: [u8; 3] = [32, 37, 38];
+/// Stacks that name an event by its time.
+const STACKS: [KernelEvent; 3] = [StackWalk::Stack, StackWalk::StackKeyKernel, StackWalk::StackKeyUser];
 
 /// Which events are left out.
 #[derive(Clone, Debug, Default)]
@@ -101,8 +101,7 @@ impl Without {
         let record = Record { bytes, kind, ticks, cpu: 0, logger_id: 0, file: 0 };
         let (gone, stack) = if kind.is_system() {
             let hook = bytes.u16_at(6).unwrap_or(0);
-            let [ty, group] = hook.to_le_bytes();
-            (self.hooks.contains(&hook), group == STACK_WALK && STACK_TYPES.contains(&ty))
+            (self.hooks.contains(&hook), STACKS.iter().any(|stack| stack.hook == hook))
         } else {
             (record.guid().is_some_and(|guid| self.providers.contains(&guid)), false)
         };

@@ -3,15 +3,20 @@
 //! Events with a `PERFINFO_TRACE_HEADER` (page faults, `VirtualAlloc`, pool) name no thread. Which header the kernel
 //! uses differs between types and builds, so every analysis looks at the header first.
 
-use crate::engine::Finish;
 use crate::event::{Context, Event};
-use etwhy_table::{Row, TableBuilder};
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::{PerfInfo, Thread};
 
-/// Group and type of context switches: their stack is that of the new thread.
-const CSWITCH: (u8, u8) = (5, 36);
-/// Group of DPCs and ISRs, and their types.
-const PERF_INFO: u8 = 0x0F;
-const INTERRUPTS: [u8; 7] = [50, 66, 67, 68, 69, 70, 95];
+/// DPCs and ISRs.
+const INTERRUPTS: [KernelEvent; 7] = [
+    PerfInfo::ISR,
+    PerfInfo::ISR_MSI,
+    PerfInfo::ISR_PASS,
+    PerfInfo::DPC,
+    PerfInfo::ThreadedDPC,
+    PerfInfo::TimerDPC,
+    PerfInfo::IOTimer,
+];
 
 /// A thread: its id and its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +48,14 @@ impl Context<'_> {
         }
         let named = self.model.named;
         let system = event.record.kind.is_system();
-        let switch = (system && (event.record.group(), event.record.opcode()) == CSWITCH)
-            .then_some(self.model.switches.current);
+        let is = |kernel: &KernelEvent| system && event.record.hook() == kernel.hook;
+        // The stack of a context switch is that of the new thread.
+        let switch = is(&Thread::CSwitch).then_some(self.model.switches.current);
         let thread = match switch {
             Some(switch) => Some((switch.new_tid, switch.new_utid)),
             None => named.thread,
         };
-        let interrupts =
-            system && event.record.group() == PERF_INFO && INTERRUPTS.contains(&event.record.opcode());
+        let interrupts = INTERRUPTS.iter().any(is);
         let runs = || {
             let known = system && !interrupts && named.upid.is_none() && event.pid().is_none();
             let running = self.model.cpus.running(event.record.cpu, event.ns).filter(|_| known)?;
@@ -66,33 +71,5 @@ impl Context<'_> {
     #[inline]
     pub fn actor_stack(&mut self, event: &Event<'_>, actor: Option<Actor>) -> i32 {
         self.stack_ticket(event, actor.map(|a| a.tid), actor.map(|a| a.utid))
-    }
-}
-
-impl Finish<'_> {
-    /// Exchanges the tickets in `stack` for stack numbers, and the thread numbers in `upid` for their processes;
-    /// where there is no thread, the process is that of the stack.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn stacks_and_processes_of<R: Row>(
-        &self,
-        rows: &mut TableBuilder<R>,
-        stack: &str,
-        upid: &str,
-    ) -> etwhy_table::Result<()> {
-        let mut owners: Vec<u32> = Vec::new();
-        rows.remap_i32(stack, |ticket| {
-            let stack = self.resolved.stack_of_ticket(ticket?);
-            let found = stack.and_then(|s| self.resolved.stacks.get(s as usize)).and_then(|s| s.upid);
-            owners.push(found.unwrap_or(u32::MAX));
-            stack
-        })?;
-        let mut owners = owners.into_iter();
-        rows.remap_i32(upid, |utid| {
-            let owner = owners.next().filter(|&u| u != u32::MAX);
-            let of_thread = utid.and_then(|u| self.model.threads.get(u32::try_from(u).ok()?)?.upid);
-            of_thread.or(owner).map(|u| u as i32)
-        })
     }
 }

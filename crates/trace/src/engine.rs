@@ -2,11 +2,12 @@
 
 mod identity;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{EVENT_TYPES_UNDECODED, NAMED_BY_TABLES};
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
 use crate::fit::{Fit, Fitting, Verdict};
-use crate::logger_text::ListedLogger;
+use crate::inputs::Inputs;
 use crate::model::{Model, Needed, TRACKERS};
 use crate::resolve::Resolved;
 use crate::symbols::Symbols;
@@ -15,123 +16,11 @@ use etwhy_decode::schema::{DecodedBy, EventSchema};
 use etwhy_decode::{Decoder, EventKey, EventTypes};
 use etwhy_etl::read::{EtlFile, Timeline, Walk, WalkStats};
 use etwhy_etl::{Ledger, Record};
-use etwhy_table::{Database, Memory, Role, Row, Strings, Table, TableBuilder, TableSpec, Texts};
+use etwhy_table::{Database, Memory, Role, Strings};
 use identity::Identity;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Declaration of an analysis: one file of the catalogue holds it and its code.
-pub struct AnalysisSpec {
-    /// Tables that it fills.
-    pub tables: &'static [&'static TableSpec],
-    /// Events that it wants.
-    pub selects: &'static [Select],
-    /// It takes stack tickets.
-    pub stacks: bool,
-    /// Only run when one of its tables is asked for by name (large, or seldom wanted).
-    pub on_demand: bool,
-    /// Makes it.
-    pub new: fn(&Memory) -> Box<dyn Analysis>,
-}
-
-/// State of an analysis during the pass.
-pub trait Analysis {
-    /// One event that it asked for.
-    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>);
-
-    /// The end of the pass: fills in what was not known before and hands over its tables.
-    ///
-    /// # Errors
-    /// Those of the table builder (a spill file that cannot be written).
-    fn finish(self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>>;
-}
-
-/// A table with all its rows, waiting for the text pool to be complete.
-pub struct Filled(Option<Finisher>);
-
-/// Makes the table when the texts are known.
-type Finisher = Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>;
-
-impl<R: Row + 'static> From<TableBuilder<R>> for Filled {
-    fn from(builder: TableBuilder<R>) -> Filled {
-        Filled(builder.is_kept().then(|| -> Finisher { Box::new(move |texts| builder.finish(texts)) }))
-    }
-}
-
-/// What analyses see at the end of the pass.
-pub struct Finish<'a> {
-    /// The trackers, complete.
-    pub model: &'a Model,
-    /// Text pool.
-    pub strings: &'a mut Strings,
-    /// Times.
-    pub timeline: &'a Timeline,
-    /// Anomalies.
-    pub ledger: &'a mut Ledger,
-    /// The files.
-    pub files: &'a [EtlFile],
-    /// Event types with their counts.
-    pub types: &'a EventTypes,
-    /// Schemas.
-    pub decoder: &'a Decoder,
-    /// Stacks, frames and functions.
-    pub resolved: &'a Resolved,
-    /// What the walk saw.
-    pub stats: &'a WalkStats,
-    /// First and last event, ns; equal when there is none.
-    pub span_ns: (i64, i64),
-    /// Stretches that were asked about.
-    pub stretches: &'a [Stretch],
-    /// Sessions that a text lists.
-    pub loggers: &'a [ListedLogger],
-    /// For each event type whether payloads were met that do not fit its layout.
-    pub unfit: &'a [bool],
-}
-
-impl Finish<'_> {
-    /// Exchanges the tickets in a stack column for stack numbers.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn stacks_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_i32(column, |ticket| self.resolved.stack_of_ticket(ticket?))
-    }
-
-    /// Exchanges the numbers of places in a frame column for those of frames.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn frames_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_i32(column, |place| Some(self.resolved.frame_of_place(place? as u32)?.0 as i32))
-    }
-
-    /// Exchanges the numbers of places in a text column for their `module!function`.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn routines_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.label))
-    }
-
-    /// Exchanges the numbers of places in a text column for the names of their modules.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn modules_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.module))
-    }
-
-    /// Exchanges the thread numbers in a process column for the processes of these threads, which may have
-    /// been named only after the event.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn processes_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        let threads = &self.model.threads;
-        rows.remap_i32(column, |utid| threads.get(u32::try_from(utid?).ok()?)?.upid.map(|u| u as i32))
-    }
-}
 
 /// How far a pass has come.
 pub trait Progress {
@@ -143,36 +32,8 @@ impl Progress for () {
     fn bytes(&mut self, _: u64, _: u64) {}
 }
 
-/// A stretch of a thread that somebody asks about.
-#[derive(Clone, Debug)]
-pub struct Stretch {
-    /// Processes; any if none is given.
-    pub process: Option<NameOrId>,
-    /// Threads; of the process's threads the one that ran longest if none is given.
-    pub thread: Option<NameOrId>,
-    /// First moment, ns.
-    pub from_ns: i64,
-    /// End, ns.
-    pub to_ns: i64,
-}
-
-/// Processes or threads by name or id.
-#[derive(Clone, Debug)]
-pub struct NameOrId(pub String);
-
-impl NameOrId {
-    /// True for that name (with or without `.exe`, in any case) or that id.
-    pub fn matches(&self, name: &str, id: u32) -> bool {
-        let bare = name.strip_suffix(".exe").unwrap_or(name);
-        let wanted = self.0.as_str();
-        wanted.parse() == Ok(id) || wanted.eq_ignore_ascii_case(name) || wanted.eq_ignore_ascii_case(bare)
-    }
-}
-
 /// What to do and how.
 pub struct Options {
-    /// Stretches whose critical path is wanted.
-    pub stretches: Vec<Stretch>,
     /// Names of the tables wanted; `None` for all that are not on demand.
     pub tables: Option<BTreeSet<String>>,
     /// Threads to use, at least 1. Results do not depend on it.
@@ -183,8 +44,8 @@ pub struct Options {
     pub symbols: Symbols,
     /// Schemas that the user gave.
     pub decoder: Decoder,
-    /// Sessions that a text lists which was saved beside the trace.
-    pub loggers: Vec<ListedLogger>,
+    /// What is given for single analyses.
+    pub inputs: Inputs,
 }
 
 /// What a pass gives.
@@ -274,12 +135,11 @@ pub fn analyse(
         states: Vec::new(),
         decoder: options.decoder,
         symbols: options.symbols,
-        loggers: options.loggers,
+        inputs: options.inputs,
         fitting: Fitting::default(),
         schemas_seen: 0,
         observe: !needs_schemas_first,
         span: (i64::MAX, i64::MIN),
-        stretches: options.stretches,
     };
     pass.model.cpus.set_gaps(files, &timeline);
     let walk = Walk::new(files, &timeline);
@@ -321,12 +181,11 @@ struct Pass<'p> {
     states: Vec<TypeState>,
     decoder: Decoder,
     symbols: Symbols,
-    loggers: Vec<ListedLogger>,
+    inputs: Inputs,
     fitting: Fitting,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
-    stretches: Vec<Stretch>,
 }
 
 impl Pass<'_> {
@@ -436,42 +295,32 @@ impl Pass<'_> {
         let unfit: Vec<bool> = self.states.iter().map(|state| state.fit.unfit).collect();
         let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
         let mut filled = Vec::new();
-        // The ledger's own table comes last, when everything is counted.
-        let is_ledger = |spec: &AnalysisSpec| spec.tables.iter().any(|t| t.name == "ledger");
-        let mut order: Vec<(&'static AnalysisSpec, Box<dyn Analysis>, Ledger)> = Vec::new();
-        for ((&spec, analysis), ledger) in self.chosen.iter().zip(self.analyses).zip(self.ledgers) {
-            order.push((spec, analysis, ledger));
-        }
-        order.sort_by_key(|(spec, ..)| is_ledger(spec));
+        let mut order: Vec<_> = self.chosen.into_iter().zip(self.analyses).zip(self.ledgers).collect();
+        order.sort_by_key(|((_, analysis), _)| analysis.reads_counts());
         let names = |spec: &'static AnalysisSpec| spec.tables.iter().map(|t| t.name.as_ref());
         self.ledger.merge(&self.stack_ledger);
         let with_stacks = catalog::ALL.iter().copied().filter(|spec| spec.stacks);
         let mut ledgers: Vec<(Vec<&'static str>, Ledger)> =
             vec![(with_stacks.flat_map(names).collect(), self.stack_ledger)];
-        for (spec, analysis, mut ledger) in order {
-            if is_ledger(spec) {
-                ledger = self.ledger.clone();
-            }
+        for ((spec, analysis), mut ledger) in order {
             let mut end = Finish {
                 model: &self.model,
                 strings: &mut self.strings,
                 timeline: self.timeline,
                 ledger: &mut ledger,
+                counted: &self.ledger,
                 files,
                 types: &self.types,
                 decoder: &self.decoder,
                 resolved: &resolved,
                 stats: &stats,
                 span_ns,
-                stretches: &self.stretches,
-                loggers: &self.loggers,
+                inputs: &self.inputs,
                 unfit: &unfit,
             };
             filled.extend(analysis.finish(&mut end)?);
-            if !is_ledger(spec) {
-                self.ledger.merge(&ledger);
-                ledgers.push((names(spec).collect(), ledger));
-            }
+            self.ledger.merge(&ledger);
+            ledgers.push((names(spec).collect(), ledger));
         }
         ledgers.retain(|(_, ledger)| !ledger.is_empty());
         let texts = self

@@ -4,7 +4,7 @@ use crate::model::Model;
 use crate::symbols::Symbols;
 use etwhy_base::Guid;
 use etwhy_decode::Value;
-use etwhy_decode::kernel::Slot;
+use etwhy_decode::kernel::{KernelEvent, Slot};
 use etwhy_decode::read::{Decoded, read};
 use etwhy_decode::schema::EventSchema;
 use etwhy_etl::read::Timeline;
@@ -15,8 +15,8 @@ use std::borrow::Cow;
 /// Which events a handler wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Kernel events of a group and type. Classic events of the group's class GUID are the same events.
-    Kernel(u8, u8),
+    /// A kernel event. Classic events of the group's class GUID are the same events.
+    Kernel(KernelEvent),
     /// Classic events of a class GUID and opcode.
     Classic(Guid, u8),
     /// Events of a provider by id.
@@ -42,6 +42,11 @@ pub struct Select {
 }
 
 impl Select {
+    /// A wish for a kernel event under its type as the tag.
+    pub const fn kernel(event: KernelEvent, fields: &'static [&'static str]) -> Select {
+        Select::with(What::Kernel(event), event.opcode, fields)
+    }
+
     /// A wish without fast fields.
     pub const fn new(what: What, tag: u8) -> Select {
         Select { what, tag, fields: &[] }
@@ -221,7 +226,7 @@ impl Context<'_> {
     }
 
     /// The number of a routine's address. Rows keep it, as [`Sym::provisional`] or in a frame column, until
-    /// [`Finish`](crate::engine::Finish) exchanges it. `upid` matters for addresses of user mode only.
+    /// [`Finish`](crate::finish::Finish) exchanges it. `upid` matters for addresses of user mode only.
     #[inline]
     pub fn place(&mut self, upid: Option<u32>, address: u64) -> u32 {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));

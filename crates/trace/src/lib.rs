@@ -13,6 +13,7 @@
 //! come. Nothing is resolved by a map built in one pass and applied in another.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod anomalies;
 mod attribution;
 mod calls;
@@ -22,9 +23,11 @@ pub mod event;
 mod exit_code;
 mod extended;
 mod fields_text;
+pub mod finish;
 mod fit;
 mod histogram;
 pub mod identity;
+pub mod inputs;
 pub mod logger_text;
 pub mod model;
 mod owner;
@@ -33,8 +36,10 @@ mod row_ends;
 mod symbols;
 mod trend;
 
+pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;
-pub use engine::{Analysis, AnalysisSpec, Options, Output, Progress, analyse};
+pub use engine::{Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
+pub use inputs::Inputs;
 pub use model::Model;
 pub use symbols::Symbols;

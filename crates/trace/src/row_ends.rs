@@ -4,7 +4,7 @@
 //! row are kept here until the end of the pass.
 
 use crate::anomalies::{ENDS_DOUBTFUL, OUTSTANDING_DOUBTFUL};
-use crate::engine::Finish;
+use crate::finish::Finish;
 use etwhy_table::{Row, TableBuilder};
 
 /// How something ended.

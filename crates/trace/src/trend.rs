@@ -4,8 +4,8 @@
 //! it depends on how long each count held and not on how many events there were: a burst of a thousand opens and
 //! closes leaves no trace in the slope if nothing stays open.
 
-use crate::engine::Finish;
 use crate::event::Context;
+use crate::finish::Finish;
 use crate::row_ends::How;
 
 /// Seconds of a nanosecond.

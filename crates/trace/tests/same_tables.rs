@@ -54,10 +54,9 @@ fn read(path: &Path, tables: &BTreeSet<&str>, threads: usize) -> Output {
         tables: Some(tables.iter().map(|&name| name.to_owned()).collect()),
         memory: Memory::unlimited(),
         symbols: etwhy_trace::Symbols::new(&[]),
-        stretches: Vec::new(),
         threads,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
-        loggers: Vec::new(),
+        inputs: etwhy_trace::Inputs::default(),
     };
     analyse(&[support::open(path)], options, &mut (), ledger).unwrap()
 }

@@ -25,10 +25,9 @@ fn with_symbols(trace: &Path, symbols: Symbols, tables: &str) -> Output {
         tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
         memory: Memory::unlimited(),
         symbols,
-        stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
-        loggers: Vec::new(),
+        inputs: etwhy_trace::Inputs::default(),
     };
     analyse(&[open(trace)], options, &mut (), ledger).unwrap()
 }

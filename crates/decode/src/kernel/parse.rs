@@ -1,5 +1,6 @@
 //! The text form of layouts. Its notation is explained at the head of every file under `layouts/`.
 
+use super::lines::{head, logical_lines, type_list};
 use super::names;
 use crate::schema::{Count, Field, InType, Length};
 use etwhy_base::Guid;
@@ -60,24 +61,6 @@ pub(super) fn parse(text: &str) -> (Vec<Section>, Vec<String>) {
     (sections, bad)
 }
 
-/// Lines without comments and empty ones, continuation lines joined to what they continue.
-fn logical_lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines() {
-        if line.trim().is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match lines.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(line.trim());
-            }
-            None => lines.push(line.trim().to_string()),
-        }
-    }
-    lines
-}
-
 fn parse_line(line: &str, sections: &mut Vec<Section>) -> Result<(), String> {
     let (word, rest) = line.split_once(' ').ok_or("one word only")?;
     match word {
@@ -130,19 +113,14 @@ fn event(types: &str, rest: &str) -> Result<EventLine, String> {
         false => (rest, Vec::new()),
     };
     let mut parts = rest.splitn(3, '|').map(str::trim);
-    let (head, class, layout) = match (parts.next(), parts.next(), parts.next()) {
-        (Some(h), Some(c), Some(l)) => (h, c, l),
+    let (start, class, layout) = match (parts.next(), parts.next(), parts.next()) {
+        (Some(s), Some(c), Some(l)) => (s, c, l),
         _ => return Err("not: types version names | class | fields".into()),
     };
     if class.is_empty() || class.contains(' ') {
         return Err("class name missing".into());
     }
-    let (version, opcodes) = head.split_once(' ').ok_or("names missing")?;
-    let version = version.strip_prefix('v').and_then(|v| v.parse().ok()).ok_or("version missing")?;
-    let opcodes: Vec<&str> = opcodes.split(',').map(str::trim).collect();
-    if opcodes.len() != numbers.len() || opcodes.iter().any(|o| o.is_empty()) {
-        return Err("as many names as types are needed".into());
-    }
+    let (numbers, version, opcodes) = head(types, start)?;
     let types = numbers
         .iter()
         .zip(opcodes)
@@ -155,10 +133,6 @@ fn event(types: &str, rest: &str) -> Result<EventLine, String> {
         .collect();
     let fields = if layout == "-" { Vec::new() } else { fields(layout, 0)? };
     Ok(EventLine { version, fields, types })
-}
-
-fn type_list(text: &str) -> Result<Vec<u8>, String> {
-    text.split(',').map(|t| t.parse().map_err(|_| format!("not a type: {t}"))).collect()
 }
 
 /// Cuts `[verified]` or `[verified 1,2]` off the end.

@@ -9,7 +9,7 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{duration_ns, sanitize, text};
 use etwhy_query::critical_path::{Cause, Path, paths};
 use etwhy_table::Database;
-use etwhy_trace::engine::{NameOrId, Stretch};
+use etwhy_trace::catalog::critical_path::{NameOrId, Stretch};
 use std::collections::BTreeSet;
 use std::io::Write;
 

@@ -72,7 +72,7 @@ pub(super) fn holds_other_classes(
 pub(super) fn load(
     extract: &mut Folder,
     wanted: Option<BTreeSet<String>>,
-    stretches: &[etwhy_trace::engine::Stretch],
+    stretches: &[etwhy_trace::catalog::critical_path::Stretch],
     memory: Memory,
     retag: bool,
 ) -> anyhow::Result<Analysed> {

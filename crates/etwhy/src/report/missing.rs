@@ -1,6 +1,7 @@
 //! What a trace cannot answer, and which recording would.
 
 use etwhy_decode::kernel::KernelLayouts;
+use etwhy_decode::kernel::events::{Process, StackWalk, Thread};
 use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
 use etwhy_report::Missing;
 use etwhy_table::Database;
@@ -98,7 +99,7 @@ pub fn recording_for(table: &str) -> String {
 /// Why a table has no rows: its events are not in the trace (and which recording has them), or they are and gave none.
 /// Needs table `event_type`.
 pub fn why_empty(db: &Database, table: &str) -> Option<String> {
-    let holds = |spec: &&&etwhy_trace::engine::AnalysisSpec| spec.tables.iter().any(|t| t.name == table);
+    let holds = |spec: &&&etwhy_trace::AnalysisSpec| spec.tables.iter().any(|t| t.name == table);
     let spec = etwhy_trace::catalog::ALL.iter().find(holds)?;
     let types = db.get("event_type")?;
     let wanted = |row: u32| makes_rows(spec).any(|what| is_of(types, row, what));
@@ -108,7 +109,7 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     }
     let recorded = (0..types.rows() as u32).any(wanted);
     // Everything that reads context switches lacks them.
-    let switches = |select: &etwhy_trace::event::Select| matches!(select.what, What::Kernel(5, 36));
+    let switches = |select: &etwhy_trace::event::Select| select.what == What::Kernel(Thread::CSwitch);
     if !recorded && spec.selects.iter().any(switches) && compact(db) {
         return Some(format!("table {table} is empty: {COMPACT}"));
     }
@@ -142,9 +143,9 @@ pub fn cannot_tell(db: &Database, table: &str) -> String {
 
 /// The events that an analysis makes its rows from. Those of processes, threads and stacks, and context switches, are in every
 /// trace of a kernel session and read by many analyses beside their own: they count where the first one is such an event too.
-fn makes_rows(spec: &etwhy_trace::engine::AnalysisSpec) -> impl Iterator<Item = What> {
+fn makes_rows(spec: &etwhy_trace::AnalysisSpec) -> impl Iterator<Item = What> {
     let helps = |what: What| match what {
-        What::Kernel(3 | 5 | 0x18, _) => true,
+        What::Kernel(event) => [Process::GROUP, Thread::GROUP, StackWalk::GROUP].contains(&event.group),
         What::Manifest(provider, _) | What::Provider(provider) => provider == KERNEL_PROCESS,
         _ => false,
     };
@@ -160,10 +161,9 @@ fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
     let number = |column: &str, wanted: u16| types.i64(row, column) == Some(i64::from(wanted));
     let kernel = types.text(row, "provider") == Some(KERNEL);
     match what {
-        What::Kernel(group, ty) => {
-            let layouts = KernelLayouts::builtin();
-            let group = layouts.group_guid(group).is_some_and(guid);
-            number("opcode", u16::from(ty)) && group
+        What::Kernel(event) => {
+            let group = KernelLayouts::builtin().group_guid(event.group).is_some_and(guid);
+            number("opcode", u16::from(event.opcode)) && group
         }
         What::Classic(class, ty) => guid(class) && number("opcode", u16::from(ty)),
         What::Manifest(provider, id) => guid(provider) && number("id", id),
@@ -226,6 +226,7 @@ pub fn missing(db: &Database) -> Vec<Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_decode::kernel::events::{PageFault, PerfInfo};
 
     #[test]
     fn events_that_only_help_do_not_make_rows() {
@@ -234,11 +235,11 @@ mod tests {
             makes_rows(spec.unwrap()).collect::<Vec<_>>()
         };
         // Stacks, context switches and ends of threads are in traces without system calls.
-        assert_eq!(of("syscall"), [What::Kernel(0x0F, 51), What::Kernel(0x0F, 52)]);
-        assert!(!of("virtual_alloc").contains(&What::Kernel(3, 2)));
-        assert!(of("virtual_alloc").contains(&What::Kernel(2, 98)));
+        assert_eq!(of("syscall"), [PerfInfo::SysClEnter, PerfInfo::SysClExit].map(What::Kernel));
+        assert!(!of("virtual_alloc").contains(&What::Kernel(Process::End)));
+        assert!(of("virtual_alloc").contains(&What::Kernel(PageFault::VirtualAlloc)));
         // Where they are the first, they are what the rows are made from.
-        assert!(of("cswitch").contains(&What::Kernel(5, 36)));
+        assert!(of("cswitch").contains(&What::Kernel(Thread::CSwitch)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use etwhy_etl::{HeaderKind, Ledger, Record};
 use etwhy_query::cpu::{Scope, Top};
 use etwhy_query::strace;
 use etwhy_table::{Database, Memory, Selection};
-use etwhy_trace::engine::{NameOrId, Stretch};
+use etwhy_trace::catalog::critical_path::{NameOrId, Stretch};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -80,9 +80,8 @@ pub fn analyse_file(path: &Path, chunk: Option<usize>) {
         tables: Some(tables),
         memory: Memory::unlimited(),
         symbols: etwhy_trace::Symbols::new(&[]),
-        stretches: stretches(),
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
-        loggers: Vec::new(),
+        inputs: etwhy_trace::Inputs::default().with(stretches()),
         threads: 2,
     };
     let output = etwhy_trace::analyse(&[file], options, &mut (), ledger);

@@ -9,6 +9,7 @@ use crate::model::{Frames, OneOrMany, ThreadActivity};
 use crate::rng::Rng;
 use crate::value::{Dist, Draw};
 use crate::world::World;
+use etwhy_decode::kernel::events as kernel;
 use std::io;
 
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +145,12 @@ impl Actor {
         };
         if engine.switches {
             engine.add(cpu, engine.now, |r, t| {
-                r.perfinfo(pointer, 0x0532, 2, t).u32(tid).u8(1).u8(0).u8(flags).u8(0);
+                r.perfinfo(pointer, kernel::Thread::ReadyThread.hook, 2, t)
+                    .u32(tid)
+                    .u8(1)
+                    .u8(0)
+                    .u8(flags)
+                    .u8(0);
             })?;
             engine.stack_now(cpu, self.readied_by.unwrap_or(0), self.ready_stack, self.style)?;
         }

@@ -1,6 +1,7 @@
 //! Who runs on each processor, and the context switches that follow.
 
 use super::{Engine, Interrupts};
+use etwhy_decode::kernel::events as kernel;
 use std::collections::HashMap;
 use std::io;
 
@@ -261,7 +262,7 @@ impl Engine<'_> {
         let old = if before == 0 { Switch { state: 2, reason: 0, mode: 0 } } else { old };
         let pointer = self.pointer();
         self.out.add(cpu, self.now, |r, t| {
-            r.perfinfo(pointer, 0x0524, 4, t).u32(new.tid).u32(old_thread.tid);
+            r.perfinfo(pointer, kernel::Thread::CSwitch.hook, 4, t).u32(new.tid).u32(old_thread.tid);
             r.u8(new.priority).u8(old_thread.priority).u8(0).u8(0).u8(old.reason).u8(old.mode).u8(old.state);
             r.u8(cpu as u8).u32(1).u32(0);
         })

@@ -7,6 +7,8 @@ use crate::model::{Frames, Interrupt};
 use crate::rng::Rng;
 use crate::value::Dist;
 use crate::world::{StackSet, World};
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::PerfInfo;
 use std::collections::VecDeque;
 use std::io;
 
@@ -28,7 +30,7 @@ pub(crate) struct Pending {
 /// What stands in the record besides times and routine.
 #[derive(Clone, Copy, Debug)]
 struct What {
-    hook: u16,
+    event: KernelEvent,
     vector: u16,
     message: u32,
     claimed: bool,
@@ -131,14 +133,19 @@ pub(crate) fn interrupts(
     let mut c = i.common();
     let place = w.place.clone();
     let fail = |e: String| place.error(Some(span.clone()), e);
-    let kinds: &[(&str, u16)] = if isr {
-        &[("isr", 0x0F43), ("msi", 0x0F32), ("passive", 0x0F5F)]
+    let kinds: &[(&str, KernelEvent)] = if isr {
+        &[("isr", PerfInfo::ISR), ("msi", PerfInfo::ISR_MSI), ("passive", PerfInfo::ISR_PASS)]
     } else {
-        &[("dpc", 0x0F44), ("timer", 0x0F45), ("threaded", 0x0F42), ("io_timer", 0x0F46)]
+        &[
+            ("dpc", PerfInfo::DPC),
+            ("timer", PerfInfo::TimerDPC),
+            ("threaded", PerfInfo::ThreadedDPC),
+            ("io_timer", PerfInfo::IOTimer),
+        ]
     };
     let kind = i.kind.as_deref().unwrap_or(if isr { "isr" } else { "dpc" });
-    let hook = kinds.iter().find(|k| k.0 == kind).map(|k| k.1);
-    let hook = hook
+    let event = kinds.iter().find(|k| k.0 == kind).map(|k| k.1);
+    let event = event
         .ok_or_else(|| fail(format!("kind = {kind:?}: allowed are {}", one_of(kinds.iter().map(|k| k.0)))))?;
     let innermost =
         c.stack.as_ref().or(c.stacks.first().map(|s| &s.frames)).and_then(|f| f.0.last().cloned());
@@ -184,7 +191,7 @@ pub(crate) fn interrupts(
         style,
         isr,
         what: What {
-            hook,
+            event,
             vector: i.vector.unwrap_or(0x91),
             message: i.message.unwrap_or(0),
             claimed: i.claimed.unwrap_or(true),
@@ -246,12 +253,12 @@ impl Engine<'_> {
             let routine = self.world.stacks.list.get(p.routine);
             let address = routine.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
             let (pointer, initial) = (self.pointer(), self.out.ticks(p.start));
-            let What { hook, vector, message, claimed } = p.what;
+            let What { event, vector, message, claimed } = p.what;
             self.add(cpu, p.end, |r, t| {
-                r.perfinfo(pointer, hook, 2, t).i64(initial).ptr(address);
+                r.perfinfo(pointer, event.hook, 2, t).i64(initial).ptr(address);
                 if p.isr {
                     r.u8(u8::from(claimed)).u16(vector).u8(0);
-                    if hook == 0x0F32 {
+                    if event == PerfInfo::ISR_MSI {
                         r.u32(message);
                     }
                 }

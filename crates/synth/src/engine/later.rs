@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::cpus::{Running, Switch};
+use etwhy_decode::kernel::events as kernel;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io;
@@ -163,7 +164,12 @@ impl Engine<'_> {
         let tid = self.world.processes.thread(thread).tid;
         let pointer = self.pointer();
         self.add(cpu, self.now, |r, t| {
-            r.perfinfo(pointer, 0x0532, 2, t).u32(tid).u8(1).u8(0).u8(u8::from(in_dpc)).u8(0);
+            r.perfinfo(pointer, kernel::Thread::ReadyThread.hook, 2, t)
+                .u32(tid)
+                .u8(1)
+                .u8(0)
+                .u8(u8::from(in_dpc))
+                .u8(0);
         })
     }
 

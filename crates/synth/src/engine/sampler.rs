@@ -13,6 +13,7 @@ use crate::model::{Common, Samples};
 use crate::rng::Rng;
 use crate::value::{Dist, Draw};
 use crate::world::{StackSet, World};
+use etwhy_decode::kernel::events as kernel;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -369,7 +370,12 @@ impl Sampler {
         let tid = engine.world.processes.thread(thread).tid;
         let pointer = engine.pointer();
         engine.add(cpu, now, |r, t| {
-            r.perfinfo(pointer, 0x0F2E, 2, t).ptr(ip).u32(tid).u16(1).u8(flags).u8(0);
+            r.perfinfo(pointer, kernel::PerfInfo::SampledProfile.hook, 2, t)
+                .ptr(ip)
+                .u32(tid)
+                .u16(1)
+                .u8(flags)
+                .u8(0);
         })?;
         match stack {
             Some(stack) => engine.stack(&Owner { ns: now, cpu, thread }, stack, style, Some(ip)),

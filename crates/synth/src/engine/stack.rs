@@ -2,6 +2,8 @@
 
 use super::Engine;
 use crate::value::Draw;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::write::RecordBuf;
 use std::io;
 
@@ -67,9 +69,9 @@ impl Engine<'_> {
         let thread = world.processes.thread(owner.thread);
         let (pid, tid) = (thread.pid, thread.tid);
         let pointer = world.facts.pointer_size;
-        let event = self.out.ticks(owner.ns);
-        let head = |r: &mut RecordBuf, ticks: i64, hook: u16| {
-            r.perfinfo(pointer, hook, 2, ticks).i64(event).u32(pid).u32(tid);
+        let time = self.out.ticks(owner.ns);
+        let head = |r: &mut RecordBuf, ticks: i64, event: KernelEvent| {
+            r.perfinfo(pointer, event.hook, 2, ticks).i64(time).u32(pid).u32(tid);
         };
         let walk_time = 2_000 + self.rng.below(5_000) as i64;
         let user_delay = {
@@ -81,14 +83,15 @@ impl Engine<'_> {
         let (near, far) = if kernel.is_empty() { (user, &[][..]) } else { (kernel, user) };
         if style == Style::Keys {
             let near_user = kernel.is_empty();
-            let hook = if near_user { 0x1826 } else { 0x1825 };
+            let half =
+                if near_user { kernel::StackWalk::StackKeyUser } else { kernel::StackWalk::StackKeyKernel };
             self.out.add(owner.cpu, owner.ns + walk_time, |r, t| {
-                head(r, t, hook);
+                head(r, t, half);
                 r.ptr(key(stack, near_user));
             })?;
             if !far.is_empty() {
                 self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
-                    head(r, t, 0x1826);
+                    head(r, t, kernel::StackWalk::StackKeyUser);
                     r.ptr(key(stack, true));
                 })?;
             }
@@ -96,7 +99,7 @@ impl Engine<'_> {
             return Ok(());
         }
         self.out.add(owner.cpu, owner.ns + walk_time, |r, t| {
-            head(r, t, 0x1820);
+            head(r, t, kernel::StackWalk::Stack);
             for (i, frame) in near.iter().enumerate() {
                 r.ptr(if i == 0 { first.unwrap_or(*frame) } else { *frame });
             }
@@ -108,7 +111,7 @@ impl Engine<'_> {
         })?;
         if !both && !far.is_empty() {
             self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
-                head(r, t, 0x1820);
+                head(r, t, kernel::StackWalk::Stack);
                 for frame in far {
                     r.ptr(*frame);
                 }

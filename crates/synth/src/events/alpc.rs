@@ -9,6 +9,8 @@ use crate::error::Result;
 use crate::model::{Alpc, Frames, OneOrMany};
 use crate::value::Dist;
 use crate::world::World;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::ALPC;
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
@@ -124,7 +126,14 @@ impl Kind for Calls {
 }
 
 /// An ALPC event of a thread.
-fn message(e: &mut Engine, plan: &Plan, cpu: u16, thread: usize, op: u16, id: u32) -> io::Result<()> {
+fn message(
+    e: &mut Engine,
+    plan: &Plan,
+    cpu: u16,
+    thread: usize,
+    event: KernelEvent,
+    id: u32,
+) -> io::Result<()> {
     if !plan.messages {
         return Ok(());
     }
@@ -132,12 +141,12 @@ fn message(e: &mut Engine, plan: &Plan, cpu: u16, thread: usize, op: u16, id: u3
     let (pointer, pid, tid) = (e.pointer(), t.pid, t.tid);
     e.add(cpu, e.now, |r, ticks| {
         match plan.head {
-            Head::System => r.system(pointer, 0x1A00 | op, 2, ticks, pid, tid, (1, 1)),
-            _ => r.perfinfo(pointer, 0x1A00 | op, 2, ticks),
+            Head::System => r.system(pointer, event.hook, 2, ticks, pid, tid, (1, 1)),
+            _ => r.perfinfo(pointer, event.hook, 2, ticks),
         };
-        match op {
-            36 => r.u32(1).utf16z(&plan.port),
-            37 => r.u32(0),
+        match event {
+            ALPC::ALPC_Wait_For_New_Message => r.u32(1).utf16z(&plan.port),
+            ALPC::ALPC_Unwait => r.u32(0),
             _ => r.u32(id),
         };
     })
@@ -177,10 +186,10 @@ fn call(e: &mut Engine, plan: Rc<Plan>, step: Step, then: Then) -> io::Result<()
         return Ok(());
     };
     let id = number(&plan);
-    message(e, &plan, cpu, caller, 33, id)?;
+    message(e, &plan, cpu, caller, ALPC::ALPC_Send_Message, id)?;
     e.ready_thread(cpu, server, false)?;
     stack(e, &plan, cpu, caller, step.caller_stack)?;
-    message(e, &plan, cpu, caller, 35, id)?;
+    message(e, &plan, cpu, caller, ALPC::ALPC_Wait_For_Reply, id)?;
     e.set_blocked(caller, true);
     e.set_blocked(server, true);
     e.at(
@@ -204,8 +213,8 @@ fn serve(e: &mut Engine, plan: Rc<Plan>, step: Step, server: usize, id: u32, the
         Box::new(move |e, cpu| {
             e.set_blocked(server, true);
             stack(e, &plan, cpu, server, own)?;
-            message(e, &plan, cpu, server, 37, 0)?;
-            message(e, &plan, cpu, server, 34, id)?;
+            message(e, &plan, cpu, server, ALPC::ALPC_Unwait, 0)?;
+            message(e, &plan, cpu, server, ALPC::ALPC_Receive_Message, id)?;
             let half = {
                 let mut rng = e.rng.clone();
                 let ns = service.ns(&mut crate::value::Draw { rng: &mut rng, n: step.n, x: 0.0 });
@@ -254,10 +263,10 @@ fn reply(
     own: Option<usize>,
     then: Then,
 ) -> io::Result<()> {
-    message(e, &plan, cpu, server, 33, id)?;
+    message(e, &plan, cpu, server, ALPC::ALPC_Send_Message, id)?;
     e.ready_thread(cpu, step.caller, false)?;
     stack(e, &plan, cpu, server, own)?;
-    message(e, &plan, cpu, server, 36, 0)?;
+    message(e, &plan, cpu, server, ALPC::ALPC_Wait_For_New_Message, 0)?;
     e.at(
         e.now + 1000,
         Box::new(move |e| {
@@ -273,8 +282,8 @@ fn reply(
                 pause,
                 Box::new(move |e, cpu| {
                     stack(e, &plan, cpu, step.caller, step.caller_stack)?;
-                    message(e, &plan, cpu, step.caller, 37, 0)?;
-                    message(e, &plan, cpu, step.caller, 34, id)?;
+                    message(e, &plan, cpu, step.caller, ALPC::ALPC_Unwait, 0)?;
+                    message(e, &plan, cpu, step.caller, ALPC::ALPC_Receive_Message, id)?;
                     then(e, cpu)
                 }),
             )

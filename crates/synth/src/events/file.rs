@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::model::{DiskIo, FileIo, HardFault, Minifilter, OneOrMany};
 use crate::value::Dist;
 use crate::world::World;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use std::io;
 
 /// Number of an I/O request's packet: an address that is reused after a while, as in reality.
@@ -19,10 +21,14 @@ fn files(list: &Option<OneOrMany>, default: &str, w: &mut World) -> Vec<usize> {
     names.iter().map(|n| w.files.intern(&w.facts.nt_path(n))).collect()
 }
 
-const DISK_OPS: [(&str, u8); 3] = [("read", 10), ("write", 11), ("flush", 14)];
+const DISK_OPS: [(&str, KernelEvent); 3] = [
+    ("read", kernel::DiskIo::Read),
+    ("write", kernel::DiskIo::Write),
+    ("flush", kernel::DiskIo::FlushBuffers),
+];
 
 struct Disk {
-    op: u8,
+    op: KernelEvent,
     disk: u32,
     size: Dist,
     offset: Option<Dist>,
@@ -53,17 +59,21 @@ impl Kind for Disk {
         let (op, disk, flags, tid, n) = (self.op, self.disk, self.flags, cx.tid, cx.n);
         let irp = irp(n, self.salt);
         if self.init {
-            // 12, 13 and 15 are the inits of 10, 11 and 14; they carry the stack.
-            let init: u16 = if op == 14 { 15 } else { u16::from(op) + 2 };
-            cx.kernel(Head::System, 0x0100 | init, 3, 0, |r| {
+            // It carries the stack.
+            let init = match op {
+                kernel::DiskIo::Read => kernel::DiskIo::ReadInit,
+                kernel::DiskIo::Write => kernel::DiskIo::WriteInit,
+                _ => kernel::DiskIo::FlushInit,
+            };
+            cx.kernel(Head::System, init, 3, 0, |r| {
                 r.ptr(irp).u32(tid);
             })?;
             cx.stack(0)?;
         }
         let took = cx.ticks(cx.duration) - cx.ticks(0);
         let after = cx.duration;
-        if op == 14 {
-            cx.kernel(Head::Perf, 0x010E, 3, after, |r| {
+        if op == kernel::DiskIo::FlushBuffers {
+            cx.kernel(Head::Perf, kernel::DiskIo::FlushBuffers, 3, after, |r| {
                 r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid);
             })?;
             cx.count("disk_io", "flush", &[("count", 1), ("total_ns", after)]);
@@ -74,7 +84,7 @@ impl Kind for Disk {
                 None => cx.rng.below(1 << 28) * 4096,
             };
             let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
-            cx.kernel(Head::Perf, 0x0100 | u16::from(op), 3, after, |r| {
+            cx.kernel(Head::Perf, op, 3, after, |r| {
                 r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid);
             })?;
             let figures = [("count", 1), ("bytes", size.into()), ("total_ns", after)];
@@ -105,7 +115,7 @@ impl Kind for Fault {
         let (initial, tid) = (cx.ticks(0), cx.tid);
         let address = 0x7FF6_4000_0000 + cx.rng.below(1 << 20) * 4096;
         let after = cx.duration;
-        cx.kernel(Head::Perf, 0x0220, 2, after, |r| {
+        cx.kernel(Head::Perf, kernel::PageFault::HardFault, 2, after, |r| {
             r.i64(initial).u64(offset).ptr(address).ptr(file).u32(tid).u32(size);
         })?;
         cx.count("hard_fault", "", &[("count", 1), ("bytes", size.into()), ("total_ns", after)]);
@@ -114,7 +124,7 @@ impl Kind for Fault {
 }
 
 struct File {
-    ops: Vec<u8>,
+    ops: Vec<KernelEvent>,
     files: Vec<usize>,
     /// Instead of listed files: a path with `{n}` in it, numbered.
     pattern: Option<String>,
@@ -126,21 +136,21 @@ struct File {
     salt: u64,
 }
 
-const FILE_OPS: [(&str, u8); 14] = [
-    ("create", 64),
-    ("open", 64),
-    ("cleanup", 65),
-    ("close", 66),
-    ("read", 67),
-    ("write", 68),
-    ("set_info", 69),
-    ("delete", 70),
-    ("rename", 71),
-    ("dir_enum", 72),
-    ("flush", 73),
-    ("query_info", 74),
-    ("fs_control", 75),
-    ("dir_notify", 77),
+const FILE_OPS: [(&str, KernelEvent); 14] = [
+    ("create", kernel::FileIo::Create),
+    ("open", kernel::FileIo::Create),
+    ("cleanup", kernel::FileIo::Cleanup),
+    ("close", kernel::FileIo::Close),
+    ("read", kernel::FileIo::Read),
+    ("write", kernel::FileIo::Write),
+    ("set_info", kernel::FileIo::SetInfo),
+    ("delete", kernel::FileIo::Delete),
+    ("rename", kernel::FileIo::Rename),
+    ("dir_enum", kernel::FileIo::DirEnum),
+    ("flush", kernel::FileIo::Flush),
+    ("query_info", kernel::FileIo::QueryInfo),
+    ("fs_control", kernel::FileIo::FSControl),
+    ("dir_notify", kernel::FileIo::DirNotify),
 ];
 
 pub(crate) fn file_io(t: &FileIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
@@ -187,14 +197,18 @@ impl Kind for File {
             let offset = cx.whole(&self.offset, u64::from(size) * cx.n);
             let (options, class) = (self.options, self.info_class);
             let name = path.rsplit('\\').next().unwrap_or("*");
-            cx.kernel(Head::Perf, 0x0400 | u16::from(op), 3, after, |r| {
+            cx.kernel(Head::Perf, op, 3, after, |r| {
                 match op {
-                    64 => r.ptr(irp).ptr(object).u32(tid).u32(options).u32(0x80).u32(7).utf16z(&path),
-                    65 | 66 | 73 => r.ptr(irp).ptr(object).ptr(key).u32(tid),
-                    67 | 68 => {
+                    kernel::FileIo::Create => {
+                        r.ptr(irp).ptr(object).u32(tid).u32(options).u32(0x80).u32(7).utf16z(&path)
+                    }
+                    kernel::FileIo::Cleanup | kernel::FileIo::Close | kernel::FileIo::Flush => {
+                        r.ptr(irp).ptr(object).ptr(key).u32(tid)
+                    }
+                    kernel::FileIo::Read | kernel::FileIo::Write => {
                         r.u64(offset).ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(0x0006_0900)
                     }
-                    72 | 77 => {
+                    kernel::FileIo::DirEnum | kernel::FileIo::DirNotify => {
                         r.ptr(irp).ptr(object).ptr(key).u32(tid).u32(size).u32(class).u32(0).utf16z(name)
                     }
                     _ => r.ptr(irp).ptr(object).ptr(key).ptr(0).u32(tid).u32(class),
@@ -202,12 +216,13 @@ impl Kind for File {
             })?;
             cx.stack(after)?;
             let status = cx.whole(&self.status, 0) as u32;
-            let extra = if matches!(op, 67 | 68) { u64::from(size) } else { 1 };
-            cx.kernel(Head::Perf, 0x044C, 3, after + cx.duration, |r| {
+            let extra =
+                if matches!(op, kernel::FileIo::Read | kernel::FileIo::Write) { u64::from(size) } else { 1 };
+            cx.kernel(Head::Perf, kernel::FileIo::OperationEnd, 3, after + cx.duration, |r| {
                 r.ptr(irp).ptr(extra).u32(status);
             })?;
             let mut figures = vec![("count", 1), ("total_ns", cx.duration)];
-            if matches!(op, 67 | 68) {
+            if matches!(op, kernel::FileIo::Read | kernel::FileIo::Write) {
                 figures.push(("bytes", size.into()));
             }
             if status >> 31 == 1 {
@@ -222,7 +237,8 @@ impl Kind for File {
 struct Filter {
     routine: usize,
     major: u32,
-    hook: u16,
+    announced: KernelEvent,
+    completed: KernelEvent,
     status: Option<u32>,
     files: Vec<usize>,
     salt: u64,
@@ -234,11 +250,18 @@ pub(crate) fn minifilter(t: &Minifilter, site: &Site, w: &mut World) -> Result<B
     };
     let frames = crate::model::Frames(vec![if routine.contains('+') { routine } else { routine + "+0x0" }]);
     let routine = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
-    let base = if t.status.is_some() { 100 } else { 98 };
+    let announced = if t.post { kernel::FileIo::PostOpInit } else { kernel::FileIo::PreOpInit };
+    let completed = match (t.status.is_some(), t.post) {
+        (false, false) => kernel::FileIo::PreOpCompletion,
+        (false, true) => kernel::FileIo::PostOpCompletion,
+        (true, false) => kernel::FileIo::PreOpFailure,
+        (true, true) => kernel::FileIo::PostOpFailure,
+    };
     let kind = Filter {
         routine: routine.map_err(|e| site.fail(w, e))?,
         major: t.major.unwrap_or(0),
-        hook: 0x0400 | (base + u16::from(t.post)),
+        announced,
+        completed,
         status: t.status,
         files: files(&t.file, "C:\\data.bin", w),
         salt: site.seed,
@@ -257,14 +280,13 @@ impl Kind for Filter {
         let routine = stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
         let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
         let irp = irp(cx.n, self.salt ^ 0xF1);
-        let (initial, major, hook, status) = (cx.ticks(0), self.major, self.hook, self.status);
-        // 96 and 97 announce, 98 and 99 complete with the time of the start.
-        let init = 0x0460 | (hook & 1);
-        cx.kernel(Head::Perf, init, 3, 0, |r| {
+        let (initial, major, status) = (cx.ticks(0), self.major, self.status);
+        cx.kernel(Head::Perf, self.announced, 3, 0, |r| {
             r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
         })?;
         let after = cx.duration;
-        cx.kernel(Head::Perf, hook, 3, after, |r| {
+        cx.kernel(Head::Perf, self.completed, 3, after, |r| {
+            // Completions have the time of the start.
             if status.is_none() {
                 r.i64(initial);
             }

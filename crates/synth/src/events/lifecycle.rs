@@ -2,6 +2,8 @@
 
 use crate::engine::{Engine, Source};
 use crate::world::{Module, Process, World};
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_etl::write::{ClassicHead, RecordBuf};
 use std::io;
@@ -69,30 +71,41 @@ impl Source for Lifecycle {
             Life::ProcessStart(i) => {
                 let name = w.processes.list.get(i).map_or("", |p| p.name.as_str());
                 engine.tally("process", name, &[("count", 1)]);
-                process(engine, cpu, ns, i, 1)
+                process(engine, cpu, ns, i, kernel::Process::Start)
             }
-            Life::ProcessEnd(i) => process(engine, cpu, ns, i, 2),
-            Life::ThreadStart(i) => thread(engine, cpu, ns, i, 1),
-            Life::ThreadEnd(i) => thread(engine, cpu, ns, i, 2),
-            Life::ImageLoad(p, m) => image(engine, cpu, ns, p, m, 10),
-            Life::ImageUnload(p, m) => image(engine, cpu, ns, p, m, 2),
+            Life::ProcessEnd(i) => process(engine, cpu, ns, i, kernel::Process::End),
+            Life::ThreadStart(i) => thread(engine, cpu, ns, i, kernel::Thread::Start),
+            Life::ThreadEnd(i) => thread(engine, cpu, ns, i, kernel::Thread::End),
+            Life::ImageLoad(p, m) => image(engine, cpu, ns, p, m, kernel::Image::Load),
+            Life::ImageUnload(p, m) => image(engine, cpu, ns, p, m, kernel::Image::UnLoad),
         }
     }
 }
 
-/// `Process_V4_TypeGroup1`: 1 start, 2 end, 3 and 4 rundown. A start stands in the parent's context.
-pub(crate) fn process(engine: &mut Engine, cpu: u16, ns: i64, at: usize, op: u16) -> io::Result<()> {
+/// `Process_V4_TypeGroup1`. A start stands in the parent's context.
+pub(crate) fn process(
+    engine: &mut Engine,
+    cpu: u16,
+    ns: i64,
+    at: usize,
+    event: KernelEvent,
+) -> io::Result<()> {
     let w = engine.world;
     let Some(p) = w.processes.list.get(at) else { return Ok(()) };
     let pointer = engine.pointer();
     let tid = p.threads.first().map_or(0, |t| w.processes.thread(*t).tid);
     engine.add(cpu, ns, |r, t| {
-        match op {
-            1 => r.system(pointer, 0x0301, 4, t, p.ppid, 0, (1, 1)),
-            2 => r.system(pointer, 0x0302, 4, t, p.pid, tid, (1, 1)),
-            op => r.perfinfo(pointer, 0x0300 | op, 4, t),
+        match event {
+            kernel::Process::Start => r.system(pointer, event.hook, 4, t, p.ppid, 0, (1, 1)),
+            kernel::Process::End => r.system(pointer, event.hook, 4, t, p.pid, tid, (1, 1)),
+            _ => r.perfinfo(pointer, event.hook, 4, t),
         };
-        let exit = if op == 2 || op == 4 && p.end.is_some() { p.exit_code } else { 259 };
+        let ended = match event {
+            kernel::Process::End => true,
+            kernel::Process::DCEnd => p.end.is_some(),
+            _ => false,
+        };
+        let exit = if ended { p.exit_code } else { 259 };
         r.ptr(p.key()).u32(p.pid).u32(p.ppid).u32(p.session).u32(exit as u32);
         r.ptr(0x1_0000_0000 + u64::from(p.pid) * 0x1000).u32(process_flags(p, pointer));
         user_sid(r, &p.sid);
@@ -119,7 +132,13 @@ fn user_sid(r: &mut RecordBuf, sid: &[u8]) {
 }
 
 /// `Thread_V3_TypeGroup1`, with the name behind it as builds since 17763 write it.
-pub(crate) fn thread(engine: &mut Engine, cpu: u16, ns: i64, at: usize, op: u16) -> io::Result<()> {
+pub(crate) fn thread(
+    engine: &mut Engine,
+    cpu: u16,
+    ns: i64,
+    at: usize,
+    event: KernelEvent,
+) -> io::Result<()> {
     let w = engine.world;
     let t = w.processes.thread(at);
     let pointer = engine.pointer();
@@ -131,12 +150,12 @@ pub(crate) fn thread(engine: &mut Engine, cpu: u16, ns: i64, at: usize, op: u16)
     let user_stack = if t.process < 2 { 0 } else { 0x0080_0000 + at as u64 % 0x400 * 0x10_0000 };
     let teb = if t.process < 2 { 0 } else { 0x7FF0_0000 + at as u64 * 0x2000 };
     engine.add(cpu, ns, |r, ticks| {
-        let (pid, tid) = match op {
-            1 => (process.map_or(0, |p| p.ppid), 0),
-            2 => (t.pid, t.tid),
+        let (pid, tid) = match event {
+            kernel::Thread::Start => (process.map_or(0, |p| p.ppid), 0),
+            kernel::Thread::End => (t.pid, t.tid),
             _ => (0, 0),
         };
-        r.system(pointer, 0x0500 | op, 3, ticks, pid, tid, (0, 0));
+        r.system(pointer, event.hook, 3, ticks, pid, tid, (0, 0));
         r.u32(t.pid).u32(t.tid).ptr(kernel_stack + 0x6000).ptr(kernel_stack);
         r.ptr(user_stack + if user_stack == 0 { 0 } else { 0x10_0000 }).ptr(user_stack);
         r.ptr(0xFF).ptr(start).ptr(teb).u32(t.service_tag);
@@ -144,14 +163,14 @@ pub(crate) fn thread(engine: &mut Engine, cpu: u16, ns: i64, at: usize, op: u16)
     })
 }
 
-/// `Image_Load`: 10 load (logged under the Process group), 2 unload, 3 and 4 rundown.
+/// `Image_Load`.
 pub(crate) fn image(
     engine: &mut Engine,
     cpu: u16,
     ns: i64,
     process: usize,
     module: usize,
-    op: u16,
+    event: KernelEvent,
 ) -> io::Result<()> {
     let w = engine.world;
     let Some(m) = w.images.modules.get(module).filter(|m| m.jit.is_none()) else { return Ok(()) };
@@ -165,10 +184,11 @@ pub(crate) fn image(
     let path = w.facts.nt_path(&m.path);
     let tid = p.and_then(|p| p.threads.first()).map_or(0, |t| w.processes.thread(*t).tid);
     engine.add(cpu, ns, |r, ticks| {
-        match op {
-            10 => r.system(pointer, 0x030A, 3, ticks, pid, tid, (0, 0)),
-            2 => r.system(pointer, 0x1402, 3, ticks, pid, tid, (0, 0)),
-            op => r.perfinfo(pointer, 0x1400 | op, 3, ticks),
+        match event {
+            kernel::Image::Load | kernel::Image::UnLoad => {
+                r.system(pointer, event.hook, 3, ticks, pid, tid, (0, 0))
+            }
+            _ => r.perfinfo(pointer, event.hook, 3, ticks),
         };
         r.ptr(m.base).ptr(m.size.into()).u32(pid).u32(m.checksum).u32(m.timestamp);
         r.u8(if m.company.starts_with("Microsoft") { 12 } else { 1 }).u8(1).u16(0);

@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::model::{Handle, PageFault, Pool, VirtualAlloc};
 use crate::value::Dist;
 use crate::world::World;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use std::io;
 
 /// When something that was taken is given back, if ever.
@@ -22,17 +24,17 @@ impl GiveBack {
     }
 }
 
-const FAULTS: [(&str, u16); 6] = [
-    ("transition", 10),
-    ("demand_zero", 11),
-    ("copy_on_write", 12),
-    ("guard_page", 13),
-    ("hard", 14),
-    ("access_violation", 15),
+const FAULTS: [(&str, KernelEvent); 6] = [
+    ("transition", kernel::PageFault::TransitionFault),
+    ("demand_zero", kernel::PageFault::DemandZeroFault),
+    ("copy_on_write", kernel::PageFault::CopyOnWrite),
+    ("guard_page", kernel::PageFault::GuardPageFault),
+    ("hard", kernel::PageFault::HardPageFault),
+    ("access_violation", kernel::PageFault::AccessViolation),
 ];
 
 struct Soft {
-    op: u16,
+    op: KernelEvent,
     address: Option<Dist>,
 }
 
@@ -46,7 +48,7 @@ impl Kind for Soft {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         let address = cx.whole(&self.address, 0x0200_0000_0000 + cx.n * 4096);
         let counter = cx.engine.world.images.modules.first().map_or(0, |m| m.base + 0x1040);
-        cx.kernel(Head::Perf, 0x0200 | self.op, 2, 0, |r| {
+        cx.kernel(Head::Perf, self.op, 2, 0, |r| {
             r.ptr(address).ptr(counter);
         })?;
         cx.count("page_fault", name_of(&FAULTS, self.op), &[("count", 1), ("bytes", 4096)]);
@@ -98,7 +100,7 @@ impl Kind for Virtual {
         let base = cx.whole(&self.address, self.next);
         self.next += size.next_multiple_of(0x1_0000);
         let (pid, flags) = (cx.pid, self.flags);
-        cx.kernel(Head::Perf, 0x0262, 2, 0, |r| {
+        cx.kernel(Head::Perf, kernel::PageFault::VirtualAlloc, 2, 0, |r| {
             r.ptr(base).ptr(size).u32(pid).u32(flags);
         })?;
         cx.stack(0)?;
@@ -110,7 +112,7 @@ impl Kind for Virtual {
             let after = dist.ns(&mut cx.draw());
             let part = (size / 2).next_multiple_of(4096);
             if cx.now + after < end {
-                cx.kernel(Head::Perf, 0x0263, 2, after, |r| {
+                cx.kernel(Head::Perf, kernel::PageFault::VirtualFree, 2, after, |r| {
                     r.ptr(base + size - part).ptr(part).u32(pid).u32(0x4000);
                 })?;
                 held = held.saturating_sub(part);
@@ -120,7 +122,7 @@ impl Kind for Virtual {
         match self.back.draw(cx) {
             Some(after) if cx.now + after < end => {
                 cx.count("virtual_alloc", "", &[("freed", 1), ("freed_bytes", size as i64)]);
-                cx.kernel(Head::Perf, 0x0263, 2, after, |r| {
+                cx.kernel(Head::Perf, kernel::PageFault::VirtualFree, 2, after, |r| {
                     r.ptr(base).ptr(size).u32(pid).u32(0x8000);
                 })?;
             }
@@ -176,7 +178,7 @@ impl Kind for PoolUse {
         self.next += size.next_multiple_of(16) + 16;
         // POOL_TYPE: 1 paged, 512 non-paged without execution.
         let (tag, kind) = (self.tag, if self.paged { 1 } else { 512 });
-        cx.kernel(Head::Perf, 0x0E20, 2, 0, |r| {
+        cx.kernel(Head::Perf, kernel::Pool::PoolAllocation, 2, 0, |r| {
             r.u32(kind).u32(tag).ptr(size).ptr(entry);
         })?;
         cx.stack(0)?;
@@ -219,7 +221,7 @@ impl Freed {
         let cpu = e.run_briefly(self.thread, &[], 0, 3000, self.stack)?;
         let (pointer, (kind, tag, size, entry)) = (e.pointer(), self.record);
         e.add(cpu, e.now, |r, t| {
-            r.perfinfo(pointer, 0x0E22, 2, t).u32(kind).u32(tag).ptr(size).ptr(entry);
+            r.perfinfo(pointer, kernel::Pool::PoolFree.hook, 2, t).u32(kind).u32(tag).ptr(size).ptr(entry);
         })?;
         e.stack_now(cpu, self.thread, self.stack, self.style)?;
         e.tally("pool", &self.name, &[("freed", 1), ("freed_bytes", size as i64)]);
@@ -266,7 +268,7 @@ impl Kind for Handles {
         let (handle, kind) = (self.next, self.kind);
         self.next = self.next.wrapping_add(4);
         let object = 0xFFFF_9D03_0000_0000 + u64::from(handle) * 0x40;
-        cx.kernel(Head::System, 0x1120, 2, 0, |r| {
+        cx.kernel(Head::System, kernel::Object::CreateHandle, 2, 0, |r| {
             r.ptr(object).u32(handle).u16(kind);
         })?;
         cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("count", 1)]);
@@ -275,7 +277,7 @@ impl Kind for Handles {
         match self.back.draw(cx) {
             Some(after) if cx.now + after < end => {
                 cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("closed", 1)]);
-                cx.kernel(Head::System, 0x1121, 2, after, |r| {
+                cx.kernel(Head::System, kernel::Object::CloseHandle, 2, after, |r| {
                     r.ptr(object).u32(handle).u16(kind);
                 })
             }

@@ -97,12 +97,12 @@ impl Cx<'_, '_> {
     pub(crate) fn kernel(
         &mut self,
         head: Head,
-        hook: u16,
+        event: impl Into<u16>,
         version: u8,
         after: i64,
         build: impl FnOnce(&mut RecordBuf),
     ) -> io::Result<()> {
-        let (pointer, pid, tid) = (self.engine.pointer(), self.pid, self.tid);
+        let (pointer, pid, tid, hook) = (self.engine.pointer(), self.pid, self.tid, event.into());
         self.engine.add(self.cpu, self.now + after, |r, t| {
             match head {
                 Head::Perf => r.perfinfo(pointer, hook, version, t),

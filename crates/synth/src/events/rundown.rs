@@ -4,6 +4,8 @@ use super::clr::{RUNDOWN, method};
 use super::lifecycle::{image, process, thread};
 use super::memory::OBJECT_TYPES;
 use crate::engine::{Engine, stack_key};
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
 use etwhy_etl::write::{ClassicHead, EventHead, RecordBuf};
 use std::io;
@@ -13,10 +15,10 @@ pub(crate) type Masks = [u32; 8];
 
 /// All records of the start of the session, at time 0 on processor 0.
 pub(crate) fn rundown_start(engine: &mut Engine, masks: &Masks) -> io::Result<()> {
-    extension(engine, 5, masks)?;
+    extension(engine, kernel::EventTrace::Extension, masks)?;
     configuration(engine)?;
     if engine.world.facts.samples {
-        interval(engine, 73)?;
+        interval(engine, kernel::PerfInfo::CollectionStart)?;
     }
     if engine.world.facts.rundown_start {
         everybody(engine, true)?;
@@ -27,7 +29,7 @@ pub(crate) fn rundown_start(engine: &mut Engine, masks: &Masks) -> io::Result<()
 /// All records of the end.
 pub(crate) fn rundown_end(engine: &mut Engine, masks: &Masks) -> io::Result<()> {
     if engine.world.facts.samples {
-        interval(engine, 74)?;
+        interval(engine, kernel::PerfInfo::CollectionEnd)?;
     }
     if engine.world.facts.rundown_end {
         everybody(engine, false)?;
@@ -38,23 +40,28 @@ pub(crate) fn rundown_end(engine: &mut Engine, masks: &Masks) -> io::Result<()> 
     if engine.world.facts.merged {
         merged(engine)?;
     }
-    extension(engine, 32, masks)?;
+    extension(engine, kernel::EventTrace::EndExtension, masks)?;
     let pointer = engine.pointer();
     engine.add(0, engine.now, |r, t| {
-        r.perfinfo(pointer, 0x0008, 2, t);
+        r.perfinfo(pointer, kernel::EventTrace::RDComplete.hook, 2, t);
     })
 }
 
-fn system(engine: &mut Engine, hook: u16, version: u8, build: impl FnOnce(&mut RecordBuf)) -> io::Result<()> {
+fn system(
+    engine: &mut Engine,
+    event: KernelEvent,
+    version: u8,
+    build: impl FnOnce(&mut RecordBuf),
+) -> io::Result<()> {
     let pointer = engine.pointer();
     engine.add(0, engine.now, |r, t| {
-        r.system(pointer, hook, version, t, 4, 8, (0, 0));
+        r.system(pointer, event.hook, version, t, 4, 8, (0, 0));
         build(r);
     })
 }
 
-fn extension(engine: &mut Engine, op: u16, masks: &Masks) -> io::Result<()> {
-    system(engine, op, 2, |r| {
+fn extension(engine: &mut Engine, event: KernelEvent, masks: &Masks) -> io::Result<()> {
+    system(engine, event, 2, |r| {
         masks.iter().for_each(|m| {
             r.u32(*m);
         });
@@ -62,9 +69,9 @@ fn extension(engine: &mut Engine, op: u16, masks: &Masks) -> io::Result<()> {
     })
 }
 
-fn interval(engine: &mut Engine, op: u16) -> io::Result<()> {
+fn interval(engine: &mut Engine, event: KernelEvent) -> io::Result<()> {
     let units = (engine.world.facts.interval / 100) as u32;
-    system(engine, 0x0F00 | op, 3, |r| {
+    system(engine, event, 3, |r| {
         r.u32(0).u32(units).u32(10_000).utf16z("Timer");
     })
 }
@@ -74,7 +81,7 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
     let f = &engine.world.facts;
     let pointer = f.pointer_size;
     let cpus = u32::from(f.cpus);
-    system(engine, 0x0B0A, 3, |r| {
+    system(engine, kernel::SystemConfig::CPU, 3, |r| {
         r.u32(f.setup.cpu_mhz).u32(cpus).u32((f.memory >> 20) as u32).u32(4096).u32(65536);
         r.utf16_fixed(&f.name, 256).utf16_fixed(&f.domain, 134);
         r.ptr(0).ptr(if pointer == 8 { 0x7FFF_FFFE_FFFF } else { 0x7FFE_FFFF });
@@ -86,7 +93,7 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
         let bits = if count >= 64 { u64::MAX } else { (1u64 << count) - 1 };
         bits.checked_shl(from).unwrap_or(0)
     };
-    system(engine, 0x0B18, 2, |r| {
+    system(engine, kernel::SystemConfig::NumaNode, 2, |r| {
         r.u32(f.numa_nodes.into());
         for node in 0..u32::from(f.numa_nodes) {
             let first = node * per_node;
@@ -94,27 +101,27 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
             r.ptr(mask(inside, per_node.min(cpus.saturating_sub(first)))).u16(group as u16).zeros(6);
         }
     })?;
-    system(engine, 0x0B1A, 2, |r| {
+    system(engine, kernel::SystemConfig::ProcessorGroup, 2, |r| {
         r.u32(f.groups.into());
         for group in 0..u32::from(f.groups) {
             r.ptr(mask(0, per_group.min(cpus.saturating_sub(group * per_group))));
         }
     })?;
-    system(engine, 0x0B1B, 2, |r| {
+    system(engine, kernel::SystemConfig::ProcessorNumber, 2, |r| {
         r.u32(cpus);
         for cpu in 0..cpus {
             r.u16((cpu / per_group) as u16).u8((cpu % per_group) as u8).u8(0);
         }
     })?;
     for cpu in 0..cpus {
-        system(engine, 0x0B23, 2, |r| {
+        system(engine, kernel::SystemConfig::Processors, 2, |r| {
             r.u32(cpu).u32(0x3D1B_3FFF).u32(f.setup.cpu_mhz).utf16_fixed(&f.cpu_name, 64);
             r.utf16_fixed("GenuineIntel", 16).utf16_fixed("Intel64 Family 6 Model 158 Stepping 13", 128);
         })?;
     }
     for (at, nic) in f.nics.iter().enumerate() {
         let index = at as u32 + 1;
-        system(engine, 0x0B0D, 2, |r| {
+        system(engine, kernel::SystemConfig::NIC, 2, |r| {
             r.u64(0x0000_5E00_5300 + u64::from(index)).u32(6).u32(index).u32(index);
             r.utf16z(nic).utf16z("").utf16z("");
         })?;
@@ -122,14 +129,14 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
     services(engine)
 }
 
-/// SystemConfig Services (op 15 v3): process id, state, tag and names.
+/// `SystemConfig/Services`, version 3: process id, state, tag and names.
 fn services(engine: &mut Engine) -> io::Result<()> {
     let w = engine.world;
     let mut tag = 0;
     for p in &w.processes.list {
         for service in &p.services {
             tag += 1;
-            system(engine, 0x0B0F, 3, |r| {
+            system(engine, kernel::SystemConfig::Services, 3, |r| {
                 r.u32(p.pid)
                     .u32(4)
                     .u32(tag)
@@ -148,7 +155,10 @@ fn services(engine: &mut Engine) -> io::Result<()> {
 fn everybody(engine: &mut Engine, start: bool) -> io::Result<()> {
     let w = engine.world;
     let now = engine.now;
-    let op = if start { 3 } else { 4 };
+    let [of_process, of_thread, of_image] = match start {
+        true => [kernel::Process::DCStart, kernel::Thread::DCStart, kernel::Image::DCStart],
+        false => [kernel::Process::DCEnd, kernel::Thread::DCEnd, kernel::Image::DCEnd],
+    };
     for (at, p) in w.processes.list.iter().enumerate() {
         let there = |from: Option<i64>, to: Option<i64>| {
             from.is_none_or(|f| !start && f <= now) && to.is_none_or(|t| start || t > now)
@@ -157,39 +167,39 @@ fn everybody(engine: &mut Engine, start: bool) -> io::Result<()> {
         if !wanted || !there(p.start, p.end) {
             continue;
         }
-        process(engine, 0, now, at, op)?;
+        process(engine, 0, now, at, of_process)?;
         for &t in &p.threads {
             let thread_at = w.processes.thread(t);
             if there(thread_at.start, thread_at.end) {
-                thread(engine, 0, now, t, op)?;
+                thread(engine, 0, now, t, of_thread)?;
             }
         }
         for (module, load, unload) in &p.images {
             if there(*load, *unload) {
-                image(engine, 0, now, at, *module, op)?;
+                image(engine, 0, now, at, *module, of_image)?;
             }
         }
     }
     Ok(())
 }
 
-/// Names of files (FileIo 36), keys (Registry 25) and object types (Object 37).
+/// Names of files, keys and types of objects.
 fn names(engine: &mut Engine) -> io::Result<()> {
     let w = engine.world;
     let pointer = engine.pointer();
     for (address, name) in w.files.all() {
         engine.add(0, engine.now, |r, t| {
-            r.perfinfo(pointer, 0x0424, 2, t).ptr(address).utf16z(name);
+            r.perfinfo(pointer, kernel::FileIo::FileRundown.hook, 2, t).ptr(address).utf16z(name);
         })?;
     }
     for (address, name) in w.keys.all() {
-        system(engine, 0x0919, 2, |r| {
+        system(engine, kernel::Registry::KCBRundownEnd, 2, |r| {
             r.i64(0).u32(0).u32(0).ptr(address).utf16z(name);
         })?;
     }
     if engine.truth.uses_handles {
         for (name, number) in OBJECT_TYPES {
-            system(engine, 0x1125, 2, |r| {
+            system(engine, kernel::Object::TypeDCEnd, 2, |r| {
                 r.u16(number).u16(0).utf16z(name);
             })?;
         }
@@ -237,7 +247,7 @@ fn stacks(engine: &mut Engine) -> io::Result<()> {
                 continue;
             }
             engine.add(0, engine.now, |r, t| {
-                r.perfinfo(pointer, 0x1824, 2, t).ptr(stack_key(at, user));
+                r.perfinfo(pointer, kernel::StackWalk::KeyRundown.hook, 2, t).ptr(stack_key(at, user));
                 frames.iter().for_each(|f| {
                     r.ptr(*f);
                 });

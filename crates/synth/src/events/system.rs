@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::model::{Frames, Mark, Network, OneOrMany, Registry, Syscall};
 use crate::value::Dist;
 use crate::world::World;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events as kernel;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -58,7 +60,7 @@ impl Kind for Calls {
         let Some((name, stack)) = cx.turn(&self.functions).cloned() else { return Ok(()) };
         let stack = cx.engine.world.stacks.list.get(stack);
         let address = stack.and_then(|s| s.kernel.first()).copied().unwrap_or(0);
-        cx.kernel(Head::Perf, 0x0F33, 2, 0, |r| {
+        cx.kernel(Head::Perf, kernel::PerfInfo::SysClEnter, 2, 0, |r| {
             r.ptr(address);
         })?;
         cx.stack(0)?;
@@ -121,13 +123,13 @@ impl Exit {
             e.tally(table, name, &[("count", 1), ("total_ns", wall)]);
         }
         e.add(cpu, e.now, |r, t| {
-            r.perfinfo(pointer, 0x0F34, 2, t).u32(status);
+            r.perfinfo(pointer, kernel::PerfInfo::SysClExit.hook, 2, t).u32(status);
         })
     }
 }
 
 struct Reg {
-    ops: Vec<u8>,
+    ops: Vec<KernelEvent>,
     keys: Vec<usize>,
     values: Vec<String>,
     /// Opens name the key relative to this one.
@@ -135,23 +137,23 @@ struct Reg {
     status: Option<Dist>,
 }
 
-const REGISTRY_OPS: [(&str, u8); 16] = [
-    ("create", 10),
-    ("open", 11),
-    ("delete", 12),
-    ("query", 13),
-    ("set_value", 14),
-    ("delete_value", 15),
-    ("query_value", 16),
-    ("enum_key", 17),
-    ("enum_value", 18),
-    ("query_multiple_value", 19),
-    ("set_information", 20),
-    ("flush", 21),
-    ("close", 27),
-    ("set_security", 28),
-    ("query_security", 29),
-    ("virtualize", 26),
+const REGISTRY_OPS: [(&str, KernelEvent); 16] = [
+    ("create", kernel::Registry::Create),
+    ("open", kernel::Registry::Open),
+    ("delete", kernel::Registry::Delete),
+    ("query", kernel::Registry::Query),
+    ("set_value", kernel::Registry::SetValue),
+    ("delete_value", kernel::Registry::DeleteValue),
+    ("query_value", kernel::Registry::QueryValue),
+    ("enum_key", kernel::Registry::EnumerateKey),
+    ("enum_value", kernel::Registry::EnumerateValueKey),
+    ("query_multiple_value", kernel::Registry::QueryMultipleValue),
+    ("set_information", kernel::Registry::SetInformation),
+    ("flush", kernel::Registry::Flush),
+    ("close", kernel::Registry::Close),
+    ("set_security", kernel::Registry::SetSecurity),
+    ("query_security", kernel::Registry::QuerySecurity),
+    ("virtualize", kernel::Registry::Virtualize),
 ];
 
 /// `HKLM\...` and its relatives as the kernel names them.
@@ -192,19 +194,21 @@ impl Kind for Reg {
     }
 
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let op = cx.turn(&self.ops).copied().unwrap_or(16);
+        let op = cx.turn(&self.ops).copied().unwrap_or(kernel::Registry::QueryValue);
         let key = cx.turn(&self.keys).copied().unwrap_or(0);
         let full = cx.engine.world.keys.name(key).to_string();
         // Opens name the key relative to an open one (0: the full path); others name the value.
         let (kcb, name) = match op {
-            10 | 11 => match self.base.map(|b| (b, cx.engine.world.keys.name(b))) {
-                Some((base, start)) if full.starts_with(&format!("{start}\\")) => (
-                    cx.engine.world.keys.address(base),
-                    full.get(start.len() + 1..).unwrap_or_default().to_string(),
-                ),
-                _ => (0, full),
-            },
-            14..=16 => {
+            kernel::Registry::Create | kernel::Registry::Open => {
+                match self.base.map(|b| (b, cx.engine.world.keys.name(b))) {
+                    Some((base, start)) if full.starts_with(&format!("{start}\\")) => (
+                        cx.engine.world.keys.address(base),
+                        full.get(start.len() + 1..).unwrap_or_default().to_string(),
+                    ),
+                    _ => (0, full),
+                }
+            }
+            kernel::Registry::SetValue | kernel::Registry::DeleteValue | kernel::Registry::QueryValue => {
                 (cx.engine.world.keys.address(key), cx.turn(&self.values).cloned().unwrap_or_default())
             }
             _ => (cx.engine.world.keys.address(key), String::new()),
@@ -212,7 +216,7 @@ impl Kind for Reg {
         let status = cx.whole(&self.status, 0) as u32;
         let (initial, index) = (cx.ticks(0), (cx.n % 16) as u32);
         let after = cx.duration;
-        cx.kernel(Head::System, 0x0900 | u16::from(op), 2, after, |r| {
+        cx.kernel(Head::System, op, 2, after, |r| {
             r.i64(initial).u32(status).u32(index).ptr(kcb).utf16z(&name);
         })?;
         let figures = [("count", 1), ("total_ns", cx.duration)];
@@ -224,21 +228,27 @@ impl Kind for Reg {
 
 struct Net {
     udp: bool,
-    ops: Vec<u8>,
+    ops: Vec<[KernelEvent; 2]>,
     size: Dist,
     local: SocketAddr,
     remotes: Vec<SocketAddr>,
 }
 
-const TCP_OPS: [(&str, u8); 8] = [
-    ("send", 10),
-    ("receive", 11),
-    ("connect", 12),
-    ("disconnect", 13),
-    ("retransmit", 14),
-    ("accept", 15),
-    ("reconnect", 16),
-    ("copy", 18),
+/// Operations over IPv4 and IPv6.
+const TCP_OPS: [(&str, [KernelEvent; 2]); 8] = [
+    ("send", [kernel::TcpIp::SendIPV4, kernel::TcpIp::SendIPV6]),
+    ("receive", [kernel::TcpIp::RecvIPV4, kernel::TcpIp::RecvIPV6]),
+    ("connect", [kernel::TcpIp::ConnectIPV4, kernel::TcpIp::ConnectIPV6]),
+    ("disconnect", [kernel::TcpIp::DisconnectIPV4, kernel::TcpIp::DisconnectIPV6]),
+    ("retransmit", [kernel::TcpIp::RetransmitIPV4, kernel::TcpIp::RetransmitIPV6]),
+    ("accept", [kernel::TcpIp::AcceptIPV4, kernel::TcpIp::AcceptIPV6]),
+    ("reconnect", [kernel::TcpIp::ReconnectIPV4, kernel::TcpIp::ReconnectIPV6]),
+    ("copy", [kernel::TcpIp::TCPCopyIPV4, kernel::TcpIp::TCPCopyIPV6]),
+];
+
+const UDP_OPS: [(&str, [KernelEvent; 2]); 2] = [
+    ("send", [kernel::UdpIp::SendIPV4, kernel::UdpIp::SendIPV6]),
+    ("receive", [kernel::UdpIp::RecvIPV4, kernel::UdpIp::RecvIPV6]),
 ];
 
 pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
@@ -246,7 +256,7 @@ pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn
     let protocols = [("tcp", false), ("udp", true)];
     let udp = one_of_names("protocol", t.protocol.as_deref().unwrap_or("tcp"), &protocols).map_err(fail)?;
     let names = t.op.clone().map_or_else(|| vec!["send".to_string()], |l| l.0);
-    let allowed = if udp { TCP_OPS.get(..2).unwrap_or(&[]) } else { &TCP_OPS };
+    let allowed = if udp { &UDP_OPS[..] } else { &TCP_OPS };
     let ops =
         names.iter().map(|n| one_of_names("op", n, allowed)).collect::<std::result::Result<Vec<_>, _>>();
     let address = |text: &str| {
@@ -274,16 +284,15 @@ pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn
 
 impl Kind for Net {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let op = cx.turn(&self.ops).copied().unwrap_or(10);
+        let Some(&op) = cx.turn(&self.ops) else { return Ok(()) };
         let remote = cx.turn(&self.remotes).copied().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
         let size = self.size.whole(&mut cx.draw()) as u32;
         let (pid, local, n, udp) = (cx.pid, self.local, cx.n as u32, self.udp);
         let millis = (cx.now / 1_000_000) as u32;
-        let group = if udp { 0x0800 } else { 0x0600 };
-        let op_code = u16::from(op) + if local.is_ipv6() { 16 } else { 0 };
+        let event = op[usize::from(local.is_ipv6())];
         // A received datagram names its sender as the source; everything of TCP names this machine.
-        let (destination, source) = if udp && op == 11 { (local, remote) } else { (remote, local) };
-        cx.kernel(Head::Perf, group | op_code, 2, 0, |r| {
+        let (destination, source) = if op == UDP_OPS[1].1 { (local, remote) } else { (remote, local) };
+        cx.kernel(Head::Perf, event, 2, 0, |r| {
             r.u32(pid).u32(size);
             for address in [destination.ip(), source.ip()] {
                 match address {
@@ -293,14 +302,20 @@ impl Kind for Net {
             }
             // Ports are in network order.
             r.bytes(&destination.port().to_be_bytes()).bytes(&source.port().to_be_bytes());
-            match op {
-                10 if !udp => r.u32(millis).u32(millis).u32(n),
-                12 | 15 => r.u16(1460).u16(1).u16(0).u16(1).u32(65535).u16(8).u16(8).u32(n),
+            match op[0] {
+                kernel::TcpIp::SendIPV4 => r.u32(millis).u32(millis).u32(n),
+                kernel::TcpIp::ConnectIPV4 | kernel::TcpIp::AcceptIPV4 => {
+                    r.u16(1460).u16(1).u16(0).u16(1).u32(65535).u16(8).u16(8).u32(n)
+                }
                 _ => r.u32(n),
             };
             r.ptr(u64::from(remote.port()));
         })?;
-        cx.count("network", name_of(&TCP_OPS, op), &[("count", 1), ("bytes", size.into())]);
+        cx.count(
+            "network",
+            name_of(if udp { &UDP_OPS[..] } else { &TCP_OPS }, op),
+            &[("count", 1), ("bytes", size.into())],
+        );
         cx.stack(0)
     }
 }
@@ -317,7 +332,7 @@ pub(crate) fn mark(t: &Mark, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
 impl Kind for Marks {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         let text = cx.turn(&self.0).cloned().unwrap_or_default();
-        cx.kernel(Head::Perf, 0x0F22, 0, 0, |r| {
+        cx.kernel(Head::Perf, kernel::PerfInfo::Mark, 0, 0, |r| {
             r.text_z(&text);
         })?;
         cx.engine.tally("mark", &text, &[("count", 1)]);

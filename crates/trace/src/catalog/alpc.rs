@@ -21,11 +21,12 @@
 //!
 //! The layouts rest on documentation (the MOF of class ALPC); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{ALPC_DOUBTFUL, PAYLOAD_TOO_SHORT};
 use crate::attribution::Actor;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::stack::NO_STACK;
+use etwhy_decode::kernel::events::ALPC;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 
@@ -66,11 +67,10 @@ define_table! {
     }
 }
 
-const SEND: u8 = 33;
-const RECEIVE: u8 = 34;
-const WAIT_REPLY: u8 = 35;
-const WAIT_NEW: u8 = 36;
-const UNWAIT: u8 = 37;
+const SEND: u8 = ALPC::ALPC_Send_Message.opcode;
+const RECEIVE: u8 = ALPC::ALPC_Receive_Message.opcode;
+const WAIT_REPLY: u8 = ALPC::ALPC_Wait_For_Reply.opcode;
+const UNWAIT: u8 = ALPC::ALPC_Unwait.opcode;
 
 /// Messages that may be under way at once. More than this are written as they are, oldest knowledge first; a real
 /// machine has thousands.
@@ -80,11 +80,11 @@ const MOST_OPEN: usize = 1 << 18;
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&ALPC],
     selects: &[
-        Select::with(What::Kernel(0x1A, 33), SEND, &["MessageID"]),
-        Select::with(What::Kernel(0x1A, 34), RECEIVE, &["MessageID"]),
-        Select::with(What::Kernel(0x1A, 35), WAIT_REPLY, &["MessageID"]),
-        Select::with(What::Kernel(0x1A, 36), WAIT_NEW, &["IsServerPort"]),
-        Select::new(What::Kernel(0x1A, 37), UNWAIT),
+        Select::kernel(ALPC::ALPC_Send_Message, &["MessageID"]),
+        Select::kernel(ALPC::ALPC_Receive_Message, &["MessageID"]),
+        Select::kernel(ALPC::ALPC_Wait_For_Reply, &["MessageID"]),
+        Select::kernel(ALPC::ALPC_Wait_For_New_Message, &["IsServerPort"]),
+        Select::kernel(ALPC::ALPC_Unwait, &[]),
     ],
     stacks: true,
     on_demand: false,

@@ -1,6 +1,6 @@
 //! .NET lock contention: how long threads waited for monitors.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::clr::RUNTIME;
 use etwhy_table::{TableBuilder, define_table};

@@ -1,6 +1,6 @@
 //! .NET exceptions: every throw, with type and message.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::clr::RUNTIME;
 use etwhy_table::{Sym, TableBuilder, define_table};

@@ -5,7 +5,7 @@
 //! threads: from `GCSuspendEEBegin` to `GCRestartEEEnd`, the part that belongs to this collection. A background
 //! collection runs beside the program and pauses it only for short parts; several pauses are added up.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::clr::RUNTIME;
 use etwhy_table::{Sym, TableBuilder, define_table};

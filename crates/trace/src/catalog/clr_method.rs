@@ -1,6 +1,6 @@
 //! .NET methods: what was compiled or listed in a rundown, and where it stands in memory.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_table::{Sym, TableBuilder, define_table};
 

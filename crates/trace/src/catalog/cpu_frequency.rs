@@ -13,9 +13,10 @@
 //! On processors that choose their own frequency (HWP, since Skylake) the system sets a range, not a frequency: then
 //! only 111 tells what was delivered. A limit of 100 is no limit.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::SystemConfig;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -79,7 +80,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::new(What::Manifest(PROCESSOR_POWER, 46), 7),
         Select::new(What::Manifest(PROCESSOR_POWER, 47), 8),
         Select::new(What::Manifest(PROCESSOR_POWER, 48), 9),
-        Select::new(What::Kernel(0x0B, 26), GROUPS),
+        Select::new(What::Kernel(SystemConfig::ProcessorGroup), GROUPS),
     ],
     stacks: false,
     on_demand: false,

@@ -11,8 +11,9 @@
 //! A processor that never switched (it idled throughout, or one thread had it) shows nothing in the lanes of threads and idle, and
 //! without samples nothing tells whether it was busy. Work in a virtual machine's host, or in firmware (SMM), shows as time of whoever was interrupted.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use etwhy_decode::kernel::events::{PerfInfo, Thread};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -99,22 +100,22 @@ define_table! {
     }
 }
 
-const SWITCH: u8 = 36;
-const DPC: u8 = 68;
-const ISR: u8 = 67;
-const SAMPLE: u8 = 46;
+const SWITCH: u8 = Thread::CSwitch.opcode;
+const DPC: u8 = PerfInfo::DPC.opcode;
+const ISR: u8 = PerfInfo::ISR.opcode;
+const SAMPLE: u8 = PerfInfo::SampledProfile.opcode;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&CPU_TIME, &CPU],
     selects: &[
-        Select::with(What::Kernel(5, SWITCH), SWITCH, &["NewThreadId", "OldThreadId"]),
-        Select::with(What::Kernel(0x0F, DPC), DPC, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, ISR), ISR, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
-        Select::with(What::Kernel(0x0F, SAMPLE), SAMPLE, &["ThreadId", "Count", "Flags"]),
+        Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
+        Select::kernel(PerfInfo::DPC, &["InitialTime"]),
+        Select::with(What::Kernel(PerfInfo::TimerDPC), DPC, &["InitialTime"]),
+        Select::with(What::Kernel(PerfInfo::IOTimer), DPC, &["InitialTime"]),
+        Select::kernel(PerfInfo::ISR, &["InitialTime"]),
+        Select::with(What::Kernel(PerfInfo::ISR_MSI), ISR, &["InitialTime"]),
+        Select::kernel(PerfInfo::SampledProfile, &["ThreadId", "Count", "Flags"]),
     ],
     stacks: false,
     on_demand: false,

@@ -13,12 +13,13 @@
 //! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
 //! reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PATHS_BEYOND_LIMIT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish, Stretch};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::wait_reason;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -61,7 +62,32 @@ define_table! {
     }
 }
 
-const SWITCH: u8 = 36;
+/// A stretch of a thread that somebody asks about.
+#[derive(Clone, Debug)]
+pub struct Stretch {
+    /// Processes; any if none is given.
+    pub process: Option<NameOrId>,
+    /// Threads; of the process's threads the one that ran longest if none is given.
+    pub thread: Option<NameOrId>,
+    /// First moment, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+/// Processes or threads by name or id.
+#[derive(Clone, Debug)]
+pub struct NameOrId(pub String);
+
+impl NameOrId {
+    /// True for that name (with or without `.exe`, in any case) or that id.
+    pub fn matches(&self, name: &str, id: u32) -> bool {
+        let bare = name.strip_suffix(".exe").unwrap_or(name);
+        let wanted = self.0.as_str();
+        wanted.parse() == Ok(id) || wanted.eq_ignore_ascii_case(name) || wanted.eq_ignore_ascii_case(bare)
+    }
+}
+
 const DELAY: u8 = 38;
 /// `Microsoft-Windows-Win32k`.
 const WIN32K: Guid = Guid::from_text("8c416c79-d49b-4f01-a467-e56d3aa8234c");
@@ -70,7 +96,7 @@ const WIN32K: Guid = Guid::from_text("8c416c79-d49b-4f01-a467-e56d3aa8234c");
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&CRITICAL_PATH],
     selects: &[
-        Select::with(What::Kernel(5, SWITCH), SWITCH, &["NewThreadId", "OldThreadId"]),
+        Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
         Select::new(What::Manifest(WIN32K, 38), DELAY),
         Select::new(What::Manifest(WIN32K, 172), DELAY),
     ],
@@ -171,7 +197,7 @@ impl Analysis for Paths {
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         let mut wanted: Vec<(&str, u32, i64, i64)> = Vec::new();
-        for stretch in end.stretches {
+        for stretch in end.inputs.all::<Stretch>() {
             let (from, to) = (stretch.from_ns.max(end.span_ns.0), stretch.to_ns.min(end.span_ns.1));
             wanted
                 .extend(self.threads_of(stretch, end, from, to).into_iter().map(|u| ("asked", u, from, to)));

@@ -12,10 +12,11 @@
 //! interrupted the run; `cpu_ns` does not. Where buffers are missing, waits across the gap are left open (see the ledger),
 //! and a run whose end is not recorded has no length.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::stack::NO_STACK;
+use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::{thread_state, wait_reason};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -80,16 +81,14 @@ define_table! {
     }
 }
 
-const SWITCH: u8 = 36;
-const READY: u8 = 50;
+const READY: u8 = Thread::ReadyThread.opcode;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&CSWITCH],
     selects: &[
-        Select::with(
-            What::Kernel(5, SWITCH),
-            SWITCH,
+        Select::kernel(
+            Thread::CSwitch,
             &[
                 "NewThreadId",
                 "OldThreadId",
@@ -100,7 +99,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
                 "OldThreadWaitReason",
             ],
         ),
-        Select::with(What::Kernel(5, READY), READY, &["TThreadId"]),
+        Select::kernel(Thread::ReadyThread, &["TThreadId"]),
     ],
     stacks: true,
     on_demand: true,

@@ -18,11 +18,12 @@
 
 mod by_file;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{DISK_REQUESTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 pub use by_file::DiskFileRow;
 use by_file::{ByFile, DISK_FILE};
+use etwhy_decode::kernel::events;
 use etwhy_decode::kernel::names::io_priority;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -72,10 +73,10 @@ define_table! {
     }
 }
 
-const READ: u8 = 10;
-const WRITE: u8 = 11;
-const FLUSH: u8 = 14;
-const INIT: u8 = 12;
+const READ: u8 = events::DiskIo::Read.opcode;
+const WRITE: u8 = events::DiskIo::Write.opcode;
+const FLUSH: u8 = events::DiskIo::FlushBuffers.opcode;
+const INIT: u8 = events::DiskIo::ReadInit.opcode;
 const FIELDS: &[&str] = &[
     "DiskNumber",
     "IrpFlags",
@@ -95,18 +96,18 @@ const MOST_PENDING: usize = 1 << 18;
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&DISK_IO, &DISK_FILE],
     selects: &[
-        Select::with(What::Kernel(1, 10), READ, FIELDS),
-        Select::with(What::Kernel(1, 11), WRITE, FIELDS),
-        Select::with(What::Kernel(1, 14), FLUSH, FIELDS),
-        Select::with(What::Kernel(1, 55), READ, FIELDS),
-        Select::with(What::Kernel(1, 56), WRITE, FIELDS),
-        Select::with(What::Kernel(1, 57), FLUSH, FIELDS),
-        Select::with(What::Kernel(1, 12), INIT, INIT_FIELDS),
-        Select::with(What::Kernel(1, 13), INIT, INIT_FIELDS),
-        Select::with(What::Kernel(1, 15), INIT, INIT_FIELDS),
-        Select::with(What::Kernel(1, 58), INIT, INIT_FIELDS),
-        Select::with(What::Kernel(1, 59), INIT, INIT_FIELDS),
-        Select::with(What::Kernel(1, 60), INIT, INIT_FIELDS),
+        Select::kernel(events::DiskIo::Read, FIELDS),
+        Select::kernel(events::DiskIo::Write, FIELDS),
+        Select::kernel(events::DiskIo::FlushBuffers, FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalRead), READ, FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalWrite), WRITE, FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalFlushBuffers), FLUSH, FIELDS),
+        Select::kernel(events::DiskIo::ReadInit, INIT_FIELDS),
+        Select::with(What::Kernel(events::DiskIo::WriteInit), INIT, INIT_FIELDS),
+        Select::with(What::Kernel(events::DiskIo::FlushInit), INIT, INIT_FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalReadInit), INIT, INIT_FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalWriteInit), INIT, INIT_FIELDS),
+        Select::with(What::Kernel(events::DiskIo::OpticalFlushInit), INIT, INIT_FIELDS),
     ],
     stacks: true,
     on_demand: false,

@@ -12,8 +12,8 @@
 //! Two processes that ask for the same name at the same time share the servers that are shown. Programs with a
 //! resolver of their own (browsers with DNS over HTTPS) do not appear.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{INTERVALS_BEYOND_LIMIT, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};

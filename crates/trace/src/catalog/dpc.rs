@@ -10,9 +10,10 @@
 //! A threaded DPC runs in a thread of its own and can be preempted: its duration may hold other threads. The
 //! module is that of the routine; what it calls (a network filter below NDIS) shows in stacks of samples only.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -49,20 +50,16 @@ define_table! {
     }
 }
 
-const THREADED: u8 = 66;
-const PLAIN: u8 = 68;
-const TIMER: u8 = 69;
-const IO_TIMER: u8 = 70;
 const FIELDS: &[&str] = &["InitialTime", "Routine"];
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&DPC],
     selects: &[
-        Select::with(What::Kernel(0x0F, THREADED), THREADED, FIELDS),
-        Select::with(What::Kernel(0x0F, PLAIN), PLAIN, FIELDS),
-        Select::with(What::Kernel(0x0F, TIMER), TIMER, FIELDS),
-        Select::with(What::Kernel(0x0F, IO_TIMER), IO_TIMER, FIELDS),
+        Select::kernel(PerfInfo::ThreadedDPC, FIELDS),
+        Select::kernel(PerfInfo::DPC, FIELDS),
+        Select::kernel(PerfInfo::TimerDPC, FIELDS),
+        Select::kernel(PerfInfo::IOTimer, FIELDS),
     ],
     stacks: false,
     on_demand: true,
@@ -71,16 +68,6 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 
 struct Dpcs {
     rows: TableBuilder<DpcRow>,
-}
-
-/// The field's names of kinds of DPCs, by event type.
-pub(crate) fn kind(event_type: u8) -> &'static str {
-    match event_type {
-        THREADED => "ThreadedDPC",
-        TIMER => "TimerDPC",
-        IO_TIMER => "IOTimer",
-        _ => "DPC",
-    }
 }
 
 impl Analysis for Dpcs {
@@ -99,7 +86,7 @@ impl Analysis for Dpcs {
             dur_ns: interrupt.inclusive_ns(),
             exclusive_ns: interrupt.exclusive_ns(),
             nested: interrupt.nested as i32,
-            kind: cx.sym(kind(event.tag)),
+            kind: cx.sym(PerfInfo::name(event.tag)),
             cpu: i32::from(cpu),
             module: Sym::provisional(place),
             routine: Sym::provisional(place),

@@ -14,7 +14,7 @@
 //!
 //! Layouts: those that the trace itself holds, or a manifest given with `--manifests`.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};

@@ -3,7 +3,7 @@
 //! Large: made only when it is asked for. Kernel events that have a table of their own are here too, so that
 //! every record of a trace can be looked at.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
 use crate::fields_text::FieldsText;

@@ -11,7 +11,7 @@
 //! messages have no level in their headers. Lost events are not counted. In a recording shorter than a second, and in its first and last
 //! second, peaks are those of a part of a second.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::EventKey;

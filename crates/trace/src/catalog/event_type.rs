@@ -1,6 +1,6 @@
 //! Event types: what the trace holds, how much of it, and who can read it.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_table::{Sym, TableBuilder, define_table};
 

@@ -1,6 +1,6 @@
 //! Files: the names behind the keys that disk and fault events carry.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use crate::resolve::base_name;
 use etwhy_table::{Sym, TableBuilder, define_table};

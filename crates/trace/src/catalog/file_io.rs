@@ -26,17 +26,17 @@
 mod names;
 mod usage;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{
     FILE_ENDS_UNMATCHED, FILE_OPERATIONS_BEYOND_LIMIT, FILE_OPERATIONS_UNFINISHED, FILE_PAIRS_DOUBTFUL,
     PAYLOAD_TOO_SHORT,
 };
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::file_name::FileRef;
+use etwhy_decode::kernel::events;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use names::Names;
-pub(super) use names::operation as operation_name;
 use usage::{FILE_OPEN, FILE_USAGE, Usage};
 pub use usage::{FileOpenRow, FileUsageRow};
 
@@ -102,23 +102,23 @@ define_table! {
     }
 }
 
-const CREATE: u8 = 64;
-const CLEANUP: u8 = 65;
-const CLOSE: u8 = 66;
-const READ: u8 = 67;
-const WRITE: u8 = 68;
-const SET_INFO: u8 = 69;
-const DELETE: u8 = 70;
-const RENAME: u8 = 71;
-const DIR_ENUM: u8 = 72;
-const FLUSH: u8 = 73;
-const QUERY_INFO: u8 = 74;
-const FS_CONTROL: u8 = 75;
-const END: u8 = 76;
-const DIR_NOTIFY: u8 = 77;
-const DELETE_PATH: u8 = 79;
-const RENAME_PATH: u8 = 80;
-const SET_LINK_PATH: u8 = 81;
+const CREATE: u8 = events::FileIo::Create.opcode;
+const CLEANUP: u8 = events::FileIo::Cleanup.opcode;
+const CLOSE: u8 = events::FileIo::Close.opcode;
+const READ: u8 = events::FileIo::Read.opcode;
+const WRITE: u8 = events::FileIo::Write.opcode;
+const SET_INFO: u8 = events::FileIo::SetInfo.opcode;
+const DELETE: u8 = events::FileIo::Delete.opcode;
+const RENAME: u8 = events::FileIo::Rename.opcode;
+const DIR_ENUM: u8 = events::FileIo::DirEnum.opcode;
+const FLUSH: u8 = events::FileIo::Flush.opcode;
+const QUERY_INFO: u8 = events::FileIo::QueryInfo.opcode;
+const FS_CONTROL: u8 = events::FileIo::FSControl.opcode;
+const END: u8 = events::FileIo::OperationEnd.opcode;
+const DIR_NOTIFY: u8 = events::FileIo::DirNotify.opcode;
+const DELETE_PATH: u8 = events::FileIo::DeletePath.opcode;
+const RENAME_PATH: u8 = events::FileIo::RenamePath.opcode;
+const SET_LINK_PATH: u8 = events::FileIo::SetLinkPath.opcode;
 
 const CREATE_FIELDS: &[&str] =
     &["IrpPtr", "FileObject", "TTID", "CreateOptions", "FileAttributes", "ShareAccess"];
@@ -131,23 +131,23 @@ const DIR: &[&str] = &["IrpPtr", "FileObject", "TTID", "InfoClass", "Length", "F
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&FILE_IO, &FILE_USAGE, &FILE_OPEN],
     selects: &[
-        Select::with(What::Kernel(4, 64), CREATE, CREATE_FIELDS),
-        Select::with(What::Kernel(4, 65), CLEANUP, SIMPLE),
-        Select::with(What::Kernel(4, 66), CLOSE, SIMPLE),
-        Select::with(What::Kernel(4, 67), READ, READ_WRITE),
-        Select::with(What::Kernel(4, 68), WRITE, READ_WRITE),
-        Select::with(What::Kernel(4, 69), SET_INFO, INFO),
-        Select::with(What::Kernel(4, 70), DELETE, INFO),
-        Select::with(What::Kernel(4, 71), RENAME, INFO),
-        Select::with(What::Kernel(4, 72), DIR_ENUM, DIR),
-        Select::with(What::Kernel(4, 73), FLUSH, SIMPLE),
-        Select::with(What::Kernel(4, 74), QUERY_INFO, INFO),
-        Select::with(What::Kernel(4, 75), FS_CONTROL, INFO),
-        Select::with(What::Kernel(4, 76), END, &["IrpPtr", "ExtraInfo", "NtStatus"]),
-        Select::with(What::Kernel(4, 77), DIR_NOTIFY, DIR),
-        Select::with(What::Kernel(4, 79), DELETE_PATH, INFO),
-        Select::with(What::Kernel(4, 80), RENAME_PATH, INFO),
-        Select::with(What::Kernel(4, 81), SET_LINK_PATH, INFO),
+        Select::kernel(events::FileIo::Create, CREATE_FIELDS),
+        Select::kernel(events::FileIo::Cleanup, SIMPLE),
+        Select::kernel(events::FileIo::Close, SIMPLE),
+        Select::kernel(events::FileIo::Read, READ_WRITE),
+        Select::kernel(events::FileIo::Write, READ_WRITE),
+        Select::kernel(events::FileIo::SetInfo, INFO),
+        Select::kernel(events::FileIo::Delete, INFO),
+        Select::kernel(events::FileIo::Rename, INFO),
+        Select::kernel(events::FileIo::DirEnum, DIR),
+        Select::kernel(events::FileIo::Flush, SIMPLE),
+        Select::kernel(events::FileIo::QueryInfo, INFO),
+        Select::kernel(events::FileIo::FSControl, INFO),
+        Select::kernel(events::FileIo::OperationEnd, &["IrpPtr", "ExtraInfo", "NtStatus"]),
+        Select::kernel(events::FileIo::DirNotify, DIR),
+        Select::kernel(events::FileIo::DeletePath, INFO),
+        Select::kernel(events::FileIo::RenamePath, INFO),
+        Select::kernel(events::FileIo::SetLinkPath, INFO),
     ],
     stacks: true,
     on_demand: true,
@@ -256,7 +256,7 @@ impl FileIo {
             start_ns: event.ns,
             ts_ns: None,
             dur_ns: None,
-            op: cx.sym(names::operation(op)),
+            op: cx.sym(events::FileIo::name(op)),
             file_id: file.map(FileRef::provisional),
             path: file.map(FileRef::sym),
             offset_bytes: None,

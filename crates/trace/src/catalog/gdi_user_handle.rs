@@ -16,13 +16,14 @@
 //!
 //! The layouts rest on documentation; no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::catalog::ui_delay::WIN32K;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::row_ends::{Counter, How, RowEnds};
 use crate::trend::Leak;
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::Process;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
 
@@ -115,7 +116,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::with(What::Manifest(WIN32K, 456), GDI | DESTROY, FIELDS),
         Select::with(What::Manifest(WIN32K, 457), GDI | OWNER, FIELDS),
         Select::with(What::Manifest(WIN32K, 458), GDI | TRANSFORM, FIELDS),
-        Select::with(What::Kernel(3, 2), PROCESS_END, &["ProcessId"]),
+        Select::with(What::Kernel(Process::End), PROCESS_END, &["ProcessId"]),
         Select::with(What::Manifest(KERNEL_PROCESS, 2), PROCESS_END, &["ProcessID"]),
     ],
     stacks: true,

@@ -42,11 +42,13 @@ mod rows;
 mod samples;
 mod series;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::GROWTH_BEYOND_LIMIT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::owner::Owner;
 use calls::Syscalls;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::{FileIo, Object, PageFault, PerfInfo, Registry, Thread};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use samples::Samples;
@@ -199,20 +201,16 @@ const HANDLE_TYPE: u8 = 10;
 /// File operations keep their event types as tags (64 and more), registry operations have this added to theirs.
 const REGISTRY: u8 = 100;
 
-const READ: u8 = 67;
-const WRITE: u8 = 68;
+const READ: u8 = FileIo::Read.opcode;
+const WRITE: u8 = FileIo::Write.opcode;
 const FILE: &[&str] = &["IrpPtr", "TTID"];
 const FILE_SIZED: &[&str] = &["IrpPtr", "TTID", "IoSize"];
 const KEY: &[&str] = &["InitialTime"];
 const SAMPLE_FIELDS: &[&str] = &["InstructionPointer", "ThreadId", "Count", "Flags"];
 const MEMORY: &[&str] = &["ProcessId", "Flags"];
 
-const fn file(op: u8, fields: &'static [&'static str]) -> Select {
-    Select::with(What::Kernel(4, op), op, fields)
-}
-
-const fn registry(op: u8) -> Select {
-    Select::with(What::Kernel(9, op), REGISTRY + op, KEY)
+const fn registry(event: KernelEvent) -> Select {
+    Select::with(What::Kernel(event), REGISTRY + event.opcode, KEY)
 }
 
 /// Declaration.
@@ -221,41 +219,41 @@ const fn registry(op: u8) -> Select {
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&GROWTH, &GROWTH_POINT],
     selects: &[
-        Select::with(What::Kernel(0x0F, 51), SYSCALL_ENTER, &["SysCallAddress"]),
-        Select::with(What::Kernel(0x0F, 52), SYSCALL_EXIT, &["SysCallNtStatus"]),
-        Select::with(What::Kernel(5, 36), CSWITCH, &["OldThreadId"]),
-        Select::with(What::Kernel(5, 2), THREAD_END, &["TThreadId|ThreadId|ThreadID"]),
-        Select::with(What::Kernel(0x0F, 46), SAMPLE, SAMPLE_FIELDS),
-        file(64, FILE),
-        file(65, FILE),
-        file(66, FILE),
-        file(READ, FILE_SIZED),
-        file(WRITE, FILE_SIZED),
-        file(69, FILE),
-        file(70, FILE),
-        file(71, FILE),
-        file(72, FILE),
-        file(73, FILE),
-        file(74, FILE),
-        Select::with(What::Kernel(4, 76), FILE_END, &["IrpPtr"]),
-        registry(10),
-        registry(11),
-        registry(12),
-        registry(13),
-        registry(14),
-        registry(15),
-        registry(16),
-        registry(17),
-        registry(18),
-        registry(19),
-        registry(20),
-        registry(21),
-        registry(27),
-        Select::with(What::Kernel(2, 98), ALLOC, MEMORY),
-        Select::with(What::Kernel(2, 99), FREE, MEMORY),
-        Select::with(What::Kernel(0x11, 32), HANDLE, &["ObjectType"]),
-        Select::with(What::Kernel(0x11, 36), HANDLE_TYPE, &["ObjectType"]),
-        Select::with(What::Kernel(0x11, 37), HANDLE_TYPE, &["ObjectType"]),
+        Select::with(What::Kernel(PerfInfo::SysClEnter), SYSCALL_ENTER, &["SysCallAddress"]),
+        Select::with(What::Kernel(PerfInfo::SysClExit), SYSCALL_EXIT, &["SysCallNtStatus"]),
+        Select::with(What::Kernel(Thread::CSwitch), CSWITCH, &["OldThreadId"]),
+        Select::with(What::Kernel(Thread::End), THREAD_END, &["TThreadId|ThreadId|ThreadID"]),
+        Select::with(What::Kernel(PerfInfo::SampledProfile), SAMPLE, SAMPLE_FIELDS),
+        Select::kernel(FileIo::Create, FILE),
+        Select::kernel(FileIo::Cleanup, FILE),
+        Select::kernel(FileIo::Close, FILE),
+        Select::kernel(FileIo::Read, FILE_SIZED),
+        Select::kernel(FileIo::Write, FILE_SIZED),
+        Select::kernel(FileIo::SetInfo, FILE),
+        Select::kernel(FileIo::Delete, FILE),
+        Select::kernel(FileIo::Rename, FILE),
+        Select::kernel(FileIo::DirEnum, FILE),
+        Select::kernel(FileIo::Flush, FILE),
+        Select::kernel(FileIo::QueryInfo, FILE),
+        Select::with(What::Kernel(FileIo::OperationEnd), FILE_END, &["IrpPtr"]),
+        registry(Registry::Create),
+        registry(Registry::Open),
+        registry(Registry::Delete),
+        registry(Registry::Query),
+        registry(Registry::SetValue),
+        registry(Registry::DeleteValue),
+        registry(Registry::QueryValue),
+        registry(Registry::EnumerateKey),
+        registry(Registry::EnumerateValueKey),
+        registry(Registry::QueryMultipleValue),
+        registry(Registry::SetInformation),
+        registry(Registry::Flush),
+        registry(Registry::Close),
+        Select::with(What::Kernel(PageFault::VirtualAlloc), ALLOC, MEMORY),
+        Select::with(What::Kernel(PageFault::VirtualFree), FREE, MEMORY),
+        Select::with(What::Kernel(Object::CreateHandle), HANDLE, &["ObjectType"]),
+        Select::with(What::Kernel(Object::TypeDCStart), HANDLE_TYPE, &["ObjectType"]),
+        Select::with(What::Kernel(Object::TypeDCEnd), HANDLE_TYPE, &["ObjectType"]),
     ],
     stacks: true,
     on_demand: false,

@@ -22,14 +22,15 @@
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::attribution::Actor;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::row_ends::{Counter, How, RowEnds};
 use crate::trend::Leak;
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::{Object, Process};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 
@@ -104,12 +105,12 @@ define_table! {
     }
 }
 
-const CREATE: u8 = 32;
-const CLOSE: u8 = 33;
-const DUPLICATE: u8 = 34;
-const TYPE: u8 = 36;
-const RUNDOWN: u8 = 38;
-const PROCESS_END: u8 = 2;
+const CREATE: u8 = Object::CreateHandle.opcode;
+const CLOSE: u8 = Object::CloseHandle.opcode;
+const DUPLICATE: u8 = Object::DuplicateHandle.opcode;
+const TYPE: u8 = Object::TypeDCStart.opcode;
+const RUNDOWN: u8 = Object::HandleDCStart.opcode;
+const PROCESS_END: u8 = Process::End.opcode;
 const FIELDS: &[&str] = &["Object", "Handle", "ObjectType"];
 
 /// `Microsoft-Windows-Kernel-Process`.
@@ -123,18 +124,21 @@ const SYSTEM_PID: u32 = 4;
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&HANDLE, &HANDLE_LEAK],
     selects: &[
-        Select::with(What::Kernel(0x11, 32), CREATE, FIELDS),
-        Select::with(What::Kernel(0x11, 33), CLOSE, FIELDS),
-        Select::with(
-            What::Kernel(0x11, 34),
-            DUPLICATE,
+        Select::kernel(Object::CreateHandle, FIELDS),
+        Select::kernel(Object::CloseHandle, FIELDS),
+        Select::kernel(
+            Object::DuplicateHandle,
             &["Object", "TargetHandle", "ObjectType", "TargetProcessId", "SourceHandle", "SourceProcessId"],
         ),
-        Select::with(What::Kernel(0x11, 36), TYPE, &["ObjectType"]),
-        Select::with(What::Kernel(0x11, 37), TYPE, &["ObjectType"]),
-        Select::with(What::Kernel(0x11, 38), RUNDOWN, &["Object", "Handle", "ObjectType", "ProcessId"]),
-        Select::with(What::Kernel(0x11, 39), RUNDOWN, &["Object", "Handle", "ObjectType", "ProcessId"]),
-        Select::with(What::Kernel(3, 2), PROCESS_END, &["ProcessId"]),
+        Select::kernel(Object::TypeDCStart, &["ObjectType"]),
+        Select::with(What::Kernel(Object::TypeDCEnd), TYPE, &["ObjectType"]),
+        Select::kernel(Object::HandleDCStart, &["Object", "Handle", "ObjectType", "ProcessId"]),
+        Select::with(
+            What::Kernel(Object::HandleDCEnd),
+            RUNDOWN,
+            &["Object", "Handle", "ObjectType", "ProcessId"],
+        ),
+        Select::kernel(Process::End, &["ProcessId"]),
         Select::with(What::Manifest(KERNEL_PROCESS, 2), PROCESS_END, &["ProcessID"]),
     ],
     stacks: true,

@@ -1,8 +1,9 @@
 //! Hard faults: memory that had to be read from a disk before a thread could go on.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use etwhy_decode::kernel::events::PageFault;
 use etwhy_table::{TableBuilder, define_table};
 
 define_table! {
@@ -36,7 +37,7 @@ define_table! {
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&HARD_FAULT],
     selects: &[Select::with(
-        What::Kernel(2, 32),
+        What::Kernel(PageFault::HardFault),
         0,
         &["InitialTime", "ReadOffset", "VirtualAddress", "FileObject", "TThreadId", "ByteCount"],
     )],

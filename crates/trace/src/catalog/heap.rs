@@ -15,11 +15,12 @@
 //!
 //! The layouts rest on documentation (wmicore.mof); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::row_ends::{How, RowEnds};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::{Heap, Process};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
 
@@ -55,11 +56,11 @@ define_table! {
     }
 }
 
-const ALLOC: u8 = 33;
-const REALLOC: u8 = 34;
-const DESTROY: u8 = 35;
-const FREE: u8 = 36;
-const PROCESS_END: u8 = 2;
+const ALLOC: u8 = Heap::Alloc.opcode;
+const REALLOC: u8 = Heap::ReAlloc.opcode;
+const DESTROY: u8 = Heap::Destroy.opcode;
+const FREE: u8 = Heap::Free.opcode;
+const PROCESS_END: u8 = Process::End.opcode;
 
 /// `Microsoft-Windows-Kernel-Process`.
 const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
@@ -68,15 +69,14 @@ const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e7
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&HEAP],
     selects: &[
-        Select::with(What::Kernel(0x10, 33), ALLOC, &["HeapHandle", "AllocAddress", "AllocSize", "SourceId"]),
-        Select::with(
-            What::Kernel(0x10, 34),
-            REALLOC,
+        Select::kernel(Heap::Alloc, &["HeapHandle", "AllocAddress", "AllocSize", "SourceId"]),
+        Select::kernel(
+            Heap::ReAlloc,
             &["HeapHandle", "NewAllocAddress", "NewAllocSize", "SourceId", "OldAllocAddress"],
         ),
-        Select::with(What::Kernel(0x10, 35), DESTROY, &["HeapHandle"]),
-        Select::with(What::Kernel(0x10, 36), FREE, &["HeapHandle", "FreeAddress"]),
-        Select::with(What::Kernel(3, 2), PROCESS_END, &["ProcessId"]),
+        Select::kernel(Heap::Destroy, &["HeapHandle"]),
+        Select::kernel(Heap::Free, &["HeapHandle", "FreeAddress"]),
+        Select::kernel(Process::End, &["ProcessId"]),
         Select::with(What::Manifest(KERNEL_PROCESS, 2), PROCESS_END, &["ProcessID"]),
     ],
     stacks: true,

@@ -10,8 +10,9 @@
 //! The numbers are indexes into the machine's list of states, not the C-numbers that a processor's maker uses. The
 //! time is that between the two events, not the time that the processor really slept.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select};
+use etwhy_decode::kernel::events::Power;
 use etwhy_table::{TableBuilder, define_table};
 
 define_table! {
@@ -39,15 +40,14 @@ define_table! {
     }
 }
 
-const ENTER: u8 = 57;
-const EXIT: u8 = 58;
+const ENTER: u8 = Power::PpmIdleStateEnter.opcode;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&IDLE_STATE],
     selects: &[
-        Select::with(What::Kernel(0x12, 57), ENTER, &["State", "Flags", "ExpectedDuration"]),
-        Select::with(What::Kernel(0x12, 58), EXIT, &["State", "Status"]),
+        Select::kernel(Power::PpmIdleStateEnter, &["State", "Flags", "ExpectedDuration"]),
+        Select::kernel(Power::PpmIdleStateExit, &["State", "Status"]),
     ],
     stacks: false,
     on_demand: false,

@@ -1,6 +1,6 @@
 //! Images: programs, libraries and drivers, where and when they were loaded, and which build they are.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use crate::resolve::base_name;
 use etwhy_table::{Sym, TableBuilder, define_table};

@@ -7,10 +7,11 @@
 //! # What fools it
 //! The sum of `total_ns` over rows counts an ISR inside a DPC twice; the sum of `exclusive_ns` counts nothing twice.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::histogram::Histogram;
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use std::collections::BTreeMap;
 
@@ -93,13 +94,13 @@ const IS_ISR: u8 = 1;
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&INTERRUPT_COST, &DPC_HISTOGRAM],
     selects: &[
-        Select::with(What::Kernel(0x0F, 66), IS_DPC, FIELDS),
-        Select::with(What::Kernel(0x0F, 68), IS_DPC, FIELDS),
-        Select::with(What::Kernel(0x0F, 69), IS_DPC, FIELDS),
-        Select::with(What::Kernel(0x0F, 70), IS_DPC, FIELDS),
-        Select::with(What::Kernel(0x0F, 50), IS_ISR, FIELDS),
-        Select::with(What::Kernel(0x0F, 67), IS_ISR, FIELDS),
-        Select::with(What::Kernel(0x0F, 95), IS_ISR, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ThreadedDPC), IS_DPC, FIELDS),
+        Select::with(What::Kernel(PerfInfo::DPC), IS_DPC, FIELDS),
+        Select::with(What::Kernel(PerfInfo::TimerDPC), IS_DPC, FIELDS),
+        Select::with(What::Kernel(PerfInfo::IOTimer), IS_DPC, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ISR_MSI), IS_ISR, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ISR), IS_ISR, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ISR_PASS), IS_ISR, FIELDS),
     ],
     stacks: false,
     on_demand: false,

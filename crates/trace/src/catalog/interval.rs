@@ -20,8 +20,8 @@
 //! A provider may use opcodes for something else. Where buffers are missing between start and stop, a pair of one
 //! thread or process may be two halves of different ones: it is shown as `doubtful`, without a duration.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{INTERVALS_BEYOND_LIMIT, INTERVALS_DOUBTFUL};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::extended;
 use crate::fields_text::FieldsText;

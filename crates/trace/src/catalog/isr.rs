@@ -10,9 +10,10 @@
 //! On a shared interrupt line every driver's routine is called until one says the interrupt is its own: `claimed` is
 //! false for the others.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -55,18 +56,15 @@ define_table! {
     }
 }
 
-const MSI: u8 = 50;
-const PLAIN: u8 = 67;
-const PASSIVE: u8 = 95;
 const FIELDS: &[&str] = &["InitialTime", "Routine", "ReturnValue", "Vector", "MessageNumber"];
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&ISR],
     selects: &[
-        Select::with(What::Kernel(0x0F, MSI), MSI, FIELDS),
-        Select::with(What::Kernel(0x0F, PLAIN), PLAIN, FIELDS),
-        Select::with(What::Kernel(0x0F, PASSIVE), PASSIVE, FIELDS),
+        Select::kernel(PerfInfo::ISR_MSI, FIELDS),
+        Select::kernel(PerfInfo::ISR, FIELDS),
+        Select::kernel(PerfInfo::ISR_PASS, FIELDS),
     ],
     stacks: false,
     on_demand: true,
@@ -75,15 +73,6 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 
 struct Isrs {
     rows: TableBuilder<IsrRow>,
-}
-
-/// The field's names of kinds of ISRs, by event type.
-pub(crate) fn kind(event_type: u8) -> &'static str {
-    match event_type {
-        MSI => "ISR-MSI",
-        PASSIVE => "ISR-PASS",
-        _ => "ISR",
-    }
 }
 
 impl Analysis for Isrs {
@@ -102,7 +91,7 @@ impl Analysis for Isrs {
             dur_ns: interrupt.inclusive_ns(),
             exclusive_ns: interrupt.exclusive_ns(),
             nested: interrupt.nested as i32,
-            kind: cx.sym(kind(event.tag)),
+            kind: cx.sym(PerfInfo::name(event.tag)),
             cpu: i32::from(cpu),
             module: Sym::provisional(place),
             routine: Sym::provisional(place),

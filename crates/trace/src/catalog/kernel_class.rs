@@ -19,10 +19,14 @@
 //! A session that somebody stops writes its rundown, and nobody can tell why it was stopped: `silent_ns` counts from
 //! there. On a machine that sleeps everything is silent.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::KERNEL_CLASS_STOPPED;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::{
+    ALPC, DiskIo, FileIo, Image, Object, PageFault, PerfInfo, Pool, Process, Registry, SplitIo, TcpIp,
+    Thread, UdpIp,
+};
 use etwhy_etl::Record;
 use etwhy_etl::read::EtlFile;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -53,52 +57,63 @@ define_table! {
 }
 
 macro_rules! classes {
-    ($($number:literal $name:literal $steady:literal { $($group:literal: $($op:literal)*;)* })*) => {
+    ($($number:literal $name:literal $steady:literal { $($group:ident: $($event:ident)*;)* })*) => {
         /// Kernel flag, and whether its events never cease on a running machine.
         const CLASSES: &[(&str, bool)] = &[$(($name, $steady),)*];
         const SELECTS: &[Select] = &[
-            $($($(Select::new(What::Kernel($group, $op), $number),)*)*)*
-            Select::new(What::Kernel(3, 4), RUNDOWN),
+            $($($(Select::new(What::Kernel($group::$event), $number),)*)*)*
+            Select::new(What::Kernel(Process::DCEnd), RUNDOWN),
             Select::new(What::AnyUser, USER),
         ];
     };
 }
 
-// Groups, types and flags as in the kernel layouts (`keywords.txt` and the groups' files).
+// Flags as in the kernel layouts (`keywords.txt`).
 classes! {
-    0 "PROFILE" true { 0x0F: 46; }
-    1 "SYSCALL" true { 0x0F: 51 52; }
-    2 "DPC" true { 0x0F: 66 68 69 70; }
-    3 "INTERRUPT" true { 0x0F: 50 67 95; }
-    4 "CSWITCH" true { 0x05: 36; }
-    5 "DISPATCHER" true { 0x05: 50; }
-    6 "PROCESS" false { 0x03: 1 2; }
-    7 "THREAD" false { 0x05: 1 2; }
-    8 "LOADER" false { 0x14: 2 10; }
-    9 "DISK_IO" false { 0x01: 10 11 14; }
-    10 "DISK_IO_INIT" false { 0x01: 12 13 15; }
-    11 "ALL_FAULTS" false { 0x02: 10 11 12 13 14 15; }
-    12 "HARD_FAULTS" false { 0x02: 32; }
-    13 "VIRT_ALLOC" false { 0x02: 98 99; }
-    14 "FILENAME" false { 0x04: 0 32 35; }
-    15 "FILE_IO" false { 0x04: 76; }
-    16 "FILE_IO_INIT" false { 0x04: 64 65 66 67 68 69 70 71 72 73 74 75 77; }
-    17 "NETWORKTRACE" false {
-        0x06: 10 11 12 13 14 15 16 17 18 26 27 28 29 30 31 32 34;
-        0x08: 10 11 17 26 27;
+    0 "PROFILE" true { PerfInfo: SampledProfile; }
+    1 "SYSCALL" true { PerfInfo: SysClEnter SysClExit; }
+    2 "DPC" true { PerfInfo: ThreadedDPC DPC TimerDPC IOTimer; }
+    3 "INTERRUPT" true { PerfInfo: ISR_MSI ISR ISR_PASS; }
+    4 "CSWITCH" true { Thread: CSwitch; }
+    5 "DISPATCHER" true { Thread: ReadyThread; }
+    6 "PROCESS" false { Process: Start End; }
+    7 "THREAD" false { Thread: Start End; }
+    8 "LOADER" false { Image: UnLoad Load; }
+    9 "DISK_IO" false { DiskIo: Read Write FlushBuffers; }
+    10 "DISK_IO_INIT" false { DiskIo: ReadInit WriteInit FlushInit; }
+    11 "ALL_FAULTS" false {
+        PageFault: TransitionFault DemandZeroFault CopyOnWrite GuardPageFault HardPageFault AccessViolation;
     }
-    18 "REGISTRY" false { 0x09: 10 11 12 13 14 15 16 17 18 19 20 21 26 27 28 29; }
-    19 "POOL" false { 0x0E: 32 33 34 35; }
-    20 "OB_HANDLE" false { 0x11: 32 33 34; }
-    21 "ALPC" false { 0x1A: 33 34 35 36 37; }
-    22 "SPLIT_IO" false { 0x1B: 32; }
+    12 "HARD_FAULTS" false { PageFault: HardFault; }
+    13 "VIRT_ALLOC" false { PageFault: VirtualAlloc VirtualFree; }
+    14 "FILENAME" false { FileIo: Name FileCreate FileDelete; }
+    15 "FILE_IO" false { FileIo: OperationEnd; }
+    16 "FILE_IO_INIT" false {
+        FileIo: Create Cleanup Close Read Write SetInfo Delete Rename DirEnum Flush QueryInfo FSControl DirNotify;
+    }
+    17 "NETWORKTRACE" false {
+        TcpIp: SendIPV4 RecvIPV4 ConnectIPV4 DisconnectIPV4 RetransmitIPV4 AcceptIPV4 ReconnectIPV4 TCPCopyIPV4
+            SendIPV6 RecvIPV6 ConnectIPV6 DisconnectIPV6 RetransmitIPV6 AcceptIPV6 ReconnectIPV6 TCPCopyIPV6 Fail;
+        UdpIp: SendIPV4 RecvIPV4 Fail SendIPV6 RecvIPV6;
+    }
+    18 "REGISTRY" false {
+        Registry: Create Open Delete Query SetValue DeleteValue QueryValue EnumerateKey EnumerateValueKey
+            QueryMultipleValue SetInformation Flush Virtualize Close SetSecurity QuerySecurity;
+    }
+    19 "POOL" false { Pool: PoolAllocation SessionPoolAllocation PoolFree SessionPoolFree; }
+    20 "OB_HANDLE" false { Object: CreateHandle CloseHandle DuplicateHandle; }
+    21 "ALPC" false {
+        ALPC: ALPC_Send_Message ALPC_Receive_Message ALPC_Wait_For_Reply ALPC_Wait_For_New_Message ALPC_Unwait;
+    }
+    22 "SPLIT_IO" false { SplitIo: VolMgr; }
 }
 
 /// Whether a file seems to hold events of other classes than these. Looks at some of its buffers only.
 pub fn seems_to_hold_others(file: &EtlFile, than: &[&str]) -> bool {
     let other = |record: &Record<'_>| {
-        let what = What::Kernel(record.group(), record.opcode());
-        let class = SELECTS.iter().find(|select| select.what == what).map(|select| usize::from(select.tag));
+        let logged = (record.group(), record.opcode());
+        let is = |select: &&Select| matches!(select.what, What::Kernel(e) if (e.group, e.opcode) == logged);
+        let class = SELECTS.iter().find(is).map(|select| usize::from(select.tag));
         class.and_then(|class| CLASSES.get(class)).is_some_and(|(name, _)| !than.contains(name))
     };
     let mut found = false;
@@ -258,10 +273,10 @@ mod tests {
     fn classes_are_flags_of_their_groups() {
         let mut classes = 0;
         for select in SELECTS {
-            let What::Kernel(group, _) = select.what else { continue };
+            let What::Kernel(event) = select.what else { continue };
             let Some((name, _)) = CLASSES.get(usize::from(select.tag)) else { continue };
             let known = etwhy_decode::kernel::keywords::keyword(name);
-            assert!(known.is_some_and(|k| k.groups.contains(&group)), "{name} {group:#x}");
+            assert!(known.is_some_and(|k| k.groups.contains(&event.group)), "{name} {event:?}");
             classes = classes.max(usize::from(select.tag) + 1);
         }
         assert_eq!(classes, CLASSES.len());

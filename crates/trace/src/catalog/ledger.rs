@@ -1,6 +1,6 @@
 //! The ledger: everything that went wrong, was lost or was assumed.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -40,8 +40,12 @@ impl Analysis for Ledger {
     fn event(&mut self, _: &Event<'_>, _: &mut Context<'_>) {}
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        fill(&mut self.rows, end.ledger, end.strings);
+        fill(&mut self.rows, end.counted, end.strings);
         Ok(vec![self.rows.into()])
+    }
+
+    fn reads_counts(&self) -> bool {
+        true
     }
 }
 

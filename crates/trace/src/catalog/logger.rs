@@ -18,9 +18,10 @@
 //! A list is as old as the moment at which it was made. Merged files have lost the names of their sessions: their
 //! header says `Relogger` or the like.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Fields, Select, What};
 use crate::logger_text::ListedLogger;
+use etwhy_decode::kernel::events::EventTrace;
 use etwhy_decode::kernel::keyword_names;
 use etwhy_decode::kernel::keywords::keyword;
 use etwhy_etl::abi::guids::KERNEL_EVENT_TRACING;
@@ -85,8 +86,8 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&LOGGER],
     selects: &[
         Select::new(What::Provider(KERNEL_EVENT_TRACING), 0),
-        Select::new(What::Kernel(0, 5), EXTENSION),
-        Select::new(What::Kernel(0, 32), EXTENSION),
+        Select::new(What::Kernel(EventTrace::Extension), EXTENSION),
+        Select::new(What::Kernel(EventTrace::EndExtension), EXTENSION),
     ],
     stacks: false,
     on_demand: false,
@@ -248,7 +249,7 @@ impl Analysis for Loggers {
             row.actions = (!seen.actions.is_empty()).then(|| end.strings.intern(&seen.actions.join(", ")));
             self.rows.push(row);
         }
-        for listed in end.loggers {
+        for listed in end.inputs.all::<ListedLogger>() {
             self.rows.push(listed_row(listed, &recorded, &own, end.strings));
         }
         Ok(vec![self.rows.into()])

@@ -10,8 +10,9 @@
 //! Enables from before the trace are seen only in a list or a state. Windows 7 and 8 tell neither level nor
 //! keywords.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use crate::logger_text::ListedLogger;
 use etwhy_base::Guid;
 use etwhy_etl::abi::guids::KERNEL_EVENT_TRACING;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -147,7 +148,9 @@ impl Analysis for Enables {
         self.rows.remap_text("session", |n| texts.get(n? as usize)?.0)?;
         self.rows.remap_text("provider", |n| Some(texts.get(n? as usize)?.1))?;
         self.rows.remap_text("guid", |n| Some(texts.get(n? as usize)?.2))?;
-        for (logger, provider) in end.loggers.iter().flat_map(|l| l.providers.iter().map(move |p| (l, p))) {
+        for (logger, provider) in
+            end.inputs.all::<ListedLogger>().iter().flat_map(|l| l.providers.iter().map(move |p| (l, p)))
+        {
             let name =
                 provider.guid.filter(|g| provider.name.is_empty() || provider.name.contains(&g.to_string()));
             let name = name.and_then(|g| end.decoder.provider_name(g));

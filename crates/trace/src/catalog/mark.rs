@@ -1,7 +1,8 @@
 //! Marks: texts that somebody put into the trace to find a place again.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -22,7 +23,7 @@ define_table! {
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&MARK],
-    selects: &[Select::new(What::Kernel(0x0F, 34), 0)],
+    selects: &[Select::new(What::Kernel(PerfInfo::Mark), 0)],
     stacks: false,
     on_demand: false,
     new: |memory| Box::new(Marks { rows: TableBuilder::new(memory) }),

@@ -13,12 +13,13 @@
 //!
 //! The layout of `PerfCtr` is verified on real traces, those of `MemInfo` and `MemInfoWS` rest on phnt's ntwmi.h.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Fields, Select, What};
+use crate::event::{Context, Event, Fields, Select};
 use crate::model::address_space::PAGE;
 use etwhy_base::Bytes;
 use etwhy_decode::Value;
+use etwhy_decode::kernel::events::{PageFault, Process};
 use etwhy_decode::schema::InType;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -116,19 +117,18 @@ define_table! {
     }
 }
 
-const MEM_INFO: u8 = 112;
-const MEM_INFO_WS: u8 = 125;
-const PERF_CTR: u8 = 32;
-const PERF_CTR_RUNDOWN: u8 = 33;
+const MEM_INFO: u8 = PageFault::MemInfo.opcode;
+const MEM_INFO_WS: u8 = PageFault::MemInfoWS.opcode;
+const PERF_CTR: u8 = Process::PerfCtr.opcode;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&MEMORY_COUNTER, &PROCESS_MEMORY],
     selects: &[
-        Select::new(What::Kernel(2, 112), MEM_INFO),
-        Select::new(What::Kernel(2, 125), MEM_INFO_WS),
-        Select::new(What::Kernel(3, 32), PERF_CTR),
-        Select::new(What::Kernel(3, 33), PERF_CTR_RUNDOWN),
+        Select::kernel(PageFault::MemInfo, &[]),
+        Select::kernel(PageFault::MemInfoWS, &[]),
+        Select::kernel(Process::PerfCtr, &[]),
+        Select::kernel(Process::PerfCtrRundown, &[]),
     ],
     stacks: false,
     on_demand: false,

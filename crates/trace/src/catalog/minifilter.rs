@@ -25,12 +25,13 @@
 
 mod cost;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FILTER_STARTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::file_name::FileRef;
 pub use cost::MinifilterCostRow;
 use cost::{Costs, MINIFILTER_COST};
+use etwhy_decode::kernel::events::FileIo;
 use etwhy_decode::kernel::names::value_name;
 use etwhy_knowledge::{driver, ntstatus_name};
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
@@ -87,9 +88,9 @@ define_table! {
     }
 }
 
-const INIT: u8 = 96;
-const COMPLETION: u8 = 98;
-const FAILURE: u8 = 100;
+const INIT: u8 = FileIo::PreOpInit.opcode;
+const COMPLETION: u8 = FileIo::PreOpCompletion.opcode;
+const FAILURE: u8 = FileIo::PreOpFailure.opcode;
 /// Set in the tags of what happens after the file system.
 const POST: u8 = 1;
 
@@ -100,12 +101,12 @@ const FIELDS: &[&str] =
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&MINIFILTER, &MINIFILTER_COST],
     selects: &[
-        Select::with(What::Kernel(4, 96), INIT, FIELDS),
-        Select::with(What::Kernel(4, 97), INIT | POST, FIELDS),
-        Select::with(What::Kernel(4, 98), COMPLETION, FIELDS),
-        Select::with(What::Kernel(4, 99), COMPLETION | POST, FIELDS),
-        Select::with(What::Kernel(4, 100), FAILURE, FIELDS),
-        Select::with(What::Kernel(4, 101), FAILURE | POST, FIELDS),
+        Select::kernel(FileIo::PreOpInit, FIELDS),
+        Select::with(What::Kernel(FileIo::PostOpInit), INIT | POST, FIELDS),
+        Select::kernel(FileIo::PreOpCompletion, FIELDS),
+        Select::with(What::Kernel(FileIo::PostOpCompletion), COMPLETION | POST, FIELDS),
+        Select::kernel(FileIo::PreOpFailure, FIELDS),
+        Select::with(What::Kernel(FileIo::PostOpFailure), FAILURE | POST, FIELDS),
     ],
     stacks: true,
     on_demand: true,

@@ -60,7 +60,7 @@ pub mod wait_chain;
 pub mod wait_cost;
 pub mod wmi_operation;
 
-use crate::engine::AnalysisSpec;
+use crate::analysis::AnalysisSpec;
 
 /// All analyses, by file name.
 pub static ALL: &[&AnalysisSpec] = &[

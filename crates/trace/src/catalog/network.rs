@@ -10,10 +10,12 @@
 //! # What fools it
 //! A program that receives what it sent itself (loopback, its own broadcast) stands on both ends.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::format::format_value;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::{TcpIp, UdpIp};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -47,17 +49,19 @@ define_table! {
     }
 }
 
-const OPS: [(u8, &str); 9] = [
-    (10, "send"),
-    (11, "receive"),
-    (12, "connect"),
-    (13, "disconnect"),
-    (14, "retransmit"),
-    (15, "accept"),
-    (16, "reconnect"),
-    (17, "fail"),
-    (18, "copy"),
+const OPS: [(KernelEvent, &str); 9] = [
+    (TcpIp::SendIPV4, "send"),
+    (TcpIp::RecvIPV4, "receive"),
+    (TcpIp::ConnectIPV4, "connect"),
+    (TcpIp::DisconnectIPV4, "disconnect"),
+    (TcpIp::RetransmitIPV4, "retransmit"),
+    (TcpIp::AcceptIPV4, "accept"),
+    (TcpIp::ReconnectIPV4, "reconnect"),
+    (TcpIp::Fail, "fail"),
+    (TcpIp::TCPCopyIPV4, "copy"),
 ];
+/// Types of IPv6 are those of IPv4 and 16.
+const V6: u8 = TcpIp::SendIPV6.opcode - TcpIp::SendIPV4.opcode;
 const UDP: u8 = 0x40;
 const MANIFEST: u8 = 0x80;
 /// `Proto` of failures over IPv6.
@@ -77,32 +81,57 @@ const FAILURES: [&str; 6] = [
 ];
 
 macro_rules! selects {
-    ($($op:literal)*) => {
+    ($($v4:ident $v6:ident)*) => {
         &[
             $(
-                Select::new(What::Kernel(6, $op), $op),
-                Select::new(What::Kernel(6, $op + 16), $op + 16),
-                Select::new(What::Manifest(KERNEL_NETWORK, $op), MANIFEST | $op),
-                Select::new(What::Manifest(KERNEL_NETWORK, $op + 16), MANIFEST | ($op + 16)),
+                Select::kernel(TcpIp::$v4, &[]),
+                Select::kernel(TcpIp::$v6, &[]),
+                tcp_by_manifest(TcpIp::$v4),
+                tcp_by_manifest(TcpIp::$v6),
             )*
-            Select::new(What::Manifest(KERNEL_NETWORK, 42), MANIFEST | UDP | 10),
-            Select::new(What::Manifest(KERNEL_NETWORK, 43), MANIFEST | UDP | 11),
-            Select::new(What::Manifest(KERNEL_NETWORK, 49), MANIFEST | UDP | 17),
-            Select::new(What::Manifest(KERNEL_NETWORK, 58), MANIFEST | UDP | 26),
-            Select::new(What::Manifest(KERNEL_NETWORK, 59), MANIFEST | UDP | 27),
-            Select::new(What::Kernel(8, 10), UDP | 10),
-            Select::new(What::Kernel(8, 11), UDP | 11),
-            Select::new(What::Kernel(8, 17), UDP | 17),
-            Select::new(What::Kernel(8, 26), UDP | 26),
-            Select::new(What::Kernel(8, 27), UDP | 27),
+            Select::kernel(TcpIp::Fail, &[]),
+            tcp_by_manifest(TcpIp::Fail),
+            udp(UdpIp::SendIPV4),
+            udp(UdpIp::RecvIPV4),
+            udp(UdpIp::Fail),
+            udp(UdpIp::SendIPV6),
+            udp(UdpIp::RecvIPV6),
+            udp_by_manifest(UdpIp::SendIPV4),
+            udp_by_manifest(UdpIp::RecvIPV4),
+            udp_by_manifest(UdpIp::Fail),
+            udp_by_manifest(UdpIp::SendIPV6),
+            udp_by_manifest(UdpIp::RecvIPV6),
         ]
     };
+}
+
+/// Events of the provider have the types of the kernel's as their ids.
+const fn tcp_by_manifest(event: KernelEvent) -> Select {
+    Select::new(What::Manifest(KERNEL_NETWORK, event.opcode as u16), MANIFEST | event.opcode)
+}
+
+const fn udp(event: KernelEvent) -> Select {
+    Select::new(What::Kernel(event), UDP | event.opcode)
+}
+
+/// Ids of datagrams are 32 more than the kernel's types.
+const fn udp_by_manifest(event: KernelEvent) -> Select {
+    Select::new(What::Manifest(KERNEL_NETWORK, event.opcode as u16 + 32), MANIFEST | UDP | event.opcode)
 }
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&NETWORK],
-    selects: selects!(10 11 12 13 14 15 16 17 18),
+    selects: selects!(
+        SendIPV4 SendIPV6
+        RecvIPV4 RecvIPV6
+        ConnectIPV4 ConnectIPV6
+        DisconnectIPV4 DisconnectIPV6
+        RetransmitIPV4 RetransmitIPV6
+        AcceptIPV4 AcceptIPV6
+        ReconnectIPV4 ReconnectIPV6
+        TCPCopyIPV4 TCPCopyIPV6
+    ),
     stacks: false,
     on_demand: false,
     new: |memory| {
@@ -130,8 +159,9 @@ impl Analysis for Network {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let fields = event.fields();
         let op = event.tag & !(UDP | MANIFEST);
-        let (v6, op) = if op >= 26 { (true, op - 16) } else { (false, op) };
-        let name = OPS.iter().find(|(number, _)| *number == op).map_or("other", |(_, name)| name);
+        let v6 = op >= TcpIp::SendIPV6.opcode;
+        let op = if v6 { op - V6 } else { op };
+        let name = OPS.iter().find(|(event, _)| event.opcode == op).map_or("other", |(_, name)| name);
         let endpoint = |address: &str, port: &str| {
             let mut text = String::new();
             let address = fields.get(address)?;
@@ -143,7 +173,8 @@ impl Analysis for Network {
             format_value(&mut text, fields.get(port)?, None);
             Some(text)
         };
-        let [local_address, local_port, remote_address, remote_port] = ends(event.tag & UDP != 0 && op == 11);
+        let [local_address, local_port, remote_address, remote_port] =
+            ends(event.tag & UDP != 0 && op == UdpIp::RecvIPV4.opcode);
         let (local, remote) = (endpoint(local_address, local_port), endpoint(remote_address, remote_port));
         let pid = fields.u32("PID").or(event.pid());
         let upid = pid.filter(|&p| p != u32::MAX).map(|pid| cx.model.processes.at(pid, event.ns));

@@ -16,10 +16,12 @@
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::address_space::PAGE;
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::PageFault;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -49,30 +51,23 @@ define_table! {
 
 pub(super) const FIELDS: &[&str] = &["VirtualAddress", "ProgramCounter"];
 
-/// The name of a type of fault.
-pub(super) fn kind_name(kind: u8) -> &'static str {
-    match kind {
-        10 => "TransitionFault",
-        11 => "DemandZeroFault",
-        12 => "CopyOnWrite",
-        13 => "GuardPageFault",
-        14 => "HardPageFault",
-        _ => "AccessViolation",
-    }
-}
-
-/// Bytes that a fault of that type brings.
 pub(super) fn kind_bytes(kind: u8) -> i64 {
-    if matches!(kind, 10..=12 | 14) { PAGE as i64 } else { 0 }
+    const OF_PAGES: [KernelEvent; 4] = [
+        PageFault::TransitionFault,
+        PageFault::DemandZeroFault,
+        PageFault::CopyOnWrite,
+        PageFault::HardPageFault,
+    ];
+    if OF_PAGES.iter().any(|event| event.opcode == kind) { PAGE as i64 } else { 0 }
 }
 
 pub(super) const SELECTS: &[Select] = &[
-    Select::with(What::Kernel(2, 10), 10, FIELDS),
-    Select::with(What::Kernel(2, 11), 11, FIELDS),
-    Select::with(What::Kernel(2, 12), 12, FIELDS),
-    Select::with(What::Kernel(2, 13), 13, FIELDS),
-    Select::with(What::Kernel(2, 14), 14, FIELDS),
-    Select::with(What::Kernel(2, 15), 15, FIELDS),
+    Select::kernel(PageFault::TransitionFault, FIELDS),
+    Select::kernel(PageFault::DemandZeroFault, FIELDS),
+    Select::kernel(PageFault::CopyOnWrite, FIELDS),
+    Select::kernel(PageFault::GuardPageFault, FIELDS),
+    Select::kernel(PageFault::HardPageFault, FIELDS),
+    Select::kernel(PageFault::AccessViolation, FIELDS),
 ];
 
 /// Declaration.
@@ -98,7 +93,7 @@ impl Analysis for PageFaults {
         let upid = actor.and_then(|a| cx.model.upid_of(a.utid));
         self.rows.push(PageFaultRow {
             ts_ns: event.ns,
-            kind: cx.sym(kind_name(event.tag)),
+            kind: cx.sym(PageFault::name(event.tag)),
             address: address as i64,
             routine: (counter != 0).then(|| Sym::provisional(cx.place(upid, counter))),
             size_bytes: kind_bytes(event.tag),

@@ -8,10 +8,11 @@
 //! # What fools it
 //! As in `page_fault`.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::catalog::page_fault::{SELECTS, kind_bytes, kind_name};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::catalog::page_fault::{SELECTS, kind_bytes};
 use crate::event::{Context, Event};
+use etwhy_decode::kernel::events::PageFault;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::cmp::Reverse;
@@ -85,7 +86,7 @@ impl Analysis for Costs {
         for ((upid, kind, stack_id), count) in sums {
             self.rows.push(PageFaultCostRow {
                 upid: upid.map(|u| u as i32),
-                kind: end.strings.intern(kind_name(kind)),
+                kind: end.strings.intern(PageFault::name(kind)),
                 stack_id,
                 count,
                 size_bytes: count.saturating_mul(kind_bytes(kind)),

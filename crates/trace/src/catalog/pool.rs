@@ -14,10 +14,11 @@
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::row_ends::{Counter, How, RowEnds};
+use etwhy_decode::kernel::events;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::cmp::Reverse;
@@ -88,18 +89,18 @@ define_table! {
     }
 }
 
-const ALLOC: u8 = 32;
-const FREE: u8 = 34;
+const ALLOC: u8 = events::Pool::PoolAllocation.opcode;
+const FREE: u8 = events::Pool::PoolFree.opcode;
 const FIELDS: &[&str] = &["Type", "Tag", "NumberOfBytes", "Entry", "SessionId"];
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&POOL, &POOL_TAG],
     selects: &[
-        Select::with(What::Kernel(0x0E, 32), ALLOC, FIELDS),
-        Select::with(What::Kernel(0x0E, 33), ALLOC, FIELDS),
-        Select::with(What::Kernel(0x0E, 34), FREE, FIELDS),
-        Select::with(What::Kernel(0x0E, 35), FREE, FIELDS),
+        Select::kernel(events::Pool::PoolAllocation, FIELDS),
+        Select::with(What::Kernel(events::Pool::SessionPoolAllocation), ALLOC, FIELDS),
+        Select::kernel(events::Pool::PoolFree, FIELDS),
+        Select::with(What::Kernel(events::Pool::SessionPoolFree), FREE, FIELDS),
     ],
     stacks: true,
     on_demand: false,

@@ -16,8 +16,8 @@
 //! id another process got: then that one is shown. The burst of loads ends at the first pause of 100 ms, which
 //! is our choice; a slow disk can make such a pause within it.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PROCESSES_WITHOUT_NAME;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use crate::exit_code;
 use crate::model::process::Process;

@@ -13,7 +13,7 @@
 //! share processors and disks: `alive` says how many of the same name ran already.
 
 use super::process::{initial_loads, lifetime, name_and_path};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;

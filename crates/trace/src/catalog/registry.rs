@@ -23,10 +23,11 @@
 mod stacks;
 mod usage;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::owner::Owner;
+use etwhy_decode::kernel::events;
 use etwhy_knowledge::ntstatus_name;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -74,31 +75,33 @@ define_table! {
     }
 }
 
-const QUERY_VALUE: u8 = 16;
-const ENUMERATE_KEY: u8 = 17;
-const ENUMERATE_VALUE_KEY: u8 = 18;
+const SET_VALUE: u8 = events::Registry::SetValue.opcode;
+const QUERY_VALUE: u8 = events::Registry::QueryValue.opcode;
+const ENUMERATE_KEY: u8 = events::Registry::EnumerateKey.opcode;
+const ENUMERATE_VALUE_KEY: u8 = events::Registry::EnumerateValueKey.opcode;
+const QUERY_MULTIPLE_VALUE: u8 = events::Registry::QueryMultipleValue.opcode;
 const FIELDS: &[&str] = &["Status", "KeyHandle", "Index", "InitialTime", "ElapsedTime"];
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&REGISTRY, &REGISTRY_USAGE, &REGISTRY_STACK],
     selects: &[
-        Select::with(What::Kernel(9, 10), 10, FIELDS),
-        Select::with(What::Kernel(9, 11), 11, FIELDS),
-        Select::with(What::Kernel(9, 12), 12, FIELDS),
-        Select::with(What::Kernel(9, 13), 13, FIELDS),
-        Select::with(What::Kernel(9, 14), 14, FIELDS),
-        Select::with(What::Kernel(9, 15), 15, FIELDS),
-        Select::with(What::Kernel(9, 16), QUERY_VALUE, FIELDS),
-        Select::with(What::Kernel(9, 17), ENUMERATE_KEY, FIELDS),
-        Select::with(What::Kernel(9, 18), ENUMERATE_VALUE_KEY, FIELDS),
-        Select::with(What::Kernel(9, 19), 19, FIELDS),
-        Select::with(What::Kernel(9, 20), 20, FIELDS),
-        Select::with(What::Kernel(9, 21), 21, FIELDS),
-        Select::with(What::Kernel(9, 26), 26, FIELDS),
-        Select::with(What::Kernel(9, 27), 27, FIELDS),
-        Select::with(What::Kernel(9, 28), 28, FIELDS),
-        Select::with(What::Kernel(9, 29), 29, FIELDS),
+        Select::kernel(events::Registry::Create, FIELDS),
+        Select::kernel(events::Registry::Open, FIELDS),
+        Select::kernel(events::Registry::Delete, FIELDS),
+        Select::kernel(events::Registry::Query, FIELDS),
+        Select::kernel(events::Registry::SetValue, FIELDS),
+        Select::kernel(events::Registry::DeleteValue, FIELDS),
+        Select::kernel(events::Registry::QueryValue, FIELDS),
+        Select::kernel(events::Registry::EnumerateKey, FIELDS),
+        Select::kernel(events::Registry::EnumerateValueKey, FIELDS),
+        Select::kernel(events::Registry::QueryMultipleValue, FIELDS),
+        Select::kernel(events::Registry::SetInformation, FIELDS),
+        Select::kernel(events::Registry::Flush, FIELDS),
+        Select::kernel(events::Registry::Virtualize, FIELDS),
+        Select::kernel(events::Registry::Close, FIELDS),
+        Select::kernel(events::Registry::SetSecurity, FIELDS),
+        Select::kernel(events::Registry::QuerySecurity, FIELDS),
     ],
     stacks: true,
     on_demand: true,
@@ -150,13 +153,13 @@ impl Analysis for Registry {
             _ => 1,
         });
         let op = event.tag;
-        let of_value = matches!(op, 14..=QUERY_VALUE | ENUMERATE_VALUE_KEY | 19);
+        let of_value = matches!(op, SET_VALUE..=QUERY_VALUE | ENUMERATE_VALUE_KEY | QUERY_MULTIPLE_VALUE);
         let (rest, value) = match cx.sym(&name) {
             name if of_value => (Sym::EMPTY, Some(name)),
             name => (name, None),
         };
         // Enumerations of values name the value only if they found one.
-        let value = value.filter(|value| *value != Sym::EMPTY || matches!(op, 14..=QUERY_VALUE));
+        let value = value.filter(|value| *value != Sym::EMPTY || matches!(op, SET_VALUE..=QUERY_VALUE));
         let key = cx.model.keys.path(kcb, rest);
         let initial = event.i64(3).filter(|&initial| initial > 0 && initial <= event.record.ticks);
         let dur_ns = initial.map(|initial| {
@@ -186,7 +189,7 @@ impl Analysis for Registry {
             start_ns: dur_ns.map(|dur| event.ns.saturating_sub(dur)),
             ts_ns: event.ns,
             dur_ns,
-            op: cx.sym(operation_name(op)),
+            op: cx.sym(events::Registry::name(op)),
             key: Some(Sym::provisional(key)),
             value,
             status: Some(status as i32),
@@ -212,25 +215,3 @@ impl Analysis for Registry {
 /// NTSTATUS values from here on are errors (`NT_ERROR`). Warnings are none here: a buffer that is too small for
 /// all of a value, the end of an enumeration.
 const FAILED: u32 = 0xC000_0000;
-
-/// The name of an operation, as the kernel's classes have it.
-pub(super) fn operation_name(op: u8) -> &'static str {
-    match op {
-        10 => "Create",
-        11 => "Open",
-        12 => "Delete",
-        13 => "Query",
-        14 => "SetValue",
-        15 => "DeleteValue",
-        QUERY_VALUE => "QueryValue",
-        ENUMERATE_KEY => "EnumerateKey",
-        ENUMERATE_VALUE_KEY => "EnumerateValueKey",
-        19 => "QueryMultipleValue",
-        20 => "SetInformation",
-        21 => "Flush",
-        26 => "Virtualize",
-        27 => "Close",
-        28 => "SetSecurity",
-        _ => "QuerySecurity",
-    }
-}

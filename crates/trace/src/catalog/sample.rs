@@ -9,10 +9,11 @@
 //! Sampling sees only code that runs with interrupts enabled. Work shorter than the interval shows up by luck.
 //! Where DPCs run for long, samples hit the thread that they interrupted: `in_dpc` and `in_isr` tell.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{PAYLOAD_TOO_SHORT, SAMPLE_INTERVAL_ASSUMED, SAMPLES_WITHOUT_STACK};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{TableBuilder, define_table};
 
 define_table! {
@@ -48,7 +49,7 @@ define_table! {
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&SAMPLE],
     selects: &[Select::with(
-        What::Kernel(0x0F, 46),
+        What::Kernel(PerfInfo::SampledProfile),
         0,
         &["InstructionPointer", "ThreadId", "Count", "Flags"],
     )],

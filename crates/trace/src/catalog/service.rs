@@ -9,7 +9,7 @@
 //! A service that stopped before the records were written has no process here, though it ran in the trace.
 //! Before Windows 7 (versions 0 and 1) states and tags were not recorded.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use crate::model::service::state_name;
 use etwhy_table::{Sym, TableBuilder, define_table};

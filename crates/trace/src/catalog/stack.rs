@@ -1,6 +1,6 @@
 //! Stacks and frames: every distinct stack of the trace, and every distinct place in code on one.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::{Sym, TableBuilder, define_table};

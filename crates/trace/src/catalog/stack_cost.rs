@@ -10,9 +10,10 @@
 //! The process of a DPC or ISR is the one that it interrupted, by chance. Stacks are recorded with the sample; where that failed,
 //! the stack is the instruction pointer alone (`stack.leaf_only`).
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
+use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 
@@ -39,7 +40,7 @@ define_table! {
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&STACK_COST],
     selects: &[Select::with(
-        What::Kernel(0x0F, 46),
+        What::Kernel(PerfInfo::SampledProfile),
         0,
         &["InstructionPointer", "ThreadId", "Count", "Flags"],
     )],

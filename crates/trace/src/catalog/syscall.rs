@@ -23,13 +23,14 @@
 //! * What calls of `win32k` return is no `NTSTATUS`; the same goes for a few others (`NtGetTickCount`).
 //! * The time includes that of logging both events, which for short calls is most of it.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{
     PAYLOAD_TOO_SHORT, SYSCALLS_UNATTRIBUTED, SYSCALLS_UNPAIRED, SYSCALLS_WITHOUT_SWITCHES,
 };
 use crate::calls::{Call, Moment, ThreadCalls, Times};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
+use etwhy_decode::kernel::events::{PerfInfo, StackWalk, Thread};
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -81,11 +82,10 @@ define_table! {
     }
 }
 
-const ENTER: u8 = 51;
-const EXIT: u8 = 52;
-const CSWITCH: u8 = 36;
-const THREAD_END: u8 = 2;
-const STACK: u8 = 32;
+const ENTER: u8 = PerfInfo::SysClEnter.opcode;
+const EXIT: u8 = PerfInfo::SysClExit.opcode;
+const CSWITCH: u8 = Thread::CSwitch.opcode;
+const STACK: u8 = StackWalk::Stack.opcode;
 
 const STACK_FIELDS: &[&str] = &["EventTimeStamp", "StackThread"];
 
@@ -93,13 +93,13 @@ const STACK_FIELDS: &[&str] = &["EventTimeStamp", "StackThread"];
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&SYSCALL],
     selects: &[
-        Select::with(What::Kernel(0x0F, ENTER), ENTER, &["SysCallAddress"]),
-        Select::with(What::Kernel(0x0F, EXIT), EXIT, &["SysCallNtStatus"]),
-        Select::with(What::Kernel(5, CSWITCH), CSWITCH, &["OldThreadId"]),
-        Select::with(What::Kernel(5, THREAD_END), THREAD_END, &["TThreadId|ThreadId|ThreadID"]),
-        Select::with(What::Kernel(0x18, 32), STACK, STACK_FIELDS),
-        Select::with(What::Kernel(0x18, 37), STACK, STACK_FIELDS),
-        Select::with(What::Kernel(0x18, 38), STACK, STACK_FIELDS),
+        Select::kernel(PerfInfo::SysClEnter, &["SysCallAddress"]),
+        Select::kernel(PerfInfo::SysClExit, &["SysCallNtStatus"]),
+        Select::kernel(Thread::CSwitch, &["OldThreadId"]),
+        Select::kernel(Thread::End, &["TThreadId|ThreadId|ThreadID"]),
+        Select::kernel(StackWalk::Stack, STACK_FIELDS),
+        Select::with(What::Kernel(StackWalk::StackKeyKernel), STACK, STACK_FIELDS),
+        Select::with(What::Kernel(StackWalk::StackKeyUser), STACK, STACK_FIELDS),
     ],
     stacks: true,
     on_demand: true,

@@ -16,11 +16,12 @@
 //! long it took is not known; `first_response_ns` is from the first send to the first data after it.
 
 use super::network::ends;
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{PAYLOAD_TOO_SHORT, TCP_CONNECTIONS_CUT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::Value;
+use etwhy_decode::kernel::events::{TcpIp, UdpIp};
 use etwhy_table::{Memory, Strings, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -108,31 +109,31 @@ define_table! {
 
 /// `Microsoft-Windows-Kernel-Network`.
 const KERNEL_NETWORK: Guid = Guid::from_text("7dd42a49-5329-4832-8dfd-43d979153a88");
-const SEND: u8 = 10;
-const RECEIVE: u8 = 11;
-const CONNECT: u8 = 12;
-const DISCONNECT: u8 = 13;
-const RETRANSMIT: u8 = 14;
-const ACCEPT: u8 = 15;
-const RECONNECT: u8 = 16;
-const COPY: u8 = 18;
+const SEND: u8 = TcpIp::SendIPV4.opcode;
+const RECEIVE: u8 = TcpIp::RecvIPV4.opcode;
+const CONNECT: u8 = TcpIp::ConnectIPV4.opcode;
+const DISCONNECT: u8 = TcpIp::DisconnectIPV4.opcode;
+const RETRANSMIT: u8 = TcpIp::RetransmitIPV4.opcode;
+const ACCEPT: u8 = TcpIp::AcceptIPV4.opcode;
+const RECONNECT: u8 = TcpIp::ReconnectIPV4.opcode;
+const COPY: u8 = TcpIp::TCPCopyIPV4.opcode;
 const UDP: u8 = 0x40;
 const MANIFEST: u8 = 0x80;
 
 macro_rules! selects {
-    ($($op:literal)*) => {
+    ($($op:ident $v4:ident $v6:ident)*) => {
         &[
-            // Types of IPv6 are those of IPv4 and 16.
+            // Events of the provider have the types of the kernel's as their ids, datagrams 32 more.
             $(
-                Select::new(What::Kernel(6, $op), $op),
-                Select::new(What::Kernel(6, $op + 16), $op),
-                Select::new(What::Manifest(KERNEL_NETWORK, $op), MANIFEST | $op),
-                Select::new(What::Manifest(KERNEL_NETWORK, $op + 16), MANIFEST | $op),
+                Select::new(What::Kernel(TcpIp::$v4), $op),
+                Select::new(What::Kernel(TcpIp::$v6), $op),
+                Select::new(What::Manifest(KERNEL_NETWORK, TcpIp::$v4.opcode as u16), MANIFEST | $op),
+                Select::new(What::Manifest(KERNEL_NETWORK, TcpIp::$v6.opcode as u16), MANIFEST | $op),
             )*
-            Select::new(What::Kernel(8, 10), UDP | SEND),
-            Select::new(What::Kernel(8, 11), UDP | RECEIVE),
-            Select::new(What::Kernel(8, 26), UDP | SEND),
-            Select::new(What::Kernel(8, 27), UDP | RECEIVE),
+            Select::new(What::Kernel(UdpIp::SendIPV4), UDP | SEND),
+            Select::new(What::Kernel(UdpIp::RecvIPV4), UDP | RECEIVE),
+            Select::new(What::Kernel(UdpIp::SendIPV6), UDP | SEND),
+            Select::new(What::Kernel(UdpIp::RecvIPV6), UDP | RECEIVE),
             Select::new(What::Manifest(KERNEL_NETWORK, 42), MANIFEST | UDP | SEND),
             Select::new(What::Manifest(KERNEL_NETWORK, 43), MANIFEST | UDP | RECEIVE),
             Select::new(What::Manifest(KERNEL_NETWORK, 58), MANIFEST | UDP | SEND),
@@ -144,7 +145,16 @@ macro_rules! selects {
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&TCP_CONNECTION, &NETWORK_USAGE],
-    selects: selects!(10 11 12 13 14 15 16 18),
+    selects: selects!(
+        SEND SendIPV4 SendIPV6
+        RECEIVE RecvIPV4 RecvIPV6
+        CONNECT ConnectIPV4 ConnectIPV6
+        DISCONNECT DisconnectIPV4 DisconnectIPV6
+        RETRANSMIT RetransmitIPV4 RetransmitIPV6
+        ACCEPT AcceptIPV4 AcceptIPV6
+        RECONNECT ReconnectIPV4 ReconnectIPV6
+        COPY TCPCopyIPV4 TCPCopyIPV6
+    ),
     stacks: false,
     on_demand: false,
     new: |memory| Box::new(Connections { sources: [Source::new(memory), Source::new(memory)] }),

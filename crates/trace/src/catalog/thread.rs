@@ -9,11 +9,12 @@
 //! Pools reuse threads: the start routine of a pool's thread is the pool's, and it may work for several services
 //! after each other; then all are named, in that order, and the thread counts for each of them.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::THREADS_WITHOUT_PROCESS;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::place::thread_start;
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -61,10 +62,10 @@ const FIELDS: &[&str] = &["TThreadId|ThreadId|ThreadID", "Win32StartAddr|StartAd
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&THREAD],
     selects: &[
-        Select::with(What::Kernel(5, 1), 0, FIELDS),
-        Select::with(What::Kernel(5, 2), 0, FIELDS),
-        Select::with(What::Kernel(5, 3), 0, FIELDS),
-        Select::with(What::Kernel(5, 4), 0, FIELDS),
+        Select::with(What::Kernel(Thread::Start), 0, FIELDS),
+        Select::with(What::Kernel(Thread::End), 0, FIELDS),
+        Select::with(What::Kernel(Thread::DCStart), 0, FIELDS),
+        Select::with(What::Kernel(Thread::DCEnd), 0, FIELDS),
         Select::with(What::Manifest(KERNEL_PROCESS, 3), 0, FIELDS),
         Select::with(What::Manifest(KERNEL_PROCESS, 4), 0, FIELDS),
     ],

@@ -8,10 +8,11 @@
 //! A thread whose wait or run reaches over the start or the end of the trace has sums that are too small by that
 //! part; `open_run_ns` is the run that was going on when the trace ended.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::histogram::Histogram;
+use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{TableBuilder, define_table};
 
 define_table! {
@@ -60,7 +61,11 @@ define_table! {
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&THREAD_TIME],
-    selects: &[Select::with(What::Kernel(5, 36), 0, &["NewThreadId", "OldThreadId", "PreviousCState"])],
+    selects: &[Select::with(
+        What::Kernel(Thread::CSwitch),
+        0,
+        &["NewThreadId", "OldThreadId", "PreviousCState"],
+    )],
     stacks: false,
     on_demand: false,
     new: |memory| Box::new(Times { rows: TableBuilder::new(memory), threads: Vec::new() }),

@@ -14,7 +14,7 @@
 //! Since Windows 10 2004 a request holds for the process that makes it; the clock may still run at the finest that
 //! anybody wants. Windows 11 may ignore requests of windows that nobody sees.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::resolve::base_name;
 use etwhy_base::Guid;

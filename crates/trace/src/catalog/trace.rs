@@ -1,7 +1,7 @@
 //! The trace itself: one row per file, with the machine, the session and the quality of the recording.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::MACHINES_DIFFER;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use crate::identity::Machine;
 use crate::model::system::SystemFacts;

@@ -19,7 +19,7 @@
 //! A manifest of another version of the provider may lack events or describe other layouts. Events that are described and do not fit
 //! their description are not here: see `ledger`, and `event_type.verified`.
 
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
 use etwhy_base::Guid;
 use etwhy_decode::EventKey;

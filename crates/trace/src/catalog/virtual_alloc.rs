@@ -20,12 +20,13 @@
 //!
 //! The layouts rest on documentation (wmicore.mof, ntwmi.h); no real trace with these events was at hand.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::address_space::{AddressSpace, NOBODY, Part, page_bytes};
 use crate::row_ends::{Counter, How, RowEnds};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events::{PageFault, Process};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::cmp::Reverse;
@@ -91,10 +92,9 @@ define_table! {
     }
 }
 
-const ALLOC: u8 = 98;
-const FREE: u8 = 99;
-const RUNDOWN: u8 = 128;
-const PROCESS_END: u8 = 2;
+const ALLOC: u8 = PageFault::VirtualAlloc.opcode;
+const RUNDOWN: u8 = PageFault::VirtualAllocDCStart.opcode;
+const PROCESS_END: u8 = Process::End.opcode;
 const FIELDS: &[&str] = &["BaseAddress", "RegionSize", "ProcessId", "Flags", "CommitSizeInBytes"];
 
 /// `Microsoft-Windows-Kernel-Process`.
@@ -112,10 +112,10 @@ const MEM_LARGE_PAGES: u32 = 0x2000_0000;
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&VIRTUAL_ALLOC, &MEMORY_OUTSTANDING],
     selects: &[
-        Select::with(What::Kernel(2, 98), ALLOC, FIELDS),
-        Select::with(What::Kernel(2, 99), FREE, FIELDS),
-        Select::with(What::Kernel(2, 128), RUNDOWN, FIELDS),
-        Select::with(What::Kernel(3, 2), PROCESS_END, &["ProcessId"]),
+        Select::kernel(PageFault::VirtualAlloc, FIELDS),
+        Select::kernel(PageFault::VirtualFree, FIELDS),
+        Select::kernel(PageFault::VirtualAllocDCStart, FIELDS),
+        Select::kernel(Process::End, &["ProcessId"]),
         Select::with(What::Manifest(KERNEL_PROCESS, 2), PROCESS_END, &["ProcessID"]),
     ],
     stacks: true,

@@ -19,10 +19,11 @@
 
 mod union;
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::switch::WAITING;
+use etwhy_decode::kernel::events;
 use etwhy_decode::kernel::names::wait_reason;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -68,26 +69,24 @@ define_table! {
     }
 }
 
-const SWITCH: u8 = 36;
-const READY: u8 = 50;
+const SWITCH: u8 = events::Thread::CSwitch.opcode;
+const READY: u8 = events::Thread::ReadyThread.opcode;
 const IN_DPC: u64 = 1;
-/// Types of DPCs, see table `dpc`.
-const DPCS: [u8; 4] = [66, 68, 69, 70];
+const ROUTINE: &[&str] = &["Routine"];
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&WAIT_CHAIN],
     selects: &[
-        Select::with(
-            What::Kernel(5, SWITCH),
-            SWITCH,
+        Select::kernel(
+            events::Thread::CSwitch,
             &["NewThreadId", "OldThreadId", "NewThreadPriority", "OldThreadPriority"],
         ),
-        Select::with(What::Kernel(5, READY), READY, &["TThreadId", "Flag"]),
-        Select::with(What::Kernel(0x0F, DPCS[0]), DPCS[0], &["Routine"]),
-        Select::with(What::Kernel(0x0F, DPCS[1]), DPCS[1], &["Routine"]),
-        Select::with(What::Kernel(0x0F, DPCS[2]), DPCS[2], &["Routine"]),
-        Select::with(What::Kernel(0x0F, DPCS[3]), DPCS[3], &["Routine"]),
+        Select::kernel(events::Thread::ReadyThread, &["TThreadId", "Flag"]),
+        Select::kernel(events::PerfInfo::ThreadedDPC, ROUTINE),
+        Select::kernel(events::PerfInfo::DPC, ROUTINE),
+        Select::kernel(events::PerfInfo::TimerDPC, ROUTINE),
+        Select::kernel(events::PerfInfo::IOTimer, ROUTINE),
     ],
     stacks: false,
     on_demand: false,

@@ -12,11 +12,12 @@
 //! Most waits are harmless: a thread without work waits. Which waits cost somebody time is said by `critical_path`, not
 //! by size. The union of several rows cannot be had by adding.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
+use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::wait_reason;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ define_table! {
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&WAIT_COST],
-    selects: &[Select::with(What::Kernel(5, 36), 0, &["NewThreadId", "OldThreadId"])],
+    selects: &[Select::with(What::Kernel(Thread::CSwitch), 0, &["NewThreadId", "OldThreadId"])],
     stacks: true,
     on_demand: true,
     new: |memory| Box::new(Waits { rows: TableBuilder::new(memory), waits: Vec::new() }),

@@ -10,8 +10,8 @@
 //! Queries from other machines have the id of a process there: they are no process of this trace. What an operation costs
 //! shows as processor time of `WmiPrvSE.exe`, which serves many.
 
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::engine::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};

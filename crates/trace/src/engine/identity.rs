@@ -2,16 +2,35 @@
 
 use crate::event::What;
 use etwhy_decode::EventKey;
-use etwhy_decode::kernel::KernelLayouts;
+use etwhy_decode::kernel::events::{EventTrace, Image, Process, SystemConfig, Thread};
+use etwhy_decode::kernel::{KernelEvent, KernelLayouts};
 use etwhy_etl::Record;
 use etwhy_etl::abi::guids;
 
-/// Kernel groups: header of the session, processes, threads (their switches have no ids in the header), hardware
-/// configuration, images.
-const SPEAK_OF_OTHERS: [u8; 5] = [0x00, 0x03, 0x05, 0x0B, 0x14];
+/// Groups of the session, of processes, of threads (their switches have no ids in the header), of the hardware and of images.
+const SPEAK_OF_OTHERS: [u8; 5] =
+    [EventTrace::GROUP, Process::GROUP, Thread::GROUP, SystemConfig::GROUP, Image::GROUP];
+
+/// What tells of a process, a thread or an image.
+const IDENTITIES: [KernelEvent; 13] = [
+    Process::Start,
+    Process::End,
+    Process::DCStart,
+    Process::DCEnd,
+    Process::Defunct,
+    Thread::Start,
+    Thread::End,
+    Thread::DCStart,
+    Thread::DCEnd,
+    Image::Load,
+    Image::UnLoad,
+    Image::DCStart,
+    Image::DCEnd,
+];
 
 /// What an event is, for matching wishes.
 pub(super) struct Identity<'k> {
+    /// Group and type.
     kernel: Option<(u8, u8)>,
     key: &'k EventKey,
     user: bool,
@@ -19,22 +38,22 @@ pub(super) struct Identity<'k> {
 
 impl<'k> Identity<'k> {
     pub(super) fn of(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
+        let layouts = KernelLayouts::builtin();
         let kernel = if record.kind.is_system() {
-            Some((record.group(), record.opcode()))
+            // The kernel logs image loads under the group of processes; everybody else under that of images.
+            Some((layouts.home_group(record.group(), record.opcode()), record.opcode()))
         } else if record.kind.is_classic() {
-            let group = record.guid().and_then(|guid| KernelLayouts::builtin().group_of(&guid));
+            let group = record.guid().and_then(|guid| layouts.group_of(&guid));
             group.map(|group| (group, record.opcode()))
         } else {
             None
         };
-        // The kernel logs image loads under the group of processes; everybody else under that of images.
-        let kernel = if kernel == Some((3, 10)) { Some((0x14, 10)) } else { kernel };
         Identity { kernel, key, user: record.kind.is_event() }
     }
 
     /// It tells of a process, a thread or an image.
     pub(super) fn is_identity(&self) -> bool {
-        matches!(self.kernel, Some((0x03 | 0x05, 1..=4) | (0x03, 39) | (0x14, 2..=4 | 10)))
+        IDENTITIES.iter().any(|event| self.kernel == Some((event.group, event.opcode)))
     }
 
     /// Header ids of some records are not those of their writer: processes, threads and images are logged with the process
@@ -51,7 +70,7 @@ impl<'k> Identity<'k> {
 
     pub(super) fn matches(&self, what: What) -> bool {
         match what {
-            What::Kernel(group, opcode) => self.kernel == Some((group, opcode)),
+            What::Kernel(event) => self.kernel == Some((event.group, event.opcode)),
             What::Classic(guid, opcode) => {
                 matches!(self.key, EventKey::Classic { guid: g, opcode: o, .. } if *g == guid && *o == opcode)
             }

@@ -13,6 +13,7 @@ pub use machine::{Difference, Machine};
 
 use crate::model::system::{self, SystemFacts};
 use etwhy_decode::kernel::KernelLayouts;
+use etwhy_decode::kernel::events::{EventTrace, SystemConfig};
 use etwhy_etl::Record;
 use etwhy_etl::abi::buffer::TYPE_HEADER;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
@@ -46,10 +47,6 @@ pub struct Identity {
     pub kernel: bool,
 }
 
-/// Records of the machine's configuration.
-const SYSTEM_CONFIG: u8 = 0x0B;
-/// Records about the session itself.
-const EVENT_TRACE: u8 = 0;
 /// Buffers that are looked at between the first and the last ones.
 const BETWEEN: usize = 64;
 /// Buffers at each end, where sessions describe the machine; as many again for each two processors, which flush theirs at the end.
@@ -62,11 +59,11 @@ impl Identity {
         let mut kernel = false;
         let processors = usize::try_from(file.header().processors).unwrap_or(0).min(4096);
         file.sample(ENDS.saturating_add(processors / 2), BETWEEN, |record| {
-            if !record.kind.is_system() || record.group() == EVENT_TRACE {
+            if !record.kind.is_system() || record.group() == EventTrace::GROUP {
                 return;
             }
             match record.group() {
-                SYSTEM_CONFIG => configuration(record, &mut facts),
+                SystemConfig::GROUP => configuration(record, &mut facts),
                 _ => kernel = true,
             }
         });

@@ -9,25 +9,26 @@
 
 use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::{Context, Event, Select, What};
+use etwhy_decode::kernel::events::{PerfInfo, Thread};
 use etwhy_etl::abi::logfile::MODE_NO_PER_PROCESSOR_BUFFERING;
 use etwhy_etl::read::{EtlFile, Timeline};
 use std::collections::BTreeMap;
 
-const CSWITCH: u8 = 36;
-const DPC: u8 = 68;
-const THREADED_DPC: u8 = 66;
-const ISR: u8 = 67;
+const CSWITCH: u8 = Thread::CSwitch.opcode;
+const DPC: u8 = PerfInfo::DPC.opcode;
+const THREADED_DPC: u8 = PerfInfo::ThreadedDPC.opcode;
+const ISR: u8 = PerfInfo::ISR.opcode;
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::with(What::Kernel(5, CSWITCH), CSWITCH, &["NewThreadId", "OldThreadId"]),
-    Select::with(What::Kernel(0x0F, 66), THREADED_DPC, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 68), DPC, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 69), DPC, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 70), DPC, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 67), ISR, &["InitialTime"]),
+    Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
+    Select::kernel(PerfInfo::ThreadedDPC, &["InitialTime"]),
+    Select::kernel(PerfInfo::DPC, &["InitialTime"]),
+    Select::with(What::Kernel(PerfInfo::TimerDPC), DPC, &["InitialTime"]),
+    Select::with(What::Kernel(PerfInfo::IOTimer), DPC, &["InitialTime"]),
+    Select::kernel(PerfInfo::ISR, &["InitialTime"]),
     // ISR-PASS runs at passive level in a thread of the system, which can be switched out: like a threaded DPC.
-    Select::with(What::Kernel(0x0F, 95), THREADED_DPC, &["InitialTime"]),
-    Select::with(What::Kernel(0x0F, 50), ISR, &["InitialTime"]),
+    Select::with(What::Kernel(PerfInfo::ISR_PASS), THREADED_DPC, &["InitialTime"]),
+    Select::with(What::Kernel(PerfInfo::ISR_MSI), ISR, &["InitialTime"]),
 ];
 
 /// A thread on a processor.

@@ -10,22 +10,20 @@
 //! before the file system does: what it does then waits for the Create event of the same object and IRP.
 
 use crate::anomalies::FILE_OBJECTS_FORGOTTEN;
-use crate::engine::Finish;
 use crate::event::{Context, Event, Select, What};
-use etwhy_table::{Row, Strings, Sym, TableBuilder};
+use etwhy_decode::kernel::events::{DiskIo, FileIo, PageFault};
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
-const NAME: u8 = 0;
-const CREATE: u8 = 32;
-const DELETE: u8 = 35;
-const RUNDOWN: u8 = 36;
-const OPEN: u8 = 64;
-const CLOSE: u8 = 66;
-const OPERATION: u8 = 67;
-const END: u8 = 76;
-const ON_DISK: u8 = 10;
-const FILTER_PRE: u8 = 98;
-const FILTER_POST: u8 = 99;
+const CREATE: u8 = FileIo::FileCreate.opcode;
+const DELETE: u8 = FileIo::FileDelete.opcode;
+const OPEN: u8 = FileIo::Create.opcode;
+const CLOSE: u8 = FileIo::Close.opcode;
+const OPERATION: u8 = FileIo::Read.opcode;
+const END: u8 = FileIo::OperationEnd.opcode;
+const ON_DISK: u8 = DiskIo::Read.opcode;
+const FILTER_PRE: u8 = FileIo::PreOpCompletion.opcode;
+const FILTER_POST: u8 = FileIo::PostOpCompletion.opcode;
 
 /// Fields of operations on an open file.
 const OBJECT: &[&str] = &["FileObject", "FileKey"];
@@ -33,36 +31,36 @@ const OBJECT: &[&str] = &["FileObject", "FileKey"];
 const FILTERED: &[&str] = &["FileObject", "FileContext", "IrpPtr", "MajorFunction"];
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::new(What::Kernel(4, NAME), NAME),
-    Select::new(What::Kernel(4, CREATE), CREATE),
-    Select::new(What::Kernel(4, DELETE), DELETE),
-    Select::new(What::Kernel(4, RUNDOWN), RUNDOWN),
-    Select::with(What::Kernel(4, 64), OPEN, &["FileObject", "IrpPtr", "ShareAccess"]),
-    Select::with(What::Kernel(4, 65), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 66), CLOSE, OBJECT),
-    Select::with(What::Kernel(4, 67), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 68), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 69), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 70), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 71), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 72), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 73), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 74), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 75), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 77), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 79), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 80), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, 81), OPERATION, OBJECT),
-    Select::with(What::Kernel(4, END), END, &["IrpPtr", "NtStatus"]),
-    Select::with(What::Kernel(1, 10), ON_DISK, &["FileObject"]),
-    Select::with(What::Kernel(1, 11), ON_DISK, &["FileObject"]),
-    Select::with(What::Kernel(1, 55), ON_DISK, &["FileObject"]),
-    Select::with(What::Kernel(1, 56), ON_DISK, &["FileObject"]),
-    Select::with(What::Kernel(2, 32), ON_DISK, &["FileObject"]),
-    Select::with(What::Kernel(4, 98), FILTER_PRE, FILTERED),
-    Select::with(What::Kernel(4, 99), FILTER_POST, FILTERED),
-    Select::with(What::Kernel(4, 100), FILTER_PRE, FILTERED),
-    Select::with(What::Kernel(4, 101), FILTER_POST, FILTERED),
+    Select::kernel(FileIo::Name, &[]),
+    Select::kernel(FileIo::FileCreate, &[]),
+    Select::kernel(FileIo::FileDelete, &[]),
+    Select::kernel(FileIo::FileRundown, &[]),
+    Select::kernel(FileIo::Create, &["FileObject", "IrpPtr", "ShareAccess"]),
+    Select::with(What::Kernel(FileIo::Cleanup), OPERATION, OBJECT),
+    Select::kernel(FileIo::Close, OBJECT),
+    Select::kernel(FileIo::Read, OBJECT),
+    Select::with(What::Kernel(FileIo::Write), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::SetInfo), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::Delete), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::Rename), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::DirEnum), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::Flush), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::QueryInfo), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::FSControl), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::DirNotify), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::DeletePath), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::RenamePath), OPERATION, OBJECT),
+    Select::with(What::Kernel(FileIo::SetLinkPath), OPERATION, OBJECT),
+    Select::kernel(FileIo::OperationEnd, &["IrpPtr", "NtStatus"]),
+    Select::kernel(DiskIo::Read, &["FileObject"]),
+    Select::with(What::Kernel(DiskIo::Write), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(DiskIo::OpticalRead), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(DiskIo::OpticalWrite), ON_DISK, &["FileObject"]),
+    Select::with(What::Kernel(PageFault::HardFault), ON_DISK, &["FileObject"]),
+    Select::kernel(FileIo::PreOpCompletion, FILTERED),
+    Select::kernel(FileIo::PostOpCompletion, FILTERED),
+    Select::with(What::Kernel(FileIo::PreOpFailure), FILTER_PRE, FILTERED),
+    Select::with(What::Kernel(FileIo::PostOpFailure), FILTER_POST, FILTERED),
 ];
 
 /// `IRP_MJ_CREATE`.
@@ -112,7 +110,7 @@ struct Opened {
 /// The file that an event means: a file, or an open whose file may not be known yet. Rows hold it until the
 /// end of the pass, see [`Finish::files_of`] and [`Finish::paths_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FileRef(i32);
+pub struct FileRef(pub(crate) i32);
 
 impl FileRef {
     fn file(number: u32) -> FileRef {
@@ -420,36 +418,11 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     }
 }
 
-impl Finish<'_> {
-    /// Exchanges the files in an `i32` column for their numbers.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn files_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        let files = &self.model.files;
-        rows.remap_i32(column, |file| files.number(FileRef(file?)).map(|f| f as i32))
-    }
-
-    /// Exchanges the files in a text column for their paths, with drive letters.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn paths_of<R: Row>(&mut self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        let (files, volumes, strings) = (&self.model.files, &self.model.volumes, &mut *self.strings);
-        let mut known: HashMap<Sym, Sym> = HashMap::default();
-        rows.remap_text(column, |file| {
-            let path = files.path(FileRef(file? as i32))?;
-            Some(*known.entry(path).or_insert_with(|| {
-                let path = volumes.drive_path(strings.get(path));
-                strings.intern(&path)
-            }))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RUNDOWN: u8 = FileIo::FileRundown.opcode;
 
     #[test]
     fn names_reach_back_but_not_over_a_create() {

@@ -2,16 +2,15 @@
 
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events;
 use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 
-const LOAD: u8 = 10;
-const UNLOAD: u8 = 2;
-const DC_START: u8 = 3;
-const DC_END: u8 = 4;
-const HYPERCALL_PAGE: u8 = 34;
+const LOAD: u8 = events::Image::Load.opcode;
+const UNLOAD: u8 = events::Image::UnLoad.opcode;
+const HYPERCALL_PAGE: u8 = events::Image::HypercallPage.opcode;
 const KERNEL_PROCESS_LOAD: u8 = 105;
 const KERNEL_PROCESS_UNLOAD: u8 = 106;
 const ID_INFO: u8 = 200;
@@ -23,11 +22,11 @@ const ID_FILE_VERSION: u8 = 240;
 const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::new(What::Kernel(0x14, LOAD), LOAD),
-    Select::new(What::Kernel(0x14, UNLOAD), UNLOAD),
-    Select::new(What::Kernel(0x14, DC_START), DC_START),
-    Select::new(What::Kernel(0x14, DC_END), DC_END),
-    Select::new(What::Kernel(0x14, HYPERCALL_PAGE), HYPERCALL_PAGE),
+    Select::kernel(events::Image::Load, &[]),
+    Select::kernel(events::Image::UnLoad, &[]),
+    Select::kernel(events::Image::DCStart, &[]),
+    Select::kernel(events::Image::DCEnd, &[]),
+    Select::kernel(events::Image::HypercallPage, &[]),
     Select::new(What::Manifest(KERNEL_PROCESS, 5), KERNEL_PROCESS_LOAD),
     Select::new(What::Manifest(KERNEL_PROCESS, 6), KERNEL_PROCESS_UNLOAD),
     Select::new(What::Classic(IMAGE_ID, 0), ID_INFO),

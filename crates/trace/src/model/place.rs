@@ -4,18 +4,20 @@
 
 use super::image::is_kernel;
 use crate::event::{Context, Event, Select, What};
+use etwhy_decode::kernel::KernelEvent;
+use etwhy_decode::kernel::events::{FileIo, PerfInfo, Thread};
 use foldhash::{HashMap, HashSet};
 
 /// Threads name the address where they begin.
 const THREAD: u8 = 1;
 const THREAD_FIELDS: &[&str] = &["Win32StartAddr|StartAddr", "TThreadId|ThreadId|ThreadID"];
 
-const fn routine(group: u8, opcode: u8, field: &'static [&'static str]) -> Select {
-    Select::with(What::Kernel(group, opcode), 0, field)
+const fn routine(event: KernelEvent, field: &'static [&'static str]) -> Select {
+    Select::with(What::Kernel(event), 0, field)
 }
 
-const fn thread(opcode: u8) -> Select {
-    Select::with(What::Kernel(5, opcode), THREAD, THREAD_FIELDS)
+const fn thread(event: KernelEvent) -> Select {
+    Select::with(What::Kernel(event), THREAD, THREAD_FIELDS)
 }
 
 const ROUTINE: &[&str] = &["Routine"];
@@ -24,24 +26,24 @@ const FILTER: &[&str] = &["RoutineAddr"];
 /// Service routines of system calls, DPCs and ISRs, callbacks of minifilters, start addresses of threads: tables show their names, and
 /// symbols that come later find them among the frames.
 pub(crate) const SELECTS: &[Select] = &[
-    routine(0x0F, 51, &["SysCallAddress"]),
-    routine(0x0F, 50, ROUTINE),
-    routine(0x0F, 66, ROUTINE),
-    routine(0x0F, 67, ROUTINE),
-    routine(0x0F, 68, ROUTINE),
-    routine(0x0F, 69, ROUTINE),
-    routine(0x0F, 70, ROUTINE),
-    routine(0x0F, 95, ROUTINE),
-    routine(4, 96, FILTER),
-    routine(4, 97, FILTER),
-    routine(4, 98, FILTER),
-    routine(4, 99, FILTER),
-    routine(4, 100, FILTER),
-    routine(4, 101, FILTER),
-    thread(1),
-    thread(2),
-    thread(3),
-    thread(4),
+    routine(PerfInfo::SysClEnter, &["SysCallAddress"]),
+    routine(PerfInfo::ISR_MSI, ROUTINE),
+    routine(PerfInfo::ThreadedDPC, ROUTINE),
+    routine(PerfInfo::ISR, ROUTINE),
+    routine(PerfInfo::DPC, ROUTINE),
+    routine(PerfInfo::TimerDPC, ROUTINE),
+    routine(PerfInfo::IOTimer, ROUTINE),
+    routine(PerfInfo::ISR_PASS, ROUTINE),
+    routine(FileIo::PreOpInit, FILTER),
+    routine(FileIo::PostOpInit, FILTER),
+    routine(FileIo::PreOpCompletion, FILTER),
+    routine(FileIo::PostOpCompletion, FILTER),
+    routine(FileIo::PreOpFailure, FILTER),
+    routine(FileIo::PostOpFailure, FILTER),
+    thread(Thread::Start),
+    thread(Thread::End),
+    thread(Thread::DCStart),
+    thread(Thread::DCEnd),
 ];
 
 /// An address in an address space.

@@ -2,14 +2,15 @@
 
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 
-const START: u8 = 1;
-const END: u8 = 2;
-const DC_START: u8 = 3;
-const DC_END: u8 = 4;
-const DEFUNCT: u8 = 39;
+const START: u8 = events::Process::Start.opcode;
+const END: u8 = events::Process::End.opcode;
+const DC_START: u8 = events::Process::DCStart.opcode;
+const DC_END: u8 = events::Process::DCEnd.opcode;
+const DEFUNCT: u8 = events::Process::Defunct.opcode;
 const MANIFEST_START: u8 = 101;
 const MANIFEST_STOP: u8 = 102;
 const MESSAGE_PUMP: u8 = 103;
@@ -21,11 +22,11 @@ const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e7
 const WIN32K: Guid = Guid::from_text("8c416c79-d49b-4f01-a467-e56d3aa8234c");
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::new(What::Kernel(3, START), START),
-    Select::new(What::Kernel(3, END), END),
-    Select::new(What::Kernel(3, DC_START), DC_START),
-    Select::new(What::Kernel(3, DC_END), DC_END),
-    Select::new(What::Kernel(3, DEFUNCT), DEFUNCT),
+    Select::kernel(events::Process::Start, &[]),
+    Select::kernel(events::Process::End, &[]),
+    Select::kernel(events::Process::DCStart, &[]),
+    Select::kernel(events::Process::DCEnd, &[]),
+    Select::kernel(events::Process::Defunct, &[]),
     Select::new(What::Manifest(KERNEL_PROCESS, 1), MANIFEST_START),
     Select::new(What::Manifest(KERNEL_PROCESS, 2), MANIFEST_STOP),
     Select::new(What::Manifest(WIN32K, 76), MESSAGE_PUMP),

@@ -6,22 +6,21 @@
 //! used before anything names it therefore takes the name of the next record about it, unless that record makes a
 //! new KCB at the address.
 
-use crate::anomalies::{KEY_PATHS_SHORTENED, REGISTRY_KEYS_UNNAMED};
-use crate::engine::Finish;
 use crate::event::{Context, Event, Select, What};
-use etwhy_table::{Row, Strings, Sym, TableBuilder};
+use etwhy_decode::kernel::events::Registry;
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 use std::borrow::Cow;
 
-const CREATE: u8 = 22;
-const DELETE: u8 = 23;
-const RUNDOWN: u8 = 25;
+const CREATE: u8 = Registry::KCBCreate.opcode;
+const DELETE: u8 = Registry::KCBDelete.opcode;
+const RUNDOWN: u8 = Registry::KCBRundownEnd.opcode;
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::with(What::Kernel(9, 22), CREATE, FIELDS),
-    Select::with(What::Kernel(9, 23), DELETE, FIELDS),
-    Select::with(What::Kernel(9, 24), RUNDOWN, FIELDS),
-    Select::with(What::Kernel(9, 25), RUNDOWN, FIELDS),
+    Select::kernel(Registry::KCBCreate, FIELDS),
+    Select::kernel(Registry::KCBDelete, FIELDS),
+    Select::with(What::Kernel(Registry::KCBRundownBegin), RUNDOWN, FIELDS),
+    Select::kernel(Registry::KCBRundownEnd, FIELDS),
 ];
 
 /// In version 1 the Index stands between the handle and the name.
@@ -36,7 +35,7 @@ struct Key {
 
 /// What operations name: a KCB and the rest of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct KeyPath {
+pub(crate) struct KeyPath {
     key: Option<u32>,
     rest: Sym,
 }
@@ -46,7 +45,7 @@ struct KeyPath {
 pub struct RegistryKeys {
     all: Vec<Key>,
     by_kcb: HashMap<u64, u32>,
-    paths: Vec<KeyPath>,
+    pub(crate) paths: Vec<KeyPath>,
     known: HashMap<KeyPath, u32>,
 }
 
@@ -116,7 +115,7 @@ impl RegistryKeys {
     }
 
     /// Paths that are shown without their middle.
-    fn shortened(&self, strings: &Strings) -> u64 {
+    pub(crate) fn shortened(&self, strings: &Strings) -> u64 {
         let long = |path: &&KeyPath| {
             let base = path.key.and_then(|key| self.all.get(key as usize)?.path);
             path.rest != Sym::EMPTY && base.is_some_and(|base| strings.get(base).len() > MOST_BASE)
@@ -125,7 +124,7 @@ impl RegistryKeys {
     }
 
     /// Keys that operations used and nobody named.
-    fn unnamed(&self) -> u64 {
+    pub(crate) fn unnamed(&self) -> u64 {
         let mut used: Vec<u32> = self.paths.iter().filter_map(|path| path.key).collect();
         used.sort_unstable();
         used.dedup();
@@ -181,24 +180,6 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     // Version 1 knows type 22 only, and means a name that is told when a handle is first used.
     let tag = if old { RUNDOWN } else { event.tag };
     cx.model.keys.named(tag, kcb, path);
-}
-
-impl Finish<'_> {
-    /// Exchanges the paths of keys in a text column for their texts.
-    ///
-    /// # Errors
-    /// Those of the table builder.
-    pub fn keys_of<R: Row>(&mut self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        self.ledger.count(&REGISTRY_KEYS_UNNAMED, self.model.keys.unnamed());
-        let (keys, strings) = (&self.model.keys, &mut *self.strings);
-        self.ledger.count(&KEY_PATHS_SHORTENED, keys.shortened(strings));
-        let mut known: Vec<Option<Option<Sym>>> = vec![None; keys.paths.len()];
-        rows.remap_text(column, |path| {
-            let path = path?;
-            let slot = known.get_mut(path as usize)?;
-            *slot.get_or_insert_with(|| keys.text(path, strings).map(|text| strings.intern(&text)))
-        })
-    }
 }
 
 #[cfg(test)]

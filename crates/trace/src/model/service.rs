@@ -3,14 +3,13 @@
 //! The service manager gives every service a number, the `SubProcessTag`. A thread carries the tag of the service
 //! that it works for, so that services that share an `svchost.exe` can be told apart.
 
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
 use crate::model::process::Processes;
+use etwhy_decode::kernel::events::SystemConfig;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 
-const SERVICES: u8 = 15;
-
-pub(crate) const SELECTS: &[Select] = &[Select::new(What::Kernel(0x0B, SERVICES), SERVICES)];
+pub(crate) const SELECTS: &[Select] = &[Select::kernel(SystemConfig::Services, &[])];
 
 /// A service, as `SystemConfig` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,42 +11,32 @@ use super::thread::Threads;
 use crate::anomalies::{STACK_KEYS_UNDEFINED, STACKS_LATE};
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Bytes;
+use etwhy_decode::kernel::events::{PerfInfo, StackWalk};
 use etwhy_etl::abi::{ext, guids::KERNEL_EVENT_TRACING};
 use etwhy_etl::{ExtItem, Ledger, Record};
 use foldhash::HashMap;
 use std::collections::VecDeque;
 
-const STACK: u8 = 32;
-const KEY_CREATE: u8 = 34;
-const KEY_DELETE: u8 = 35;
-const KEY_RUNDOWN: u8 = 36;
-const KEY_KERNEL: u8 = 37;
-const KEY_USER: u8 = 38;
+const STACK: u8 = StackWalk::Stack.opcode;
+const KEY_CREATE: u8 = StackWalk::KeyCreate.opcode;
+const KEY_DELETE: u8 = StackWalk::KeyDelete.opcode;
+const KEY_RUNDOWN: u8 = StackWalk::KeyRundown.opcode;
+const KEY_KERNEL: u8 = StackWalk::StackKeyKernel.opcode;
 const USER_HALF: u8 = 118;
-const SAMPLE: u8 = 46;
+const SAMPLE: u8 = PerfInfo::SampledProfile.opcode;
 const WITH_ITEMS: u8 = 0;
-/// Group of stack records.
-const STACK_WALK: u8 = 0x18;
 /// Id of the event that holds the user half of another event's stack.
 const USER_HALF_ID: u16 = 18;
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::with(What::Kernel(STACK_WALK, STACK), STACK, &["EventTimeStamp", "StackProcess", "StackThread"]),
-    Select::with(What::Kernel(STACK_WALK, KEY_CREATE), KEY_CREATE, &["Key"]),
-    Select::with(What::Kernel(STACK_WALK, KEY_DELETE), KEY_DELETE, &["Key"]),
-    Select::with(What::Kernel(STACK_WALK, KEY_RUNDOWN), KEY_RUNDOWN, &["Key"]),
-    Select::with(
-        What::Kernel(STACK_WALK, KEY_KERNEL),
-        KEY_KERNEL,
-        &["EventTimeStamp", "StackProcess", "StackThread", "StackKey"],
-    ),
-    Select::with(
-        What::Kernel(STACK_WALK, KEY_USER),
-        KEY_USER,
-        &["EventTimeStamp", "StackProcess", "StackThread", "StackKey"],
-    ),
+    Select::kernel(StackWalk::Stack, &["EventTimeStamp", "StackProcess", "StackThread"]),
+    Select::kernel(StackWalk::KeyCreate, &["Key"]),
+    Select::kernel(StackWalk::KeyDelete, &["Key"]),
+    Select::kernel(StackWalk::KeyRundown, &["Key"]),
+    Select::kernel(StackWalk::StackKeyKernel, &["EventTimeStamp", "StackProcess", "StackThread", "StackKey"]),
+    Select::kernel(StackWalk::StackKeyUser, &["EventTimeStamp", "StackProcess", "StackThread", "StackKey"]),
     Select::new(What::Manifest(KERNEL_EVENT_TRACING, USER_HALF_ID), USER_HALF),
-    Select::with(What::Kernel(0x0F, SAMPLE), SAMPLE, &["InstructionPointer", "ThreadId", "Count", "Flags"]),
+    Select::kernel(PerfInfo::SampledProfile, &["InstructionPointer", "ThreadId", "Count", "Flags"]),
     Select::new(What::AnyUser, WITH_ITEMS),
 ];
 
@@ -154,7 +144,7 @@ fn thread_key(tid: u32, cpu: u16) -> u32 {
 
 /// True for a record that is (half) the stack of another one. It has no stack of its own.
 fn is_stack(record: &Record<'_>) -> bool {
-    record.group() == STACK_WALK
+    record.group() == StackWalk::GROUP
         || (record.kind.is_event()
             && record.id() == USER_HALF_ID
             && record.guid() == Some(KERNEL_EVENT_TRACING))

@@ -4,18 +4,17 @@
 //! next `CSwitch` to the thread ends its being ready. Without `ReadyThread` events the two cannot be told apart.
 
 use crate::anomalies::WAITS_ACROSS_LOSS;
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, Select};
+use etwhy_decode::kernel::events::Thread;
 
-const CSWITCH: u8 = 36;
-const READY: u8 = 50;
+const READY: u8 = Thread::ReadyThread.opcode;
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::with(
-        What::Kernel(5, CSWITCH),
-        CSWITCH,
+    Select::kernel(
+        Thread::CSwitch,
         &["NewThreadId", "OldThreadId", "OldThreadState", "OldThreadWaitReason", "OldThreadWaitMode"],
     ),
-    Select::with(What::Kernel(5, READY), READY, &["TThreadId", "Flag"]),
+    Select::kernel(Thread::ReadyThread, &["TThreadId", "Flag"]),
 ];
 
 /// `KTHREAD_STATE`: waiting.

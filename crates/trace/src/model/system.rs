@@ -4,48 +4,49 @@ use crate::anomalies::{DROPPED_BUFFERS, LOST_IN_BAND};
 use crate::event::{Context, Event, Fields, Select, What};
 use etwhy_base::Bytes;
 use etwhy_decode::Value;
+use etwhy_decode::kernel::events::{EventTrace, PerfInfo, SystemConfig};
 use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Type of the record that names the computer.
-pub(crate) const CPU: u8 = 10;
-const PHY_DISK: u8 = 11;
-const NIC: u8 = 13;
-const NUMA: u8 = 24;
-const PLATFORM: u8 = 25;
-const GROUPS: u8 = 26;
-const PROCESSOR_NUMBERS: u8 = 27;
-const PROCESSORS: u8 = 35;
-const EXTENSION: u8 = 5;
-const BUILD_INFO: u8 = 66;
-const SAMPLE_INTERVAL: u8 = 73;
-const SAMPLE_INTERVAL_SET: u8 = 72;
+pub(crate) const CPU: u8 = SystemConfig::CPU.opcode;
+const PHY_DISK: u8 = SystemConfig::PhyDisk.opcode;
+const NIC: u8 = SystemConfig::NIC.opcode;
+const NUMA: u8 = SystemConfig::NumaNode.opcode;
+const PLATFORM: u8 = SystemConfig::Platform.opcode;
+const GROUPS: u8 = SystemConfig::ProcessorGroup.opcode;
+const PROCESSOR_NUMBERS: u8 = SystemConfig::ProcessorNumber.opcode;
+const PROCESSORS: u8 = SystemConfig::Processors.opcode;
+const EXTENSION: u8 = EventTrace::Extension.opcode;
+const BUILD_INFO: u8 = EventTrace::BuildInfo.opcode;
+const SAMPLE_INTERVAL: u8 = PerfInfo::CollectionStart.opcode;
+const SAMPLE_INTERVAL_SET: u8 = PerfInfo::SetInterval.opcode;
 const BUILD_INFO_EX: u8 = 132;
 const LOST_EVENT: u8 = 133;
 const LOST_BUFFER: u8 = 134;
 const DROPPED_TIMES: u8 = 135;
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::new(What::Kernel(0x0B, CPU), CPU),
-    Select::new(What::Kernel(0x0B, PHY_DISK), PHY_DISK),
-    Select::new(What::Kernel(0x0B, NIC), NIC),
-    Select::new(What::Kernel(0x0B, NUMA), NUMA),
-    Select::new(What::Kernel(0x0B, PLATFORM), PLATFORM),
-    Select::new(What::Kernel(0x0B, GROUPS), GROUPS),
-    Select::new(What::Kernel(0x0B, PROCESSOR_NUMBERS), PROCESSOR_NUMBERS),
-    Select::new(What::Kernel(0x0B, PROCESSORS), PROCESSORS),
-    Select::new(What::Kernel(0, EXTENSION), EXTENSION),
-    Select::new(What::Kernel(0, 32), EXTENSION),
-    Select::new(What::Kernel(0, BUILD_INFO), BUILD_INFO),
-    Select::new(What::Kernel(0x0F, SAMPLE_INTERVAL), SAMPLE_INTERVAL),
-    Select::new(What::Kernel(0x0F, 74), SAMPLE_INTERVAL),
-    Select::new(What::Kernel(0x0F, SAMPLE_INTERVAL_SET), SAMPLE_INTERVAL_SET),
+    Select::kernel(SystemConfig::CPU, &[]),
+    Select::kernel(SystemConfig::PhyDisk, &[]),
+    Select::kernel(SystemConfig::NIC, &[]),
+    Select::kernel(SystemConfig::NumaNode, &[]),
+    Select::kernel(SystemConfig::Platform, &[]),
+    Select::kernel(SystemConfig::ProcessorGroup, &[]),
+    Select::kernel(SystemConfig::ProcessorNumber, &[]),
+    Select::kernel(SystemConfig::Processors, &[]),
+    Select::kernel(EventTrace::Extension, &[]),
+    Select::new(What::Kernel(EventTrace::EndExtension), EXTENSION),
+    Select::kernel(EventTrace::BuildInfo, &[]),
+    Select::kernel(PerfInfo::CollectionStart, &[]),
+    Select::new(What::Kernel(PerfInfo::CollectionEnd), SAMPLE_INTERVAL),
+    Select::kernel(PerfInfo::SetInterval, &[]),
     Select::new(What::Classic(SYSTEM_CONFIG_EX, 32), BUILD_INFO_EX),
     Select::new(What::Classic(RT_LOST_EVENT, 32), LOST_EVENT),
     Select::new(What::Classic(RT_LOST_EVENT, 33), LOST_BUFFER),
     Select::new(What::Classic(RT_LOST_EVENT, 34), LOST_BUFFER),
-    Select::new(What::Kernel(0, 82), DROPPED_TIMES),
+    Select::new(What::Kernel(EventTrace::LastDroppedTimes), DROPPED_TIMES),
 ];
 
 /// What the trace says of the machine.

@@ -3,15 +3,16 @@
 use super::process::Processes;
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
+use etwhy_decode::kernel::events;
 use etwhy_table::Sym;
 use foldhash::HashMap;
 
-const START: u8 = 1;
-const END: u8 = 2;
-const DC_START: u8 = 3;
-const DC_END: u8 = 4;
-const TAG_CHANGED: u8 = 69;
-const SET_NAME: u8 = 72;
+const START: u8 = events::Thread::Start.opcode;
+const END: u8 = events::Thread::End.opcode;
+const DC_START: u8 = events::Thread::DCStart.opcode;
+const DC_END: u8 = events::Thread::DCEnd.opcode;
+const TAG_CHANGED: u8 = events::Thread::SubProcessTagChanged.opcode;
+const SET_NAME: u8 = events::Thread::SetName.opcode;
 const MANIFEST_START: u8 = 103;
 const MANIFEST_STOP: u8 = 104;
 
@@ -19,12 +20,12 @@ const MANIFEST_STOP: u8 = 104;
 const KERNEL_PROCESS: Guid = Guid::from_text("22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716");
 
 pub(crate) const SELECTS: &[Select] = &[
-    Select::new(What::Kernel(5, START), START),
-    Select::new(What::Kernel(5, END), END),
-    Select::new(What::Kernel(5, DC_START), DC_START),
-    Select::new(What::Kernel(5, DC_END), DC_END),
-    Select::new(What::Kernel(5, SET_NAME), SET_NAME),
-    Select::new(What::Kernel(5, TAG_CHANGED), TAG_CHANGED),
+    Select::kernel(events::Thread::Start, &[]),
+    Select::kernel(events::Thread::End, &[]),
+    Select::kernel(events::Thread::DCStart, &[]),
+    Select::kernel(events::Thread::DCEnd, &[]),
+    Select::kernel(events::Thread::SetName, &[]),
+    Select::kernel(events::Thread::SubProcessTagChanged, &[]),
     Select::new(What::Manifest(KERNEL_PROCESS, 3), MANIFEST_START),
     Select::new(What::Manifest(KERNEL_PROCESS, 4), MANIFEST_STOP),
 ];

@@ -38,10 +38,9 @@ pub fn pass(path: &Path, tables: &str) -> Output {
         tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
         memory: Memory::unlimited(),
         symbols: etwhy_trace::Symbols::new(&[]),
-        stretches: Vec::new(),
         threads: 2,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
-        loggers: Vec::new(),
+        inputs: etwhy_trace::Inputs::default(),
     };
     analyse(&[open(path)], options, &mut (), ledger).unwrap()
 }

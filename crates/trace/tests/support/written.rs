@@ -152,8 +152,7 @@ impl Written {
             tables: Some(tables.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>()),
             memory: Memory::unlimited(),
             symbols,
-            stretches: Vec::new(),
-            loggers: Vec::new(),
+            inputs: etwhy_trace::Inputs::default(),
             threads: 1,
             decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
         };

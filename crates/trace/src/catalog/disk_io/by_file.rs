@@ -1,7 +1,7 @@
 //! Disk transfers by file.
 
 use super::{DiskIoRow, FLUSH, READ};
-use crate::engine::{Filled, Finish};
+use crate::analysis::{Filled, Finish};
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 

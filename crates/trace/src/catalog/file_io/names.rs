@@ -5,28 +5,6 @@ use etwhy_knowledge::ntstatus_name;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
-/// The name of an operation, as the kernel's classes have it.
-pub(in crate::catalog) fn operation(op: u8) -> &'static str {
-    match op {
-        super::CREATE => "Create",
-        super::CLEANUP => "Cleanup",
-        super::CLOSE => "Close",
-        super::READ => "Read",
-        super::WRITE => "Write",
-        super::SET_INFO => "SetInfo",
-        super::DELETE => "Delete",
-        super::RENAME => "Rename",
-        super::DIR_ENUM => "DirEnum",
-        super::FLUSH => "Flush",
-        super::QUERY_INFO => "QueryInfo",
-        super::FS_CONTROL => "FSControl",
-        super::DIR_NOTIFY => "DirNotify",
-        super::DELETE_PATH => "DeletePath",
-        super::RENAME_PATH => "RenamePath",
-        _ => "SetLinkPath",
-    }
-}
-
 /// `IO_STATUS_BLOCK.Information` of a create that succeeded (`FILE_SUPERSEDED` and so on in wdm.h).
 pub(super) fn create_result(information: u64) -> Option<&'static str> {
     Some(match information {

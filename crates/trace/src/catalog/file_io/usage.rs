@@ -4,7 +4,7 @@ use super::{
     CLEANUP, CLOSE, CREATE, DELETE, DIR_ENUM, DIR_NOTIFY, FAILED, FLUSH, FileIoRow, QUERY_INFO, READ, RENAME,
     REPARSE, SET_INFO, WRITE,
 };
-use crate::engine::{Filled, Finish};
+use crate::analysis::{Filled, Finish};
 use crate::model::Model;
 use crate::model::file_name::{FileRef, SameFile};
 use crate::owner::Owner;

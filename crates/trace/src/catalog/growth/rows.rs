@@ -5,8 +5,9 @@ use super::samples::{ByStack, Culprit, Samples, Wanted, costs, stack_of};
 use super::series::{AllSeries, Memory, Operation, Series};
 use super::{GrowthPointRow, GrowthRow};
 use crate::catalog::process::{initial_loads, lifetime, name_and_path};
-use crate::engine::Finish;
+use crate::finish::Finish;
 use crate::owner::Owner;
+use etwhy_decode::kernel::events::{FileIo, Registry};
 use etwhy_stats::Interval;
 use etwhy_stats::growth::{Doubt, Form, Growth, LAWS, MIN_FACTOR, MIN_POINTS, Verdict, compare, fit};
 use etwhy_stats::rank::{Trend, mann_kendall};
@@ -315,8 +316,8 @@ impl Candidate {
             Operation::Handle(ty) => {
                 return types.get(&ty).copied().unwrap_or_else(|| end.strings.intern(&format!("type {ty}")));
             }
-            Operation::File(op) => crate::catalog::file_io::operation_name(op),
-            Operation::Registry(op) => crate::catalog::registry::operation_name(op),
+            Operation::File(op) => FileIo::name(op),
+            Operation::Registry(op) => Registry::name(op),
             Operation::Memory(Memory::ReserveTopDown) => "VirtualAlloc MEM_TOP_DOWN",
             Operation::Memory(Memory::Reserve) => "VirtualAlloc MEM_RESERVE",
             Operation::Memory(Memory::Commit) => "VirtualAlloc MEM_COMMIT",

@@ -1,7 +1,7 @@
 //! CPU samples: what calls without a duration of their own cost, and which function the growth is in.
 
 use super::bins::{Bin, Bins};
-use crate::engine::Finish;
+use crate::finish::Finish;
 use crate::resolve::FrameKind;
 use etwhy_table::Sym;
 use foldhash::{HashMap, HashSet};

@@ -1,7 +1,7 @@
 //! What filters cost, by driver, operation and phase.
 
 use super::{Facts, major_name, phase};
-use crate::engine::{Filled, Finish};
+use crate::analysis::{Filled, Finish};
 use crate::histogram::Histogram;
 use crate::model::file_name::{FileNames, FileRef, SameFile};
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};

@@ -1,9 +1,10 @@
 //! Registry operations by the stack that asked for them.
 
-use super::{Operation, operation_name};
-use crate::engine::{Filled, Finish};
+use super::Operation;
+use crate::analysis::{Filled, Finish};
 use crate::model::stack::{NO_STACK, Stacks, WINDOW_NS};
 use crate::owner::Owner;
+use etwhy_decode::kernel::events::Registry;
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -103,7 +104,7 @@ impl ByStack {
             self.rows.push(RegistryStackRow {
                 upid: upid.map(|u| u as i32),
                 stack_id,
-                op: end.strings.intern(operation_name(op)),
+                op: end.strings.intern(Registry::name(op)),
                 count: sums.count,
                 failed: sums.failed,
                 total_ns: sums.total_ns,

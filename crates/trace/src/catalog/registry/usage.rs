@@ -1,8 +1,9 @@
 //! Registry operations by key and process, with repeated reads of the same value.
 
-use super::{Operation, QUERY_VALUE, operation_name};
-use crate::engine::{Filled, Finish};
+use super::{Operation, QUERY_VALUE};
+use crate::analysis::{Filled, Finish};
 use crate::owner::Owner;
+use etwhy_decode::kernel::events::Registry;
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -128,7 +129,7 @@ impl Usage {
             self.rows.push(RegistryUsageRow {
                 key: if text.is_empty() { None } else { Some(end.strings.intern(text)) },
                 upid: upid.map(|u| u as i32),
-                op: end.strings.intern(operation_name(*op)),
+                op: end.strings.intern(Registry::name(*op)),
                 count: sums.count,
                 failed: sums.failed,
                 total_ns: sums.total_ns,
