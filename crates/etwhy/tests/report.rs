@@ -5,8 +5,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-#[path = "../../report/tests/support/schema.rs"]
-mod schema;
 #[path = "support/unfilled.rs"]
 mod unfilled;
 
@@ -33,7 +31,7 @@ fn forms(trace: &[&str]) -> (Value, Value) {
     let (_, data) = page.split_once("id=\"etwhy-report\">").unwrap();
     let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     for json in [&printed, &data] {
-        assert_eq!(schema::violations(json), Vec::<String>::new(), "{trace:?}");
+        assert_eq!(etwhy_testkit::schema::violations(json), Vec::<String>::new(), "{trace:?}");
     }
     let text = std::fs::read_to_string(&md).unwrap();
     let prose: String = text.split("```").step_by(2).collect();
