@@ -1,7 +1,7 @@
 //! Symbols: a PDB converted from nothing, its cache file opened, lookups, and `llvm-symbolizer` on the same addresses.
 
 #[allow(dead_code, clippy::unwrap_used)]
-#[path = "../../symbols/tests/llvm/sources.rs"]
+#[path = "../../symbols/tests/all/llvm/sources.rs"]
 mod sources;
 
 use anyhow::{Context as _, bail};

@@ -4,7 +4,7 @@ use crate::schema::{DecodedBy, EventSchema};
 use etwhy_base::{Bytes, Guid};
 use etwhy_etl::abi::{buffer, header};
 use etwhy_etl::{HeaderKind, Record};
-use std::path::PathBuf;
+pub(crate) use etwhy_testkit::corpus;
 
 /// A schema without fields.
 pub(crate) fn empty_schema() -> EventSchema {
@@ -19,19 +19,6 @@ pub(crate) fn empty_schema() -> EventSchema {
         verified: false,
         fields: Vec::new(),
     }
-}
-
-/// The folder of real traces, or `None` (with a line on the screen) when it is not there.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
-    let path = PathBuf::from(std::env::var("ETWHY_CORPUS").unwrap_or_else(|_| default.to_owned()));
-    if path.is_dir() {
-        return Some(path);
-    }
-    let required = std::env::var("ETWHY_CORPUS_REQUIRED").is_ok_and(|v| v == "1");
-    assert!(!required, "no corpus at {}", path.display());
-    println!("skipped: no corpus at {}", path.display());
-    None
 }
 
 /// The bytes of a trace of the corpus.

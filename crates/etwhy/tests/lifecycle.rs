@@ -1,7 +1,10 @@
 //! Temporary files are gone whatever ends the program, and input that changes or never ends does not end it badly.
+//!
+//! A process of its own: programs are ended by signals at moments that a busy machine would miss.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use etwhy_testkit::text;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -14,10 +17,6 @@ fn etwhy(folder: &Path, line: &str) -> Command {
     command.current_dir(folder).env("TMPDIR", folder.join("tmp"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn system(folder: &Path, program: &str, arguments: &[&str]) {
@@ -94,7 +93,7 @@ fn signals_leave_nothing_in_any_command() {
     let (ignored, signals): (Vec<_>, Vec<_>) =
         [("INT", 2), ("TERM", 15), ("HUP", 1)].into_iter().partition(|(_, number)| is_ignored(*number));
     if !ignored.is_empty() {
-        println!("skipped: {ignored:?}, ignored where the tests run");
+        etwhy_testkit::skipped(&format!("{ignored:?}, ignored where the tests run"));
     }
     assert!(!signals.is_empty());
     for (n, (_, line)) in LINES.iter().enumerate() {

@@ -1,4 +1,6 @@
 //! Traces and manifests made to do harm: each is read in a process of its own, whose time and memory are watched.
+//!
+//! A process of its own: time is measured.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use etwhy_fuzz::hostile;

@@ -2,6 +2,8 @@
 //!
 //! Needs root, loop devices, and clamd with clamonacc (Debian: clamav-daemon), which `scripts/test` installs where it may. The
 //! database has two signatures only, so this is the least that ClamAV can cost.
+//!
+//! A process of its own: a scanner holds up every program that opens files on its mount.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -11,7 +13,6 @@ use etwhy_probe::Sample;
 use etwhy_probe::run::{Made, Options};
 use etwhy_probe::who::{self, LIKELY, PROVEN, Seen, Watch};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -20,18 +21,8 @@ use std::time::{Duration, Instant};
 const EICAR: (&str, &str) = (r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*");
 
 fn skip(why: &str) {
-    println!("skipped: ClamAV on access: {why}");
-}
-
-/// Says in one line why it did not come up although everything is there. Where CI runs this (`ETWHY_CORPUS_REQUIRED`) the line goes past
-/// the capture of tests that pass: nobody would see it otherwise.
-fn skip_though_all_is_there(why: &str) {
-    let line = format!("ClamAV on access: {}", why.lines().map(str::trim).collect::<Vec<_>>().join(" | "));
-    if std::env::var("ETWHY_CORPUS_REQUIRED").is_ok_and(|value| value == "1") {
-        let _ = writeln!(std::io::stderr(), "skipped: {line}");
-    } else {
-        println!("skipped: {line}");
-    }
+    let why = why.lines().map(str::trim).collect::<Vec<_>>().join(" | ");
+    etwhy_testkit::skipped(&format!("ClamAV on access: {why}"));
 }
 
 fn run(program: &str, words: &[&str]) -> Result<(), String> {
@@ -199,13 +190,13 @@ fn clamav_on_access() {
     }
     let mut lab = match Lab::new() {
         Ok(lab) => lab,
-        Err(why) => return skip_though_all_is_there(&why),
+        Err(why) => return skip(&why),
     };
     let folder = lab.mount.join("watched");
     println!("without ClamAV:");
     let (off, nobody) = file_open(&folder);
     if let Err(why) = lab.scan() {
-        return skip_though_all_is_there(&why);
+        return skip(&why);
     }
     println!("with ClamAV:");
     let (on, seen) = file_open(&folder);

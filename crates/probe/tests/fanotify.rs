@@ -1,4 +1,6 @@
 //! A listener that must allow each open: `file-open` shows what it costs, and who it is. Without it nobody is accused.
+//!
+//! A process of its own: it measures what opens cost, and a copy of this program is the listener.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -31,7 +33,9 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn mount() -> Option<Mount> {
-    Mount::new().map_err(|why| println!("skipped: a file system in memory cannot be mounted: {why}")).ok()
+    Mount::new()
+        .map_err(|why| etwhy_testkit::skipped(&format!("a file system in memory cannot be mounted: {why}")))
+        .ok()
 }
 
 fn probe() -> (&'static Probe, [(&'static str, &'static str); 3]) {
@@ -80,7 +84,11 @@ fn a_listener_that_must_allow_opens() {
     let without = file_open(&mount.1, 0..ROUNDS);
     let listener = match Listener::start(&mount.1) {
         Ok(listener) => listener,
-        Err(why) => return println!("skipped: no fanotify listener that is asked for permission: {why}"),
+        Err(why) => {
+            return etwhy_testkit::skipped(&format!(
+                "no fanotify listener that is asked for permission: {why}"
+            ));
+        }
     };
     let pid = listener.0.id();
     let with = file_open(&mount.1, 0..ROUNDS);
@@ -149,7 +157,7 @@ fn alternating(folder: &Path) -> [ProbeOutcome; 2] {
 fn nobody_costs_nothing() {
     let _alone = alone();
     let (Some(mount), place) = (mount(), tempfile::tempdir().unwrap()) else { return };
-    // Of comparisons of equal states one in twenty may call some series different (`tests/coverage.rs`): three in a row are one
+    // Of comparisons of equal states one in twenty may call some series different (`tests/all/coverage.rs`): three in a row are one
     // in eight thousand.
     let silent = (0..3).any(|_| {
         let results = alternating(&mount.1);

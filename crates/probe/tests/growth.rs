@@ -1,4 +1,6 @@
 //! Known truths: what is quadratic is said to grow, what is linear is not.
+//!
+//! A process of its own: it measures how times grow.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

@@ -1,4 +1,6 @@
 //! Idle workers of OpenMP: the setting that ends the spinning is seen to end it.
+//!
+//! A process of its own: its workers take all processors.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;
@@ -32,7 +34,7 @@ fn blocktime_200_against_0_shows_the_burnt_cpu() {
         ("settings", "default,blocktime-0,blocktime-200,passive"),
     ]);
     if let Some(error) = made.error {
-        println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
+        etwhy_testkit::skipped(error.to_string().lines().next().unwrap_or_default());
         return;
     }
     let (zero, _) = burnt(&made, "libomp.so.5", "KMP_BLOCKTIME=0");
@@ -61,7 +63,7 @@ fn libgomp_spins_less_when_told_so() {
         ("settings", "active,passive,spincount-0"),
     ]);
     if let Some(error) = made.error {
-        println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
+        etwhy_testkit::skipped(error.to_string().lines().next().unwrap_or_default());
         return;
     }
     let (active, wanted) = burnt(&made, "libgomp.so.1", "OMP_WAIT_POLICY=active");

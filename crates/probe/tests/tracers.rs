@@ -1,4 +1,6 @@
 //! Tracers that are put on while calls are measured: their multiples come out.
+//!
+//! A process of its own: tracers slow down whatever runs in it.
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(target_os = "linux")]
 
@@ -28,7 +30,7 @@ fn strace_costs_a_multiple() {
         let made = run(probe, &[("tracer", "none,strace")]);
         let plain = value(&made, "untraced").unwrap();
         let Some(traced) = value(&made, "strace") else {
-            println!("skipped: {}", made.notes.join("; "));
+            etwhy_testkit::skipped(&made.notes.join("; "));
             return;
         };
         println!("{probe}: {plain:.0} ns a call, {traced:.0} ns under strace: {:.1} times", traced / plain);
@@ -43,7 +45,7 @@ fn filters_cost_what_they_read_and_strace_of_another_call_costs_little() {
     let plain = value(&made, "untraced").unwrap();
     let (Some(one), Some(many)) = (value(&made, "1 seccomp filter"), value(&made, "16 seccomp filters"))
     else {
-        println!("skipped: {}", made.notes.join("; "));
+        etwhy_testkit::skipped(&made.notes.join("; "));
         return;
     };
     println!("getppid: {plain:.0} ns, 1 filter {one:.0} ns, 16 filters {many:.0} ns");
@@ -58,7 +60,7 @@ fn filters_cost_what_they_read_and_strace_of_another_call_costs_little() {
 fn tracefs_is_taken_off_again() {
     let made = run("syscall", &[("tracer", "none,tracefs")]);
     let Some(traced) = value(&made, "tracefs raw_syscalls") else {
-        println!("skipped: {}", made.notes.join("; "));
+        etwhy_testkit::skipped(&made.notes.join("; "));
         return;
     };
     let plain = value(&made, "untraced").unwrap();

@@ -19,7 +19,7 @@
 //! # What fools it
 //! Fewer than 20 points, or n over less than a factor of 8, decide nothing: the verdict is *cannot tell*. Whoever looks at many
 //! operations finds some by chance: correct for that outside ([`Growth::trend`] has a p value). The figures in
-//! `tests/growth_power.rs` are for log-normal noise with outliers, drift and autocorrelation; other noise was not tried.
+//! `tests/all/growth_power.rs` are for log-normal noise with outliers, drift and autocorrelation; other noise was not tried.
 
 mod fit;
 mod law;

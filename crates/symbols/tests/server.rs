@@ -1,7 +1,10 @@
 //! Symbol servers that fail in every way: what is missing is told, and nothing wrong is kept.
+//!
+//! A process of its own: its servers and clients give up after fractions of a second.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use etwhy_base::Guid;

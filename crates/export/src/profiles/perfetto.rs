@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::profile::test_profile::{profile, written};
 
-    /// What the packets mean is checked with other readers (`crates/etwhy/tests/export.rs`).
+    /// What the packets mean is checked with other readers (`crates/etwhy/tests/all/export.rs`).
     #[test]
     fn names_are_harmless_and_parts_can_be_left_out() {
         let has =

@@ -275,7 +275,7 @@ mod tests {
         bytes.windows(text.len()).any(|window| window == text.as_bytes())
     }
 
-    /// What the numbers mean is checked with other readers (`crates/etwhy/tests/export.rs`).
+    /// What the numbers mean is checked with other readers (`crates/etwhy/tests/all/export.rs`).
     #[test]
     fn names_are_harmless_and_the_idle_thread_is_left_out() {
         let bytes = written(&FORMAT, &profile());

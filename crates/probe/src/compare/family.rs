@@ -25,7 +25,7 @@ const RESOLUTION: f64 = 0.002;
 
 /// How much wider intervals of two files are than independent rounds would make them. Rounds of one file resemble each other: with
 /// 1, which textbooks have, intervals of recorded runs held the truth in 77 to 89 % instead of 95 % of cases, and 20 to 40 % of
-/// comparisons of equal runs gave an alarm. `tests/coverage.rs` shows
+/// comparisons of equal runs gave an alarm. `tests/all/coverage.rs` shows
 /// what these values give; of fewer rounds less can be told about how they hang together.
 pub fn caution(rounds: usize) -> f64 {
     if rounds < 10 { 5.0 } else { 2.5 }

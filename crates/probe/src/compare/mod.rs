@@ -5,7 +5,7 @@
 //! noise of durations is a factor; the ratio is that of the typical values (medians over rounds). Its interval and the verdict come from one
 //! test of all comparisons together ([`family`]; states alternated: rounds are pairs; two files: two samples, with
 //! [`family::caution`]): the interval excludes 1 exactly if the test shows a difference. A verdict needs six rounds a side, and more than the
-//! machine's own noise: what two rounds in the same state differ by. `tests/coverage.rs` shows by simulation on recorded runs how often
+//! machine's own noise: what two rounds in the same state differ by. `tests/all/coverage.rs` shows by simulation on recorded runs how often
 //! all this is wrong. Totals rest on means (`totals`).
 
 pub mod cells;

@@ -1,7 +1,7 @@
 //! A recording profile of Windows Performance Recorder.
 //!
 //! Elements, their order and their attributes follow Microsoft's WPRControlProfiles.xsd
-//! (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/wprcontrolprofiles-schema>); `tests/wprp.rs` checks
+//! (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/wprcontrolprofiles-schema>); `tests/all/wprp.rs` checks
 //! them. `wpr` wants a file and a memory version of each profile
 //! (<https://learn.microsoft.com/en-us/windows-hardware/test/wpt/3-profile-definitions>). Nothing is inherited, so that
 //! each part says all of itself.

@@ -1,0 +1,204 @@
+//! `diff` of equal runs finds nothing, of different ones what is different: pairs of traces that differ by their dice only.
+
+use crate::ETWHY;
+use serde_json::Value;
+use std::path::Path;
+
+/// What a run is made of; the defaults are those of all equal runs.
+struct Plan {
+    duration: &'static str,
+    nic_rate: u32,
+    svc_busy: f64,
+    more: &'static str,
+}
+
+const SAME: Plan = Plan { duration: "2s", nic_rate: 3000, svc_busy: 0.3, more: "" };
+
+/// Steady load, load in bursts, DPCs at random moments and in bursts.
+fn trace(folder: &Path, name: &str, seed: u32, plan: &Plan) -> String {
+    let Plan { duration, nic_rate, svc_busy, more } = plan;
+    let scenario = format!(
+        r#"
+[machine]
+name = "SAME"
+cpus = 4
+duration = "{duration}"
+seed = {seed}
+
+[[process]]
+name = "app.exe"
+
+[[process]]
+name = "svc.exe"
+
+[[samples]]
+process = "app.exe"
+busy = 0.6
+stacks = [
+  {{ weight = 3, frames = "ntdll.dll!RtlUserThreadStart;app.exe!main;app.exe!Work" }},
+  {{ weight = 1, frames = "ntdll.dll!RtlUserThreadStart;app.exe!main;ntdll.dll!NtReadFile;ntoskrnl.exe!NtReadFile;Ntfs.sys!NtfsFsdRead" }},
+]
+
+[[samples]]
+process = "svc.exe"
+busy = {svc_busy}
+burst = {{ on = "40ms", off = "120ms" }}
+stack = "ntdll.dll!RtlUserThreadStart;svc.exe!Serve"
+
+[[dpc]]
+routine = "nic.sys!Receive"
+cpus = [0, 1]
+rate = {nic_rate}
+duration = {{ lognormal = ["20us", 0.6] }}
+
+[[dpc]]
+routine = "storport.sys!Complete"
+cpus = [2]
+rate = 600
+burst = {{ on = "50ms", off = "150ms" }}
+duration = {{ lognormal = ["30us", 0.8] }}
+
+[[isr]]
+routine = "nic.sys!Interrupt"
+cpus = [0, 1]
+rate = 2000
+duration = {{ lognormal = ["3us", 0.4] }}
+{more}
+"#
+    );
+    let (text, etl) = (folder.join(format!("{name}.toml")), folder.join(format!("{name}.etl")));
+    std::fs::write(&text, scenario).unwrap();
+    ETWHY.synth(&text, &etl, &[]);
+    etl.to_str().unwrap().to_owned()
+}
+
+fn diff(traces: &[String]) -> Value {
+    let mut arguments = vec!["diff", "--json", "--quiet"];
+    arguments.extend(traces.iter().map(String::as_str));
+    serde_json::from_str(&ETWHY.run(&arguments)).unwrap()
+}
+
+/// All changes as `kind name`, with the trace that they lead to.
+fn changes(diff: &Value) -> Vec<(usize, String, Value)> {
+    let mut all = Vec::new();
+    for entity in diff["entities"].as_array().unwrap() {
+        let name = format!("{} {}", entity["kind"].as_str().unwrap(), entity["name"].as_str().unwrap());
+        for (at, change) in entity["changes"].as_array().unwrap().iter().enumerate() {
+            all.push((at, name.clone(), change.clone()));
+        }
+    }
+    for module in diff["interrupts"].as_array().unwrap() {
+        let name = format!("{} {}", module["class"].as_str().unwrap(), module["module"].as_str().unwrap());
+        for (kind, list) in [("sum of ", "changes"), ("mean of ", "mean_changes")] {
+            for (at, change) in module[list].as_array().unwrap().iter().enumerate() {
+                all.push((at, format!("{kind}{name}"), change.clone()));
+            }
+        }
+    }
+    all
+}
+
+/// 24 pairs of equal runs: four first ones, six others for each.
+#[test]
+fn equal_runs_are_not_different() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut compared, mut wrong, mut pairs) = (0, Vec::new(), std::collections::BTreeSet::new());
+    for group in 0..4 {
+        let traces: Vec<String> = (0..7)
+            .map(|at| trace(folder.path(), &format!("{group}-{at}"), 100 + group * 10 + at, &SAME))
+            .collect();
+        let diff = diff(&traces);
+        assert_eq!(diff["caveats"], Value::Array(Vec::new()));
+        for (at, name, change) in changes(&diff) {
+            compared += 1;
+            let run = &change["per_run"]["significant"];
+            if change["significant"] == true || *run == true {
+                pairs.insert((group, at));
+                wrong.push(format!("{group}-{at} {name}: {change}"));
+            }
+        }
+        for path in &traces {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    println!(
+        "{compared} comparisons of equal runs, {} called different, in {} pairs",
+        wrong.len(),
+        pairs.len()
+    );
+    assert!(compared > 24 * 10, "{compared}");
+    // Each kind of names is wrong in one of 20 pairs at most; there are five.
+    assert!(wrong.len() * 100 <= compared && pairs.len() <= 4, "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_different_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    // 75 bursts: in a dozen of them twice the load would be chance.
+    let before = trace(folder.path(), "before", 1, &Plan { duration: "12s", ..SAME });
+    let plan = Plan {
+        duration: "12s",
+        nic_rate: 4000,
+        svc_busy: 0.6,
+        more: r#"
+[[samples]]
+process = "app.exe"
+busy = 0.2
+stack = "ntdll.dll!RtlUserThreadStart;app.exe!main;app.exe!Extra"
+
+[[dpc]]
+routine = "new.sys!Dpc"
+cpus = [3]
+rate = 300
+duration = { lognormal = ["30us", 0.5] }
+"#,
+    };
+    let after = trace(folder.path(), "after", 2, &plan);
+    let found = |diff: &Value, name: &str, what: &str| {
+        let all = changes(diff);
+        let change = all.iter().find(|(_, n, _)| n == name).unwrap_or_else(|| panic!("no {name}: {all:?}"));
+        assert!(
+            change.2["what"] == what && change.2["significant"] == true,
+            "{name} is {what}: {}",
+            change.2
+        );
+    };
+    let there = diff(&[before.clone(), after.clone()]);
+    for (name, what) in [
+        ("function app.exe!Extra", "new"),
+        ("process svc.exe", "more"),
+        ("sum of dpc nic.sys", "more"),
+        ("sum of dpc new.sys", "new"),
+    ] {
+        found(&there, name, what);
+    }
+    let back = diff(&[after, before]);
+    for (name, what) in [
+        ("function app.exe!Extra", "gone"),
+        ("process svc.exe", "less"),
+        ("sum of dpc nic.sys", "less"),
+        ("sum of dpc new.sys", "gone"),
+    ] {
+        found(&back, name, what);
+    }
+}
+
+#[test]
+fn the_same_work_that_takes_longer_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = trace(folder.path(), "short", 3, &Plan { duration: "300ms", ..SAME });
+    let long = trace(folder.path(), "long", 4, &Plan { duration: "6s", ..SAME });
+    let found = diff(&[short.clone(), long.clone()]);
+    let caveat = found["caveats"][0].as_str().unwrap();
+    assert!(caveat.contains("times as long") && caveat.contains("per run"), "{caveat}");
+    let (_, _, app) = changes(&found).into_iter().find(|(_, name, _)| name == "process app.exe").unwrap();
+    assert_eq!(app["significant"], false, "{app}");
+    assert_eq!(app["per_run"]["significant"], true, "{app}");
+    assert!((app["per_run"]["ratio"].as_f64().unwrap() / 20.0 - 1.0).abs() < 0.2, "{app}");
+    // The text says both; a table of any kind does too.
+    let text = |arguments: &[&str]| ETWHY.run(arguments);
+    let page = text(&["diff", "--quiet", &short, &long]);
+    assert!(page.contains("But:") && page.contains("per run"), "{page}");
+    let table = text(&["diff", "--quiet", &short, &long, "--table", "dpc_by_module", "--by", "module"]);
+    assert!(table.contains("But:") && table.contains("whole runs"), "{table}");
+}

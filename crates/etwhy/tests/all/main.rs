@@ -1,0 +1,64 @@
+//! The program, run as users run it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use etwhy_testkit::Program;
+
+/// The program.
+const ETWHY: Program = Program::new(env!("CARGO_BIN_EXE_etwhy"));
+
+mod activity;
+mod advice;
+mod aggregates;
+mod audit;
+mod bad_input;
+mod beside;
+mod bill;
+mod brute_force;
+mod counter_needs;
+mod counters;
+mod degraded;
+mod diff;
+mod diff_chance;
+mod duckdb;
+mod every_command;
+mod evtx;
+mod evtx_filters;
+mod evtx_why;
+mod export;
+mod extract;
+mod findings;
+mod generic_tables;
+mod growth;
+mod hostile_names;
+mod hud_cpu;
+mod identity;
+mod io_scenarios;
+mod memory;
+mod modules;
+mod outputs;
+mod pivot;
+mod record;
+mod refusals;
+mod report;
+mod reused_ids;
+mod same_answers;
+mod same_rows;
+mod same_sql;
+mod sampled_stacks;
+mod serve;
+mod serve_hostile;
+mod serve_stacks;
+mod server;
+mod sql_doors;
+mod stack_tags;
+mod strace;
+mod symbols;
+mod symbols_apply;
+mod tree;
+mod truth;
+mod truth_tables;
+mod unfilled;
+mod verdicts;
+mod windows;
+mod wpa_page;

@@ -1,0 +1,174 @@
+//! The server of `etwhy serve` against everything but its own page: strangers, bad questions, many at a time, clients that go away.
+
+use crate::ETWHY;
+use crate::server::Server;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+fn sql(query: &str) -> serde_json::Value {
+    serde_json::json!({ "trace": 0, "sql": query })
+}
+
+#[test]
+fn strangers_get_nothing() {
+    let server = Server::start(&["--demo"]);
+    let page = format!("/{}/", server.token);
+    let good = server.request("GET", &page, "", "");
+    assert_eq!(good.status, 200);
+    let policy =
+        good.head.lines().find(|l| l.to_ascii_lowercase().starts_with("content-security-policy")).unwrap();
+    assert!(
+        policy.contains("default-src 'none'")
+            && policy.contains("script-src 'self'")
+            && !policy.contains("unsafe")
+    );
+    let body = String::from_utf8(good.body).unwrap();
+    assert!(!body.contains(&server.token), "the page does not name its token");
+    for path in
+        ["/", "/x/", "/00000000000000000000000000000000/", "/00000000000000000000000000000000/api/v1/session"]
+    {
+        for method in ["GET", "POST"] {
+            assert_eq!(server.request(method, path, "", "{}").status, 403, "{method} {path}");
+        }
+    }
+    let foreign = [
+        "Host: evil.example\r\n",
+        "Host: 127.0.0.1:1\r\n",
+        "Origin: http://evil.example\r\n",
+        "Origin: null\r\n",
+    ];
+    for headers in foreign {
+        assert_eq!(server.request("GET", &page, headers, "").status, 403, "{headers}");
+        assert_eq!(
+            server.request("POST", &format!("{page}api/v1/session"), headers, "{}").status,
+            403,
+            "{headers}"
+        );
+    }
+    let own = format!("Origin: http://127.0.0.1:{}\r\n", server.port);
+    assert_eq!(server.request("POST", &format!("{page}api/v1/session"), &own, "{}").status, 200);
+    // Files of the page are named by what they hold, and kept.
+    let script = body.split("src=\"assets/").nth(1).unwrap().split('"').next().unwrap();
+    let asset = server.request("GET", &format!("{page}assets/{script}"), "Accept-Encoding: gzip\r\n", "");
+    let head = asset.head.to_ascii_lowercase();
+    assert!(
+        asset.status == 200 && head.contains("immutable") && head.contains("content-encoding: gzip"),
+        "{head}"
+    );
+    for path in ["assets/../../../etc/passwd", "assets/%2e%2e%2fetc", "api/v1/../session", "api/v2/session"] {
+        let status = server.request("GET", &format!("{page}{path}"), "", "").status;
+        assert!([403, 404, 405].contains(&status), "{path}: {status}");
+    }
+}
+
+#[test]
+fn bad_questions_are_answered_in_words() {
+    let server = Server::start(&["--demo"]);
+    let wrong = server.ask("sql", &sql("SELECT nothing FROM nowhere"));
+    assert!(wrong.status == 400 && wrong.error().contains("nowhere"), "{}", wrong.error());
+    let wrong = server.ask("sql", &sql("DROP TABLE sample"));
+    assert_eq!(wrong.status, 400);
+    let wrong = server.ask("sql", &serde_json::json!({ "trace": 7, "sql": "SELECT 1" }));
+    assert!(wrong.status == 404 && wrong.error().contains("no trace 7"));
+    let page = format!("/{}/api/v1/sql", server.token);
+    assert_eq!(server.request("POST", &page, "", "{").status, 400);
+    assert_eq!(server.request("POST", &page, "", "[]").status, 400);
+    assert_eq!(server.request("POST", &page, "", &"x".repeat(2 << 20)).status, 413);
+    assert_eq!(server.ask("no_such_thing", &serde_json::json!({})).status, 404);
+    assert_eq!(server.ask("select", &serde_json::json!({ "finding": "no.such" })).status, 404);
+    assert_eq!(server.ask("knowledge", &serde_json::json!({ "name": "" })).status, 400);
+    let known = server.ask("knowledge", &serde_json::json!({ "name": "WdFilter.sys" })).json();
+    assert_eq!(known["module"]["security"], true);
+}
+
+#[test]
+fn two_hundred_questions_at_a_time() {
+    let server = Server::start(&["--demo"]);
+    let first = server.ask("sql", &sql("SELECT count(*) AS n, sum(weight_ns) AS ns FROM sample"));
+    assert_eq!(first.status, 200);
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..200)
+            .map(|_| {
+                scope.spawn(|| {
+                    server.ask("sql", &sql("SELECT count(*) AS n, sum(weight_ns) AS ns FROM sample"))
+                })
+            })
+            .collect();
+        for one in asked {
+            let answer = one.join().unwrap();
+            assert_eq!(answer.status, 200);
+            assert_eq!(answer.body, first.body);
+        }
+    });
+}
+
+#[test]
+fn work_ends_when_the_client_goes_away() {
+    let server = Server::start(&["--demo"]);
+    // Each would take hours, and there are more than may run at a time: if they went on, nothing else would be answered.
+    let endless = sql("SELECT count(*) FROM sample a, sample b, sample c").to_string();
+    let path = format!("/{}/api/v1/sql", server.token);
+    let streams: Vec<TcpStream> = (0..64).map(|_| server.send("POST", &path, "", &endless)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(streams);
+    assert_eq!(server.ask("sql", &sql("SELECT 1 AS one")).status, 200);
+    assert_eq!(server.ask("session", &serde_json::json!({})).status, 200);
+}
+
+#[test]
+fn traces_are_opened_beside_each_other_unless_that_is_forbidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("second.etl");
+    ETWHY.demo(&trace);
+    let nonsense = folder.path().join("notes.txt");
+    std::fs::write(&nonsense, "no trace").unwrap();
+    // A file that is no trace does not keep the other from being shown.
+    let server = Server::start(&[trace.to_str().unwrap(), nonsense.to_str().unwrap()]);
+    let names = |server: &Server| {
+        let session = server.ask("session", &serde_json::json!({})).json();
+        let traces = session["traces"].as_array().unwrap().iter();
+        traces.map(|t| t["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&server), ["second.etl"]);
+    let refused = server.ask("open", &serde_json::json!({ "path": nonsense }));
+    assert!(refused.status == 400 && refused.error().contains("notes.txt"), "{}", refused.error());
+    let opened = server.ask("open", &serde_json::json!({ "path": trace }));
+    assert_eq!((opened.status, opened.json()["trace"].as_u64()), (200, Some(1)));
+    assert_eq!(names(&server), ["second.etl", "second.etl"]);
+    let readonly = Server::start(&["--demo", "--readonly"]);
+    assert_eq!(readonly.ask("open", &serde_json::json!({ "path": trace })).status, 403);
+    assert_eq!(readonly.ask("session", &serde_json::json!({})).json()["readonly"], true);
+}
+
+#[test]
+fn tables_that_are_left_out_say_so() {
+    let server = Server::start(&["--demo", "--without", "event,isr"]);
+    let schema = server.ask("schema", &serde_json::json!({})).json();
+    let tables = schema["tables"].as_array().unwrap();
+    let table = |name: &str| tables.iter().find(|t| t["name"] == name).unwrap().clone();
+    assert_eq!(table("event")["rows"], 0);
+    assert!(table("event")["why_empty"].as_str().unwrap().contains("--without event"));
+    assert!(table("sample")["rows"].as_u64().unwrap() > 0);
+    let wrong = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["serve", "--demo", "--without", "evnt"])
+        .output()
+        .unwrap();
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("evnt"));
+}
+
+#[test]
+fn an_extract_is_served_like_its_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let extract = folder.path().join("extract");
+    let status = Command::new(env!("CARGO_BIN_EXE_etwhy"))
+        .args(["extract", "--demo", "--quiet", "-o"])
+        .arg(&extract)
+        .status();
+    assert!(status.unwrap().success());
+    let (of_trace, of_extract) = (Server::start(&["--demo"]), Server::start(&[extract.to_str().unwrap()]));
+    let query = sql("SELECT upid, sum(weight_ns) AS ns FROM sample GROUP BY upid ORDER BY ns DESC");
+    let (a, b) = (of_trace.ask("sql", &query), of_extract.ask("sql", &query));
+    assert_eq!((a.status, b.status), (200, 200));
+    assert_eq!(a.body, b.body);
+}

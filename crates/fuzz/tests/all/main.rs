@@ -1,0 +1,5 @@
+//! The short campaign.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod campaign;

@@ -1,0 +1,5 @@
+//! The server without its page.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod doors;

@@ -1,0 +1,9 @@
+//! Texts of events, against other compilers and readers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+mod compiled;
+mod independent;
+mod samples;
+mod windows;

@@ -1,0 +1,6 @@
+//! SQL over tables.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod doors;
+mod functions;

@@ -1,0 +1,5 @@
+//! Reports in every format.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod documents;

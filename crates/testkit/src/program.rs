@@ -1,0 +1,114 @@
+//! The program that is tested.
+
+use serde::de::DeserializeOwned;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A program, and what is expected of its runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    path: &'static str,
+    columns: Option<&'static str>,
+    complete: bool,
+}
+
+impl Program {
+    /// The program at `env!("CARGO_BIN_EXE_…")`, which cargo tells to tests of its own crate only. Its runs must succeed.
+    pub const fn new(path: &'static str) -> Program {
+        Program { path, columns: None, complete: true }
+    }
+
+    /// The same, as on a terminal of this width.
+    pub const fn wide(self, columns: &'static str) -> Program {
+        Program { columns: Some(columns), ..self }
+    }
+
+    /// The same, where exit code 1 is right too: what a real trace lost is no failure.
+    pub const fn partly(self) -> Program {
+        Program { complete: false, ..self }
+    }
+
+    /// A command to be run, without standard input.
+    pub fn command<T: AsRef<OsStr>>(&self, arguments: &[T]) -> Command {
+        let mut command = Command::new(self.path);
+        command.args(arguments).stdin(Stdio::null());
+        if let Some(columns) = self.columns {
+            command.env("COLUMNS", columns);
+        }
+        command
+    }
+
+    /// A run that may end in any way but by a fault of its own.
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().unwrap();
+        let errors = crate::text(&output.stderr);
+        assert!(!errors.contains("panicked"), "{}: {errors}", arguments.join(" "));
+        output
+    }
+
+    /// What [`Self::output`] has, as exit code, standard output and standard error.
+    pub fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
+        let out = self.output(arguments);
+        (out.status.code().unwrap_or(-1), String::from_utf8(out.stdout).unwrap(), crate::text(&out.stderr))
+    }
+
+    /// Standard output of a run that succeeds.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let good = output.status.success() || !self.complete && output.status.code() == Some(1);
+        let errors = crate::text(&output.stderr);
+        assert!(good, "{}: {}\n{errors}", arguments.join(" "), output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Standard output, which is one JSON value.
+    pub fn json<R: DeserializeOwned>(&self, arguments: &[&str]) -> R {
+        let text = self.run(arguments);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", arguments.join(" ")))
+    }
+
+    /// The rows that a command prints.
+    pub fn rows<R: DeserializeOwned>(&self, arguments: &[&str]) -> Vec<R> {
+        let text = self.run(&[arguments, &["--format", "jsonl", "--quiet"]].concat());
+        let row = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        text.lines().map(row).collect()
+    }
+
+    /// The rows of a table of a trace.
+    pub fn dump<R: DeserializeOwned>(&self, table: &str, trace: &Path) -> Vec<R> {
+        self.rows(&["dump", table, trace.to_str().unwrap()])
+    }
+
+    /// What a query says of a trace.
+    pub fn sql<R: DeserializeOwned>(&self, trace: &Path, query: &str) -> Vec<R> {
+        self.rows(&["sql", trace.to_str().unwrap(), "-c", query])
+    }
+
+    /// Writes a scenario as a trace.
+    pub fn synth(&self, scenario: &Path, trace: &Path, more: &[&str]) {
+        let (from, to) = (scenario.to_str().unwrap(), trace.to_str().unwrap());
+        self.run(&[&["synth", from, "-o", to, "--quiet"], more].concat());
+    }
+
+    /// Writes a shipped scenario (`dpc_flood`, `tables/io`) as a trace of its name into a folder.
+    pub fn story(&self, name: &str, scale: &str, folder: &Path) -> PathBuf {
+        let scenario = crate::root().join(format!("scenarios/{name}.toml"));
+        let trace = folder.join(scenario.with_extension("etl").file_name().unwrap());
+        self.synth(&scenario, &trace, &["--scale", scale]);
+        trace
+    }
+
+    /// Writes the text of a scenario as a trace into a folder.
+    pub fn written(&self, folder: &Path, scenario: &str) -> PathBuf {
+        let (text, trace) = (folder.join("s.toml"), folder.join("s.etl"));
+        std::fs::write(&text, scenario).unwrap();
+        self.synth(&text, &trace, &[]);
+        trace
+    }
+
+    /// Writes the demonstration.
+    pub fn demo(&self, trace: &Path) {
+        self.run(&["synth", "--demo", "--quiet", "-o", trace.to_str().unwrap()]);
+    }
+}
