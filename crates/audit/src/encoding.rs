@@ -4,6 +4,7 @@
 //! UTF-8 (MS-GPAC 2.2). What has no byte order mark and is not UTF-8 is guessed by the names of subcategories that it then holds.
 
 use crate::names;
+use etwhy_base::utf16;
 
 /// More than this of a file is not read; a policy has some kilobytes.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -32,8 +33,8 @@ pub fn decode(bytes: &[u8]) -> Decoded {
     let bytes = bytes.get(..MAX_BYTES).unwrap_or(bytes);
     let (text, encoding, guessed) = match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => (String::from_utf8_lossy(rest).into_owned(), "UTF-8", false),
-        [0xFF, 0xFE, rest @ ..] => (utf16(rest, u16::from_le_bytes), "UTF-16LE", false),
-        [0xFE, 0xFF, rest @ ..] => (utf16(rest, u16::from_be_bytes), "UTF-16BE", false),
+        [0xFF, 0xFE, rest @ ..] => (utf16::text(rest), "UTF-16LE", false),
+        [0xFE, 0xFF, rest @ ..] => (utf16::text_be(rest), "UTF-16BE", false),
         _ => without_mark(bytes),
     };
     let replaced = text.chars().filter(|&c| c == '\u{fffd}').count();
@@ -42,8 +43,8 @@ pub fn decode(bytes: &[u8]) -> Decoded {
 
 fn without_mark(bytes: &[u8]) -> (String, &'static str, bool) {
     match zeros(bytes) {
-        Some(true) => return (utf16(bytes, u16::from_le_bytes), "UTF-16LE", true),
-        Some(false) => return (utf16(bytes, u16::from_be_bytes), "UTF-16BE", true),
+        Some(true) => return (utf16::text(bytes), "UTF-16LE", true),
+        Some(false) => return (utf16::text_be(bytes), "UTF-16BE", true),
         None => {}
     }
     if bytes.is_ascii() {
@@ -84,11 +85,6 @@ fn zeros(bytes: &[u8]) -> Option<bool> {
         (true, false) => Some(false),
         _ => None,
     }
-}
-
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
-    let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
-    char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect()
 }
 
 /// Letters of one script beside each other are text; box drawings and signs in between are not.

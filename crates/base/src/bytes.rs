@@ -6,6 +6,8 @@ pub trait Bytes {
     fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]>;
     /// The bytes from `at` on, `len` of them.
     fn sub(&self, at: usize, len: usize) -> Option<&[u8]>;
+    /// The bytes from `at` up to a NUL, or to the end.
+    fn text_at(&self, at: usize) -> Option<&[u8]>;
     /// Unsigned 8 bit.
     #[inline]
     fn u8_at(&self, at: usize) -> Option<u8> {
@@ -51,5 +53,9 @@ impl Bytes for [u8] {
     #[inline]
     fn sub(&self, at: usize, len: usize) -> Option<&[u8]> {
         self.get(at..at.checked_add(len)?)
+    }
+    #[inline]
+    fn text_at(&self, at: usize) -> Option<&[u8]> {
+        self.get(at..)?.split(|b| *b == 0).next()
     }
 }

@@ -3,6 +3,8 @@
 
 mod bytes;
 mod guid;
+pub mod time;
+pub mod utf16;
 
 pub use bytes::Bytes;
 pub use guid::Guid;

@@ -10,7 +10,6 @@
 mod build;
 mod clock;
 mod collect;
-mod days;
 mod error;
 mod names;
 mod notes;

@@ -2,7 +2,7 @@
 //!
 //! PDH writes `MM/DD/YYYY HH:MM:SS.mmm` whatever the language of Windows. Other programs write as their locale does.
 
-use crate::days::days_of;
+use etwhy_base::time::days;
 
 /// In which order a date has its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn parse(bytes: &[u8], order: Order) -> Option<i64> {
         return None;
     }
     let nanos = if count > 6 { u64::from(fraction) * 10u64.pow(9 - digits as u32) } else { 0 };
-    let days = days_of(year, month, day)?;
+    let days = days(year, month, day).filter(|_| (1900..=2200).contains(&year))?;
     let seconds = days * 86_400 + i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     Some(seconds * 1_000_000_000 + nanos as i64)
 }

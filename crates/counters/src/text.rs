@@ -45,8 +45,7 @@ impl<R: Read> Utf16<R> {
             }
             self.left = bytes.split_off(bytes.len() - keep);
             let mut four = [0; 4];
-            for c in char::decode_utf16(units) {
-                let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            for c in etwhy_base::utf16::chars(units) {
                 self.out.extend_from_slice(c.encode_utf8(&mut four).as_bytes());
             }
         }

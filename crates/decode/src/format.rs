@@ -8,6 +8,7 @@ use crate::read::Decoded;
 use crate::schema::{EventSchema, Field, ValueMap};
 use crate::value::Value;
 use etwhy_base::Bytes;
+use etwhy_base::time::Civil;
 use foldhash::HashMap;
 use std::fmt::Write;
 
@@ -332,28 +333,9 @@ pub fn hex_bytes(out: &mut String, bytes: &[u8]) {
 pub fn file_time(out: &mut String, ticks: i64) {
     if ticks < 0 {
         let _ = write!(out, "{ticks}");
-        return;
+    } else {
+        Civil::of_filetime(ticks).push_iso(out);
     }
-    let (seconds, fraction) = (ticks / 10_000_000, ticks % 10_000_000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil_from_days(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z");
-}
-
-/// Gregorian date of a number of days since 1601-01-01, which starts a cycle of 400 years.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // Counting years from March puts the leap day at the end (H. Hinnant, chrono-compatible algorithms).
-    let shifted = days + 306;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
-    let year = year_of_era + era * 400 + 1600 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 /// Appends a SID as `S-1-5-21-…`; damaged ones as hex, the empty one as `-`.

@@ -6,7 +6,7 @@
 use crate::names::{event_name, standard_opcode, tdh_in_type};
 use crate::read::MAX_DEPTH;
 use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
-use crate::text::utf16;
+use etwhy_base::utf16;
 use etwhy_base::{Bytes, Guid};
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn text_up_to(data: &[u8], offset: u32, limit: usize) -> String {
     let units = bytes.as_chunks::<2>().0;
     let end = units.iter().take(limit).position(|unit| *unit == [0, 0]).unwrap_or(units.len().min(limit));
     // Strings of the metadata often end in a blank.
-    utf16(bytes.get(..end * 2).unwrap_or(&[])).trim_end().to_owned()
+    utf16::text(bytes.get(..end * 2).unwrap_or(&[])).trim_end().to_owned()
 }
 
 /// As [`text`], empty once `left` bytes are used up: many short references to one long text must not multiply

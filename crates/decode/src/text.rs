@@ -1,5 +1,6 @@
 //! Text as it stands in a payload. It is turned into a `str` only when somebody looks at it.
 
+use etwhy_base::utf16;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -25,7 +26,7 @@ impl<'a> Text<'a> {
 
     /// The text; lone surrogates become U+FFFD. Costs a conversion unless it is UTF-8 already.
     pub fn to_str(self) -> Cow<'a, str> {
-        if self.wide { Cow::Owned(utf16(self.bytes)) } else { text8(self.bytes) }
+        if self.wide { Cow::Owned(utf16::text(self.bytes)) } else { text8(self.bytes) }
     }
 
     /// True when there is no character.
@@ -60,21 +61,6 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// UTF-16LE bytes as text; an odd last byte is ignored, lone surrogates become U+FFFD.
-pub(crate) fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.as_chunks::<2>().0;
-    // Nearly all text in traces is ASCII, which needs no look at each character.
-    if units.iter().fold(0, |bits, unit| bits | u16::from_le_bytes(*unit)) < 0x80
-        && let Ok(text) = String::from_utf8(units.iter().map(|unit| unit[0]).collect())
-    {
-        return text;
-    }
-    let mut text = String::with_capacity(bytes.len() / 2);
-    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
-    text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
-    text
-}
-
 /// 8-bit text: UTF-8 if it is valid, else each byte is one Latin-1 character. The code page of the
 /// writer is not recorded, and modern writers use UTF-8.
 pub(crate) fn text8(bytes: &[u8]) -> Cow<'_, str> {
@@ -87,16 +73,8 @@ pub(crate) fn text8(bytes: &[u8]) -> Cow<'_, str> {
 /// Number of UTF-16 units in front of the first nul.
 #[inline]
 pub(crate) fn nul16(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        let zeros = zero_lanes(u64::from_le_bytes(*word), 0x0001_0001_0001_0001, 15);
-        if zeros != 0 {
-            return Some(4 * i + zeros.trailing_zeros() as usize / 16);
-        }
-    }
-    let done = 8 * words.len();
-    let rest = bytes.get(done..).unwrap_or(&[]).as_chunks::<2>().0;
-    rest.iter().position(|unit| *unit == [0, 0]).map(|at| done / 2 + at)
+    let text = utf16::until_nul(bytes).len();
+    bytes.get(text + 1).map(|_| text / 2)
 }
 
 /// Number of bytes in front of the first nul.
@@ -104,7 +82,9 @@ pub(crate) fn nul16(bytes: &[u8]) -> Option<usize> {
 pub(crate) fn nul8(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
-        let zeros = zero_lanes(u64::from_le_bytes(*word), 0x0101_0101_0101_0101, 7);
+        // The top bits of bytes that are zero; those above the lowest such byte may be marked wrongly.
+        let word = u64::from_le_bytes(*word);
+        let zeros = word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080;
         if zeros != 0 {
             return Some(8 * i + zeros.trailing_zeros() as usize / 8);
         }
@@ -113,22 +93,15 @@ pub(crate) fn nul8(bytes: &[u8]) -> Option<usize> {
     bytes.get(done..).unwrap_or(&[]).iter().position(|b| *b == 0).map(|at| done + at)
 }
 
-/// The top bits of the lanes that are zero; lanes above the lowest such one may be marked wrongly.
-/// `ones` has a 1 in each lane, `top` is the number of a lane's top bit.
-#[inline]
-fn zero_lanes(word: u64, ones: u64, top: u32) -> u64 {
-    word.wrapping_sub(ones) & !word & (ones << top)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn text_is_decoded_leniently() {
-        assert_eq!(utf16(&[0x41, 0, 0x00, 0xD8, 0x42, 0, 0x43]), "A\u{FFFD}B");
-        assert_eq!(utf16(&[0x41, 0, 0x42, 0, 0x43]), "AB");
-        assert_eq!(utf16(&[0x41, 0, 0x41, 1]), "A\u{141}");
+        assert_eq!(utf16::text(&[0x41, 0, 0x00, 0xD8, 0x42, 0, 0x43]), "A\u{FFFD}B");
+        assert_eq!(utf16::text(&[0x41, 0, 0x42, 0, 0x43]), "AB");
+        assert_eq!(utf16::text(&[0x41, 0, 0x41, 1]), "A\u{141}");
         assert_eq!(text8(b"gr\xfcn"), "grün");
         assert_eq!(text8("grün".as_bytes()), "grün");
     }

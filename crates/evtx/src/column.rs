@@ -3,7 +3,8 @@
 use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
 use crate::binxml::{Name, Value, time};
-use crate::bytes::{array, same};
+use crate::bytes::same;
+use etwhy_base::Bytes as _;
 use std::sync::Arc;
 
 /// What the cells of a column are.
@@ -298,9 +299,9 @@ fn zeros(rows: usize) -> Vec<i64> {
 #[inline]
 fn integer(kind: u8, size: usize, bytes: &[u8]) -> Option<i64> {
     Some(match (kind, size) {
-        (ty::UINT32 | ty::HEX_INT32, 4..) => i64::from(u32::from_le_bytes(array(bytes, 0)?)),
-        (ty::UINT64 | ty::HEX_INT64, 8..) => u64::from_le_bytes(array(bytes, 0)?) as i64,
-        (ty::UINT16, 2..) => i64::from(u16::from_le_bytes(array(bytes, 0)?)),
+        (ty::UINT32 | ty::HEX_INT32, 4..) => i64::from(u32::from_le_bytes(bytes.array(0)?)),
+        (ty::UINT64 | ty::HEX_INT64, 8..) => u64::from_le_bytes(bytes.array(0)?) as i64,
+        (ty::UINT16, 2..) => i64::from(u16::from_le_bytes(bytes.array(0)?)),
         (ty::UINT8, 1..) => i64::from(*bytes.first()?),
         _ => return None,
     })

@@ -69,30 +69,6 @@ pub fn bytes(count: i64) -> String {
     format!("{sign}{} B", count.unsigned_abs())
 }
 
-/// 100 ns since 1601 (FILETIME) as `2026-01-31 12:34:56.789`, in UTC. Zero and less are empty: Windows
-/// writes zero for "never".
-pub fn utc_100ns(ticks: i64) -> String {
-    if ticks <= 0 {
-        return String::new();
-    }
-    let millis = ticks / 10_000;
-    let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days, whose day 0 is
-    // 0000-03-01; 1601-01-01 is its day 584,694.
-    let z = days + 584_694;
-    let era = z / 146_097;
-    let doe = z % 146_097;
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-    let (second, milli) = (rest / 1000 % 60, rest % 1000);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{milli:03}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,15 +111,5 @@ mod tests {
     fn sizes() {
         let texts = [0, 1023, 4096, 1 << 20, 1_610_612_736, -2048, 200 << 20].map(bytes);
         assert_eq!(texts, ["0 B", "1023 B", "4.0 KiB", "1.0 MiB", "1.5 GiB", "-2.0 KiB", "200 MiB"]);
-    }
-
-    #[test]
-    fn dates() {
-        // 1970-01-01 and 2000-02-29 in FILETIME.
-        assert_eq!(utc_100ns(116_444_736_000_000_000), "1970-01-01 00:00:00.000");
-        assert_eq!(utc_100ns(125_962_560_000_000_000 + 12_345_670_000), "2000-02-29 00:20:34.567");
-        assert_eq!(utc_100ns(1), "1601-01-01 00:00:00.000");
-        assert_eq!(utc_100ns(0), "");
-        assert!(!utc_100ns(i64::MAX).is_empty());
     }
 }

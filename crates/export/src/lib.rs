@@ -42,5 +42,5 @@ pub use cell::{csv_cell, csv_lines, harmless};
 pub use device::{create, is_device, is_stdout, write_whole};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use format::{Format, Options, formats, replace_file, write_file};
-pub use humane::{bytes, decimal, duration_ns, thousands, utc_100ns};
+pub use humane::{bytes, decimal, duration_ns, thousands};
 pub use sanitize::{escape_json, escape_markup, is_unsafe, sanitize};

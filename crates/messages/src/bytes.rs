@@ -1,57 +1,24 @@
-//! Reading of little-endian values and texts from bytes that nobody can trust.
+//! Parts and texts of bytes that nobody can trust.
 
 use crate::error::Error;
+use etwhy_base::{Bytes as _, utf16};
 
 /// Bytes of a resource.
-#[derive(Clone, Copy)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Bytes<'a> {
-    /// Number of bytes.
-    pub(crate) fn len(self) -> usize {
-        self.0.len()
-    }
-
-    /// A part, if it is there.
-    pub(crate) fn get(self, offset: usize, len: usize) -> Option<&'a [u8]> {
-        self.0.get(offset..offset.checked_add(len)?)
-    }
-
+pub(crate) trait Resource {
     /// A part, or the error that names it.
-    pub(crate) fn need(self, structure: &'static str, offset: usize, len: usize) -> Result<Bytes<'a>, Error> {
-        self.get(offset, len)
-            .map(Bytes)
-            .ok_or_else(|| Error::truncated(structure, offset, len, self.len().saturating_sub(offset)))
-    }
+    fn need(&self, structure: &'static str, offset: usize, len: usize) -> Result<&[u8], Error>;
+}
 
-    /// One byte.
-    pub(crate) fn u8(self, offset: usize) -> Option<u8> {
-        self.0.get(offset).copied()
-    }
-
-    /// Two bytes.
-    pub(crate) fn u16(self, offset: usize) -> Option<u16> {
-        self.get(offset, 2)?.try_into().ok().map(u16::from_le_bytes)
-    }
-
-    /// Four bytes.
-    pub(crate) fn u32(self, offset: usize) -> Option<u32> {
-        self.get(offset, 4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    /// Eight bytes.
-    pub(crate) fn u64(self, offset: usize) -> Option<u64> {
-        self.get(offset, 8)?.try_into().ok().map(u64::from_le_bytes)
+impl Resource for [u8] {
+    fn need(&self, structure: &'static str, offset: usize, len: usize) -> Result<&[u8], Error> {
+        let there = self.len().saturating_sub(offset);
+        self.sub(offset, len).ok_or_else(|| Error::truncated(structure, offset, len, there))
     }
 }
 
 /// UTF-16LE up to a NUL or the end; what is no valid text becomes U+FFFD.
 pub(crate) fn utf16(bytes: &[u8]) -> String {
-    let units = bytes
-        .chunks_exact(2)
-        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
-        .take_while(|&unit| unit != 0);
-    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    utf16::text(utf16::until_nul(bytes))
 }
 
 /// Text of the code page of Western Europe (1252) up to a NUL, unless it is UTF-8.

@@ -3,7 +3,8 @@
 //! Layout: [MESSAGE_RESOURCE_DATA](https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-message_resource_data),
 //! blocks of consecutive ids, each with an offset to entries of length, flags and text.
 
-use crate::bytes::{Budget, Bytes, ansi, utf16};
+use crate::bytes::{Budget, ansi, utf16};
+use etwhy_base::Bytes as _;
 
 /// A text of a message table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +24,8 @@ const UTF8: u16 = 2;
 
 /// Reads the texts of a resource. What is damaged is told in `damage`; the blocks before and behind it are read.
 pub(crate) fn read(resource: &[u8], language: u16, messages: &mut Vec<Message>, damage: &mut Vec<String>) {
-    let bytes = Bytes(resource);
-    let Some(blocks) = bytes.u32(0) else {
+    let bytes = resource;
+    let Some(blocks) = bytes.u32_at(0) else {
         damage.push(format!(
             "message table of language {language} has {} bytes, its header needs 4",
             bytes.len()
@@ -35,7 +36,8 @@ pub(crate) fn read(resource: &[u8], language: u16, messages: &mut Vec<Message>, 
     let mut budget = Budget::new(bytes.len());
     for block in 0..blocks as usize {
         let at = 4usize.saturating_add(block.saturating_mul(12));
-        let (Some(low), Some(high), Some(offset)) = (bytes.u32(at), bytes.u32(at + 4), bytes.u32(at + 8))
+        let (Some(low), Some(high), Some(offset)) =
+            (bytes.u32_at(at), bytes.u32_at(at + 4), bytes.u32_at(at + 8))
         else {
             damage.push(format!(
                 "message table of language {language} tells {blocks} blocks and ends in block {block}"
@@ -48,9 +50,9 @@ pub(crate) fn read(resource: &[u8], language: u16, messages: &mut Vec<Message>, 
         let mut offset = offset as usize;
         for id in low..=high {
             let entry = (|| {
-                let length = usize::from(bytes.u16(offset)?);
-                let flags = bytes.u16(offset.checked_add(2)?)?;
-                let text = bytes.get(offset.checked_add(4)?, length.checked_sub(4)?)?;
+                let length = usize::from(bytes.u16_at(offset)?);
+                let flags = bytes.u16_at(offset.checked_add(2)?)?;
+                let text = bytes.sub(offset.checked_add(4)?, length.checked_sub(4)?)?;
                 Some((length, flags, text))
             })();
             let Some((length, flags, text)) = entry else {

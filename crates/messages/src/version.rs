@@ -1,6 +1,7 @@
 //! `VS_VERSIONINFO` and `MUI` resources: which build of which file it is, and of which language.
 
-use crate::bytes::{Bytes, utf16};
+use crate::bytes::utf16;
+use etwhy_base::Bytes as _;
 
 /// What the version resource of a file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,9 +25,9 @@ impl std::fmt::Display for Version {
 /// its signature, `OriginalFilename` by its key: both stand at offsets of four bytes.
 pub(crate) fn read(resource: &[u8]) -> Option<Version> {
     const SIGNATURE: u32 = 0xfeef_04bd;
-    let bytes = Bytes(resource);
-    let fixed = (0..bytes.len().min(256)).step_by(4).find(|&at| bytes.u32(at) == Some(SIGNATURE))?;
-    let (high, low) = (bytes.u32(fixed + 8)?, bytes.u32(fixed + 12)?);
+    let bytes = resource;
+    let fixed = (0..bytes.len().min(256)).step_by(4).find(|&at| bytes.u32_at(at) == Some(SIGNATURE))?;
+    let (high, low) = (bytes.u32_at(fixed + 8)?, bytes.u32_at(fixed + 12)?);
     let key: Vec<u8> = "OriginalFilename\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let original_name = resource
         .get(..resource.len().min(1 << 16))
@@ -51,16 +52,16 @@ pub(crate) fn read(resource: &[u8]) -> Option<Version> {
 /// Layout as libexe documents it (*MUI resource data*): signature 0xfecdfecd, at 116 and 120 offset and size of the
 /// language, at 124 and 128 those of the language to fall back to.
 pub(crate) fn mui(resource: &[u8]) -> Option<String> {
-    let bytes = Bytes(resource);
-    if bytes.u32(0)? != 0xfecd_fecd {
+    let bytes = resource;
+    if bytes.u32_at(0)? != 0xfecd_fecd {
         return None;
     }
     for at in [116usize, 124] {
-        let (offset, size) = (bytes.u32(at)? as usize, bytes.u32(at + 4)? as usize);
+        let (offset, size) = (bytes.u32_at(at)? as usize, bytes.u32_at(at + 4)? as usize);
         if offset == 0 || size < 2 {
             continue;
         }
-        if let Some(text) = bytes.get(offset, size.min(170)) {
+        if let Some(text) = bytes.sub(offset, size.min(170)) {
             let text = utf16(text);
             if !text.is_empty() {
                 return Some(text);

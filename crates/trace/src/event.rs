@@ -2,7 +2,7 @@
 
 use crate::model::Model;
 use crate::symbols::Symbols;
-use etwhy_base::Guid;
+use etwhy_base::{Guid, utf16};
 use etwhy_decode::Value;
 use etwhy_decode::kernel::{KernelEvent, Slot};
 use etwhy_decode::read::{Decoded, read};
@@ -98,11 +98,7 @@ impl<'a> Event<'a> {
     pub fn text_after(&self, field: usize) -> String {
         let slot = self.slots.get(field).and_then(Option::as_ref);
         let start = slot.map_or(usize::MAX, |slot| slot.offset().saturating_add(slot.width()));
-        let bytes = self.record.payload().get(start..).unwrap_or(&[]).chunks_exact(2);
-        let units = bytes.map(|b| b.iter().rev().fold(0u16, |unit, byte| unit << 8 | u16::from(*byte)));
-        char::decode_utf16(units.take_while(|unit| *unit != 0))
-            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
+        utf16::text(utf16::until_nul(self.record.payload().get(start..).unwrap_or(&[])))
     }
 
     /// All fields by name.

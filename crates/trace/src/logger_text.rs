@@ -6,7 +6,7 @@
 //! published. Unknown lines are skipped; names that a German or Japanese Windows translates (`logman`) are not
 //! known. `xperf`, `tracelog` and `wpr` speak English everywhere.
 
-use etwhy_base::Guid;
+use etwhy_base::{Guid, utf16};
 
 /// A session as a tool lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,17 +77,12 @@ pub fn parse(bytes: &[u8], shown: &str) -> Vec<ListedLogger> {
 }
 
 fn decode(bytes: &[u8]) -> String {
-    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> =
-            bytes.chunks_exact(2).filter_map(|c| Some(unit(<[u8; 2]>::try_from(c).ok()?))).collect();
-        String::from_utf16_lossy(&units)
-    };
     match bytes {
-        [0xFF, 0xFE, rest @ ..] => wide(rest, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => wide(rest, u16::from_be_bytes),
+        [0xFF, 0xFE, rest @ ..] => utf16::text(rest),
+        [0xFE, 0xFF, rest @ ..] => utf16::text_be(rest),
         [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
         // UTF-16 without a mark: the high halves of ASCII are zero.
-        [_, 0, _, 0, ..] => wide(bytes, u16::from_le_bytes),
+        [_, 0, _, 0, ..] => utf16::text(bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

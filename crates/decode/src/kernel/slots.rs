@@ -5,6 +5,7 @@
 
 use super::measure::{fixed_width, unsigned};
 use crate::schema::{Count, EventSchema, Field, InType, Length};
+use etwhy_base::utf16;
 use std::sync::Arc;
 
 /// Where a number stands in the payloads of one layout.
@@ -66,22 +67,9 @@ impl Tail {
         }
     }
 
-    /// UTF-16 units up to the nul, or to the end without one.
-    pub fn utf16<'a>(&self, payload: &'a [u8]) -> Option<impl Iterator<Item = u16> + 'a> {
-        let units = self
-            .bytes(payload)?
-            .chunks_exact(2)
-            .map(|c| c.iter().rev().fold(0, |v, b| v << 8 | u16::from(*b)));
-        Some(units.take_while(|unit| *unit != 0))
-    }
-
     /// The UTF-16 text up to the nul; unpaired surrogates become replacement characters.
     pub fn text(&self, payload: &[u8]) -> Option<String> {
-        Some(
-            char::decode_utf16(self.utf16(payload)?)
-                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-                .collect(),
-        )
+        Some(utf16::text(utf16::until_nul(self.bytes(payload)?)))
     }
 
     /// 8-bit characters up to the nul, or to the end without one.

@@ -11,8 +11,8 @@ pub use xml::{ManifestError, parse};
 
 use crate::anomalies::{MANIFEST_BROKEN, MANIFEST_TOO_LARGE, SOURCE_UNREADABLE};
 use crate::schema::EventSchema;
-use crate::text::utf16;
 use etwhy_base::Guid;
+use etwhy_base::utf16;
 use etwhy_etl::Ledger;
 use foldhash::HashMap;
 use std::path::Path;
@@ -165,13 +165,10 @@ impl Manifests {
 /// Text of a manifest file in UTF-8 or UTF-16, by its byte order mark.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     match bytes {
-        [0xFF, 0xFE, rest @ ..] => utf16(rest),
-        [0xFE, 0xFF, rest @ ..] => {
-            let swapped: Vec<u8> = rest.as_chunks::<2>().0.iter().flat_map(|[a, b]| [*b, *a]).collect();
-            utf16(&swapped)
-        }
+        [0xFF, 0xFE, rest @ ..] => utf16::text(rest),
+        [0xFE, 0xFF, rest @ ..] => utf16::text_be(rest),
         [0xEF, 0xBB, 0xBF, rest @ ..] => crate::text::text8(rest).into_owned(),
-        [b'<', 0, ..] => utf16(bytes),
+        [b'<', 0, ..] => utf16::text(bytes),
         _ => crate::text::text8(bytes).into_owned(),
     }
 }

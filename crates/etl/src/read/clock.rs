@@ -2,6 +2,7 @@
 
 use super::logfile::LogFileHeader;
 use crate::abi::logfile::{CLOCK_CPU_CYCLE, CLOCK_SYSTEM_TIME};
+use etwhy_base::time::unix_ns;
 
 /// Which clock stamped the events of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Clock {
 
     /// Wall time of `ticks` in nanoseconds since 1970 (UTC), saturating.
     pub fn unix_ns(&self, ticks: i64) -> i64 {
-        filetime_to_unix_ns(self.anchor_filetime).saturating_add(self.ns(ticks))
+        unix_ns(self.anchor_filetime).saturating_add(self.ns(ticks))
     }
 
     /// Whether `other` counts the same ticks, so that both can be compared without wall time.
@@ -91,53 +92,10 @@ impl Clock {
     }
 }
 
-/// 100 ns units between 1601 and 1970.
-const EPOCH: i64 = 116_444_736_000_000_000;
-
-/// A FILETIME as nanoseconds since 1970, saturating.
-pub fn filetime_to_unix_ns(filetime: i64) -> i64 {
-    filetime.saturating_sub(EPOCH).saturating_mul(100)
-}
-
-/// A FILETIME as `2020-07-29 00:07:00.6236167` (UTC).
-pub fn filetime_to_text(filetime: i64) -> String {
-    let ticks = i128::from(filetime) - i128::from(EPOCH);
-    let seconds = ticks.div_euclid(10_000_000);
-    let fraction = ticks.rem_euclid(10_000_000);
-    let days = seconds.div_euclid(86_400);
-    let second = seconds.rem_euclid(86_400);
-    let (year, month, day) = civil_from_days(days as i64);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{fraction:07}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
-}
-
-/// Gregorian date of a day number since 1970 (Howard Hinnant's `civil_from_days`).
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wall_time_as_text() {
-        assert_eq!(filetime_to_text(132404548206236167), "2020-07-29 00:07:00.6236167");
-        assert_eq!(filetime_to_text(EPOCH), "1970-01-01 00:00:00.0000000");
-        assert_eq!(filetime_to_text(0), "1601-01-01 00:00:00.0000000");
-    }
+    use etwhy_base::time::UNIX_EPOCH;
 
     #[test]
     fn ticks_to_ns_without_overflow() {
@@ -145,7 +103,7 @@ mod tests {
             kind: ClockKind::Qpc,
             frequency: 3_000_000,
             anchor_ticks: 10,
-            anchor_filetime: EPOCH,
+            anchor_filetime: UNIX_EPOCH,
             boot_filetime: 0,
         };
         assert_eq!(clock.ns(13), 1000);

@@ -2,7 +2,7 @@
 
 use crate::Record;
 use crate::abi::logfile::{self as abi, *};
-use etwhy_base::Bytes;
+use etwhy_base::{Bytes, utf16};
 
 /// `TIME_ZONE_INFORMATION` of the machine that recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,8 +122,7 @@ const MAX_NAME: usize = 1024;
 
 /// A nul-ended UTF-16 string (or up to the end) and the bytes it takes, its end mark included.
 fn utf16z(bytes: &[u8]) -> (String, usize) {
-    let units: Vec<u16> =
-        bytes.chunks_exact(2).map(|b| b.u16_at(0).unwrap_or(0)).take_while(|&u| u != 0).collect();
-    let kept = units.get(..MAX_NAME).unwrap_or(&units);
-    (String::from_utf16_lossy(kept), (units.len() + 1) * 2)
+    let text = utf16::until_nul(bytes);
+    let kept = text.get(..MAX_NAME * 2).unwrap_or(text);
+    (utf16::text(kept), text.len() + 2)
 }

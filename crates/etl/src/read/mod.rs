@@ -19,7 +19,7 @@ mod source;
 mod tokens;
 mod walk;
 
-pub use clock::{Clock, ClockKind, filetime_to_text, filetime_to_unix_ns};
+pub use clock::{Clock, ClockKind};
 pub use file::{EtlFile, OpenOptions, Segment};
 pub use gaps::Gap;
 pub use index::BufferEntry;

@@ -11,7 +11,7 @@ use super::program::MOST_DEPTH;
 use super::tokens::{NameRef, Token, Tokens, literal_at};
 use super::value::Value;
 use crate::abi::{token, value as ty};
-use crate::bytes::{slice, u16_at, u32_at, u64_at};
+use etwhy_base::Bytes as _;
 use std::sync::Arc;
 
 /// Patterns that are remembered; a log has a handful.
@@ -125,18 +125,18 @@ impl Pattern {
         for step in &self.steps {
             match step {
                 Step::Bytes { value, mask, len } => {
-                    if u64_at(chunk, at)? & mask != *value {
+                    if chunk.u64_at(at)? & mask != *value {
                         return None;
                     }
                     at += usize::from(*len);
                 }
                 Step::Name(n) => {
                     let known = self.names.get_mut(usize::from(*n))?;
-                    let offset = u32_at(chunk, at)?;
+                    let offset = chunk.u32_at(at)?;
                     at += 4;
                     let inline = offset as usize == at;
                     if known.here != Some(offset) {
-                        if slice(chunk, (offset as usize).checked_add(4)?, known.raw.len())? != &*known.raw {
+                        if chunk.sub((offset as usize).checked_add(4)?, known.raw.len())? != &*known.raw {
                             return None;
                         }
                         known.here = Some(offset);
@@ -146,13 +146,13 @@ impl Pattern {
                     }
                 }
                 Step::Text(text) => {
-                    if slice(chunk, at, text.len())? != &**text {
+                    if chunk.sub(at, text.len())? != &**text {
                         return None;
                     }
                     at += text.len();
                 }
                 Step::Value(ty::STRING) => {
-                    let size = u16_at(chunk, at)?.checked_mul(2)?;
+                    let size = chunk.u16_at(at)?.checked_mul(2)?;
                     values.push(Raw::new(at + 2, size, ty::STRING));
                     at += 2 + usize::from(size);
                 }
@@ -280,7 +280,7 @@ impl Pattern {
                         let mut text = String::new();
                         Value::of(kind, bytes).push_text(&mut text);
                         finder.piece(Place(0, Some(text)));
-                        pattern.steps.push(Step::Text(slice(chunk, at + 2, 2 + bytes.len())?.into()));
+                        pattern.steps.push(Step::Text(chunk.sub(at + 2, 2 + bytes.len())?.into()));
                         continue;
                     }
                     if in_system

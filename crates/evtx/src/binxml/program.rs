@@ -4,6 +4,7 @@ use super::plan::Plan;
 use super::tokens::{Broken, NameRef, Token, Tokens};
 use super::value::Value;
 use crate::bytes::same;
+use etwhy_base::Bytes as _;
 use std::sync::Arc;
 
 /// An instruction.
@@ -212,8 +213,8 @@ impl Program {
             }
             at = place + 4;
             if let Varying::Name(raw) = varying {
-                let offset = crate::bytes::u32_at(data, place + shift)? as usize;
-                if !same(crate::bytes::slice(chunk, offset.checked_add(4)?, raw.len())?, raw) {
+                let offset = data.u32_at(place + shift)? as usize;
+                if !same(chunk.sub(offset.checked_add(4)?, raw.len())?, raw) {
                     return Some(false);
                 }
                 if offset == from + at + shift {

@@ -10,7 +10,8 @@ use super::system::System;
 use super::tokens::{Instance, sum_of_sizes};
 use super::value::Value;
 use crate::abi::value as ty;
-use crate::bytes::{same, slice, u64_at};
+use crate::bytes::same;
+use etwhy_base::Bytes as _;
 
 /// System values that are numbers or times.
 const NUMBERS: [S; 11] = [
@@ -202,7 +203,7 @@ impl Shape {
     pub fn identity(&mut self, chunk: &[u8], instance: &Instance<'_>, next: &mut u64) -> u64 {
         let mut rest = self.names.as_slice();
         for (at, size) in &self.name_places {
-            let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
+            let bytes = chunk.sub(instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
             match rest.split_at_checked(bytes.len()) {
                 Some((own, behind)) if same(own, bytes) => rest = behind,
                 _ => return self.other_identity(chunk, instance, next),
@@ -215,7 +216,7 @@ impl Shape {
     fn other_identity(&mut self, chunk: &[u8], instance: &Instance<'_>, next: &mut u64) -> u64 {
         self.names.clear();
         for (at, size) in &self.name_places {
-            let bytes = slice(chunk, instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
+            let bytes = chunk.sub(instance.values + *at as usize, usize::from(*size)).unwrap_or(&[]);
             self.names.extend_from_slice(bytes);
         }
         *next += 1;
@@ -252,7 +253,7 @@ impl Shape {
     fn system_far<'a>(&self, plan: &'a Plan, chunk: &'a [u8], base: usize, texts: bool) -> System<'a> {
         let number = |place: &Number| {
             let at = base + place.at as usize;
-            u64_at(chunk, at).unwrap_or_else(|| last_bytes(chunk, at)) & place.mask | place.constant
+            chunk.u64_at(at).unwrap_or_else(|| last_bytes(chunk, at)) & place.mask | place.constant
         };
         self.system_by(plan, chunk, base, texts, number)
     }

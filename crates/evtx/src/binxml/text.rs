@@ -1,31 +1,7 @@
 //! UTF-16 and code page texts as UTF-8.
 
 use super::narrow::{Narrow, UNITS, narrow, plain};
-
-/// The text up to its first NUL.
-#[inline]
-pub fn until_nul(bytes: &[u8]) -> &[u8] {
-    // Most strings have their only NUL at the end, if any; look for one eight units at a time.
-    let mut at = 0;
-    for block in bytes.as_chunks::<16>().0 {
-        if has_zero_unit(u128::from_le_bytes(*block)) {
-            break;
-        }
-        at += 16;
-    }
-    let tail = bytes.get(at..).unwrap_or(&[]);
-    let units = tail.as_chunks::<2>().0;
-    let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
-    bytes.get(..at + end * 2).unwrap_or(bytes)
-}
-
-/// True if one of the eight 16-bit units may be zero (never false if one is).
-#[inline]
-const fn has_zero_unit(block: u128) -> bool {
-    const ONES: u128 = 0x0001_0001_0001_0001_0001_0001_0001_0001;
-    const HIGHS: u128 = 0x8000_8000_8000_8000_8000_8000_8000_8000;
-    block.wrapping_sub(ONES) & !block & HIGHS != 0
-}
+use etwhy_base::utf16;
 
 /// Appends UTF-16; lone surrogates become U+FFFD, an odd last byte is left out.
 #[inline]
@@ -42,7 +18,7 @@ pub fn push_utf16(out: &mut String, bytes: &[u8]) {
         rest = rest.get(n * 2..).unwrap_or(&[]);
     }
     let units = rest.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
-    out.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+    out.extend(utf16::chars(units));
 }
 
 /// The next sixteen units; behind the end of the bytes are NULs.
@@ -120,7 +96,7 @@ fn push_utf16_long<const PERCENT: bool>(out: &mut Vec<u8>, bytes: &[u8], units: 
 #[cold]
 fn push_utf16_other(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let mut text = String::new();
-    push_utf16(&mut text, until_nul(bytes));
+    push_utf16(&mut text, utf16::until_nul(bytes));
     out.extend_from_slice(text.as_bytes());
     text.contains('%')
 }
@@ -189,20 +165,5 @@ mod tests {
         let mut out = String::new();
         push_utf16(&mut out, &[0x00, 0xD8, 0x41, 0x00, 0x42]);
         assert_eq!(out, "\u{FFFD}A");
-    }
-
-    #[test]
-    fn a_text_ends_at_its_first_nul() {
-        for len in 0..40 {
-            let mut bytes = utf16(&"x".repeat(len));
-            assert_eq!(until_nul(&bytes).len(), len * 2);
-            bytes.extend([0, 0, b'y', 0]);
-            assert_eq!(until_nul(&bytes).len(), len * 2);
-        }
-        // No unit is zero although bytes are.
-        assert_eq!(
-            until_nul(&utf16("\u{100}\u{200}\u{100}\u{100}\u{100}\u{100}\u{100}\u{100}\u{1}")).len(),
-            18
-        );
     }
 }

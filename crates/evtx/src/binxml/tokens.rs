@@ -1,7 +1,7 @@
 //! Tokens of binary XML, one after the other.
 
 use crate::abi::{token, value as ty};
-use crate::bytes::{array, slice, u16_at, u32_at};
+use etwhy_base::Bytes as _;
 
 /// Why a stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl<'c> Tokens<'c> {
                 token::CLOSE_EMPTY_ELEMENT => Token::CloseEmpty,
                 token::END_ELEMENT => Token::End,
                 token::SUBSTITUTION | token::OPTIONAL_SUBSTITUTION => {
-                    let number = u16_at(self.chunk, self.at).ok_or(short)?;
+                    let number = self.chunk.u16_at(self.at).ok_or(short)?;
                     // The declared type follows; that of the instance's value counts.
                     self.at += 3;
                     Token::Substitution(number, code == token::OPTIONAL_SUBSTITUTION)
@@ -136,7 +136,7 @@ impl<'c> Tokens<'c> {
                         let mut depends = None;
                         if self.in_definition {
                             depends =
-                                Some(u16_at(self.chunk, self.at).ok_or(short)?).filter(|id| *id != 0xFFFF);
+                                Some(self.chunk.u16_at(self.at).ok_or(short)?).filter(|id| *id != 0xFFFF);
                             self.at += 2;
                         }
                         // The size of the element follows, which nothing needs.
@@ -153,7 +153,7 @@ impl<'c> Tokens<'c> {
                     token::CDATA => Token::CData(self.text().ok_or(short)?),
                     token::PI_DATA => Token::PiData(self.text().ok_or(short)?),
                     token::CHAR_REF => {
-                        let unit = u16_at(self.chunk, self.at).ok_or(short)?;
+                        let unit = self.chunk.u16_at(self.at).ok_or(short)?;
                         self.at += 2;
                         Token::CharRef(unit)
                     }
@@ -176,11 +176,11 @@ impl<'c> Tokens<'c> {
     /// A name: the offset of one, behind which the name itself may stand.
     fn name(&mut self) -> Option<NameRef<'c>> {
         let at = self.at;
-        let offset = u32_at(self.chunk, at)? as usize;
+        let offset = self.chunk.u32_at(at)? as usize;
         self.at += 4;
         // u32 offset of the next name, u16 hash, u16 length, text, NUL.
-        let len = usize::from(u16_at(self.chunk, offset.checked_add(6)?)?);
-        let raw = slice(self.chunk, offset + 4, 4 + len * 2)?;
+        let len = usize::from(self.chunk.u16_at(offset.checked_add(6)?)?);
+        let raw = self.chunk.sub(offset + 4, 4 + len * 2)?;
         let inline = offset == self.at;
         if inline {
             self.at += 10 + len * 2;
@@ -190,8 +190,8 @@ impl<'c> Tokens<'c> {
 
     /// A text with its length before it.
     fn text(&mut self) -> Option<&'c [u8]> {
-        let len = usize::from(u16_at(self.chunk, self.at)?);
-        let text = slice(self.chunk, self.at + 2, len * 2)?;
+        let len = usize::from(self.chunk.u16_at(self.at)?);
+        let text = self.chunk.sub(self.at + 2, len * 2)?;
         self.at += 2 + len * 2;
         (self.at <= self.end).then_some(text)
     }
@@ -199,7 +199,7 @@ impl<'c> Tokens<'c> {
     /// The bytes of a literal of this type.
     fn literal(&mut self, kind: u8) -> Option<&'c [u8]> {
         let (at, size) = literal_at(self.chunk, self.at, kind)?;
-        let bytes = slice(self.chunk, at, size)?;
+        let bytes = self.chunk.sub(at, size)?;
         self.at = at + size;
         (self.at <= self.end).then_some(bytes)
     }
@@ -209,14 +209,14 @@ impl<'c> Tokens<'c> {
 pub fn literal_at(chunk: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
     let size = match kind {
         ty::NULL => 0,
-        ty::STRING => return Some((at + 2, usize::from(u16_at(chunk, at)?) * 2)),
+        ty::STRING => return Some((at + 2, usize::from(chunk.u16_at(at)?) * 2)),
         ty::INT8 | ty::UINT8 => 1,
         ty::INT16 | ty::UINT16 => 2,
         ty::INT32 | ty::UINT32 | ty::REAL32 | ty::BOOL | ty::HEX_INT32 => 4,
         ty::INT64 | ty::UINT64 | ty::REAL64 | ty::FILE_TIME | ty::HEX_INT64 => 8,
         ty::GUID | ty::SYS_TIME => 16,
         ty::SID => 8 + 4 * usize::from(*chunk.get(at + 1)?),
-        ty::BIN_XML => return Some((at + 2, usize::from(u16_at(chunk, at)?))),
+        ty::BIN_XML => return Some((at + 2, usize::from(chunk.u16_at(at)?))),
         _ => return None,
     };
     Some((at, size))
@@ -226,15 +226,15 @@ pub fn literal_at(chunk: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
 #[inline]
 pub fn instance_head(chunk: &[u8], at: usize) -> Option<Instance<'_>> {
     // u8 version, u32 template id, u32 offset of the definition.
-    let id = u32_at(chunk, at + 1)?;
-    let definition = u32_at(chunk, at + 5)? as usize;
+    let id = chunk.u32_at(at + 1)?;
+    let definition = chunk.u32_at(at + 5)? as usize;
     let mut at = at + 9;
     if definition == at {
         // The definition stands here: u32 next, GUID, u32 size, data.
-        at = (at + 24).checked_add(u32_at(chunk, at + 20)? as usize)?;
+        at = (at + 24).checked_add(chunk.u32_at(at + 20)? as usize)?;
     }
-    let count = u32_at(chunk, at)? as usize;
-    let descriptors = slice(chunk, at + 4, count.checked_mul(4)?)?.as_chunks::<4>().0;
+    let count = chunk.u32_at(at)? as usize;
+    let descriptors = chunk.sub(at + 4, count.checked_mul(4)?)?.as_chunks::<4>().0;
     Some(Instance { id, definition, descriptors, values: at + 4 + count * 4 })
 }
 
@@ -254,8 +254,8 @@ pub fn instance(chunk: &[u8], at: usize, end: usize) -> Option<(Instance<'_>, us
 
 /// The GUID and the data of a definition.
 pub fn definition(chunk: &[u8], at: usize) -> Option<([u8; 16], usize, usize)> {
-    let guid = array(chunk, at.checked_add(4)?)?;
-    let size = u32_at(chunk, at + 20)? as usize;
+    let guid = chunk.array(at.checked_add(4)?)?;
+    let size = chunk.u32_at(at + 20)? as usize;
     let end = (at + 24).checked_add(size)?;
     (end <= chunk.len()).then_some((guid, at + 24, end))
 }

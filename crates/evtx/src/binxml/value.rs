@@ -1,10 +1,11 @@
 //! Values: what a field holds, and its text.
 
-use super::text::{ascii, push_ansi, push_utf16, until_nul};
+use super::text::{ascii, push_ansi, push_utf16};
 use super::time;
 use crate::abi::value as ty;
-use crate::bytes::{array, u16_at};
+use etwhy_base::Bytes as _;
 use etwhy_base::Guid;
+use etwhy_base::utf16::until_nul;
 use std::fmt::Write as _;
 
 /// A value of a field. It borrows the chunk.
@@ -61,30 +62,30 @@ impl<'a> Value<'a> {
             ty::NULL => Value::Null,
             ty::STRING => Value::Utf16(until_nul(bytes)),
             ty::ANSI_STRING => Value::Ansi(bytes.split(|b| *b == 0).next().unwrap_or(bytes)),
-            ty::INT8 => Value::Int(i64::from(i8::from_le_bytes(array(bytes, 0)?))),
+            ty::INT8 => Value::Int(i64::from(i8::from_le_bytes(bytes.array(0)?))),
             ty::UINT8 => Value::UInt(u64::from(*bytes.first()?)),
-            ty::INT16 => Value::Int(i64::from(i16::from_le_bytes(array(bytes, 0)?))),
-            ty::UINT16 => Value::UInt(u64::from(u16::from_le_bytes(array(bytes, 0)?))),
-            ty::INT32 => Value::Int(i64::from(i32::from_le_bytes(array(bytes, 0)?))),
-            ty::UINT32 => Value::UInt(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
-            ty::INT64 => Value::Int(i64::from_le_bytes(array(bytes, 0)?)),
-            ty::UINT64 => Value::UInt(u64::from_le_bytes(array(bytes, 0)?)),
-            ty::REAL32 => Value::Real32(f32::from_le_bytes(array(bytes, 0)?)),
-            ty::REAL64 => Value::Real64(f64::from_le_bytes(array(bytes, 0)?)),
-            ty::BOOL => match i32::from_le_bytes(array(bytes, 0)?) {
+            ty::INT16 => Value::Int(i64::from(i16::from_le_bytes(bytes.array(0)?))),
+            ty::UINT16 => Value::UInt(u64::from(u16::from_le_bytes(bytes.array(0)?))),
+            ty::INT32 => Value::Int(i64::from(i32::from_le_bytes(bytes.array(0)?))),
+            ty::UINT32 => Value::UInt(u64::from(u32::from_le_bytes(bytes.array(0)?))),
+            ty::INT64 => Value::Int(i64::from_le_bytes(bytes.array(0)?)),
+            ty::UINT64 => Value::UInt(u64::from_le_bytes(bytes.array(0)?)),
+            ty::REAL32 => Value::Real32(f32::from_le_bytes(bytes.array(0)?)),
+            ty::REAL64 => Value::Real64(f64::from_le_bytes(bytes.array(0)?)),
+            ty::BOOL => match i32::from_le_bytes(bytes.array(0)?) {
                 0 => Value::Bool(false),
                 1 => Value::Bool(true),
                 // Windows writes bit masks into some booleans.
                 other => Value::Int(i64::from(other)),
             },
             ty::BINARY => Value::Binary(bytes),
-            ty::GUID => Value::Guid(Guid(array(bytes, 0)?)),
-            ty::SIZE_T if bytes.len() == 4 => Value::Hex(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
-            ty::SIZE_T | ty::HEX_INT64 => Value::Hex(u64::from_le_bytes(array(bytes, 0)?)),
-            ty::FILE_TIME => Value::FileTime(u64::from_le_bytes(array(bytes, 0)?)),
-            ty::SYS_TIME => Value::SysTime(array(bytes, 0)?),
+            ty::GUID => Value::Guid(Guid(bytes.array(0)?)),
+            ty::SIZE_T if bytes.len() == 4 => Value::Hex(u64::from(u32::from_le_bytes(bytes.array(0)?))),
+            ty::SIZE_T | ty::HEX_INT64 => Value::Hex(u64::from_le_bytes(bytes.array(0)?)),
+            ty::FILE_TIME => Value::FileTime(u64::from_le_bytes(bytes.array(0)?)),
+            ty::SYS_TIME => Value::SysTime(bytes.array(0)?),
             ty::SID => Value::Sid(sid(bytes)?),
-            ty::HEX_INT32 => Value::Hex(u64::from(u32::from_le_bytes(array(bytes, 0)?))),
+            ty::HEX_INT32 => Value::Hex(u64::from(u32::from_le_bytes(bytes.array(0)?))),
             ty::BIN_XML => Value::BinXml(bytes),
             array if array & ty::ARRAY != 0 && is_item(array & !ty::ARRAY) => {
                 Value::Array(array & !ty::ARRAY, bytes)
@@ -353,7 +354,7 @@ pub fn push_guid(out: &mut String, guid: Guid) {
 
 /// `S-1-5-18`. Layout: revision, number of subauthorities, authority (48 bits, big endian), subauthorities ([MS-DTYP] 2.4.2).
 pub fn push_sid(out: &mut String, bytes: &[u8]) {
-    let (Some([revision, _, a, b, c, d, e, f]), Some(rest)) = (array::<8>(bytes, 0), bytes.get(8..)) else {
+    let (Some([revision, _, a, b, c, d, e, f]), Some(rest)) = (bytes.array::<8>(0), bytes.get(8..)) else {
         out.push_str("S-?");
         return;
     };
@@ -369,5 +370,5 @@ pub fn push_sid(out: &mut String, bytes: &[u8]) {
 
 /// A `u16` of a `SYSTEMTIME`.
 pub(super) fn part(bytes: &[u8; 16], n: usize) -> u16 {
-    u16_at(bytes, n * 2).unwrap_or(0)
+    bytes.u16_at(n * 2).unwrap_or(0)
 }

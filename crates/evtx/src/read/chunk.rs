@@ -3,8 +3,8 @@
 use super::file::{ChunkPlace, LogFile};
 use super::{Damage, anomalies};
 use crate::abi::{chunk, record};
-use crate::bytes::{array, u32_at, u64_at};
 use crate::error::EvtxError;
+use etwhy_base::Bytes as _;
 
 /// A chunk in memory.
 pub struct Chunk<'d> {
@@ -70,9 +70,9 @@ impl<'d> Chunk<'d> {
         let at = self.offset;
         self.damaged = false;
         let data = self.data;
-        let get = |at| u32_at(data, at).unwrap_or(0);
+        let get = |at| data.u32_at(at).unwrap_or(0);
         self.free_space = get(chunk::FREE_SPACE) as usize;
-        let number = |at| u64_at(data, at).unwrap_or(u64::MAX);
+        let number = |at| data.u64_at(at).unwrap_or(u64::MAX);
         self.numbers = Some((number(chunk::FIRST_RECORD), number(chunk::LAST_RECORD)));
         let head = [data.get(..120), data.get(128..chunk::HEADER)];
         if get(chunk::FLAGS) & chunk::FLAG_NO_CRC32 == 0 {
@@ -140,13 +140,13 @@ pub struct Records<'c> {
 /// Size, number and time of the record at `at`, if there is one.
 #[inline]
 fn record_at(data: &[u8], at: usize, end: usize) -> Option<RecordRef> {
-    let header: [u8; record::HEADER] = array(data, at)?;
-    let size = u32_at(&header, 4)? as usize;
+    let header: [u8; record::HEADER] = data.array(at)?;
+    let size = header.u32_at(4)? as usize;
     let whole = size >= record::HEADER + record::TRAILER && at.checked_add(size)? <= end;
     if !header.starts_with(record::MAGIC) || !whole {
         return None;
     }
-    let (id, time) = (u64_at(&header, record::ID)?, u64_at(&header, record::TIME)?);
+    let (id, time) = (header.u64_at(record::ID)?, header.u64_at(record::TIME)?);
     Some(RecordRef { at, size, id, time })
 }
 
@@ -180,7 +180,7 @@ impl Records<'_> {
                 break None;
             }
             if let Some(record) = record_at(self.data, at, self.end)
-                && u32_at(self.data, at + record.size - record::TRAILER) == Some(record.size as u32)
+                && self.data.u32_at(at + record.size - record::TRAILER) == Some(record.size as u32)
             {
                 if self.numbers.is_none_or(|(first, last)| (first..=last).contains(&record.id)) {
                     break Some(record);

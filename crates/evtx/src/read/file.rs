@@ -2,8 +2,8 @@
 
 use super::{Damage, anomalies};
 use crate::abi::{chunk, file};
-use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::error::EvtxError;
+use etwhy_base::Bytes as _;
 use etwhy_os::Mapped;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -95,15 +95,13 @@ impl LogFile {
             }
             return Ok(0);
         }
-        self.version = (
-            u16_at(&head, file::MAJOR_VERSION).unwrap_or(0),
-            u16_at(&head, file::MINOR_VERSION).unwrap_or(0),
-        );
-        self.flags = u32_at(&head, file::FLAGS).unwrap_or(0);
-        self.header_chunks = u16_at(&head, file::CHUNKS).unwrap_or(0);
-        self.next_record = u64_at(&head, file::NEXT_RECORD).unwrap_or(0);
+        self.version =
+            (head.u16_at(file::MAJOR_VERSION).unwrap_or(0), head.u16_at(file::MINOR_VERSION).unwrap_or(0));
+        self.flags = head.u32_at(file::FLAGS).unwrap_or(0);
+        self.header_chunks = head.u16_at(file::CHUNKS).unwrap_or(0);
+        self.next_record = head.u64_at(file::NEXT_RECORD).unwrap_or(0);
         let sound =
-            crc32fast::hash(head.get(..120).unwrap_or(&[])) == u32_at(&head, file::CHECKSUM).unwrap_or(0);
+            crc32fast::hash(head.get(..120).unwrap_or(&[])) == head.u32_at(file::CHECKSUM).unwrap_or(0);
         if !sound && self.flags & file::FLAG_NO_CRC32 == 0 {
             self.damage.note(&anomalies::HEADER_CHECKSUM, 1, || "at offset 124".to_owned());
         }
@@ -114,7 +112,7 @@ impl LogFile {
         if self.flags & file::FLAG_DIRTY != 0 {
             self.damage.note(&anomalies::DIRTY, 1, || "flags of the header".to_owned());
         }
-        let block = u64::from(u16_at(&head, file::HEADER_BLOCK_SIZE).unwrap_or(0));
+        let block = u64::from(head.u16_at(file::HEADER_BLOCK_SIZE).unwrap_or(0));
         Ok(if sound && block >= file::SIZE as u64 { block } else { file::USUAL_BLOCK })
     }
 
@@ -126,8 +124,8 @@ impl LogFile {
             let had = self.read_at(at, &mut head)?;
             if head.get(..had).is_some_and(|head| head.starts_with(chunk::MAGIC)) {
                 let len = (self.size - at).min(chunk::SIZE as u64) as usize;
-                let first_record = u64_at(&head, chunk::FIRST_RECORD).unwrap_or(u64::MAX);
-                let last_record = u64_at(&head, chunk::LAST_RECORD).unwrap_or(u64::MAX);
+                let first_record = head.u64_at(chunk::FIRST_RECORD).unwrap_or(u64::MAX);
+                let last_record = head.u64_at(chunk::LAST_RECORD).unwrap_or(u64::MAX);
                 self.chunks.push(ChunkPlace { offset: at, len, first_record, last_record });
                 at = at.saturating_add(chunk::SIZE as u64);
                 continue;

@@ -5,8 +5,9 @@
 //! needed here is little: keys by name, their subkeys, values that are texts or numbers. Transaction logs beside a hive
 //! are not applied: providers that were registered in its last seconds may be missing.
 
-use crate::bytes::{Bytes, utf16};
+use crate::bytes::{Resource as _, utf16};
 use crate::error::Error;
+use etwhy_base::Bytes as _;
 
 /// Where cells start.
 const BINS: usize = 4096;
@@ -15,7 +16,7 @@ const CHILDREN_MAX: usize = 1 << 17;
 
 /// A hive.
 pub(crate) struct Hive<'a> {
-    bytes: Bytes<'a>,
+    bytes: &'a [u8],
 }
 
 /// A key: offset of its `nk` cell.
@@ -25,9 +26,8 @@ pub(crate) struct Key(u32);
 impl<'a> Hive<'a> {
     /// Looks at the header.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Error> {
-        let bytes = Bytes(bytes);
         let head = bytes.need("regf header", 0, BINS)?;
-        if head.get(0, 4) != Some(b"regf") {
+        if head.sub(0, 4) != Some(b"regf") {
             return Err(Error::malformed("regf header", 0, "signature is not regf"));
         }
         Ok(Self { bytes })
@@ -35,27 +35,27 @@ impl<'a> Hive<'a> {
 
     /// The root.
     pub(crate) fn root(&self) -> Option<Key> {
-        self.key(self.bytes.u32(36)?)
+        self.key(self.bytes.u32_at(36)?)
     }
 
     /// The data of an allocated cell.
-    fn cell(&self, offset: u32) -> Option<Bytes<'a>> {
+    fn cell(&self, offset: u32) -> Option<&'a [u8]> {
         let at = BINS.checked_add(offset as usize)?;
-        let size = self.bytes.u32(at)?.cast_signed().checked_neg().filter(|&s| s > 4)?;
+        let size = self.bytes.u32_at(at)?.cast_signed().checked_neg().filter(|&s| s > 4)?;
         let len = usize::try_from(size).ok()? - 4;
-        self.bytes.get(at.checked_add(4)?, len).map(Bytes)
+        self.bytes.sub(at.checked_add(4)?, len)
     }
 
     fn key(&self, offset: u32) -> Option<Key> {
-        (self.cell(offset)?.get(0, 2)? == b"nk").then_some(Key(offset))
+        (self.cell(offset)?.sub(0, 2)? == b"nk").then_some(Key(offset))
     }
 
     /// Name of a key.
     pub(crate) fn name(&self, key: Key) -> Option<String> {
         let cell = self.cell(key.0)?;
-        let name = cell.get(76, usize::from(cell.u16(72)?))?;
+        let name = cell.sub(76, usize::from(cell.u16_at(72)?))?;
         // KEY_COMP_NAME: one byte for each character.
-        Some(match cell.u16(2)? & 0x20 != 0 {
+        Some(match cell.u16_at(2)? & 0x20 != 0 {
             true => name.iter().map(|&b| char::from(b)).collect(),
             false => utf16(name),
         })
@@ -64,7 +64,9 @@ impl<'a> Hive<'a> {
     /// Subkeys.
     pub(crate) fn subkeys(&self, key: Key) -> Vec<Key> {
         let mut out = Vec::new();
-        if let Some(list) = self.cell(key.0).and_then(|cell| (cell.u32(20)? > 0).then(|| cell.u32(28))?) {
+        if let Some(list) =
+            self.cell(key.0).and_then(|cell| (cell.u32_at(20)? > 0).then(|| cell.u32_at(28))?)
+        {
             self.list(list, 0, &mut out);
         }
         out
@@ -72,7 +74,7 @@ impl<'a> Hive<'a> {
 
     fn list(&self, offset: u32, depth: usize, out: &mut Vec<Key>) {
         let Some(cell) = self.cell(offset) else { return };
-        let (Some(kind), Some(count)) = (cell.get(0, 2), cell.u16(2)) else {
+        let (Some(kind), Some(count)) = (cell.sub(0, 2), cell.u16_at(2)) else {
             return;
         };
         let size = match kind {
@@ -81,7 +83,7 @@ impl<'a> Hive<'a> {
             _ => return,
         };
         for index in 0..usize::from(count) {
-            let Some(child) = cell.u32(4 + index * size) else { return };
+            let Some(child) = cell.u32_at(4 + index * size) else { return };
             if out.len() >= CHILDREN_MAX {
                 return;
             }
@@ -110,12 +112,12 @@ impl<'a> Hive<'a> {
     pub(crate) fn values(&self, key: Key) -> Vec<(String, String)> {
         let mut out = Vec::new();
         let list = self.cell(key.0).and_then(|cell| {
-            let count = (cell.u32(36)? as usize).min(CHILDREN_MAX);
-            Some((count, self.cell(cell.u32(40)?)?))
+            let count = (cell.u32_at(36)? as usize).min(CHILDREN_MAX);
+            Some((count, self.cell(cell.u32_at(40)?)?))
         });
         let Some((count, list)) = list else { return out };
         for index in 0..count {
-            let Some(offset) = list.u32(index * 4) else { break };
+            let Some(offset) = list.u32_at(index * 4) else { break };
             out.extend(self.value(offset));
         }
         out
@@ -123,27 +125,27 @@ impl<'a> Hive<'a> {
 
     fn value(&self, offset: u32) -> Option<(String, String)> {
         let cell = self.cell(offset)?;
-        if cell.get(0, 2)? != b"vk" {
+        if cell.sub(0, 2)? != b"vk" {
             return None;
         }
-        let name = cell.get(20, usize::from(cell.u16(2)?))?;
-        let name = match cell.u16(16)? & 1 != 0 {
+        let name = cell.sub(20, usize::from(cell.u16_at(2)?))?;
+        let name = match cell.u16_at(16)? & 1 != 0 {
             true => name.iter().map(|&b| char::from(b)).collect(),
             false => utf16(name),
         };
-        let size = cell.u32(4)?;
+        let size = cell.u32_at(4)?;
         // Up to four bytes stand in the place of the offset.
         let inline = size & 0x8000_0000 != 0;
         let size = (size & 0x7fff_ffff) as usize;
         let data = match inline {
-            true => Bytes(cell.get(8, size.min(4))?),
-            false => Bytes(self.cell(cell.u32(8)?)?.get(0, size)?),
+            true => cell.sub(8, size.min(4))?,
+            false => self.cell(cell.u32_at(8)?)?.sub(0, size)?,
         };
-        let text = match cell.u32(12)? {
+        let text = match cell.u32_at(12)? {
             // REG_SZ, REG_EXPAND_SZ, REG_MULTI_SZ.
-            1 | 2 | 7 => utf16(data.0),
+            1 | 2 | 7 => utf16(data),
             // REG_DWORD.
-            4 => data.u32(0)?.to_string(),
+            4 => data.u32_at(0)?.to_string(),
             _ => return None,
         };
         Some((name.to_lowercase(), text))

@@ -1,9 +1,9 @@
 //! The reader of `WEVT_TEMPLATE`.
 
 use super::{Event, Field, InType, Manifest, Map, Named, OutType, Provider, Template};
-use crate::bytes::{Budget, Bytes, utf16};
+use crate::bytes::{Budget, Resource as _, utf16};
 use crate::error::Error;
-use etwhy_base::Guid;
+use etwhy_base::Bytes as _;
 
 /// Characters of a name. The longest of Windows' own have some hundred.
 const NAME_MAX: usize = 1024;
@@ -13,12 +13,12 @@ const NAME_MAX: usize = 1024;
 /// # Errors
 /// If its header is not that of a manifest. Damage behind it is told in [`Manifest::damage`].
 pub(crate) fn read(resource: &[u8]) -> Result<Manifest, Error> {
-    let bytes = Bytes(resource);
+    let bytes = resource;
     let header = bytes.need("CRIM header", 0, 16)?;
-    if header.get(0, 4) != Some(b"CRIM") {
+    if header.sub(0, 4) != Some(b"CRIM") {
         return Err(Error::malformed("CRIM header", 0, "signature is not CRIM"));
     }
-    let count = header.u32(12).unwrap_or_default() as usize;
+    let count = header.u32_at(12).unwrap_or_default() as usize;
     let mut reader = Reader {
         bytes,
         // Lists and names of a sound file stand once; some names are shared.
@@ -32,8 +32,8 @@ pub(crate) fn read(resource: &[u8]) -> Result<Manifest, Error> {
             reader.damage(format!("CRIM tells {count} providers and ends in number {index}"));
             break;
         };
-        let guid = descriptor.get(0, 16).and_then(|g| g.try_into().ok()).map(Guid);
-        let offset = descriptor.u32(16).unwrap_or_default();
+        let guid = descriptor.guid_at(0);
+        let offset = descriptor.u32_at(16).unwrap_or_default();
         match reader.provider(offset as usize) {
             Ok(mut provider) => {
                 provider.guid = guid;
@@ -51,7 +51,7 @@ fn message(id: u32) -> Option<u32> {
 }
 
 struct Reader<'a> {
-    bytes: Bytes<'a>,
+    bytes: &'a [u8],
     budget: Budget,
     damage: Vec<String>,
 }
@@ -74,14 +74,14 @@ impl<'a> Reader<'a> {
 
     fn provider(&mut self, at: usize) -> Result<Provider, Error> {
         let header = self.bytes.need("WEVT", at, 20)?;
-        if header.get(0, 4) != Some(b"WEVT") {
+        if header.sub(0, 4) != Some(b"WEVT") {
             return Err(Error::malformed("WEVT", at, "signature is not WEVT"));
         }
-        let mut provider = Provider { message: header.u32(8).and_then(message), ..Provider::default() };
-        let count = header.u32(12).unwrap_or_default() as usize;
+        let mut provider = Provider { message: header.u32_at(8).and_then(message), ..Provider::default() };
+        let count = header.u32_at(12).unwrap_or_default() as usize;
         for index in 0..count {
             let descriptor = at.saturating_add(20).saturating_add(index.saturating_mul(8));
-            let Some(offset) = self.bytes.u32(descriptor) else {
+            let Some(offset) = self.bytes.u32_at(descriptor) else {
                 self.damage(format!("WEVT at {at:#x} tells {count} elements and ends in number {index}"));
                 break;
             };
@@ -99,24 +99,25 @@ impl<'a> Reader<'a> {
 
     fn element(&mut self, at: usize, provider: &mut Provider) -> Result<(), Error> {
         let header = self.bytes.need("WEVT element", at, 12)?;
-        let count = header.u32(8).unwrap_or_default() as usize;
-        match header.get(0, 4).unwrap_or_default() {
+        let count = header.u32_at(8).unwrap_or_default() as usize;
+        match header.sub(0, 4).unwrap_or_default() {
             b"CHAN" => {
                 provider.channels = self.list("CHAN", at + 12, count, 16, |b| {
                     // Events name the number at 8; that at 0 is 1 for a channel of another provider.
-                    Some((u64::from(b.u32(8)?), b.u32(12)?, b.u32(4)?))
+                    Some((u64::from(b.u32_at(8)?), b.u32_at(12)?, b.u32_at(4)?))
                 })?;
             }
             b"LEVL" => provider.levels = self.list("LEVL", at + 12, count, 12, small)?,
             b"OPCO" => provider.opcodes = self.list("OPCO", at + 12, count, 12, small)?,
             b"TASK" => {
                 provider.tasks = self.list("TASK", at + 12, count, 28, |b| {
-                    Some((u64::from(b.u32(0)?), b.u32(4)?, b.u32(24)?))
+                    Some((u64::from(b.u32_at(0)?), b.u32_at(4)?, b.u32_at(24)?))
                 })?;
             }
             b"KEYW" => {
-                provider.keywords =
-                    self.list("KEYW", at + 12, count, 16, |b| Some((b.u64(0)?, b.u32(8)?, b.u32(12)?)))?;
+                provider.keywords = self.list("KEYW", at + 12, count, 16, |b| {
+                    Some((b.u64_at(0)?, b.u32_at(8)?, b.u32_at(12)?))
+                })?;
             }
             b"MAPS" => self.maps(at, count, provider)?,
             b"TTBL" => self.templates(at, count, provider)?,
@@ -135,13 +136,13 @@ impl<'a> Reader<'a> {
         at: usize,
         count: usize,
         size: usize,
-        entry: fn(Bytes<'_>) -> Option<(u64, u32, u32)>,
+        entry: fn(&[u8]) -> Option<(u64, u32, u32)>,
     ) -> Result<Vec<Named>, Error> {
         let all = self.bytes.need(structure, at, count.saturating_mul(size))?;
         self.spend(structure, at, all.len())?;
         let mut out = Vec::with_capacity(count);
-        for bytes in all.0.chunks_exact(size) {
-            if let Some((value, id, offset)) = entry(Bytes(bytes)) {
+        for bytes in all.chunks_exact(size) {
+            if let Some((value, id, offset)) = entry(bytes) {
                 out.push(Named { value, name: self.name(offset as usize), message: message(id) });
             }
         }
@@ -153,8 +154,8 @@ impl<'a> Reader<'a> {
         if at == 0 {
             return None;
         }
-        let size = (self.bytes.u32(at)? as usize).checked_sub(4)?.min(NAME_MAX * 2);
-        let text = self.bytes.get(at.checked_add(4)?, size)?;
+        let size = (self.bytes.u32_at(at)? as usize).checked_sub(4)?.min(NAME_MAX * 2);
+        let text = self.bytes.sub(at.checked_add(4)?, size)?;
         if !self.budget.take(size) {
             return None;
         }
@@ -164,7 +165,7 @@ impl<'a> Reader<'a> {
     fn maps(&mut self, at: usize, count: usize, provider: &mut Provider) -> Result<(), Error> {
         let offsets = self.bytes.need("MAPS", at + 12, count.saturating_mul(4))?;
         for index in 0..count {
-            let offset = offsets.u32(index * 4).unwrap_or_default();
+            let offset = offsets.u32_at(index * 4).unwrap_or_default();
             match self.map(offset) {
                 Ok(map) => provider.maps.push(map),
                 Err(e) => self.damage(e.to_string()),
@@ -176,22 +177,18 @@ impl<'a> Reader<'a> {
     fn map(&mut self, offset: u32) -> Result<Map, Error> {
         let at = offset as usize;
         let header = self.bytes.need("map", at, 20)?;
-        let bits = match header.get(0, 4) {
+        let bits = match header.sub(0, 4) {
             Some(b"VMAP") => false,
             Some(b"BMAP") => true,
             _ => return Err(Error::malformed("map", at, "signature is neither VMAP nor BMAP")),
         };
-        let count = header.u32(16).unwrap_or_default() as usize;
+        let count = header.u32_at(16).unwrap_or_default() as usize;
         let entries = self.bytes.need("map", at + 20, count.saturating_mul(8))?;
         self.spend("map", at, entries.len())?;
-        let name = self.name(header.u32(8).unwrap_or_default() as usize);
+        let name = self.name(header.u32_at(8).unwrap_or_default() as usize);
         let values = entries
-            .0
             .chunks_exact(8)
-            .map(|entry| {
-                let entry = Bytes(entry);
-                (entry.u32(0).unwrap_or_default(), entry.u32(4).and_then(message))
-            })
+            .map(|entry| (entry.u32_at(0).unwrap_or_default(), entry.u32_at(4).and_then(message)))
             .collect();
         Ok(Map { offset, name, bits, values })
     }
@@ -200,14 +197,14 @@ impl<'a> Reader<'a> {
         let mut at = at.saturating_add(12);
         for index in 0..count {
             let header = self.bytes.need("TEMP", at, 40)?;
-            if header.get(0, 4) != Some(b"TEMP") {
+            if header.sub(0, 4) != Some(b"TEMP") {
                 return Err(Error::malformed(
                     "TEMP",
                     at,
                     format!("signature of template {index} of {count} is not TEMP"),
                 ));
             }
-            let size = header.u32(4).unwrap_or_default() as usize;
+            let size = header.u32_at(4).unwrap_or_default() as usize;
             let template = self.template(at, header)?;
             provider.templates.push(template);
             if size < 40 {
@@ -218,26 +215,25 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn template(&mut self, at: usize, header: Bytes<'a>) -> Result<Template, Error> {
+    fn template(&mut self, at: usize, header: &'a [u8]) -> Result<Template, Error> {
         // Items at the top, and all of them with the members of structures: inserts count the top ones.
-        let count = header.u32(8).unwrap_or_default() as usize;
-        let items = header.u32(16).unwrap_or_default() as usize;
+        let count = header.u32_at(8).unwrap_or_default() as usize;
+        let items = header.u32_at(16).unwrap_or_default() as usize;
         let mut fields = Vec::new();
         if count > 0 {
             let all = self.bytes.need("template items", items, count.saturating_mul(20))?;
             self.spend("template items", items, all.len())?;
             fields.reserve_exact(count);
-            for item in all.0.chunks_exact(20) {
-                let item = Bytes(item);
+            for item in all.chunks_exact(20) {
                 fields.push(Field {
-                    name: self.name(item.u32(16).unwrap_or_default() as usize).unwrap_or_default(),
-                    in_type: InType(item.u8(4).unwrap_or_default()),
-                    out_type: OutType(item.u8(5).unwrap_or_default()),
-                    map: item.u32(8).unwrap_or_default(),
+                    name: self.name(item.u32_at(16).unwrap_or_default() as usize).unwrap_or_default(),
+                    in_type: InType(item.u8_at(4).unwrap_or_default()),
+                    out_type: OutType(item.u8_at(5).unwrap_or_default()),
+                    map: item.u32_at(8).unwrap_or_default(),
                 });
             }
         }
-        let guid = header.get(24, 16).and_then(|g| g.try_into().ok()).map_or(Guid::ZERO, Guid);
+        let guid = header.guid_at(24).unwrap_or_default();
         Ok(Template { offset: u32::try_from(at).unwrap_or(u32::MAX), guid, fields })
     }
 
@@ -245,20 +241,18 @@ impl<'a> Reader<'a> {
         let all = self.bytes.need("EVNT", at + 16, count.saturating_mul(48))?;
         self.spend("EVNT", at, all.len())?;
         provider.events = all
-            .0
             .chunks_exact(48)
             .filter_map(|event| {
-                let event = Bytes(event);
                 Some(Event {
-                    id: event.u16(0)?,
-                    version: event.u8(2)?,
-                    channel: event.u8(3)?,
-                    level: event.u8(4)?,
-                    opcode: event.u8(5)?,
-                    task: event.u16(6)?,
-                    keywords: event.u64(8)?,
-                    message: message(event.u32(16)?),
-                    template: event.u32(20)?,
+                    id: event.u16_at(0)?,
+                    version: event.u8_at(2)?,
+                    channel: event.u8_at(3)?,
+                    level: event.u8_at(4)?,
+                    opcode: event.u8_at(5)?,
+                    task: event.u16_at(6)?,
+                    keywords: event.u64_at(8)?,
+                    message: message(event.u32_at(16)?),
+                    template: event.u32_at(20)?,
                 })
             })
             .collect();
@@ -270,14 +264,14 @@ impl<'a> Reader<'a> {
         const NAME: u32 = 0x1000_0001;
         for index in 0..count.min(16) {
             let entry = at.saturating_add(12).saturating_add(index * 8);
-            if self.bytes.u32(entry) != Some(NAME) {
+            if self.bytes.u32_at(entry) != Some(NAME) {
                 continue;
             }
-            let Some(offset) = self.bytes.u32(entry.saturating_add(4)).map(|o| o as usize) else {
+            let Some(offset) = self.bytes.u32_at(entry.saturating_add(4)).map(|o| o as usize) else {
                 continue;
             };
             let rest = self.bytes.len().saturating_sub(offset).min(NAME_MAX * 2);
-            if let Some(text) = self.bytes.get(offset, rest) {
+            if let Some(text) = self.bytes.sub(offset, rest) {
                 provider.name = Some(utf16(text)).filter(|name| !name.is_empty());
             }
         }
@@ -285,6 +279,6 @@ impl<'a> Reader<'a> {
 }
 
 /// An entry of levels and opcodes.
-fn small(b: Bytes<'_>) -> Option<(u64, u32, u32)> {
-    Some((u64::from(b.u32(0)?), b.u32(4)?, b.u32(8)?))
+fn small(b: &[u8]) -> Option<(u64, u32, u32)> {
+    Some((u64::from(b.u32_at(0)?), b.u32_at(4)?, b.u32_at(8)?))
 }

@@ -7,7 +7,8 @@ use crate::compare::{self, Comparison, tax};
 use crate::law;
 use crate::outcome::Outcome;
 use crate::summary;
-use etwhy_export::{escape_markup as escape, utc_100ns};
+use etwhy_base::time::{UNIX_EPOCH, filetime_text};
+use etwhy_export::escape_markup as escape;
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
@@ -54,10 +55,11 @@ fn facts(outcome: &Outcome) -> String {
     let mut fact = |name: &str, value: &str| {
         let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
     };
-    // FILETIME of 1970: 11,644,473,600 s after 1601.
-    let ticks = outcome.started_utc_s.saturating_add(11_644_473_600).saturating_mul(10_000_000);
-    if let Ok(ticks) = i64::try_from(ticks) {
-        fact("measured (UTC)", &utc_100ns(ticks));
+    let ticks = i64::try_from(outcome.started_utc_s)
+        .ok()
+        .and_then(|s| s.checked_mul(10_000_000)?.checked_add(UNIX_EPOCH));
+    if let Some(ticks) = ticks {
+        fact("measured (UTC)", &filetime_text(ticks, 3));
     }
     for one in outcome.machine.facts.iter().take(40) {
         let (name, value) = one.shown();

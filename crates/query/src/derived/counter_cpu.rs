@@ -13,6 +13,7 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze;
+use etwhy_base::time::{filetime, filetime_text};
 use etwhy_counters::tables::{CounterMachineRow, CounterRow, CounterSliceRow};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -383,18 +384,9 @@ fn by_interrupts(cpu: &CounterCpuRow) -> bool {
     cpu.pegged_busy.is_some_and(|busy| 2.0 * share >= busy)
 }
 
-/// `2024-05-01 10:30:00` of nanoseconds since 1970. After Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// `2024-05-01 10:30:00` of nanoseconds since 1970.
 pub fn stamp(ns: i64) -> String {
-    let seconds = ns.div_euclid(1_000_000_000);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let z = days + 719_468;
-    let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let (day, month) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    filetime_text(filetime(ns), 0)
 }
 
 #[cfg(test)]

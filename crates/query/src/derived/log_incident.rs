@@ -15,6 +15,7 @@
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, text};
 use crate::logs::{base_name, pick};
+use etwhy_base::time::parse_utc;
 use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 
@@ -224,24 +225,7 @@ fn milliseconds(text: Option<String>) -> Option<i64> {
 
 /// Nanoseconds since 1970 of `2020-01-31T23:59:58.1234567Z`.
 fn iso_ns(text: &str) -> Option<i64> {
-    let (date, time) = text.trim().trim_end_matches('Z').split_once(['T', ' '])?;
-    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
-    let (y, m, d) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
-    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let mut time = time.splitn(3, ':').map(str::parse::<i64>);
-    let (h, min, s) = (time.next()?.ok()?, time.next()?.ok()?, time.next()?.ok()?);
-    if !(1..=12).contains(&m) || !(1..=31).contains(&d) || !(1601..=9999).contains(&y) {
-        return None;
-    }
-    // Days of the civil calendar (Howard Hinnant, "chrono-compatible low-level date algorithms").
-    let y2 = if m <= 2 { y - 1 } else { y };
-    let (era, year) = (y2.div_euclid(400), y2.rem_euclid(400));
-    let day = (153 * ((m + 9) % 12) + 2) / 5 + d - 1;
-    let days = era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468;
-    let digits: String = fraction.chars().take(9).take_while(char::is_ascii_digit).collect();
-    let nanos: i64 = format!("{digits:0<9}").parse().ok()?;
-    let seconds = days.checked_mul(86_400)?.checked_add(h * 3_600 + min * 60 + s)?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+    i64::try_from(parse_utc(text)?.as_nanosecond()).ok()
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {

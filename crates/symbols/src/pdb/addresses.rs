@@ -4,7 +4,7 @@
 //! and a map (OMAP) from these addresses to those of the image: each row holds up to the next one, and a target of 0 is
 //! code that was left out. Layout: `OMAP` in `cvexefmt.h` and "OMAP" in microsoft-pdb.
 
-use super::bytes::Fields;
+use etwhy_base::Bytes as _;
 
 /// Sections of an image, and the map of a rearranged one.
 #[derive(Debug, Default)]

@@ -1,40 +1,6 @@
-//! Numbers and texts at offsets of untrusted bytes.
+//! Records of CodeView in untrusted bytes.
 
-/// Little-endian fields; whatever lies outside is `None`.
-pub trait Fields {
-    /// A 16-bit number.
-    fn u16_at(&self, at: usize) -> Option<u16>;
-    /// A 32-bit number.
-    fn u32_at(&self, at: usize) -> Option<u32>;
-    /// Bytes up to a zero, or up to the end.
-    fn text_at(&self, at: usize) -> Option<&[u8]>;
-    /// `size` bytes.
-    fn part(&self, at: usize, size: usize) -> Option<&[u8]>;
-}
-
-impl Fields for [u8] {
-    #[inline]
-    fn u16_at(&self, at: usize) -> Option<u16> {
-        self.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b))
-    }
-
-    #[inline]
-    fn u32_at(&self, at: usize) -> Option<u32> {
-        self.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
-    }
-
-    #[inline]
-    fn text_at(&self, at: usize) -> Option<&[u8]> {
-        let rest = self.get(at..)?;
-        let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
-        rest.get(..end)
-    }
-
-    #[inline]
-    fn part(&self, at: usize, size: usize) -> Option<&[u8]> {
-        self.get(at..at.checked_add(size)?)
-    }
-}
+use etwhy_base::Bytes as _;
 
 /// CodeView records: length (not counting itself) and kind, 16 bits each, then the fields.
 ///

@@ -2,7 +2,7 @@
 //!
 //! Layout: "The PDB DBI (Debug Info) Stream", LLVM documentation.
 
-use super::bytes::Fields;
+use etwhy_base::Bytes as _;
 
 const HEADER: usize = 64;
 const NO_STREAM: u16 = u16::MAX;
@@ -60,7 +60,7 @@ impl Dbi {
         let (modules, contributions) = (size(24)?, size(28)?);
         let behind = [size(32)?, size(36)?, size(40)?, size(52)?];
         let debug = behind.into_iter().fold(HEADER + modules + contributions, usize::saturating_add);
-        let debug = bytes.part(debug, size(48)?).unwrap_or(&[]);
+        let debug = bytes.sub(debug, size(48)?).unwrap_or(&[]);
         let optional = |number: usize| debug.u16_at(number * 2).and_then(stream).filter(|s| *s != 0);
         let mut dbi = Dbi {
             age: u32_at(8)?,
@@ -73,20 +73,20 @@ impl Dbi {
             ..Dbi::default()
         };
         if dbi.section_headers.is_none() {
-            let map = bytes.part(HEADER + modules + contributions, size(32)?).unwrap_or(&[]);
+            let map = bytes.sub(HEADER + modules + contributions, size(32)?).unwrap_or(&[]);
             dbi.mapped_sections = Some(mapped_sections(map));
         }
         dbi.read_modules(
-            bytes.part(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?,
+            bytes.sub(HEADER, modules).ok_or("the list of modules does not fit the DBI stream")?,
         );
-        dbi.read_contributions(bytes.part(HEADER + modules, contributions).unwrap_or(&[]));
+        dbi.read_contributions(bytes.sub(HEADER + modules, contributions).unwrap_or(&[]));
         Ok(dbi)
     }
 
     fn read_modules(&mut self, bytes: &[u8]) {
         let mut at = 0usize;
         // Fixed part of 64 bytes, two names, then aligned to 4.
-        while let Some(fixed) = bytes.part(at, 64) {
+        while let Some(fixed) = bytes.sub(at, 64) {
             let get = |at| fixed.u32_at(at).unwrap_or(0);
             let stream = fixed.u16_at(34).filter(|s| *s != NO_STREAM);
             self.modules.push(Module { stream, symbols: get(36), c11_lines: get(40), c13: get(44) });

@@ -29,8 +29,9 @@ use crate::key::store_id;
 use crate::{ModuleKey, ModuleSymbols, Origin, SymbolError};
 
 use addresses::Addresses;
-use bytes::{Fields, Records};
+use bytes::Records;
 use dbi::Dbi;
+use etwhy_base::Bytes as _;
 use source::Bytes;
 
 /// Streams with a fixed number ("The PDB File Format", LLVM documentation).
@@ -167,14 +168,14 @@ struct Information {
 impl Information {
     /// Version, signature, age, GUID, then a map from names to streams ("The PDB Info Stream", LLVM documentation).
     fn read(bytes: &[u8]) -> Option<Information> {
-        let guid = Guid(bytes.part(12, 16)?.try_into().ok()?);
+        let guid = bytes.guid_at(12)?;
         let mut information = Information { guid, age: bytes.u32_at(8)?, names: None };
         information.names = Information::names_stream(bytes);
         Some(information)
     }
 
     fn names_stream(bytes: &[u8]) -> Option<u16> {
-        let texts = bytes.part(32, bytes.u32_at(28)? as usize)?;
+        let texts = bytes.sub(32, bytes.u32_at(28)? as usize)?;
         // Count, capacity, bits of the places that are in use and of those that were, then offset and stream of each.
         let map = bytes.get(32 + texts.len()..)?;
         let count = map.u32_at(0)? as usize;
@@ -195,7 +196,7 @@ fn publics(bytes: &[u8], addresses: &Addresses, builder: &mut ModuleBuilder) {
         let name = match record.kind {
             S_PUB32 => record.data.text_at(10),
             // The name has its length in front.
-            S_PUB32_ST => record.data.get(10).and_then(|size| record.data.part(11, usize::from(*size))),
+            S_PUB32_ST => record.data.get(10).and_then(|size| record.data.sub(11, usize::from(*size))),
             _ => continue,
         };
         let place = record.data.u16_at(8).zip(record.data.u32_at(4));

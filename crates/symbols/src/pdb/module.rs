@@ -6,12 +6,13 @@
 use hashbrown::HashMap;
 
 use super::addresses::Addresses;
-use super::bytes::{Fields, Record, Records};
+use super::bytes::{Record, Records};
 use super::dbi::{Dbi, Module};
 use super::inlinees::{self, Range};
 use super::types::Types;
 use crate::builder::ModuleBuilder;
 use crate::image::NONE;
+use etwhy_base::Bytes as _;
 
 /// `CV_SIGNATURE_C13`
 const C13: u32 = 4;
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
         let symbols = stream.get(..module.symbols as usize).unwrap_or(stream);
         let c13 = (module.symbols as usize)
             .checked_add(module.c11_lines as usize)
-            .and_then(|at| stream.part(at, module.c13 as usize))
+            .and_then(|at| stream.sub(at, module.c13 as usize))
             .unwrap_or(&[]);
         let mut tables = Tables::default();
         for (kind, data) in Subsections(c13) {
@@ -130,7 +131,7 @@ impl<'a> Reader<'a> {
                     depth = 0;
                     procedure = None;
                     let size = record.data.get(35).copied().map(usize::from);
-                    let name = size.and_then(|size| record.data.part(36, size));
+                    let name = size.and_then(|size| record.data.sub(36, size));
                     self.procedure(number, record, name).map(|p| procedure = p)
                 }
                 // S_THUNK32
@@ -287,7 +288,7 @@ impl<'a> Reader<'a> {
             (data.u32_at(at), data.u32_at(at + 4), data.u32_at(at + 8))
         {
             let file = self.file(tables, file);
-            let rows = data.part(at + 12, (count as usize).checked_mul(8)?)?;
+            let rows = data.sub(at + 12, (count as usize).checked_mul(8)?)?;
             for row in rows.as_chunks::<8>().0 {
                 let (start, line) = (row.u32_at(0)?, row.u32_at(4)? & 0x00FF_FFFF);
                 // Marks for debuggers: code of the compiler's own, not to be stepped onto or into.

@@ -4,7 +4,8 @@
 
 use hashbrown::HashMap;
 
-use super::bytes::{Fields, Record, Records};
+use super::bytes::{Record, Records};
+use etwhy_base::Bytes as _;
 
 /// A scope stands in a scope; deeper ones are damage.
 const MAX_SCOPES: usize = 8;

@@ -3,11 +3,9 @@
 use crate::engine::Style;
 use crate::model::Machine;
 use crate::value::Dist;
+use etwhy_base::time::{UNIX_EPOCH, parse_filetime};
 use etwhy_decode::kernel::keywords::{keyword, keywords as all_keywords};
 use etwhy_etl::write::{Clock, TraceSetup};
-
-/// FILETIME of 1970-01-01.
-const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 
 /// How much larger or smaller than its text a scenario is written.
 #[derive(Clone, Copy, Debug)]
@@ -238,25 +236,8 @@ fn keywords(names: &[String]) -> Result<Vec<(usize, u32)>, String> {
 
 /// FILETIME of `2025-03-01T08:00:00` (UTC; `Z`, fractions and a blank for `T` are allowed).
 fn file_time(text: &str) -> Result<i64, String> {
-    let wrong = || format!("{text:?} is no time; write UTC like \"2025-03-01T08:00:00\"");
-    let plain = text.trim().trim_end_matches('Z');
-    let (date, time) = plain.split_once(['T', ' ']).unwrap_or((plain, "0:0:0"));
-    let date: Vec<i64> = date.split('-').filter_map(|p| p.parse().ok()).collect();
-    let time: Vec<f64> = time.split(':').filter_map(|p| p.parse().ok()).collect();
-    let (&[year, month, day], [hour, minute, rest @ ..]) = (date.as_slice(), time.as_slice()) else {
-        return Err(wrong());
-    };
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return Err(wrong());
-    }
-    // Days since 1970 of a civil date (Howard Hinnant's algorithm).
-    let y = if month <= 2 { year - 1 } else { year };
-    let era = y.div_euclid(400);
-    let yoe = y - era * 400;
-    let doy = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468;
-    let seconds = hour * 3600.0 + minute * 60.0 + rest.first().copied().unwrap_or(0.0);
-    Ok(UNIX_EPOCH + days * 864_000_000_000 + (seconds * 1e7) as i64)
+    let after_1970 = parse_filetime(text).filter(|ticks| *ticks >= UNIX_EPOCH);
+    after_1970.ok_or_else(|| format!("{text:?} is no time; write UTC like \"2025-03-01T08:00:00\""))
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use crate::anomalies::MACHINES_DIFFER;
 use crate::event::{Context, Event};
 use crate::identity::Machine;
 use crate::model::system::SystemFacts;
+use etwhy_base::time::{filetime_text, unix_ns};
 use etwhy_decode::kernel::keyword_names;
-use etwhy_etl::read::{EtlFile, filetime_to_text, filetime_to_unix_ns, joint_trace_id};
+use etwhy_etl::read::{EtlFile, joint_trace_id};
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -169,10 +170,10 @@ impl Analysis for Trace {
                 disks: lines(&facts.disks).map(|t| text(&t)),
                 nics: lines(&facts.nics).map(|t| text(&t)),
                 pointer_size: header.pointer_size as i32,
-                start_utc: text(&filetime_to_text(header.start_time)),
-                start_unix_ns: filetime_to_unix_ns(header.start_time),
+                start_utc: text(&filetime_text(header.start_time, 7)),
+                start_unix_ns: unix_ns(header.start_time),
                 time_zone_bias_min: header.time_zone.bias,
-                boot_utc: text(&filetime_to_text(header.boot_time)),
+                boot_utc: text(&filetime_text(header.boot_time, 7)),
                 duration_ns: end.span_ns.1.saturating_sub(end.span_ns.0),
                 first_ns: end.span_ns.0,
                 last_ns: end.span_ns.1,

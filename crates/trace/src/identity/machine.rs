@@ -1,8 +1,9 @@
 //! The machine that a file was recorded on, and what tells two machines apart.
 
 use crate::model::system::SystemFacts;
+use etwhy_base::time::filetime_text;
 use etwhy_etl::abi::logfile::MODE_NO_PER_PROCESSOR_BUFFERING;
-use etwhy_etl::read::{LogFileHeader, filetime_to_text, short_id};
+use etwhy_etl::read::{LogFileHeader, short_id};
 
 /// A machine and its boot. `None`: the file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,6 +146,5 @@ impl Machine {
 
 /// A FILETIME to the second.
 pub(super) fn utc(filetime: i64) -> String {
-    let text = filetime_to_text(filetime);
-    format!("{} UTC", text.split('.').next().unwrap_or(&text))
+    format!("{} UTC", filetime_text(filetime, 0))
 }

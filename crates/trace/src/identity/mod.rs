@@ -12,12 +12,13 @@ pub use group::{Apart, Grouping, group};
 pub use machine::{Difference, Machine};
 
 use crate::model::system::{self, SystemFacts};
+use etwhy_base::time::unix_ns;
 use etwhy_decode::kernel::KernelLayouts;
 use etwhy_decode::kernel::events::{EventTrace, SystemConfig};
 use etwhy_etl::Record;
 use etwhy_etl::abi::buffer::TYPE_HEADER;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
-use etwhy_etl::read::{EtlFile, filetime_to_unix_ns};
+use etwhy_etl::read::EtlFile;
 use std::path::PathBuf;
 
 /// What a file says of itself, as far as it decides what the file may be read with.
@@ -104,10 +105,10 @@ fn span(file: &EtlFile) -> (i64, i64) {
     };
     let from_second = usize::from(file.buffers().len() > 1);
     let moments = || file.buffers().iter().skip(from_second).filter_map(|b| wall(&b));
-    let started = filetime_to_unix_ns(header.start_time);
+    let started = unix_ns(header.start_time);
     let part = header.log_file_mode & (MODE_CIRCULAR | MODE_NEW_FILE) != 0;
     let first = moments().min().filter(|_| part).unwrap_or(started);
     let last = moments().max().unwrap_or(first);
-    let ended = if header.end_time > 0 { filetime_to_unix_ns(header.end_time) } else { last };
+    let ended = if header.end_time > 0 { unix_ns(header.end_time) } else { last };
     (first, last.max(ended).max(first))
 }

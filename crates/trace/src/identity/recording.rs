@@ -10,7 +10,7 @@
 
 use super::Identity;
 use super::machine::{Difference, utc};
-use etwhy_etl::read::filetime_to_unix_ns;
+use etwhy_base::time::unix_ns;
 
 /// A series goes on at once: a collector that restarts its session needs less.
 const SERIES_GAP_NS: i64 = 5_000_000_000;
@@ -133,7 +133,6 @@ pub fn describe(identity: &Identity) -> String {
         machine.windows.map(|(a, b, build)| format!(", Windows {a}.{b}.{build}")).unwrap_or_default();
     let processors = machine.processors.map(|n| format!(", {n} processors")).unwrap_or_default();
     let boot = machine.boot.map(|boot| format!(", booted {}", utc(boot))).unwrap_or_default();
-    let started =
-        if filetime_to_unix_ns(identity.started) > 0 { utc(identity.started) } else { "?".to_owned() };
+    let started = if unix_ns(identity.started) > 0 { utc(identity.started) } else { "?".to_owned() };
     format!("{computer}{windows}{processors}{boot}, recorded from {started}")
 }

@@ -6,9 +6,10 @@ use etwhy_audit::advise::{Line, OutcomeLine, Proposal, Tier};
 use etwhy_audit::policies::is_complete;
 use etwhy_audit::policy::{Doubt, Subject};
 use etwhy_audit::{Form, Policy, Setting};
+use etwhy_base::time::{filetime, filetime_text};
 use etwhy_export::markdown::{block, prose};
 use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, width};
-use etwhy_export::{bytes, decimal, sanitize, thousands, utc_100ns};
+use etwhy_export::{bytes, decimal, sanitize, thousands};
 use etwhy_knowledge::{Advice, Role};
 
 /// A part of a document. Texts are safe to show.
@@ -579,9 +580,7 @@ fn how(doc: &mut Document, compared: &Compared) {
 }
 
 fn utc(ns: Option<i64>) -> String {
-    // FILETIME counts from 1601 in 100 ns.
-    ns.and_then(|ns| (ns / 100).checked_add(116_444_736_000_000_000))
-        .map_or("?".to_owned(), |ticks| utc_100ns(ticks).chars().take(19).collect::<String>())
+    ns.map_or("?".to_owned(), |ns| filetime_text(filetime(ns), 0))
 }
 
 fn days_text(days: f64) -> String {

@@ -10,6 +10,7 @@ use crate::report::quality;
 use crate::report::terminal::{out, width};
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
+use etwhy_base::time::{filetime, filetime_text};
 use etwhy_export::text::{pad_end, pad_start, truncate_end, truncate_middle};
 use etwhy_export::{bytes, sanitize, thousands};
 use etwhy_query::Cell;
@@ -155,9 +156,7 @@ fn rows_of(table: Option<&Table>, log: i64) -> impl Iterator<Item = (&Table, u32
 }
 
 fn utc(ns: i64) -> String {
-    // 1970 is 11,644,473,600 s after 1601.
-    let text = etwhy_export::utc_100ns((ns / 100).saturating_add(116_444_736_000_000_000));
-    text.get(..19).map_or(text.clone(), str::to_owned)
+    filetime_text(filetime(ns), 0)
 }
 
 /// A duration as people say it of logs: days and years, where it is longer than two days.

@@ -3,7 +3,8 @@
 use etwhy_table::{ColumnType, Family, Role, Selection, Unit, Value};
 
 use crate::humane::decimal;
-use crate::{sanitize, thousands, utc_100ns};
+use crate::{sanitize, thousands};
+use etwhy_base::time::filetime_text;
 
 /// A column of the table on the screen.
 #[derive(Debug)]
@@ -94,7 +95,9 @@ impl Column {
             (Value::Bool(true), _) => "yes".to_owned(),
             (Value::Bool(false), _) => "no".to_owned(),
             (Value::I64(v), Look::Hex { narrow }) => crate::hex::Hex(v, narrow).to_string(),
-            (Value::I64(v), Look::Date) => utc_100ns(v),
+            // Windows writes zero for "never".
+            (Value::I64(v), Look::Date) if v <= 0 => String::new(),
+            (Value::I64(v), Look::Date) => filetime_text(v, 3),
             (Value::I64(v), Look::Thousands) => thousands(i128::from(v)),
             // An exact zero looks different from what is too small for the decimals.
             (Value::I64(0), Look::Scaled { point: false, .. }) => "0".to_owned(),

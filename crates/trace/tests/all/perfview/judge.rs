@@ -4,6 +4,7 @@ use super::Event;
 use super::rules::Rule;
 use super::tables::Tables;
 use super::value::{Plain, cut, same, separated, time};
+use etwhy_base::time::UNIX_EPOCH;
 use std::collections::HashMap;
 
 /// The verdict of one rule.
@@ -15,7 +16,6 @@ pub enum Verdict {
 }
 
 /// FILETIME of 1970.
-const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
 
 /// Whether PerfView's text follows from our event by `rule`. The rules:
 ///
@@ -83,7 +83,7 @@ pub fn judge(
         ["part", shift, mask, "bits", names @ ..] => {
             number.is_some_and(|n| named(names, part(n, shift, mask), true) == theirs)
         }
-        ["unix"] => number.is_some_and(|n| time((UNIX_EPOCH + n * 10_000_000) as i64) == theirs),
+        ["unix"] => number.is_some_and(|n| time((i128::from(UNIX_EPOCH) + n * 10_000_000) as i64) == theirs),
         ["bytes", names @ ..] => packed(&get, names, 8).is_some_and(|n| same(theirs, &Plain::Number(n, 64))),
         ["words", names @ ..] => packed(&get, names, 32).is_some_and(|n| same(theirs, &Plain::Number(n, 64))),
         ["sum", names @ ..] => {
