@@ -146,7 +146,7 @@ fn pool(
             part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
         });
         let bytes = row.size_bytes();
-        let left = if row.freed_ns().is_none() { bytes } else { 0 };
+        let left = if row.freed_by().is_none() { bytes } else { 0 };
         let key = (row.tag(), row.pool());
         let taken = sums.entry((key.0.to_owned(), key.1.to_owned(), driver)).or_default();
         taken.add(bytes, left, quarters.at(row.ts_ns()));
