@@ -148,8 +148,8 @@ fn command_line() -> clap::Command {
                 .action(clap::ArgAction::Count)
                 .global(true)
                 .help(
-                    "Say on standard error what is opened, found, chosen and skipped, and how long it takes; -vv each symbol file, \
-                     derived table and finding (ETWHY_LOG=etwhy_symbols=debug,info chooses by crate)",
+                    "Report on standard error what is opened, found, chosen and skipped, and how long it takes; -vv adds symbol files, \
+                     derived tables and findings (ETWHY_LOG=etwhy_symbols=debug,info selects by crate)",
                 ),
         )
         .subcommand_required(true)

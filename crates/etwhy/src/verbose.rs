@@ -17,7 +17,7 @@ pub fn start(times: u8) -> anyhow::Result<()> {
     let of_all = |level: Level| Targets::new().with_target("etwhy", level);
     let targets = match (times, std::env::var("ETWHY_LOG")) {
         (0, Ok(text)) if !text.trim().is_empty() => text.parse().with_context(|| {
-            format!("ETWHY_LOG: `{text}` is no filter; try info, debug or etwhy_symbols=debug,info")
+            format!("ETWHY_LOG: `{text}` is not a filter; try info, debug or etwhy_symbols=debug,info")
         })?,
         (0, _) => return Ok(()),
         (1, _) => of_all(Level::INFO),

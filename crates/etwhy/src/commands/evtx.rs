@@ -17,7 +17,7 @@ pub static COMMAND: Command = Command {
     about: "Event logs: records, fields and texts, and what fills them",
     long_about: "Reads Windows event logs (.evtx) on any system: also dirty, cut and damaged ones, of which it gives what is \
                  readable and counts the rest. Without more, a line for each record. `messages` makes databases of the \
-                 texts that Event Viewer shows.",
+                 texts that Event Viewer shows. Times without a zone are UTC, -2h is before now.",
     examples: "Examples:\n  etwhy evtx Security.evtx --counts\n  etwhy evtx System.evtx --level critical,error --last 50\n  \
                etwhy evtx logs/ --id 4624 --where LogonType=10 --json\n  \
                etwhy evtx Security.evtx --messages messages.db --full --last 3\n  \

@@ -57,7 +57,7 @@ struct Args {
     /// At most N rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// Also say of every other pattern why it was not found or cannot be told
+    /// Also report why each other pattern was not found or cannot be determined
     #[arg(long)]
     all: bool,
     #[command(flatten)]

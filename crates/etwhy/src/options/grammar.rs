@@ -10,15 +10,16 @@ const GRAMMAR: [(&str, Option<char>, &[&str], &str); 10] = [
     ("html", None, &["FILE"], "Write one HTML page"),
     ("format", None, &["FORMAT"], "Format of "),
     ("output", Some('o'), &["FILE", "DIR", "DB"], "Write "),
-    ("from", None, &["TIME"], "Only what is not before this time: "),
-    ("to", None, &["TIME"], "Only what is before this time"),
+    ("from", None, &["TIME"], "Start of the time range: 1.5s after the start"),
+    ("to", None, &["TIME"], "End of the time range (exclusive)"),
     ("top", None, &["N"], "At most N "),
     ("all", None, &[], "Also "),
     ("quiet", Some('q'), &[], ""),
 ];
 
-/// Names that commands use for things of their own: other programs' (strace), or what they are about.
-const OWN: [&str; 0] = [];
+/// Names under which two commands have different things: `dump --columns LIST` and `evtx --columns`, `record --print PROFILES` and
+/// `synth --print`.
+const OWN: [&str; 2] = ["columns", "print"];
 
 /// All commands with their names, those of commands too.
 fn commands(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {

@@ -28,7 +28,7 @@ fn unit_ns(unit: &str) -> Option<f64> {
 pub fn duration(text: &str) -> anyhow::Result<i64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let number: f64 =
-        digits.trim().parse().with_context(|| format!("`{text}` is no time; try 1.5s or 200ms"))?;
+        digits.trim().parse().with_context(|| format!("invalid time `{text}`; try 1.5s or 200ms"))?;
     let unit = text.get(digits.len()..).unwrap_or("");
     let Some(factor) = unit_ns(unit) else {
         bail!("unknown unit `{unit}` in `{text}`; known: ns us ms s m h d w")
@@ -44,11 +44,11 @@ pub fn duration(text: &str) -> anyhow::Result<i64> {
 /// From when to when.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct TimeArgs {
-    /// Only what is not before this time: 1.5s after the start, -2h before the end, "2026-11-24 10:00", 2026-11-24T09:00Z,
+    /// Start of the time range: 1.5s after the start, -2h before the end, "2026-11-24 10:00" (local time), 2026-11-24T09:00Z,
     /// 2026-11-24T10:00+01:00, today, yesterday
     #[arg(long, visible_alias = "since", value_name = "TIME", allow_hyphen_values = true, value_parser = When::parse)]
     pub from: Option<When>,
-    /// Only what is before this time
+    /// End of the time range (exclusive)
     #[arg(long, visible_alias = "until", value_name = "TIME", allow_hyphen_values = true, value_parser = When::parse)]
     pub to: Option<When>,
 }
@@ -77,7 +77,7 @@ impl When {
         let text = text.trim();
         let wrong = || {
             anyhow::anyhow!(
-                "`{text}` is no time; try 1.5s, -2h, \"2026-11-24 10:00\", 2026-11-24T09:00Z or 2026-11-24T10:00+01:00"
+                "invalid time `{text}`; try 1.5s, -2h, \"2026-11-24 10:00\", 2026-11-24T09:00Z or 2026-11-24T10:00+01:00"
             )
         };
         let ns = |at: Timestamp| i64::try_from(at.as_nanosecond()).map_err(|_| wrong());

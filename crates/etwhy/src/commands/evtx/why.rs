@@ -40,7 +40,7 @@ pub struct Args {
     /// Largest size that the logs may have (wevtutil gl NAME says it), e.g. 1GB; without it the present size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Also say of every other pattern why it was not found or cannot be told
+    /// Also report why each other pattern was not found or cannot be determined
     #[arg(long)]
     all: bool,
     #[command(flatten)]
