@@ -15,6 +15,7 @@ mod bad_input;
 mod beside;
 mod bill;
 mod brute_force;
+mod command_line;
 mod counter_needs;
 mod counters;
 mod degraded;

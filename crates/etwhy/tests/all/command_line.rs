@@ -1,15 +1,13 @@
 //! What every command takes: a file in the place of a command, `-v` and `ETWHY_LOG`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use crate::ETWHY;
+use etwhy_testkit::text;
 use std::path::Path;
-use std::process::Command;
 
 /// Exit code, standard output, standard error.
 fn etwhy(folder: &Path, log: &str, line: &str) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_etwhy"));
-    command.args(line.split(' ')).current_dir(folder).env("ETWHY_CACHE", "").env("ETWHY_LOG", log);
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut command = ETWHY.command(&line.split(' ').collect::<Vec<_>>());
+    let output = command.current_dir(folder).env("ETWHY_CACHE", "").env("ETWHY_LOG", log).output().unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
