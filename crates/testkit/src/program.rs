@@ -53,13 +53,18 @@ impl Program {
         (out.status.code().unwrap_or(-1), String::from_utf8(out.stdout).unwrap(), crate::text(&out.stderr))
     }
 
-    /// Standard output of a run that succeeds.
+    /// Standard output of a run that succeeds, as text.
     pub fn run(&self, arguments: &[&str]) -> String {
+        String::from_utf8(self.bytes(arguments)).unwrap()
+    }
+
+    /// Standard output of a run that succeeds.
+    pub fn bytes(&self, arguments: &[&str]) -> Vec<u8> {
         let output = self.output(arguments);
         let good = output.status.success() || !self.complete && output.status.code() == Some(1);
         let errors = crate::text(&output.stderr);
         assert!(good, "{}: {}\n{errors}", arguments.join(" "), output.status);
-        String::from_utf8(output.stdout).unwrap()
+        output.stdout
     }
 
     /// Standard output, which is one JSON value.

@@ -405,8 +405,8 @@ fn filters_choose_processes_and_times() {
     // An extract says what the trace says. (Perfetto's stacks are numbered otherwise there.)
     let tables = case.tables.to_str().unwrap();
     for format in ["folded", "speedscope", "pprof", "firefox"] {
-        let [from_tables, from_trace] =
-            [tables, case.trace.to_str().unwrap()].map(|source| ETWHY.run(&["export", format, "-q", source]));
+        let [from_tables, from_trace] = [tables, case.trace.to_str().unwrap()]
+            .map(|source| ETWHY.bytes(&["export", format, "-q", source]));
         assert!(!from_trace.is_empty() && from_tables == from_trace, "{format}");
     }
 }

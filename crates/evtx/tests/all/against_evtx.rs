@@ -1,4 +1,5 @@
 //! Every record and every value of the corpus, against the crate `evtx`, which shares no code with ours.
+#![allow(clippy::type_complexity)]
 
 use crate::common;
 use etwhy_evtx::binxml::{Name, Value};

@@ -1,4 +1,5 @@
 //! The columns of every log of the corpus hold what the fields of its records hold.
+#![allow(clippy::type_complexity)]
 
 use crate::common;
 use etwhy_evtx::Codes;

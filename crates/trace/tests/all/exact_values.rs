@@ -1,5 +1,6 @@
 //! Values that the authors of the traces state themselves: in the programs that wrote them, or in the tests of
 //! the projects that they come from.
+#![allow(clippy::approx_constant)] // 3.14 is what the test program wrote
 
 use crate::support::{corpus, number, pass, rows, table, text, walk};
 use etwhy_decode::read::read;
