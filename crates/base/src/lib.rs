@@ -3,7 +3,9 @@
 
 mod bytes;
 mod guid;
+pub mod prose;
 pub mod time;
+pub mod units;
 pub mod utf16;
 
 pub use bytes::Bytes;

@@ -148,11 +148,11 @@ mod tests {
         }
         // Every day from 1601 to 2401, which is two cycles of the calendar.
         let mut day = Date::constant(1601, 1, 1);
-        for n in -DAYS_TO_1970..157_423 {
+        for n in -DAYS_TO_1970..157_420 {
             assert_eq!(date(n), (day.year().into(), day.month() as u32, day.day() as u32));
             day = day.tomorrow().unwrap();
         }
-        assert_eq!(day, Date::constant(2401, 1, 5));
+        assert_eq!(day, Date::constant(2401, 1, 1));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Exit codes.
 
 use crate::report::quality::{self, Anomaly};
+use etwhy_base::units::thousands;
+use etwhy_export::ExportError;
 use etwhy_export::extract::ExtractError;
-use etwhy_export::{ExportError, thousands};
 use etwhy_input::anomaly::GIVEN_UNUSABLE;
 use etwhy_table::Database;
 use std::process::ExitCode;

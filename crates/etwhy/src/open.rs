@@ -216,7 +216,7 @@ impl TraceArgs {
             eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
         for file in &files {
-            let (name, size) = (file.shown().display(), etwhy_export::bytes(file.len() as i64));
+            let (name, size) = (file.shown().display(), etwhy_base::units::bytes(file.len() as i64));
             let (buffers, session) = (file.buffers().len(), &file.header().session_name);
             tracing::info!("{name}: opened, {size} in {buffers} buffers, session {session}");
         }

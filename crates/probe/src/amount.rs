@@ -1,6 +1,6 @@
 //! Values with their units, as people read them.
 
-use etwhy_export::{decimal, duration_ns};
+use etwhy_base::units::{decimal, duration_ns};
 use etwhy_stats::Interval;
 
 /// A value: times in the unit that suits them, everything else with three digits.
@@ -46,7 +46,7 @@ pub fn digits(value: f64) -> String {
 
 /// How many: `10`, `2,000`, `0.5`.
 pub fn size(n: f64) -> String {
-    if n.fract() == 0.0 && n.abs() < 1e15 { etwhy_export::thousands(n as i128) } else { digits(n) }
+    if n.fract() == 0.0 && n.abs() < 1e15 { etwhy_base::units::thousands(n as i128) } else { digits(n) }
 }
 
 /// A factor as people say it: `850 times`, `2.1 times`, `12 % more`, `3 % less`.

@@ -1,7 +1,7 @@
 //! The bill, as reports show it.
 
+use etwhy_base::prose::duration;
 use etwhy_query::derived::bill;
-use etwhy_query::findings::text::duration;
 use etwhy_table::Database;
 use serde::Serialize;
 

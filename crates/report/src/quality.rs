@@ -1,5 +1,6 @@
 //! How good the trace is.
 
+use etwhy_base::units::percent;
 use etwhy_query::cpu::Cpu;
 use etwhy_table::Database;
 use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow, trace::TraceRow};
@@ -51,10 +52,6 @@ pub struct LedgerLine {
     pub name: String,
     /// What it does to results; ends with the place of the first one, where it is known.
     pub meaning: String,
-}
-
-pub(crate) fn percent(part: i64, whole: i64) -> f64 {
-    if whole <= 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 impl Quality {

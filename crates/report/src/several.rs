@@ -1,7 +1,8 @@
 //! The verdicts of several recordings: one by one, and a summary of all.
 
 use crate::{Report, markdown};
-use etwhy_export::{duration_ns, escape_markup};
+use etwhy_base::units::duration_ns;
+use etwhy_export::escape_markup;
 use etwhy_query::findings::{Answer, Severity};
 use etwhy_table::Database;
 use serde::Serialize;

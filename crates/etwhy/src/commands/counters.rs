@@ -253,7 +253,7 @@ fn print(out: &mut impl Write, args: &Args, read: &Read, outcomes: &[Outcome]) -
 }
 
 fn count(n: u64) -> String {
-    etwhy_export::thousands(n.into())
+    etwhy_base::units::thousands(n.into())
 }
 
 /// The commands that record what the findings need, ready to be copied.

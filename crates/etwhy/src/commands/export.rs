@@ -11,10 +11,11 @@ use crate::report::services::Services;
 use crate::report::terminal::out;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_base::units::bytes;
 use etwhy_export::profile::{
     At, INTERRUPTS, Profile, ProfileFormat, Scope, Weight, Weights, profile_formats, write_profile,
 };
-use etwhy_export::{bytes, replace_file, sanitize};
+use etwhy_export::{replace_file, sanitize};
 use etwhy_query::operators::stacks::{Class, Frames, METRICS, Metric, WeightedStack};
 use etwhy_table::{Database, Role};
 use std::cell::OnceCell;

@@ -154,11 +154,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if rows.is_empty() {
         eprintln!(
             "etwhy: none of the {} system calls of this trace matches",
-            etwhy_export::thousands(calls.len().into())
+            etwhy_base::units::thousands(calls.len().into())
         );
     } else if !args.count && args.top.is_some_and(|top| top < rows.len()) {
         let (shown, all) = (args.top.unwrap_or(0), rows.len());
-        eprintln!("etwhy: {shown} of {} calls shown", etwhy_export::thousands(all as i128));
+        eprintln!("etwhy: {shown} of {} calls shown", etwhy_base::units::thousands(all as i128));
     }
     Ok(analysed.exit)
 }

@@ -109,7 +109,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             .with_context(|| format!("{}: cannot remove buffers", output.display()))?;
         writeln!(watched(), "{} of {} buffers left out", dropped.buffers, dropped.of)?;
     }
-    let size = etwhy_export::bytes(report.bytes as i64);
+    let size = etwhy_base::units::bytes(report.bytes as i64);
     writeln!(watched(), "{}: {} records, {size}", output.display(), report.records)?;
     Ok(Exit::Done)
 }

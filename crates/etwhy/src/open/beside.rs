@@ -2,7 +2,7 @@
 
 use super::logs::{self, LogReading, Logs};
 use crate::exit::Exit;
-use etwhy_export::thousands;
+use etwhy_base::units::thousands;
 use etwhy_query::derive::{closure, derive};
 use etwhy_query::findings::{Answer, Outcome, Subject};
 use etwhy_table::{Database, Memory, Table};

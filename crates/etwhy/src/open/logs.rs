@@ -138,7 +138,7 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
         leave_out(error.to_string(), &mut ledger);
     }
     for file in &files {
-        let size = etwhy_export::bytes(file.size as i64);
+        let size = etwhy_base::units::bytes(file.size as i64);
         tracing::info!("{}: opened, {size} in {} chunks", file.path.display(), file.chunks.len());
     }
     let all = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,7 +1,8 @@
 //! What a trace without kernel events shows, for people.
 
+use etwhy_base::units::{decimal, duration_ns, thousands};
+use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, pad_start, wrap};
-use etwhy_export::{decimal, duration_ns, sanitize, thousands};
 use etwhy_query::activity::{Activity, LongInterval, Operation, Problems, Rate, Undecoded};
 use std::io::{self, Write};
 

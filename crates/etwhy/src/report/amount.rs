@@ -1,6 +1,7 @@
 //! Weights of a metric in one unit, so that a column of them can be compared at a glance.
 
-use etwhy_export::decimal;
+use etwhy_base::units::decimal;
+use etwhy_base::units::percent;
 use etwhy_table::Unit;
 
 /// A unit with as many decimals as the whole needs.
@@ -44,11 +45,6 @@ impl Scale {
         let number = self.number(weight);
         if self.unit.is_empty() { number } else { format!("{number} {}", self.unit) }
     }
-}
-
-/// A share of a whole in per cent, 0 if there is none.
-pub fn percent(part: i64, whole: i64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// A share in per cent with three digits at most: `100`, `12.3`, `0.04`.

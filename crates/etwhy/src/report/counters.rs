@@ -1,10 +1,11 @@
 //! Counter logs in words: machines, processors, disks, memory, network.
 
+use etwhy_base::units::{bytes, decimal, duration_ns, thousands};
 use etwhy_counters::tables::{CounterRow, CounterSliceRow};
+use etwhy_export::sanitize;
 use etwhy_export::text::{
     boxed, pad_end, pad_start, truncate_end, truncate_middle, width as columns_of, wrap,
 };
-use etwhy_export::{bytes, decimal, duration_ns, sanitize, thousands};
 use etwhy_query::derived::counter_cpu::stamp;
 use etwhy_table::{Database, Table};
 use std::collections::BTreeMap;

@@ -1,13 +1,14 @@
 //! The comparison of traces for people.
 
+use etwhy_base::prose::digits;
+use etwhy_base::units::{duration_ns, thousands};
+use etwhy_export::sanitize;
 use etwhy_export::text::{bar, pad_end, pad_start, truncate_middle, wrap};
-use etwhy_export::{duration_ns, sanitize, thousands};
 use etwhy_query::diff::entities::Entity;
 use etwhy_query::diff::interrupts::Module;
 use etwhy_query::diff::modules::Changes;
 use etwhy_query::diff::table::Line;
 use etwhy_query::diff::{Diff, Ratio, Scale, other_length};
-use etwhy_query::findings::text::digits;
 use std::io::{self, Write};
 
 /// Prints a comparison; `top` rows of each list.

@@ -1,9 +1,9 @@
 //! The sentence that a manager understands, and the bill in a few lines.
 
+use etwhy_base::prose::{digits, duration, energy_range};
 use etwhy_export::sanitize;
 use etwhy_export::text::{pad_end, pad_start, truncate_middle, wrap};
 use etwhy_query::Cell;
-use etwhy_query::findings::text::{digits, duration, energy_range};
 use etwhy_query::findings::{Answer, Hit, Outcome, Severity, Subject};
 use etwhy_report::{BillRow, unobserved};
 use etwhy_table::Database;

@@ -1,6 +1,7 @@
 //! The quality of a trace, in words.
 
-use etwhy_export::{sanitize, text, thousands};
+use etwhy_base::units::thousands;
+use etwhy_export::{sanitize, text};
 use etwhy_table::Database;
 use std::io::Write;
 

@@ -5,8 +5,9 @@
 
 use super::amount::{Scale, percent_text};
 use super::terminal::color;
+use etwhy_base::units::thousands;
+use etwhy_export::sanitize;
 use etwhy_export::text::{pad_end, pad_start, truncate_middle, width as columns};
-use etwhy_export::{sanitize, thousands};
 use etwhy_query::stacks::{Metric, Node, NodeKind, NodeName, Tree};
 use std::io::{self, Write};
 

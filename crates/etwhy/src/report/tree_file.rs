@@ -1,6 +1,6 @@
 //! Call trees for programs: JSON and CSV.
 
-use super::amount::percent;
+use etwhy_base::units::percent;
 use etwhy_query::stacks::{Metric, NodeName, Sum, Tree};
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,

@@ -2,8 +2,10 @@
 
 use super::missing::missing;
 use super::terminal::width;
+use etwhy_base::units::percent;
+use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_export::sanitize;
 use etwhy_export::text::{bar, boxed, pad_end, pad_start, truncate_middle, wrap};
-use etwhy_export::{bytes, duration_ns, sanitize, thousands};
 use etwhy_query::activity::{self, Activity};
 use etwhy_query::clr::ClrProcess;
 use etwhy_query::cpu::{Cost, Cpu, Scope, Top};
@@ -35,10 +37,6 @@ pub struct Verdict {
     pub activity: Option<Activity>,
     /// What cannot be told.
     pub cannot_tell: Vec<Missing>,
-}
-
-fn percent(part: i64, whole: i64) -> f64 {
-    if whole <= 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 impl Verdict {

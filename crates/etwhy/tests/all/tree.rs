@@ -83,7 +83,7 @@ fn the_story_of_the_syscall_hook() {
     // What the terminal prints are those milliseconds.
     let text = run_in(&[&["tree", trace], &focus[..]].concat(), 80);
     for (_, name, ms) in STORY {
-        let ms = etwhy_export::thousands((*ms).into());
+        let ms = etwhy_base::units::thousands((*ms).into());
         let is = |line: &str| line.trim_start().starts_with(&ms) && line.contains(name);
         assert!(text.lines().any(is), "{ms} {name}\n{text}");
     }

@@ -14,7 +14,8 @@ use std::io::Write;
 use etwhy_table::Selection;
 
 use crate::text::{pad_end, pad_start, truncate_middle};
-use crate::{Format, Options, Result, thousands};
+use crate::{Format, Options, Result};
+use etwhy_base::units::thousands;
 
 use cells::Column;
 

@@ -2,7 +2,7 @@
 
 use super::{Comparison, Difference, Verdict};
 use crate::amount::{factor, joules, time, value};
-use etwhy_export::{decimal, thousands};
+use etwhy_base::units::{decimal, thousands};
 use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
 use etwhy_stats::Interval;
 

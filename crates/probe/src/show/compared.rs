@@ -95,7 +95,7 @@ pub fn suspects(comparison: &Comparison) -> Vec<String> {
 
 /// What is assumed.
 pub fn assumption(per_day: f64, given: bool) -> String {
-    let n = etwhy_export::thousands(per_day as i128);
+    let n = etwhy_base::units::thousands(per_day as i128);
     if given {
         format!("Per day: {n} operations (--per-day).")
     } else {

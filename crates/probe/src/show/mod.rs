@@ -111,7 +111,7 @@ fn list(series: &[&Series], wide: bool) -> Grid {
                 time(one.queue_ns),
                 one.waits.map_or_else(|| "–".to_owned(), amount::digits),
                 one.rounds.len().to_string(),
-                etwhy_export::thousands(one.operations.into()),
+                etwhy_base::units::thousands(one.operations.into()),
             ]);
         }
         row
@@ -157,7 +157,7 @@ pub fn growth(curve: &Curve) -> String {
         text.push_str(" There is one round only, in which n and time are the same.");
     }
     if let Some(one) = curve.one_at_scale() {
-        let n = etwhy_export::thousands(curve.scale as i128);
+        let n = etwhy_base::units::thousands(curve.scale as i128);
         text.push_str(&match curve.all_at_scale() {
             Some(all) => format!(
                 " At {n} {}, one takes {}, all together {}.",

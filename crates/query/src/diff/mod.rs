@@ -26,7 +26,7 @@ pub mod verdicts;
 
 use crate::derived::machine::MachineRow;
 use crate::findings::Outcome;
-use crate::findings::text::{digits, duration};
+use etwhy_base::prose::{digits, duration};
 use etwhy_stats::rate::{Sum, ratio_of_sums};
 use etwhy_table::Database;
 use serde::Serialize;

@@ -6,6 +6,7 @@ use super::rule::{Need, Rule, Severity, Subject, Threshold};
 pub use crate::cell::Cell;
 use crate::derived::machine::MachineRow;
 use crate::sql::{Engine, Limits, SqlError};
+use etwhy_base::units::thousands;
 use etwhy_table::{Database, Table};
 use etwhy_trace::catalog::event_type::EventTypeRow;
 use serde::Serialize;
@@ -166,8 +167,8 @@ impl Facts {
             if lost > 0 || buffers > 0 {
                 facts.caveats.push(format!(
                     "the recording lost {} events and {} buffers: counts and sums are lower bounds",
-                    super::text::thousands(lost),
-                    super::text::thousands(buffers)
+                    thousands(lost.into()),
+                    thousands(buffers.into())
                 ));
             }
         }
@@ -249,7 +250,7 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
         outcome.disproof = rule.fill(&rule.disproof, Some(&first.values));
     }
     if rows.rows() > MOST_HITS {
-        let all = super::text::thousands(rows.rows() as i64);
+        let all = thousands(rows.rows() as i128);
         outcome
             .caveats
             .push(format!("there are {all}; the first {MOST_HITS} are named, the query gives all"));

@@ -2,7 +2,7 @@
 
 use super::{add, process_names};
 use crate::derived::interval_cost::IntervalCostRow;
-use crate::findings::text::thousands;
+use etwhy_base::units::thousands;
 use etwhy_table::{Database, RowOf, Rows};
 use etwhy_trace::catalog::{
     event_rate::EventRateRow, interval::IntervalRow, kernel_class::KernelClassRow, thread::ThreadRow,
@@ -174,12 +174,12 @@ impl Activity {
         let parts: Vec<String> = parts
             .iter()
             .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{} {what}", thousands(*n)))
+            .map(|(n, what)| format!("{} {what}", thousands((*n).into())))
             .collect();
         let operations = if self.intervals == 1 { "operation" } else { "operations" };
         format!(
             "{} {operations} from a start to a stop event: {}",
-            thousands(self.intervals),
+            thousands(self.intervals.into()),
             parts.join(", ")
         )
     }

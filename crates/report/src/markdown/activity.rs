@@ -2,8 +2,8 @@
 
 use super::table;
 use crate::Report;
+use etwhy_base::units::{duration_ns, thousands};
 use etwhy_export::markdown::{code, prose};
-use etwhy_export::{duration_ns, thousands};
 use etwhy_query::activity::Operation;
 use std::io::{self, Write};
 

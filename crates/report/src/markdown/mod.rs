@@ -3,11 +3,11 @@
 mod activity;
 
 use crate::bill::unobserved;
-use crate::quality::percent;
 use crate::several::{HEAD, One, Several};
 use crate::{BillRow, Report};
+use etwhy_base::units::percent;
+use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_export::markdown::{block, code, prose, reference};
-use etwhy_export::{bytes, duration_ns, thousands};
 use etwhy_query::findings::rule::Source;
 use etwhy_query::findings::text::label;
 use etwhy_query::findings::{Answer, Hit, Outcome, Severity};

@@ -7,9 +7,10 @@ use etwhy_audit::policies::is_complete;
 use etwhy_audit::policy::{Doubt, Subject};
 use etwhy_audit::{Form, Policy, Setting};
 use etwhy_base::time::{filetime, filetime_text};
+use etwhy_base::units::{bytes, decimal, thousands};
 use etwhy_export::markdown::{block, prose};
+use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, width};
-use etwhy_export::{bytes, decimal, sanitize, thousands};
 use etwhy_knowledge::{Advice, Role};
 
 /// A part of a document. Texts are safe to show.

@@ -112,7 +112,7 @@ impl Running {
             .context("wpr reports success, and what it wrote is no trace")?;
         Ok(format!(
             "recorded {}: `etwhy why {shown}` says who it was",
-            etwhy_export::bytes(i64::try_from(size).unwrap_or(i64::MAX))
+            etwhy_base::units::bytes(i64::try_from(size).unwrap_or(i64::MAX))
         ))
     }
 }

@@ -125,7 +125,7 @@ fn why(done: &Done) -> String {
 }
 
 fn size(bytes: u64) -> String {
-    etwhy_export::bytes(i64::try_from(bytes).unwrap_or(i64::MAX))
+    etwhy_base::units::bytes(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
 fn print(modules: &[StackModule], done: &[Done]) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::symbols::{columns, paragraph};
 use crate::report::terminal::out;
-use etwhy_export::duration_ns;
+use etwhy_base::units::duration_ns;
 use serde_json::json;
 use std::io::Write as _;
 

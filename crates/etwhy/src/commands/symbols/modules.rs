@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use etwhy_base::Guid;
-use etwhy_export::{duration_ns, thousands};
+use etwhy_base::units::{duration_ns, thousands};
 use etwhy_query::operators::stack_modules::{READS, StackModule, stack_modules};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::{ImageKey, ModuleKey, SafeName, Wanted};

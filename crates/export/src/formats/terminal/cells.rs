@@ -2,9 +2,10 @@
 
 use etwhy_table::{ColumnType, Family, Role, Selection, Unit, Value};
 
-use crate::humane::decimal;
-use crate::{sanitize, thousands};
+use crate::sanitize;
 use etwhy_base::time::filetime_text;
+use etwhy_base::units::decimal;
+use etwhy_base::units::thousands;
 
 /// A column of the table on the screen.
 #[derive(Debug)]

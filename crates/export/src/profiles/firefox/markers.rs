@@ -74,8 +74,8 @@ fn schema(kind: &EventKind) -> fx::RuntimeSchemaMarkerSchema {
 fn shown(value: &Shown<'_>) -> String {
     match value {
         Shown::Text(text) => text.clone().into_owned(),
-        Shown::Number(n, Unit::Ns) => crate::duration_ns(*n),
-        Shown::Number(n, Unit::Bytes) => crate::bytes(*n),
+        Shown::Number(n, Unit::Ns) => etwhy_base::units::duration_ns(*n),
+        Shown::Number(n, Unit::Bytes) => etwhy_base::units::bytes(*n),
         Shown::Number(n, Unit::Address | Unit::Hex64) => format!("{n:#x}"),
         Shown::Number(n, Unit::Hex32) => format!("{:#x}", *n as u32),
         Shown::Number(n, _) => n.to_string(),

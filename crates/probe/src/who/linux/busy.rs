@@ -80,7 +80,7 @@ impl Short {
         if let Some(ns) = self.disk_ns.filter(|_| group.disk_bytes as f64 >= MUCH_DISK * self.all_ns / 1e9) {
             all.push(format!(
                 "it read and wrote {} of disks (/proc/*/io) while the probe waited for a disk for {}, {:.0} % of the time",
-                etwhy_export::bytes(i64::try_from(group.disk_bytes).unwrap_or(i64::MAX)),
+                etwhy_base::units::bytes(i64::try_from(group.disk_bytes).unwrap_or(i64::MAX)),
                 time(ns),
                 percent(ns)
             ));

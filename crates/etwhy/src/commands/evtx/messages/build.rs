@@ -2,7 +2,8 @@
 
 use crate::exit::Exit;
 use crate::report::terminal::out;
-use etwhy_export::{sanitize, thousands};
+use etwhy_base::units::thousands;
+use etwhy_export::sanitize;
 use etwhy_messages::build::{BuildOptions, build_file};
 use etwhy_messages::{Messages, Options, lang};
 use std::io::{IsTerminal as _, Write as _};

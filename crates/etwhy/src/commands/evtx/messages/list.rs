@@ -3,7 +3,8 @@
 use crate::exit::Exit;
 use crate::report::symbols::{columns, paragraph};
 use crate::report::terminal::out;
-use etwhy_export::{sanitize, thousands};
+use etwhy_base::units::thousands;
+use etwhy_export::sanitize;
 use etwhy_messages::{Messages, Options, lang};
 use serde_json::json;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers with their units as columns of tables have them: as many digits as the neighbours. [`crate::prose`] has those of sentences.
 
 /// A number with `,` between thousands.
 pub fn thousands(number: i128) -> String {
@@ -14,6 +14,11 @@ pub fn thousands(number: i128) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A share of a whole in per cent, 0 if there is none.
+pub fn percent(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// A number with so many decimals and `,` between thousands.
