@@ -44,15 +44,15 @@ const ENDING: [&str; 14] = [
     "restart",
     "detach",
 ];
-const ALLOWED: [&str; 22] = [
+const ALLOWED: [&str; 21] = [
     // Of a recording, a scan, a policy, an adapter, a machine, a setting, a log.
     "stop sessions that nobody reads",
     "stop it right after the problem",
-    "stop what need not run",
+    "stop work that need not run",
     "logman stop",
     "restart the adapter",
     "restart the machine",
-    "a restart of the machine",
+    "and restart it (",
     "remove the registry value",
     "remove calls of gc",
     "detach debuggers and profilers",
@@ -63,11 +63,10 @@ const ALLOWED: [&str; 22] = [
     "and restart,",
     "with a stop code",
     "before the stop",
-    "only moves the end",
-    "a larger page file stops failing allocations",
-    "and a restart switch it off",
+    "remove it from there",
+    "and a restart turn it off",
     "before the machine stops",
-    "end or restart it if it is a program of yours and no part of windows",
+    "end or restart it unless it is part of windows",
 ];
 
 fn specs() -> Vec<&'static TableSpec> {
