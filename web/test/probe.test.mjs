@@ -119,7 +119,7 @@ test("comparison: every difference with its ratio, interval and verdict", () =>
     const shown = await rows(page, "verdict");
     assert.equal(shown.length, data.probe_difference.length);
     const several = new Set(data.probe_difference.map((one) => one.probe)).size > 1;
-    const verdicts = { dearer: "dearer", cheaper: "cheaper", small: "small", not_shown: "no difference shown" };
+    const verdicts = { slower: "slower", faster: "faster", small: "small", not_shown: "no difference shown" };
     for (const one of data.probe_difference) {
       const name = several ? `${one.probe}: ${title(one)}` : title(one);
       const row = shown.find((found) => found.operation === name);
@@ -131,8 +131,8 @@ test("comparison: every difference with its ratio, interval and verdict", () =>
       assert.equal(row.verdict, verdicts[one.verdict]);
       assert.equal(row.rounds, `${one.rounds_before}/${one.rounds_after}`);
     }
-    const dearer = data.probe_difference.filter((one) => one.verdict === "dearer").length;
-    assert.ok(dearer > 0 && dearer < data.probe_difference.length);
-    assert.equal(await page.locator("td.dearer").count(), dearer);
+    const slower = data.probe_difference.filter((one) => one.verdict === "slower").length;
+    assert.ok(slower > 0 && slower < data.probe_difference.length);
+    assert.equal(await page.locator("td.slower").count(), slower);
     assert.equal(await page.locator("svg").count(), 1);
   }));

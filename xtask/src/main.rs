@@ -23,7 +23,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   new <KIND> <NAME>     Write the skeleton of a file and list it; builds nothing
   check <KIND> <NAME>   Run the tests of that file
-  check                 gen --check, layers, files and web
+  check                 gen --check, layers, files, words and web
   gen                   Write the catalogues, docs/reference and the output shown in README.md
   gen --check           Fail if one of them is stale
   reference <FOLDER>    Write the manual pages of all findings, which a release ships
@@ -66,6 +66,7 @@ fn run(arguments: &[&str]) -> Result<()> {
             generated::check(&repo)?;
             layers::check(&repo)?;
             files::check(&repo)?;
+            words::check(&repo)?;
             web::check(&repo)
         }
         [] | ["help" | "--help" | "-h"] => {

@@ -22,7 +22,8 @@ pub fn check(repo: &Repo) -> Result<()> {
     let mut wrong = Vec::new();
     for (folder, ending) in TEXTS {
         for file in repo.files(folder)?.iter().filter(|file| file.ends_with(ending)) {
-            if file == TERMS {
+            // The schema's descriptions are also the page's types, whose words come with its rebuild.
+            if file == TERMS || file == "docs/reference/why-json.md" {
                 continue;
             }
             for (line, text) in repo.read(file)?.lines().enumerate() {

@@ -26,6 +26,11 @@ fn files_are_short_and_documents_name_what_exists() {
 }
 
 #[test]
+fn texts_for_readers_use_the_terms_of_the_field() {
+    passes(&["words"]);
+}
+
+#[test]
 fn the_page_is_built_from_its_sources() {
     passes(&["web"]);
 }

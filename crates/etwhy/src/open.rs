@@ -60,8 +60,8 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FILE")]
     pub tags: Vec<PathBuf>,
     /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
-    /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt beside it are used by
-    /// themselves
+    /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt next to it are picked up
+    /// automatically
     #[arg(long, value_name = "FILE")]
     pub loggers: Vec<PathBuf>,
     /// Keep tables below half of this and the rest of them in temporary files (e.g. 2GB; without it tables may have a
@@ -77,7 +77,7 @@ pub struct TraceArgs {
     /// Most bytes that archives may unpack to
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_unpacked: Option<u64>,
-    /// Most times that an archive may grow by unpacking
+    /// Maximum expansion ratio of an archive
     #[arg(long, value_name = "N")]
     pub max_unpack_ratio: Option<u64>,
     /// Read all traces as one, also those of different recordings or machines (their process ids, times and totals get mixed)

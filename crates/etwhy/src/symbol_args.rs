@@ -15,7 +15,7 @@ pub const VARIABLES: [&str; 2] = ["_NT_ALT_SYMBOL_PATH", "_NT_SYMBOL_PATH"];
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct SymbolArgs {
     /// Where symbols are: folders, or a path as in _NT_SYMBOL_PATH (srv*FOLDER*https://SERVER;FOLDER), which is used
-    /// too, after this one. Servers are asked only if a path names one. What lies beside the trace is used by itself
+    /// too, after this one. Servers are asked only if a path names one. Files next to the trace are picked up automatically
     #[arg(long, value_name = "PATH")]
     pub symbols: Vec<String>,
     /// Folders with images (.exe, .dll, .sys), or copies of disks: functions that they export are named if there are no

@@ -1,4 +1,4 @@
-//! What was computed of a trace and is dear: the latest answers, as long as they are not too large together.
+//! What was computed of a trace and is expensive: the latest answers, as long as they are not too large together.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -110,9 +110,9 @@ fn a_listener_that_must_allow_opens() {
     println!("without:\n{}\nwith:\n{}", said(&without), said(&with));
 
     let comparison = compare(place.path(), [without, with]);
-    // The listener remembers nothing: the second run is no cheaper.
+    // The listener remembers nothing: the second run is no faster.
     for open in opens(&comparison) {
-        assert_eq!(open.verdict, Verdict::Dearer, "{open:#?}");
+        assert_eq!(open.verdict, Verdict::Slower, "{open:#?}");
         assert_eq!(open.rounds, [ROUNDS as usize; 2]);
         let [off, on] = open.typical;
         // Other load makes the listener late, and no earlier.

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// for culprits that are too small to be shown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BillRow {
-    /// What is told apart: process, driver, product or category.
+    /// Kind of culprit: process, driver, product or category.
     pub kind: String,
     /// culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle, unattributed or unobserved.
     pub part: String,

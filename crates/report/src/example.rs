@@ -44,7 +44,7 @@ pub fn report() -> Report {
     let names = hostile_names();
     let parts = Parts {
         sentence: "Example Defender (exflt.sys) cost this machine 34 % of its CPU, 0.006 of 0.018 core-hours, about 0.09 \
-                   Wh (0.04–0.16), and made Sleep(0) 33 times dearer."
+                   Wh (0.04–0.16), and made Sleep(0) 33 times slower."
             .to_owned(),
         quality: quality(),
         findings: findings(&names),
@@ -193,7 +193,7 @@ fn hit(culprit: &str, kind: &str, headline: &str, severity: Severity, cost_ns: i
         ("driver", Cell::Text(culprit.to_owned())),
         ("tracing_ns", Cell::I64(2_448_614_000_000)),
         ("other_ns", Cell::I64(73_927_000_000)),
-        ("times_dearer", Cell::F64(33.1)),
+        ("times_slower", Cell::F64(33.1)),
         ("first_seen_ns", Cell::Null),
     ];
     Hit {
@@ -241,7 +241,7 @@ fn outcome(id: &str, title: &str, severity: Severity, answer: Answer, hits: Vec<
 fn findings(names: &[String]) -> Vec<Outcome> {
     use Answer::{CannotTell, Found, NotFound};
     use Severity::{Critical, Notice, Warning};
-    let dearer = "Tracing of system calls by exflt.sys makes Sleep(0) 33 times dearer";
+    let slower = "Tracing of system calls by exflt.sys makes Sleep(0) 33 times slower";
     let over = "NDIS.SYS: 1,204 of 69,407 DPCs took longer than 100 µs (1.90 s in all, longest 4.10 ms)";
     let hostile = names.iter().map(|name| {
         hit(name, "process", &format!("{name} starts {name} again and again"), Notice, MS, 0.001)
@@ -251,7 +251,7 @@ fn findings(names: &[String]) -> Vec<Outcome> {
         "Tracing of system calls is expensive",
         Critical,
         Found,
-        vec![hit("exflt.sys", "driver", dearer, Critical, 2_448 * S, 0.34)],
+        vec![hit("exflt.sys", "driver", slower, Critical, 2_448 * S, 0.34)],
     );
     syscalls.caveats.push("12 events were lost: the figures are lower bounds.".into());
     let mut dpc = outcome(

@@ -33,7 +33,7 @@ pub const SCHEMA: &str = "etwhy.why/1";
 /// A question that the trace cannot answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Missing {
-    /// What cannot be told.
+    /// What cannot be determined.
     pub question: String,
     /// Why not.
     pub because: String,
@@ -50,9 +50,9 @@ pub struct Report {
     pub sentence: String,
     /// How good the trace is.
     pub quality: Quality,
-    /// The answers to all findings: found ones first, the worst and dearest first.
+    /// The answers to all findings: found ones first, the worst and costliest first.
     pub findings: Vec<Outcome>,
-    /// What each culprit cost, the dearest first.
+    /// What each culprit cost, the costliest first.
     pub bill: Vec<BillRow>,
     /// Where the CPU went.
     pub cpu: Cpu,
@@ -62,7 +62,7 @@ pub struct Report {
     pub disk: Disk,
     /// What a trace without kernel events shows; null of others.
     pub activity: Option<Activity>,
-    /// What cannot be told.
+    /// What cannot be determined.
     pub cannot_tell: Vec<Missing>,
     /// What charts show. Only in the HTML report: all of it stands in tables.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub struct Parts {
     pub disk: Disk,
     /// What a trace without kernel events shows; null of others.
     pub activity: Option<Activity>,
-    /// What cannot be told.
+    /// What cannot be determined.
     pub cannot_tell: Vec<Missing>,
 }
 

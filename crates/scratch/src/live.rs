@@ -25,7 +25,7 @@ pub(crate) fn watch() {
         let _ = etwhy_os::end::at_end(|| {
             let live = live();
             for folder in live.folders.values() {
-                // Whoever is in the way cannot be told any more; the next run tries again.
+                // Whoever is in the way cannot be determined any more; the next run tries again.
                 let _ = crate::remove(folder);
             }
             // Nobody makes another one.

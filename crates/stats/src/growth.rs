@@ -11,7 +11,7 @@
 //! r) / (1 + r).
 //!
 //! A rise must also beat two explanations that are no growth: that the cost rose at once ([`Doubt::Step`]), and that it rises
-//! with time ([`Doubt::Time`]). Where calls come at a steady pace n *is* time, and the answer is that they cannot be told apart.
+//! with time ([`Doubt::Time`]). Where calls come at a steady pace n *is* time, and the answer is that they cannot be distinguished.
 //!
 //! The exponent is that of `y = a + b * n^p`, with the interval of all p that fit nearly as well (profile likelihood). A large
 //! offset makes it wide: honest, and another reason not to decide by it.

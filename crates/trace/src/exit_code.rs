@@ -1,7 +1,7 @@
 //! What an exit code says of how a process ended.
 //!
 //! Windows passes on 32 bits: what the program returned, the status that killed it, or what whoever ended it gave
-//! to `TerminateProcess`. The three cannot be told apart for certain; a program may return 0xC0000005 by itself.
+//! to `TerminateProcess`. The three cannot be distinguished for certain; a program may return 0xC0000005 by itself.
 
 use etwhy_knowledge::ntstatus_name;
 use std::borrow::Cow;

@@ -12,7 +12,7 @@ const HEAD: &str = "\
 Tables of traces are what `etwhy dump TABLE` prints. Those of event logs (`log_`), audit policy (`audit_`) and counter logs (`counter`) are asked
 with `etwhy evtx LOG --sql`, `etwhy evtx why`, `etwhy audit` and `etwhy counters FILE --sql`. `etwhy dump TABLE --help-table` says the same in a terminal.
 
-Times are nanoseconds since the start of the trace; absolute time stands once, in `trace`. `upid`, `utid`,
+Times are nanoseconds since the start of the trace; absolute time is only in `trace`. `upid`, `utid`,
 `stack_id` and the like are numbers that are unique over the trace, because Windows reuses its own. Any time or
 size column can be asked for in another unit (`dur_ms` for `dur_ns`, `size_kib` for `size_bytes`). *Evidence*
 says how it is known that the rows are right: *verified* names what they were compared with, *documented* means

@@ -2,7 +2,7 @@
 
 crate::define_anomalies! {
     EVENTS_LOST "events_lost" DataLoss Recording "Events that the session could not record, as its header says: counts and totals are lower bounds.";
-    BUFFERS_LOST "buffers_lost" DataLoss Recording "Buffers that the session could not write: whole stretches of events are missing.";
+    BUFFERS_LOST "buffers_lost" DataLoss Recording "Buffers that the session could not write: events of whole time ranges are missing.";
     EVENTS_LOST_FLAG "buffers_with_lost_events" DataLoss Recording "Buffers marked as having lost events while they were filled.";
     BUFFER_LOST_FLAG "buffers_after_lost_buffer" DataLoss Recording "Buffers marked as following a lost buffer.";
     NOT_FINALISED "file_not_finalised" Warning Recording "The session was never stopped properly (power loss, or a copy of a running trace): header counts and the end rundown are missing, the buffers on disk are read all the same.";

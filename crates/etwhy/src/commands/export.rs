@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 pub static COMMAND: Command = Command {
     name: "export",
     about: "Stacks, threads and events for Firefox Profiler, Perfetto, speedscope, pprof and flame graphs",
-    long_about: "Writes a trace in the format of another program. FORMAT stands in front of the trace, or is told by the ending of \
+    long_about: "Writes a trace in the format of another program. FORMAT comes before the trace, or follows from the ending of \
                  FILE; a further ending .gz compresses. `--list` says what each format carries and how to open it.\n\n\
                  Formats that are made of weights (folded, pprof, speedscope) take --metric; the others carry CPU samples and \
                  what happened besides. Idle threads are left out unless --idle is given.",

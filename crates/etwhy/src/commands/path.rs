@@ -17,7 +17,7 @@ use std::io::Write;
 /// Declaration.
 pub static COMMAND: Command = Command {
     name: "path",
-    about: "Critical path: what a thread did in a stretch of time, and who ended each of its waits",
+    about: "Critical path: what a thread did in a time range, and who ended each of its waits",
     long_about: "Walks a stretch of a thread backwards: its own running time, its time in the queue for a processor, and for each \
                  wait the thread that ended it, transitively. All pieces together are as long as the stretch. Needs context switches and \
                  ReadyThread events.\n\n\

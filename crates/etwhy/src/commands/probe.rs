@@ -43,7 +43,7 @@ enum Sub {
     Run(run::Args),
     /// Show results of earlier runs: tables, growth, suspects; as text, page, JSON or rows
     Report(report::Args),
-    /// Compare results: what became dearer, how surely, and what that costs
+    /// Compare results: what became slower, how surely, and what that costs
     Compare(compare::Args),
     /// What probes start this program for
     #[command(hide = true)]

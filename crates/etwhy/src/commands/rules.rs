@@ -148,7 +148,9 @@ fn test(out: &mut impl std::io::Write, args: &Args, files: &[String]) -> anyhow:
             writeln!(out, "        {}", etwhy_export::sanitize(&fault))?;
         }
     }
-    writeln!(out, "{} findings, {tests} tests, {failed} findings failed", rules.len())?;
+    let s = |n: usize| if n == 1 { "" } else { "s" };
+    let n = rules.len();
+    writeln!(out, "{n} finding{}, {tests} test{}, {failed} failed", s(n), s(tests))?;
     Ok(if failed > 0 { Exit::InPart } else { Exit::Done })
 }
 

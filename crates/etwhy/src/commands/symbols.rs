@@ -20,7 +20,7 @@ pub static COMMAND: Command = Command {
     long_about: "Function names need the symbol files (PDBs) of exactly the builds that ran. The symbol path says where they are: \
                  --symbols, then _NT_ALT_SYMBOL_PATH and _NT_SYMBOL_PATH, in the syntax of Microsoft's debuggers; what lies \
                  beside the trace comes first.\n\n\
-                 Servers are asked only if the path names one (srv*FOLDER*https://SERVER), and hear nothing but the names \
+                 Servers are asked only if the path names one (srv*FOLDER*https://SERVER), and are sent only the names \
                  asked for: file name, GUID and age of PDBs.",
     examples: "Examples:\n  etwhy symbols plan trace.etl --top 10\n  \
                etwhy symbols fetch trace.etl --symbols 'srv*~/symbols*https://msdl.microsoft.com/download/symbols'\n  \

@@ -26,7 +26,7 @@ use std::time::Instant;
 /// Declaration.
 pub static COMMAND: Command = Command {
     name: "why",
-    about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be told",
+    about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be determined",
     long_about: "Reads the trace once and prints first how good it is, then which processes, modules, functions and \
                  stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
                  recording would. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \

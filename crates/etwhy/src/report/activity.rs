@@ -6,7 +6,7 @@ use etwhy_export::text::{hanging, pad_start, wrap};
 use etwhy_query::activity::{Activity, LongInterval, Operation, Problems, Rate, Undecoded};
 use std::io::{self, Write};
 
-/// What cannot be told, and what can, in two sentences.
+/// What cannot be determined, and what can, in two sentences.
 pub fn sentence(activity: &Activity) -> String {
     let mut text = format!("{} It holds {}", activity.cannot, holds(activity));
     if let Some(longest) = activity.longest.first() {

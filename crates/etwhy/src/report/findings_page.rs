@@ -1,4 +1,4 @@
-//! Findings of whatever was read, for people and programs: what was found, what to do, what cannot be told, what was not found.
+//! Findings of whatever was read, for people and programs: what was found, what to do, what cannot be determined, what was not found.
 
 use etwhy_export::sanitize;
 use etwhy_export::text::wrap;
@@ -42,7 +42,7 @@ pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: us
         (false, _) => format!(" ({} says why; etwhy rules explains them)", words.more),
     };
     let counts = format!(
-        "Of {} patterns {} found and {} not; {} cannot be told from {}{hint}.",
+        "Of {} patterns {} found and {} not; {} cannot be determined from {}{hint}.",
         outcomes.len(),
         was(count(Answer::Found)),
         was(count(Answer::NotFound)),
@@ -201,7 +201,7 @@ mod tests {
         };
         let all = text(true, true);
         assert!(all.contains("warning  a.b was") && !all.contains('\u{1b}'), "{all}");
-        assert!(all.contains("Of 4 patterns 1 was found and 1 was not; 2 cannot be told from these logs."));
+        assert!(all.contains("Of 4 patterns 1 was found and 1 was not; 2 cannot be determined from these logs."));
         assert!(all.contains("- cannot tell c.d, e.f: nothing") && all.contains("- not found: g.h"));
         // Lines end anywhere.
         let short = text(false, false).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -126,7 +126,7 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     })
 }
 
-/// Why something cannot be told that is made from a table: its events were not recorded, and which recording has them, or
+/// Why something cannot be determined that is made from a table: its events were not recorded, and which recording has them, or
 /// they say nothing. Needs table `event_type`.
 pub fn cannot_tell(db: &Database, table: &str) -> String {
     let empty = db.get(table).is_none_or(|table| table.rows() == 0);

@@ -1,7 +1,7 @@
 //! Which rows of a table belong to a service, for `--service`.
 //!
 //! A row with a thread belongs to the services that the thread's `SubProcessTag` names. Rows that name a process only
-//! belong to all services of that process: services that share an `svchost.exe` cannot be told apart there. Threads of
+//! belong to all services of that process: services that share an `svchost.exe` cannot be distinguished there. Threads of
 //! pools carry the tag of what they do at the moment only while that is recorded (`SubProcessTagChanged`); a thread that
 //! worked for several services counts for each of them all the time.
 

@@ -35,7 +35,7 @@ pub struct Verdict {
     pub disk: Disk,
     /// What a trace without kernel events shows.
     pub activity: Option<Activity>,
-    /// What cannot be told.
+    /// What cannot be determined.
     pub cannot_tell: Vec<Missing>,
 }
 

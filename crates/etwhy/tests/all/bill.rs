@@ -225,7 +225,7 @@ fn it_adds_up_whatever_is_missing() {
     adds_up("unknown", &unknown).unwrap();
     let idle = rows("bill", &unknown).into_iter().find(|row| text(row, "part") == "idle").unwrap();
     assert!((30.0..50.0).contains(&number(&idle, "share_percent")), "{idle:?}");
-    assert!(text(&idle, "why").contains("cannot be told apart"), "{idle:?}");
+    assert!(text(&idle, "why").contains("cannot be distinguished"), "{idle:?}");
     let nothing = changed(folder.path(), "nothing", "samples = false\ncontext_switches = false", &[]);
     assert_eq!(adds_up("nothing", &nothing), Some(1.0));
     assert_eq!(source(&nothing), "none");
@@ -268,7 +268,7 @@ fn the_culprits_of_the_stories() {
 }
 
 #[test]
-fn tracing_makes_the_api_33_times_dearer() {
+fn tracing_makes_the_api_33_times_slower() {
     let folder = tempfile::tempdir().unwrap();
     let trace = synth(folder.path(), &scenarios().join("syscall_hook.toml"), &["--scale", "0.05"]);
     let api = rows("api_cost", &trace);

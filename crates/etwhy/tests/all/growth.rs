@@ -86,7 +86,7 @@ fn missing_buffers_do_not_hide_the_law() {
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     let row = only(rows.as_array().unwrap(), &[("cost_source", "samples")]);
     assert_eq!(row["verdict"], "super_linear", "{row:#}");
-    // Calls in missing buffers are not counted, so later ones seem dearer: the exponent is off by that.
+    // Calls in missing buffers are not counted, so later ones seem slower: the exponent is off by that.
     assert_near(number(row, "exponent"), 1.0, 0.2, "exponent");
 }
 

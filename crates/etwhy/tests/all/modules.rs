@@ -52,7 +52,7 @@ fn modules_are_known_and_users_know_better() {
 
     let secure = rows(folder, "modules hook.etl --security --json");
     let names: Vec<_> = secure.iter().map(|r| r["name"].as_str().unwrap()).collect();
-    // The dearest first.
+    // The costliest first.
     assert_eq!(names, ["tedrdrv.sys", "cyserver.exe"]);
     let ns = |row: &Value, column: &str| row[column].as_i64().unwrap();
     assert!(ns(&secure[0], "cpu_inclusive_ns") > ns(&secure[0], "cpu_exclusive_ns"));

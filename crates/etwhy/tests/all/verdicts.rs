@@ -1,4 +1,4 @@
-//! The verdicts of `why`: planted causes are named first, vanish with their cause, and cannot be told without their
+//! The verdicts of `why`: planted causes are named first, vanish with their cause, and cannot be determined without their
 //! events; healthy machines and real traces raise no alarm.
 
 use crate::ETWHY;

@@ -42,7 +42,7 @@ fn reports_work_in_a_browser() {
 /// The name of a process that would be markup if it were not shown as text.
 const HOSTILE: &str = "<img src=x onerror=\"document.title='owned'\"> & </style><script>alert(1)</script>";
 
-/// Results of six rounds in which an open takes so many nanoseconds; names grow dearer with their number.
+/// Results of six rounds in which an open takes so many nanoseconds; names grow slower with their number.
 fn results(started: u64, open_ns: u64) -> Value {
     let sample = |measure: &str, variant: &str, n: Option<u64>, round: u64, ns: u64| {
         let ns = ns + round * ns / 50;

@@ -81,7 +81,7 @@ fn a_listener_that_is_switched_on_and_off() {
         rows(&all, "probe_difference").iter().filter(|row| row["measure"] == "open").collect();
     assert_eq!(opens.len(), 2, "first and second run: {opens:?}");
     for open in opens {
-        assert_eq!(open["verdict"], "dearer", "{open}");
+        assert_eq!(open["verdict"], "slower", "{open}");
         let number = |name: &str| open[name].as_f64().unwrap_or_else(|| panic!("{name}: {open}"));
         assert!(number("ratio_low") > 1.0 && number("ratio") > 3.0, "{open}");
         // What the listener did is measured by operation: it answers, nobody does while it is off.

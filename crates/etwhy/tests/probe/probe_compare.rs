@@ -39,7 +39,7 @@ fn files_are_shown_and_compared() {
     assert_eq!(compared.status.code(), Some(0), "{compared:?}");
     // 1,900,000 / 2,000 = 950; 10,000 times the mean of 1.898 ms are 19 s, and the mean of six rounds is 6.25 % above the first.
     let shown = text(&compared);
-    assert!(shown.contains("950 times") && shown.contains("dearer"), "{shown}");
+    assert!(shown.contains("950 times") && shown.contains("slower"), "{shown}");
     assert!(shown.contains("10,000 a day cost 20.2 s ("), "{shown}");
     assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
     let rows = ETWHY.output(&[
@@ -52,7 +52,7 @@ fn files_are_shown_and_compared() {
         "-f",
         "csv",
     ]);
-    assert!(text(&rows).contains("dearer,950"), "{}", text(&rows));
+    assert!(text(&rows).contains("slower,950"), "{}", text(&rows));
     let series = ETWHY.output(&["probe", "report", a, "--dump", "probe_series", "-f", "csv"]);
     assert_eq!(text(&series).lines().count(), 2, "{}", text(&series));
     let all: serde_json::Value =

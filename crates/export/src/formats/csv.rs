@@ -1,7 +1,7 @@
 //! CSV (RFC 4180): a header of column names, then values.
 //!
 //! Times are whole numbers in their column's unit, true and false are `true` and `false`, an empty cell is
-//! an empty field (empty text cannot be told from it).
+//! an empty field (empty text cannot be distinguished from it).
 //!
 //! Names in a trace are chosen by whoever wrote it, and such files are opened in spreadsheets: text is made [`harmless`].
 //! [`Options::exact`] leaves all text as it is.

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It costs more after.
-    Dearer,
+    Slower,
     /// It costs less.
-    Cheaper,
+    Faster,
     /// There is a difference, and two rounds in the same state differ as much.
     Small,
     /// None was shown. The interval says how large one may be.
@@ -27,8 +27,8 @@ impl Verdict {
     /// As tables have it.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Dearer => "dearer",
-            Verdict::Cheaper => "cheaper",
+            Verdict::Slower => "slower",
+            Verdict::Faster => "faster",
             Verdict::Small => "small",
             Verdict::NotShown => "not_shown",
             Verdict::TooFew => "too_few_rounds",
@@ -38,8 +38,8 @@ impl Verdict {
     /// As people read it.
     pub fn text(self) -> &'static str {
         match self {
-            Verdict::Dearer => "dearer",
-            Verdict::Cheaper => "cheaper",
+            Verdict::Slower => "slower",
+            Verdict::Faster => "faster",
             Verdict::Small => "small",
             Verdict::NotShown => "no difference shown",
             Verdict::TooFew => "too few rounds",
@@ -72,7 +72,7 @@ pub struct Difference {
     pub typical: [f64; 2],
     /// How much more it is, in the unit.
     pub difference: Option<Interval>,
-    /// What it costs after, divided by what it costs before: above 1 is dearer. Its value is that of the typical values, its interval
+    /// What it costs after, divided by what it costs before: above 1 is slower. Its value is that of the typical values, its interval
     /// excludes 1 exactly if the test of all series together shows a difference. Absent if a value is 0. Its ends are NaN without enough
     /// rounds.
     pub ratio: Option<Interval>,
@@ -232,11 +232,11 @@ fn difference(kind: &Kind, sides: &Sides, judged: Option<Judged>, floor: Option<
         _ if judged.is_none() => Verdict::TooFew,
         Some(ratio) if ratio.holds(1.0) => Verdict::NotShown,
         Some(ratio) if ratio.value.max(1.0 / ratio.value) <= floor.unwrap_or(LEAST_FLOOR) => Verdict::Small,
-        Some(ratio) if ratio.value > 1.0 => Verdict::Dearer,
-        Some(_) => Verdict::Cheaper,
+        Some(ratio) if ratio.value > 1.0 => Verdict::Slower,
+        Some(_) => Verdict::Faster,
         None if difference.holds(0.0) => Verdict::NotShown,
-        None if (difference.value > 0.0) == before.more_is_better => Verdict::Cheaper,
-        None => Verdict::Dearer,
+        None if (difference.value > 0.0) == before.more_is_better => Verdict::Faster,
+        None => Verdict::Slower,
     };
     let figure = |of: fn(&Cell) -> Option<f64>| [before, after].map(|side| side.mean(of));
     let mean = figure(|cell| Some(cell.mean)).map(|mean| mean.unwrap_or(f64::NAN));

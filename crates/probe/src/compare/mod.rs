@@ -1,4 +1,4 @@
-//! Two states of a machine compared: what became dearer, and by how much at least.
+//! Two states of a machine compared: what became slower, and by how much at least.
 //!
 //! # Method
 //! The unit is the round: samples of one round share what the machine did just then. Values are compared on logarithms, because

@@ -68,7 +68,7 @@ pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
                 Some(sure) if sure.high > 1.0 => {
                     format!(" If there is a tax, it is at most {}.", factor(sure.high))
                 }
-                Some(_) => " It is not dearer.".to_owned(),
+                Some(_) => " It is not slower.".to_owned(),
                 None => String::new(),
             };
             format!("{what}: none measurable. {} ({on}) and {} ({off}).{limit}", shown(after), shown(before))
@@ -80,10 +80,10 @@ pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
             one.ratio.map_or_else(String::new, |ratio| factor(ratio.value)),
             one.floor.map_or_else(String::new, |floor| format!("{:.0} %", (floor - 1.0) * 100.0))
         ),
-        Verdict::Dearer | Verdict::Cheaper => changed(one, off, on, &what),
+        Verdict::Slower | Verdict::Faster => changed(one, off, on, &what),
     };
     let is_time = one.unit == "ns" && !one.more_is_better;
-    if is_time && matches!(one.verdict, Verdict::Dearer | Verdict::Cheaper) {
+    if is_time && matches!(one.verdict, Verdict::Slower | Verdict::Faster) {
         day(&mut tax, comparison, one, per_day);
     }
     tax
@@ -91,9 +91,9 @@ pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
 
 fn changed(one: &Difference, off: &str, on: &str, what: &str) -> String {
     let [before, after] = one.typical;
-    let dearer = one.verdict == Verdict::Dearer;
+    let slower = one.verdict == Verdict::Slower;
     let how =
-        match one.sure().map(|sure| if dearer { (sure.value, sure.low) } else { (sure.value, sure.high) }) {
+        match one.sure().map(|sure| if slower { (sure.value, sure.low) } else { (sure.value, sure.high) }) {
             // The end of the interval that is nearer to no difference.
             Some((ratio, least)) => format!(" ({}, at least {})", factor(ratio), factor(least)),
             None => String::new(),
@@ -160,16 +160,16 @@ fn range(ns: Interval) -> String {
 pub fn summary(comparison: &Comparison) -> String {
     let all = &comparison.differences;
     let of = |verdict: Verdict| all.iter().filter(move |d| d.verdict == verdict);
-    let worst = of(Verdict::Dearer).max_by(|a, b| {
+    let worst = of(Verdict::Slower).max_by(|a, b| {
         let ratio = |d: &Difference| d.ratio.map_or(f64::INFINITY, |r| r.low);
         ratio(a).total_cmp(&ratio(b))
     });
     let [off, on] = &comparison.labels;
     let counts = format!(
-        "{} compared: {} dearer, {} cheaper, {} without a difference that counts",
+        "{} compared: {} slower, {} faster, {} without a difference that counts",
         all.len(),
-        of(Verdict::Dearer).count(),
-        of(Verdict::Cheaper).count(),
+        of(Verdict::Slower).count(),
+        of(Verdict::Faster).count(),
         of(Verdict::NotShown).count() + of(Verdict::Small).count()
     );
     match worst {

@@ -55,7 +55,7 @@ fn states_of_one_run() {
     let run = outcome(vec![results("off", 6, 1.0, 1), on], 1);
     let compared = states(&run, names()).unwrap();
     let [list, open] = compared.differences.as_slice() else { panic!("{compared:?}") };
-    assert_eq!((list.verdict, open.verdict), (Verdict::NotShown, Verdict::Dearer));
+    assert_eq!((list.verdict, open.verdict), (Verdict::NotShown, Verdict::Slower));
     let ratio = open.sure().unwrap();
     assert!(ratio.holds(850.0) && ratio.low > 600.0 && ratio.high < 1_200.0, "{ratio:?}");
     assert_eq!(open.p, Some(1.0 / 32.0));
@@ -133,7 +133,7 @@ fn files_and_what_speaks_against_them() {
     let mut after = [("b.json".to_owned(), other)];
     let compared = files(&before, &after, names()).unwrap();
     let open = &compared.differences[1];
-    assert_eq!((open.measure.as_str(), open.verdict, open.paired), ("open", Verdict::Dearer, false));
+    assert_eq!((open.measure.as_str(), open.verdict, open.paired), ("open", Verdict::Slower, false));
     assert!(open.sure().unwrap().holds(3.0));
     let text = compared.warnings.join("\n");
     assert!(text.contains("versions") && text.contains("files 1000 / 500"), "{text}");
@@ -162,7 +162,7 @@ fn more_can_be_better_and_zero_can_be_measured() {
     )
     .unwrap();
     let one = &compared.differences[0];
-    assert_eq!(one.verdict, Verdict::Dearer);
+    assert_eq!(one.verdict, Verdict::Slower);
     assert!((one.ratio.unwrap().value - 2.0).abs() < 0.1, "{one:?}");
     // From nothing to something there is no factor.
     let zero = files(
@@ -191,7 +191,7 @@ fn more_can_be_better_and_zero_can_be_measured() {
         names(),
     )
     .unwrap();
-    assert_eq!((zero.differences[0].verdict, zero.differences[0].ratio), (Verdict::Dearer, None));
+    assert_eq!((zero.differences[0].verdict, zero.differences[0].ratio), (Verdict::Slower, None));
 }
 
 #[test]

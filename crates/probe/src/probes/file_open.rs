@@ -23,7 +23,7 @@ pub static PROBE: Probe = Probe {
              time. What the second run still costs is the price of asking at all: the verdict is remembered. With --set other-folder=DIR \
              everything is done there too; if one of the folders is excluded from scanning, the difference is the scanner's.\n\n\
              What fools it: scanners that look when a file is closed after writing have their work behind them when it is opened; then \
-             \"create\" is dear instead, or the first run is hardly dearer than the second. Pages of the files are dropped from memory where \
+             \"create\" is slow instead, or the first run is hardly slower than the second. Pages of the files are dropped from memory where \
              the system lets us (Linux: written out, then POSIX_FADV_DONTNEED through the handle that wrote them, so nothing is opened for it; \
              cache=all drops the caches of the whole machine, which needs root and slows everybody down). Windows and macOS keep them: \
              what is measured there is scanning without the disk. Folder entries stay in memory, except with cache=all. Scanners may treat \

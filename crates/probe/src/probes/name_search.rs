@@ -18,7 +18,7 @@ pub static PROBE: Probe = Probe {
     manual: "Makes files one after the other, each time trying names from the first on until one is free, as programs do that number \
              their logs. Each try is an open with \"create new\" that fails. One such file is cheap; all of them together cost the \
              square of their number. The figure is what one new file took, against how many were there.\n\n\
-             What fools it: where a security product looks at each try, the step is dearer and the law is the same.\n\n\
+             What fools it: where a security product looks at each try, the step is slower and the law is the same.\n\n\
              Application Verifier named its logs so: a program's start went from 13 ms to 2.5 s after one build.",
     systems: EVERYWHERE,
     parameters: &[Parameter::number(

@@ -14,12 +14,12 @@ use std::time::Instant;
 /// Declaration.
 pub static PROBE: Probe = Probe {
     name: "process-create",
-    about: "Start small processes, one after the other: starts per second, and whether they get dearer with their number",
+    about: "Start small processes, one after the other: starts per second, and whether they get slower with their number",
     manual: "Starts a process that ends at once, waits for it, and starts the next one: this program (some MB, so loading it counts) and \
              the smallest one of the system (/bin/true; on Windows cmd.exe /d /c exit). The figure is what one start took until the process had \
              ended, against how many were started before; both kinds take turns.\n\n\
-             What it shows: products that are told of each start, scan the program or load a library into it make each start dearer by the \
-             same amount. What keeps a list of all processes there ever were, or writes one log per process, makes it dearer with their \
+             What it shows: products that are told of each start, scan the program or load a library into it make each start slower by the \
+             same amount. What keeps a list of all processes there ever were, or writes one log per process, makes it slower with their \
              number: the growth law tells.\n\n\
              What fools it: starting is mostly work of the kernel and of the loader, so it is slower on a busy machine; compare with runs \
              of the same load. On Linux the start of a large program costs more than that of a small one because of its libraries, not \

@@ -24,7 +24,7 @@ pub static PROBE: Probe = Probe {
              reserve, but the program itself looks for the place: from the first address on until one is free (an address with \
              MEM_RESERVE; MAP_FIXED_NOREPLACE). merged: as reserve, on Linux, where neighbours with the same rights become one \
              mapping.\n\n\
-             How to read it: flat is well. A call that gets dearer with the number of pieces makes all calls together cost their \
+             How to read it: flat is well. A call that gets slower with the number of pieces makes all calls together cost their \
              square. With MEM_TOP_DOWN 250,000 calls took 25 minutes on Windows, nearly all of it in the kernel's search for the next \
              address. Linux keeps free places in a tree: there only a program that searches itself pays like that.\n\n\
              What fools it: on Linux neighbours merge unless their rights differ, so reserve and commit change the rights from \

@@ -71,7 +71,7 @@ pub fn taxes(comparison: &Comparison, per_day: f64) -> Vec<String> {
     let mut shown: Vec<&Difference> = comparison
         .differences
         .iter()
-        .filter(|d| matches!(d.verdict, Verdict::Dearer | Verdict::Cheaper))
+        .filter(|d| matches!(d.verdict, Verdict::Slower | Verdict::Faster))
         .collect();
     let size = |d: &Difference| d.sure().map_or(0.0, |s| s.value.ln().abs());
     shown.sort_by(|a, b| size(b).total_cmp(&size(a)));

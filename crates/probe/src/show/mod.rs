@@ -144,7 +144,7 @@ pub fn growth(curve: &Curve) -> String {
         }
         Grown::WithTime => "it grows with time rather than with n".to_owned(),
         Grown::CannotTell => format!(
-            "how it grows cannot be told: {}",
+            "how it grows cannot be determined: {}",
             g.doubt.map_or("the points do not decide", etwhy_stats::growth::Doubt::text)
         ),
     });
@@ -190,7 +190,7 @@ pub fn contrast(one: &Against) -> String {
         ratio
     };
     let verdict = match d.verdict {
-        Verdict::Dearer | Verdict::Cheaper => ratio,
+        Verdict::Slower | Verdict::Faster => ratio,
         Verdict::TooFew => format!("{ratio}; six rounds are needed to be sure"),
         Verdict::Small => "a difference, but two equal rounds differ as much".to_owned(),
         Verdict::NotShown => "no difference shown".to_owned(),

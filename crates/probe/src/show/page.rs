@@ -38,7 +38,7 @@ fn table(grid: &Grid) -> String {
     for row in &grid.rows {
         out.push_str("<tr>");
         for (at, cell) in row.iter().enumerate() {
-            let class = if cell == "dearer" { " class=\"dearer\"" } else { "" };
+            let class = if cell == "slower" { " class=\"slower\"" } else { "" };
             let _ = match at {
                 0 => write!(out, "<th scope=\"row\">{}</th>", escape(cell)),
                 _ => write!(out, "<td{class}>{}</td>", escape(cell)),
@@ -197,7 +197,7 @@ pub fn comparison(comparison: &Comparison, outcome: &Outcome, per_day: f64, give
         "<section><h2>Ratio of costs</h2><div class=\"card\"><p class=\"muted\">{}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
          aria-label=\"Chart\">{}</div></div>",
         escape(&format!(
-            "{on} divided by {off}: to the right of 1 is dearer. Logarithmic axis; whiskers are 95 % intervals."
+            "{on} divided by {off}: to the right of 1 is slower. Logarithmic axis; whiskers are 95 % intervals."
         )),
         bars("Ratio of costs", &ratios, true)
     );

@@ -144,7 +144,7 @@ define_table! {
         n_to: f64 [None, Other],
         /// constant, logarithmic, linear, slight, super_linear, with_time, cannot_tell.
         verdict: Sym [None, Kind],
-        /// Why it cannot be told.
+        /// Why it cannot be determined.
         doubt: Option<Sym> [None, Name],
         /// The law of one operation: 1, log n, n, n log n, n^2, …
         law: Sym [None, Kind],
@@ -162,7 +162,7 @@ define_table! {
         super_percent: f64 [Percent, Other],
         /// The user's n (--scale), or ten times the largest.
         scale: f64 [None, Other],
-        /// What one operation costs there, by the law; null where it cannot be told.
+        /// What one operation costs there, by the law; null where it cannot be determined.
         one_at_scale: Option<f64> [None, Other],
         /// What all up to there cost together.
         all_at_scale: Option<f64> [None, Other],
@@ -280,7 +280,7 @@ define_table! {
         p: Option<f64> [None, Other],
         /// By how much two rounds in the same state typically differ here.
         floor_percent: Option<f64> [Percent, Other],
-        /// dearer, cheaper, small (two rounds in the same state differ as much), not_shown, too_few_rounds.
+        /// slower, faster, small (two rounds in the same state differ as much), not_shown, too_few_rounds.
         verdict: Sym [None, Kind],
         /// Mean CPU time of an operation before.
         cpu_before_ns: Option<i64> [Ns, Duration],

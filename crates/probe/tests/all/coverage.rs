@@ -2,8 +2,8 @@
 //!
 //! `data/*.csv` are real runs (`record.rs`) of six workloads in which nothing changed, on a virtual machine with two processors: busy
 //! (builds by others, load 8) and quieter (the same with priority over them). From these, runs of both states are drawn in blocks of four
-//! rounds in a row, all workloads together, so that neighbours resemble each other as they did; one state is then made dearer by a
-//! known factor. Drift (35 % dearer at the end than at the beginning) and outliers (each twentieth value five times as large) come
+//! rounds in a row, all workloads together, so that neighbours resemble each other as they did; one state is then made slower by a
+//! known factor. Drift (35 % slower at the end than at the beginning) and outliers (each twentieth value five times as large) come
 //! on top. Counted are: intervals that hold the factor; runs without a difference in which any of the six series was called different
 //! (false alarms, family-wise); differences that were found.
 //!
@@ -102,12 +102,12 @@ fn simulate(data: &Recorded, paired: bool, rounds: usize, noise: Noise, factor: 
             files(&side(1, 1.0), &side(2, factor), names())
         }
         .unwrap();
-        let different = |v: Verdict| matches!(v, Verdict::Dearer | Verdict::Cheaper | Verdict::Small);
+        let different = |v: Verdict| matches!(v, Verdict::Slower | Verdict::Faster | Verdict::Small);
         alarms += usize::from(compared.differences.iter().any(|one| different(one.verdict)));
         for one in &compared.differences {
             all += 1;
             held += usize::from(one.sure().unwrap().holds(factor));
-            found += usize::from(one.verdict == Verdict::Dearer);
+            found += usize::from(one.verdict == Verdict::Slower);
         }
     }
     let share = |part: usize, whole: usize| part as f64 / whole as f64;

@@ -71,7 +71,7 @@ fn sums(result: &ProbeOutcome, measure: &str, variant: &str, n: Option<f64>) -> 
 fn check(comparison: &Comparison, sides: [&ProbeOutcome; 2]) {
     for one in &comparison.differences {
         let said = format!("{}: {}: {one:?}", one.probe, one.title());
-        let different = matches!(one.verdict, Verdict::Dearer | Verdict::Cheaper | Verdict::Small);
+        let different = matches!(one.verdict, Verdict::Slower | Verdict::Faster | Verdict::Small);
         let [before, after] = one.typical;
         let (interval, none) = match one.ratio {
             Some(ratio) => {

@@ -52,7 +52,7 @@ define_table! {
     /// Take rows of one `kind` only: their `total_cpu_ns` add up to the observed time of the processors.
     pub table BILL: BillRow = "bill" {
         version: 2,
-        /// What is told apart: process, driver, product or category.
+        /// Kind of culprit: process, driver, product or category.
         kind: Sym [None, Kind],
         /// culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle, unattributed or unobserved.
         part: Sym [None, Kind],
@@ -315,7 +315,7 @@ struct Printer<'t> {
 
 /// Of idle time that only is what is left.
 const UNSEEN_IDLE: &str =
-    "idle processors were not sampled: idle time and missing samples cannot be told apart";
+    "idle processors were not sampled: idle time and missing samples cannot be distinguished";
 
 /// Above this share of time that is unattributed or was not observed, no row is sure.
 const MUCH: f64 = 0.05;

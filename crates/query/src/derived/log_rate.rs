@@ -4,9 +4,9 @@
 //!
 //! Records of `log_record`, in buckets of a round width of which at most 240 cover the log. The process is the one that the record
 //! names (`NewProcessName`, `ProcessName`, `CallerProcessName`, `Image`, `SourceImage`, `Application`; without its folder), else the
-//! process id that wrote it. The account is the record's subject, else its target, else `User`, else the user's SID. The 200 dearest
+//! process id that wrote it. The account is the record's subject, else its target, else `User`, else the user's SID. The 200 costliest
 //! combinations of a log are named in `log_rate`; in the others process and account are `(others)`, and kinds of event beyond the 40
-//! dearest are. `log_party` has the exact sums of each process and account.
+//! costliest are. `log_party` has the exact sums of each process and account.
 //!
 //! # What fools it
 //!

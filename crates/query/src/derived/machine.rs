@@ -54,7 +54,7 @@ define_table! {
         switched_busy_ns: Option<i64> [Ns, Duration],
         /// Busy time: by samples where there are any, else by context switches.
         busy_ns: Option<i64> [Ns, Duration],
-        /// The rest of `capacity_ns`; null where idle time cannot be told from missing samples.
+        /// The rest of `capacity_ns`; null where idle time cannot be distinguished from missing samples.
         idle_ns: Option<i64> [Ns, Duration],
         /// `busy_ns` as share of `capacity_ns`.
         busy_percent: Option<f64> [Percent, Other],

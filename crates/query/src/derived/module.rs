@@ -23,7 +23,7 @@ use etwhy_trace::catalog::{image::ImageRow, trace::TraceRow};
 use foldhash::{HashMap, HashMapExt};
 
 define_table! {
-    /// Modules: each image file once, with its maker, category and processor time.
+    /// Modules: each image file once, with its vendor, category and CPU time.
     ///
     /// One row per distinct name, path, version and size.
     pub table MODULE: ModuleRow = "module" {

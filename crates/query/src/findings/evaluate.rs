@@ -88,7 +88,7 @@ pub struct Outcome {
     pub severity: Option<Severity>,
     /// The answer.
     pub answer: Answer,
-    /// Why it cannot be told.
+    /// Why it cannot be determined.
     pub reasons: Vec<Reason>,
     /// What makes the numbers uncertain.
     pub caveats: Vec<String>,
@@ -105,7 +105,7 @@ pub struct Outcome {
 /// The most culprits that a finding names.
 const MOST_HITS: usize = 100;
 
-/// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, dearest first.
+/// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, costliest first.
 pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
     let facts = Facts::of(engine.database());
     let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();

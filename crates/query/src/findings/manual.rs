@@ -62,7 +62,7 @@ pub fn markdown(rule: &Rule, level: usize) -> String {
     let _ = writeln!(text, "{part} Query\n\n```sql\n{}\n```", rule.query());
     if let Some(query) = &rule.cannot_tell {
         let query = rule.with_thresholds(query);
-        let _ = writeln!(text, "\nIt cannot be told where this has rows:\n\n```sql\n{query}\n```");
+        let _ = writeln!(text, "\nIt cannot be determined where this has rows:\n\n```sql\n{query}\n```");
     }
     text
 }

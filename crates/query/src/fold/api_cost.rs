@@ -5,14 +5,14 @@
 //! From samples of threads. `api` is the outermost of the system's libraries at the inner end of the user part of the
 //! stack: the function that the program itself called, such as `KernelBase.dll!SleepEx`. `syscall_stub` is the system call
 //! that it led to. Where the kernel writes the event of a system call (`PerfInfoLogSysCallEntry`, `PerfInfoLogSysCallExit`),
-//! `tracing` is `syscall`; other logging of events is `event`. What tracing of system calls makes an API dearer is thus the sum
+//! `tracing` is `syscall`; other logging of events is `event`. What tracing of system calls makes an API slower is thus the sum
 //! where `tracing = 'syscall'`, divided by the rest of the same API. Samples of a program's own code are
 //! the rows without an API.
 //!
 //! # What fools it
 //!
 //! A library of the system that is not in the list of `crates/knowledge` counts as the program. Without symbols, functions
-//! are `module!?` and tracing cannot be told: both are null or `?`, which is not zero.
+//! are `module!?` and tracing cannot be determined: both are null or `?`, which is not zero.
 
 use super::{Classes, Fold, Group, NONE, Seen, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};

@@ -118,7 +118,7 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{} found, {} not found, {} cannot be told from this trace.\n",
+        "{} found, {} not found, {} cannot be determined from this trace.\n",
         count(Answer::Found),
         count(Answer::NotFound),
         count(Answer::CannotTell)

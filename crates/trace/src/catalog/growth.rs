@@ -82,7 +82,7 @@ define_table! {
         points: i32 [Count, Other],
         /// super_linear, slight (to less than one and a half times), constant, logarithmic, linear, with_time, cannot_tell.
         verdict: Sym [None, Kind],
-        /// Why it cannot be told, or what the verdict says, in words.
+        /// Why it cannot be determined, or what the verdict says, in words.
         why: Sym [None, Message],
         /// What else explains a rise: time, step or size; null if nothing does.
         confounded_by: Option<Sym> [None, Kind],

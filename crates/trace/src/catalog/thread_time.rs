@@ -51,7 +51,7 @@ define_table! {
         ready_p99_ns: i64 [Ns, Duration],
         /// Longest time in the queue.
         ready_max_ns: i64 [Ns, Duration],
-        /// Time off processors that cannot be told apart into waiting and being ready (no `ReadyThread`).
+        /// Time off processors that cannot be split into waiting and ready, because there are no `ReadyThread` events.
         off_ns: i64 [Ns, Duration],
         /// Switches to it that woke the processor from a C-state of 2 or deeper.
         deep_wakeups: i64 [Count, Count],

@@ -1,7 +1,7 @@
 //! Context switches: where each thread was before it runs again.
 //!
 //! A thread that leaves a processor waits, or stays ready because it was preempted. `ReadyThread` ends the wait; the
-//! next `CSwitch` to the thread ends its being ready. Without `ReadyThread` events the two cannot be told apart.
+//! next `CSwitch` to the thread ends its being ready. Without `ReadyThread` events the two cannot be distinguished.
 
 use crate::anomalies::WAITS_ACROSS_LOSS;
 use crate::event::{Context, Event, Select};

@@ -486,7 +486,7 @@ fn files(doc: &mut Document, compared: &Compared) {
         doc.text_part(match gpos {
             0 => "The last file counts.",
             1 => "The file of auditpol says what was in force; Group Policy's will be at the next refresh: it wins over local settings.",
-            _ => "Which of several Group Policy objects wins is told by the order of their links (`gpresult /h report.html`).",
+            _ => "Which of several Group Policy objects wins is decided by the order of their links (`gpresult /h report.html`).",
         });
     }
 }

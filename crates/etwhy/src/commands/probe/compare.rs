@@ -21,7 +21,7 @@ pub struct Args {
     /// Several files of the state after
     #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "before")]
     after: Vec<PathBuf>,
-    /// Operations per day that costs are told for (default: 10,000)
+    /// Operations per day for which costs are shown (default: 10,000)
     #[arg(long, value_name = "N", value_parser = positive)]
     per_day: Option<f64>,
     /// Write one HTML page with charts

@@ -44,7 +44,7 @@ pub struct Args {
     /// Seconds to wait after each command of --ab
     #[arg(long, value_name = "S", default_value_t = 1.0, requires = "ab", value_parser = seconds)]
     settle: f64,
-    /// Operations per day that costs are told for (default: 10,000)
+    /// Operations per day for which costs are shown (default: 10,000)
     #[arg(long, value_name = "N", value_parser = positive)]
     per_day: Option<f64>,
     /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)

@@ -34,7 +34,7 @@ pub struct Args {
     /// Files (CSV) with facts of your own about drivers, libraries and programs
     #[arg(long, value_name = "FILE")]
     knowledge: Vec<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }

@@ -80,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     } else if lines.is_empty() {
         writeln!(
             out,
-            "The symbol path is empty: --symbols is not given, and {} are not set. Only what lies beside a trace is used.",
+            "The symbol path is empty: --symbols is not given, and {} are not set. Only files next to a trace are used.",
             VARIABLES.join(" and ")
         )?;
     } else {

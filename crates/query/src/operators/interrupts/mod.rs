@@ -135,7 +135,7 @@ pub struct Driver {
     pub hot_ns: i64,
     /// Classes that hold any.
     pub bins: Vec<Bin>,
-    /// Its routines, the dearest first.
+    /// Its routines, the costliest first.
     pub routines: Vec<Routine>,
     /// Routines that are not listed.
     pub more_routines: usize,
@@ -173,7 +173,7 @@ pub struct CpuLoad {
 pub struct Interrupts {
     /// All DPCs, all ISRs: no module.
     pub all: Vec<Driver>,
-    /// By driver, the dearest first.
+    /// By driver, the costliest first.
     pub drivers: Vec<Driver>,
     /// By processor.
     pub cpus: Vec<CpuLoad>,
@@ -416,7 +416,7 @@ pub struct OnStack {
     pub samples: i64,
 }
 
-/// Who is on the stacks of DPCs and ISRs (table `interrupt_path`), dearest first.
+/// Who is on the stacks of DPCs and ISRs (table `interrupt_path`), costliest first.
 pub fn on_stacks(db: &Database) -> Vec<OnStack> {
     let mut hosts: HashMap<(String, String), i64> = HashMap::default();
     let mut sums: BTreeMap<(String, String, String), OnStack> = BTreeMap::new();

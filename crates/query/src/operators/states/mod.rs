@@ -9,7 +9,7 @@
 //!
 //! # What fools it
 //!
-//! Without `ReadyThread` events waiting cannot be told from being ready: that time is *unknown*, and so is the time before the
+//! Without `ReadyThread` events waiting cannot be distinguished from being ready: that time is *unknown*, and so is the time before the
 //! first switch of a thread, across missing buffers, and behind a run whose end is not recorded. A thread that has not run again
 //! when the trace ends waits for an unknown time: that is drawn as waiting, but is in no sum of waits.
 

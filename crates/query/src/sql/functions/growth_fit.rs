@@ -36,7 +36,7 @@ pub static FUNCTION: Function = Function {
         Item {
             name: "verdict",
             ty: ColumnType::Text,
-            about: "constant, logarithmic, linear, slight, super_linear, or why it cannot be told.",
+            about: "constant, logarithmic, linear, slight, super_linear, or why it cannot be determined.",
         },
         Item { name: "doubt", ty: ColumnType::Text, about: "Why the points do not decide." },
         Item { name: "a", ty: ColumnType::F64, about: "Constant part of the best law, in the cost's unit." },

@@ -67,7 +67,7 @@ define_table! {
 define_table! {
     /// File open cost: the first open of each file against later opens of the same file.
     ///
-    /// A first open that is much dearer than later ones is work that somebody does once per file: reading its
+    /// A first open that is much slower than later ones is work that somebody does once per file: reading its
     /// metadata from the disk, or scanning it. Only creates that succeeded and whose end is known have a time;
     /// it is that of the file system below all filters, so compare it with `minifilter` before concluding.
     /// "First" is the first in the trace; the file may have been opened before.

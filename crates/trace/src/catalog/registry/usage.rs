@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 define_table! {
     /// Registry operations by process, key and operation, the most frequent first.
     ///
-    /// Sums of `registry`. Keys and values are told apart in any case of letters. A value that one process reads
+    /// Sums of `registry`. Names of keys and values are compared without regard to case. A value that one process reads
     /// again and again is often the same answer computed for every message, row or window.
     pub table REGISTRY_USAGE: RegistryUsageRow = "registry_usage" {
         version: 1,
