@@ -18,8 +18,8 @@ pub static COMMAND: Command = Command {
     name: "symbols",
     about: "Symbol files: what is needed, where it would come from, fetch it, what is missing, does a file fit",
     long_about: "Function names need the symbol files (PDBs) of exactly the builds that ran. The symbol path says where they are: \
-                 --symbols, then _NT_ALT_SYMBOL_PATH and _NT_SYMBOL_PATH, in the syntax of Microsoft's debuggers; what lies \
-                 beside the trace comes first.\n\n\
+                 --symbols, then _NT_ALT_SYMBOL_PATH and _NT_SYMBOL_PATH, in the syntax of Microsoft's debuggers; files next to \
+                 the trace come first.\n\n\
                  Servers are asked only if the path names one (srv*FOLDER*https://SERVER), and are sent only the names \
                  asked for: file name, GUID and age of PDBs.",
     examples: "Examples:\n  etwhy symbols plan trace.etl --top 10\n  \
