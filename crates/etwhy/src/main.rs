@@ -70,6 +70,13 @@ fn run() -> anyhow::Result<Exit> {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
+            // A file whose ending does not say which command reads it.
+            let given = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+            if let Some(file) = given.filter(|name| Path::new(name).exists()) {
+                say(&format!(
+                    "`etwhy why {file}` explains a trace, `etwhy evtx {file}` reads an event log, `etwhy counters {file}` a counter log"
+                ));
+            }
             return Ok(Exit::WrongUse);
         }
         Err(help) => {

@@ -201,7 +201,9 @@ mod tests {
         };
         let all = text(true, true);
         assert!(all.contains("warning  a.b was") && !all.contains('\u{1b}'), "{all}");
-        assert!(all.contains("Of 4 patterns 1 was found and 1 was not; 2 cannot be determined from these logs."));
+        assert!(
+            all.contains("Of 4 patterns 1 was found and 1 was not; 2 cannot be determined from these logs.")
+        );
         assert!(all.contains("- cannot tell c.d, e.f: nothing") && all.contains("- not found: g.h"));
         // Lines end anywhere.
         let short = text(false, false).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -25,9 +25,10 @@ fn a_file_in_the_place_of_a_command_is_explained() {
     let run = |line: &str| etwhy(folder.path(), "", line);
     let plain = run("why t.etl --top 3");
     assert_eq!(run("t.etl --top 3"), plain);
-    std::fs::copy(folder.path().join("t.etl"), folder.path().join("info")).unwrap();
-    assert_eq!(run("./info --top 3").1.replace("./info", "t.etl"), plain.1);
-    let (code, _, said) = run("info");
+    // As many characters as t.etl, so that lines break alike.
+    std::fs::copy(folder.path().join("t.etl"), folder.path().join("sql")).unwrap();
+    assert_eq!(run("./sql --top 3").1.replace("./sql", "t.etl"), plain.1);
+    let (code, _, said) = run("sql");
     assert!(code == Some(2) && said.contains("TRACE"), "the command of that name: {said}");
     let (code, _, said) = run("missing.etl");
     assert!(code == Some(2) && said.contains("missing.etl: "), "{said}");

@@ -21,7 +21,9 @@ pub fn write(recording: &Recording) -> Result<String, RecordError> {
     // CpuConfig is on by default, and not in the word.
     let unable: Vec<&Keyword> = unable.into_iter().filter(|k| k.wpr != "CpuConfig").collect();
     if !recording.stacks.is_empty() {
-        lines.remark("logman records no stacks of kernel events: who called whom cannot be determined from this.");
+        lines.remark(
+            "logman records no stacks of kernel events: who called whom cannot be determined from this.",
+        );
     }
     if !unable.is_empty() {
         lines.remark(&format!("logman cannot switch on {}: use wpr or xperf for these.", names(&unable)));
