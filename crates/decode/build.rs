@@ -119,7 +119,7 @@ impl Group {
 fn write_group(out: &mut String, group: &Group) -> Result<()> {
     let Group { number, name, .. } = group;
     writeln!(out, "/// Events of group {number:#04x}, {name}.\n#[derive(Debug)]\npub enum {name} {{}}\n")?;
-    writeln!(out, "#[allow(non_upper_case_globals)]\nimpl {name} {{")?;
+    writeln!(out, "#[allow(non_upper_case_globals, clippy::match_single_binding)]\nimpl {name} {{")?;
     writeln!(out, "    /// Number of the group.\n    pub const GROUP: u8 = {number:#04x};")?;
     for (event, (ty, doc)) in &group.events {
         let hook = group.hooks.get(ty).copied().unwrap_or(u16::from_be_bytes([*number, *ty]));
