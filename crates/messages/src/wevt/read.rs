@@ -50,6 +50,9 @@ fn message(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
+/// Value, message and offset of the name of an entry.
+type Entry = (u64, u32, u32);
+
 struct Reader<'a> {
     bytes: &'a [u8],
     budget: Budget,
@@ -136,7 +139,7 @@ impl<'a> Reader<'a> {
         at: usize,
         count: usize,
         size: usize,
-        entry: fn(&[u8]) -> Option<(u64, u32, u32)>,
+        entry: fn(&[u8]) -> Option<Entry>,
     ) -> Result<Vec<Named>, Error> {
         let all = self.bytes.need(structure, at, count.saturating_mul(size))?;
         self.spend(structure, at, all.len())?;

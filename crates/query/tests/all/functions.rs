@@ -2,6 +2,8 @@
 
 use etwhy_query::sql::Engine;
 use etwhy_table::{Database, Memory, Strings, Sym, TableBuilder, Value, define_table};
+use etwhy_trace::catalog::image::ImageRow;
+use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow, StackRow};
 
 define_table! {
     /// Samples.
@@ -39,76 +41,6 @@ define_table! {
     }
 }
 
-define_table! {
-    /// Stacks.
-    pub table STACK: StackRow = "stack" {
-        version: 1,
-        /// Number.
-        stack_id: i32 [None, Stack],
-        /// Frames.
-        depth: i32 [Count, Count],
-        /// Of the kernel.
-        kernel_depth: i32 [Count, Count],
-        /// Alone.
-        leaf_only: bool [None, Flag],
-    }
-}
-
-define_table! {
-    /// Frames of stacks.
-    pub table STACK_FRAME: StackFrameRow = "stack_frame" {
-        version: 1,
-        /// Stack.
-        stack_id: i32 [None, Stack],
-        /// Place.
-        position: i32 [Count, Other],
-        /// Frame.
-        frame_id: i32 [None, Frame],
-    }
-}
-
-define_table! {
-    /// Frames.
-    pub table FRAME: FrameRow = "frame" {
-        version: 1,
-        /// Number.
-        frame_id: i32 [None, Frame],
-        /// Image.
-        image_id: Option<i32> [None, Image],
-        /// Module.
-        module: Sym [None, Name],
-        /// Offset.
-        rva: Option<i64> [Address, Address],
-        /// Function.
-        function: Option<Sym> [None, Name],
-        /// Label.
-        label: Sym [None, Name],
-        /// Kind.
-        kind: Sym [None, Kind],
-        /// Category.
-        category: Option<Sym> [None, Kind],
-        /// Tag.
-        tag: Option<Sym> [None, Kind],
-    }
-}
-
-define_table! {
-    /// Images.
-    pub table IMAGE: ImageRow = "image" {
-        version: 1,
-        /// Number.
-        image_id: i32 [None, Image],
-        /// Process.
-        upid: Option<i32> [None, Process],
-        /// Name.
-        name: Sym [None, Name],
-        /// Base.
-        base: i64 [Address, Address],
-        /// Size.
-        size_bytes: i64 [Bytes, Bytes],
-    }
-}
-
 /// Ten samples of a thread 1 ms apart, then ten of another; two stacks; four requests.
 fn database() -> Database {
     let memory = Memory::default();
@@ -138,12 +70,18 @@ fn database() -> Database {
         let label = strings.intern(&format!("app.exe!{name}"));
         frames.push(FrameRow {
             frame_id,
+            address: 0x40_0000 + i64::from(frame_id) * 0x100,
             image_id: Some(0),
             module: strings.intern("app.exe"),
             rva: Some(i64::from(frame_id) * 0x100),
             function: Some(strings.intern(name)),
-            label,
+            file: None,
+            line: None,
             kind: strings.intern("user"),
+            label,
+            symbol_source: strings.intern("pdb"),
+            inlined: false,
+            guessed: false,
             category: category.map(|c| strings.intern(c)),
             tag: None,
         });
@@ -151,7 +89,18 @@ fn database() -> Database {
     let mut stacks = TableBuilder::<StackRow>::new(&memory);
     let mut stack_frames = TableBuilder::<StackFrameRow>::new(&memory);
     for (stack_id, list) in [(0, &[1, 1, 0][..]), (1, &[2, 0])] {
-        stacks.push(StackRow { stack_id, depth: list.len() as i32, kernel_depth: 0, leaf_only: false });
+        stacks.push(StackRow {
+            stack_id,
+            upid: None,
+            depth: list.len() as i32,
+            kernel_depth: 0,
+            leaf_only: false,
+            leaf_frame_id: list.first().copied(),
+            root_frame_id: list.last().copied(),
+            leaf: None,
+            root: None,
+            tag: None,
+        });
         for (position, &frame_id) in list.iter().enumerate() {
             stack_frames.push(StackFrameRow { stack_id, position: position as i32, frame_id });
         }
@@ -161,8 +110,24 @@ fn database() -> Database {
         image_id: 0,
         upid: Some(0),
         name: strings.intern("app.exe"),
+        path: strings.intern("C:\\app.exe"),
         base: 0x40_0000,
         size_bytes: 0x1000,
+        load_ns: None,
+        unload_ns: None,
+        time_date_stamp: 0,
+        checksum: 0,
+        pdb_name: None,
+        pdb_guid: None,
+        pdb_age: None,
+        il_pdb_name: None,
+        il_pdb_guid: None,
+        file_version: None,
+        product: None,
+        company: None,
+        description: None,
+        vendor: None,
+        category: None,
     });
     let texts = strings.freeze().unwrap();
     let mut db = Database::new();

@@ -36,7 +36,7 @@ pub(super) fn write(profile: &Profile<'_>, tracks: &mut Tracks<'_>, made: &mut f
     let counters = counters.iter().filter(|row| profile.is_in_time(row.ts_ns()));
     let commit: Vec<_> =
         counters.clone().filter_map(|row| Some((row.ts_ns(), row.commit_bytes()?))).collect();
-    let available: Vec<_> = counters.filter_map(|row| Some((row.ts_ns(), row.available_bytes()))).collect();
+    let available: Vec<_> = counters.map(|row| (row.ts_ns(), row.available_bytes())).collect();
     for (rows, about) in [(commit, "Committed memory"), (available, "Available memory")] {
         if rows.is_empty() {
             continue;

@@ -29,6 +29,9 @@ pub struct Argument {
     pub aside: bool,
 }
 
+/// Takes two columns of a row.
+type Each<'f> = dyn FnMut(Option<i64>, Option<i64>) + 'f;
+
 /// Who did it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -43,7 +46,7 @@ struct Source {
     class: &'static str,
     aside: bool,
     /// Hands over the thread or process of each event, and when it began.
-    each: fn(&Tables<'_>, &mut dyn FnMut(Option<i64>, Option<i64>)),
+    each: fn(&Tables<'_>, &mut Each<'_>),
     /// An event in words.
     text: fn(&Tables<'_>, u32) -> Option<String>,
 }

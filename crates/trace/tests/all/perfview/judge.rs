@@ -15,8 +15,6 @@ pub enum Verdict {
     Different,
 }
 
-/// FILETIME of 1970.
-
 /// Whether PerfView's text follows from our event by `rule`. The rules:
 ///
 /// * `of <field> <rule>`: the rule for our field of that name; without it the one with PerfView's name
