@@ -108,7 +108,7 @@ struct Opened {
 }
 
 /// The file that an event means: a file, or an open whose file may not be known yet. Rows hold it until the
-/// end of the pass, see [`Finish::files_of`] and [`Finish::paths_of`].
+/// end of the pass, see `Finish::files_of` and `Finish::paths_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileRef(pub(crate) i32);
 
