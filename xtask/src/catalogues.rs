@@ -5,26 +5,26 @@ use crate::repo::Repo;
 use anyhow::Result;
 
 /// Folder of the analyses.
-pub const ANALYSES: &str = "crates/trace/src/catalog";
+pub const ANALYSES: &str = "crates/model/trace/src/catalog";
 /// Folder of the commands.
-pub const COMMANDS: &str = "crates/etwhy/src/commands";
+pub const COMMANDS: &str = "crates/faces/etwhy/src/commands";
 /// Folder of the export formats.
-pub const FORMATS: &str = "crates/export/src/formats";
+pub const FORMATS: &str = "crates/faces/export/src/formats";
 /// Folder of the profile formats.
-pub const PROFILES: &str = "crates/export/src/profiles";
+pub const PROFILES: &str = "crates/faces/export/src/profiles";
 /// Folder of the tables that are made from tables.
-pub const DERIVED: &str = "crates/query/src/derived";
+pub const DERIVED: &str = "crates/answers/analysis/src/derived";
 
 /// Folder of the metrics of stacks.
-pub const METRICS: &str = "crates/query/src/operators/stacks/metrics";
+pub const METRICS: &str = "crates/answers/analysis/src/operators/stacks/metrics";
 
 /// Folder of the probes.
-pub const PROBES: &str = "crates/probe/src/probes";
+pub const PROBES: &str = "crates/sources/probe/src/probes";
 
 /// Folder of the findings.
-pub const FINDINGS: &str = "crates/query/findings";
+pub const FINDINGS: &str = "crates/answers/rules/findings";
 /// Folder of the views.
-pub const VIEWS: &str = "crates/query/views";
+pub const VIEWS: &str = "crates/answers/sql/views";
 
 /// A catalogue: where it stands and how its lines read.
 struct Catalogue {
@@ -44,7 +44,7 @@ struct Catalogue {
 
 const CATALOGUES: &[Catalogue] = &[
     Catalogue {
-        path: "crates/trace/src/catalog/mod.rs",
+        path: "crates/model/trace/src/catalog/mod.rs",
         folder: ANALYSES,
         title: "The analyses",
         visibility: "pub ",
@@ -54,7 +54,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::SPEC"),
     },
     Catalogue {
-        path: "crates/query/src/derived/mod.rs",
+        path: "crates/answers/analysis/src/derived/mod.rs",
         folder: DERIVED,
         title: "Tables that are made from other tables",
         visibility: "pub ",
@@ -64,7 +64,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::DERIVED"),
     },
     Catalogue {
-        path: "crates/query/src/operators/stacks/metrics/mod.rs",
+        path: "crates/answers/analysis/src/operators/stacks/metrics/mod.rs",
         folder: METRICS,
         title: "Metrics",
         visibility: "",
@@ -74,8 +74,8 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::METRIC"),
     },
     Catalogue {
-        path: "crates/query/src/operators/lanes/kinds/mod.rs",
-        folder: "crates/query/src/operators/lanes/kinds",
+        path: "crates/answers/analysis/src/operators/lanes/kinds/mod.rs",
+        folder: "crates/answers/analysis/src/operators/lanes/kinds",
         title: "Kinds of lanes",
         visibility: "",
         import: "super::Kind",
@@ -84,8 +84,8 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::KIND"),
     },
     Catalogue {
-        path: "crates/query/src/sql/functions/mod.rs",
-        folder: "crates/query/src/sql/functions",
+        path: "crates/answers/sql/src/functions/mod.rs",
+        folder: "crates/answers/sql/src/functions",
         title: "Table functions",
         visibility: "",
         import: "super::function::Function",
@@ -94,8 +94,8 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::FUNCTION"),
     },
     Catalogue {
-        path: "crates/query/src/sql/scalars/mod.rs",
-        folder: "crates/query/src/sql/scalars",
+        path: "crates/answers/sql/src/scalars/mod.rs",
+        folder: "crates/answers/sql/src/scalars",
         title: "Functions of values",
         visibility: "",
         import: "super::scalar::Scalar",
@@ -104,7 +104,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::SCALAR"),
     },
     Catalogue {
-        path: "crates/etwhy/src/commands/mod.rs",
+        path: "crates/faces/etwhy/src/commands/mod.rs",
         folder: COMMANDS,
         title: "The commands",
         visibility: "",
@@ -114,7 +114,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::COMMAND"),
     },
     Catalogue {
-        path: "crates/export/src/formats/mod.rs",
+        path: "crates/faces/export/src/formats/mod.rs",
         folder: FORMATS,
         title: "The formats",
         visibility: "",
@@ -124,8 +124,8 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("", "::FORMATS"),
     },
     Catalogue {
-        path: "crates/hud/src/api/mod.rs",
-        folder: "crates/hud/src/api",
+        path: "crates/faces/hud/src/api/mod.rs",
+        folder: "crates/faces/hud/src/api",
         title: "What the page may ask the server",
         visibility: "",
         import: "crate::call::Endpoint",
@@ -134,7 +134,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::ENDPOINT"),
     },
     Catalogue {
-        path: "crates/probe/src/probes/mod.rs",
+        path: "crates/sources/probe/src/probes/mod.rs",
         folder: PROBES,
         title: "The probes",
         visibility: "",
@@ -144,7 +144,7 @@ const CATALOGUES: &[Catalogue] = &[
         item: ("&", "::PROBE"),
     },
     Catalogue {
-        path: "crates/export/src/profiles/mod.rs",
+        path: "crates/faces/export/src/profiles/mod.rs",
         folder: PROFILES,
         title: "The profile formats",
         visibility: "",
@@ -179,17 +179,17 @@ struct TextList {
 
 const TEXT_LISTS: &[TextList] = &[
     TextList {
-        path: "crates/query/src/sql/view_list.rs",
+        path: "crates/answers/sql/src/view_list.rs",
         folder: VIEWS,
         ending: ".sql",
-        from_list: "../../views",
+        from_list: "../views",
         title: "The views",
     },
     TextList {
-        path: "crates/query/src/findings/list.rs",
+        path: "crates/answers/rules/src/list.rs",
         folder: FINDINGS,
         ending: ".toml",
-        from_list: "../../findings",
+        from_list: "../findings",
         title: "The findings",
     },
 ];

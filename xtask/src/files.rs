@@ -98,8 +98,8 @@ fn is_source(file: &str) -> bool {
 fn is_own_process(file: &str) -> bool {
     let place: Vec<&str> = file.split('/').collect();
     match place[..] {
-        ["crates", _, "tests", name] => name.ends_with(".rs"),
-        ["crates", _, "tests", folder, "main.rs"] => folder != "all",
+        ["crates", _, _, "tests", name] => name.ends_with(".rs"),
+        ["crates", _, _, "tests", folder, "main.rs"] => folder != "all",
         _ => false,
     }
 }
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn links_and_paths_are_found() {
-        let text = "see [a](GUIDE.md#filters) and [b](https://x.org/y) in `crates/etl`, `a/b`, `crates/*`\n\
+        let text = "see [a](GUIDE.md#filters) and [b](https://x.org/y) in `crates/formats/etl`, `a/b`, `crates/*`\n\
                     ```sh\nx](none.md) `crates/none`\n```\nand [c](docs/d.md)";
         assert_eq!(links(text), ["GUIDE.md", "docs/d.md"]);
-        assert_eq!(paths(text), ["crates/etl"]);
+        assert_eq!(paths(text), ["crates/formats/etl"]);
     }
 
     #[test]
@@ -162,10 +162,11 @@ mod tests {
 
     #[test]
     fn test_programs_are_recognised() {
-        assert!(is_own_process("crates/probe/tests/spin.rs"));
-        assert!(is_own_process("crates/etwhy/tests/browser/main.rs"));
+        assert!(is_own_process("crates/sources/probe/tests/spin.rs"));
+        assert!(is_own_process("crates/faces/etwhy/tests/browser/main.rs"));
         assert!(
-            !is_own_process("crates/probe/tests/all/main.rs") && !is_own_process("crates/probe/src/run.rs")
+            !is_own_process("crates/sources/probe/tests/all/main.rs")
+                && !is_own_process("crates/sources/probe/src/run.rs")
         );
     }
 

@@ -27,9 +27,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace", &["etl", "decode", "symbols", "table", "knowledge", "stats"]),
     ("export", &["scratch", "table", "trace"]),
     ("probe", &["os", "table", "export", "stats", "knowledge"]),
-    ("query", &["table", "trace", "evtx", "audit", "counters", "vtab", "stats", "knowledge"]),
-    ("report", &["table", "trace", "query", "export"]),
-    ("hud", &["table", "trace", "query", "export", "report", "knowledge"]),
+    ("sql", &["table", "trace", "vtab", "stats", "knowledge"]),
+    ("analysis", &["table", "trace", "evtx", "audit", "counters", "sql", "stats", "knowledge"]),
+    ("rules", &["table", "trace", "counters", "sql", "analysis", "knowledge"]),
+    ("diff", &["table", "trace", "analysis", "rules", "stats"]),
+    ("report", &["table", "trace", "sql", "analysis", "rules", "export"]),
+    ("hud", &["table", "trace", "sql", "analysis", "rules", "diff", "export", "report", "knowledge"]),
     ("record", &[]),
     ("synth", &["etl", "decode"]),
     (
@@ -44,7 +47,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "symbols",
             "knowledge",
             "trace",
-            "query",
+            "sql",
+            "analysis",
+            "rules",
+            "diff",
             "report",
             "hud",
             "record",
@@ -148,18 +154,18 @@ mod tests {
     #[test]
     fn a_forbidden_dependency_is_named() {
         let metadata = serde_json::json!({ "packages": [
-            { "manifest_path": "/r/crates/etl/Cargo.toml", "dependencies": [
-                { "path": "/r/crates/os", "kind": null },
-                { "path": "/r/crates/base", "kind": null },
-                { "path": "/r/crates/trace", "kind": null },
-                { "path": "/r/crates/synth", "kind": "dev" },
+            { "manifest_path": "/r/crates/formats/etl/Cargo.toml", "dependencies": [
+                { "path": "/r/crates/foundation/os", "kind": null },
+                { "path": "/r/crates/foundation/base", "kind": null },
+                { "path": "/r/crates/model/trace", "kind": null },
+                { "path": "/r/crates/sources/synth", "kind": "dev" },
                 { "kind": null },
             ] },
             { "manifest_path": "C:\\r\\crates\\fuzz\\Cargo.toml", "dependencies": [
                 { "path": "C:\\r\\crates\\etl", "kind": null },
             ] },
-            { "manifest_path": "/r/crates/query/Cargo.toml", "dependencies": [
-                { "path": "/r/crates/fuzz", "kind": null },
+            { "manifest_path": "/r/crates/answers/analysis/Cargo.toml", "dependencies": [
+                { "path": "/r/crates/tools/fuzz", "kind": null },
             ] },
         ] });
         assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "query -> fuzz"]);

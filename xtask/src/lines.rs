@@ -41,7 +41,7 @@ pub fn print(repo: &Repo) -> Result<()> {
             continue;
         }
         let parts: Vec<&str> = file.split('/').collect();
-        let room = if parts[0] == "crates" { parts[..2].join("/") } else { parts[0].to_owned() };
+        let room = if parts[0] == "crates" { parts[..3].join("/") } else { parts[0].to_owned() };
         let whole = parts.iter().any(|part| ["tests", "test"].contains(part) || part.ends_with("tests.rs"));
         let [code, tests] = count(&text, whole);
         let row = rows.entry(room).or_default();

@@ -47,7 +47,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "rs",
         text: include_str!("skeletons/metric.txt"),
         next: "Next: its texts, its unit, its table and columns. CONTRIBUTING.md has the steps.",
-        tests: &["-p", "etwhy-query", "--lib", "operators::stacks"],
+        tests: &["-p", "etwhy-analysis", "--lib", "operators::stacks"],
     },
     Skeleton {
         kind: "profile",
@@ -79,7 +79,7 @@ const SKELETONS: &[Skeleton] = &[
         ending: "sql",
         text: include_str!("skeletons/view.txt"),
         next: "Next: its title, its columns, its query. CONTRIBUTING.md has the steps.",
-        tests: &["-p", "etwhy-query", "--lib", "sql::"],
+        tests: &["-p", "etwhy-sql", "--lib"],
     },
 ];
 

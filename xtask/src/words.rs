@@ -7,10 +7,10 @@ const TERMS: &str = "docs/terms.md";
 
 /// What ships for a reader. Help of commands, columns, anomalies and views are in `docs/reference`, which is generated.
 const TEXTS: &[(&str, &str)] = &[
-    ("crates/query/findings", ".toml"),
-    ("crates/query/views", ".sql"),
+    ("crates/answers/rules/findings", ".toml"),
+    ("crates/answers/sql/views", ".sql"),
     ("docs", ".md"),
-    ("crates/record/profiles", ".toml"),
+    ("crates/sources/record/profiles", ".toml"),
 ];
 
 /// Fails where a text has a phrase that `docs/terms.md` replaces.

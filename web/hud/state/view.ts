@@ -116,7 +116,7 @@ export function removeFilter(filter: Filter): void {
   look({ filters: view.value.filters.filter((one) => !sameFilter(one, filter)) });
 }
 
-/** What every question about a part of the trace carries. `crates/hud/src/part.rs` reads it. */
+/** What every question about a part of the trace carries. `crates/faces/hud/src/part.rs` reads it. */
 export interface Part {
   trace: number;
   range: Range | null;

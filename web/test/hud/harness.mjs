@@ -2,7 +2,7 @@
 //
 //   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] node --test test/hud/*.test.mjs
 //
-// `crates/etwhy/tests/browser/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
+// `crates/faces/etwhy/tests/browser/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
 // machine after the cure as second trace), `hook` (a hooked system-call path), `pair` and `swapped` (both machines), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
 
 import assert from "node:assert/strict";

@@ -27,7 +27,7 @@ pub fn document() -> String {
         .iter()
         .flat_map(|analysis| analysis.tables.iter().map(|table| (*table, analysis.on_demand)))
         .collect();
-    let derived = etwhy_query::derived::ALL;
+    let derived = etwhy_analysis::derived::ALL;
     tables.extend(derived.iter().flat_map(|d| d.tables.iter().map(|table| (*table, d.on_demand))));
     let logs = etwhy_evtx::tables::ALL
         .iter()

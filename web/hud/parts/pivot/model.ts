@@ -57,7 +57,7 @@ export const FRESH: Settings = {
 
 export const valueName = (value: Value): string => (value.column ? `${value.fn}(${value.column})` : value.fn);
 
-/** Table that an id refers to; as `target` of crates/query/src/operators/pivot/reference.rs. */
+/** Table that an id refers to; as `target` of crates/answers/analysis/src/operators/pivot/reference.rs. */
 export function target(column: ColumnInfo): string | null {
   const byRole: Record<string, string> = { process: "process", thread: "thread", stack: "stack", frame: "frame", image: "image" };
   const found = byRole[column.role];

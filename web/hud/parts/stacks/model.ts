@@ -15,7 +15,7 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number][0];
 
-/** A step, as `crates/hud/src/stacks/mod.rs` reads it. */
+/** A step, as `crates/faces/hud/src/stacks/mod.rs` reads it. */
 export type Step =
   | { op: "subtree"; path: string[]; inverted: boolean }
   | { op: "focus" | "with" | "drop" | "merge" | "trim_above" | "trim_below"; function: string }

@@ -1,0 +1,192 @@
+//! Processes, drivers, modules and functions: what they cost before and after.
+//!
+//! # How it is computed
+//!
+//! Times come from samples (`function_cost`, `module_cost`, `driver_cost`, `process_slice`) and are divided by the observed time of the
+//! processors. A sample is one piece (`Measured`). Load comes in bursts: by the slices of `process_slice` the pieces of a process
+//! are made larger until they explain how much it varied over time; those of drivers, modules and functions are as large as those of
+//! the processes on whose threads they ran.
+
+use super::{Change, Measured, Scale, Side};
+use etwhy_analysis::derived::process_slice::ProcessSliceRow;
+use etwhy_analysis::fold::driver_cost::DriverCostRow;
+use etwhy_analysis::fold::function_cost::FunctionCostRow;
+use etwhy_analysis::fold::module_cost::ModuleCostRow;
+use etwhy_analysis::operators::process_names;
+use etwhy_stats::dispersion::dispersion;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something that used the processor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entity {
+    /// process, driver, module or function.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// CPU time in each trace.
+    pub cpu_ns: Vec<i64>,
+    /// The same as share of the observed time of the processors.
+    pub share: Vec<f64>,
+    /// From the first trace to each other one.
+    pub changes: Vec<Change>,
+}
+
+impl Entity {
+    /// The largest change of the share of the machine.
+    pub fn weight(&self) -> f64 {
+        self.changes.iter().map(|c| (c.per_second.after - c.per_second.before).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// Least share of the machine that an entity must have had in one of the traces.
+const LEAST_SHARE: f64 = 0.001;
+/// Most entities of a kind.
+const MOST: usize = 50;
+
+/// CPU time of a name, and the same times the dispersion of the processes that it ran for.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    ns: f64,
+    spread: f64,
+}
+
+type Costs = BTreeMap<String, Cost>;
+
+/// All kinds, those that changed most first.
+pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
+    let spreads: Vec<Spreads> =
+        sides.iter().zip(scales).map(|(side, scale)| Spreads::of(side, scale)).collect();
+    let processes: Vec<Costs> = spreads.iter().map(|spreads| spreads.costs.clone()).collect();
+    let mut all = compared("process", &processes, scales);
+    let costs = |read: fn(&Side<'_>, &Spreads) -> Costs| -> Vec<Costs> {
+        sides.iter().zip(&spreads).map(|(side, spreads)| read(side, spreads)).collect()
+    };
+    let drivers = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<DriverCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.driver(), row.charged_ns(), row.class(), row.upid())))
+    });
+    let modules = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<ModuleCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.module(), row.exclusive_ns(), row.class(), row.upid())))
+    });
+    let functions = costs(|side, spreads| {
+        let rows = side.db.read_or_empty::<FunctionCostRow>();
+        by_name(spreads, rows.iter().map(|row| (row.function(), row.exclusive_ns(), row.class(), row.upid())))
+    });
+    for (kind, costs) in [("driver", drivers), ("module", modules), ("function", functions)] {
+        all.extend(compared(kind, &costs, scales));
+    }
+    all
+}
+
+/// How much the load of each process varied over time.
+struct Spreads {
+    /// By name of the process.
+    costs: Costs,
+    names: Vec<(String, i64)>,
+}
+
+const INTERRUPTS: &str = "[DPC and ISR]";
+
+impl Spreads {
+    fn of(side: &Side<'_>, scale: &Scale) -> Spreads {
+        let cost = |(name, values): (String, Vec<f64>)| {
+            let ns: f64 = values.iter().sum();
+            (name, Cost { ns, spread: ns * dispersion(&values, scale.sample_interval_ns as f64) })
+        };
+        Spreads { costs: process_slices(side).into_iter().map(cost).collect(), names: process_names(side.db) }
+    }
+
+    /// The dispersion of a process.
+    fn factor(&self, class: &str, upid: Option<i64>) -> f64 {
+        let name = if matches!(class, "dpc" | "isr") {
+            Some(INTERRUPTS)
+        } else {
+            let number = upid.and_then(|upid| usize::try_from(upid).ok());
+            number.and_then(|upid| self.names.get(upid)).map(|(name, _)| name.as_str())
+        };
+        let cost = name.and_then(|name| self.costs.get(name));
+        cost.filter(|cost| cost.ns > 0.0).map_or(1.0, |cost| cost.spread / cost.ns)
+    }
+}
+
+/// Sums of a table of costs: name, nanoseconds, class and process of each row.
+fn by_name<'a>(
+    spreads: &Spreads,
+    rows: impl Iterator<Item = (Option<&'a str>, i64, &'a str, Option<i64>)>,
+) -> Costs {
+    let mut costs = Costs::new();
+    for (name, ns, class, upid) in rows {
+        let Some(name) = name else { continue };
+        let sum = costs.entry(name.to_owned()).or_default();
+        sum.ns += ns as f64;
+        sum.spread += ns as f64 * spreads.factor(class, upid);
+    }
+    costs
+}
+
+/// CPU time of each process name in each slice; slices without it are 0.
+fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
+    let names = process_names(side.db);
+    let slices = side.db.read_or_empty::<ProcessSliceRow>();
+    let starts: BTreeSet<i64> = slices.iter().map(|row| row.start_ns()).collect();
+    let places: BTreeMap<i64, usize> =
+        starts.into_iter().enumerate().map(|(at, start)| (start, at)).collect();
+    let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in &slices {
+        let name = match row.class() {
+            "thread" => {
+                let number = row.upid().and_then(|u| usize::try_from(u).ok());
+                number.and_then(|u| names.get(u)).map(|(name, _)| name.clone())
+            }
+            // Idle time is nobody's.
+            "dpc" | "isr" => Some(INTERRUPTS.to_owned()),
+            _ => None,
+        };
+        let place = places.get(&row.start_ns()).copied();
+        let (Some(name), Some(place)) = (name, place) else { continue };
+        let values = found.entry(name).or_insert_with(|| vec![0.0; places.len()]);
+        if let Some(value) = values.get_mut(place) {
+            *value += row.cpu_ns() as f64;
+        }
+    }
+    found
+}
+
+fn compared(kind: &'static str, costs: &[Costs], scales: &[Scale]) -> Vec<Entity> {
+    let names: BTreeSet<&String> = costs.iter().flat_map(BTreeMap::keys).collect();
+    let of = |name: &str| -> Vec<Cost> {
+        costs.iter().map(|costs| costs.get(name).copied().unwrap_or_default()).collect()
+    };
+    let shares = |own: &[Cost]| -> Vec<f64> {
+        own.iter().zip(scales).map(|(cost, scale)| scale.share(cost.ns)).collect()
+    };
+    let large: Vec<&String> = names
+        .into_iter()
+        .filter(|name| shares(&of(name)).iter().any(|share| *share >= LEAST_SHARE))
+        .collect();
+    let mut all = Vec::new();
+    for name in &large {
+        let own = of(name);
+        let measured: Vec<Measured> = own
+            .iter()
+            .zip(scales)
+            .map(|(cost, scale)| {
+                let factor = if cost.ns > 0.0 { cost.spread / cost.ns } else { 1.0 };
+                Measured::new(cost.ns, factor * scale.sample_interval_ns as f64, scale.capacity_ns as f64)
+            })
+            .collect();
+        let Some((base, others)) = measured.split_first() else { continue };
+        all.push(Entity {
+            kind,
+            name: (*name).clone(),
+            cpu_ns: own.iter().map(|cost| cost.ns as i64).collect(),
+            share: shares(&own),
+            changes: others.iter().map(|after| base.change(after, large.len())).collect(),
+        });
+    }
+    all.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then_with(|| a.name.cmp(&b.name)));
+    all.truncate(MOST);
+    all
+}

@@ -1,0 +1,65 @@
+//! Drivers and programs that came, went, or have another version.
+
+use super::Side;
+use etwhy_analysis::derived::module::ModuleRow;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What changed from the first trace to another one.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Changes {
+    /// Modules that came.
+    pub added: Vec<String>,
+    /// Modules that went.
+    pub removed: Vec<String>,
+    /// Modules with another version or file: name, before, after.
+    pub replaced: Vec<(String, String, String)>,
+    /// Several kernel modules changed at once: a difference cannot be credited to one of them.
+    pub together: bool,
+}
+
+#[derive(Clone)]
+struct Module {
+    kernel: bool,
+    version: String,
+}
+
+/// For each trace but the first.
+pub fn compare(sides: &[Side<'_>]) -> Vec<Changes> {
+    let all: Vec<BTreeMap<String, Module>> = sides.iter().map(read).collect();
+    let Some((base, others)) = all.split_first() else { return Vec::new() };
+    others.iter().map(|other| between(base, other)).collect()
+}
+
+fn between(before: &BTreeMap<String, Module>, after: &BTreeMap<String, Module>) -> Changes {
+    let mut changes = Changes::default();
+    let mut kernel = BTreeSet::new();
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for name in names {
+        let (old, new) = (before.get(name), after.get(name));
+        match (old, new) {
+            (None, Some(_)) => changes.added.push(name.clone()),
+            (Some(_), None) => changes.removed.push(name.clone()),
+            (Some(old), Some(new)) if old.version != new.version => {
+                changes.replaced.push((name.clone(), old.version.clone(), new.version.clone()));
+            }
+            _ => continue,
+        }
+        if old.or(new).is_some_and(|m| m.kernel) {
+            kernel.insert(name);
+        }
+    }
+    changes.together = kernel.len() > 1;
+    changes
+}
+
+fn read(side: &Side<'_>) -> BTreeMap<String, Module> {
+    let mut found = BTreeMap::new();
+    for row in &side.db.read_or_empty::<ModuleRow>() {
+        // Without a version resource the size tells one build from another.
+        let size = || format!("{} bytes", row.size_bytes());
+        let version = row.file_version().map_or_else(size, str::to_owned);
+        found.insert(row.name().to_owned(), Module { kernel: row.kind() == "kernel", version });
+    }
+    found
+}

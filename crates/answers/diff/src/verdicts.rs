@@ -1,0 +1,95 @@
+//! Findings before and after: resolved, new, worse, better, the same.
+//!
+//! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
+//! as worse or better. What one of the traces cannot tell is not called resolved.
+
+use super::{Scale, Side};
+use etwhy_rules::{Answer, Severity};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How a finding went.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The finding.
+    pub id: String,
+    /// Who.
+    pub culprit: String,
+    /// How much it matters at its worst.
+    pub severity: Severity,
+    /// In each trace: found, not_found or cannot_tell.
+    pub answers: Vec<Answer>,
+    /// Cost in each trace as share of the observed time of the processors, if the finding tells.
+    pub shares: Vec<Option<f64>>,
+    /// The same as time.
+    pub costs_ns: Vec<Option<i64>>,
+    /// From the first trace to each other one: resolved, new, worse, better, same, absent, cannot_tell.
+    pub changes: Vec<&'static str>,
+    /// What it says in the last trace that has it.
+    pub headline: String,
+}
+
+/// More than this factor is worse, less than its inverse better.
+const FACTOR: f64 = 1.2;
+
+/// All findings that were found in any of the traces.
+pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
+    let mut keys: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for side in sides {
+        for outcome in side.findings {
+            keys.extend(outcome.hits.iter().map(|hit| (outcome.id.as_str(), hit.culprit.as_str())));
+        }
+    }
+    let mut all: Vec<Verdict> =
+        keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit)).collect();
+    all.sort_by(|a, b| {
+        b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit))
+    });
+    all
+}
+
+fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Verdict {
+    let mut made = Verdict {
+        id: id.to_owned(),
+        culprit: culprit.to_owned(),
+        severity: Severity::Info,
+        answers: Vec::new(),
+        shares: Vec::new(),
+        costs_ns: Vec::new(),
+        changes: Vec::new(),
+        headline: String::new(),
+    };
+    for (side, scale) in sides.iter().zip(scales) {
+        let outcome = side.findings.iter().find(|o| o.id == id);
+        let hit = outcome.and_then(|o| o.hits.iter().find(|h| h.culprit == culprit));
+        let answer = match (hit, outcome.map(|o| o.answer)) {
+            (Some(hit), _) => {
+                made.severity = made.severity.max(hit.severity);
+                made.headline.clone_from(&hit.headline);
+                Answer::Found
+            }
+            (None, Some(Answer::CannotTell) | None) => Answer::CannotTell,
+            _ => Answer::NotFound,
+        };
+        made.answers.push(answer);
+        let cost = hit.and_then(|h| h.cost_ns);
+        made.shares.push(cost.map(|ns| scale.share(ns as f64)));
+        made.costs_ns.push(cost);
+    }
+    let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
+    let cost = made.shares.first().copied().flatten();
+    for (answer, share) in made.answers.iter().zip(&made.shares).skip(1) {
+        made.changes.push(match (before, answer) {
+            (_, Answer::CannotTell) | (Answer::CannotTell, Answer::NotFound) => "cannot_tell",
+            (Answer::Found, Answer::NotFound) => "resolved",
+            (Answer::NotFound | Answer::CannotTell, Answer::Found) => "new",
+            (Answer::NotFound, Answer::NotFound) => "absent",
+            (Answer::Found, Answer::Found) => match cost.zip(*share) {
+                Some((before, after)) if after > before * FACTOR => "worse",
+                Some((before, after)) if after * FACTOR < before => "better",
+                _ => "same",
+            },
+        });
+    }
+    made
+}

@@ -1,0 +1,145 @@
+//! Counters that a finding needs: without them a log cannot show what is asked, so *not found* would say too much.
+
+use super::rule::Rule;
+use etwhy_counters::tables::{CounterMachineRow, CounterWantedRow};
+use etwhy_table::{Database, RowOf};
+use std::collections::BTreeMap;
+
+/// Samples below which a log shows nothing, for findings that say no number themselves.
+const LEAST_SAMPLES: i64 = 3;
+
+/// Which instances of a counter are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instances {
+    /// The object has none.
+    None,
+    /// Single ones: `(*)`.
+    Each,
+    /// Their sum: `(_Total)`.
+    Sum,
+}
+
+/// A counter that is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterNeed<'r> {
+    /// English name of the object.
+    pub object: &'r str,
+    /// English name of the counter.
+    pub name: &'r str,
+    instances: Instances,
+}
+
+/// Reads `\Processor(*)\% DPC Time`, `\Processor(_Total)\% DPC Time`, `\Memory\Pages/sec`. `None` if it is no such path.
+pub fn parse(path: &str) -> Option<CounterNeed<'_>> {
+    let (object, name) = path.strip_prefix('\\')?.split_once('\\')?;
+    let (object, instances) = match object.split_once('(') {
+        Some((object, "*)")) => (object, Instances::Each),
+        Some((object, "_Total)")) => (object, Instances::Sum),
+        Some(_) => return None,
+        None => (object, Instances::None),
+    };
+    (!object.is_empty() && !name.is_empty()).then_some(CounterNeed { object, name, instances })
+}
+
+/// Why a counter log cannot show what the finding asks: by machine, the counters and instances that it lacks.
+pub fn lacking(db: &Database, rule: &Rule) -> Vec<String> {
+    let wanted = db.read_or_empty::<CounterWantedRow>();
+    if wanted.is_empty() || rule.counters.is_empty() {
+        return Vec::new();
+    }
+    let languages = unknown_languages(db);
+    let least = rule.thresholds.get("least_samples").map_or(LEAST_SAMPLES, |least| least.value as i64);
+    let needs: Vec<CounterNeed<'_>> = rule.counters.iter().filter_map(|path| parse(path)).collect();
+    let several = languages.len() > 1;
+    let mut reasons: Vec<String> = Vec::new();
+    for row in &wanted {
+        let is = |need: &&CounterNeed<'_>| row.object_en() == need.object && row.name_en() == need.name;
+        let machine = row.machine();
+        for need in needs.iter().filter(is) {
+            let language = languages.get(machine).and_then(Option::as_deref);
+            if let Some(reason) = reason(row, need, least, language) {
+                let reason = if several { format!("{machine}: {reason}") } else { reason };
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        }
+    }
+    reasons
+}
+
+/// Machines, with a counter of those whose language is not known.
+fn unknown_languages(db: &Database) -> BTreeMap<String, Option<String>> {
+    let machines = db.read_or_empty::<CounterMachineRow>();
+    machines.iter().map(|row| (row.machine().to_owned(), row.unknown_language().map(str::to_owned))).collect()
+}
+
+fn reason(
+    wanted: RowOf<'_, '_, CounterWantedRow>,
+    need: &CounterNeed<'_>,
+    least: i64,
+    language: Option<&str>,
+) -> Option<String> {
+    let (all, totals, samples) = (wanted.counters(), wanted.totals(), wanted.samples());
+    let (path, command) = (wanted.path(), wanted.command());
+    let there = match need.instances {
+        Instances::None => all,
+        Instances::Each => all - totals,
+        Instances::Sum => totals,
+    };
+    if there > 0 {
+        return (samples > 0 && samples < least)
+            .then(|| format!("{path} has only {samples} samples, and at least {least} are needed"));
+    }
+    Some(match (need.instances, language) {
+        (Instances::Each, _) if totals > 0 => format!(
+            "only the sum over all instances (_Total) of {path} was logged, which hides single ones; log it with: {command}"
+        ),
+        (Instances::Sum, _) if all > 0 => {
+            format!("the sum over all instances (_Total) of {path} was not logged; log it with: {command}")
+        }
+        _ if wanted.without_value() > 0 => format!("the counter {path} was logged, but has no value"),
+        (_, Some(example)) => format!(
+            "the log has counters in a language that is not known, such as {example}; put their English names into its \
+             first line"
+        ),
+        (_, None) => format!("the counter {path} was not logged; log it with: {command}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Subject, builtin};
+
+    #[test]
+    fn paths() {
+        let need = parse(r"\Processor(*)\% DPC Time").unwrap();
+        assert_eq!((need.object, need.name, need.instances), ("Processor", "% DPC Time", Instances::Each));
+        assert_eq!(parse(r"\Processor(_Total)\% DPC Time").unwrap().instances, Instances::Sum);
+        assert_eq!(parse(r"\Memory\Pages/sec").unwrap().instances, Instances::None);
+        for wrong in ["", "Memory", r"\Memory", r"\(*)\x", r"\Processor(0)\x"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    /// Each finding over counter logs says which counters it needs; those are all that its query names, but for those that say the same.
+    #[test]
+    fn findings_of_counters_say_what_they_need() {
+        let rules: Vec<Rule> =
+            builtin().unwrap().into_iter().filter(|rule| rule.over == Subject::Counters).collect();
+        assert!(rules.len() >= 11, "{}", rules.len());
+        for rule in rules {
+            let needs: Vec<CounterNeed<'_>> = rule
+                .counters
+                .iter()
+                .map(|path| parse(path).unwrap_or_else(|| panic!("{}: {path}", rule.id)))
+                .collect();
+            assert!(!needs.is_empty(), "{} does not say which counters it needs", rule.id);
+            // The sum is what a query reads that asks for `is_total`.
+            let reads_sum = rule.sql.contains("is_total") && !rule.sql.contains("NOT c.is_total");
+            let needs_sum = needs.iter().any(|need| need.instances == Instances::Sum);
+            assert_eq!(reads_sum, needs_sum, "{}", rule.id);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Findings asked of tables.
+
+use super::advice::Surroundings;
+use super::counter_needs;
+use super::rule::{Need, Rule, Severity, Subject, Threshold};
+use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_base::units::thousands;
+pub use etwhy_sql::Cell;
+use etwhy_sql::{Engine, Limits, SqlError};
+use etwhy_table::{Database, Table};
+use etwhy_trace::catalog::event_type::EventTypeRow;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// What is said about a question.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Found,
+    /// No, although it would have shown.
+    NotFound,
+    /// This trace does not tell.
+    CannotTell,
+}
+
+impl Answer {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Answer::Found => "found",
+            Answer::NotFound => "not_found",
+            Answer::CannotTell => "cannot_tell",
+        }
+    }
+}
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Reason {
+    /// In words.
+    pub text: String,
+    /// The command that prints the recording that would tell.
+    pub record: Option<String>,
+}
+
+/// One culprit of a finding.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hit {
+    /// Who: the name of a process, a driver, a file, a processor.
+    pub culprit: String,
+    /// What that is: process, driver, session, file, …
+    pub culprit_kind: String,
+    /// How much this one matters.
+    pub severity: Severity,
+    /// One sentence with numbers.
+    pub headline: String,
+    /// What it did, for the verdict's first sentence.
+    pub effect: Option<String>,
+    /// Why it is slow.
+    pub explanation: String,
+    /// What to do.
+    pub fix: String,
+    /// Time that it cost, if the query says (`cost_ns`).
+    pub cost_ns: Option<i64>,
+    /// Part of the whole that it is, 0 to 1, if the query says (`share`).
+    pub share: Option<f64>,
+    /// high, medium or low, if the query says.
+    pub confidence: Option<String>,
+    /// All columns of the row.
+    pub values: BTreeMap<String, Cell>,
+}
+
+/// The answer to a finding's question.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The finding.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it is about.
+    pub topic: String,
+    /// What it is asked of.
+    #[serde(skip)]
+    pub over: Subject,
+    /// How much it matters: that of the worst culprit. None where nothing was found.
+    pub severity: Option<Severity>,
+    /// The answer.
+    pub answer: Answer,
+    /// Why it cannot be determined.
+    pub reasons: Vec<Reason>,
+    /// What makes the numbers uncertain.
+    pub caveats: Vec<String>,
+    /// The culprits, the worst first.
+    pub hits: Vec<Hit>,
+    /// What would disprove it, of the first culprit.
+    pub disproof: String,
+    /// The query that anyone can run, thresholds filled in.
+    pub sql: String,
+    /// Thresholds with their sources.
+    pub thresholds: BTreeMap<String, Threshold>,
+}
+
+/// The most culprits that a finding names.
+const MOST_HITS: usize = 100;
+
+/// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, costliest first.
+pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
+    let facts = Facts::of(engine.database());
+    let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();
+    // What was not found has no severity, but its finding has one.
+    let asked = |rule: &Rule| {
+        let begin = Instant::now();
+        let outcome = ask(engine, rule, &facts);
+        tracing::debug!("finding {}: {:?}, {:.3} s", rule.id, outcome.answer, begin.elapsed().as_secs_f64());
+        (outcome.severity.unwrap_or(rule.severity), outcome)
+    };
+    let mut outcomes: Vec<(Severity, Outcome)> = rules.iter().filter(read).map(asked).collect();
+    let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
+    outcomes.sort_by(|(severity_a, a), (severity_b, b)| {
+        let key = |o: &Outcome| match o.answer {
+            Answer::Found => 0,
+            Answer::CannotTell => 1,
+            Answer::NotFound => 2,
+        };
+        key(a)
+            .cmp(&key(b))
+            .then(severity_b.cmp(severity_a))
+            .then_with(|| cost(b).cmp(&cost(a)))
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Asks one finding.
+pub fn evaluate(engine: &Engine, rule: &Rule) -> Outcome {
+    ask(engine, rule, &Facts::of(engine.database()))
+}
+
+/// What a trace holds.
+struct Facts {
+    /// Names of kernel events, short and with their group.
+    events: BTreeSet<String>,
+    providers: BTreeSet<String>,
+    caveats: Vec<String>,
+}
+
+/// As `event_type` names the kernel.
+const KERNEL: &str = "Windows Kernel";
+
+impl Facts {
+    fn of(db: &Database) -> Facts {
+        let mut facts = Facts { events: BTreeSet::new(), providers: BTreeSet::new(), caveats: Vec::new() };
+        for row in &db.read_or_empty::<EventTypeRow>() {
+            facts.providers.insert(row.provider().to_owned());
+            if row.provider() == KERNEL {
+                let name = row.name();
+                facts.events.insert(name.to_owned());
+                facts.events.extend(name.rsplit('/').next().map(str::to_owned));
+                let group = row.task().zip(row.opcode_name());
+                facts.events.extend(group.map(|(task, opcode)| format!("{task}/{opcode}")));
+            }
+        }
+        for row in db.read_or_empty::<MachineRow>().iter().take(1) {
+            let (lost, buffers) = (row.events_lost(), row.buffers_lost());
+            if lost > 0 || buffers > 0 {
+                facts.caveats.push(format!(
+                    "the recording lost {} events and {} buffers: counts and sums are lower bounds",
+                    thousands(lost.into()),
+                    thousands(buffers.into())
+                ));
+            }
+        }
+        facts
+    }
+
+    fn has(&self, need: &Need) -> bool {
+        need.events.iter().any(|e| self.events.contains(e))
+            || need.providers.iter().any(|p| self.providers.contains(p))
+    }
+}
+
+fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
+    let mut outcome = Outcome {
+        id: rule.id.clone(),
+        title: rule.title.clone(),
+        topic: rule.topic.clone(),
+        over: rule.over,
+        severity: None,
+        answer: Answer::CannotTell,
+        reasons: Vec::new(),
+        caveats: Vec::new(),
+        hits: Vec::new(),
+        disproof: rule.fill(&rule.disproof, None),
+        sql: rule.query(),
+        thresholds: rule.thresholds.clone(),
+    };
+    for need in rule.needs.iter().filter(|need| !facts.has(need)) {
+        outcome.reasons.push(Reason {
+            text: format!("no {} were recorded", need.what),
+            record: Some(format!("etwhy record --print {}", need.record)),
+        });
+    }
+    if !outcome.reasons.is_empty() {
+        return outcome;
+    }
+    match answer(engine, rule, &mut outcome) {
+        Ok(()) => {}
+        Err(error) => {
+            let text = format!("its query failed: {error}");
+            outcome.answer = Answer::CannotTell;
+            outcome.reasons.push(Reason { text, record: None });
+        }
+    }
+    if outcome.answer == Answer::Found {
+        outcome.caveats.extend_from_slice(&facts.caveats);
+    }
+    outcome
+}
+
+/// A finding may come from anybody: its queries have limits wherever it is asked.
+fn rows_of(engine: &Engine, rule: &Rule, sql: &str) -> Result<Table, SqlError> {
+    Ok(engine.query_within(&rule.id, sql, usize::MAX, &Limits::FINDING)?.0)
+}
+
+fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), SqlError> {
+    if let Some(query) = &rule.cannot_tell {
+        let rows = rows_of(engine, rule, &rule.with_thresholds(query))?;
+        for row in 0..rows.rows() as u32 {
+            let record = rows.text(row, "record").map(|profile| format!("etwhy record --print {profile}"));
+            outcome.reasons.push(Reason { text: rows.text(row, "reason").unwrap_or("").to_owned(), record });
+        }
+        if !outcome.reasons.is_empty() {
+            return Ok(());
+        }
+    }
+    let rows = rows_of(engine, rule, &outcome.sql)?;
+    let around = Surroundings::of(engine.database());
+    let hits = 0..rows.rows().min(MOST_HITS) as u32;
+    outcome.hits = hits.map(|row| hit(rule, &rows, row, &around)).collect();
+    if let Some(first) = outcome.hits.first() {
+        if let Some(name) = rule.unknown(&first.values) {
+            let text =
+                format!("its texts name `{name}`, which is neither a column of its query nor a threshold");
+            outcome.reasons.push(Reason { text, record: None });
+            outcome.hits.clear();
+            return Ok(());
+        }
+        outcome.disproof = rule.fill(&rule.disproof, Some(&first.values));
+    }
+    if rows.rows() > MOST_HITS {
+        let all = thousands(rows.rows() as i128);
+        outcome
+            .caveats
+            .push(format!("there are {all}; the first {MOST_HITS} are named, the query gives all"));
+    }
+    let lacking = counter_needs::lacking(engine.database(), rule);
+    outcome.answer = match (outcome.hits.is_empty(), lacking.is_empty()) {
+        (false, _) => Answer::Found,
+        (true, true) => Answer::NotFound,
+        (true, false) => Answer::CannotTell,
+    };
+    match outcome.answer {
+        Answer::Found => outcome.caveats.extend(lacking),
+        _ => outcome.reasons.extend(lacking.into_iter().map(|text| Reason { text, record: None })),
+    }
+    outcome.severity = outcome.hits.iter().map(|hit| hit.severity).max();
+    Ok(())
+}
+
+fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
+    let columns = rows.spec().columns.iter();
+    let values: BTreeMap<String, Cell> = columns
+        .enumerate()
+        .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
+        .collect();
+    let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
+    // A query may choose the words itself.
+    let sentence =
+        |name: &str, fallback: &str| rule.fill(text(name).as_deref().unwrap_or(fallback), Some(&values));
+    let class = |column: &str| {
+        let kind = if column == "culprit" { text("culprit_kind") } else { None };
+        around.class(&text(column)?, kind.as_deref().unwrap_or_default())
+    };
+    Hit {
+        culprit: text("culprit").unwrap_or_default(),
+        culprit_kind: text("culprit_kind").unwrap_or_default(),
+        severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
+        headline: sentence("headline", &rule.headline),
+        effect: rule.effect.as_deref().and_then(|effect| rule.fill_known(effect, &values)),
+        explanation: sentence("explanation", &rule.explanation),
+        fix: rule.fix.render(
+            text("fix").as_deref(),
+            &|name| rule.value(name, Some(&values)),
+            &class,
+            around.build,
+        ),
+        cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),
+        share: values.get("share").and_then(Cell::number),
+        confidence: text("confidence"),
+        values,
+    }
+}

@@ -1,0 +1,38 @@
+//! All tables, whether made from events or from other tables.
+
+use etwhy_analysis::derive::is_beside_traces;
+use etwhy_sql::{SqlError, views};
+use etwhy_table::{TableSpec, closest};
+
+/// Every table of traces.
+pub fn specs() -> impl Iterator<Item = &'static TableSpec> {
+    all().filter(|spec| !is_beside_traces(&spec.name))
+}
+
+/// Every table of the contract: of traces, event logs, audit policy, counter logs and probes.
+pub fn all() -> impl Iterator<Item = &'static TableSpec> {
+    let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
+    let derived = etwhy_analysis::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
+    let logs = etwhy_evtx::tables::ALL.iter().copied();
+    let counters = etwhy_counters::tables::ALL.iter().copied();
+    let policies = etwhy_audit::table::ALL.iter().copied();
+    let probes = etwhy_probe::tables::ALL.iter().copied();
+    traced.chain(derived).chain(logs).chain(counters).chain(policies).chain(probes)
+}
+
+/// What went wrong with a query; of a table that is missing also the one that was meant, perhaps.
+pub fn explained(error: SqlError) -> anyhow::Error {
+    let text = error.to_string();
+    let Some(name) = text.strip_prefix("no such table: ") else { return error.into() };
+    let names = all().map(|spec| spec.name.as_ref());
+    let meant = closest(name, names.chain(views::all().map(|view| view.name)));
+    let meant = meant.map(|like| format!("; did you mean `{like}`?")).unwrap_or_default();
+    anyhow::anyhow!("{text}{meant} (docs/reference/tables.md and docs/reference/views.md list what there is)")
+}
+
+/// True if the table is only made when it is asked for by name.
+pub fn is_on_demand(name: &str) -> bool {
+    let traced = etwhy_trace::catalog::ALL.iter().filter(|a| a.on_demand).flat_map(|a| a.tables.iter());
+    let derived = etwhy_analysis::derived::ALL.iter().filter(|d| d.on_demand).flat_map(|d| d.tables.iter());
+    traced.chain(derived).any(|table| table.name == name)
+}

@@ -1,0 +1,413 @@
+//! `etwhy counters`: performance counter logs.
+
+use crate::catalog;
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::options::rows::{RowArgs, write_selection};
+use crate::options::time::{Span, TimeArgs, When};
+use crate::report::counters as page;
+use crate::report::findings_page::{self, Words, paragraph};
+use crate::report::table_json::table_json;
+use crate::report::terminal::{out, width};
+use crate::rules::RuleArgs;
+use crate::verbose::stage;
+use anyhow::{Context as _, bail};
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_analysis::derive::{closure, derive};
+use etwhy_counters::{Bound, CounterLogs, Options};
+use etwhy_export::text::wrap;
+use etwhy_record::{Recording, Session, Size, formats};
+use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
+use etwhy_sql::{Engine, words};
+use etwhy_table::{Database, Memory, Pattern, Selection, Table, TableSpec};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "counters",
+    about: "Counter logs (perfmon, typeperf, relog): pegged processors, queues, slow disks, leaks, and what to record",
+    long_about: "Reads performance counter logs as CSV or TSV, in any language of Windows, and says what they show: processors that \
+                 DPCs keep busy, queues, slow disks, too little memory, leaks. What a counter log cannot tell (which driver, which \
+                 program) needs a recording, whose exact commands are printed. Logs of one machine are joined in time. Binary logs \
+                 (.blg) are recognised; relog makes text of them.",
+    examples: "Examples:\n  etwhy counters perf.csv\n  etwhy counters C:\\PerfLogs --from \"2024-05-01 08:00\" --to \"2024-05-01 12:00\"\n  \
+               etwhy counters perf.csv --counter \"*DPC*\" --dump counter\n  \
+               etwhy counters perf.csv --dump counter_sample -o samples.parquet\n  \
+               etwhy counters perf.csv --sql \"SELECT path, max_value FROM counter ORDER BY max_value DESC LIMIT 5\"\n\n\
+               To log what it looks for:\n  logman create counter etwhy -f csv -si 5 -o C:\\PerfLogs\\etwhy -c \"\\Processor(*)\\*\" \
+               \"\\System\\*\" \"\\Memory\\*\" \"\\PhysicalDisk(*)\\*\" \"\\Network Interface(*)\\*\" \"\\Process(*)\\Handle Count\"\n  \
+               logman start etwhy",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Counter logs (.csv, .tsv), or folders of them
+    #[arg(required = true, value_name = "FILE|DIR")]
+    paths: Vec<PathBuf>,
+    /// Ask in SQL: tables counter, counter_sample, counter_slice, counter_machine, counter_cpu, …
+    #[arg(long, value_name = "SQL", conflicts_with = "dump")]
+    sql: Option<String>,
+    /// Write a table: counter, counter_sample, counter_slice, counter_machine, counter_cpu, …
+    #[arg(long, value_name = "TABLE")]
+    dump: Option<String>,
+    #[command(flatten)]
+    rows: RowArgs,
+    /// At most N instances of a counter (10); with --sql and --dump: rows
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Only counters whose path has this in it: `*` stands for anything, `;` separates, `!` excludes
+    #[arg(long, value_name = "PATTERN")]
+    counter: Vec<String>,
+    #[command(flatten)]
+    time: TimeArgs,
+    /// How far local time is from UTC, for logs that name no zone: +2, -8, +05:30
+    #[arg(long, value_name = "HOURS", allow_hyphen_values = true)]
+    utc_offset: Option<String>,
+    /// Also name the patterns that were not found
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// Memory for tables; what exceeds it goes into a temporary file.
+const MEMORY: u64 = 256 << 20;
+
+/// Tables that the report shows.
+const SHOWN: [&str; 6] =
+    ["counter", "counter_slice", "counter_machine", "counter_note", "counter_wanted", "counter_cpu"];
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let offset = args.utc_offset.as_deref().map(offset_min).transpose()?;
+    let patterns: Vec<Pattern> = args.counter.iter().map(|text| anywhere(text)).collect();
+    let keep = |path: &str| patterns.iter().any(|pattern| pattern.matches(path));
+    let mut options = Options { utc_offset_min: offset, ..Options::default() };
+    let (from, to) = (bound(&args, &options, args.time.from)?, bound(&args, &options, args.time.to)?);
+    options = Options { from, to, keep: (!patterns.is_empty()).then_some(&keep), ..options };
+    if args.dump.is_none() && args.sql.is_none() && (args.rows.output.is_some() || args.rows.format.is_some())
+    {
+        bail!("--output and --format go with --dump or --sql; --json prints the report as JSON");
+    }
+    if let Some(query) = &args.sql {
+        let tables = known(words(query).into_iter());
+        let read = read(&args.paths, &options, &tables)?;
+        let table = Engine::new(&read.db)?.query("result", query).map_err(catalog::explained)?;
+        return write(&args, &table, &read);
+    }
+    if let Some(name) = &args.dump {
+        let tables = known(std::iter::once(name.as_str()));
+        if tables.is_empty() {
+            let names: Vec<&str> = specs().map(|spec| spec.name.as_ref()).collect();
+            bail!("there is no table `{name}` of counter logs; there are {}", names.join(", "));
+        }
+        let read = read(&args.paths, &options, &tables)?;
+        let table = read.db.get(name).with_context(|| format!("table {name} was not made"))?;
+        return write(&args, table, &read);
+    }
+    report(&args, &options)
+}
+
+/// A time in the local time of each log, or in UTC. What counts from the start or the end of the logs needs a look at all of them.
+fn bound(args: &Args, all: &Options<'_>, when: Option<When>) -> anyhow::Result<Option<Bound>> {
+    Ok(match when {
+        None => None,
+        Some(When::Local(ns)) => Some(Bound::Local(ns)),
+        Some(When::Utc(ns)) => Some(Bound::Utc(ns)),
+        Some(when) => {
+            let read = read(&args.paths, all, &BTreeSet::from(["counter_machine".to_owned()]))?;
+            Some(Bound::Utc(Span::of_counters(&read.db).utc_ns(when)?))
+        }
+    })
+}
+
+/// A list of patterns each of which may stand anywhere in a path.
+fn anywhere(list: &str) -> Pattern {
+    let item = |item: &str| match item.trim().strip_prefix('!') {
+        Some(rest) => format!("!*{}*", rest.trim().trim_matches('*')),
+        None => format!("*{}*", item.trim().trim_matches('*')),
+    };
+    Pattern::parse(&list.split(';').filter(|i| !i.trim().is_empty()).map(item).collect::<Vec<_>>().join(";"))
+}
+
+/// Minutes of `+2`, `-8`, `+05:30`.
+fn offset_min(text: &str) -> anyhow::Result<i32> {
+    let wrong = || format!("--utc-offset {text}: no offset; try +2, -8 or +05:30");
+    let (sign, rest) = match text.trim().strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.trim().trim_start_matches('+')),
+    };
+    let (hours, minutes) = rest.split_once(':').unwrap_or((rest, "0"));
+    let (hours, minutes): (i32, i32) =
+        (hours.parse().with_context(wrong)?, minutes.parse().with_context(wrong)?);
+    if !(0..=14).contains(&hours) || !(0..60).contains(&minutes) {
+        bail!(wrong());
+    }
+    Ok(sign * (hours * 60 + minutes))
+}
+
+/// Tables of counter logs, those made from them included.
+fn specs() -> impl Iterator<Item = &'static TableSpec> {
+    crate::catalog::all().filter(|spec| spec.name == "counter" || spec.name.starts_with("counter_"))
+}
+
+/// Those of these names that are tables of counter logs.
+fn known<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let name = |name: &str| {
+        specs().find(|spec| spec.name.eq_ignore_ascii_case(name)).map(|spec| spec.name.to_string())
+    };
+    names.filter_map(name).collect()
+}
+
+/// Logs that were read.
+struct Read {
+    db: Database,
+    logs: CounterLogs,
+}
+
+/// Reads the logs into tables: these, and what they are made from.
+fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> anyhow::Result<Read> {
+    let memory = Memory::with_budget(MEMORY, None);
+    let mut logs =
+        stage("samples", || etwhy_counters::read(paths, options, &memory.wanting(closure(tables))))?;
+    for file in &logs.files {
+        tracing::info!("{}: read, {} samples of {} values", file.path.display(), file.rows, file.values);
+    }
+    for (file, reason) in &logs.skipped {
+        let reason = reason.strip_prefix(&format!("{}: ", file.display())).unwrap_or(reason).to_owned();
+        eprintln!("etwhy: {}", etwhy_export::sanitize(&format!("{}: skipped: {reason}", file.display())));
+    }
+    let mut db = Database::new();
+    for table in std::mem::take(&mut logs.tables) {
+        db.insert(table);
+    }
+    stage("derived tables", || derive(&mut db, Some(tables), &memory))?;
+    if let Some(failure) = memory.failure() {
+        eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+    }
+    Ok(Read { db, logs })
+}
+
+fn write(args: &Args, table: &Table, read: &Read) -> anyhow::Result<Exit> {
+    let written = args.rows.written()?;
+    let mut selection = Selection::all(table);
+    let rows = selection.len();
+    if let Some(top) = args.top {
+        selection = selection.top(top);
+    }
+    let mut out = out();
+    write_selection(&selection, &written, rows, &mut out)?;
+    out.flush()?;
+    Ok(exit(&read.db))
+}
+
+/// In part, if something could not be used.
+fn exit(db: &Database) -> Exit {
+    let lost = db.get("counter_note").is_some_and(|notes| {
+        (0..notes.rows() as u32).any(|row| notes.text(row, "severity") == Some("data_loss"))
+    });
+    if lost { Exit::InPart } else { Exit::Done }
+}
+
+fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
+    let rules: Vec<Rule> =
+        args.rules.load()?.into_iter().filter(|rule| rule.over == Subject::Counters).collect();
+    let mut tables = known(rules.iter().flat_map(Rule::words));
+    tables.extend(SHOWN.map(str::to_owned));
+    let read = read(&args.paths, options, &tables)?;
+    let engine = Engine::new(&read.db)?;
+    let outcomes = stage("findings", || evaluate_all(&engine, &rules));
+    drop(engine);
+    let mut out = out();
+    if args.rows.json {
+        etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, args, &read, &outcomes)?;
+    }
+    out.flush()?;
+    Ok(exit(&read.db))
+}
+
+fn print(out: &mut impl Write, args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<()> {
+    let width = width();
+    let files: Vec<String> = read
+        .logs
+        .files
+        .iter()
+        .map(|f| format!("{}: {} samples, {} values", f.path.display(), count(f.rows), count(f.values)))
+        .collect();
+    page::print_quality(out, &read.db, &files, width)?;
+    let words =
+        Words { of: "these counter logs", more: "etwhy counters --all", untold: true, absent: args.all };
+    findings_page::print(out, outcomes, words, width)?;
+    print_recordings(out, outcomes, width)?;
+    print_missing(out, &read.db, width)?;
+    page::print(out, &read.db, args.top.unwrap_or(10), width)?;
+    page::print_scale(out, &read.db, width)?;
+    Ok(())
+}
+
+fn count(n: u64) -> String {
+    etwhy_base::units::thousands(n.into())
+}
+
+/// The commands that record what the findings need, ready to be copied.
+fn recordings(outcomes: &[Outcome]) -> anyhow::Result<Vec<(&'static str, [String; 2])>> {
+    let mut all = Vec::new();
+    for profile in findings_page::profiles(outcomes) {
+        let recording = Recording::of(&[profile.name], Session::NtKernelLogger, Size::Usual)?;
+        let mut texts = [String::new(), String::new()];
+        for (text, name) in texts.iter_mut().zip(["wpr", "xperf"]) {
+            let format = formats().iter().find(|f| f.name == name).context("no such format")?;
+            *text = (format.write)(&recording)?;
+        }
+        all.push((profile.name, texts));
+    }
+    Ok(all)
+}
+
+/// Profiles whose commands are printed in full; of more, how to print them.
+const MOST_RECORDINGS: usize = 1;
+
+fn print_recordings(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> anyhow::Result<()> {
+    let all = recordings(outcomes)?;
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let text =
+        "To see why, record it on that machine while it is slow, as administrator; then: etwhy why trace.etl";
+    for line in wrap(text, width) {
+        writeln!(out, "{line}")?;
+    }
+    for (name, [wpr, xperf]) in all.iter().take(MOST_RECORDINGS) {
+        writeln!(out, "  with wpr (its profile: etwhy record --print {name} -o etwhy-{name}.wprp):")?;
+        commands(out, wpr)?;
+        writeln!(out, "  or with xperf, which needs no profile:")?;
+        commands(out, xperf)?;
+    }
+    let more: Vec<&str> = all.iter().skip(MOST_RECORDINGS).map(|(name, _)| *name).collect();
+    if !more.is_empty() {
+        let text = format!(
+            "For the other findings: etwhy record --print {} --format xperf (or wpr; --json has the lines)",
+            more.join(",")
+        );
+        paragraph(out, "  ", &text, width)?;
+    }
+    Ok(())
+}
+
+/// The lines of a script without its remarks. They are not broken: they are copied.
+fn commands(out: &mut impl Write, script: &str) -> io::Result<()> {
+    for line in script.lines().filter(|line| !line.starts_with("rem ") && !line.trim().is_empty()) {
+        writeln!(out, "    {line}")?;
+    }
+    Ok(())
+}
+
+/// A command that logs the counters that a machine lacks: those that were not logged, and those of which only the sum was.
+fn missing(db: &Database) -> Option<String> {
+    let wanted = db.get("counter_wanted")?;
+    let mut paths: Vec<&str> = Vec::new();
+    let of_machines = db.get("counter_machine");
+    // Of a log in a language that is not known nobody can say what is missing.
+    let is_foreign = |machine: Option<&str>| {
+        of_machines.is_some_and(|table| {
+            (0..table.rows() as u32).any(|row| {
+                table.text(row, "machine") == machine && table.text(row, "unknown_language").is_some()
+            })
+        })
+    };
+    for row in 0..wanted.rows() as u32 {
+        let path = wanted.text(row, "path")?;
+        let number = |column| wanted.i64(row, column).unwrap_or(0);
+        let single = number("counters") - if path.contains("(*)") { number("totals") } else { 0 };
+        if single <= 0 && !is_foreign(wanted.text(row, "machine")) && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        return None;
+    }
+    let quoted: Vec<String> = paths.iter().map(|path| format!("\"{path}\"")).collect();
+    Some(format!("logman create counter etwhy -f csv -si 5 -o C:\\PerfLogs\\etwhy -c {}", quoted.join(" ")))
+}
+
+fn print_missing(out: &mut impl Write, db: &Database, width: usize) -> io::Result<()> {
+    let Some(command) = missing(db) else { return Ok(()) };
+    writeln!(out)?;
+    for line in wrap("To log the counters that are missing (end it with logman stop etwhy):", width) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "    {}\n    logman start etwhy", etwhy_export::sanitize(&command))
+}
+
+fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Value> {
+    let rows = |name: &str| read.db.get(name).map(table_json).unwrap_or_default();
+    let files: Vec<serde_json::Value> = read
+        .logs
+        .files
+        .iter()
+        .map(|f| json!({ "file": f.path.display().to_string(), "samples": f.rows, "values": f.values }))
+        .collect();
+    let skipped: Vec<serde_json::Value> = read
+        .logs
+        .skipped
+        .iter()
+        .map(|(file, reason)| json!({ "file": file.display().to_string(), "reason": reason }))
+        .collect();
+    let recordings: Vec<serde_json::Value> = recordings(outcomes)?
+        .into_iter()
+        .map(|(name, [wpr, xperf])| json!({ "profile": name, "wpr": wpr, "xperf": xperf }))
+        .collect();
+    Ok(json!({
+        "files": files,
+        "skipped": skipped,
+        "machines": rows("counter_machine"),
+        "findings": findings_page::json(outcomes)?,
+        "recordings": recordings,
+        "log_missing": missing(&read.db),
+        "processors": rows("counter_cpu"),
+        "counters": rows("counter"),
+        "wanted": rows("counter_wanted"),
+        "notes": rows("counter_note"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets() {
+        let offset = |text| offset_min(text).ok();
+        assert_eq!(
+            (offset("+2"), offset("-8"), offset("+05:30"), offset("0")),
+            (Some(120), Some(-480), Some(330), Some(0))
+        );
+        assert_eq!(
+            (offset("-03:30"), offset("15"), offset("x"), offset("+-2")),
+            (Some(-210), None, None, None)
+        );
+    }
+
+    #[test]
+    fn patterns_stand_anywhere() {
+        let path = "\\\\S\\Processor(0)\\% DPC Time";
+        for text in ["dpc", "*DPC*", "Processor(*)*dpc", "disk;dpc", "!_Total"] {
+            assert!(anywhere(text).matches(path), "{text}");
+        }
+        assert!(!anywhere("disk").matches(path) && !anywhere("dpc;!(0)").matches(path));
+    }
+
+    #[test]
+    fn tables_by_name() {
+        assert_eq!(known(["COUNTER", "counter_cpu", "process"].into_iter()).len(), 2);
+        assert!(specs().count() >= 9);
+    }
+}

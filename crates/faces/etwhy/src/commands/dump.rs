@@ -1,0 +1,448 @@
+//! `etwhy dump`: rows of a table, filtered, sorted, cut.
+
+use crate::catalog::specs;
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::open::{Analysed, TraceArgs};
+use crate::options::rows::{RowArgs, Written, write_selection};
+use crate::options::time::{TimeArgs, When};
+use crate::report::missing::why_empty;
+use crate::report::services::Services;
+use crate::report::terminal::out;
+pub(super) use crate::who::wanted_processes;
+use anyhow::{Context as _, bail};
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_table::{
+    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
+    Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
+};
+use std::collections::BTreeSet;
+use std::io::Write;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "dump",
+    about: "Rows of a table: filter, sort, top-N, as table, CSV, JSON or Parquet",
+    long_about: "Prints rows of a table of the trace. `etwhy dump --list` names the tables, `etwhy dump TABLE --help-table` \
+                 explains its columns.\n\n\
+                 Filters: `;` separates, `!` excludes, `*` and `?` are wildcards, case does not matter. Numbers take \
+                 =, !=, <, <=, >, >= and ranges (1..5), with units (10ms, 4KiB); a time or size column can be asked \
+                 in any unit (dur_us, dur_ms, size_mb).",
+    examples: "Examples:\n  etwhy dump process trace.etl --columns name,pid,command_line\n  \
+               etwhy dump sample trace.etl --process 'chrome;!4711' --from 2s --to 3s --top 100\n  \
+               etwhy dump sample trace.etl --service Dnscache --top 100\n  \
+               etwhy dump disk_io trace.etl --where 'dur_us>100' --sort -dur_ms --top 20\n  \
+               etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
+               etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
+               etwhy dump sample trace.etl --format parquet -o samples.parquet",
+    build: |command| {
+        let without_trace = ["list", "help_table"];
+        Args::augment_args(command).mut_arg("traces", |arg| arg.required_unless_present_any(without_trace))
+    },
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Table to print
+    #[arg(value_name = "TABLE", required_unless_present = "list")]
+    table: Option<String>,
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Only rows of these processes, by name or id: 'chrome;!4711'
+    #[arg(long, value_name = "FILTER")]
+    process: Option<String>,
+    /// Only rows of these services, by name: rows of threads that work for one of them, or, in tables without
+    /// threads, of processes that host one
+    #[arg(long, value_name = "FILTER")]
+    service: Option<String>,
+    #[command(flatten)]
+    time: TimeArgs,
+    /// Conditions that all must hold: 'col=pattern', 'cpu_ms>=100', 'dur_us>100'
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+    /// Sort by these columns, `-` in front for largest first
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', allow_hyphen_values = true)]
+    sort: Vec<String>,
+    /// At most N rows
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// At most N rows for each value of a column, e.g. process=3 (3 if no number is given)
+    #[arg(long, value_name = "COLUMN[=N]")]
+    top_per: Option<String>,
+    /// Columns to print: 'ts_s,process,*' or '!stack_id'
+    #[arg(long, value_name = "LIST")]
+    columns: Option<String>,
+    /// Count times from the first mark whose text matches; `--from -10ms` is before it
+    #[arg(long, value_name = "MARK")]
+    zero: Option<String>,
+    #[command(flatten)]
+    rows: RowArgs,
+    /// Name the tables
+    #[arg(long)]
+    list: bool,
+    /// Explain the table's columns
+    #[arg(long)]
+    help_table: bool,
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let mut out = out();
+    if args.list {
+        let mut all: Vec<_> = specs().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        for spec in all {
+            writeln!(out, "{:<18} {}", spec.name, spec.title)?;
+        }
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let name = args.table.clone().unwrap_or_default();
+    let Some(spec) = specs().find(|s| s.name.eq_ignore_ascii_case(&name)) else {
+        if let Some(view) = etwhy_sql::views::all().find(|v| v.name.eq_ignore_ascii_case(&name)) {
+            bail!("`{name}` is a view: `etwhy sql TRACE \"SELECT * FROM {}\"` shows it", view.name);
+        }
+        let known: Vec<&str> = specs().map(|s| s.name.as_ref()).collect();
+        bail!("there is no table `{name}`; there are: {}", known.join(", "));
+    };
+    if args.help_table {
+        writeln!(out, "{}", spec.manual())?;
+        for column in spec.columns.iter() {
+            writeln!(out, "  {:<22} {:<10} {}", column.name, column.unit.name(), column.doc)?;
+        }
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let written = args.rows.written()?;
+    let mut tables: BTreeSet<String> =
+        ["process", "thread", "ledger", "event_type"].iter().map(|t| (*t).to_owned()).collect();
+    tables.insert(spec.name.to_string());
+    for column in spec.columns.iter() {
+        match column.role {
+            Role::Stack | Role::Frame => tables.insert("stack".to_owned()),
+            Role::Id if column.name.ends_with("file_id") => tables.insert("file".to_owned()),
+            _ => false,
+        };
+    }
+    if args.zero.is_some() {
+        tables.insert("mark".to_owned());
+    }
+    if args.time.needs_span() {
+        tables.insert("trace".to_owned());
+    }
+    let analysed = args.trace.open()?.analyse(Some(tables))?;
+    write(&args, &analysed, spec, &written, &mut out)?;
+    out.flush()?;
+    for line in ledger_hints(&analysed) {
+        eprintln!("etwhy: {line}");
+    }
+    // Conditions that no row meets are no reason to record again, and what could not be read may have been recorded.
+    let db = &analysed.db;
+    if analysed.exit == Exit::Done
+        && db.get(&spec.name).is_some_and(|table| table.rows() == 0)
+        && let Some(line) = why_empty(db, &spec.name)
+    {
+        eprintln!("etwhy: {line}");
+    }
+    Ok(analysed.exit)
+}
+
+/// What the recording lost, in a line each: results on standard output stay clean. What could not be read has been
+/// said already.
+pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
+    let anomalies = crate::report::quality::ledger(&analysed.db);
+    anomalies
+        .iter()
+        .filter(|a| a.severity == "data_loss" && !crate::exit::is_missing(a))
+        .map(|a| format!("{} x {}: {}", a.count, a.name, a.meaning))
+        .collect()
+}
+
+fn write(
+    args: &Args,
+    analysed: &Analysed,
+    spec: &'static TableSpec,
+    written: &Written<'_>,
+    out: &mut (impl Write + Send),
+) -> anyhow::Result<()> {
+    let db = &analysed.db;
+    let table = db.get(&spec.name).context("the pass made no such table")?;
+    let zero = zero(args, db)?;
+    // Names cost room for every row: if few rows are wanted and no name decides which, those are chosen first.
+    let few = if zero == 0 { few_rows(table, db, args)? } else { None };
+    let named = match &few {
+        Some((rows, _)) => with_names(db, rows, zero, &analysed.memory)?,
+        None => with_names(db, table, zero, &analysed.memory)?,
+    };
+    let (mut selection, matching) = match &few {
+        Some((_, matching)) => (Selection::all(&named), *matching),
+        None => choose(&named, db, args)?,
+    };
+    if args.columns.is_none() && written.format.name == "table" {
+        selection = for_eyes(selection);
+    }
+    if let Some(list) = &args.columns {
+        selection = selection.columns(list)?;
+    }
+    write_selection(&selection, written, matching, out)
+}
+
+/// The rows that are wanted, in their order, and how many match without `--top`.
+fn choose<'t>(table: &'t Table, db: &Database, args: &Args) -> anyhow::Result<(Selection<'t>, usize)> {
+    let spec = table.spec();
+    let mut predicates = Vec::new();
+    for condition in &args.conditions {
+        predicates.push(Predicate::parse(condition, spec)?);
+    }
+    let keys = args.sort.iter().map(|k| SortKey::parse(k, spec)).collect::<Result<Vec<_>, _>>()?;
+    let per = args.top_per.as_deref().map(|text| top_per(text, spec)).transpose()?;
+    let mut selection = wanted_rows(Selection::all(table), db, args)?.filter(&predicates);
+    let matching = selection.len();
+    let limit = if per.is_none() { args.top } else { None };
+    if !keys.is_empty() {
+        selection = selection.sort(&keys, limit);
+    }
+    if let Some((column, n)) = &per {
+        selection = selection.top_per(column, *n);
+    }
+    if let Some(n) = args.top {
+        selection = selection.top(n);
+    }
+    Ok((selection, matching))
+}
+
+/// As [`choose`], as a table of its own, if the table without names suffices for it and most rows go.
+fn few_rows(table: &Table, db: &Database, args: &Args) -> anyhow::Result<Option<(Table, usize)>> {
+    // What it does not know (a column of names, or a mistake) is told by the table with names.
+    let Ok((selection, matching)) = choose(table, db, args) else { return Ok(None) };
+    if selection.len() > table.rows() / 2 {
+        return Ok(None);
+    }
+    Ok(Some((selection.to_table()?, matching)))
+}
+
+/// For people: without numbers that have a name beside them, and without columns that are empty in all rows shown.
+fn for_eyes(selection: Selection<'_>) -> Selection<'_> {
+    let table = selection.table();
+    let rows: Vec<u32> = selection.row_ids().take(1000).collect();
+    let shown = selection.shown().to_vec();
+    let named = |name: &str| table.spec().column_index(name).is_some();
+    let keep = |column: &ColumnRef| {
+        let Some(spec) = table.spec().columns.get(column.index) else { return true };
+        // The table of the thing itself keeps its number: it is what other tables refer to.
+        let own = table.spec().name == "stack" && spec.role == Role::Stack;
+        let has_name = (!own && name_for(spec).is_some_and(|name| named(&name)))
+            || (spec.role == Role::Frame && says_frame(table.spec()));
+        let empty = |row: &u32| matches!(table.cell(*row, column.index), Value::Null | Value::Text(""));
+        !has_name && (rows.is_empty() || !rows.iter().all(empty))
+    };
+    selection.with_shown(shown.into_iter().filter(keep).collect())
+}
+
+fn top_per(text: &str, spec: &TableSpec) -> anyhow::Result<(ColumnRef, usize)> {
+    let (column, n) = match text.split_once('=') {
+        Some((column, n)) => (column, n.parse().with_context(|| format!("`{n}` in --top-per is no number"))?),
+        None => (text, 3),
+    };
+    Ok((ColumnRef::find(column, spec)?, n))
+}
+
+/// The time of the mark that `--zero` names.
+fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
+    let Some(wanted) = &args.zero else { return Ok(0) };
+    let marks = db.get("mark").context("the pass made no table `mark`")?;
+    let pattern = Pattern::parse(wanted);
+    let found =
+        (0..marks.rows() as u32).find(|&row| marks.text(row, "text").is_some_and(|t| pattern.matches(t)));
+    let Some(row) = found else {
+        let known: BTreeSet<&str> =
+            (0..marks.rows() as u32).filter_map(|r| marks.text(r, "text")).take(20).collect();
+        bail!("no mark matches `{wanted}`; marks of this trace: {}", Vec::from_iter(known).join(", "));
+    };
+    Ok(marks.i64(row, "ts_ns").unwrap_or(0))
+}
+
+/// True for tables that name the function of their frames themselves.
+fn says_frame(spec: &TableSpec) -> bool {
+    ["routine", "function", "start_function", "leaf"].iter().any(|name| spec.column_index(name).is_some())
+}
+
+/// The name of a column with names, from that of the one with numbers: `upid` gives `process`, `old_upid` gives
+/// `old_process`.
+fn name_for(column: &ColumnSpec) -> Option<String> {
+    let (number, name) = match column.role {
+        Role::Process => ("upid", "process"),
+        Role::Thread => ("utid", "tid"),
+        Role::Stack => ("stack_id", "leaf"),
+        Role::Frame => ("frame_id", "frame"),
+        Role::Id => ("file_id", "path"),
+        _ => return None,
+    };
+    column.name.strip_suffix(number).map(|prefix| format!("{prefix}{name}"))
+}
+
+/// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
+fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyhow::Result<Table> {
+    let own_pool = db.get("process").is_some_and(|p| !p.texts().is_same(table.texts()));
+    let repooled = if own_pool { Some(with_texts_of_names(db, table, memory)?) } else { None };
+    let table = repooled.as_ref().unwrap_or(table);
+    let spec = table.spec();
+    let texts = table.texts();
+    let labels: Vec<Option<Sym>> = etwhy_analysis::operators::process_names(db)
+        .iter()
+        .map(|(name, pid)| texts.find(&format!("{name} ({pid})")))
+        .collect();
+    let (threads, files, stacks) = (db.get("thread"), db.get("file"), db.get("stack"));
+    let text_of = |of: Option<&Table>, name: &str| -> Vec<Option<Sym>> {
+        let views = of.and_then(|t| t.column(name)).unwrap_or_default();
+        let sym = |view: &ColumnView<'_>, row| {
+            if own_pool { texts.find(view.text(row)?) } else { view.key(row) }
+        };
+        views.iter().flat_map(|view| (0..view.len()).map(|row| sym(view, row))).collect()
+    };
+    let tids: Vec<Option<i32>> = threads.and_then(|t| t.column("tid")).map_or(Vec::new(), |views| {
+        views.iter().flat_map(|view| (0..view.len()).map(|row| view.i32(row))).collect()
+    });
+    let has = |role: Role| spec.columns.iter().any(|c| c.role == role && name_for(c).is_some());
+    let paths = if has(Role::Id) { text_of(files, "path") } else { Vec::new() };
+    let frames = if has(Role::Frame) { text_of(db.get("frame"), "label") } else { Vec::new() };
+    let leaves = if has(Role::Stack) { text_of(stacks, "leaf") } else { Vec::new() };
+    let mut derived = Vec::new();
+    for (from, column) in spec.columns.iter().enumerate() {
+        if column.role == Role::Time && zero != 0 {
+            let make = Make::I64(Box::new(move |n: i64| Some(n.saturating_sub(zero))));
+            derived.push(Derived { from, replaces: true, spec: column.clone(), make });
+        }
+        let Some(name) = name_for(column).filter(|name| spec.column_index(name).is_none()) else { continue };
+        // The tables that the names come from say them already.
+        let own = match column.role {
+            Role::Process => "process",
+            Role::Thread => "thread",
+            Role::Stack => "stack",
+            Role::Frame => "frame",
+            _ => "file",
+        };
+        let said = column.role == Role::Frame && says_frame(spec);
+        if said || spec.name == own || (spec.name == "stack_frame" && column.role == Role::Stack) {
+            continue;
+        }
+        let of = |list: &'_ [Option<Sym>], n: i64| usize::try_from(n).ok().and_then(|n| *list.get(n)?);
+        let (labels, tids, paths, leaves, frames) = (&labels, &tids, &paths, &leaves, &frames);
+        let (ty, role, doc, make) = match column.role {
+            Role::Process => (
+                ColumnType::Text,
+                Role::Name,
+                "Name and id of the process.",
+                Make::Text(Box::new(move |n| of(labels, n))),
+            ),
+            Role::Thread => (
+                ColumnType::I32,
+                Role::Tid,
+                "Thread id.",
+                Make::I32(Box::new(move |n| usize::try_from(n).ok().and_then(|n| *tids.get(n)?))),
+            ),
+            Role::Frame => (
+                ColumnType::Text,
+                Role::Name,
+                "Function and module of the frame.",
+                Make::Text(Box::new(move |n| of(frames, n))),
+            ),
+            Role::Stack => (
+                ColumnType::Text,
+                Role::Name,
+                "Innermost frame of the stack.",
+                Make::Text(Box::new(move |n| of(leaves, n))),
+            ),
+            _ => (
+                ColumnType::Text,
+                Role::Path,
+                "Path of the file.",
+                Make::Text(Box::new(move |n| of(paths, n))),
+            ),
+        };
+        let spec =
+            ColumnSpec { name: name.into(), ty, unit: Unit::None, role, doc: doc.into(), nullable: true };
+        derived.push(Derived { from, replaces: false, spec, make });
+    }
+    Ok(table.with_derived(&derived, memory)?)
+}
+
+/// A table that was made from others has texts of its own: the same rows, with the texts of the names that its
+/// numbers stand for.
+fn with_texts_of_names(db: &Database, table: &Table, memory: &Memory) -> anyhow::Result<Table> {
+    let processes = etwhy_analysis::operators::process_names(db);
+    let mut rows = AdHocBuilder::new(table.spec().clone(), memory);
+    let columns = table.spec().columns.len();
+    for row in 0..table.rows() as u32 {
+        let cells: Vec<Value<'_>> = (0..columns).map(|column| table.cell(row, column)).collect();
+        for (cell, column) in cells.iter().zip(table.spec().columns.iter()) {
+            let Some(n) = cell.as_i64().and_then(|n| u32::try_from(n).ok()) else { continue };
+            let text =
+                |table: &str, column: &str| db.get(table).and_then(|t| t.text(n, column)).map(str::to_owned);
+            let name = match column.role {
+                Role::Process => processes.get(n as usize).map(|(name, pid)| format!("{name} ({pid})")),
+                Role::Stack => text("stack", "leaf"),
+                Role::Frame => text("frame", "label"),
+                Role::Id => text("file", "path"),
+                _ => None,
+            };
+            if let Some(name) = name {
+                rows.intern(&name);
+            }
+        }
+        rows.push(&cells)?;
+    }
+    Ok(rows.finish()?)
+}
+
+/// Times that are wanted, on the clock of the table, whose zero is the mark of `--zero`.
+fn range(args: &Args, db: &Database) -> anyhow::Result<(Option<i64>, Option<i64>)> {
+    if args.zero.is_none() {
+        return args.time.in_trace(db);
+    }
+    let zero = zero(args, db)?;
+    let one = |when: Option<When>| match when {
+        Some(When::BeforeEnd(ns)) => Ok(Some(ns.saturating_neg())),
+        Some(when @ When::AfterStart(_)) => when.in_trace(db).map(Some),
+        Some(when) => Ok(Some(when.in_trace(db)?.saturating_sub(zero))),
+        None => anyhow::Ok(None),
+    };
+    Ok((one(args.time.from)?, one(args.time.to)?))
+}
+
+/// The rows in range and of the wanted processes.
+fn wanted_rows<'t>(
+    mut selection: Selection<'t>,
+    db: &Database,
+    args: &Args,
+) -> anyhow::Result<Selection<'t>> {
+    let spec = selection.table().spec();
+    let time =
+        spec.columns.iter().position(|c| c.role == Role::Time && Some(&c.name) == spec.sorted_by.as_ref());
+    let time = time.or_else(|| spec.columns.iter().position(|c| c.role == Role::Time));
+    let (from, to) = range(args, db)?;
+    if from.is_some() || to.is_some() {
+        let Some(time) = time else {
+            bail!("table `{}` has no time, so --from and --to say nothing", spec.name);
+        };
+        selection = selection.filter_number(time, |at| {
+            from.is_none_or(|f| at.is_some_and(|a| a >= f)) && to.is_none_or(|t| at.is_some_and(|a| a < t))
+        });
+    }
+    if let Some(filter) = &args.process {
+        let Some(column) = spec.columns.iter().position(|c| c.role == Role::Process) else {
+            bail!("table `{}` has no process column, so --process says nothing", spec.name);
+        };
+        let wanted = wanted_processes(&etwhy_analysis::operators::process_names(db), filter);
+        selection = selection.filter_number(column, |upid| {
+            upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| wanted.get(u).copied()) == Some(true)
+        });
+    }
+    if let Some(filter) = &args.service {
+        let table = selection.table();
+        let services = Services::of(db, spec, filter)?;
+        selection =
+            selection.filter_rows(|row| services.wants(row, &|column| table.cell(row, column).as_i64()));
+    }
+    Ok(selection)
+}

@@ -1,0 +1,143 @@
+//! `etwhy modules`: what is loaded, who makes it, what it is for, what it costs.
+
+use super::dump::{ledger_hints, wanted_processes};
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::open::TraceArgs;
+use crate::options::rows::{RowArgs, write_selection};
+use crate::report::terminal::out;
+use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_analysis::derived::module::loaded_by;
+use etwhy_base::units::duration_ns;
+use etwhy_export::sanitize;
+use etwhy_table::{Selection, SortKey, Table, Value};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "modules",
+    about: "Programs, libraries and drivers: version, vendor, product, category, altitude, CPU time",
+    long_about: "Lists the image files of a trace with what is known of them: who makes them, what they are for, where file system \
+                 filters stand, what processor time they take. Security products are named first.\n\n\
+                 What is known comes from the knowledge base that ships, from the version resources in the trace, and from \
+                 --knowledge. \"probably\" is said of what rests on general knowledge or on the company's name alone.",
+    examples: "Examples:\n  etwhy modules trace.etl\n  etwhy modules trace.etl --security\n  \
+               etwhy modules trace.etl --kernel --knowledge my-drivers.csv\n  etwhy modules trace.etl --process outlook --json\n  \
+               etwhy modules trace.etl --format csv -o modules.csv",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Only those of security products
+    #[arg(long)]
+    security: bool,
+    /// Only the kernel and its drivers
+    #[arg(long)]
+    kernel: bool,
+    /// Only what these processes load, by name or id: 'chrome;!4711'
+    #[arg(long, value_name = "FILTER")]
+    process: Option<String>,
+    /// At most N rows
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    #[command(flatten)]
+    rows: RowArgs,
+}
+
+/// What people see, where any row has it; files get all columns.
+const SHOWN: &[&str] = &[
+    "name",
+    "file_version",
+    "vendor",
+    "product",
+    "category",
+    "confidence",
+    "altitudes",
+    "cpu_exclusive_ns",
+    "cpu_inclusive_ns",
+];
+
+const TABLES: &[&str] = &["module", "module_cost", "image", "process", "event_type", "ledger"];
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let written = args.rows.written()?;
+    let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
+    let analysed = args.trace.open()?.analyse(Some(tables))?;
+    let db = &analysed.db;
+    let table = db.get("module").context("the pass made no table `module`")?;
+    let wanted = args.process.as_ref().map(|filter| {
+        let names = etwhy_analysis::operators::process_names(db);
+        loaded_by(db, &wanted_processes(&names, filter))
+    });
+    let mut selection = Selection::all(table).filter_rows(|row| {
+        let loaded = wanted.as_ref().is_none_or(|w| w.get(row as usize) == Some(&true));
+        let kernel = !args.kernel || table.text(row, "kind") == Some("kernel");
+        loaded && kernel && (!args.security || is_security(table, row))
+    });
+    let matching = selection.len();
+    let mut keys = vec!["-security"];
+    if selection.row_ids().any(|row| table.i64(row, "cpu_inclusive_ns").is_some()) {
+        keys.push("-cpu_inclusive_ns");
+    }
+    keys.push("name");
+    let keys = keys.iter().map(|k| SortKey::parse(k, table.spec())).collect::<Result<Vec<_>, _>>()?;
+    selection = selection.sort(&keys, args.top);
+    let mut out = out();
+    if written.format.name == "table" {
+        if written.path.is_none() {
+            security(&mut out, &selection)?;
+        }
+        let filled = |column: &&str| selection.row_ids().any(|row| table.value(row, column) != Value::Null);
+        let shown: Vec<&str> = SHOWN.iter().copied().filter(filled).collect();
+        if !shown.is_empty() {
+            selection = selection.columns(&shown.join(","))?;
+        }
+    }
+    write_selection(&selection, &written, matching, &mut out)?;
+    out.flush()?;
+    for line in ledger_hints(&analysed) {
+        eprintln!("etwhy: {line}");
+    }
+    Ok(analysed.exit)
+}
+
+fn is_security(table: &Table, row: u32) -> bool {
+    table.value(row, "security") == Value::Bool(true)
+}
+
+/// One line for each security product: who, what, how many files, their time.
+fn security(out: &mut impl Write, selection: &Selection<'_>) -> anyhow::Result<()> {
+    let table = selection.table();
+    let mut products: BTreeMap<String, (Vec<&str>, Option<i64>)> = BTreeMap::new();
+    for row in selection.row_ids().filter(|&row| is_security(table, row)) {
+        let text = |column| table.text(row, column).unwrap_or("");
+        let guess = if text("confidence") == "low" { "probably " } else { "" };
+        let (vendor, product) = (text("vendor"), text("product"));
+        let name =
+            if product.starts_with(vendor) { product.to_owned() } else { format!("{vendor} {product}") };
+        let title = format!("{} ({guess}{})", name.trim(), text("category"));
+        let (files, time) = products.entry(title).or_default();
+        files.push(text("name"));
+        if let Some(ns) = table.i64(row, "cpu_exclusive_ns") {
+            *time = Some(time.unwrap_or(0).saturating_add(ns));
+        }
+    }
+    if products.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Security products")?;
+    for (title, (files, time)) in products {
+        let time = time.map_or(String::new(), |ns| format!("  {} in its own code", duration_ns(ns)));
+        let some: Vec<&str> = files.iter().take(6).copied().collect();
+        let more = if files.len() > 6 { format!(", … {} more", files.len() - 6) } else { String::new() };
+        writeln!(out, "{}", sanitize(&format!("  {title}: {}{more}{time}", some.join(", "))))?;
+    }
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! `etwhy probe report`, and how results are written in other forms.
+
+use super::run::positive;
+use crate::exit::Exit;
+use crate::options::rows::{RowArgs, write_selection};
+use crate::report::table_json::table_json;
+use crate::report::terminal::{out, width};
+use anyhow::{Context as _, bail};
+use etwhy_export::sanitize;
+use etwhy_probe::compare::Comparison;
+use etwhy_probe::outcome::Outcome;
+use etwhy_probe::show::{page, text};
+use etwhy_probe::tables;
+use etwhy_sql::Engine;
+use etwhy_table::{Database, Memory, Selection, Table};
+use serde_json::Map;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files of results
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// n that growth laws are extended to: your number of files, calls, … (default: ten times the largest measured)
+    #[arg(long, value_name = "N", value_parser = positive)]
+    scale: Option<f64>,
+    /// Write one HTML page with charts (of one file)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    rows: Rows,
+}
+
+/// Results as rows.
+#[derive(clap::Args)]
+pub struct Rows {
+    /// Ask in SQL: tables probe_run, probe_series, probe_law, probe_machine, probe_product, probe_suspect, probe_difference
+    #[arg(long, value_name = "SQL", conflicts_with = "dump")]
+    sql: Option<String>,
+    /// Write a table
+    #[arg(long, value_name = "TABLE")]
+    dump: Option<String>,
+    #[command(flatten)]
+    pub written: RowArgs,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let files = read(&args.files)?;
+    if let Some(path) = &args.html {
+        let [(_, outcome)] = files.as_slice() else { bail!("--html shows one file; give one") };
+        etwhy_export::write_whole(path, page::report(outcome, args.scale).as_bytes())
+            .with_context(|| path.display().to_string())?;
+    }
+    if !args.rows.write(&files, None, args.scale)? {
+        let mut out = out();
+        for (at, (name, outcome)) in files.iter().enumerate() {
+            if files.len() > 1 {
+                writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, sanitize(name))?;
+            }
+            for line in text::report(outcome, args.scale, width()) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        out.flush()?;
+    }
+    Ok(exit(&files))
+}
+
+/// In part, if a probe ended early.
+pub fn exit(files: &[(String, Outcome)]) -> Exit {
+    let ended = files.iter().flat_map(|(_, outcome)| &outcome.probes).any(|probe| !probe.ended.is_empty());
+    if ended { Exit::InPart } else { Exit::Done }
+}
+
+/// Results with the names of their files.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Outcome)>> {
+    let one = |path: &PathBuf| {
+        let outcome = Outcome::read(path).map_err(|error| anyhow::anyhow!(sanitize(&error).into_owned()))?;
+        Ok((path.display().to_string(), outcome))
+    };
+    paths.iter().map(one).collect()
+}
+
+/// Memory for tables; what exceeds it goes into a temporary file.
+const MEMORY: u64 = 256 << 20;
+
+impl Rows {
+    /// Writes what was asked for; false if nothing was.
+    pub fn write(
+        &self,
+        files: &[(String, Outcome)],
+        comparison: Option<&Comparison>,
+        scale: Option<f64>,
+    ) -> anyhow::Result<bool> {
+        let (rows, asked) = (&self.written, self.sql.is_some() || self.dump.is_some());
+        if !asked && (rows.format.is_some() || rows.output.is_some()) {
+            bail!("--output and --format go with --dump or --sql; --json prints everything as JSON");
+        }
+        if !asked && !rows.json {
+            return Ok(false);
+        }
+        let db = tables::database(files, comparison, scale, &Memory::with_budget(MEMORY, None))?;
+        if !asked {
+            let all: Map<String, serde_json::Value> = db
+                .tables()
+                .map(|table| (table.name().to_owned(), serde_json::Value::Array(table_json(table))))
+                .collect();
+            let mut out = out();
+            etwhy_report::json::to_writer_pretty(&mut out, &serde_json::Value::Object(all))?;
+            writeln!(out)?;
+            out.flush()?;
+        } else if let Some(query) = &self.sql {
+            let table = Engine::new(&db)?.query("result", query)?;
+            self.rows(&table)?;
+        } else if let Some(name) = &self.dump {
+            self.rows(self.named(&db, name)?)?;
+        }
+        Ok(true)
+    }
+
+    fn named<'d>(&self, db: &'d Database, name: &str) -> anyhow::Result<&'d Table> {
+        db.get(name).with_context(|| {
+            let names: Vec<&str> = tables::ALL.iter().map(|spec| spec.name.as_ref()).collect();
+            format!("there is no table `{name}` of probes; there are {}", names.join(", "))
+        })
+    }
+
+    fn rows(&self, table: &Table) -> anyhow::Result<()> {
+        let written = self.written.written()?;
+        let selection = Selection::all(table);
+        let rows = selection.len();
+        let mut out = out();
+        write_selection(&selection, &written, rows, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! `etwhy record`: the recording that makes something visible.
+//!
+//! It prints what to record with, and starts nothing: recording needs Windows and administrator's rights, reading a trace
+//! does not. The profiles are files of `crates/sources/record/profiles`.
+
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::report::terminal::{out, width};
+use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_export::text::hanging;
+use etwhy_record::{Format, Profile, Recording, Session, Size, formats, profiles};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "record",
+    about: "Print the recording (wpr, xperf, logman) that makes something visible",
+    long_about: "Prints recording profiles and the commands that use them. `--list` tells what each makes visible, which \
+                 tables it fills and what it costs. Nothing is started: copy the file to the slow machine, or the \
+                 commands into an administrator's console.",
+    examples: "Examples:\n  etwhy record --list\n  etwhy record --print cpu -o cpu.wprp\n  \
+               etwhy record --print cpu,registry --format xperf\n  etwhy record --print dpc --large=192 --format wpr\n  \
+               etwhy record --print syscall --when-taken",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// Profiles to record, separated by commas
+    #[arg(long, value_name = "PROFILES", value_delimiter = ',', required_unless_present = "list")]
+    print: Vec<String>,
+    /// List the profiles: what each makes visible, its tables, its cost
+    #[arg(long, conflicts_with_all = ["print", "format", "large", "when_taken"])]
+    list: bool,
+    /// Format of what is printed
+    #[arg(long, value_name = "FORMAT", value_parser = format_names(), default_value = "wprp")]
+    format: String,
+    /// For a machine with more than 64 logical processors: more buffers, and how to start there
+    #[arg(
+        long,
+        value_name = "PROCESSORS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "128",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    large: Option<u32>,
+    /// Memory of the machine that is recorded, in GiB: buffers take at most 4 % of it
+    #[arg(
+        long,
+        value_name = "GIB",
+        default_value_t = 8,
+        conflicts_with = "large",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    memory: u32,
+    /// For when another product has taken the NT Kernel Logger: use the Circular Kernel Context Logger, or a kernel
+    /// session of its own (Windows 8 and later)
+    #[arg(
+        long,
+        value_name = "SESSION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "circular",
+        value_parser = ["circular", "system"]
+    )]
+    when_taken: Option<String>,
+    /// Print JSON (of --list)
+    #[arg(long, requires = "list")]
+    json: bool,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn format_names() -> Vec<&'static str> {
+    formats().iter().map(|format| format.name).collect()
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let text = if args.list {
+        if args.json { list_json()? } else { list(width()) }
+    } else {
+        let session = match args.when_taken.as_deref() {
+            None => Session::NtKernelLogger,
+            Some("system") => Session::System,
+            Some(_) => Session::Circular,
+        };
+        let of_memory = if args.memory == 8 { Size::Usual } else { Size::Memory { gib: args.memory } };
+        let size = args.large.map_or(of_memory, |processors| Size::Large { processors });
+        let names: Vec<&str> = args.print.iter().map(String::as_str).collect();
+        let recording = Recording::of(&names, session, size)?;
+        let format: &Format = formats().iter().find(|f| f.name == args.format).context("no such format")?;
+        (format.write)(&recording)?
+    };
+    match &args.output {
+        Some(path) => {
+            let written = etwhy_export::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+            written.with_context(|| format!("{}: cannot write", path.display()))?;
+        }
+        None => {
+            let mut out = out();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The profiles for people.
+fn list(width: usize) -> String {
+    let mut text = String::new();
+    let paragraph = |text: &mut String, head: &str, body: &str| {
+        for line in hanging(head, &" ".repeat(head.chars().count()), body, width) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    };
+    for profile in profiles() {
+        paragraph(&mut text, &format!("{:<10}", profile.name), &format!("{}.", profile.title));
+        paragraph(&mut text, "  shows     ", &format!("{}.", profile.shows));
+        paragraph(&mut text, "  cost      ", &format!("{}: {}.", profile.cost, profile.rate));
+        let tables = tables(profile).join(", ");
+        if !tables.is_empty() {
+            paragraph(&mut text, "  tables    ", &tables);
+        }
+        for note in &profile.notes {
+            paragraph(&mut text, "  note      ", note);
+        }
+        if let Some(note) = unproven(profile) {
+            paragraph(&mut text, "  note      ", &note);
+        }
+        text.push('\n');
+    }
+    text.push_str("Rates are estimates from the sizes of the events.\n");
+    text.push_str("Print one, or several at once: etwhy record --print cpu,registry\n");
+    text
+}
+
+/// Which of its keywords no public profile shows.
+fn unproven(profile: &Profile) -> Option<String> {
+    etwhy_record::unproven(profile.keywords.iter().map(String::as_str))
+}
+
+/// The tables that a profile fills, its own first.
+fn tables(profile: &Profile) -> Vec<&str> {
+    profile.tables.iter().chain(&profile.also).map(String::as_str).collect()
+}
+
+fn list_json() -> anyhow::Result<String> {
+    let list: Vec<serde_json::Value> = profiles()
+        .iter()
+        .map(|profile| {
+            json!({
+                "name": profile.name,
+                "title": profile.title,
+                "shows": profile.shows,
+                "cost": profile.cost.to_string(),
+                "rate": profile.rate,
+                "tables": profile.tables,
+                "also": profile.also,
+                "includes": profile.includes,
+                "keywords": profile.keywords,
+                "stacks": profile.stacks,
+                "providers": profile.providers.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
+                "notes": profile.notes,
+                "unproven": unproven(profile),
+            })
+        })
+        .collect();
+    Ok(serde_json::to_string_pretty(&list)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_tells_of_every_profile_within_the_width() {
+        let text = list(80);
+        for profile in profiles() {
+            assert!(text.contains(&format!("{:<10}", profile.name)), "{}", profile.name);
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&list_json().unwrap()).unwrap()[0]["name"],
+            "cpu"
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! `etwhy why`: the verdict.
+
+mod several;
+
+use super::sql::tables_of;
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::open::logs::LogReading;
+use crate::open::{Analysed, Recording, TraceArgs, beside};
+use crate::options::document::MarkdownArgs;
+use crate::report::terminal::out;
+use crate::report::why::{self, Verdict};
+use crate::rules::RuleArgs;
+use crate::verbose::stage;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_analysis::activity;
+use etwhy_analysis::cpu::{Scope, Top};
+use etwhy_report::{charts, html, json, markdown};
+use etwhy_rules::{Rule, Subject, evaluate_all};
+use etwhy_sql::Engine;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "why",
+    about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be determined",
+    long_about: "Reads the trace once and prints first how good it is, then which processes, modules, functions and \
+                 stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
+                 recording would. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
+                 events, errors, and what could not be decoded. Several recordings are answered one by one, with a summary at the end; parts of one recording (its \
+                 segments, its kernel and user part) are read as one.",
+    examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
+               etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
+               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Event logs of the same machine (.evtx, archives, folders), read beside the trace on its time
+    #[arg(long, value_name = "LOG")]
+    logs: Vec<PathBuf>,
+    /// Print JSON (docs/reference/why.schema.json explains it)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    markdown: MarkdownArgs,
+    /// Write one HTML page with charts, which needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// At most N rows per list
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// Also report why each other pattern was not found or cannot be determined
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// Ask for no patterns: only what the trace holds and who used the machine
+    #[arg(long, conflicts_with = "rules")]
+    no_findings: bool,
+    /// Say on standard error how long reading, tables and findings took
+    #[arg(long)]
+    timings: bool,
+    /// Frames per stack (0: all)
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    frames: usize,
+}
+
+/// Tables that the verdict reads.
+const TABLES: [&str; 20] = [
+    "trace",
+    "machine",
+    "bill",
+    "event_type",
+    "ledger",
+    "logger",
+    "kernel_class",
+    "process",
+    "thread",
+    "image",
+    "cpu",
+    "stack",
+    "stack_cost",
+    "disk_io",
+    "file",
+    "clr_gc",
+    "clr_exception",
+    "clr_jit",
+    "clr_contention",
+    "mark",
+];
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    args.markdown.check(args.json)?;
+    let rules = if args.no_findings { Vec::new() } else { args.rules.load()? };
+    let recordings = args.trace.recordings()?;
+    if recordings.list.len() > 1 {
+        return several::run(&args, &rules, recordings);
+    }
+    let Some(recording) = recordings.list.into_iter().next() else { return Ok(Exit::WrongUse) };
+    let quiet = args.trace.quiet;
+    let Answered { analysed, verdict, notes } = answer(&args, &rules, recording)?;
+    let mut out = out();
+    if !args.documents() {
+        why::print(&mut out, &verdict, args.frames, args.all)?;
+        for note in &notes {
+            writeln!(out, "{}", etwhy_export::sanitize(note))?;
+        }
+        out.flush()?;
+        return Ok(analysed.exit);
+    }
+    for note in &notes {
+        eprintln!("etwhy: {}", etwhy_export::sanitize(note));
+    }
+    let mut report = verdict.report(&analysed.db);
+    if args.json {
+        json::write(&report, &mut out)?;
+    }
+    report.add_charts(&analysed.db);
+    if args.markdown.is_printed() {
+        markdown::write(&report, &mut out)?;
+    }
+    if let Some(path) = args.markdown.file() {
+        write_file(path, quiet, |out| markdown::write(&report, out))?;
+    }
+    if let Some(path) = &args.html {
+        write_file(path, quiet, |out| html::write(&report, out))?;
+    }
+    out.flush()?;
+    Ok(analysed.exit)
+}
+
+impl Args {
+    /// Something else than text for a terminal is wanted.
+    fn documents(&self) -> bool {
+        self.json || self.html.is_some() || self.markdown.is_wanted()
+    }
+}
+
+/// The verdict of one recording.
+struct Answered {
+    analysed: Analysed,
+    verdict: Verdict,
+    /// What event logs beside it brought.
+    notes: Vec<String>,
+}
+
+/// Reads a recording and asks everything that is wanted of it.
+fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
+    let mut clock = Clock { on: args.timings, last: Instant::now() };
+    let mut opened = recording.open()?;
+    let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
+    let of = |subject: Subject| rules.iter().filter(move |rule| rule.over == subject);
+    tables.extend(tables_of(of(Subject::Trace).flat_map(Rule::words)));
+    if args.documents() {
+        tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
+    }
+    tables.extend(opened.without_kernel(&activity::TABLES, &activity::WHO_IS_WHO)?);
+    let mut analysed = opened.analyse(Some(tables))?;
+    clock.lap("reading and tables");
+    let beside = if args.logs.is_empty() {
+        None
+    } else {
+        let mut of_logs = tables_of(of(Subject::Logs).flat_map(Rule::words));
+        // Tables of the trace that a finding over logs names are those that were read.
+        of_logs.insert("log_record".to_owned());
+        let beside = beside::add(
+            &args.logs,
+            &LogReading::beside(&args.trace),
+            &mut analysed.db,
+            &of_logs,
+            &analysed.memory,
+        )?;
+        if analysed.exit == Exit::Done {
+            analysed.exit = beside.exit;
+        }
+        clock.lap("event logs");
+        Some(beside)
+    };
+    let engine = Engine::new(&analysed.db)?;
+    let mut outcomes = stage("findings", || evaluate_all(&engine, rules));
+    drop(engine);
+    if let Some(beside) = &beside {
+        beside.caution(&mut outcomes);
+    }
+    let notes = beside.map(|beside| beside.notes).unwrap_or_default();
+    clock.lap("findings");
+    let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
+    let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
+    clock.lap("lists");
+    Ok(Answered { analysed, verdict, notes })
+}
+
+/// Says how long parts took, if that is wanted.
+struct Clock {
+    on: bool,
+    last: Instant,
+}
+
+impl Clock {
+    fn lap(&mut self, part: &str) {
+        if self.on {
+            eprintln!("etwhy: {part}: {:.3} s", self.last.elapsed().as_secs_f64());
+        }
+        self.last = Instant::now();
+    }
+}
+
+/// Writes a report to a file and says so, unless nothing is to be said.
+fn write_file(
+    path: &Path,
+    quiet: bool,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    etwhy_export::replace_file(path, |out| Ok(write(out)?))?;
+    if !quiet {
+        eprintln!("{}: written", path.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,479 @@
+//! What all commands that read traces share: their arguments, opening, the pass. An extract opens like a trace.
+
+pub mod beside;
+mod folder;
+mod given;
+pub mod logs;
+mod recordings;
+
+pub use folder::folder_limits;
+pub use recordings::{Recording, Recordings, SeveralRecordings};
+
+use crate::exit::{self, Exit};
+use crate::progress::Bar;
+use crate::symbol_args::{SymbolArgs, compact_cache};
+use crate::verbose::stage;
+use anyhow::Context as _;
+use etwhy_analysis::derive::{closure, derive};
+use etwhy_decode::{Decoder, DecoderOptions};
+use etwhy_etl::Ledger;
+use etwhy_etl::read::{EtlFile, OpenOptions};
+use etwhy_export::extract::Folder;
+use etwhy_input::{InputFile, InputOptions};
+use etwhy_scratch::Scratch;
+use etwhy_symbols::{NameStyle, Resolver};
+use etwhy_table::{Database, Memory};
+use etwhy_trace::Symbols;
+use etwhy_trace::catalog::kernel_class;
+use etwhy_trace::logger_text::{self, ListedLogger};
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Which traces, and how to read them.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TraceArgs {
+    /// Traces: .etl files, .zip, .7z, .gz, .zst, .lz4, .xz, .bz2 or .diagsession with traces inside, folders, or - for standard input.
+    /// Files of one recording (its segments, its kernel and user part) are read as one. Instead, one folder that `etwhy extract` wrote
+    #[arg(value_name = "TRACE", required_unless_present = "demo")]
+    pub traces: Vec<PathBuf>,
+    /// Use the demonstration trace that is built into the program
+    #[arg(long)]
+    pub demo: bool,
+    /// Where symbols come from.
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
+    /// How functions are named: short (without parameters), full (with them) or raw (as the linker has them)
+    #[arg(long, value_name = "FORM", default_value = "short")]
+    pub names: NameStyle,
+    /// Folders or files of provider manifests (.man, .xml)
+    #[arg(long, value_name = "DIR")]
+    pub manifests: Vec<PathBuf>,
+    /// Folders or files of WPP message formats (.tmf)
+    #[arg(long, value_name = "DIR")]
+    pub tmf: Vec<PathBuf>,
+    /// Files (CSV) with facts of your own about drivers, libraries and programs; they win over those that ship and over
+    /// those in `etwhy/knowledge.csv` of your configuration folder (~/.config, %APPDATA%)
+    #[arg(long, value_name = "FILE")]
+    pub knowledge: Vec<PathBuf>,
+    /// Files with stack tags in the format of WPA (.stacktags); they come before those that ship
+    #[arg(long, value_name = "FILE")]
+    pub tags: Vec<PathBuf>,
+    /// Text of `xperf -loggers`, `tracelog -l`, `logman query -ets` or `wpr -status collectors -details`, saved
+    /// when the trace was made; TRACE.loggers.txt, loggers.txt and xperf-loggers.txt next to it are picked up
+    /// automatically
+    #[arg(long, value_name = "FILE")]
+    pub loggers: Vec<PathBuf>,
+    /// Keep tables below half of this and the rest of them in temporary files (e.g. 2GB; without it tables may have a
+    /// third of the traces' size, at least 256MB). What is kept while reading is not bounded: 10 GB took 2.8 GB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Threads to use (default: all processors)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub temp_dir: Option<PathBuf>,
+    /// Most bytes that archives may unpack to
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_unpacked: Option<u64>,
+    /// Maximum expansion ratio of an archive
+    #[arg(long, value_name = "N")]
+    pub max_unpack_ratio: Option<u64>,
+    /// Read all traces as one, also those of different recordings or machines (their process ids, times and totals get mixed)
+    #[arg(long)]
+    pub merge: bool,
+    /// Look for traces in folders inside folders too
+    #[arg(long)]
+    pub recursive: bool,
+    /// Read files in pieces of this size instead of mapping them
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub chunk: Option<u64>,
+    /// Show no progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// A number of bytes with an optional unit, as `filter` understands it.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..).unwrap_or("").to_ascii_lowercase();
+    let number: f64 = digits.trim().parse().map_err(|_| format!("`{text}` is no size; try 512MB or 2GiB"))?;
+    let factor: f64 = match unit.as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" | "t" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("unknown unit `{unit}` in `{text}`; known: B KB MB GB TB KiB MiB GiB")),
+    };
+    if !(number >= 0.0 && number * factor < 1e18) {
+        return Err(format!("`{text}` is out of range"));
+    }
+    Ok((number * factor) as u64)
+}
+
+/// Opened traces, or an extract in their place.
+pub struct Opened {
+    source: Source,
+    memory: Memory,
+    quiet: bool,
+}
+
+enum Source {
+    Traces(Box<Traces>),
+    Extract(Box<Folder>, bool),
+}
+
+/// Files that were found, opened but not read.
+struct Found {
+    files: Vec<EtlFile>,
+    /// What was found on the way.
+    ledger: Ledger,
+    /// Keeps unpacked files alive.
+    inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    demo: Option<Scratch>,
+}
+
+struct Traces {
+    files: Vec<EtlFile>,
+    /// What was found on the way.
+    ledger: Ledger,
+    /// Where symbols are looked for.
+    symbols: Symbols,
+    /// Keeps unpacked files alive.
+    inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    demo: Option<Scratch>,
+    decoder: Decoder,
+    loggers: Vec<ListedLogger>,
+    threads: usize,
+}
+
+/// Tables that are smaller than this are not worth a temporary file.
+const LEAST_MEMORY: u64 = 256_000_000;
+
+impl TraceArgs {
+    /// Opens all traces, which have to be of one recording unless `--merge` is given. Files that are no traces are reported on standard
+    /// error as long as one is.
+    ///
+    /// # Errors
+    /// If no trace can be opened, or if they are of several recordings.
+    pub fn open(&self) -> anyhow::Result<Opened> {
+        crate::knowledge::load(&self.knowledge)?;
+        let retag = crate::knowledge::load_tags(&self.tags)?;
+        if let Some(extract) = self.extract()? {
+            let memory = self.table_memory(extract.manifest().tables.iter().map(|t| t.bytes).sum());
+            let (path, tables) = (extract.path().display(), extract.manifest().tables.len());
+            tracing::info!(
+                "{path}: an extract with {tables} tables, written by {}",
+                extract.manifest().program
+            );
+            let source = Source::Extract(Box::new(extract), retag);
+            return Ok(Opened { source, memory, quiet: self.quiet });
+        }
+        let found = stage("input", || self.find())?;
+        recordings::check(&found, self.merge)?;
+        self.read(found)
+    }
+
+    /// Opens the files that were given.
+    fn find(&self) -> anyhow::Result<Found> {
+        let mut ledger = Ledger::new();
+        let mut paths = self.traces.clone();
+        let demo = if self.demo { Some(write_demo(self.temp_dir.as_deref())?) } else { None };
+        if let Some(folder) = &demo {
+            paths = vec![folder.path().join("demo.etl")];
+        }
+        let options = self.input_options();
+        let bar = Bar::new("unpacking", self.quiet);
+        let mut progress =
+            |p: etwhy_input::Progress<'_>| bar.set(p.unpacked, p.claimed.unwrap_or(p.unpacked));
+        let inputs = etwhy_input::open(&paths, &options, &mut progress, &mut ledger)?;
+        drop(bar);
+        let open = OpenOptions { chunk: self.chunk.and_then(|c| usize::try_from(c).ok()) };
+        let mut files = Vec::new();
+        let mut refused = Vec::new();
+        for input in &inputs {
+            // The temporary path of the demonstration trace says nothing to anybody.
+            let shown = if self.demo { Path::new("demo.etl") } else { &input.shown };
+            match EtlFile::open(&input.path, shown, &open) {
+                Ok(file) => files.push(file),
+                Err(error) => refused.push(error),
+            }
+        }
+        if files.is_empty() {
+            let first = refused.into_iter().next();
+            return Err(
+                first.map_or_else(|| anyhow::anyhow!("there is no trace in what was given"), Into::into)
+            );
+        }
+        for error in refused {
+            eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+        }
+        for file in &files {
+            let (name, size) = (file.shown().display(), etwhy_base::units::bytes(file.len() as i64));
+            let (buffers, session) = (file.buffers().len(), &file.header().session_name);
+            tracing::info!("{name}: opened, {size} in {buffers} buffers, session {session}");
+        }
+        Ok(Found { files, ledger, inputs, demo })
+    }
+
+    /// Makes files ready to be read as one.
+    fn read(&self, found: Found) -> anyhow::Result<Opened> {
+        let Found { files, mut ledger, inputs, demo } = found;
+        let mut sources = self.symbols.options(&self.traces, self.quiet);
+        for dir in inputs.iter().filter_map(|i| i.symbols_dir.clone()) {
+            if !sources.beside.contains(&dir) {
+                tracing::info!("{}: symbols that came with the trace", dir.display());
+                sources.beside.push(dir);
+            }
+        }
+        let locators = self.symbols.path()?.locators(sources);
+        let resolver = Resolver::new(locators, compact_cache());
+        resolver.describe().iter().for_each(|place| tracing::info!("symbols from {place}"));
+        let symbols = Symbols::of(resolver, self.names);
+        let decoder = Decoder::new(
+            &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
+            &mut ledger,
+        );
+        given::descriptions(&mut ledger);
+        given::symbols(self, &mut ledger)?;
+        let memory = self.table_memory(files.iter().map(EtlFile::len).sum());
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or(all).max(1);
+        let loggers = self.listed_loggers()?;
+        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads };
+        let source = Source::Traces(Box::new(traces));
+        Ok(Opened { source, memory, quiet: self.quiet })
+    }
+
+    /// What input may unpack to.
+    fn input_options(&self) -> InputOptions {
+        let mut options = InputOptions {
+            temp_dir: self.temp_dir.clone(),
+            recursive: self.recursive,
+            ..InputOptions::default()
+        };
+        options.max_unpacked_bytes = self.max_unpacked.unwrap_or(options.max_unpacked_bytes);
+        options.max_ratio = self.max_unpack_ratio.unwrap_or(options.max_ratio);
+        options
+    }
+
+    /// Memory for tables, from input of this size.
+    fn table_memory(&self, read: u64) -> Memory {
+        // Trackers, texts and stacks need about as much as the tables of a trace that does not fit.
+        let budget = self.memory.map_or((read / 3).max(LEAST_MEMORY), |memory| memory / 2);
+        Memory::with_budget(budget, self.temp_dir.clone())
+    }
+}
+
+/// A list of sessions is some kilobytes; what is larger is something else under that name.
+const MAX_LOGGERS_TEXT: u64 = 16 << 20;
+
+impl TraceArgs {
+    /// Sessions of the texts that were given, else of those that lie beside the traces.
+    fn listed_loggers(&self) -> anyhow::Result<Vec<ListedLogger>> {
+        let mut found = Vec::new();
+        for path in &self.loggers {
+            let bytes = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let listed = logger_text::parse(&bytes, &file_name(path));
+            if listed.is_empty() {
+                eprintln!(
+                    "etwhy: {} lists no session; it should hold the output of `xperf -loggers`, `tracelog -l`, \
+                     `logman query -ets` or `wpr -status collectors -details`",
+                    path.display()
+                );
+            }
+            found.extend(listed);
+        }
+        if self.loggers.is_empty() && !self.demo {
+            let mut beside: Vec<PathBuf> = Vec::new();
+            for trace in &self.traces {
+                // Names inside archives never become paths: what lies beside the archive counts.
+                let folder = if trace.is_dir() { trace.as_path() } else { trace.parent().unwrap_or(trace) };
+                beside.extend(["loggers.txt", "xperf-loggers.txt"].map(|name| folder.join(name)));
+                let mut own = trace.as_os_str().to_owned();
+                own.push(".loggers.txt");
+                beside.extend([PathBuf::from(own), trace.with_extension("loggers.txt")]);
+            }
+            beside.sort();
+            beside.dedup();
+            for path in beside.iter().filter(|p| p.is_file()) {
+                // Not asked for: what cannot be read is left out.
+                let bytes = read_text(path).unwrap_or_default();
+                let listed = logger_text::parse(&bytes, &file_name(path));
+                tracing::info!("{}: found beside the trace, lists {} sessions", path.display(), listed.len());
+                found.extend(listed);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_text(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_LOGGERS_TEXT).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// The demonstration scenario as a trace in a temporary folder.
+fn write_demo(temp_dir: Option<&Path>) -> anyhow::Result<Scratch> {
+    let folder =
+        Scratch::new(temp_dir).context("cannot make a temporary folder for the demonstration trace")?;
+    let scenario = etwhy_synth::Scenario::parse(etwhy_synth::DEMO, "demo")?;
+    etwhy_synth::write(&scenario, &folder.path().join("demo.etl"), &mut |_| {})?;
+    Ok(folder)
+}
+
+/// The result of a pass and how the run ends.
+pub struct Analysed {
+    /// Tables, with `ledger` among them.
+    pub db: Database,
+    /// Exit code, unless something else goes wrong.
+    pub exit: Exit,
+    /// Where columns are held.
+    pub memory: Memory,
+    /// What was newer than known, in words.
+    pub newer_than_known: Vec<String>,
+    /// Anomalies that are those of some tables; see [`etwhy_trace::Output::ledgers`].
+    pub ledgers: Vec<(Vec<&'static str>, Ledger)>,
+    /// Keeps the files alive.
+    _inputs: Vec<InputFile>,
+    _demo: Option<Scratch>,
+}
+
+impl Opened {
+    /// Tables for a trace that has no kernel events but of these classes: all of `tables` if it seems to be one, else none. Of an
+    /// extract those that it holds.
+    ///
+    /// # Errors
+    /// Those of an extract that cannot be read.
+    pub fn without_kernel(&mut self, tables: &[&str], but: &[&str]) -> anyhow::Result<Vec<String>> {
+        let holds_others = match &mut self.source {
+            Source::Traces(traces) => {
+                traces.files.iter().any(|file| kernel_class::seems_to_hold_others(file, but))
+            }
+            Source::Extract(extract, _) => {
+                let there = folder::all_there(extract);
+                !tables.iter().all(|name| there.contains(*name))
+                    || folder::holds_other_classes(extract, but, &self.memory)?
+            }
+        };
+        Ok(if holds_others { Vec::new() } else { tables.iter().map(|name| (*name).to_owned()).collect() })
+    }
+
+    /// Runs the analyses for `tables` (`None`: all that are not on demand).
+    ///
+    /// # Errors
+    /// Those of the table builder, and of an extract that does not hold the tables.
+    pub fn analyse(self, tables: Option<BTreeSet<String>>) -> anyhow::Result<Analysed> {
+        self.analyse_stretches(tables, Vec::new())
+    }
+
+    /// As [`Opened::analyse`] for every table but those `without`, those on demand among them; of an extract those that it holds
+    /// or that can be made.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn analyse_everything(self, without: &[String]) -> anyhow::Result<Analysed> {
+        let mut tables: BTreeSet<String> = match &self.source {
+            Source::Traces(_) => crate::catalog::specs().map(|spec| spec.name.to_string()).collect(),
+            Source::Extract(extract, _) => folder::all_there(extract),
+        };
+        tables.retain(|name| !without.contains(name) && !etwhy_analysis::derive::is_beside_traces(name));
+        self.analyse(Some(tables))
+    }
+
+    /// As [`Opened::analyse`], with stretches whose critical path is wanted.
+    ///
+    /// # Errors
+    /// Those of the table builder, and of an extract that does not hold the tables.
+    pub fn analyse_stretches(
+        self,
+        mut tables: Option<BTreeSet<String>>,
+        stretches: Vec<etwhy_trace::catalog::critical_path::Stretch>,
+    ) -> anyhow::Result<Analysed> {
+        if let Some(tables) = &mut tables {
+            // It decides how the run ends.
+            tables.insert("ledger".to_owned());
+        }
+        if let Some(tables) = &tables {
+            tracing::debug!("tables: {}", Vec::from_iter(tables.iter().map(String::as_str)).join(", "));
+        }
+        let Opened { source, memory, quiet } = self;
+        let analysed = match source {
+            Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet)?,
+            Source::Extract(mut extract, retag) => {
+                stage("extract", || folder::load(&mut extract, tables, &stretches, memory, retag))?
+            }
+        };
+        if let Some(failure) = analysed.memory.failure() {
+            eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+        }
+        if let Some(text) = exit::in_part(&analysed.db) {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+        }
+        for text in &analysed.newer_than_known {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(text));
+        }
+        Ok(analysed)
+    }
+}
+
+impl Analysed {
+    fn of(db: Database, memory: Memory, newer_than_known: Vec<String>) -> Analysed {
+        let exit = if newer_than_known.is_empty() { exit::of_ledger(&db) } else { Exit::TooNew };
+        let (ledgers, _inputs) = (Vec::new(), Vec::new());
+        Analysed { db, exit, memory, newer_than_known, ledgers, _inputs, _demo: None }
+    }
+}
+
+impl Traces {
+    fn analyse(
+        self,
+        tables: Option<BTreeSet<String>>,
+        stretches: Vec<etwhy_trace::catalog::critical_path::Stretch>,
+        memory: Memory,
+        quiet: bool,
+    ) -> anyhow::Result<Analysed> {
+        let mut bar = Bar::new("reading", quiet);
+        let options = etwhy_trace::Options {
+            tables: tables.as_ref().map(closure),
+            threads: self.threads,
+            memory: memory.clone(),
+            symbols: self.symbols,
+            decoder: self.decoder,
+            inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers),
+        };
+        let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
+        drop(bar);
+        let closed = tables.as_ref().map(closure);
+        stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory))?;
+        let newer = self.files.iter().filter_map(EtlFile::newer_than_known).map(|e| e.to_string());
+        let analysed = Analysed::of(output.db, memory, newer.collect());
+        Ok(Analysed { ledgers: output.ledgers, _inputs: self.inputs, _demo: self.demo, ..analysed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("512MB"), Ok(512_000_000));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("100"), Ok(100));
+        assert!(size("many").is_err());
+        assert!(size("5 parsecs").is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! An extract in place of a trace: the same tables, read back.
+
+use super::{Analysed, TraceArgs};
+use crate::catalog::{self, specs};
+use anyhow::bail;
+use etwhy_analysis::derive::derive;
+use etwhy_export::extract::{self, Folder, Limits};
+use etwhy_input::InputOptions;
+use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl TraceArgs {
+    /// The extract that was given in place of traces, if one was.
+    pub(super) fn extract(&self) -> anyhow::Result<Option<Folder>> {
+        let Some(path) = self.traces.iter().find(|path| extract::is_extract(path)) else { return Ok(None) };
+        if self.traces.len() > 1 || self.demo {
+            bail!(
+                "{} is an extract, and an extract is read alone; to read traces as one, give the traces themselves",
+                path.display()
+            );
+        }
+        let given = [
+            ("--symbols", self.symbols.symbols.is_empty()),
+            ("--images", self.symbols.images.is_empty()),
+            ("--manifests", self.manifests.is_empty()),
+            ("--tmf", self.tmf.is_empty()),
+            ("--loggers", self.loggers.is_empty()),
+        ];
+        for (option, _) in given.iter().filter(|(_, empty)| !empty) {
+            eprintln!(
+                "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
+            );
+        }
+        Ok(Some(Folder::open(path, limits(&self.input_options()))?))
+    }
+}
+
+fn limits(options: &InputOptions) -> Limits {
+    Limits {
+        bytes: options.max_unpacked_bytes,
+        ratio: options.max_ratio,
+        free_bytes: InputOptions::RATIO_FREE_BYTES,
+        options: [InputOptions::MAX_UNPACKED_OPTION, InputOptions::MAX_RATIO_OPTION],
+    }
+}
+
+/// How much an extract may unpack to where the user says nothing.
+pub fn folder_limits() -> Limits {
+    limits(&InputOptions::default())
+}
+
+/// Stacks and their frames.
+const STACKS: [&str; 3] = ["stack", "stack_frame", "frame"];
+
+/// Whether the trace of an extract had kernel events of other classes than these.
+pub(super) fn holds_other_classes(
+    extract: &mut Folder,
+    but: &[&str],
+    memory: &Memory,
+) -> anyhow::Result<bool> {
+    let Some(spec) = specs().find(|spec| spec.name == "kernel_class" && extract.has(&spec.name)) else {
+        return Ok(true);
+    };
+    let mut strings = Strings::new();
+    let loader = extract.load(spec, &mut strings, memory)?;
+    let table = loader.finish(&strings.freeze().map_err(TableError::texts)?)?;
+    let class = |row: u32| table.text(row, "class").unwrap_or("");
+    Ok((0..table.rows() as u32).any(|row| !but.contains(&class(row))))
+}
+
+/// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
+pub(super) fn load(
+    extract: &mut Folder,
+    wanted: Option<BTreeSet<String>>,
+    stretches: &[etwhy_trace::catalog::critical_path::Stretch],
+    memory: Memory,
+    retag: bool,
+) -> anyhow::Result<Analysed> {
+    if !stretches.is_empty() {
+        bail!(
+            "{}: the critical path of a stretch can only be told from the trace itself; an extract has those of \
+             window delays (`etwhy path` without --process and --thread)",
+            extract.path().display()
+        );
+    }
+    let mut wanted = wanted.unwrap_or_else(|| {
+        specs().filter(|s| !catalog::is_on_demand(&s.name)).map(|s| s.name.to_string()).collect()
+    });
+    // Readers of stacks ask for one of these tables and read all, since they are made together.
+    if STACKS.iter().any(|name| wanted.contains(*name)) {
+        wanted.extend(STACKS.iter().map(|name| (*name).to_owned()));
+    }
+    let (present, made) = plan(extract, &wanted)?;
+    let mut strings = Strings::new();
+    if present.contains("process") {
+        labels(extract, &mut strings, &memory)?;
+    }
+    let mut loaders: Vec<TableLoader> = Vec::new();
+    for spec in specs().filter(|spec| present.contains(spec.name.as_ref())) {
+        loaders.push(extract.load(spec, &mut strings, &memory)?);
+    }
+    let texts = strings.freeze().map_err(TableError::texts)?;
+    let mut db = Database::new();
+    for loader in loaders {
+        db.insert(loader.finish(&texts)?);
+    }
+    if let Some(ledger) = db.get("ledger") {
+        let ledger = of_tables(ledger, extract, &wanted, &memory)?;
+        db.insert(ledger);
+    }
+    if retag && let Some(stacks) = etwhy_analysis::operators::stacks::retag(&db, &memory)? {
+        db.insert(stacks);
+    }
+    derive(&mut db, Some(&made), &memory)?;
+    Ok(Analysed::of(db, memory, extract.manifest().end.newer_than_known.clone()))
+}
+
+/// Names of processes with their ids, which `dump` shows beside numbers: a pass over a trace has them among its texts.
+fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> anyhow::Result<()> {
+    let Some(spec) = specs().find(|spec| spec.name == "process") else { return Ok(()) };
+    let mut own = Strings::new();
+    let loader = extract.load(spec, &mut own, memory)?;
+    let mut db = Database::new();
+    db.insert(loader.finish(&own.freeze().map_err(TableError::texts)?)?);
+    for (name, pid) in etwhy_analysis::operators::process_names(&db) {
+        strings.intern(&format!("{name} ({pid})"));
+    }
+    Ok(())
+}
+
+/// All tables that an extract holds or that can be made from those.
+pub(super) fn all_there(extract: &Folder) -> BTreeSet<String> {
+    let names = specs().map(|spec| spec.name.to_string());
+    names.filter(|name| plan(extract, &BTreeSet::from([name.clone()])).is_ok()).collect()
+}
+
+/// Which tables are read and which are made from others.
+fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
+    let (mut present, mut made, mut missing) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut open: Vec<String> = wanted.iter().cloned().collect();
+    while let Some(name) = open.pop() {
+        if extract.has(&name) {
+            present.insert(name);
+            continue;
+        }
+        let derived = etwhy_analysis::derived::ALL.iter().find(|d| d.tables.iter().any(|t| t.name == name));
+        let Some(derived) = derived else {
+            // Some commands ask for tables that no version of the program has.
+            if specs().any(|spec| spec.name == name) {
+                missing.insert(name);
+            }
+            continue;
+        };
+        if made.insert(name) {
+            open.extend(derived.reads.iter().map(|read| (*read).to_owned()));
+        }
+    }
+    if missing.is_empty() {
+        return Ok((present, made));
+    }
+    let (manifest, folder) = (extract.manifest(), extract.path().display());
+    let list = Vec::from_iter(missing.iter().map(String::as_str)).join(", ");
+    if missing.iter().all(|name| manifest.left_out.contains(name)) {
+        bail!(
+            "{folder}: has no table {list}: left out when it was made; extract the trace with it, or ask the trace"
+        );
+    }
+    bail!("{folder}: has no table {list}, which {} did not write; extract the trace again", manifest.program)
+}
+
+/// The ledger without what was counted for tables that nobody asks for: what a pass for these tables would have
+/// counted.
+fn of_tables(
+    ledger: &Table,
+    extract: &Folder,
+    wanted: &BTreeSet<String>,
+    memory: &Memory,
+) -> anyhow::Result<Table> {
+    let mut others: BTreeMap<&str, u64> = BTreeMap::new();
+    let all = etwhy_analysis::derive::closure(wanted);
+    for part in &extract.manifest().end.anomalies {
+        if !part.tables.iter().any(|table| all.contains(table)) {
+            for (name, count) in &part.counts {
+                let sum = others.entry(name).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+        }
+    }
+    let columns = ledger.spec().columns.len();
+    let (name, count) = (ledger.spec().column_index("name"), ledger.spec().column_index("count"));
+    let mut rows = AdHocBuilder::new(ledger.spec().clone(), memory);
+    for row in 0..u32::try_from(ledger.rows()).unwrap_or(u32::MAX) {
+        let mut cells: Vec<Value<'_>> = (0..columns).map(|column| ledger.cell(row, column)).collect();
+        let less = name.and_then(|at| cells.get(at)?.as_text()).and_then(|name| others.get(name)).copied();
+        let cell = count.and_then(|at| cells.get_mut(at));
+        if let (Some(less), Some(cell)) = (less, cell) {
+            let left = cell.as_i64().unwrap_or(0).saturating_sub(i64::try_from(less).unwrap_or(i64::MAX));
+            if left <= 0 {
+                continue;
+            }
+            *cell = Value::I64(left);
+        }
+        rows.push(&cells)?;
+    }
+    Ok(rows.finish()?)
+}

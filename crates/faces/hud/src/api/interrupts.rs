@@ -1,0 +1,85 @@
+//! DPCs and ISRs of a part: by driver and routine, in classes of durations, by processor, and who is on their stacks.
+
+use crate::call::{Call, Endpoint, Fault, Work};
+use crate::part::{Kind, Part};
+use crate::reply::Reply;
+use crate::who;
+use etwhy_analysis::interrupts::{
+    BORDERS_NS, Choice, Class, Driver, LIMIT_SOURCE, histogram_sql, interrupts, on_stacks, sql,
+};
+use serde::Serialize;
+use serde_json::json;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "interrupts",
+    about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (whole trace), limits, borders, sql, unused",
+    work: Work::Panel,
+    answer,
+};
+
+/// A driver, and what is known of it.
+#[derive(Serialize)]
+struct Known {
+    #[serde(flatten)]
+    driver: Driver,
+    vendor: Option<&'static str>,
+    category: Option<&'static str>,
+    security: bool,
+}
+
+impl Known {
+    fn of(driver: Driver) -> Known {
+        let known = driver.module.as_deref().and_then(|module| etwhy_knowledge::category_of(module, ""));
+        Known {
+            vendor: known.map(|known| known.vendor),
+            category: known.map(|known| known.category),
+            security: known.is_some_and(|known| etwhy_knowledge::is_security(known.category)),
+            driver,
+        }
+    }
+}
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let trace = call.trace()?;
+    // DPCs and ISRs are nobody's: the process and thread of a row were interrupted by chance, and to count only those would name the
+    // wrong driver.
+    let asked = Part::of(call)?;
+    let mut part = asked.clone();
+    part.filters.retain(|filter| !matches!(filter.kind, Kind::Process | Kind::Thread));
+    let extent = trace.extent();
+    let columns = [(Kind::Cpu, "cpu")];
+    let numbers = columns
+        .into_iter()
+        .flat_map(|(kind, column)| who::numbered(&part, kind).map(move |(value, is)| (column, value, is)));
+    let modules = part.filters.iter().filter(|filter| filter.kind == Kind::Module);
+    let choice = Choice {
+        range: part.range.map(|[from, to]| (from, to)),
+        numbers: numbers.collect(),
+        modules: modules.filter_map(|f| Some((f.value.as_str()?.to_owned(), !f.not))).collect(),
+    };
+    let found = interrupts(&trace.db, &choice, || !call.cancel.is_set());
+    call.cancel.check()?;
+    let range = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
+    let clause = |class: Class| {
+        let spec = trace.db.get(class.name()).map(|table| table.spec());
+        spec.map_or(String::new(), |spec| part.of_table(spec).clause())
+    };
+    let queries: Vec<String> = Class::ALL
+        .into_iter()
+        .filter(|class| trace.db.get(class.name()).is_some_and(|table| table.rows() > 0))
+        .flat_map(|class| [sql(class, &clause(class)), histogram_sql(class, &clause(class))])
+        .collect();
+    Reply::json(&json!({
+        "range": range,
+        "processors": extent.cpus,
+        "limits": { "dpc": Class::Dpc.limit_ns(), "isr": Class::Isr.limit_ns(), "source": LIMIT_SOURCE },
+        "borders": BORDERS_NS,
+        "all": found.all,
+        "drivers": found.drivers.into_iter().map(Known::of).collect::<Vec<_>>(),
+        "cpus": found.cpus,
+        "stacks": on_stacks(&trace.db),
+        "sql": queries,
+        "unused": who::unused(&asked, &[Kind::Cpu, Kind::Module]),
+    }))
+}

@@ -1,0 +1,177 @@
+//! The timeline: lanes of a range, in buckets.
+
+use crate::call::{Call, Endpoint, Fault, Work};
+use crate::part::{Filter, Kind as Speaks};
+use crate::reply::Reply;
+use crate::trace::Trace;
+use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use etwhy_analysis::lanes::{Ask, Extent, Grid, Lane, kinds};
+use etwhy_table::Table;
+use etwhy_trace::catalog::{cpu_time::CpuRow, trace::TraceRow};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "lanes",
+    about: "body: range (that is shown), width (buckets at most), lanes (kinds; all unless given), filters, modes (user and kernel too), findings (when they were, too). \
+            Rows `series, bucket, value`, by series; facts: grid, lanes with title, unit, shape, series and SQL, kinds that are empty",
+    work: Work::Panel,
+    answer,
+};
+
+/// Buckets at most.
+const MOST: usize = 4096;
+
+#[derive(Deserialize)]
+struct Body {
+    range: Option<[i64; 2]>,
+    #[serde(default = "usual")]
+    width: usize,
+    lanes: Option<Vec<String>>,
+    #[serde(default)]
+    filters: Vec<Filter>,
+    #[serde(default)]
+    modes: bool,
+    #[serde(default)]
+    findings: bool,
+}
+
+fn usual() -> usize {
+    1024
+}
+
+/// Only and without: the numbers that filters of a kind name.
+fn picked(filters: &[Filter], kind: Speaks) -> (Option<Vec<i64>>, Vec<i64>) {
+    let of = |not: bool| {
+        let named = filters.iter().filter(move |filter| filter.kind == kind && filter.not == not);
+        named.filter_map(|filter| filter.value.as_i64()).collect::<Vec<i64>>()
+    };
+    let mut only: Option<Vec<i64>> = None;
+    // All filters must hold: two processes at once are none.
+    for id in of(false) {
+        only = Some(match only {
+            None => vec![id],
+            Some(list) => list.into_iter().filter(|one| *one == id).collect(),
+        });
+    }
+    (only, of(true))
+}
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let body: Body = call.parse()?;
+    if body.range.is_some_and(|[from, to]| from >= to) {
+        return Err(Fault::wrong("the range ends before it begins"));
+    }
+    let trace = call.trace()?;
+    let whole = trace.extent();
+    let extent = Extent { first_ns: whole.first_ns, end_ns: whole.last_ns.saturating_add(1) };
+    let range = body.range.unwrap_or([extent.first_ns, extent.end_ns]);
+    let (processes, without) = picked(&body.filters, Speaks::Process);
+    let (cpus, without_cpus) = picked(&body.filters, Speaks::Cpu);
+    let ask = Ask {
+        grid: Grid::of(range, extent, body.width.clamp(1, MOST)),
+        processes,
+        without,
+        cpus,
+        without_cpus,
+        modes: body.modes,
+        given_up: &|| call.cancel.is_set(),
+    };
+    let (mut lanes, mut empty): (Vec<Lane>, Vec<Value>) = (Vec::new(), Vec::new());
+    for kind in kinds::ALL {
+        if body.lanes.as_ref().is_some_and(|wanted| !wanted.iter().any(|name| name == kind.name)) {
+            continue;
+        }
+        call.cancel.check()?;
+        let rows = |table: &&str| trace.db.get(table).map_or(0, Table::rows);
+        if kind.tables.iter().all(|table| rows(table) == 0) {
+            let table = kind.tables.first().copied().unwrap_or("");
+            empty.push(json!({
+                "kind": kind.name, "about": kind.about, "why": call.hud.host.why_empty(&trace.db, table),
+                "recording": call.hud.host.recording_for(table),
+            }));
+            continue;
+        }
+        let source = trace.once(&format!("lanes {}", kind.name), || (kind.open)(&trace.db, extent));
+        lanes.extend(source.draw(&trace.db, &ask));
+    }
+    call.cancel.check()?;
+    let unused = body.filters.iter().map(|filter| filter.kind);
+    let mut unused: Vec<&str> =
+        unused.filter(|kind| !matches!(kind, Speaks::Process | Speaks::Cpu)).map(Speaks::name).collect();
+    unused.dedup();
+    let of_trace = trace.db.read_or_empty::<TraceRow>();
+    let sum = |lost: &mut dyn Iterator<Item = i64>| lost.fold(0i64, i64::saturating_add);
+    let facts = json!({
+        "start_ns": ask.grid.start_ns, "bucket_ns": ask.grid.bucket_ns, "count": ask.grid.count,
+        "lanes": lanes.iter().map(described).collect::<Vec<_>>(),
+        "empty": empty,
+        "unused": unused,
+        "places": places(&trace),
+        "findings": body.findings.then(|| findings(&trace)),
+        "events_lost": sum(&mut of_trace.iter().map(|row| row.events_lost())),
+        "buffers_lost": sum(&mut of_trace.iter().map(|row| row.buffers_lost())),
+        "start_unix_ns": of_trace.first().map(|row| row.start_unix_ns()),
+    });
+    reply(&lanes, &facts)
+}
+
+/// A lane as JSON. Its series are numbered through the whole answer.
+fn described(lane: &Lane) -> Value {
+    let series = lane.series.iter().map(|series| {
+        json!({ "band": series.band.name(), "name": series.name, "upid": series.upid, "total": series.total })
+    });
+    let marks = lane.marks.iter().map(|mark| {
+        json!({ "from": mark.from_ns, "to": mark.to_ns, "text": mark.text, "what": mark.what, "upid": mark.upid, "count": mark.count })
+    });
+    json!({
+        "id": lane.id, "kind": lane.kind, "title": lane.title, "unit": lane.unit, "shape": lane.shape.name(), "full": lane.full,
+        "cpu": lane.cpu, "source": lane.source, "sql": lane.sql, "series": series.collect::<Vec<_>>(), "marks": marks.collect::<Vec<_>>(),
+    })
+}
+
+/// Where processors are: number, group and NUMA node.
+fn places(trace: &Trace) -> Vec<Value> {
+    let table = trace.db.read_or_empty::<CpuRow>();
+    table.iter().map(|row| json!([row.cpu(), row.group(), row.numa_node()])).collect()
+}
+
+/// Culprits that findings name, with the stretch that a click on their cards selects; those without one happened all the time.
+fn findings(trace: &Trace) -> Value {
+    let made = trace.once("lanes findings", || {
+        let found = trace.report.findings.iter().filter(|outcome| !outcome.hits.is_empty());
+        let hits = found.flat_map(|outcome| outcome.hits.iter().take(20).enumerate().map(move |hit| (outcome, hit)));
+        let marks = hits.map(|(outcome, (number, hit))| {
+            let chosen = super::select::selection(trace, outcome, hit);
+            json!({
+                "finding": outcome.id, "hit": number, "title": outcome.title, "severity": hit.severity, "headline": hit.headline,
+                "culprit": hit.culprit, "range": chosen.get("range"),
+            })
+        });
+        Value::Array(marks.collect())
+    });
+    made.as_ref().clone()
+}
+
+fn reply(lanes: &[Lane], facts: &Value) -> Result<Reply, Fault> {
+    let all = || lanes.iter().flat_map(|lane| &lane.series).zip(0i32..);
+    let number = all().flat_map(|(series, number)| series.values.iter().map(move |_| number));
+    let bucket = all().flat_map(|(series, _)| series.values.iter().map(|(bucket, _)| *bucket as i32));
+    let value = all().flat_map(|(series, _)| series.values.iter().map(|(_, value)| *value));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from_iter_values(number)),
+        Arc::new(Int32Array::from_iter_values(bucket)),
+        Arc::new(Float64Array::from_iter_values(value)),
+    ];
+    let field = |name: &str, ty| Field::new(name, ty, false);
+    let schema = Arc::new(Schema::new(vec![
+        field("series", DataType::Int32),
+        field("bucket", DataType::Int32),
+        field("value", DataType::Float64),
+    ]));
+    let batch = RecordBatch::try_new(schema.clone(), columns).map_err(Fault::wrong)?;
+    Reply::batches(&schema, &[batch], facts)
+}

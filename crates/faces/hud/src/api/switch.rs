@@ -1,0 +1,54 @@
+//! One context switch in full: who readied the thread, from where, and where it had waited.
+
+use crate::call::{Call, Endpoint, Fault, Work};
+use crate::reply::Reply;
+use crate::who;
+use etwhy_analysis::states::Switches;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "switch",
+    about: "body: row (of cswitch). JSON: thread, times, wait reason, priority, who readied it, stacks of both, sql",
+    work: Work::Panel,
+    answer,
+};
+
+#[derive(Deserialize)]
+struct Body {
+    row: u32,
+}
+
+/// Frames of a stack that are worth a look without scrolling for long.
+const FRAMES: usize = 60;
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let Body { row } = call.parse()?;
+    let trace = call.trace()?;
+    let switches = Switches::of(&trace.db).filter(|s| (row as usize) < s.rows());
+    let Some(switches) = switches else {
+        return Err(Fault::Missing(format!("table cswitch has no row {row}")));
+    };
+    let one = switches.get(row);
+    Reply::json(&json!({
+        "thread": who::thread(&trace, one.utid),
+        "ts_ns": one.ts,
+        "cpu": one.cpu,
+        "run_ns": one.run,
+        "wait_ns": one.wait,
+        "ready_ns": one.ready,
+        "since_last_ns": one.since_last,
+        "waited": one.waited,
+        "reason": one.reason,
+        "priority": one.priority,
+        "in_dpc": one.in_dpc,
+        "readier": one.by.map(|by| who::thread(&trace, by)),
+        "stack": who::frames(&trace, one.stack, FRAMES),
+        "ready_stack": who::frames(&trace, one.ready_stack, FRAMES),
+        "sql": format!(
+            "SELECT * FROM cswitch WHERE ts_ns = {} AND cpu = {} AND new_utid = {}",
+            one.ts, one.cpu, one.utid
+        ),
+    }))
+}

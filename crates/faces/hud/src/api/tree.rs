@@ -1,0 +1,119 @@
+//! The nodes of a tree of stacks that a picture has room for.
+
+use crate::call::{Call, Endpoint, Fault, Work};
+use crate::part::Part;
+use crate::reply::Reply;
+use crate::stacks::nodes::Nodes;
+use crate::stacks::{Asked, Question, with};
+use etwhy_analysis::stacks::{Before, NodeKind};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Declaration.
+pub static ENDPOINT: Endpoint = Endpoint {
+    name: "tree",
+    about: "body: part, metric, by (levels), inverted, steps; root (labels of the node to begin at), width and min_px (nodes that are \
+            narrower are left out), most (nodes), depth; other (trace and range to compare with). Nodes as Arrow, parents before \
+            children; facts total, count, sql, why",
+    work: Work::Panel,
+    answer,
+};
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    root: Vec<String>,
+    #[serde(default = "width")]
+    width: f64,
+    #[serde(default = "half")]
+    min_px: f64,
+    #[serde(default = "most")]
+    most: usize,
+    depth: Option<u32>,
+    other: Option<Other>,
+}
+
+#[derive(Deserialize)]
+struct Other {
+    range: Option<[i64; 2]>,
+}
+
+fn width() -> f64 {
+    4000.0
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+fn most() -> usize {
+    MOST
+}
+
+/// Nodes of an answer: about 2 MB.
+const MOST: usize = 20_000;
+/// Levels of an answer.
+const DEEPEST: u32 = 2000;
+
+fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
+    let body: Body = call.parse()?;
+    let mut question: Question = call.parse()?;
+    let part = Part::of(call)?;
+    let number = call.body.get("trace").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let other = match &body.other {
+        Some(_) => {
+            let number = call.body.pointer("/other/trace").and_then(serde_json::Value::as_u64).unwrap_or(0);
+            Some((number, call.trace_number(number)?))
+        }
+        None => None,
+    };
+    // Process ids of two traces have nothing to do with each other.
+    question.names_only |= other.as_ref().is_some_and(|(other, _)| *other != number);
+    let asked = Asked::with(call, call.trace()?, &part, question.clone())?;
+    let ordered = asked.tree(call)?;
+    let mut compared: Option<(Before, i64, i64)> = None;
+    if let (Some(other), Some((other_number, trace))) = (&body.other, other) {
+        // Numbers of processes and threads mean others there.
+        let filters = part.filters.iter().filter(|f| other_number == number || f.value.is_string()).cloned();
+        let part = Part { range: other.range, filters: filters.collect() };
+        let before = Asked::with(call, trace, &part, question)?.tree(call)?;
+        let total = before.tree.total();
+        compared = Some((ordered.tree.compared_with(&before.tree), total.weight, total.count));
+        call.cancel.check()?;
+    }
+    let root = ordered.find(&body.root);
+    let at = root.unwrap_or(0);
+    let total = ordered.tree.total();
+    let of_root = ordered.tree.node(at).map_or(0, |node| node.total.weight);
+    let share = (body.min_px.clamp(0.0, 1e3) / body.width.clamp(1.0, 1e5)).min(1.0);
+    let least = (share * of_root as f64).ceil() as i64;
+    let depth = body.depth.unwrap_or(DEEPEST).min(DEEPEST);
+    let shown = ordered.shown(at, least, body.most.min(MOST), depth);
+    let mut nodes = Nodes::new(&asked.metric);
+    nodes.add("tree", &ordered, &shown, compared.as_ref().map(|(before, ..)| before))?;
+    call.cancel.check()?;
+    let tree = &ordered.tree;
+    let bare = tree.nodes.iter().filter(|node| tree.name(node).kind == NodeKind::NoStack);
+    let bare = bare.fold(0i64, |sum, node| sum.saturating_add(node.own.weight));
+    let left_out = shown.iter().map(|one| u64::from(one.left_out)).sum::<u64>();
+    let facts = with(
+        asked.facts(call, total.count),
+        json!({
+            "total": total.weight,
+            "count": total.count,
+            "part_total": tree.before_steps.weight,
+            "part_count": tree.before_steps.count,
+            "nodes": tree.nodes.len(),
+            "left_out": left_out,
+            "least": least,
+            "refused": tree.refused,
+            "no_stack": bare,
+            "stacks_record": (bare > total.weight / 2).then(|| call.hud.host.recording_for("stack")),
+            "root_found": root.is_some(),
+            "before_total": compared.as_ref().map(|(_, total, _)| total),
+            "before_count": compared.as_ref().map(|(.., count)| count),
+            "gone": compared.as_ref().map(|(before, ..)| before.gone),
+        }),
+    );
+    Reply::table(&nodes.finish()?, &facts)
+}

@@ -1,0 +1,148 @@
+//! Pivot tables and rows of the part of a trace that the page looks at: what `api/pivot.rs`, `api/rows.rs` and `api/table_file.rs` share.
+
+use crate::call::{Call, Fault};
+use crate::part::{Filter, Kind, Part, time_column};
+use crate::trace::Trace;
+use etwhy_analysis::pivot::{Answer, Condition, GiveUp, Op, Pivot, PivotError, Rows, Spark};
+use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// More rows are a file's business.
+const MOST: usize = 100_000;
+
+impl From<PivotError> for Fault {
+    fn from(error: PivotError) -> Fault {
+        match error {
+            PivotError::GivenUp => Fault::Cancelled,
+            error => Fault::wrong(error),
+        }
+    }
+}
+
+/// The conditions of a part for a table, and what of it says nothing of that table.
+pub fn conditions(part: &Part, spec: &TableSpec) -> (Vec<Condition>, Vec<&'static str>) {
+    let mut out = Vec::new();
+    let mut unused = Vec::new();
+    let condition = |column: &ColumnSpec, op: Op, value: Value, not: bool| Condition {
+        column: column.name.to_string(),
+        or: Vec::new(),
+        op,
+        value,
+        not,
+    };
+    if let Some([from, to]) = part.range {
+        match time_column(spec) {
+            Some(column) => {
+                out.push(condition(column, Op::Ge, from.into(), false));
+                out.push(condition(column, Op::Lt, to.into(), false));
+            }
+            None => unused.push("range"),
+        }
+    }
+    for filter in &part.filters {
+        match of_filter(filter, spec) {
+            Some((column, op)) => out.push(condition(column, op, filter.value.clone(), filter.not)),
+            None => unused.push(filter.kind.name()),
+        }
+    }
+    (out, unused)
+}
+
+fn of_filter<'s>(filter: &Filter, spec: &'s TableSpec) -> Option<(&'s ColumnSpec, Op)> {
+    let of_role = |role: Role| spec.columns.iter().find(|column| column.role == role);
+    let number = filter.value.as_i64().is_some();
+    let text = filter.value.as_str().is_some();
+    match filter.kind {
+        Kind::Process if number => Some((of_role(Role::Process)?, Op::Eq)),
+        Kind::Thread if number => Some((of_role(Role::Thread)?, Op::Eq)),
+        Kind::Cpu if number => Some((of_role(Role::Cpu)?, Op::Eq)),
+        Kind::Module if text => {
+            let own = ["module", "driver"].iter().find_map(|name| spec.column(name));
+            own.map(|column| (column, Op::Eq)).or_else(|| Some((of_role(Role::Stack)?, Op::StackHas)))
+        }
+        Kind::Frame if text => Some((of_role(Role::Stack)?, Op::StackHas)),
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Extra {
+    /// Parts of the line over time; 0: none.
+    #[serde(default)]
+    spark: usize,
+    /// Rows instead of groups.
+    #[serde(default)]
+    rows: bool,
+}
+
+/// A question about a table.
+pub struct Asked {
+    /// The trace.
+    pub trace: Arc<Trace>,
+    /// What it looks at.
+    part: Part,
+    body: Value,
+    extra: Extra,
+    /// What of the part says nothing of the table.
+    pub unused: Vec<&'static str>,
+}
+
+impl Asked {
+    /// The question of a call.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn of(call: &Call<'_>) -> Result<Asked, Fault> {
+        let extra: Extra = call.parse()?;
+        let (trace, part) = (call.trace()?, Part::of(call)?);
+        Ok(Asked { trace, part, body: call.body.clone(), extra, unused: Vec::new() })
+    }
+
+    /// True if rows are wanted instead of groups.
+    pub fn wants_rows(&self) -> bool {
+        self.extra.rows
+    }
+
+    fn table(&mut self, name: &str) -> Result<(&Table, Vec<Condition>), Fault> {
+        let found = self.trace.db.get(name);
+        let table = found.ok_or_else(|| Fault::Missing(format!("there is no table `{name}`")))?;
+        let (conditions, unused) = conditions(&self.part, table.spec());
+        self.unused = unused;
+        Ok((table, conditions))
+    }
+
+    /// Groups; at most `most` of them.
+    ///
+    /// # Errors
+    /// If the question makes no sense, or nobody waits.
+    pub fn pivot(&mut self, most: Option<usize>, give_up: GiveUp<'_>) -> Result<Answer, Fault> {
+        let mut ask: Pivot = serde_json::from_value(self.body.clone()).map_err(Fault::wrong)?;
+        let (parts, range) = (self.extra.spark, self.part.range);
+        let extent = self.trace.extent();
+        let (table, mut all) = self.table(&ask.table)?;
+        let spark = time_column(table.spec()).filter(|_| parts > 0).map(|column| Spark {
+            column: column.name.to_string(),
+            range: range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]),
+            parts,
+        });
+        all.append(&mut ask.conditions);
+        ask.conditions = all;
+        ask.limit = Some(ask.limit.unwrap_or(etwhy_analysis::pivot::SOME).min(most.unwrap_or(MOST)));
+        Ok(etwhy_analysis::pivot::pivot(&self.trace.db, &ask, spark.as_ref(), give_up)?)
+    }
+
+    /// Rows, the query that gives them, and how many there are in all.
+    ///
+    /// # Errors
+    /// If the question makes no sense, or nobody waits.
+    pub fn rows(&mut self, most: Option<usize>, give_up: GiveUp<'_>) -> Result<(Table, String, u64), Fault> {
+        let mut ask: Rows = serde_json::from_value(self.body.clone()).map_err(Fault::wrong)?;
+        let (_, mut all) = self.table(&ask.table)?;
+        all.append(&mut ask.conditions);
+        ask.conditions = all;
+        ask.limit = Some(ask.limit.unwrap_or(etwhy_analysis::pivot::SOME).min(most.unwrap_or(MOST)));
+        Ok(etwhy_analysis::pivot::rows(&self.trace.db, &ask, give_up)?)
+    }
+}

@@ -1,0 +1,143 @@
+//! A trace that is being looked at: its tables, and what was computed of them for all who ask.
+
+use crate::cache::Cache;
+use crate::call::{Cancel, Fault};
+use crate::host::Loaded;
+use etwhy_analysis::stacks::Frames;
+use etwhy_analysis::states;
+use etwhy_sql::{Engine, Limits};
+use etwhy_table::{Database, Table};
+use etwhy_trace::catalog::trace::TraceRow;
+use foldhash::HashMap;
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Something that is computed once; others who want it wait.
+type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
+
+/// A trace.
+pub struct Trace {
+    /// What people call it.
+    pub name: String,
+    /// Tables.
+    pub db: Database,
+    /// The verdict as a document.
+    pub report: etwhy_report::Report,
+    engines: Mutex<Vec<Engine>>,
+    frames: OnceLock<Frames>,
+    switches: OnceLock<states::Index>,
+    cache: Cache,
+    once: Mutex<HashMap<String, Slot>>,
+    _keep: Box<dyn Any + Send + Sync>,
+}
+
+/// First and last moment, processors: what every picture needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First event, ns.
+    pub first_ns: i64,
+    /// Last event, ns.
+    pub last_ns: i64,
+    /// Logical processors.
+    pub cpus: i64,
+}
+
+impl Trace {
+    /// A trace that was read.
+    pub fn new(loaded: Loaded) -> Trace {
+        let Loaded { name, db, report, keep } = loaded;
+        Trace {
+            name,
+            db,
+            report,
+            engines: Mutex::default(),
+            frames: OnceLock::new(),
+            switches: OnceLock::new(),
+            cache: Cache::default(),
+            once: Mutex::default(),
+            _keep: keep,
+        }
+    }
+
+    /// Frames and stacks, read once.
+    pub fn frames(&self) -> &Frames {
+        self.frames.get_or_init(|| Frames::read(&self.db))
+    }
+
+    /// Which context switches are a thread's, read once.
+    pub fn switches(&self) -> &states::Index {
+        self.switches.get_or_init(|| states::Index::read(&self.db))
+    }
+
+    /// What answers a question about this trace, computed once; `make` also says how many bytes it takes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn cached<T: Any + Send + Sync>(
+        &self,
+        question: &str,
+        make: impl FnOnce() -> Result<(T, usize), Fault>,
+    ) -> Result<Arc<T>, Fault> {
+        self.cache.get(question, make)
+    }
+
+    /// What `make` computes, once for all who ask under a name.
+    pub fn once<T: Send + Sync + 'static>(&self, key: &str, make: impl Fn() -> T) -> Arc<T> {
+        let slot = match self.once.lock() {
+            Ok(mut cache) => cache.entry(key.to_owned()).or_default().clone(),
+            Err(_) => return Arc::new(make()),
+        };
+        let kept = slot.get_or_init(|| Arc::new(make())).clone();
+        // Another type under the same name is a mistake that costs time, not an answer.
+        kept.downcast::<T>().unwrap_or_else(|_| Arc::new(make()))
+    }
+
+    /// First and last moment, processors.
+    pub fn extent(&self) -> Extent {
+        let trace = self.db.read_or_empty::<TraceRow>();
+        let first_ns = trace.iter().map(|row| row.first_ns()).min().unwrap_or(0);
+        let last_ns = trace.iter().map(|row| row.last_ns()).max().unwrap_or(0);
+        Extent {
+            first_ns,
+            last_ns: last_ns.max(first_ns.saturating_add(1)),
+            cpus: trace.iter().map(|row| row.cpus()).max().unwrap_or(0),
+        }
+    }
+
+    /// Start of the recording, milliseconds since 1970 UTC.
+    pub fn start_ms(&self) -> Option<f64> {
+        let ns = self.db.read_or_empty::<TraceRow>().first()?.start_unix_ns();
+        Some((ns as f64 / 1e6).round())
+    }
+
+    /// Runs a query within limits; at most `most` rows of it. The flag says whether there are more.
+    ///
+    /// # Errors
+    /// SQLite's, what is not allowed, and that nobody waits any more.
+    pub fn sql(
+        &self,
+        sql: &str,
+        most: usize,
+        limits: &Limits,
+        cancel: &Cancel,
+    ) -> Result<(Table, bool), Fault> {
+        let idle = self.engines.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let engine = match idle {
+            Some(engine) => engine,
+            None => Engine::new(&self.db).map_err(Fault::wrong)?,
+        };
+        let interrupt = Box::new(engine.interrupt());
+        let answer = cancel.while_running(interrupt, || engine.query_within("answer", sql, most, limits))?;
+        // An engine that refused something, or failed, is not asked again.
+        if answer.is_ok() {
+            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            if engines.len() < IDLE {
+                engines.push(engine);
+            }
+        }
+        answer.map_err(Fault::wrong)
+    }
+}
+
+/// Connections that wait for the next question.
+const IDLE: usize = 4;

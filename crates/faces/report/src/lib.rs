@@ -1,0 +1,114 @@
+//! The verdict as a document.
+//!
+//! [`Report`] is everything that `etwhy why` says. It is made from tables and from the outcomes of findings, and written as
+//! JSON ([`json`]), Markdown ([`markdown`]) or one HTML file ([`html`]). The JSON has a versioned schema,
+//! `docs/reference/why.schema.json`.
+#![forbid(unsafe_code)]
+
+pub mod bill;
+pub mod charts;
+pub mod example;
+pub mod flame;
+pub mod html;
+pub mod json;
+pub mod markdown;
+pub mod quality;
+pub mod several;
+
+pub use bill::{BillRow, unobserved};
+pub use charts::Charts;
+pub use quality::{LedgerLine, Quality};
+
+use etwhy_analysis::activity::Activity;
+use etwhy_analysis::clr::ClrProcess;
+use etwhy_analysis::cpu::Cpu;
+use etwhy_analysis::disk::Disk;
+use etwhy_rules::Outcome;
+use etwhy_table::Database;
+use serde::Serialize;
+
+/// Name and version of the schema. A new field keeps it; one that changes meaning or goes makes a new version.
+pub const SCHEMA: &str = "etwhy.why/1";
+
+/// A question that the trace cannot answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing {
+    /// What cannot be determined.
+    pub question: String,
+    /// Why not.
+    pub because: String,
+    /// The command that prints the recording that would tell.
+    pub record: String,
+}
+
+/// Everything that `why` says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// One sentence.
+    pub sentence: String,
+    /// How good the trace is.
+    pub quality: Quality,
+    /// The answers to all findings: found ones first, the worst and costliest first.
+    pub findings: Vec<Outcome>,
+    /// What each culprit cost, the costliest first.
+    pub bill: Vec<BillRow>,
+    /// Where the CPU went.
+    pub cpu: Cpu,
+    /// .NET by process.
+    pub clr: Vec<ClrProcess>,
+    /// Disks.
+    pub disk: Disk,
+    /// What a trace without kernel events shows; null of others.
+    pub activity: Option<Activity>,
+    /// What cannot be determined.
+    pub cannot_tell: Vec<Missing>,
+    /// What charts show. Only in the HTML report: all of it stands in tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charts: Option<Charts>,
+}
+
+/// What is given to a report, since it is not read from tables here.
+pub struct Parts {
+    /// One sentence.
+    pub sentence: String,
+    /// How good the trace is.
+    pub quality: Quality,
+    /// The answers to all findings, in their order.
+    pub findings: Vec<Outcome>,
+    /// Where the CPU went.
+    pub cpu: Cpu,
+    /// .NET by process.
+    pub clr: Vec<ClrProcess>,
+    /// Disks.
+    pub disk: Disk,
+    /// What a trace without kernel events shows; null of others.
+    pub activity: Option<Activity>,
+    /// What cannot be determined.
+    pub cannot_tell: Vec<Missing>,
+}
+
+impl Report {
+    /// A report without charts; the bill is read from its table.
+    pub fn new(db: &Database, parts: Parts) -> Report {
+        Report {
+            schema: SCHEMA,
+            sentence: parts.sentence,
+            quality: parts.quality,
+            findings: parts.findings,
+            bill: bill::read(db),
+            cpu: parts.cpu,
+            clr: parts.clr,
+            disk: parts.disk,
+            activity: parts.activity,
+            cannot_tell: parts.cannot_tell,
+            charts: None,
+        }
+    }
+
+    /// Reads from tables what charts show.
+    pub fn add_charts(&mut self, db: &Database) {
+        self.charts = Some(Charts::read(db));
+    }
+}

@@ -1,0 +1,176 @@
+//! The verdicts of several recordings: one by one, and a summary of all.
+
+use crate::{Report, markdown};
+use etwhy_base::units::duration_ns;
+use etwhy_export::escape_markup;
+use etwhy_rules::{Answer, Severity};
+use etwhy_table::Database;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Name and version of the JSON.
+pub const SCHEMA: &str = "etwhy.why-several/1";
+
+/// Verdicts of several recordings.
+#[derive(Clone, Debug, Serialize)]
+pub struct Several {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What sets each recording apart from the first.
+    pub apart: Vec<String>,
+    /// The recordings, in the order in which they were given.
+    pub traces: Vec<One>,
+}
+
+/// One recording: what its line of the summary says, and its verdict.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct One {
+    /// Its files.
+    pub files: Vec<String>,
+    /// Name of the content of its files: `recording_id` of table `trace`.
+    pub trace_id: String,
+    /// Name of the machine in this boot.
+    pub machine_id: String,
+    /// Computer, where recorded.
+    pub computer: Option<String>,
+    /// Windows version and build.
+    pub os: String,
+    /// Start, UTC.
+    pub start_utc: String,
+    /// From the first to the last event.
+    pub duration_ns: i64,
+    /// Findings above info, by severity: critical, warning, notice.
+    pub found: [usize; 3],
+    /// The verdict in one sentence.
+    pub sentence: String,
+    /// Why there is no verdict.
+    pub error: Option<String>,
+    /// The verdict as `why` gives it for one trace.
+    pub report: Option<Report>,
+}
+
+impl One {
+    /// A recording that was read.
+    pub fn of(db: &Database, files: Vec<String>, report: Report) -> One {
+        let trace = db.get("trace");
+        let rows = trace.map_or(0, |t| t.rows()) as u32;
+        let first = |column: &str| (0..rows).find_map(|row| trace?.text(row, column)).map(str::to_owned);
+        let count = |severity: Severity| {
+            let is = |o: &&etwhy_rules::Outcome| o.answer == Answer::Found && o.severity == Some(severity);
+            report.findings.iter().filter(is).count()
+        };
+        One {
+            files,
+            trace_id: first("recording_id").unwrap_or_default(),
+            machine_id: first("machine_id").unwrap_or_default(),
+            computer: first("computer"),
+            os: report.quality.os.clone(),
+            start_utc: report.quality.start_utc.clone(),
+            duration_ns: report.quality.duration_ns,
+            found: [Severity::Critical, Severity::Warning, Severity::Notice].map(count),
+            sentence: report.sentence.clone(),
+            error: None,
+            report: Some(report),
+        }
+    }
+
+    /// A recording that could not be read.
+    pub fn failed(files: Vec<String>, error: String) -> One {
+        One { files, error: Some(error), ..One::default() }
+    }
+
+    /// Its files in one short text.
+    pub fn name(&self) -> String {
+        match self.files.as_slice() {
+            [] => String::new(),
+            [one] => one.clone(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        }
+    }
+
+    /// Computer, start, length and what was found, in words.
+    pub fn facts(&self) -> [String; 4] {
+        let [critical, warnings, notices] = self.found;
+        let parts = [(critical, "critical"), (warnings, "warning"), (notices, "notice")];
+        let found: Vec<String> = parts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, name)| format!("{n} {name}{}", if *n > 1 && *name != "critical" { "s" } else { "" }))
+            .collect();
+        let start = self.start_utc.split('.').next().unwrap_or_default().to_owned();
+        let found = match found.as_slice() {
+            [] if self.error.is_some() => "not read".to_owned(),
+            [] => "nothing found".to_owned(),
+            list => list.join(", "),
+        };
+        let computer = self.computer.clone().unwrap_or_else(|| "not recorded".to_owned());
+        [computer, start, duration_ns(self.duration_ns), found]
+    }
+
+    /// The verdict, or why there is none.
+    pub fn verdict(&self) -> &str {
+        self.error.as_deref().unwrap_or(&self.sentence)
+    }
+}
+
+/// Heads of the columns of the summary.
+pub const HEAD: [&str; 6] = ["Trace", "Computer", "Start (UTC)", "Recorded", "Found", "Verdict"];
+
+impl Several {
+    /// One Markdown document: the summary, then each verdict.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        markdown::summary(self, out)?;
+        for (n, one) in self.traces.iter().enumerate() {
+            markdown::part(n + 1, one, out)?;
+            if let Some(report) = &one.report {
+                markdown::write(report, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A page with the summary. `pages` are the names of the files with the verdicts, beside this one; `None` for one that could not be
+    /// read.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn html(&self, pages: &[Option<String>], out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <title>etwhy: {} recordings</title>\n<style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}}\
+             table{{border-collapse:collapse}}th,td{{text-align:left;vertical-align:top;padding:.4rem .8rem;border-bottom:1px \
+             solid #8886}}</style></head>\n<body><h1>Why was it slow? {} recordings</h1>\n<table><thead><tr>",
+            self.traces.len(),
+            self.traces.len()
+        )?;
+        for head in HEAD {
+            write!(out, "<th scope=\"col\">{head}</th>")?;
+        }
+        writeln!(out, "</tr></thead><tbody>")?;
+        for (n, one) in self.traces.iter().enumerate() {
+            let name = escape_markup(&one.name());
+            match pages.get(n).and_then(Option::as_ref) {
+                Some(page) => write!(out, "<tr><td><a href=\"./{}\">{name}</a></td>", escape_markup(page))?,
+                None => write!(out, "<tr><td>{name}</td>")?,
+            }
+            for fact in one.facts() {
+                write!(out, "<td>{}</td>", escape_markup(&fact))?;
+            }
+            writeln!(out, "<td>{}</td></tr>", escape_markup(one.verdict()))?;
+        }
+        writeln!(out, "</tbody></table>")?;
+        if !self.apart.is_empty() {
+            writeln!(out, "<h2>Why they are not read as one</h2><ul>")?;
+            for line in &self.apart {
+                writeln!(out, "<li>{}</li>", escape_markup(line))?;
+            }
+            writeln!(out, "</ul>")?;
+        }
+        writeln!(out, "</body></html>")
+    }
+}
