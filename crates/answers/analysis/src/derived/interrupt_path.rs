@@ -98,6 +98,7 @@ fn is_kernel(module: &str) -> bool {
 mod tests {
     use super::*;
     use crate::fold::tests::sampled;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn a_guest_in_the_path_is_told_from_the_device_driver() {
@@ -120,10 +121,11 @@ mod tests {
                 .join(" ")
         };
         assert_eq!(made[0].rows(), 3);
-        assert_eq!(
-            [path(0), path(1), path(2)],
-            ["ndis.sys nic.sys ids.sys", "ndis.sys nic.sys nic.sys", "ntoskrnl.exe - -"]
-        );
+        [path(0), path(1), path(2)].are(&[
+            "ndis.sys nic.sys ids.sys",
+            "ndis.sys nic.sys nic.sys",
+            "ntoskrnl.exe - -",
+        ]);
         assert_eq!((0..3).map(|row| made[0].i64(row, "cost_ns").unwrap()).sum::<i64>(), 10_000_000);
     }
 }

@@ -1,6 +1,6 @@
 //! `diff` of equal runs finds nothing, of different ones what is different: pairs of traces that differ by their dice only.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
@@ -69,7 +69,7 @@ duration = {{ lognormal = ["3us", 0.4] }}
     let (text, etl) = (folder.join(format!("{name}.toml")), folder.join(format!("{name}.etl")));
     std::fs::write(&text, scenario).unwrap();
     ETWHY.synth(&text, &etl, &[]);
-    etl.to_str().unwrap().to_owned()
+    etl.str().to_owned()
 }
 
 fn diff(traces: &[String]) -> Value {
@@ -81,16 +81,16 @@ fn diff(traces: &[String]) -> Value {
 /// All changes as `kind name`, with the trace that they lead to.
 fn changes(diff: &Value) -> Vec<(usize, String, Value)> {
     let mut all = Vec::new();
-    for entity in diff["entities"].as_array().unwrap() {
-        let name = format!("{} {}", entity["kind"].as_str().unwrap(), entity["name"].as_str().unwrap());
-        for (at, change) in entity["changes"].as_array().unwrap().iter().enumerate() {
+    for entity in diff["entities"].list() {
+        let name = format!("{} {}", entity["kind"].str(), entity["name"].str());
+        for (at, change) in entity["changes"].list().iter().enumerate() {
             all.push((at, name.clone(), change.clone()));
         }
     }
-    for module in diff["interrupts"].as_array().unwrap() {
-        let name = format!("{} {}", module["class"].as_str().unwrap(), module["module"].as_str().unwrap());
+    for module in diff["interrupts"].list() {
+        let name = format!("{} {}", module["class"].str(), module["module"].str());
         for (kind, list) in [("sum of ", "changes"), ("mean of ", "mean_changes")] {
-            for (at, change) in module[list].as_array().unwrap().iter().enumerate() {
+            for (at, change) in module[list].list().iter().enumerate() {
                 all.push((at, format!("{kind}{name}"), change.clone()));
             }
         }
@@ -189,12 +189,12 @@ fn the_same_work_that_takes_longer_is_said() {
     let short = trace(folder.path(), "short", 3, &Plan { duration: "300ms", ..SAME });
     let long = trace(folder.path(), "long", 4, &Plan { duration: "6s", ..SAME });
     let found = diff(&[short.clone(), long.clone()]);
-    let caveat = found["caveats"][0].as_str().unwrap();
+    let caveat = found["caveats"][0].str();
     assert!(caveat.contains("times as long") && caveat.contains("per run"), "{caveat}");
     let (_, _, app) = changes(&found).into_iter().find(|(_, name, _)| name == "process app.exe").unwrap();
     assert_eq!(app["significant"], false, "{app}");
     assert_eq!(app["per_run"]["significant"], true, "{app}");
-    assert!((app["per_run"]["ratio"].as_f64().unwrap() / 20.0 - 1.0).abs() < 0.2, "{app}");
+    assert!((app["per_run"]["ratio"].float() / 20.0 - 1.0).abs() < 0.2, "{app}");
     // The text says both; a table of any kind does too.
     let text = |arguments: &[&str]| ETWHY.run(arguments);
     let page = text(&["diff", "--quiet", &short, &long]);

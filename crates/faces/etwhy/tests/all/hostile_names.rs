@@ -1,7 +1,7 @@
 //! Names in a trace are chosen by whoever made it: markup, escape codes, formulas, direction marks and as
 //! many characters as a record holds go through every finding's culprit into every form of output, and do nothing there.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_base::Guid;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{
@@ -56,16 +56,16 @@ fn a_culprit_with_a_hostile_name_is_named_and_harmless() {
     // Every third: each kind of finding takes the same way out.
     for (scenario, name) in scenarios.iter().step_by(3) {
         let trace = renamed(scenario, name, HOSTILE, folder.path());
-        let trace = trace.to_str().unwrap();
+        let trace = trace.str();
         let terminal = etwhy(&["why", trace, "--quiet"]);
         no_control(&terminal, "terminal");
-        let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+        let files = ["--html", html.str(), "--md", md.str()];
         let json = etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat());
         no_control(&json, "JSON");
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let hits = value["findings"].as_array().unwrap().iter();
+        let hits = value["findings"].list().iter();
         found += hits
-            .flat_map(|f| f["hits"].as_array().unwrap())
+            .flat_map(|f| f["hits"].list())
             .filter(|hit| hit["culprit"].as_str().is_some_and(|c| c.contains("<img src=x onerror=alert(1)>")))
             .count();
         let page = std::fs::read_to_string(&html).unwrap();
@@ -97,9 +97,9 @@ fn the_longest_name_is_cut_for_people_and_whole_for_programs() {
     // The record of a process has the name three times over, twice in UTF-16, and at most 64 KiB.
     let long = "x".repeat(13_000);
     let trace = renamed(&scenario, &name, &long, folder.path());
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let page = folder.path().join("why.html");
-    etwhy(&["why", trace, "--quiet", "--json", "--html", page.to_str().unwrap()]);
+    etwhy(&["why", trace, "--quiet", "--json", "--html", page.str()]);
     let json = etwhy(&["dump", "process", trace, "--quiet", "--format", "json"]);
     assert!(json.contains(&long));
     assert!(std::fs::metadata(page).unwrap().len() < 2_000_000);
@@ -143,7 +143,7 @@ fn without_kernel_events(folder: &Path) -> PathBuf {
 fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let trace = without_kernel_events(folder.path());
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let (html, md) = (folder.path().join("why.html"), folder.path().join("why.md"));
     let terminal = etwhy(&["why", trace, "--quiet"]);
     no_control(&terminal, "terminal");
@@ -155,13 +155,13 @@ fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
     // What is to be typed in has no name that a shell could take for more.
     let typed = terminal.lines().filter(|line| line.contains("PerfView /nogui"));
     assert!(typed.clone().count() <= 1 && typed.into_iter().all(|line| !line.contains(['|', '&', '`'])));
-    let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+    let files = ["--html", html.str(), "--md", md.str()];
     let json = etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat());
     no_control(&json, "JSON");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let activity = &value["activity"];
     assert_eq!(activity["problems"][0]["errors"], 4, "{activity}");
-    assert!(activity["longest"][0]["name"].as_str().unwrap().starts_with("=cmd|"));
+    assert!(activity["longest"][0]["name"].str().starts_with("=cmd|"));
     let page = std::fs::read_to_string(&html).unwrap();
     no_control(&page, "HTML");
     assert!(!page.contains("<img src=x"), "markup in the page");

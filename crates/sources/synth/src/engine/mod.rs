@@ -116,7 +116,7 @@ impl<'w> Engine<'w> {
         &mut self,
         cpu: u16,
         ns: i64,
-        build: impl FnOnce(&mut RecordBuf, i64),
+        build: impl FnOnce(&mut RecordBuf, i64) -> &mut RecordBuf,
     ) -> io::Result<()> {
         self.out.add(cpu, ns, build)
     }

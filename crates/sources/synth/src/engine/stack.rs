@@ -87,12 +87,12 @@ impl Engine<'_> {
                 if near_user { kernel::StackWalk::StackKeyUser } else { kernel::StackWalk::StackKeyKernel };
             self.out.add(owner.cpu, owner.ns + walk_time, |r, t| {
                 head(r, t, half);
-                r.ptr(key(stack, near_user));
+                r.ptr(key(stack, near_user))
             })?;
             if !far.is_empty() {
                 self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
                     head(r, t, kernel::StackWalk::StackKeyUser);
-                    r.ptr(key(stack, true));
+                    r.ptr(key(stack, true))
                 })?;
             }
             self.truth.key_used(stack);
@@ -108,6 +108,7 @@ impl Engine<'_> {
                     r.ptr(*frame);
                 }
             }
+            r
         })?;
         if !both && !far.is_empty() {
             self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
@@ -115,6 +116,7 @@ impl Engine<'_> {
                 for frame in far {
                     r.ptr(*frame);
                 }
+                r
             })?;
         }
         Ok(())

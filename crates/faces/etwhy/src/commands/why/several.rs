@@ -5,7 +5,7 @@ use crate::exit::{self, Exit};
 use crate::open::{Recording, Recordings};
 use crate::report::terminal::{out, width};
 use crate::report::why;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, Result, bail};
 use etwhy_export::sanitize;
 use etwhy_export::text::hanging;
 use etwhy_report::several::{One, SCHEMA, Several};
@@ -14,7 +14,7 @@ use etwhy_rules::Rule;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> Result<Exit> {
     let Recordings { list, apart } = recordings;
     if !args.logs.is_empty() {
         bail!(
@@ -69,7 +69,7 @@ fn read(
     number: usize,
     count: usize,
     out: &mut impl Write,
-) -> anyhow::Result<(One, Option<String>, Exit)> {
+) -> Result<(One, Option<String>, Exit)> {
     let files = recording.files.clone();
     let Answered { analysed, verdict, .. } = answer(args, rules, recording)?;
     if !args.documents() {
@@ -95,19 +95,14 @@ fn read(
 }
 
 /// `why.html` has `why.1.html`, `why.2.html` beside it.
-fn page_of(index: &Path, number: usize) -> anyhow::Result<PathBuf> {
+fn page_of(index: &Path, number: usize) -> Result<PathBuf> {
     let stem = index.file_stem().with_context(|| format!("{}: names no file", index.display()))?;
     let mut name = stem.to_owned();
     name.push(format!(".{number}.html"));
     Ok(index.with_file_name(name))
 }
 
-fn write(
-    args: &Args,
-    several: &Several,
-    pages: &[Option<String>],
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
+fn write(args: &Args, several: &Several, pages: &[Option<String>], out: &mut impl Write) -> Result<()> {
     if !args.documents() {
         return Ok(print_summary(out, several)?);
     }
