@@ -74,7 +74,7 @@ pub enum Block {
         /// The blocks.
         blocks: Vec<Block>,
     },
-    /// An empty line in a terminal, to set parts without headings apart.
+    /// An empty line in a terminal, to set apart what has no heading; what follows is no longer below the last one.
     Space,
 }
 
@@ -150,6 +150,11 @@ impl Doc {
             Some(Block::List { items }) => items.push(item),
             _ => self.blocks.push(Block::List { items: vec![item] }),
         }
+    }
+
+    /// Adds an item with none below it.
+    pub fn bullet(&mut self, text: impl Into<Line>) {
+        self.item(text, None::<Line>);
     }
 
     /// Adds a labelled text.

@@ -139,7 +139,10 @@ impl Page {
                     self.add(lines.iter().map(|line| format!("    {}", limits::verbatim(line))).collect());
                 }
                 Block::Details { blocks, .. } => self.blocks(blocks),
-                Block::Space => self.space(),
+                Block::Space => {
+                    self.space();
+                    self.below = false;
+                }
             }
         }
     }
@@ -191,11 +194,13 @@ impl Page {
     /// A text behind a head; its other lines begin at `indent`.
     fn hang(&mut self, head: &str, look: Look, text: &str, indent: usize) {
         let first = width(head);
-        // What the first line lacks in room is taken up by words that nobody sees.
-        let lines = match first > indent {
+        let mut lines = match first > indent {
             true => hanging("", &pad_end("", indent), &format!("{} {text}", head.trim_end()), self.columns),
             false => hanging(head, &pad_end("", indent), text, self.columns),
         };
+        if lines.is_empty() {
+            lines.push(head.trim_end().to_owned());
+        }
         for (at, line) in lines.into_iter().enumerate() {
             let painted = line.strip_prefix(head.trim_end()).filter(|_| at == 0);
             let line = painted

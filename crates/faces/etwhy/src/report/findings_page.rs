@@ -1,8 +1,9 @@
 //! Findings of whatever was read, for people and programs: what was found, what to do, what cannot be determined, what was not found.
 
-use etwhy_export::sanitize;
-use etwhy_export::text::wrap;
-use etwhy_rules::{Answer, Hit, Outcome, Severity};
+use super::terminal::color;
+use etwhy_doc::terminal::Terminal;
+use etwhy_doc::{Doc, Finding};
+use etwhy_rules::{Answer, Outcome, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -25,15 +26,21 @@ pub struct Words {
     pub absent: bool,
 }
 
-/// Prints what was found, the worst first, and how many questions have no answer.
+/// Prints what was found behind an empty line.
 pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: usize) -> io::Result<()> {
-    let found: Vec<&Outcome> = outcomes.iter().filter(|o| o.answer == Answer::Found).collect();
+    let mut doc = Doc::default();
+    add(&mut doc, outcomes, words);
+    write!(out, "\n{}", Terminal { columns: width, color: color() }.render(&doc))
+}
+
+/// Adds what was found, the worst first, and how many questions have no answer.
+pub fn add(doc: &mut Doc, outcomes: &[Outcome], words: Words) {
+    let found: Vec<Finding> =
+        outcomes.iter().filter(|o| o.answer == Answer::Found).filter_map(finding).collect();
     if !found.is_empty() {
-        writeln!(out, "\nFindings")?;
+        doc.heading("Findings");
     }
-    for outcome in found {
-        finding(out, outcome, width)?;
-    }
+    found.into_iter().for_each(|finding| doc.finding(finding));
     let was = |n: usize| format!("{n} {}", if n == 1 { "was" } else { "were" });
     let count = |answer: Answer| outcomes.iter().filter(|o| o.answer == answer).count();
     let hint = match (words.untold, words.absent) {
@@ -41,27 +48,23 @@ pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: us
         (true, false) => format!(" ({} names them all; etwhy rules explains them)", words.more),
         (false, _) => format!(" ({} says why; etwhy rules explains them)", words.more),
     };
-    let counts = format!(
+    doc.space();
+    doc.text(format!(
         "Of {} patterns {} found and {} not; {} cannot be determined from {}{hint}.",
         outcomes.len(),
         was(count(Answer::Found)),
         was(count(Answer::NotFound)),
         count(Answer::CannotTell),
         words.of,
-    );
-    writeln!(out)?;
-    for line in wrap(&counts, width) {
-        writeln!(out, "{line}")?;
-    }
+    ));
     if words.untold {
-        untold(out, outcomes, width)?;
+        untold(doc, outcomes);
     }
     let absent: Vec<&str> =
         outcomes.iter().filter(|o| o.answer == Answer::NotFound).map(|o| o.id.as_str()).collect();
     if words.absent && !absent.is_empty() {
-        paragraph(out, "- ", &format!("not found: {}", absent.join(", ")), width)?;
+        doc.bullet(format!("not found: {}", absent.join(", ")));
     }
-    Ok(())
 }
 
 /// The same for programs: the outcomes with all that they hold.
@@ -88,48 +91,27 @@ pub fn profiles(outcomes: &[Outcome]) -> Vec<&'static etwhy_record::Profile> {
     profiles
 }
 
-fn finding(out: &mut impl Write, outcome: &Outcome, width: usize) -> io::Result<()> {
-    let Some(first) = outcome.hits.first() else { return Ok(()) };
-    paragraph(out, &format!("{:<9}", outcome.severity.map_or("", Severity::name)), &first.headline, width)?;
-    for hit in outcome.hits.iter().skip(1).take(MORE_CULPRITS) {
-        paragraph(out, "          also ", &hit.headline, width)?;
-    }
-    if let Some(more) = outcome.hits.len().checked_sub(MORE_CULPRITS + 1).filter(|more| *more > 0) {
-        paragraph(out, "          ", &format!("and {more} more"), width)?;
-    }
+fn finding(outcome: &Outcome) -> Option<Finding> {
+    let (first, others) = outcome.hits.split_first()?;
+    let mut finding = Finding {
+        severity: outcome.severity.map_or("", Severity::name).to_owned(),
+        title: outcome.title.clone(),
+        headline: first.headline.as_str().into(),
+        also: others.iter().take(MORE_CULPRITS).map(|hit| hit.headline.as_str().into()).collect(),
+        more: others.len().saturating_sub(MORE_CULPRITS),
+        see: format!("etwhy rules show {}", outcome.id),
+        ..Finding::default()
+    };
     if outcome.severity > Some(Severity::Info) {
-        details(out, outcome, first, width)?;
+        finding.why = first.explanation.as_str().into();
+        finding.fix = first.fix.as_str().into();
+        finding.caveats = outcome.caveats.iter().map(Into::into).collect();
     }
-    let ask = format!("etwhy rules show {}", outcome.id);
-    paragraph(out, "          see   ", &ask, width)
-}
-
-fn details(out: &mut impl Write, outcome: &Outcome, hit: &Hit, width: usize) -> io::Result<()> {
-    paragraph(out, "          why   ", &hit.explanation, width)?;
-    paragraph(out, "          do    ", &hit.fix, width)?;
-    for caveat in &outcome.caveats {
-        paragraph(out, "          but   ", caveat, width)?;
-    }
-    Ok(())
-}
-
-/// A text behind a head, its other lines indented alike.
-pub fn paragraph(out: &mut impl Write, head: &str, text: &str, width: usize) -> io::Result<()> {
-    let text = sanitize(text).replace('\n', " ");
-    let indent = head.chars().count() + usize::from(!head.ends_with(' '));
-    let lines = wrap(&text, width.saturating_sub(indent).max(20));
-    for (n, line) in lines.iter().enumerate() {
-        if n == 0 {
-            writeln!(out, "{head}{}{line}", if head.ends_with(' ') { "" } else { " " })?;
-        } else {
-            writeln!(out, "{:indent$}{line}", "")?;
-        }
-    }
-    Ok(())
+    Some(finding)
 }
 
 /// Why questions cannot be answered, those of one reason together.
-fn untold(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> io::Result<()> {
+fn untold(doc: &mut Doc, outcomes: &[Outcome]) {
     let mut by_reason: BTreeMap<(String, Option<String>), Vec<&str>> = BTreeMap::new();
     for outcome in outcomes.iter().filter(|o| o.answer == Answer::CannotTell) {
         for reason in &outcome.reasons {
@@ -137,18 +119,15 @@ fn untold(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> io::Resul
         }
     }
     for ((text, record), ids) in by_reason {
-        paragraph(out, "- ", &format!("cannot tell {}: {text}", ids.join(", ")), width)?;
-        if let Some(record) = record {
-            paragraph(out, "    record: ", &record, width)?;
-        }
+        let record = record.map(|record| format!("record: {record}"));
+        doc.item(format!("cannot tell {}: {text}", ids.join(", ")), record);
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_rules::{Reason, Subject};
+    use etwhy_rules::{Hit, Reason, Subject};
     use std::collections::BTreeMap;
 
     fn outcome(id: &str, answer: Answer, fix: &str) -> Outcome {
