@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace", &["etl", "decode", "symbols", "table", "knowledge", "stats"]),
     ("doc", &[]),
     ("export", &["scratch", "doc", "table", "trace"]),
-    ("probe", &["os", "table", "doc", "export", "stats", "knowledge"]),
+    ("probe", &["os", "table", "doc", "stats", "knowledge"]),
     ("sql", &["table", "trace", "vtab", "stats", "knowledge"]),
     ("analysis", &["table", "trace", "evtx", "audit", "counters", "sql", "stats", "knowledge"]),
     ("rules", &["table", "trace", "counters", "sql", "analysis", "knowledge"]),

@@ -74,7 +74,7 @@ pub enum Block {
         /// The blocks.
         blocks: Vec<Block>,
     },
-    /// An empty line in a terminal, to set apart what has no heading; what follows is no longer below the last one.
+    /// An empty line in a terminal, to set parts without headings apart.
     Space,
 }
 

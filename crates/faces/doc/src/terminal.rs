@@ -139,10 +139,7 @@ impl Page {
                     self.add(lines.iter().map(|line| format!("    {}", limits::verbatim(line))).collect());
                 }
                 Block::Details { blocks, .. } => self.blocks(blocks),
-                Block::Space => {
-                    self.space();
-                    self.below = false;
-                }
+                Block::Space => self.space(),
             }
         }
     }

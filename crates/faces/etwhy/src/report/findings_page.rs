@@ -1,70 +1,17 @@
 //! Findings of whatever was read, for people and programs: what was found, what to do, what cannot be determined, what was not found.
 
-use super::terminal::color;
-use etwhy_doc::terminal::Terminal;
-use etwhy_doc::{Doc, Finding};
-use etwhy_rules::{Answer, Outcome, Severity};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
-
-/// Culprits of one finding that are named beside the first.
-const MORE_CULPRITS: usize = 3;
+use etwhy_doc::Doc;
+pub use etwhy_report::document::findings::Words;
+use etwhy_report::document::findings::section;
+use etwhy_rules::{Answer, Outcome};
+use std::collections::BTreeSet;
 
 /// What precedes the name of a profile in the texts of findings.
 const RECORD: &str = "etwhy record --print ";
 
-/// How the findings are spoken of.
-#[derive(Clone, Copy, Debug)]
-pub struct Words {
-    /// What was asked: `this trace`, `these counter logs`.
-    pub of: &'static str,
-    /// What to type for the reasons that are not shown: `etwhy why --all`.
-    pub more: &'static str,
-    /// Say why questions cannot be answered.
-    pub untold: bool,
-    /// Name what was not found.
-    pub absent: bool,
-}
-
-/// Prints what was found behind an empty line.
-pub fn print(out: &mut impl Write, outcomes: &[Outcome], words: Words, width: usize) -> io::Result<()> {
-    let mut doc = Doc::default();
-    add(&mut doc, outcomes, words);
-    write!(out, "\n{}", Terminal { columns: width, color: color() }.render(&doc))
-}
-
 /// Adds what was found, the worst first, and how many questions have no answer.
 pub fn add(doc: &mut Doc, outcomes: &[Outcome], words: Words) {
-    let found: Vec<Finding> =
-        outcomes.iter().filter(|o| o.answer == Answer::Found).filter_map(finding).collect();
-    if !found.is_empty() {
-        doc.heading("Findings");
-    }
-    found.into_iter().for_each(|finding| doc.finding(finding));
-    let was = |n: usize| format!("{n} {}", if n == 1 { "was" } else { "were" });
-    let count = |answer: Answer| outcomes.iter().filter(|o| o.answer == answer).count();
-    let hint = match (words.untold, words.absent) {
-        (true, true) => String::new(),
-        (true, false) => format!(" ({} names them all; etwhy rules explains them)", words.more),
-        (false, _) => format!(" ({} says why; etwhy rules explains them)", words.more),
-    };
-    doc.space();
-    doc.text(format!(
-        "Of {} patterns {} found and {} not; {} cannot be determined from {}{hint}.",
-        outcomes.len(),
-        was(count(Answer::Found)),
-        was(count(Answer::NotFound)),
-        count(Answer::CannotTell),
-        words.of,
-    ));
-    if words.untold {
-        untold(doc, outcomes);
-    }
-    let absent: Vec<&str> =
-        outcomes.iter().filter(|o| o.answer == Answer::NotFound).map(|o| o.id.as_str()).collect();
-    if words.absent && !absent.is_empty() {
-        doc.bullet(format!("not found: {}", absent.join(", ")));
-    }
+    section(doc, outcomes, words, false);
 }
 
 /// The same for programs: the outcomes with all that they hold.
@@ -91,43 +38,10 @@ pub fn profiles(outcomes: &[Outcome]) -> Vec<&'static etwhy_record::Profile> {
     profiles
 }
 
-fn finding(outcome: &Outcome) -> Option<Finding> {
-    let (first, others) = outcome.hits.split_first()?;
-    let mut finding = Finding {
-        severity: outcome.severity.map_or("", Severity::name).to_owned(),
-        title: outcome.title.clone(),
-        headline: first.headline.as_str().into(),
-        also: others.iter().take(MORE_CULPRITS).map(|hit| hit.headline.as_str().into()).collect(),
-        more: others.len().saturating_sub(MORE_CULPRITS),
-        see: format!("etwhy rules show {}", outcome.id),
-        ..Finding::default()
-    };
-    if outcome.severity > Some(Severity::Info) {
-        finding.why = first.explanation.as_str().into();
-        finding.fix = first.fix.as_str().into();
-        finding.caveats = outcome.caveats.iter().map(Into::into).collect();
-    }
-    Some(finding)
-}
-
-/// Why questions cannot be answered, those of one reason together.
-fn untold(doc: &mut Doc, outcomes: &[Outcome]) {
-    let mut by_reason: BTreeMap<(String, Option<String>), Vec<&str>> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|o| o.answer == Answer::CannotTell) {
-        for reason in &outcome.reasons {
-            by_reason.entry((reason.text.clone(), reason.record.clone())).or_default().push(&outcome.id);
-        }
-    }
-    for ((text, record), ids) in by_reason {
-        let record = record.map(|record| format!("record: {record}"));
-        doc.item(format!("cannot tell {}: {text}", ids.join(", ")), record);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_rules::{Hit, Reason, Subject};
+    use etwhy_rules::{Hit, Reason, Severity, Subject};
     use std::collections::BTreeMap;
 
     fn outcome(id: &str, answer: Answer, fix: &str) -> Outcome {
@@ -173,10 +87,9 @@ mod tests {
             outcome("g.h", Answer::NotFound, ""),
         ];
         let text = |untold, absent| {
-            let mut out = Vec::new();
-            let words = Words { of: "these logs", more: "etwhy x --all", untold, absent };
-            print(&mut out, &outcomes, words, 80).unwrap();
-            String::from_utf8(out).unwrap()
+            let mut doc = Doc::default();
+            add(&mut doc, &outcomes, Words { of: "these logs", more: "etwhy x --all", untold, absent });
+            etwhy_doc::terminal::Terminal::plain(80).render(&doc)
         };
         let all = text(true, true);
         assert!(all.contains("warning  a.b was") && !all.contains('\u{1b}'), "{all}");
