@@ -7,7 +7,7 @@ const SHOWN: &[(&str, usize)] = &[
     // The sentence that says it all.
     ("", 3),
     ("Findings", 11),
-    ("The bill", 4),
+    ("The bill", 6),
 ];
 /// Stands for lines that are left out.
 const LEFT_OUT: &str = "…";

@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::report;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
 use anyhow::{anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -121,7 +121,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        report::diff::print(&mut out, &result, args.top, width())?;
+        write!(out, "{}", text(&report::diff::document(&result, args.top)))?;
     }
     out.flush()?;
     let met = conditions_met(&result, &args.fail_on, severity);
@@ -191,7 +191,8 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &value).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        report::diff::print_table(&mut out, &scales, &lines, args.top, width())?;
+        let doc = report::diff::table_document(&scales, &lines, args.top);
+        write!(out, "{}", text(&doc))?;
     }
     out.flush()?;
     Ok(exit)

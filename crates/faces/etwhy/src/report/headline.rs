@@ -1,13 +1,10 @@
-//! The sentence that a manager understands, and the bill in a few lines.
+//! The sentence that a manager understands.
 
-use etwhy_base::prose::{digits, duration, energy_range};
-use etwhy_export::sanitize;
-use etwhy_export::text::{pad_end, pad_start, truncate_middle, wrap};
-use etwhy_report::{BillRow, unobserved};
+use etwhy_base::prose::{digits, energy_range};
+use etwhy_report::BillRow;
 use etwhy_rules::{Answer, Hit, Outcome, Severity, Subject};
 use etwhy_sql::Cell;
 use etwhy_table::Database;
-use std::io::{self, Write};
 
 /// Below this share of the machine the cost on processors is not what matters of a culprit.
 const LEAST_PERCENT: f64 = 1.0;
@@ -73,45 +70,4 @@ fn core_time(hours: f64, all: f64) -> (String, String, &'static str) {
         (3600.0, "seconds")
     };
     (digits(hours * factor), digits(all * factor), unit)
-}
-
-/// Lines of the bill that a terminal shows.
-const SHOWN: usize = 6;
-
-/// Prints what products and programs cost.
-pub fn print_bill(out: &mut impl Write, bill: &[BillRow], width: usize) -> io::Result<()> {
-    let rows: Vec<&BillRow> =
-        bill.iter().filter(|row| row.kind == "product" && row.total_cpu_ns > 0).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let known = rows.iter().any(|row| row.energy_j.is_some());
-    writeln!(
-        out,
-        "\nThe bill: CPU time, share of the observed time{}",
-        if known { ", energy above idle (low to high)" } else { "" }
-    )?;
-    let (culprits, others): (Vec<&BillRow>, Vec<&BillRow>) =
-        rows.into_iter().partition(|row| row.part == "culprit");
-    for row in culprits.into_iter().take(SHOWN).chain(others) {
-        let energies = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
-        let watt = energies.map_or(String::new(), |((mid, low), high)| energy_range(mid, low, high));
-        let head = format!(
-            "{} {}  {}",
-            pad_start(&duration(row.total_cpu_ns as f64), 11),
-            pad_start(&row.share_percent.map_or(String::new(), |s| format!("{s:.1} %")), 8),
-            pad_end(&watt, if known { 26 } else { 0 })
-        );
-        let category = row.category.as_ref().map_or(String::new(), |c| format!("  [{c}]"));
-        let room = width.saturating_sub(head.chars().count() + 2).max(10);
-        writeln!(out, "{head}  {}", truncate_middle(&sanitize(&format!("{}{category}", row.culprit)), room))?;
-    }
-    if let Some(text) = unobserved(bill) {
-        for line in wrap(&sanitize(&text), width.saturating_sub(4)) {
-            writeln!(out, "    {line}")?;
-        }
-    }
-    let ask =
-        "          etwhy dump bill says the same by process, driver and category, with waits and delays";
-    writeln!(out, "{}", truncate_middle(ask.trim_start(), width))
 }

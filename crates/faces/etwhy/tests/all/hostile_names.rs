@@ -169,3 +169,65 @@ fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
     no_control(&text, "Markdown");
     assert!(!text.contains("<img") && !text.contains("![i]("), "markup in {text}");
 }
+
+/// What a file name may hold where all systems allow it, and what a line of a file may hold.
+const FILE: &str = "![i](x)@me `b` \u{202e}gpj";
+const CELL: &str = "![i](http://evil.example/p.png)<img src=x onerror=alert(1)>\u{1b}[31m\u{202e}|`b` @me";
+
+/// Outside of code nothing is markup, and in a table no name makes a cell.
+fn no_markup(markdown: &str, what: &str) {
+    for line in markdown.lines() {
+        let bare: String = line.split('`').step_by(2).collect();
+        for part in ["![i](", "<img", "http://", " @me"] {
+            assert!(!bare.contains(part), "{what}: `{part}` in {line}");
+        }
+    }
+}
+
+/// Every report that is a document: policies, counter logs, event logs, traces whose files have such names and hold them.
+#[test]
+fn documents_about_hostile_files_do_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |ending: &str| folder.path().join(format!("{FILE}{ending}")).to_str().unwrap().to_owned();
+    let policy = format!(
+        "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting\n\
+         {CELL},System,Logon,{{0CCE9215-69AE-11D9-BED3-505054503030}},No Auditing,\n\
+         {CELL},{CELL},Logoff,{{0CCE9216-69AE-11D9-BED3-505054503030}},Success,\n"
+    );
+    std::fs::write(file(".csv"), policy).unwrap();
+    let counters = format!(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\{CELL}\\Processor({CELL})\\% Processor Time\",\"\\\\{CELL}\\Processor({CELL})\\% DPC Time\"\n\
+         \"05/01/2024 08:00:00.000\",\"99\",\"80\"\n\"05/01/2024 08:00:05.000\",\"98\",\"81\"\n\"05/01/2024 08:00:10.000\",\"98\",\"81\"\n"
+    );
+    std::fs::write(file("2.csv"), counters).unwrap();
+    let scenario = &blamed()[0];
+    let trace = renamed(&scenario.0, &scenario.1, HOSTILE, folder.path());
+    std::fs::rename(trace, file(".etl")).unwrap();
+    let mut commands: Vec<Vec<String>> = vec![
+        vec!["audit".into(), file(".csv"), "--all".into()],
+        vec!["counters".into(), file("2.csv"), "--all".into()],
+        vec!["info".into(), file(".etl")],
+        vec!["modules".into(), file(".etl")],
+        vec!["symbols".into(), "missing".into(), file(".etl")],
+    ];
+    if let Some(corpus) = etwhy_testkit::corpus() {
+        let log = corpus.join("evtx/omerbenamram+evtx/new-user-security.evtx");
+        std::fs::copy(log, file(".evtx")).unwrap();
+        commands.push(vec!["evtx".into(), "why".into(), file(".evtx"), "--all".into()]);
+    }
+    for command in commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        for columns in ["40", "80", "200"] {
+            let (code, text, errors) = ETWHY.wide(columns).ran(&words);
+            assert!(code < 2 && !text.is_empty(), "{words:?}: {errors}");
+            no_control(&text, words[0]);
+            no_control(&errors, words[0]);
+        }
+        if ["audit", "evtx"].contains(&words[0]) {
+            let markdown = etwhy(&[&words[..], &["--md"]].concat());
+            no_control(&markdown, words[0]);
+            no_markup(&markdown, words[0]);
+            assert!(markdown.contains("gpj"), "it names them: {markdown}");
+        }
+    }
+}

@@ -65,7 +65,7 @@ fn modules_are_known_and_users_know_better() {
         own.iter().any(|r| r["name"] == "cyserver.exe") && !own.iter().any(|r| r["name"] == "server.exe")
     );
     let shown = text(folder, "modules hook.etl");
-    assert!(shown.starts_with("Security products\n  Palo Alto Networks"), "{shown}");
+    assert!(shown.starts_with("Security products\n  - Palo Alto Networks"), "{shown}");
 
     // The named file wins over the configured one, both over what ships; frames and images know it too.
     std::fs::create_dir_all(folder.join("config/etwhy")).unwrap();

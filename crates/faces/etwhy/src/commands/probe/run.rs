@@ -2,15 +2,16 @@
 
 use super::ab::{self, Switch};
 use super::by_name;
+use super::report::WIDE;
 use crate::exit::Exit;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{self, out, width};
 use anyhow::{Context as _, bail};
 use etwhy_export::{ExportError, replace_file, sanitize};
 use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::machine::Machine;
 use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
 use etwhy_probe::run::{Options, Run, parameters};
-use etwhy_probe::show::{self, page};
+use etwhy_probe::show::{compared, page, results};
 use etwhy_probe::who::{Watch, products};
 use etwhy_probe::{Interrupt, Probe, scratch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -257,15 +258,12 @@ fn print(
     if args.json {
         writeln!(out, "{text}")?;
     } else {
-        for line in show::text::report(outcome, args.scale, width()) {
-            writeln!(out, "{line}")?;
-        }
+        let mut doc = results::document(outcome, args.scale, width() >= WIDE);
         if let Some(comparison) = comparison {
-            writeln!(out, "\nComparison")?;
-            for line in show::compared::report(comparison, per_day, args.per_day.is_some(), width()) {
-                writeln!(out, "{line}")?;
-            }
+            doc.heading("Comparison");
+            doc.append(compared::text(comparison, per_day, args.per_day.is_some()));
         }
+        write!(out, "{}", terminal::text(&doc))?;
     }
     out.flush()?;
     Ok(())

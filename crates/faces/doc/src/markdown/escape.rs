@@ -3,8 +3,8 @@
 //! GitHub reads more than CommonMark: mentions, numbers of issues, bare addresses, mathematics. All of it is off inside code
 //! spans, so names are code spans.
 
+use crate::layout::truncate_middle;
 use crate::sanitize;
-use crate::text::truncate_middle;
 
 /// Longest name that is shown whole.
 const NAME: usize = 200;

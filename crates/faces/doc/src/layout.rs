@@ -3,6 +3,7 @@
 //! Widths are terminal columns (Unicode Standard Annex 11): `日` takes two. Callers pass text that is
 //! already [`sanitize`](crate::sanitize)d.
 
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that `text` takes.
@@ -72,37 +73,15 @@ pub fn truncate_end(text: &str, columns: usize) -> String {
 /// Paragraphs, broken at blanks into lines of at most `columns`. Words that are longer are broken where
 /// the line ends. Line ends in `text` stay.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(1);
-    let mut lines = Vec::new();
-    for paragraph in text.lines() {
-        let before = lines.len();
-        let mut line = String::new();
-        let mut used = 0;
-        for word in paragraph.split_whitespace() {
-            let mut word = word;
-            if used > 0 && used + 1 + width(word) <= columns {
-                line.push(' ');
-                used += 1;
-            } else if used > 0 {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            }
-            while width(word) > columns {
-                // At least one character, else a wide one would never fit into one column.
-                let first = word.chars().next().map_or(0, char::len_utf8);
-                let cut = head(word, columns).len().max(first);
-                let (piece, rest) = word.split_at_checked(cut).unwrap_or((word, ""));
-                lines.push(piece.to_owned());
-                word = rest;
-            }
-            line.push_str(word);
-            used += width(word);
-        }
-        if used > 0 || lines.len() == before {
-            lines.push(line);
-        }
-    }
-    lines
+    let options = Options::new(columns.max(1))
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let paragraph = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = |text: String| {
+        textwrap::wrap(&text, &options).into_iter().map(|line| line.into_owned()).collect::<Vec<_>>()
+    };
+    text.lines().map(paragraph).flat_map(lines).collect()
 }
 
 /// A wrapped text whose first line begins with `first` and every other one with `rest`, the prefixes
