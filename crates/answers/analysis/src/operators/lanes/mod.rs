@@ -7,7 +7,7 @@
 //! `[from, to)` would give it ([`Lane::sql`]). An [`Index`](index::Index) is made of each table once: rows in order of time, and sums of
 //! [`MOST_BINS`](index::MOST_BINS) bins, so that a question reads either bins or the rows of a small part of the trace.
 //!
-//! Each kind of lane is a file in `kinds`.
+//! Each kind of lane is a file in `kinds`. Those that add rows of one table up are declarations of a [`Sum`](sums::Sum).
 //!
 //! # What fools it
 //!
@@ -20,6 +20,7 @@ pub mod grid;
 pub mod index;
 pub mod kinds;
 pub mod spans;
+pub mod sums;
 pub mod who;
 
 pub use grid::Grid;
