@@ -251,3 +251,26 @@ pub fn quoted(name: &str) -> String {
 pub fn quoted_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''").replace('\0', ""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Predicate;
+    use crate::test_table::EXAMPLE;
+
+    #[test]
+    fn conditions_are_printed() {
+        let sql = |text: &str| Predicate::parse(text, &EXAMPLE).unwrap().sql_of(&EXAMPLE);
+        let is = |text: &str, wanted: &str| assert_eq!(sql(text).as_deref(), Some(wanted), "{text}");
+        is("wait_ns=5", "\"wait_ns\" = 5");
+        is("wait_ns>=5", "\"wait_ns\" >= 5");
+        is("wait_ns<5", "\"wait_ns\" < 5");
+        is("wait_ns!=5..9", "NOT coalesce(\"wait_ns\" >= 5 AND \"wait_ns\" < 10, 0)");
+        is("cpu=1;3", "\"cpu\" IN (1, 3)");
+        is("cpu=1;3..;!7", "(\"cpu\" = 1 OR \"cpu\" >= 3) AND NOT coalesce(\"cpu\" = 7, 0)");
+        is("share>12.5", "\"share\" > 12.5");
+        is("in_dpc=no", "\"in_dpc\" = 0");
+        is("process=", "coalesce(\"process\", '') = ''");
+        assert_eq!(sql("process=cmd*"), None, "SQL has no such wildcards");
+        assert_eq!(sql("address>5"), None, "SQL has no numbers without sign");
+    }
+}

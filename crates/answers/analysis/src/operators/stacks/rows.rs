@@ -131,7 +131,8 @@ impl Rows {
     /// Hands over all rows.
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
         let Some(table) = db.get(self.table) else { return };
-        let Some(conditions) = self.conditions(table.spec(), idle_processes(db)) else { return };
+        let idle = if self.idle { Vec::new() } else { idle_processes(db) };
+        let Some(conditions) = self.conditions(table.spec(), idle) else { return };
         let flag = |name| Some(name).filter(|_| self.class.is_none());
         let number = |name: Option<&str>| name.and_then(|name| table.spec().column_index(name));
         let columns = [

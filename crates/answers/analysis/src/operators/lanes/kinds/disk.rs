@@ -9,7 +9,7 @@
 //!
 //! An SSD works on many requests at once: it is busy with one of them, and can do more.
 
-use crate::operators::lanes::sums::{Sum, Sums, When};
+use crate::operators::lanes::sums::{Sum, Sums};
 use crate::operators::lanes::{Kind, Shape};
 
 /// Declaration.
@@ -29,7 +29,7 @@ static SUMS: &[Sum] = &[
         by: "disk",
         band: |disk| format!("disk {disk}"),
         names: ["busy_ns", ""],
-        ..Sum::of("disk_io", When::Before("ts_ns", "service_ns"))
+        ..Sum::of("disk_io", ("ts_ns", "service_ns"), ("ts_ns", ""))
     },
     Sum {
         id: "bytes",
@@ -41,7 +41,7 @@ static SUMS: &[Sum] = &[
         words: ("op", &["read", "write"]),
         band: |key| format!("disk {} {}", key >> 1, if key & 1 == 0 { "read" } else { "written" }),
         names: ["bytes", ""],
-        ..Sum::of("disk_io", When::At("ts_ns"))
+        ..Sum::of("disk_io", ("ts_ns", ""), ("ts_ns", ""))
     },
     Sum {
         id: "queue",
@@ -50,6 +50,6 @@ static SUMS: &[Sum] = &[
         by: "disk",
         band: |disk| format!("disk {disk}"),
         names: ["request_ns", "mean_requests"],
-        ..Sum::of("disk_io", When::Between("start_ns", "ts_ns"))
+        ..Sum::of("disk_io", ("start_ns", ""), ("ts_ns", ""))
     },
 ];

@@ -9,7 +9,7 @@
 //! One fault can read one page or many.
 
 use crate::operators::lanes::Kind;
-use crate::operators::lanes::sums::{Sum, Sums, When};
+use crate::operators::lanes::sums::{Sum, Sums};
 
 /// Declaration.
 pub static KIND: Kind = Kind {
@@ -25,5 +25,5 @@ static SUMS: &[Sum] = &[Sum {
     upid: "upid",
     band: |_| "hard page faults".to_owned(),
     names: ["faults", ""],
-    ..Sum::of("hard_fault", When::At("start_ns"))
+    ..Sum::of("hard_fault", ("start_ns", ""), ("start_ns", ""))
 }];

@@ -8,7 +8,7 @@
 //!
 //! The firmware may have used another state than the one that Windows asked for.
 
-use crate::operators::lanes::sums::{Sum, Sums, When};
+use crate::operators::lanes::sums::{Sum, Sums};
 use crate::operators::lanes::{Kind, Shape};
 
 /// Declaration.
@@ -26,5 +26,5 @@ static SUMS: &[Sum] = &[Sum {
     by: "state",
     band: |state| format!("state {state}"),
     names: ["idle_ns", ""],
-    ..Sum::of("idle_state", When::After("start_ns", "dur_ns"))
+    ..Sum::of("idle_state", ("start_ns", ""), ("start_ns", "dur_ns"))
 }];

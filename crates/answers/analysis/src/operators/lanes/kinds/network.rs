@@ -9,7 +9,7 @@
 //! Retransmissions are not counted as sent again. Loopback traffic counts on both sides.
 
 use crate::operators::lanes::Kind;
-use crate::operators::lanes::sums::{Sum, Sums, When};
+use crate::operators::lanes::sums::{Sum, Sums};
 
 /// Declaration.
 pub static KIND: Kind = Kind {
@@ -27,5 +27,5 @@ static SUMS: &[Sum] = &[Sum {
     words: ("op", &["receive", "send"]),
     band: |key| if key == 0 { "received" } else { "sent" }.to_owned(),
     names: ["bytes", ""],
-    ..Sum::of("network", When::At("ts_ns"))
+    ..Sum::of("network", ("ts_ns", ""), ("ts_ns", ""))
 }];

@@ -10,7 +10,7 @@
 //! Without `ReadyThread` only preempted threads are known to be ready.
 
 use crate::operators::lanes::Kind;
-use crate::operators::lanes::sums::{Sum, Sums, When};
+use crate::operators::lanes::sums::{Sum, Sums};
 
 /// Declaration.
 pub static KIND: Kind = Kind {
@@ -26,5 +26,5 @@ static SUMS: &[Sum] = &[Sum {
     upid: "new_upid",
     band: |_| "ready and waiting for a processor".to_owned(),
     names: ["ready_ns", "mean_threads"],
-    ..Sum::of("cswitch", When::Before("ts_ns", "ready_ns"))
+    ..Sum::of("cswitch", ("ts_ns", "ready_ns"), ("ts_ns", ""))
 }];
