@@ -257,7 +257,8 @@ mod tests {
                     let mut theirs: Vec<i64> =
                         (0..theirs.rows() as u32).filter_map(|row| theirs.i64(row, amount)).collect();
                     let mut ours: Vec<i64> = lane.series.iter().map(|series| series.total as i64).collect();
-                    (ours.sort_unstable(), theirs.sort_unstable());
+                    ours.sort_unstable();
+                    theirs.sort_unstable();
                     assert_eq!(ours, theirs, "{}", lane.sql);
                     totals.push((lane.id, ours.iter().sum::<i64>()));
                 }
