@@ -4,7 +4,7 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
-use crate::stacks::{metric_of, weighed};
+use crate::stacks::{metric_of, spec_of, weighed};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedStack, chart};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
@@ -101,10 +101,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         Some(Lane::Thread(utid)) => format!("utid = {utid} AND NOT in_dpc AND NOT in_isr"),
         None => "0".to_owned(),
     };
-    let idle = "(in_dpc OR in_isr OR coalesce(upid, -1) NOT IN (SELECT upid FROM process WHERE pid = 0))";
-    let sql = format!(
-        "SELECT sum(weight_ns) AS total, count(*) AS samples FROM sample WHERE {of_lane} AND {idle} AND ts_ns >= {from} AND ts_ns < {to}"
-    );
+    let spec = spec_of(call, busy.table());
+    let sql = spec.and_then(|spec| busy.rows().sql(spec)).map(|(sum, conditions)| {
+        let busy = conditions.join(" AND ");
+        format!(
+            "SELECT {sum} AS total, count(*) AS samples FROM sample WHERE {of_lane} AND {busy} AND ts_ns >= {from} AND ts_ns < {to}"
+        )
+    });
     let host = &call.hud.host;
     let empty = trace.db.read_or_empty::<SampleRow>().is_empty();
     let facts = json!({

@@ -5,7 +5,7 @@
 //! Rows of `dpc` and `isr` whose end lies in the range. Classes of durations and limits are those of table `dpc_histogram`;
 //! percentiles are exact, by nearest rank, as the SQL function `percentiles` has them (those of table `interrupt_cost` are within
 //! 0.4 %). A processor is *hot* for a driver if it has at least half as much of its time as the busiest one, as in table
-//! `interrupt_spread`. [`sql`] gives the sums as a query.
+//! `interrupt_spread`. [`Interrupts::sql`] has the same as queries.
 //!
 //! # What fools it
 //!
@@ -16,11 +16,10 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
-pub use sql::{histogram_sql, sql};
-
 use crate::derived::interrupt_path::InterruptPathRow;
 use crate::operators::add;
-use etwhy_table::{CHUNK_ROWS, Database, Sym};
+use crate::operators::pivot::{Condition, PivotError, Selected};
+use etwhy_table::{CHUNK_ROWS, Database, Matcher, Sym, TableSpec};
 use etwhy_trace::catalog::{dpc::DpcRow, isr::IsrRow};
 use foldhash::HashMap;
 use serde::Serialize;
@@ -64,17 +63,6 @@ impl Class {
             Class::Isr => 25_000,
         }
     }
-}
-
-/// Which rows count.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// From (included) and to (not), ns.
-    pub range: Option<(i64, i64)>,
-    /// Each a column (`cpu`, `upid`, `utid`) with a number, and whether it is that one or all others.
-    pub numbers: Vec<(&'static str, i64, bool)>,
-    /// Modules, and whether it is that one or all others.
-    pub modules: Vec<(String, bool)>,
 }
 
 /// Sums of durations.
@@ -177,6 +165,8 @@ pub struct Interrupts {
     pub drivers: Vec<Driver>,
     /// By processor.
     pub cpus: Vec<CpuLoad>,
+    /// Queries for the sums by module, and for their classes of durations.
+    pub sql: Vec<String>,
 }
 
 /// Routines listed of each driver.
@@ -310,11 +300,22 @@ pub fn each_interrupt<'a>(db: &'a Database, class: Class, mut give: impl FnMut(I
     }
 }
 
-/// DPCs and ISRs of the part. `go_on` is asked for each batch.
-pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> bool) -> Interrupts {
+/// DPCs and ISRs that fulfil the conditions which `conditions` makes for a table. `go_on` is asked now and then.
+///
+/// # Errors
+/// If conditions make no sense.
+pub fn interrupts(
+    db: &Database,
+    conditions: &dyn Fn(&TableSpec) -> Vec<Condition>,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Interrupts, PivotError> {
     let mut out = Interrupts::default();
     let mut loads: BTreeMap<i64, (CpuLoad, HashMap<String, i64>)> = BTreeMap::new();
     for class in Class::ALL {
+        let Some(table) = db.get(class.name()).filter(|table| table.rows() > 0) else { continue };
+        let selected = Selected::new(db, table, &conditions(table.spec()))?;
+        out.sql.extend([sql::sql(class, &selected.from), sql::histogram_sql(&selected.from)]);
+        let mut wanted = Matcher::new(table, &selected.conditions).mask().into_iter();
         // By module and routine; names are looked up once for each routine, not for each row.
         let mut numbers: HashMap<(Option<Sym>, Option<Sym>), usize> = HashMap::default();
         let mut groups: Vec<(String, String, Group)> = Vec::new();
@@ -322,19 +323,7 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
         each_interrupt(db, class, |row| {
             stopped |= seen.is_multiple_of(CHUNK_ROWS) && !go_on();
             seen += 1;
-            if stopped {
-                return;
-            }
-            let inside = choice.range.is_none_or(|(from, to)| row.ts_ns >= from && row.ts_ns < to);
-            let number = |column: &str| match column {
-                "cpu" => Some(row.cpu),
-                "upid" => row.upid,
-                _ => row.utid,
-            };
-            let numbered =
-                || choice.numbers.iter().all(|&(column, value, is)| (number(column) == Some(value)) == is);
-            let named = || choice.modules.iter().all(|(wanted, is)| (row.module == wanted) == *is);
-            if !inside || !numbered() || !named() {
+            if wanted.next() != Some(true) || stopped {
                 return;
             }
             let place = *numbers.entry(row.names).or_insert_with(|| {
@@ -388,7 +377,7 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
             CpuLoad { cpu, top, ..load }
         })
         .collect();
-    out
+    Ok(out)
 }
 
 /// Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace.

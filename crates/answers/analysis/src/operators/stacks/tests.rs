@@ -69,6 +69,31 @@ fn a_part_has_neither_the_rest_nor_interrupts() {
 }
 
 #[test]
+fn conditions_of_metrics_fit_their_tables() {
+    let specs = || etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
+    for metric in METRICS {
+        let spec = specs().find(|spec| spec.name == metric.table());
+        if let (Source::Rows(rows), Some(spec)) = (&metric.source, spec) {
+            assert!(rows.sql(spec).is_some(), "{}", metric.name);
+        }
+    }
+    let of = |name: &str, table: &str| {
+        let spec = specs().find(|spec| spec.name == table).unwrap();
+        metric(name).rows().sql(spec).unwrap()
+    };
+    let (sum, conditions) = of("busy", "sample");
+    assert_eq!(sum, "sum(\"weight_ns\")");
+    let not_idle = "coalesce(\"upid\", -1) NOT IN (SELECT upid FROM process WHERE pid = 0)";
+    let either = format!("(\"in_dpc\" = 1 OR \"in_isr\" = 1 OR {not_idle})");
+    assert_eq!(conditions, [either.as_str(), "\"weight_ns\" >= 0"]);
+    let (sum, conditions) = of("syscall-time", "syscall");
+    assert_eq!(sum, "sum(\"dur_ns\")");
+    assert_eq!(conditions, ["NOT coalesce(\"depth\" >= 1, 0)", "\"dur_ns\" >= 0"]);
+    let (_, conditions) = of("heap-outstanding", "heap");
+    assert_eq!(conditions[0], "coalesce(\"freed_by\", '') = ''");
+}
+
+#[test]
 fn names_are_distinct_and_can_be_typed() {
     for (at, metric) in METRICS.iter().enumerate() {
         assert!(metric.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", metric.name);
