@@ -221,7 +221,7 @@ fn commit(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
+    use crate::derive;
     use crate::fold::tests::{sampled, table};
     use etwhy_table::{ColumnType, Value};
 

@@ -286,7 +286,7 @@ fn busiest(times: &[(i64, i64)], stretch: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
+    use crate::derive;
     use crate::fold::tests::table;
     use etwhy_table::{ColumnType, Value};
 

@@ -302,7 +302,7 @@ impl Whole<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
+    use crate::derive;
     use crate::fold::tests::table;
     use etwhy_table::{ColumnType, Value};
 

@@ -140,7 +140,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
+    use crate::derive;
     use crate::fold::tests::table;
     use etwhy_table::{ColumnType, Value};
 

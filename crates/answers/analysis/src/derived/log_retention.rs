@@ -195,7 +195,7 @@ fn rollover_ns(log: &Log) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
+    use crate::derive;
     use crate::fold::tests::table;
     use etwhy_table::{ColumnType, Value};
 

@@ -3,7 +3,7 @@
 use super::{Analysed, TraceArgs};
 use crate::catalog::{self, specs};
 use anyhow::bail;
-use etwhy_analysis::derive::derive;
+use etwhy_analysis::derive;
 use etwhy_export::extract::{self, Folder, Limits};
 use etwhy_input::InputOptions;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
@@ -177,7 +177,7 @@ fn of_tables(
     memory: &Memory,
 ) -> anyhow::Result<Table> {
     let mut others: BTreeMap<&str, u64> = BTreeMap::new();
-    let all = etwhy_analysis::derive::closure(wanted);
+    let all = etwhy_analysis::closure(wanted);
     for part in &extract.manifest().end.anomalies {
         if !part.tables.iter().any(|table| all.contains(table)) {
             for (name, count) in &part.counts {
