@@ -7,7 +7,8 @@
 //! are made larger until they explain how much it varied over time; those of drivers, modules and functions are as large as those of
 //! the processes on whose threads they ran.
 
-use super::{Change, Measured, Scale, Side};
+use super::change::{Change, Measured};
+use super::scale::{Scale, Side};
 use etwhy_analysis::derived::process_slice::ProcessSliceRow;
 use etwhy_analysis::fold::driver_cost::DriverCostRow;
 use etwhy_analysis::fold::function_cost::FunctionCostRow;

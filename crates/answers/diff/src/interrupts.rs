@@ -4,7 +4,8 @@
 //! how long they take, so the size of a piece is the sum of squares of the durations divided by their sum (from the classes of
 //! `dpc_histogram`). How much larger bursts make it is taken from all DPCs or ISRs over time (`cpu_time`).
 
-use super::{Change, Measured, Ratio, Scale, Side};
+use super::change::{Change, Measured, Ratio};
+use super::scale::{Scale, Side};
 use etwhy_stats::Interval;
 use etwhy_stats::dispersion::dispersion;
 use etwhy_stats::normal::quantile;

@@ -3,7 +3,7 @@
 //! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
 //! as worse or better. What one of the traces cannot tell is not called resolved.
 
-use super::{Scale, Side};
+use super::scale::{Scale, Side};
 use etwhy_rules::{Answer, Severity};
 use serde::Serialize;
 use std::collections::BTreeSet;

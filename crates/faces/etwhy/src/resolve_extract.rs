@@ -12,7 +12,7 @@
 
 use crate::catalog::specs;
 use anyhow::{Context as _, Result};
-use etwhy_analysis::derive::derive;
+use etwhy_analysis::derive;
 use etwhy_analysis::derived::ALL as DERIVED;
 use etwhy_base::Guid;
 use etwhy_export::extract::Folder;

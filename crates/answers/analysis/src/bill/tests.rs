@@ -3,7 +3,7 @@
 use super::charge::{Source, Time};
 use super::energy::Model;
 use super::party::{Parties, Party};
-use crate::derive::derive;
+use crate::derive;
 use crate::fold::tests::{sampled, table};
 use etwhy_table::{Database, Memory, Value};
 use etwhy_testkit::Are as _;

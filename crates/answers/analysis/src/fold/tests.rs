@@ -1,7 +1,7 @@
 //! Tables of costs, from stacks whose sums are easy to see.
 
 use super::*;
-use crate::derive::derive;
+use crate::derive;
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
 };

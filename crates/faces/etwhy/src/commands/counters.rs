@@ -13,7 +13,7 @@ use crate::rules::RuleArgs;
 use crate::verbose::stage;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::derive::{closure, derive};
+use etwhy_analysis::{closure, derive};
 use etwhy_counters::{Bound, CounterLogs, Options};
 use etwhy_doc::Doc;
 use etwhy_record::{Recording, Session, Size, formats};

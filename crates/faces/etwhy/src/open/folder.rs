@@ -3,7 +3,7 @@
 use super::{Analysed, TraceArgs};
 use crate::catalog::{self, specs};
 use anyhow::{Result, bail};
-use etwhy_analysis::derive::derive;
+use etwhy_analysis::derive;
 use etwhy_export::extract::{self, Folder, Limits};
 use etwhy_input::InputOptions;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
@@ -168,7 +168,7 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>
 /// counted.
 fn of_tables(ledger: &Table, extract: &Folder, wanted: &BTreeSet<String>, memory: &Memory) -> Result<Table> {
     let mut others: BTreeMap<&str, u64> = BTreeMap::new();
-    let all = etwhy_analysis::derive::closure(wanted);
+    let all = etwhy_analysis::closure(wanted);
     for part in &extract.manifest().end.anomalies {
         if !part.tables.iter().any(|table| all.contains(table)) {
             for (name, count) in &part.counts {

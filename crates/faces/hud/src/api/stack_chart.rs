@@ -4,7 +4,7 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
-use crate::stacks::{metric_of, spec_of, weighed};
+use crate::stacks::{metric_of, weighed};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedStack, chart};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
@@ -101,7 +101,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         Some(Lane::Thread(utid)) => format!("utid = {utid} AND NOT in_dpc AND NOT in_isr"),
         None => "0".to_owned(),
     };
-    let spec = spec_of(call, busy.table());
+    let spec = call.spec(busy.table());
     let sql = spec.and_then(|spec| busy.rows().sql(spec)).map(|(sum, conditions)| {
         let busy = conditions.join(" AND ");
         format!(

@@ -10,7 +10,7 @@ use etwhy_analysis::stacks::{
     Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Part as StackPart, Step,
     View, Weighed,
 };
-use etwhy_table::{Table, TableSpec};
+use etwhy_table::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -136,13 +136,8 @@ pub fn metric_of(call: &Call<'_>, name: &str) -> Result<Metric, Fault> {
         Fault::Wrong(format!("there is no metric {name}; there are {}, and TABLE.COLUMN", names.join(", ")))
     };
     let (table, column) = name.split_once('.').ok_or_else(unknown)?;
-    let spec = spec_of(call, table).ok_or_else(unknown)?;
+    let spec = call.spec(table).ok_or_else(unknown)?;
     Metric::of_column(spec, column).map_err(Fault::Wrong)
-}
-
-/// The declaration of a table that the program knows.
-pub fn spec_of(call: &Call<'_>, table: &str) -> Option<&'static TableSpec> {
-    call.hud.host.specs().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(table))
 }
 
 impl Asked {
@@ -184,7 +179,7 @@ impl Asked {
         };
         let mut part = of.of_stacks(&trace);
         let mut unused = Vec::new();
-        let spec = spec_of(call, metric.table());
+        let spec = call.spec(metric.table());
         let rows = metric.rows().known(spec);
         let mut without = |missing: bool, asked: bool, word: &'static str| {
             if missing && asked {

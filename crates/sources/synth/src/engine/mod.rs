@@ -9,6 +9,7 @@ mod later;
 mod sampler;
 mod stack;
 
+pub(crate) use crate::world::Style;
 pub(crate) use activity::activity;
 pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
@@ -16,7 +17,7 @@ pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
 pub(crate) use later::{Pause, Then};
 pub(crate) use sampler::{Load, Sampler};
-pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
+pub(crate) use stack::{Owner as StackOwner, key as stack_key};
 
 use crate::output::Output;
 use crate::rng::Rng;

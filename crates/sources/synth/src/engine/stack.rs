@@ -2,35 +2,11 @@
 
 use super::Engine;
 use crate::value::Draw;
+use crate::world::Style;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::write::RecordBuf;
 use std::io;
-
-/// How stacks are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// `StackWalk/Stack` (32), the kernel half and the user half apart, the user half late.
-    Walk,
-    /// `StackWalk/Stack` (32) with both halves.
-    Full,
-    /// `StackWalk/KeyKernel` and `KeyUser` (37, 38); the stacks themselves at the end of the trace (36).
-    Keys,
-    /// No stacks.
-    None,
-}
-
-impl Style {
-    pub(crate) fn parse(text: Option<&str>) -> Result<Style, String> {
-        Ok(match text.unwrap_or("walk") {
-            "walk" | "split" => Style::Walk,
-            "full" => Style::Full,
-            "keys" | "key" => Style::Keys,
-            "none" => Style::None,
-            other => return Err(format!("stack_style = {other:?}: allowed are walk, full, keys and none")),
-        })
-    }
-}
 
 /// Cache slots of stacks stand this far apart; a stack has one for its kernel half and one for its user half.
 pub(crate) const KEY_BASE: u64 = 0xFFFF_FA83_0000_0000;
