@@ -129,6 +129,9 @@ pub struct Rule {
     pub over: Subject,
     /// What it is about: trace, cpu, interrupts, security, disk, memory, …
     pub topic: String,
+    /// It says that nothing is wrong: it is found only if nothing above info is, and if nothing that was lost could hide it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_clear: bool,
     /// The manual page, Markdown: what it shows, why it matters, how it is computed, what fools it, an example.
     pub manual: String,
     /// What must have been recorded; each of them.

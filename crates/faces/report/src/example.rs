@@ -197,6 +197,7 @@ fn hit(culprit: &str, kind: &str, headline: &str, severity: Severity, cost_ns: i
     Hit {
         culprit: culprit.into(),
         culprit_kind: kind.into(),
+        instance: None,
         headline: headline.into(),
         effect: None,
         explanation: "Each call of the system passes through the logger of this driver, which takes a rundown lock that all \

@@ -4,8 +4,8 @@
 //!
 //! From samples in DPCs and ISRs, the part of the stack inside of the kernel's dispatcher. `host` is the outermost module there
 //! that is not the kernel itself: whose routine was called, mostly a framework (`ndis.sys`, `storport.sys`). `device_driver` is the
-//! outermost driver that is not Windows, the one that belongs to the device. `driver` is the innermost one, to which
-//! `driver_cost` charges the sample. Where both differ, `driver` is a filter, a team or another guest in the path of the device.
+//! outermost driver that is not Windows, the one that belongs to the device. `driver` is the one that `driver_cost` charges: the innermost,
+//! unless it merely handed the work to the next layer. Where both differ, `driver` is a filter, a team or another guest in the path of the device.
 //!
 //! # What fools it
 //!
@@ -27,7 +27,7 @@ define_table! {
         host: Option<Sym> [None, Name],
         /// Outermost driver that is not Windows itself; null if there is none.
         device_driver: Option<Sym> [None, Name],
-        /// Innermost driver that is not Windows itself: the one charged; null if there is none.
+        /// Driver that is charged: the innermost that is not Windows itself; null if there is none, or if it handed the work on.
         driver: Option<Sym> [None, Name],
         /// Who makes `driver`.
         vendor: Option<Sym> [None, Name],

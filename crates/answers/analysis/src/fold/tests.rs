@@ -223,6 +223,79 @@ fn samples_are_charged_once() {
     assert_eq!(vendor("WdFilter.sys"), "WdFilter.sys Microsoft antivirus");
 }
 
+/// Who is charged with a kernel stack, and who is only in the path; `-` where nobody is.
+fn charged(kernel: &str) -> (String, Vec<String>) {
+    let db = sampled(&[("thread", 1, 10, &format!("{kernel} | ntdll.dll!NtReadFile a.exe!Load"))]);
+    let rows = rows(&db, "driver_cost", &["driver", "charged_ns", "passed_on_ns"]);
+    let with =
+        |end: &str| rows.iter().filter_map(|row| Some(row.strip_suffix(end)?.to_owned())).collect::<Vec<_>>();
+    (with(" 10 0").join("+"), with(" 0 10"))
+}
+
+#[test]
+fn work_that_is_handed_on_is_not_charged() {
+    for (kernel, driver, in_the_path) in [
+        // A network filter that inspects, asks for memory, or merely indicates.
+        ("avnet.sys!Match avnet.sys!Receive ndis.sys!ndisCallReceiveHandler", "avnet.sys", ""),
+        (
+            "ntoskrnl.exe!ExAllocatePoolWithTag avnet.sys!Receive ndis.sys!ndisCallReceiveHandler",
+            "avnet.sys",
+            "",
+        ),
+        (
+            "tcpip.sys!TcpReceive ndis.sys!ndisMIndicateNetBufferListsToOpen ndis.sys!NdisFIndicateReceiveNetBufferLists \
+             pass.sys!Receive ndis.sys!ndisCallReceiveHandler",
+            "-",
+            "pass.sys",
+        ),
+        // Without names of the framework's functions, another layer below it tells.
+        ("tcpip.sys pass.sys ndis.sys", "-", "pass.sys"),
+        // A legacy filter hands an IRP to the file system; three of them, of which the middle one works.
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver legacy.sys!Dispatch ntoskrnl.exe!NtReadFile",
+            "-",
+            "legacy.sys",
+        ),
+        (
+            "Ntfs.sys!NtfsFsdRead legacy.sys!Dispatch ntoskrnl.exe!IofCallDriver ntoskrnl.exe!NtReadFile",
+            "-",
+            "legacy.sys",
+        ),
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver c.sys!Read ntoskrnl.exe!IofCallDriver b.sys!Read \
+             ntoskrnl.exe!IofCallDriver a.sys!Read ntoskrnl.exe!NtReadFile",
+            "-",
+            "a.sys b.sys c.sys",
+        ),
+        (
+            "b.sys!Decrypt b.sys!Read ntoskrnl.exe!IofCallDriver a.sys!Read ntoskrnl.exe!NtReadFile",
+            "b.sys",
+            "a.sys",
+        ),
+        // A request of its own is on its behalf, although an IRP goes down inside of it.
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver ntoskrnl.exe!IopSynchronousServiceTail ntoskrnl.exe!NtReadFile \
+             ntoskrnl.exe!KiSystemServiceCopyEnd ntoskrnl.exe!KiServiceInternal ntoskrnl.exe!ZwReadFile av.sys!Scan \
+             fltmgr.sys!FltpPerformPostCallbacks",
+            "av.sys",
+            "",
+        ),
+        (
+            "Ntfs.sys!NtfsCommonRead fltmgr.sys!FltPerformSynchronousIo av.sys!Read fltmgr.sys!FltpDispatch",
+            "-",
+            "av.sys",
+        ),
+        // A hook calls what it was put in front of; a driver's own call of the same function is its own.
+        ("ntoskrnl.exe!NtReadFile hook.sys!OnRead ntoskrnl.exe!KiSystemServiceCopyEnd", "-", "hook.sys"),
+        ("ntoskrnl.exe!NtReadFile hook.sys!Worker ntoskrnl.exe!PspSystemThreadStartup", "hook.sys", ""),
+        ("hook.sys!Log hook.sys!OnRead ntoskrnl.exe!KiSystemServiceCopyEnd", "hook.sys", ""),
+    ] {
+        let (owner, mut path) = charged(kernel);
+        path.sort();
+        assert_eq!((owner.as_str(), path.join(" ").as_str()), (driver, in_the_path), "{kernel}");
+    }
+}
+
 #[test]
 fn exclusive_time_is_all_time() {
     let db = sampled(STACKS);

@@ -75,11 +75,12 @@ struct Args {
 }
 
 /// Tables that the verdict reads.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "trace",
     "machine",
     "bill",
     "event_type",
+    "unobserved",
     "ledger",
     "logger",
     "kernel_class",

@@ -48,6 +48,7 @@ mod tests {
         let hit = Hit {
             culprit: "c".into(),
             culprit_kind: "k".into(),
+            instance: None,
             severity: Severity::Warning,
             headline: format!("{id} was \u{1b}[31mseen"),
             effect: None,
