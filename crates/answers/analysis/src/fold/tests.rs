@@ -27,6 +27,12 @@ impl Columns for &'static str {
     }
 }
 
+impl Columns for &Vec<(&'static str, ColumnType)> {
+    fn list(self) -> Vec<(&'static str, Option<ColumnType>)> {
+        self.iter().map(|&(name, ty)| (name, Some(ty))).collect()
+    }
+}
+
 impl<const N: usize> Columns for &[(&'static str, ColumnType); N] {
     fn list(self) -> Vec<(&'static str, Option<ColumnType>)> {
         self.iter().map(|&(name, ty)| (name, Some(ty))).collect()
@@ -226,7 +232,7 @@ fn samples_are_charged_once() {
 /// Who is charged with a kernel stack, and who is only in the path; `-` where nobody is.
 fn charged(kernel: &str) -> (String, Vec<String>) {
     let db = sampled(&[("thread", 1, 10, &format!("{kernel} | ntdll.dll!NtReadFile a.exe!Load"))]);
-    let rows = rows(&db, "driver_cost", &["driver", "charged_ns", "passed_on_ns"]);
+    let rows = rows(&db, "driver_cost", "driver charged_ns passed_on_ns");
     let with =
         |end: &str| rows.iter().filter_map(|row| Some(row.strip_suffix(end)?.to_owned())).collect::<Vec<_>>();
     (with(" 10 0").join("+"), with(" 0 10"))
