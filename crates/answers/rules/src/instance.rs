@@ -28,7 +28,9 @@ impl Instance {
         let services = own.services().filter(|list| !list.is_empty() && list.chars().count() <= MAX_SERVICES);
         let several =
             || processes.iter().filter(|row| row.name().eq_ignore_ascii_case(name)).nth(1).is_some();
-        let label = match services.or_else(pool) {
+        // A name that only one process has says who it is, unless it is that of a host of services.
+        let ambiguous = name.eq_ignore_ascii_case("svchost.exe") || several();
+        let label = match services.or_else(pool).filter(|_| ambiguous) {
             Some(role) => format!("{name} ({role})"),
             None if pid > 0 && several() => format!("{name} ({pid})"),
             None => name.to_owned(),
