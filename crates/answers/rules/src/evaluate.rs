@@ -224,7 +224,8 @@ impl Facts {
             let elapsed = row.elapsed_cpu_ns();
             let missing = db.read_or_empty::<UnobservedRow>();
             let missing = missing.iter().map(|range| range.dur_ns() as f64).sum::<f64>();
-            let short = elapsed.saturating_sub(row.event_capacity_ns()) as f64;
+            let observed = Some(row.event_capacity_ns()).filter(|ns| *ns > 0);
+            let short = observed.map_or(0, |ns| elapsed.saturating_sub(ns)) as f64;
             let share = |ns: f64| ns / elapsed.max(1) as f64;
             let lacks = share(missing) >= COULD_HIDE || share(short) >= ENDED_EARLY;
             if elapsed > 0 && lacks {
