@@ -12,7 +12,7 @@ fn page(title: &str, doc: &Doc) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width, \
          initial-scale=1\">\n<title>{0}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><span \
-         class=\"brand\">etwhy probe · {0}</span></header>\n<main>\n{1}</main>\n<footer>etwhy {2}. All figures hold for this \
+         class=\"brand\">etwhy probe · {0}</span></header>\n<main>\n<section>\n{1}</section>\n</main>\n<footer>etwhy {2}. All figures hold for this \
          machine, at that time.</footer>\n</body>\n</html>\n",
         escape(title),
         html::render(doc),
