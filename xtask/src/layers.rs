@@ -170,6 +170,6 @@ mod tests {
                 { "path": "/r/crates/tools/fuzz", "kind": null },
             ] },
         ] });
-        assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "query -> fuzz"]);
+        assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "analysis -> fuzz"]);
     }
 }
