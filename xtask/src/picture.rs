@@ -46,11 +46,11 @@ mod tests {
 
     #[test]
     fn the_block_is_renewed_and_the_rest_stays() {
-        let output = "The processors were busy.\n\nother\n\nFindings\na\n\nThe bill\na\nb\nc\nd\n";
+        let output = "The processors were busy.\n\nother\n\nFindings\na\n\nThe bill\na\nb\nc\nd\ne\nf\n";
         let readme =
             "# etwhy\n```sh\nrun\n```\nprints\n\n```text\nold\n```\nand so on\n```text\nsecond\n```\n";
         let expected = "# etwhy\n```sh\nrun\n```\nprints\n\n```text\nThe processors were busy.\n\nFindings\na\n\n\
-                        The bill\na\nb\nc\n…\n```\nand so on\n```text\nsecond\n```\n";
+                        The bill\na\nb\nc\nd\ne\n…\n```\nand so on\n```text\nsecond\n```\n";
         let new = renewed(readme, output).unwrap();
         assert_eq!(new, expected);
         assert_eq!(renewed(&new, output).unwrap(), new);
