@@ -76,6 +76,14 @@ pub struct Change {
 }
 
 impl Change {
+    /// The same figures where the difference could come from what was lost: no more than chance.
+    pub fn undecided(mut self) -> Change {
+        self.what = "chance";
+        self.per_second.significant = false;
+        self.per_run.iter_mut().for_each(|run| run.significant = false);
+        self
+    }
+
     /// A change of a figure, and of its sum over the run.
     pub fn new(per_second: Ratio, per_run: Option<Ratio>) -> Change {
         let Ratio { before, after, significant, .. } = per_second;

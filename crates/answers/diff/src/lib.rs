@@ -69,6 +69,13 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
             ));
         }
     }
+    for trace in traces.iter().filter(|trace| trace.is_lossy()) {
+        caveats.push(format!(
+            "{}: records of up to {} of processor time may be missing; differences that this could make are not counted",
+            trace.label,
+            duration(trace.lost_ns as f64)
+        ));
+    }
     for trace in traces.iter().filter(|trace| trace.busy_ns.is_some()) {
         let whole = trace.capacity_ns.saturating_add(trace.unobserved_ns);
         let share = if whole > 0 { trace.unobserved_ns as f64 / whole as f64 } else { 0.0 };

@@ -5,12 +5,14 @@ use super::counter_needs;
 use super::instance::Instance;
 use super::rule::{Need, Rule, Severity, Subject, Threshold};
 use etwhy_analysis::derived::machine::MachineRow;
-use etwhy_base::prose::digits;
+use etwhy_base::prose::{digits, duration};
 use etwhy_base::units::thousands;
 pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
-use etwhy_trace::catalog::{event_type::EventTypeRow, trace::TraceRow, unobserved::UnobservedRow};
+use etwhy_trace::catalog::{
+    event_type::EventTypeRow, kernel_class::KernelClassRow, trace::TraceRow, unobserved::UnobservedRow,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -176,10 +178,6 @@ struct Facts {
 /// From this share on, what is missing could hide a finding: it is also the share from which `trace.events-lost` is more than a remark.
 const COULD_HIDE: f64 = 0.01;
 
-/// A kernel session that observed less than the rest of the trace may have ended before it happened. Below this share it is the time
-/// before the first sample of each processor.
-const ENDED_EARLY: f64 = 0.1;
-
 /// As `event_type` names the kernel.
 const KERNEL: &str = "Windows Kernel";
 
@@ -221,18 +219,19 @@ impl Facts {
             if share >= COULD_HIDE {
                 facts.lost = Some(format!("about {} % of the events were lost", digits(100.0 * share)));
             }
-            let elapsed = row.elapsed_cpu_ns();
             let missing = db.read_or_empty::<UnobservedRow>();
             let missing = missing.iter().map(|range| range.dur_ns() as f64).sum::<f64>();
-            let observed = Some(row.event_capacity_ns()).filter(|ns| *ns > 0);
-            let short = observed.map_or(0, |ns| elapsed.saturating_sub(ns)) as f64;
-            let share = |ns: f64| ns / elapsed.max(1) as f64;
-            let lacks = share(missing) >= COULD_HIDE || share(short) >= ENDED_EARLY;
-            if elapsed > 0 && lacks {
-                let percent = digits(100.0 * share(missing.max(short)).min(1.0));
+            let share = missing / row.elapsed_cpu_ns().max(1) as f64;
+            if row.elapsed_cpu_ns() > 0 && share >= COULD_HIDE {
+                let percent = digits(100.0 * share.min(1.0));
                 facts.unobserved =
                     Some(format!("up to {percent} % of the processors' time was not observed"));
             }
+        }
+        // A session that was stopped and wrote its rundown is complete; one that lost a class of events on the way is not.
+        for row in db.read_or_empty::<KernelClassRow>().iter().filter(|row| row.stopped()) {
+            let silent = duration(row.silent_ns() as f64);
+            facts.unobserved = Some(format!("{} events stopped {silent} before the end", row.class()));
         }
         facts
     }
@@ -389,5 +388,35 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         share: values.get("share").and_then(Cell::number),
         confidence: text("confidence"),
         values,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    /// The answer of the all-clear beside a finding of this severity.
+    fn all_clear_beside(severity: Severity) -> Answer {
+        let rules = builtin().unwrap();
+        let db = Database::new();
+        let engine = Engine::new(&db).unwrap();
+        let found = |id: &str, severity| {
+            let mut outcome = evaluate(&engine, rules.iter().find(|rule| rule.id == id).unwrap());
+            (outcome.answer, outcome.severity) = (Answer::Found, Some(severity));
+            (severity, outcome)
+        };
+        let mut outcomes = [found("trace.nothing-slow", Severity::Info), found("cpu.dominant", severity)];
+        withdraw_all_clear(&rules, &mut outcomes);
+        assert_eq!(outcomes[1].1.answer, Answer::Found);
+        outcomes[0].1.answer
+    }
+
+    #[test]
+    fn an_all_clear_never_stands_beside_a_finding_that_matters() {
+        assert_eq!(all_clear_beside(Severity::Info), Answer::Found);
+        for severity in [Severity::Notice, Severity::Warning, Severity::Critical] {
+            assert_eq!(all_clear_beside(severity), Answer::NotFound);
+        }
     }
 }

@@ -52,7 +52,8 @@ struct Args {
     /// Columns to add up and compare (default: all times, bytes and counts)
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     metric: Vec<String>,
-    /// Exit with 5 if a finding is one of these, separated by commas: new, worse, found (in the last trace)
+    /// Exit with 5 if a finding is one of these, separated by commas: new, worse, found (in the last trace), undecided (one of
+    /// the traces cannot tell, or what it lost could make the difference)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     fail_on: Vec<String>,
     /// Least severity that --fail-on minds: info, notice, warning, critical
@@ -71,6 +72,8 @@ const TABLES: &[&str] = &[
     "trace",
     "ledger",
     "event_type",
+    "unobserved",
+    "kernel_class",
     "machine",
     "cpu_time",
     "process",
@@ -84,7 +87,7 @@ const TABLES: &[&str] = &[
 ];
 
 /// What [`Args::fail_on`] may name.
-const CONDITIONS: &[&str] = &["new", "worse", "found"];
+const CONDITIONS: &[&str] = &["new", "worse", "found", "undecided"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let severity = Severity::from_name(&args.severity).ok_or_else(|| {
@@ -148,7 +151,11 @@ fn conditions_met(diff: &Diff, conditions: &[String], least: Severity) -> Vec<St
     for verdict in diff.verdicts.iter().filter(|v| v.severity >= least) {
         let last = verdict.changes.last().copied().unwrap_or("");
         let found = verdict.answers.last() == Some(&etwhy_rules::Answer::Found);
-        let is = |condition: &String| condition == last || (condition == "found" && found);
+        let is = |condition: &String| match condition.as_str() {
+            "found" => found,
+            "undecided" => last == "cannot_tell",
+            condition => condition == last,
+        };
         if let Some(condition) = conditions.iter().find(|c| is(c)) {
             met.push(format!(
                 "{condition}: {} ({}): {}",
@@ -168,7 +175,7 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         (None, None) => String::new(),
     };
     let mut tables = tables_of(words(&query).into_iter());
-    tables.extend(["machine", "trace", "ledger"].map(str::to_owned));
+    tables.extend(["machine", "trace", "ledger", "unobserved"].map(str::to_owned));
     let mut exit = Exit::Done;
     let (mut results, mut scales): (Vec<Table>, Vec<Scale>) = (Vec::new(), Vec::new());
     for (label, analysed) in each(&args.trace, &tables)? {

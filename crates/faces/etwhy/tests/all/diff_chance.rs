@@ -131,6 +131,47 @@ fn equal_runs_are_not_different() {
     assert!(wrong.len() * 100 <= compared && pairs.len() <= 4, "{}", wrong.join("\n"));
 }
 
+/// A trace against itself with some of its buffers missing, either way round: nothing that the data could show has changed.
+#[test]
+fn missing_buffers_are_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = r#"
+[[process]]
+name = "spin.exe"
+
+[[samples]]
+process = "spin.exe"
+busy = 0.9
+stack = "ntdll.dll!RtlUserThreadStart;spin.exe!Run;libiomp5md.dll!__kmp_wait_template"
+
+[[dpc]]
+routine = "long.sys!Dpc"
+cpus = [3]
+rate = 200
+duration = "300us"
+"#;
+    let whole = trace(folder.path(), "whole", 7, &Plan { duration: "6s", more, ..SAME });
+    let partly = ETWHY.partly();
+    for percent in ["3%", "10%", "30%"] {
+        let lost = folder.path().join("lost.etl");
+        partly.synth(&folder.path().join("whole.toml"), &lost, &["--drop-buffers", percent]);
+        let lost = lost.str().to_owned();
+        for pair in [[whole.as_str(), &lost], [&lost, whole.as_str()]] {
+            let found: Value = partly.json(&["diff", "--json", "--quiet", pair[0], pair[1]]);
+            let findings = found["verdicts"].list();
+            assert!(findings.iter().any(|verdict| verdict["id"] == "cpu.spin-wait"), "{percent}");
+            for verdict in findings {
+                let change = verdict["changes"][0].str();
+                assert!(["same", "cannot_tell"].contains(&change), "{percent} {}: {change}", verdict["id"]);
+            }
+            for (_, name, change) in changes(&found) {
+                let significant = change["significant"] == true || change["per_run"]["significant"] == true;
+                assert!(!significant, "{percent} {name}: {change}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_different_is_found() {
     let folder = tempfile::tempdir().unwrap();

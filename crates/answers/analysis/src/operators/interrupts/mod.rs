@@ -84,7 +84,7 @@ pub struct Sums {
     pub p99_ns: i64,
     /// The longest.
     pub max_ns: i64,
-    /// Longer than the limit.
+    /// Longer than the limit, without what interrupted them.
     pub over_limit: i64,
     /// Duration of those.
     pub over_limit_ns: i64,
@@ -177,6 +177,8 @@ const MOST_ROUTINES: usize = 100;
 struct Group {
     durations: Vec<i64>,
     exclusive_ns: i64,
+    /// How many took longer than the limit themselves, and that time.
+    over: (i64, i64),
     cpus: BTreeMap<i64, i64>,
 }
 
@@ -184,12 +186,13 @@ impl Group {
     fn merge(&mut self, other: &Group) {
         self.durations.extend_from_slice(&other.durations);
         add(&mut self.exclusive_ns, other.exclusive_ns);
+        self.over = (self.over.0 + other.over.0, self.over.1.saturating_add(other.over.1));
         for (&cpu, &ns) in &other.cpus {
             add(self.cpus.entry(cpu).or_default(), ns);
         }
     }
 
-    fn sums(&mut self, limit: i64) -> Sums {
+    fn sums(&mut self) -> Sums {
         let durations = &mut self.durations;
         durations.sort_unstable();
         let count = durations.len();
@@ -198,7 +201,6 @@ impl Group {
             let at = count.saturating_mul(percent).div_ceil(100).max(1) - 1;
             durations.get(at).copied().unwrap_or(0)
         };
-        let over = durations.get(durations.partition_point(|&ns| ns <= limit)..).unwrap_or_default();
         Sums {
             count: count as i64,
             total_ns: total,
@@ -208,8 +210,8 @@ impl Group {
             p95_ns: rank(95),
             p99_ns: rank(99),
             max_ns: durations.last().copied().unwrap_or(0),
-            over_limit: over.len() as i64,
-            over_limit_ns: over.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns)),
+            over_limit: self.over.0,
+            over_limit_ns: self.over.1,
         }
     }
 
@@ -230,7 +232,7 @@ impl Group {
     }
 
     fn driver(mut self, class: Class, module: Option<String>) -> Driver {
-        let sums = self.sums(class.limit_ns());
+        let sums = self.sums();
         let busiest = self.cpus.values().copied().max().unwrap_or(0);
         let is_hot = |ns: i64| ns > 0 && ns.saturating_mul(2) >= busiest;
         let hot: Vec<i64> = self.cpus.iter().filter(|(_, ns)| is_hot(**ns)).map(|(cpu, _)| *cpu).collect();
@@ -333,6 +335,9 @@ pub fn interrupts(
             let Some((_, _, group)) = groups.get_mut(place) else { return };
             group.durations.push(row.dur_ns);
             add(&mut group.exclusive_ns, row.exclusive_ns);
+            if row.exclusive_ns > class.limit_ns() {
+                group.over = (group.over.0 + 1, group.over.1.saturating_add(row.exclusive_ns));
+            }
             add(group.cpus.entry(row.cpu).or_default(), row.exclusive_ns);
             loads.entry(row.cpu).or_default().0.count += 1;
         });
@@ -348,7 +353,7 @@ pub fn interrupts(
             let (sum, routines) = modules.entry(module).or_default();
             sum.merge(&group);
             let cpus = group.cpus.len();
-            routines.push(Routine { routine, sums: group.sums(class.limit_ns()), cpus });
+            routines.push(Routine { routine, sums: group.sums(), cpus });
         }
         if !all.durations.is_empty() {
             out.all.push(all.driver(class, None));

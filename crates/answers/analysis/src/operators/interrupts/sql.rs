@@ -10,8 +10,8 @@ pub(super) fn sql(class: Class, from: &str) -> String {
     };
     format!(
         "SELECT '{table}' AS class, module, count(*) AS count, sum(dur_ns) AS total_ns, sum(exclusive_ns) AS exclusive_ns, \
-         sum(dur_ns) / count(*) AS mean_ns, {}, {}, {}, max(dur_ns) AS max_ns, sum(dur_ns > {limit}) AS over_limit, \
-         sum(CASE WHEN dur_ns > {limit} THEN dur_ns ELSE 0 END) AS over_limit_ns, count(DISTINCT cpu) AS cpus \
+         sum(dur_ns) / count(*) AS mean_ns, {}, {}, {}, max(dur_ns) AS max_ns, sum(exclusive_ns > {limit}) AS over_limit, \
+         sum(CASE WHEN exclusive_ns > {limit} THEN exclusive_ns ELSE 0 END) AS over_limit_ns, count(DISTINCT cpu) AS cpus \
          FROM (SELECT module, cpu, dur_ns, exclusive_ns, row_number() OVER (PARTITION BY module ORDER BY dur_ns) AS place, \
          count(*) OVER (PARTITION BY module) AS rows {from}) \
          GROUP BY module ORDER BY exclusive_ns DESC",

@@ -56,6 +56,27 @@ fn db() -> Database {
     db
 }
 
+/// The interrupted DPC is long by its begin and end only; answer and query agree.
+#[test]
+fn limits_are_about_what_a_dpc_took_itself() {
+    let mut db = Database::new();
+    let mut long = rows(&[(300, 150, 0, "short.sys!a", 1), (900, 180, 0, "long.sys!b", 1)]);
+    long[0][2] = Value::I64(20_000);
+    db.insert(table("dpc", &COLUMNS, &long));
+    let found = interrupts(&db, &|_| Vec::new(), || true).unwrap();
+    let over: Vec<_> = found
+        .drivers
+        .iter()
+        .map(|d| (d.module.as_deref().unwrap(), d.sums.over_limit, d.sums.max_ns))
+        .collect();
+    assert_eq!(over, [("long.sys", 1, 180_000), ("short.sys", 0, 150_000)]);
+    let asked = Engine::new(&db).unwrap().query("q", &found.sql[0]).unwrap();
+    let over =
+        |row| (asked.text(row, "module"), asked.i64(row, "over_limit"), asked.i64(row, "over_limit_ns"));
+    assert_eq!(over(0), (Some("long.sys"), Some(1), Some(180_000)));
+    assert_eq!(over(1), (Some("short.sys"), Some(0), Some(0)));
+}
+
 #[test]
 fn sums_percentiles_and_limits() {
     let found = interrupts(&db(), &|_| Vec::new(), || true).unwrap();
