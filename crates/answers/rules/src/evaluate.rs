@@ -11,7 +11,8 @@ pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
 use etwhy_trace::catalog::{
-    event_type::EventTypeRow, kernel_class::KernelClassRow, trace::TraceRow, unobserved::UnobservedRow,
+    event_type::EventTypeRow, kernel_class::KernelClassRow, ledger::LedgerRow, trace::TraceRow,
+    unobserved::UnobservedRow,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,6 +179,18 @@ struct Facts {
 /// From this share on, what is missing could hide a finding: it is also the share from which `trace.events-lost` is more than a remark.
 const COULD_HIDE: f64 = 0.01;
 
+/// Anomalies that count buffers which are missing or of which the rest was not read.
+const MISSING_BUFFERS: &[&str] = &[
+    "buffers_missing",
+    "fewer_buffers_than_written",
+    "buffer_header_bad",
+    "buffer_not_unpacked",
+    "records_behind_end",
+    "record_header_unknown",
+    "record_size_bad",
+    "read_failed",
+];
+
 /// As `event_type` names the kernel.
 const KERNEL: &str = "Windows Kernel";
 
@@ -213,7 +226,10 @@ impl Facts {
             }
             let traces = db.read_or_empty::<TraceRow>();
             let kept = traces.iter().map(|trace| trace.buffers() as f64).sum::<f64>().max(1.0);
-            // A lost buffer held as many events as one that was kept.
+            // The session, the sequence numbers and damage may speak of the same buffers. A lost buffer held as many events as one that was kept.
+            let unread = db.read_or_empty::<LedgerRow>();
+            let unread = unread.iter().filter(|row| MISSING_BUFFERS.contains(&row.name()));
+            let buffers = unread.map(|row| row.count()).fold(buffers, i64::max);
             let missing = lost as f64 + buffers as f64 * read / kept;
             let share = missing / (missing + read);
             if share >= COULD_HIDE {
@@ -417,6 +433,14 @@ mod tests {
         assert_eq!(all_clear_beside(Severity::Info), Answer::Found);
         for severity in [Severity::Notice, Severity::Warning, Severity::Critical] {
             assert_eq!(all_clear_beside(severity), Answer::NotFound);
+        }
+    }
+
+    #[test]
+    fn missing_buffers_are_counted_under_names_that_exist() {
+        let listed = include_str!("../../../../docs/reference/anomalies.md");
+        for name in MISSING_BUFFERS {
+            assert!(listed.contains(&format!("| `{name}` |")), "{name}");
         }
     }
 }
