@@ -30,6 +30,7 @@ use etwhy_rules::Outcome;
 use etwhy_stats::rate::{Sum, ratio_of_sums};
 use etwhy_table::Database;
 use serde::Serialize;
+use ts_rs::TS;
 
 /// One trace.
 pub struct Side<'a> {
@@ -42,7 +43,8 @@ pub struct Side<'a> {
 }
 
 /// What a trace can be normalised by.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffTrace")]
 pub struct Scale {
     /// What the trace is called.
     pub label: String,
@@ -180,7 +182,7 @@ impl Measured {
 }
 
 /// Two figures and their ratio.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, TS)]
 pub struct Ratio {
     /// Before.
     pub before: f64,
@@ -212,7 +214,7 @@ impl Ratio {
 }
 
 /// How a figure went from one trace to another.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, TS)]
 pub struct Change {
     /// new (nothing before), gone (nothing after), more, less, or chance (no more than that). What is new or gone may be chance too.
     pub what: &'static str,
@@ -239,7 +241,7 @@ impl Change {
 }
 
 /// All comparisons of some traces, the first of which is the base.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
 pub struct Diff {
     /// Version of this form.
     pub schema: &'static str,

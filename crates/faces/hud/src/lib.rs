@@ -34,6 +34,8 @@ pub mod server;
 pub mod stacks;
 pub mod trace;
 pub mod who;
+#[cfg(test)]
+mod wire;
 
 pub use connections::Patience;
 pub use host::{Host, Loaded};

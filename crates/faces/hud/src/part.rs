@@ -8,10 +8,11 @@ use crate::call::{Call, Fault};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{Matcher, Part as StackPart};
 use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// What the page asks about; it stands beside the other keys of a body.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, TS)]
 pub struct Part {
     /// From (included) and to (not), ns.
     #[serde(default)]
@@ -22,20 +23,39 @@ pub struct Part {
 }
 
 /// A filter of the page.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, TS)]
 pub struct Filter {
     /// What it speaks of.
     pub kind: Kind,
     /// upid, utid, number of a processor, name of a module, or a frame as [`Matcher`] reads it.
+    #[ts(type = "number | string")]
     pub value: serde_json::Value,
     /// The others.
     #[serde(default)]
     pub not: bool,
 }
 
+/// A filter that an answer suggests.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct Chosen {
+    kind: Kind,
+    #[ts(type = "number | string")]
+    value: serde_json::Value,
+    /// What people read.
+    label: String,
+}
+
+impl Chosen {
+    /// A filter and what people read.
+    pub fn new(kind: Kind, value: impl Into<serde_json::Value>, label: impl Into<String>) -> Chosen {
+        Chosen { kind, value: value.into(), label: label.into() }
+    }
+}
+
 /// What a filter speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "FilterKind")]
 pub enum Kind {
     /// Process.
     Process,

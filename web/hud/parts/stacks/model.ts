@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { part, set, setting, view, type Part } from "../../state/view.ts";
 import type { Rows } from "../../wire/rows.ts";
+import type { StackQuestion, Step } from "../../wire/types.ts";
 
 export const PANEL = "stacks";
 
@@ -14,13 +15,6 @@ export const TABS = [
   ["butterfly", "Butterfly"],
 ] as const;
 export type Tab = (typeof TABS)[number][0];
-
-/** A step, as `crates/faces/hud/src/stacks/mod.rs` reads it. */
-export type Step =
-  | { op: "subtree"; path: string[]; inverted: boolean }
-  | { op: "focus" | "with" | "drop" | "merge" | "trim_above" | "trim_below"; function: string }
-  | { op: "focus_module" | "drop_module" | "merge_module" | "collapse"; module: string }
-  | { op: "recursion" | "mine" };
 
 export type ColorBy = "module" | "category" | "tag" | "kind";
 
@@ -78,15 +72,7 @@ export function takeStep(step: Step): void {
 }
 
 /** Part, metric, levels, steps: what questions about stacks share. */
-export interface Question extends Part {
-  metric: string;
-  by: string[];
-  steps: Step[];
-  inverted: boolean;
-  names_only: boolean;
-}
-
-export function question(inverted: boolean): Question {
+export function question(inverted: boolean): Part & StackQuestion {
   const { metric, by, steps } = settings();
   return { ...part.value, metric, by, steps, inverted, names_only: false };
 }

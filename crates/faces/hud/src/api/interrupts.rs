@@ -5,10 +5,11 @@ use crate::part::{Kind, Part};
 use crate::reply::Reply;
 use crate::who;
 use etwhy_analysis::interrupts::{
-    BORDERS_NS, Choice, Class, Driver, LIMIT_SOURCE, histogram_sql, interrupts, on_stacks, sql,
+    BORDERS_NS, Choice, Class, CpuLoad, Driver, LIMIT_SOURCE, OnStack, histogram_sql, interrupts, on_stacks,
+    sql,
 };
 use serde::Serialize;
-use serde_json::json;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -18,8 +19,36 @@ pub static ENDPOINT: Endpoint = Endpoint {
     answer,
 };
 
+#[derive(Serialize, TS)]
+pub(crate) struct Interrupts {
+    range: [i64; 2],
+    processors: i64,
+    limits: Limits,
+    /// Upper borders of classes of durations.
+    borders: [i64; 17],
+    /// All DPCs, all ISRs: no module.
+    all: Vec<Driver>,
+    /// The costliest first.
+    drivers: Vec<Known>,
+    cpus: Vec<CpuLoad>,
+    /// Of the whole trace.
+    stacks: Vec<OnStack>,
+    sql: Vec<String>,
+    unused: Vec<&'static str>,
+}
+
+/// How long one should take at most, ns, and who says so.
+#[derive(Serialize, TS)]
+#[ts(rename = "InterruptLimits")]
+struct Limits {
+    dpc: i64,
+    isr: i64,
+    source: &'static str,
+}
+
 /// A driver, and what is known of it.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
+#[ts(rename = "KnownDriver")]
 struct Known {
     #[serde(flatten)]
     driver: Driver,
@@ -70,16 +99,16 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         .filter(|class| trace.db.get(class.name()).is_some_and(|table| table.rows() > 0))
         .flat_map(|class| [sql(class, &clause(class)), histogram_sql(class, &clause(class))])
         .collect();
-    Reply::json(&json!({
-        "range": range,
-        "processors": extent.cpus,
-        "limits": { "dpc": Class::Dpc.limit_ns(), "isr": Class::Isr.limit_ns(), "source": LIMIT_SOURCE },
-        "borders": BORDERS_NS,
-        "all": found.all,
-        "drivers": found.drivers.into_iter().map(Known::of).collect::<Vec<_>>(),
-        "cpus": found.cpus,
-        "stacks": on_stacks(&trace.db),
-        "sql": queries,
-        "unused": who::unused(&asked, &[Kind::Cpu, Kind::Module]),
-    }))
+    Reply::json(&Interrupts {
+        range,
+        processors: extent.cpus,
+        limits: Limits { dpc: Class::Dpc.limit_ns(), isr: Class::Isr.limit_ns(), source: LIMIT_SOURCE },
+        borders: BORDERS_NS,
+        all: found.all,
+        drivers: found.drivers.into_iter().map(Known::of).collect(),
+        cpus: found.cpus,
+        stacks: on_stacks(&trace.db),
+        sql: queries,
+        unused: who::unused(&asked, &[Kind::Cpu, Kind::Module]),
+    })
 }

@@ -7,9 +7,11 @@ use etwhy_sql::matching::stacks_with;
 use etwhy_table::{ColumnType, ColumnView, Role, Sym, Value};
 use serde::Deserialize;
 use std::cmp::Ordering;
+use ts_rs::TS;
 
 /// A condition. Texts are compared by their bytes, except by [`Op::Contains`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, TS)]
+#[ts(rename = "PivotCondition")]
 pub struct Condition {
     /// Column.
     #[serde(default)]
@@ -21,6 +23,7 @@ pub struct Condition {
     pub op: Op,
     /// With what: a number, a text, a list; 64 bits that are no number as `0x…`.
     #[serde(default)]
+    #[ts(type = "unknown")]
     pub value: serde_json::Value,
     /// The other rows, also those with nulls.
     #[serde(default)]
@@ -28,8 +31,9 @@ pub struct Condition {
 }
 
 /// How a cell is compared. Null fulfils nothing but [`Op::IsNull`] and [`Op::Ne`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "ConditionOp")]
 pub enum Op {
     /// Equal.
     Eq,
