@@ -38,7 +38,7 @@ const title = (driver: Driver) => `${driver.module === null ? "All drivers" : vi
 const cpuList = (cpus: number[]) => (cpus.length > 12 ? `${cpus.length} processors` : `CPU ${cpus.join(", ")}`);
 
 /** `36.8 CPU-s`. */
-const cpuTime = (ns: number) => duration(ns).replace(/([mµn]?s)$/, "CPU-$1");
+const cpuTime = (ns: number) => duration(ns).replace(/([a-zµ]+)$/, "CPU-$1");
 
 const hotShare = (driver: Driver, data: Interrupts) => share(driver.hot_ns, (data.range[1] - data.range[0]) * Math.max(1, driver.hot.length));
 

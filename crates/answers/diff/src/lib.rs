@@ -25,7 +25,7 @@ pub mod table;
 pub mod verdicts;
 
 use etwhy_analysis::derived::machine::MachineRow;
-use etwhy_base::prose::{digits, duration};
+use etwhy_base::units::{digits, duration_ns};
 use etwhy_rules::Outcome;
 use etwhy_stats::rate::{Sum, ratio_of_sums};
 use etwhy_table::Database;
@@ -126,9 +126,9 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
                 "{} lasts {}, {} {}: {} times as {word}. If both did the same work, compare what it cost per run; per second, work that \
                  takes longer looks the same",
                 first.label,
-                duration(first.duration_ns as f64),
+                duration_ns(first.duration_ns),
                 other.label,
-                duration(other.duration_ns as f64),
+                duration_ns(other.duration_ns),
                 digits(times)
             ));
         }

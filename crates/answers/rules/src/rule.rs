@@ -5,7 +5,7 @@ use super::check::RuleTest;
 use super::evaluate::Cell;
 use super::list::FILES;
 use super::text::{fill, fill_known, is_key, label, names};
-use etwhy_base::prose::digits;
+use etwhy_base::units::digits;
 use etwhy_sql::placeholders;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -5,8 +5,7 @@
 //! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
 
 use super::evaluate::Cell;
-use etwhy_base::prose::{bytes, digits, duration, energy};
-use etwhy_base::units::thousands;
+use etwhy_base::units::{bytes, digits, duration, energy, thousands};
 use std::fmt::Write as _;
 
 /// Fills a text; a name that `value` does not know stays as it is. Texts of findings go through `Rule::fill`.
@@ -147,7 +146,7 @@ fn shown(name: &str, format: &str, cell: &Cell) -> String {
     let format = if format.is_empty() { by_name(name, cell) } else { format };
     match format {
         "duration" => duration(number),
-        "bytes" => bytes(number),
+        "bytes" => bytes(number as i64),
         "percent" => format!("{} %", digits(number * 100.0)),
         "per_cent" => format!("{} %", digits(number)),
         "count" => thousands((number.round() as i64).into()),

@@ -1,6 +1,7 @@
 /** What the panel of stacks asks, and the answer as lists of numbers that pictures and trees read. */
 
 import { signal } from "@preact/signals";
+import { percent as shown, share } from "../../../src/lib/format.ts";
 import { part, set, setting, view, type Part } from "../../state/view.ts";
 import type { Rows } from "../../wire/rows.ts";
 import type { StackQuestion, Step } from "../../wire/types.ts";
@@ -209,7 +210,4 @@ export function searched(nodes: Nodes, text: string): { hit: Uint8Array; under: 
   return { hit, under, weight, count };
 }
 
-export const percent = (value: number, whole: number): string => {
-  const share = whole > 0 ? (100 * value) / whole : 0;
-  return `${share >= 10 || share === 0 ? share.toFixed(1) : share.toFixed(2)}\u00a0%`;
-};
+export const percent = (value: number, whole: number): string => shown(share(value, whole));

@@ -1,6 +1,6 @@
 //! The sentence that a manager understands, and the bill in a few lines.
 
-use etwhy_base::prose::{digits, duration, energy_range};
+use etwhy_base::units::{digits, duration_ns, energy_range, energy_unit};
 use etwhy_export::sanitize;
 use etwhy_export::text::{pad_end, pad_start, truncate_middle, wrap};
 use etwhy_report::{BillRow, unobserved};
@@ -29,8 +29,9 @@ pub fn sentence(db: &Database, outcomes: &[Outcome], bill: &[BillRow]) -> Option
     let all = db.get("machine").and_then(|m| m.f64(0, "capacity_ns")).unwrap_or(0.0) / 3.6e12;
     let (used, whole, unit) = core_time(hours, all);
     let joules = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
-    let cost = joules
-        .map_or(String::new(), |((mid, low), high)| format!(", about {}", energy_range(mid, low, high)));
+    let cost = joules.map_or(String::new(), |((mid, low), high)| {
+        format!(", about {}", energy_range([mid, low, high], energy_unit(mid)))
+    });
     let effect = hit.effect.as_ref().map_or(String::new(), |effect| format!(", and {effect}"));
     let mut text = format!(
         "{who} cost this machine {} % of its CPU, {used} of {whole} core-{unit}{cost}{effect}.",
@@ -91,14 +92,16 @@ pub fn print_bill(out: &mut impl Write, bill: &[BillRow], width: usize) -> io::R
         "\nThe bill: CPU time, share of the observed time{}",
         if known { ", energy above idle (low to high)" } else { "" }
     )?;
+    // One unit for all rows.
+    let unit = energy_unit(rows.iter().filter_map(|row| row.energy_j).fold(0.0, f64::max));
     let (culprits, others): (Vec<&BillRow>, Vec<&BillRow>) =
         rows.into_iter().partition(|row| row.part == "culprit");
     for row in culprits.into_iter().take(SHOWN).chain(others) {
         let energies = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
-        let watt = energies.map_or(String::new(), |((mid, low), high)| energy_range(mid, low, high));
+        let watt = energies.map_or(String::new(), |((mid, low), high)| energy_range([mid, low, high], unit));
         let head = format!(
             "{} {}  {}",
-            pad_start(&duration(row.total_cpu_ns as f64), 11),
+            pad_start(&duration_ns(row.total_cpu_ns), 11),
             pad_start(&row.share_percent.map_or(String::new(), |s| format!("{s:.1} %")), 8),
             pad_end(&watt, if known { 26 } else { 0 })
         );

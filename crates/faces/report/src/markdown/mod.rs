@@ -6,7 +6,7 @@ use crate::bill::unobserved;
 use crate::several::{HEAD, One, Several};
 use crate::{BillRow, Report};
 use etwhy_base::units::percent;
-use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_base::units::{bytes, duration_ns, energy_range, energy_unit, thousands};
 use etwhy_export::markdown::{block, code, prose, reference};
 use etwhy_rules::rule::Source;
 use etwhy_rules::text::label;
@@ -204,8 +204,10 @@ fn bill(rows: &[BillRow], out: &mut dyn Write) -> io::Result<()> {
 fn bill_of(kind: &str, rows: &[&BillRow], out: &mut dyn Write) -> io::Result<()> {
     let time = |ns: i64| if ns == 0 { "–".to_owned() } else { duration_ns(ns) };
     let known = |ns: Option<i64>| ns.map_or("–".to_owned(), duration_ns);
+    // One unit for all rows.
+    let unit = energy_unit(rows.iter().filter_map(|row| row.energy_j).fold(0.0, f64::max));
     let energy = |row: &BillRow| match (row.energy_j, row.energy_low_j, row.energy_high_j) {
-        (Some(mid), Some(low), Some(high)) => format!("{mid:.1} ({low:.1}–{high:.1}) J"),
+        (Some(mid), Some(low), Some(high)) => energy_range([mid, low, high], unit),
         _ => "–".to_owned(),
     };
     let lines: Vec<Vec<String>> = rows
