@@ -69,7 +69,7 @@ hidden: number,
 /** Boxes that were too many. */
 left_out: number, levels: number, 
 /** Context switches were recorded. */
-switches: boolean, sql: string, threads: Array<ChartThread>, threads_in_all: number, why: string | null, 
+switches: boolean, sql: string | null, threads: Array<ChartThread>, threads_in_all: number, why: string | null, 
 /** The command that records what is missing. */
 record: string | null, };
 
@@ -200,6 +200,8 @@ capacity_ns: number,
 event_capacity_ns: number, 
 /** What was not observed of processors times duration. */
 unobserved_ns: number, 
+/** Of all time of processors, that in which records may be missing (table `unobserved`): what was not seen there may have been anything. */
+lost_ns: number, 
 /** Busy time, if samples or context switches tell. */
 busy_ns: number | null, 
 /** Busy time as share of the observed time. */
@@ -313,7 +315,7 @@ p95_ns: number,
 p99_ns: number, 
 /** The longest. */
 max_ns: number, 
-/** Longer than the limit. */
+/** Longer than the limit, without what interrupted them. */
 over_limit: number, 
 /** Duration of those. */
 over_limit_ns: number, };
@@ -343,7 +345,7 @@ p95_ns: number,
 p99_ns: number, 
 /** The longest. */
 max_ns: number, 
-/** Longer than the limit. */
+/** Longer than the limit, without what interrupted them. */
 over_limit: number, 
 /** Duration of those. */
 over_limit_ns: number, };
@@ -366,7 +368,7 @@ p95_ns: number,
 p99_ns: number, 
 /** The longest. */
 max_ns: number, 
-/** Longer than the limit. */
+/** Longer than the limit, without what interrupted them. */
 over_limit: number, 
 /** Duration of those. */
 over_limit_ns: number, };
@@ -420,7 +422,7 @@ p95_ns: number,
 p99_ns: number, 
 /** The longest. */
 max_ns: number, 
-/** Longer than the limit. */
+/** Longer than the limit, without what interrupted them. */
 over_limit: number, 
 /** Duration of those. */
 over_limit_ns: number, };

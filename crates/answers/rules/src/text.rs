@@ -4,8 +4,8 @@
 //! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
 //! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
 
-use super::evaluate::Cell;
 use etwhy_base::units::{bytes, digits, duration, energy, thousands};
+use etwhy_sql::Cell;
 use std::fmt::Write as _;
 
 /// Fills a text; a name that `value` does not know stays as it is. Texts of findings go through `Rule::fill`.

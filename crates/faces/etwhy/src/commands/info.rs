@@ -4,11 +4,11 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::quality::events;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, duration_ns, thousands};
-use etwhy_export::{sanitize, text};
+use etwhy_doc::Doc;
 use etwhy_table::{Database, Table, Value};
 use serde_json::json;
 use std::io::Write;
@@ -99,33 +99,29 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
 
 fn human_report(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
     let trace = db.get("trace").context("the pass made no table `trace`")?;
+    let mut doc = Doc::default();
     for row in 0..trace.rows() as u32 {
-        file_lines(out, trace, row)?;
+        file_lines(&mut doc, trace, row);
     }
     let (records, size) = events(db);
-    writeln!(out, "Records      {} in {} of records", thousands(records.into()), bytes(size as i64))?;
-    crate::report::quality::ledger_lines(out, db, width())?;
-    writeln!(out)?;
+    doc.note("Records", format!("{} in {} of records", thousands(records.into()), bytes(size as i64)));
+    crate::report::quality::add_ledger(&mut doc, db);
+    writeln!(out, "{}", text(&doc))?;
     types(out, db, top)
 }
 
-fn file_lines(out: &mut impl Write, trace: &Table, row: u32) -> anyhow::Result<()> {
-    let text = |column: &str| {
-        trace.text(row, column).map(|t| sanitize(&t.replace('\n', "; ")).into_owned()).unwrap_or_default()
-    };
+fn file_lines(doc: &mut Doc, trace: &Table, row: u32) {
+    let text = |column: &str| trace.text(row, column).map(|t| t.replace('\n', "; ")).unwrap_or_default();
     let number = |column: &str| trace.i64(row, column).unwrap_or(0);
     let flag = |column: &str| trace.value(row, column) == Value::Bool(true);
-    let mut line = |name: &str, value: String| -> anyhow::Result<()> {
+    let mut line = |name: &str, value: String| {
         if !value.trim().is_empty() {
-            for (n, part) in text::wrap(&value, width().saturating_sub(13).max(20)).into_iter().enumerate() {
-                writeln!(out, "{:<12} {part}", if n == 0 { name } else { "" })?;
-            }
+            doc.note(name, value);
         }
-        Ok(())
     };
-    line("File", format!("{} ({})", text("file"), bytes(number("size_bytes"))))?;
-    line("Windows", format!("{} {} {}", text("os"), text("product"), text("build_lab")))?;
-    line("Computer", [text("computer"), text("platform")].join("  "))?;
+    line("File", format!("{} ({})", text("file"), bytes(number("size_bytes"))));
+    line("Windows", format!("{} {} {}", text("os"), text("product"), text("build_lab")));
+    line("Computer", [text("computer"), text("platform")].join("  "));
     let memory = trace.i64(row, "memory_bytes").map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
     line(
         "Processors",
@@ -135,16 +131,16 @@ fn file_lines(out: &mut impl Write, trace: &Table, row: u32) -> anyhow::Result<(
             prefixed(" x ", &text("processor")),
             number("cpu_mhz")
         ),
-    )?;
-    line("Disks", text("disks"))?;
-    line("Network", text("nics"))?;
-    line("Session", format!("{}  {}", text("session"), text("log_file")))?;
+    );
+    line("Disks", text("disks"));
+    line("Network", text("nics"));
+    line("Session", format!("{}  {}", text("session"), text("log_file")));
     let bias = number("time_zone_bias_min");
     let zone = format!("UTC{:+03}:{:02}", -bias / 60, bias.abs() % 60);
-    line("Start", format!("{} UTC (machine at {zone})", text("start_utc")))?;
-    line("Duration", duration_ns(number("duration_ns")))?;
-    line("Clock", format!("{}, {} Hz", text("clock"), thousands(number("clock_hz").into())))?;
-    line("Mode", text("log_mode"))?;
+    line("Start", format!("{} UTC (machine at {zone})", text("start_utc")));
+    line("Duration", duration_ns(number("duration_ns")));
+    line("Clock", format!("{}, {} Hz", text("clock"), thousands(number("clock_hz").into())));
+    line("Mode", text("log_mode"));
     let state = match (flag("merged"), flag("finalised")) {
         (true, _) => "merged",
         (_, true) => "raw",
@@ -159,12 +155,12 @@ fn file_lines(out: &mut impl Write, trace: &Table, row: u32) -> anyhow::Result<(
             thousands(number("compressed_buffers").into()),
             number("sessions")
         ),
-    )?;
+    );
     line(
         "Lost",
         format!("{} events, {} buffers", thousands(number("events_lost").into()), number("buffers_lost")),
-    )?;
-    line("Keywords", text("kernel_keywords"))
+    );
+    line("Keywords", text("kernel_keywords"));
 }
 
 fn prefixed(prefix: &str, value: &str) -> String {

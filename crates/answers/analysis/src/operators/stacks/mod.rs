@@ -7,7 +7,6 @@
 mod butterfly;
 mod chart;
 mod diff;
-mod durations;
 mod flat;
 mod folding;
 mod frames;
@@ -18,7 +17,6 @@ mod metrics;
 mod prune;
 mod retag;
 mod rows;
-mod samples;
 mod shown;
 mod steps;
 mod tree;
@@ -99,7 +97,7 @@ pub struct Metric {
 /// Where weights come from.
 #[derive(Clone, Copy)]
 pub enum Source {
-    /// Rows of a table, all of them.
+    /// Rows of a table.
     Rows(Rows),
     /// What this function hands over.
     Code(fn(&Database, &mut dyn FnMut(WeightedStack))),
@@ -188,6 +186,14 @@ impl Metric {
     /// All tables that must be there, those of stacks, processes and threads among them.
     pub fn tables(&self) -> impl Iterator<Item = &'static str> {
         [self.table()].into_iter().chain(self.reads.iter().copied()).chain(STACK_TABLES.iter().copied())
+    }
+
+    /// The columns of its rows.
+    pub fn rows(&self) -> Rows {
+        match self.source {
+            Source::Rows(rows) => rows,
+            Source::Code(_) => Rows::counted(self.table()),
+        }
     }
 
     /// Hands over all its weights.

@@ -1,7 +1,6 @@
 //! CPU time of threads, DPCs and ISRs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -12,5 +11,8 @@ pub static METRIC: Metric = Metric {
              that they interrupted.",
     unit: Unit::Ns,
     reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Thread, Class::Dpc, Class::Isr], give)),
+    source: Source::Rows(ROWS),
 };
+
+/// Also what energy is made of.
+pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::of("sample", "weight_ns") };

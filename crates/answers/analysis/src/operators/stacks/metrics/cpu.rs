@@ -1,7 +1,6 @@
 //! CPU time of threads, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -13,5 +12,9 @@ pub static METRIC: Metric = Metric {
              100 of them are right to a tenth.",
     unit: Unit::Ns,
     reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Thread], give)),
+    source: Source::Rows(Rows {
+        only: &["in_dpc=no", "in_isr=no"],
+        idle: false,
+        ..Rows::of("sample", "weight_ns")
+    }),
 };

@@ -1,7 +1,6 @@
 //! CPU time in DPCs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -13,5 +12,9 @@ pub static METRIC: Metric = Metric {
              DPC.",
     unit: Unit::Ns,
     reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Dpc], give)),
+    source: Source::Rows(Rows {
+        only: &["in_dpc=yes", "in_isr=no"],
+        class: Some(Class::Dpc),
+        ..Rows::of("sample", "weight_ns")
+    }),
 };

@@ -1,8 +1,6 @@
 //! Duration of DPCs.
 
-use crate::operators::interrupts::Class;
-use crate::operators::stacks::durations;
-use crate::operators::stacks::{Metric, Source};
+use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -13,5 +11,10 @@ pub static METRIC: Metric = Metric {
              stacks: the routine stands for it.",
     unit: Unit::Ns,
     reads: &["dpc"],
-    source: Source::Code(|db, give| durations::each(db, Class::Dpc, give)),
+    source: Source::Rows(Rows {
+        stack: None,
+        frame: Some("frame_id"),
+        class: Some(Class::Dpc),
+        ..Rows::of("dpc", "exclusive_ns")
+    }),
 };

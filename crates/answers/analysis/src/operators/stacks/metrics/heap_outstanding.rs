@@ -1,8 +1,7 @@
 //! What was allocated and not freed: heap.
 
-use crate::operators::stacks::{Metric, Source, WeightedStack};
+use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
-use etwhy_trace::catalog::heap::HeapRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,19 +11,5 @@ pub static METRIC: Metric = Metric {
              it.",
     unit: Unit::Bytes,
     reads: &["heap"],
-    source: Source::Code(|db, give| {
-        for row in db.read_or_empty::<HeapRow>().iter().filter(|row| row.freed_by().is_none()) {
-            if row.size_bytes() >= 0 {
-                give(WeightedStack {
-                    ts_ns: Some(row.ts_ns()),
-                    upid: row.upid(),
-                    utid: row.utid(),
-                    stack: row.stack_id(),
-                    weight: row.size_bytes(),
-                    count: 1,
-                    ..WeightedStack::default()
-                });
-            }
-        }
-    }),
+    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of("heap", "size_bytes") }),
 };

@@ -1,7 +1,6 @@
 //! CPU time in ISRs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -12,5 +11,9 @@ pub static METRIC: Metric = Metric {
              them: compare isr-time.",
     unit: Unit::Ns,
     reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Isr], give)),
+    source: Source::Rows(Rows {
+        only: &["in_isr=yes"],
+        class: Some(Class::Isr),
+        ..Rows::of("sample", "weight_ns")
+    }),
 };

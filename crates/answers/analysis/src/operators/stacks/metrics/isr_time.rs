@@ -1,8 +1,6 @@
 //! Duration of ISRs.
 
-use crate::operators::interrupts::Class;
-use crate::operators::stacks::durations;
-use crate::operators::stacks::{Metric, Source};
+use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -13,5 +11,10 @@ pub static METRIC: Metric = Metric {
              the routine stands for it.",
     unit: Unit::Ns,
     reads: &["isr"],
-    source: Source::Code(|db, give| durations::each(db, Class::Isr, give)),
+    source: Source::Rows(Rows {
+        stack: None,
+        frame: Some("frame_id"),
+        class: Some(Class::Isr),
+        ..Rows::of("isr", "exclusive_ns")
+    }),
 };

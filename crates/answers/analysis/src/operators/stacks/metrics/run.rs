@@ -1,8 +1,7 @@
 //! Time in which threads ran, from context switches.
 
-use crate::operators::stacks::{Metric, Source, WeightedStack, idle_processes, marked};
-use etwhy_table::{Database, Unit};
-use etwhy_trace::catalog::cswitch::CSwitchRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -13,23 +12,14 @@ pub static METRIC: Metric = Metric {
              that. The whole run belongs to the moment at which it began. Idle threads are left out.",
     unit: Unit::Ns,
     reads: &["cswitch"],
-    source: Source::Code(each),
+    source: Source::Rows(ROWS),
 };
 
-/// Also what energy is made of where nothing was sampled.
-pub(super) fn each(db: &Database, give: &mut dyn FnMut(WeightedStack)) {
-    let idle = idle_processes(db);
-    for row in db.read_or_empty::<CSwitchRow>().iter().filter(|&row| !marked(&idle, row.new_upid())) {
-        let Some(weight) = row.cpu_ns().filter(|&ns| ns >= 0) else { continue };
-        give(WeightedStack {
-            ts_ns: Some(row.ts_ns()),
-            upid: row.new_upid(),
-            utid: Some(row.new_utid()),
-            cpu: Some(row.cpu()),
-            stack: row.stack_id(),
-            weight,
-            count: 1,
-            ..WeightedStack::default()
-        });
-    }
-}
+/// Also what energy is made of where nothing was sampled, and what switches count.
+pub(super) const ROWS: Rows = Rows {
+    upid: Some("new_upid"),
+    utid: Some("new_utid"),
+    only: &["cpu_ns>=0"],
+    idle: false,
+    ..Rows::of("cswitch", "cpu_ns")
+};

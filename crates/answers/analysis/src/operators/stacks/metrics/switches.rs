@@ -1,6 +1,6 @@
 //! Context switches.
 
-use crate::operators::stacks::{Metric, Source};
+use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
 
 /// Declaration.
@@ -11,10 +11,5 @@ pub static METRIC: Metric = Metric {
              Threads that often wait for a moment only show up here.",
     unit: Unit::Count,
     reads: &["cswitch"],
-    source: Source::Code(|db, give| {
-        super::run::each(db, &mut |mut switch| {
-            switch.weight = 1;
-            give(switch);
-        })
-    }),
+    source: Source::Rows(Rows { weight: None, ..super::run::ROWS }),
 };
