@@ -12,11 +12,12 @@ use std::time::Instant;
 pub struct DerivedSpec {
     /// Tables that it makes.
     pub tables: &'static [&'static TableSpec],
-    /// Tables that it reads, which may be derived themselves. A table that was not made counts as empty.
-    pub reads: &'static [&'static str],
+    /// Tables that it reads, which may be derived themselves: [`reads`](etwhy_table::reads) of the types of their rows. A table that
+    /// was not made counts as empty.
+    pub reads: fn() -> Vec<&'static TableSpec>,
     /// Only made when one of its tables is asked for by name.
     pub on_demand: bool,
-    /// Makes them, one for each of `tables`.
+    /// Makes them, one for each of `tables`, from a database that has what it reads and nothing else.
     pub make: fn(&Database, &Memory) -> etwhy_table::Result<Vec<Table>>,
 }
 
@@ -43,7 +44,7 @@ pub fn closure(wanted: &BTreeSet<String>) -> BTreeSet<String> {
         let before = all.len();
         for spec in ALL {
             if spec.tables.iter().any(|t| all.contains(t.name.as_ref())) {
-                all.extend(spec.reads.iter().map(|name| (*name).to_owned()));
+                all.extend((spec.reads)().iter().map(|table| table.name.to_string()));
             }
         }
         if all.len() == before {
@@ -71,14 +72,15 @@ pub fn derive(
     while !open.is_empty() {
         let waits = |spec: &DerivedSpec| {
             open.iter().any(|other| {
-                !std::ptr::eq::<DerivedSpec>(*other, spec) && spec.reads.iter().any(|r| other.makes(r))
+                !std::ptr::eq::<DerivedSpec>(*other, spec)
+                    && (spec.reads)().iter().any(|read| other.makes(&read.name))
             })
         };
         // `the_order_exists` makes sure that one is ready.
         let at = open.iter().position(|spec| !waits(spec)).unwrap_or(0);
         let spec = open.swap_remove(at);
         let begin = Instant::now();
-        for table in (spec.make)(db, memory)? {
+        for table in (spec.make)(&db.limited_to(&(spec.reads)()), memory)? {
             let seconds = begin.elapsed().as_secs_f64();
             tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
             db.insert(table);
@@ -98,7 +100,8 @@ mod tests {
             ALL.iter().flat_map(|s| s.tables.iter()).map(|t| t.name.as_ref()).collect();
         for _ in ALL {
             for spec in ALL {
-                if spec.reads.iter().all(|r| made.contains(r) || !derived.contains(r)) {
+                let there = |name: &str| made.contains(name) || !derived.contains(name);
+                if (spec.reads)().iter().all(|read| there(&read.name)) {
                     made.extend(spec.tables.iter().map(|t| t.name.as_ref()));
                 }
             }

@@ -59,6 +59,9 @@ const FOR_SOMEBODY: [&str; 8] = [
     "WrKeyedEvent",
 ];
 
+/// What [`Sides::read`] reads.
+pub(crate) type SidesRows = (FileUsageRow, RegistryUsageRow, HardFaultRow, WaitChainRow, MinifilterCostRow);
+
 /// All side costs.
 pub(crate) struct Sides {
     /// By process.

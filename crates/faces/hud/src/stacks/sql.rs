@@ -54,7 +54,7 @@ pub fn columns(call: &Call<'_>, metric: &Metric) -> Columns {
     };
     match (&metric.source, metric.name) {
         (Source::Rows(rows), _) => {
-            let spec = super::spec_of(call, rows.table);
+            let spec = super::spec_of(call, &rows.table.name);
             let known = |name: Option<&'static str>| {
                 name.filter(|name| spec.is_some_and(|spec| spec.column(name).is_some()))
             };

@@ -7,7 +7,7 @@ use etwhy_table::{ColumnView, Database, Role, TableSpec};
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     /// The table.
-    pub table: &'static str,
+    pub table: &'static TableSpec,
     /// Time of a row.
     pub ts: Option<&'static str>,
     /// Process.
@@ -26,12 +26,12 @@ pub struct Rows {
 
 impl Rows {
     /// Rows of a table with the usual names of columns.
-    pub const fn of(table: &'static str, weight: &'static str) -> Rows {
+    pub const fn of(table: &'static TableSpec, weight: &'static str) -> Rows {
         Rows { weight: Some(weight), ..Rows::counted(table) }
     }
 
     /// Rows of a table with the usual names of columns, one like the other.
-    pub const fn counted(table: &'static str) -> Rows {
+    pub const fn counted(table: &'static TableSpec) -> Rows {
         Rows {
             table,
             ts: Some("ts_ns"),
@@ -57,7 +57,7 @@ impl Rows {
         let (upid, utid) = (first(Role::Process), first(Role::Thread));
         let count = named("count").or_else(|| named("samples"));
         Some(Rows {
-            table: spec.name.as_ref(),
+            table: spec,
             ts: time,
             upid,
             utid,
@@ -70,7 +70,7 @@ impl Rows {
 
     /// Hands over all rows.
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
-        let Some(table) = db.get(self.table) else { return };
+        let Some(table) = db.get(&self.table.name) else { return };
         let number = |name: Option<&str>| name.and_then(|name| table.spec().column_index(name));
         let columns =
             [self.ts, self.upid, self.utid, self.cpu, self.stack, self.weight, self.count].map(number);

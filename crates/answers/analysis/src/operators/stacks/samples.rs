@@ -8,12 +8,7 @@ use etwhy_trace::catalog::sample::SampleRow;
 pub(super) fn each(db: &Database, classes: &[Class], give: &mut dyn FnMut(WeightedStack)) {
     let idle = idle_processes(db);
     for row in &db.read_or_empty::<SampleRow>() {
-        // An ISR may have interrupted a DPC: the innermost counts, as in table `stack_cost`.
-        let class = match (row.in_dpc(), row.in_isr()) {
-            (_, true) => Class::Isr,
-            (true, _) => Class::Dpc,
-            _ => Class::Thread,
-        };
+        let class = Class::of_sample(row.in_dpc(), row.in_isr());
         if !classes.contains(&class) || class == Class::Thread && marked(&idle, row.upid()) {
             continue;
         }

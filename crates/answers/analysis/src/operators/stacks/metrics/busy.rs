@@ -2,7 +2,8 @@
 
 use crate::operators::stacks::samples;
 use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
+use etwhy_trace::catalog::sample::SampleRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,6 +12,7 @@ pub static METRIC: Metric = Metric {
     manual: "cpu, dpc and isr together: what the processors did. DPCs and ISRs stand apart from the threads \
              that they interrupted.",
     unit: Unit::Ns,
-    reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Thread, Class::Dpc, Class::Isr], give)),
+    source: Source::Code(reads::<SampleRow>, |db, give| {
+        samples::each(db, &[Class::Thread, Class::Dpc, Class::Isr], give)
+    }),
 };

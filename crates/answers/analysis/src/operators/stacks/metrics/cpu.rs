@@ -2,7 +2,8 @@
 
 use crate::operators::stacks::samples;
 use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
+use etwhy_trace::catalog::sample::SampleRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,6 +13,5 @@ pub static METRIC: Metric = Metric {
              stand under dpc and isr; those of the idle threads are left out. Few samples are a rough guess: \
              100 of them are right to a tenth.",
     unit: Unit::Ns,
-    reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Thread], give)),
+    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Thread], give)),
 };

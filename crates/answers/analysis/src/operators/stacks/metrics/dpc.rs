@@ -2,7 +2,8 @@
 
 use crate::operators::stacks::samples;
 use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
+use etwhy_trace::catalog::sample::SampleRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,6 +13,5 @@ pub static METRIC: Metric = Metric {
              thread that was interrupted by chance, which is left out. The sample says whether it interrupted a \
              DPC.",
     unit: Unit::Ns,
-    reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Dpc], give)),
+    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Dpc], give)),
 };

@@ -2,7 +2,8 @@
 
 use crate::operators::stacks::samples;
 use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
+use etwhy_trace::catalog::sample::SampleRow;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,6 +12,5 @@ pub static METRIC: Metric = Metric {
     manual: "As dpc, for interrupt service routines. Where interrupts are off while they run, no sample can hit \
              them: compare isr-time.",
     unit: Unit::Ns,
-    reads: &["sample"],
-    source: Source::Code(|db, give| samples::each(db, &[Class::Isr], give)),
+    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Isr], give)),
 };

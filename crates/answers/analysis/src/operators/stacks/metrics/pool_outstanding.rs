@@ -1,7 +1,7 @@
 //! What was allocated and not freed: kernel pool.
 
 use crate::operators::stacks::{Metric, Source, WeightedStack};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
 use etwhy_trace::catalog::pool::PoolRow;
 
 /// Declaration.
@@ -11,8 +11,7 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of allocations whose end is not in the trace. What is still needed is no leak; what was freed after the trace is in \
              it.",
     unit: Unit::Bytes,
-    reads: &["pool"],
-    source: Source::Code(|db, give| {
+    source: Source::Code(reads::<PoolRow>, |db, give| {
         for row in db.read_or_empty::<PoolRow>().iter().filter(|row| row.freed_by().is_none()) {
             if row.size_bytes() >= 0 {
                 give(WeightedStack {

@@ -1,7 +1,7 @@
 //! Time in which threads ran, from context switches.
 
 use crate::operators::stacks::{Metric, Source, WeightedStack, idle_processes, marked};
-use etwhy_table::{Database, Unit};
+use etwhy_table::{Database, Unit, reads};
 use etwhy_trace::catalog::cswitch::CSwitchRow;
 
 /// Declaration.
@@ -12,8 +12,7 @@ pub static METRIC: Metric = Metric {
              WPA (CPU Usage Precise, New Thread Stack): it shows where the thread had waited, not what it then did; cpu shows \
              that. The whole run belongs to the moment at which it began. Idle threads are left out.",
     unit: Unit::Ns,
-    reads: &["cswitch"],
-    source: Source::Code(each),
+    source: Source::Code(reads::<CSwitchRow>, each),
 };
 
 /// Also what energy is made of where nothing was sampled.

@@ -1,7 +1,7 @@
 //! Time of system calls.
 
 use crate::operators::stacks::{Metric, Source, WeightedStack};
-use etwhy_table::Unit;
+use etwhy_table::{Unit, reads};
 use etwhy_trace::catalog::syscall::SyscallRow;
 
 /// Declaration.
@@ -12,8 +12,7 @@ pub static METRIC: Metric = Metric {
              Calls inside of another one are part of that one's time and left out. Calls that had not returned have no time. \
              Tracing system calls makes short ones several times as long.",
     unit: Unit::Ns,
-    reads: &["syscall"],
-    source: Source::Code(|db, give| {
+    source: Source::Code(reads::<SyscallRow>, |db, give| {
         for row in db.read_or_empty::<SyscallRow>().iter().filter(|&row| row.depth().unwrap_or(0) == 0) {
             let Some(weight) = row.dur_ns().filter(|&ns| ns >= 0) else { continue };
             give(WeightedStack {
