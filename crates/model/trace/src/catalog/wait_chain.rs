@@ -22,6 +22,7 @@ mod union;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::model::place::PlaceId;
 use crate::model::switch::WAITING;
 use etwhy_decode::kernel::events;
 use etwhy_decode::kernel::names::wait_reason;
@@ -116,7 +117,7 @@ enum Readied {
     /// Owner, and the tag of its service.
     Thread(Owner, u32),
     /// Place of the routine.
-    Dpc(Option<u32>),
+    Dpc(Option<PlaceId>),
     Unknown,
 }
 
@@ -191,7 +192,7 @@ struct Thread {
     /// It was readied in a DPC: when and where.
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
-    routine: Option<u32>,
+    routine: Option<PlaceId>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
 }
