@@ -1,5 +1,6 @@
 //! The sentence that a manager understands, and the bill in a few lines.
 
+use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::prose::{digits, duration, energy_range};
 use etwhy_export::sanitize;
 use etwhy_export::text::{pad_end, pad_start, truncate_middle, wrap};
@@ -26,7 +27,8 @@ pub fn sentence(db: &Database, outcomes: &[Outcome], bill: &[BillRow]) -> Option
     let (Some(share), Some(hours)) = (share, row.core_hours) else {
         return Some(format!("{}.", hit.headline.trim_end_matches('.')));
     };
-    let all = db.get("machine").and_then(|m| m.f64(0, "capacity_ns")).unwrap_or(0.0) / 3.6e12;
+    let machine = db.read_or_empty::<MachineRow>();
+    let all = machine.first().map_or(0.0, |machine| machine.capacity_ns() as f64) / 3.6e12;
     let (used, whole, unit) = core_time(hours, all);
     let joules = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
     let cost = joules
