@@ -5,17 +5,23 @@ use anyhow::{Result, bail};
 
 /// Longest hand-written source file, in lines.
 const MAX_LINES: usize = 600;
+/// Documents that stay short: how their path begins, and the most lines.
+const SHORT: &[(&str, usize)] = &[("README.md", 120), (GUIDE, 200)];
+/// The guide: a page for each question, all listed in its README.md.
+const GUIDE: &str = "docs/guide/";
 /// Folders that paths in ARCHITECTURE.md may start with.
 const TOP: &[&str] =
     &["crates/", "docs/", "scenarios/", "scripts/", "tests/", "web/", "xtask/", ".ci/", ".cargo/"];
 
-/// Fails if a source file is too long, a document links to nothing, ARCHITECTURE.md names a path that does
-/// not exist or leaves out a crate, a crate lacks its README.md, or a test is a process of its own without a reason.
+/// Fails if a source file or a page of the guide is too long, a document links to nothing, a page of the guide is not listed,
+/// ARCHITECTURE.md names a path that does not exist or leaves out a crate, a crate lacks its README.md, or a test is a process
+/// of its own without a reason.
 ///
 /// # Errors
 /// All that was found.
 pub fn check(repo: &Repo) -> Result<()> {
     let files = repo.files("")?;
+    let index = repo.read(&format!("{GUIDE}README.md"))?;
     let mut wrong = Vec::new();
     for file in &files {
         if is_source(file) {
@@ -30,8 +36,18 @@ pub fn check(repo: &Repo) -> Result<()> {
                 ));
             }
         } else if file.ends_with(".md") {
-            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-            for target in links(&repo.read(file)?) {
+            let (text, folder) = (repo.read(file)?, file.rsplit_once('/').map_or("", |(folder, _)| folder));
+            let most = SHORT.iter().find(|(start, _)| file.starts_with(start));
+            if let Some((_, most)) = most.filter(|(_, most)| text.lines().count() > *most) {
+                wrong.push(format!("{file}: more than {most} lines"));
+            }
+            if file
+                .strip_prefix(GUIDE)
+                .is_some_and(|page| page != "README.md" && !index.contains(&format!("({page}")))
+            {
+                wrong.push(format!("{file}: is not listed in {GUIDE}README.md"));
+            }
+            for target in links(&text) {
                 if !repo.path(folder).join(&target).exists() {
                     wrong.push(format!("{file}: links to {target}, which does not exist"));
                 }
@@ -142,9 +158,9 @@ mod tests {
 
     #[test]
     fn links_and_paths_are_found() {
-        let text = "see [a](GUIDE.md#filters) and [b](https://x.org/y) in `crates/formats/etl`, `a/b`, `crates/*`\n\
+        let text = "see [a](README.md#filters) and [b](https://x.org/y) in `crates/formats/etl`, `a/b`, `crates/*`\n\
                     ```sh\nx](none.md) `crates/none`\n```\nand [c](docs/d.md)";
-        assert_eq!(links(text), ["GUIDE.md", "docs/d.md"]);
+        assert_eq!(links(text), ["README.md", "docs/d.md"]);
         assert_eq!(paths(text), ["crates/formats/etl"]);
     }
 

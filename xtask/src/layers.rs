@@ -25,13 +25,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("evtx", &["os", "etl", "table", "messages"]),
     ("input", &["scratch", "etl", "symbols"]),
     ("trace", &["etl", "decode", "symbols", "table", "knowledge", "stats"]),
-    ("export", &["scratch", "table", "trace"]),
-    ("probe", &["os", "table", "export", "stats", "knowledge"]),
+    ("doc", &[]),
+    ("export", &["scratch", "doc", "table", "trace"]),
+    ("probe", &["os", "table", "doc", "stats", "knowledge"]),
     ("sql", &["table", "trace", "vtab", "stats", "knowledge"]),
     ("analysis", &["table", "trace", "evtx", "audit", "counters", "sql", "stats", "knowledge"]),
     ("rules", &["table", "trace", "counters", "sql", "analysis", "knowledge"]),
     ("diff", &["table", "trace", "analysis", "rules", "stats"]),
-    ("report", &["table", "trace", "sql", "analysis", "rules", "export"]),
+    ("report", &["table", "trace", "sql", "analysis", "rules", "doc", "export"]),
     ("hud", &["table", "trace", "sql", "analysis", "rules", "diff", "export", "report", "knowledge"]),
     ("record", &[]),
     ("synth", &["etl", "decode"]),
@@ -43,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "input",
             "decode",
             "table",
+            "doc",
             "export",
             "symbols",
             "knowledge",
@@ -168,6 +170,6 @@ mod tests {
                 { "path": "/r/crates/tools/fuzz", "kind": null },
             ] },
         ] });
-        assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "query -> fuzz"]);
+        assert_eq!(violations(&edges(&metadata)), ["etl -> trace", "analysis -> fuzz"]);
     }
 }

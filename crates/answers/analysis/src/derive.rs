@@ -3,10 +3,7 @@
 //! What findings and views need from an operator is a table of the contract like any other: it is extracted,
 //! dumped and asked in SQL, and nobody can tell that it was made from tables and not from events.
 
-use crate::derived::ALL;
 use etwhy_table::{Database, Memory, Table, TableSpec};
-use std::collections::BTreeSet;
-use std::time::Instant;
 
 /// Declaration of tables that are made from other tables: one file of `derived/` holds it and its code.
 pub struct DerivedSpec {
@@ -23,11 +20,12 @@ pub struct DerivedSpec {
 
 impl DerivedSpec {
     /// True for what is made from event logs or counter logs, which a trace has none of.
-    fn is_beside_traces(&self) -> bool {
+    pub(crate) fn is_beside_traces(&self) -> bool {
         self.tables.iter().any(|table| is_beside_traces(&table.name))
     }
 
-    fn makes(&self, name: &str) -> bool {
+    /// True if a table of this name is one of its.
+    pub(crate) fn makes(&self, name: &str) -> bool {
         self.tables.iter().any(|table| table.name == name)
     }
 }
@@ -35,90 +33,4 @@ impl DerivedSpec {
 /// True for tables of event logs, audit policy, counter logs and probes, by their names.
 pub fn is_beside_traces(table: &str) -> bool {
     ["log_", "audit_", "counter", "probe_"].iter().any(|prefix| table.starts_with(prefix))
-}
-
-/// All tables that must be there so that `wanted` can be made: these themselves and what they are made from.
-pub fn closure(wanted: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut all = wanted.clone();
-    loop {
-        let before = all.len();
-        for spec in ALL {
-            if spec.tables.iter().any(|t| all.contains(t.name.as_ref())) {
-                all.extend((spec.reads)().iter().map(|table| table.name.to_string()));
-            }
-        }
-        if all.len() == before {
-            return all;
-        }
-    }
-}
-
-/// Makes the derived tables of `wanted` (`None`: all of traces that are not on demand) that are not there yet, each after
-/// those it reads.
-///
-/// # Errors
-/// Those of the table builder.
-pub fn derive(
-    db: &mut Database,
-    wanted: Option<&BTreeSet<String>>,
-    memory: &Memory,
-) -> etwhy_table::Result<()> {
-    let chosen = |spec: &&&DerivedSpec| match wanted {
-        Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
-        None => !spec.on_demand && !spec.is_beside_traces(),
-    };
-    let mut open: Vec<&DerivedSpec> = ALL.iter().filter(chosen).copied().collect();
-    open.retain(|spec| spec.tables.iter().any(|t| db.get(&t.name).is_none()));
-    while !open.is_empty() {
-        let waits = |spec: &DerivedSpec| {
-            open.iter().any(|other| {
-                !std::ptr::eq::<DerivedSpec>(*other, spec)
-                    && (spec.reads)().iter().any(|read| other.makes(&read.name))
-            })
-        };
-        // `the_order_exists` makes sure that one is ready.
-        let at = open.iter().position(|spec| !waits(spec)).unwrap_or(0);
-        let spec = open.swap_remove(at);
-        let begin = Instant::now();
-        for table in (spec.make)(&db.limited_to(&(spec.reads)()), memory)? {
-            let seconds = begin.elapsed().as_secs_f64();
-            tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
-            db.insert(table);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_order_exists() {
-        let mut made: BTreeSet<&str> = BTreeSet::new();
-        let derived: BTreeSet<&str> =
-            ALL.iter().flat_map(|s| s.tables.iter()).map(|t| t.name.as_ref()).collect();
-        for _ in ALL {
-            for spec in ALL {
-                let there = |name: &str| made.contains(name) || !derived.contains(name);
-                if (spec.reads)().iter().all(|read| there(&read.name)) {
-                    made.extend(spec.tables.iter().map(|t| t.name.as_ref()));
-                }
-            }
-        }
-        assert_eq!(made, derived, "tables that need each other");
-    }
-
-    #[test]
-    fn they_can_be_made_from_nothing() {
-        let mut db = Database::new();
-        let all: BTreeSet<String> =
-            ALL.iter().flat_map(|s| s.tables.iter()).map(|t| t.name.to_string()).collect();
-        derive(&mut db, Some(&all), &Memory::default()).unwrap();
-        for spec in ALL {
-            for table in spec.tables {
-                assert_eq!(db.get(&table.name).unwrap().spec().columns, table.columns, "{}", table.name);
-            }
-        }
-    }
 }

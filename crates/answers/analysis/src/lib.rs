@@ -9,8 +9,10 @@ pub mod derive;
 pub mod derived;
 pub mod fold;
 mod logs;
+mod making;
 pub mod operators;
 
+pub use making::{closure, derive};
 pub use operators::{
     activity, clr, cpu, critical_path, disk, flame, interrupts, lanes, pivot, stacks, states, strace,
     timeline,

@@ -7,7 +7,8 @@
 //! are made larger until they explain how much it varied over time; those of drivers, modules and functions are as large as those of
 //! the processes on whose threads they ran.
 
-use super::{Change, Measured, Scale, Side};
+use super::change::{Change, Measured};
+use super::scale::{Scale, Side};
 use etwhy_analysis::derived::process_slice::ProcessSliceRow;
 use etwhy_analysis::fold::driver_cost::DriverCostRow;
 use etwhy_analysis::fold::function_cost::FunctionCostRow;
@@ -177,13 +178,21 @@ fn compared(kind: &'static str, costs: &[Costs], scales: &[Scale]) -> Vec<Entity
                 Measured::new(cost.ns, factor * scale.sample_interval_ns as f64, scale.capacity_ns as f64)
             })
             .collect();
-        let Some((base, others)) = measured.split_first() else { continue };
+        let Some(((base, others), first)) = measured.split_first().zip(scales.first()) else { continue };
         all.push(Entity {
             kind,
             name: (*name).clone(),
             cpu_ns: own.iter().map(|cost| cost.ns as i64).collect(),
             share: shares(&own),
-            changes: others.iter().map(|after| base.change(after, large.len())).collect(),
+            changes: others
+                .iter()
+                .zip(own.iter().zip(scales).skip(1))
+                .map(|(after, (cost, scale))| {
+                    let change = base.change(after, large.len());
+                    let lost = first.loss_explains(own.first().map_or(0.0, |cost| cost.ns), scale, cost.ns);
+                    if lost { change.undecided() } else { change }
+                })
+                .collect(),
         });
     }
     all.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then_with(|| a.name.cmp(&b.name)));

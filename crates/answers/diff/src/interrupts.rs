@@ -4,7 +4,8 @@
 //! how long they take, so the size of a piece is the sum of squares of the durations divided by their sum (from the classes of
 //! `dpc_histogram`). How much larger bursts make it is taken from all DPCs or ISRs over time (`cpu_time`).
 
-use super::{Change, Measured, Ratio, Scale, Side};
+use super::change::{Change, Measured, Ratio};
+use super::scale::{Scale, Side};
 use etwhy_stats::Interval;
 use etwhy_stats::dispersion::dispersion;
 use etwhy_stats::normal::quantile;
@@ -94,8 +95,14 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
             .collect();
         let (mut changes, mut mean_changes) = (Vec::new(), Vec::new());
         if let Some(((base, spread), (first, others))) = parts.first().zip(traces.split_first()) {
-            for (after, (measured, other)) in others.iter().zip(parts.iter().skip(1)) {
-                changes.push(base.change(measured, tests));
+            for ((after, (measured, other)), scale) in
+                others.iter().zip(parts.iter().skip(1)).zip(scales.iter().skip(1))
+            {
+                let change = base.change(measured, tests);
+                let lost = scales.first().is_some_and(|own| {
+                    own.loss_explains(first.total_ns as f64, scale, after.total_ns as f64)
+                });
+                changes.push(if lost { change.undecided() } else { change });
                 let (a, b) = (first.mean_ns as f64, after.mean_ns as f64);
                 let interval = ratio_of_means(a, b, spread + other, tests);
                 mean_changes.push(Change::new(Ratio::new(a, b, interval), None));

@@ -1,6 +1,6 @@
 //! Drivers and programs that came, went, or have another version.
 
-use super::Side;
+use super::scale::Side;
 use etwhy_analysis::derived::module::ModuleRow;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,10 @@
 //! Findings before and after: resolved, new, worse, better, the same.
 //!
 //! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
-//! as worse or better. What one of the traces cannot tell is not called resolved.
+//! as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
+//! them could make is not called better or worse.
 
-use super::{Scale, Side};
+use super::scale::{Scale, Side};
 use etwhy_rules::{Answer, Severity};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -78,18 +79,26 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
     }
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
     let cost = made.shares.first().copied().flatten();
-    for (answer, share) in made.answers.iter().zip(&made.shares).skip(1) {
-        made.changes.push(match (before, answer) {
-            (_, Answer::CannotTell) | (Answer::CannotTell, Answer::NotFound) => "cannot_tell",
-            (Answer::Found, Answer::NotFound) => "resolved",
-            (Answer::NotFound | Answer::CannotTell, Answer::Found) => "new",
-            (Answer::NotFound, Answer::NotFound) => "absent",
-            (Answer::Found, Answer::Found) => match cost.zip(*share) {
-                Some((before, after)) if after > before * FACTOR => "worse",
-                Some((before, after)) if after * FACTOR < before => "better",
-                _ => "same",
-            },
-        });
-    }
+    let Some(base) = scales.first() else { return made };
+    let lost = |scale: &Scale, ns: Option<i64>| {
+        let costs = made.costs_ns.first().copied().flatten().zip(ns);
+        costs.is_some_and(|(before, after)| base.loss_explains(before as f64, scale, after as f64))
+    };
+    let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales));
+    let changes = each.skip(1).map(|((answer, share), (ns, scale))| match (before, answer) {
+        // What only one of the two could show is no change.
+        (_, Answer::CannotTell) | (Answer::CannotTell, _) => "cannot_tell",
+        (Answer::Found, Answer::NotFound) => "resolved",
+        (Answer::NotFound, Answer::Found) if scale.is_lossy() => "cannot_tell",
+        (Answer::NotFound, Answer::Found) => "new",
+        (Answer::NotFound, Answer::NotFound) => "absent",
+        (Answer::Found, Answer::Found) if lost(scale, *ns) => "cannot_tell",
+        (Answer::Found, Answer::Found) => match cost.zip(*share) {
+            Some((before, after)) if after > before * FACTOR => "worse",
+            Some((before, after)) if after * FACTOR < before => "better",
+            _ => "same",
+        },
+    });
+    made.changes = changes.collect();
     made
 }

@@ -3,6 +3,7 @@
 //! A finding's advice is a text, or steps of which those are shown that fit: `for` names whose the culprit has to be, and a step that names a
 //! command, a setting or an interface that the trace's Windows does not have (`etwhy_knowledge::commands`) is left out.
 
+use crate::instance::Instance;
 use crate::text::fill;
 use etwhy_analysis::derived::{machine::MachineRow, module::ModuleRow};
 use etwhy_knowledge::{Owner, commands_in, owner_of_module, owner_of_program, windows_of_build};
@@ -169,6 +170,11 @@ impl<'a> Surroundings<'a> {
     pub fn of(db: &'a Database) -> Surroundings<'a> {
         let build = db.read_or_empty::<MachineRow>().first().map(|machine| machine.os_build());
         Surroundings { db, build: build.and_then(|b| i32::try_from(b).ok()).filter(|b| *b > 0) }
+    }
+
+    /// Which process a number means.
+    pub fn instance(&self, upid: i64) -> Option<Instance> {
+        Instance::find(self.db, upid)
     }
 
     /// The class of a culprit, with the company that the trace's images tell.

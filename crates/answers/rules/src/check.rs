@@ -1,43 +1,10 @@
 //! The tests that a finding's file holds: rows in, verdict out.
 
 use super::evaluate::{Answer, Outcome, evaluate};
-use super::rule::Rule;
+use super::rule::{Rule, RuleTest};
 use super::text::unfilled;
 use etwhy_sql::{Engine, subset};
 use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableSpec, Value};
-use serde::Deserialize;
-use std::collections::BTreeMap;
-
-/// A test of a finding.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RuleTest {
-    /// What it shows.
-    pub name: String,
-    /// Rows by table. Columns that are not named are 0, empty or null.
-    #[serde(default)]
-    pub tables: BTreeMap<String, Vec<toml::Table>>,
-    /// Events and providers that are not in the trace, although the finding needs them.
-    #[serde(default)]
-    pub without: Vec<String>,
-    /// found, not_found or cannot_tell.
-    pub expect: String,
-    /// Culprit of the first row.
-    #[serde(default)]
-    pub culprit: Option<String>,
-    /// Severity of the first row.
-    #[serde(default)]
-    pub severity: Option<String>,
-    /// Number of rows.
-    #[serde(default)]
-    pub hits: Option<usize>,
-    /// Values of the first row; numbers within one millionth.
-    #[serde(default)]
-    pub values: toml::Table,
-    /// What the first row's sentences must hold.
-    #[serde(default)]
-    pub says: Vec<String>,
-}
 
 /// What in a finding's queries is outside of the SQL that all databases share (`docs/sql.md`).
 pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {

@@ -2,13 +2,18 @@
 
 use super::advice::Surroundings;
 use super::counter_needs;
+use super::instance::Instance;
 use super::rule::{Need, Rule, Severity, Subject, Threshold};
 use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_base::prose::{digits, duration};
 use etwhy_base::units::thousands;
 pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
-use etwhy_trace::catalog::event_type::EventTypeRow;
+use etwhy_trace::catalog::{
+    event_type::EventTypeRow, kernel_class::KernelClassRow, ledger::LedgerRow, trace::TraceRow,
+    unobserved::UnobservedRow,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -52,6 +57,9 @@ pub struct Hit {
     pub culprit: String,
     /// What that is: process, driver, session, file, …
     pub culprit_kind: String,
+    /// Which process is meant, if the query says (`culprit_upid`): its texts name it so that no other one is meant.
+    #[serde(skip)]
+    pub instance: Option<Instance>,
     /// How much this one matters.
     pub severity: Severity,
     /// One sentence with numbers.
@@ -117,6 +125,7 @@ pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
         (outcome.severity.unwrap_or(rule.severity), outcome)
     };
     let mut outcomes: Vec<(Severity, Outcome)> = rules.iter().filter(read).map(asked).collect();
+    withdraw_all_clear(rules, &mut outcomes);
     let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
     outcomes.sort_by(|(severity_a, a), (severity_b, b)| {
         let key = |o: &Outcome| match o.answer {
@@ -133,6 +142,23 @@ pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
+/// An all-clear never stands beside a finding above info.
+fn withdraw_all_clear(rules: &[Rule], outcomes: &mut [(Severity, Outcome)]) {
+    let matters = |o: &Outcome| o.over == Subject::Trace && o.severity > Some(Severity::Info);
+    if !outcomes.iter().any(|(_, outcome)| matters(outcome)) {
+        return;
+    }
+    let all_clear = |id: &str| rules.iter().any(|rule| rule.all_clear && rule.id == id);
+    for (_, outcome) in outcomes.iter_mut().filter(|(_, outcome)| all_clear(&outcome.id)) {
+        if outcome.answer == Answer::Found {
+            outcome.answer = Answer::NotFound;
+            outcome.severity = None;
+            outcome.hits.clear();
+            outcome.caveats.clear();
+        }
+    }
+}
+
 /// Asks one finding.
 pub fn evaluate(engine: &Engine, rule: &Rule) -> Outcome {
     ask(engine, rule, &Facts::of(engine.database()))
@@ -144,15 +170,42 @@ struct Facts {
     events: BTreeSet<String>,
     providers: BTreeSet<String>,
     caveats: Vec<String>,
+    /// What is missing of all events, in words, if it is enough to hide something.
+    lost: Option<String>,
+    /// What is missing of the kernel's events, in words, if it is enough to hide something.
+    unobserved: Option<String>,
 }
+
+/// From this share on, what is missing could hide a finding: it is also the share from which `trace.events-lost` is more than a remark.
+const COULD_HIDE: f64 = 0.01;
+
+/// Anomalies that count buffers which are missing or of which the rest was not read.
+const MISSING_BUFFERS: &[&str] = &[
+    "buffers_missing",
+    "fewer_buffers_than_written",
+    "buffer_header_bad",
+    "buffer_not_unpacked",
+    "records_behind_end",
+    "record_header_unknown",
+    "record_size_bad",
+    "read_failed",
+];
 
 /// As `event_type` names the kernel.
 const KERNEL: &str = "Windows Kernel";
 
 impl Facts {
     fn of(db: &Database) -> Facts {
-        let mut facts = Facts { events: BTreeSet::new(), providers: BTreeSet::new(), caveats: Vec::new() };
+        let mut facts = Facts {
+            events: BTreeSet::new(),
+            providers: BTreeSet::new(),
+            caveats: Vec::new(),
+            lost: None,
+            unobserved: None,
+        };
+        let mut read = 0.0;
         for row in &db.read_or_empty::<EventTypeRow>() {
+            read += row.count() as f64;
             facts.providers.insert(row.provider().to_owned());
             if row.provider() == KERNEL {
                 let name = row.name();
@@ -171,8 +224,39 @@ impl Facts {
                     thousands(buffers.into())
                 ));
             }
+            let traces = db.read_or_empty::<TraceRow>();
+            let kept = traces.iter().map(|trace| trace.buffers() as f64).sum::<f64>().max(1.0);
+            // The session, the sequence numbers and damage may speak of the same buffers. A lost buffer held as many events as one that was kept.
+            let unread = db.read_or_empty::<LedgerRow>();
+            let unread = unread.iter().filter(|row| MISSING_BUFFERS.contains(&row.name()));
+            let buffers = unread.map(|row| row.count()).fold(buffers, i64::max);
+            let missing = lost as f64 + buffers as f64 * read / kept;
+            let share = missing / (missing + read);
+            if share >= COULD_HIDE {
+                facts.lost = Some(format!("about {} % of the events were lost", digits(100.0 * share)));
+            }
+            let missing = db.read_or_empty::<UnobservedRow>();
+            let missing = missing.iter().map(|range| range.dur_ns() as f64).sum::<f64>();
+            let share = missing / row.elapsed_cpu_ns().max(1) as f64;
+            if row.elapsed_cpu_ns() > 0 && share >= COULD_HIDE {
+                let percent = digits(100.0 * share.min(1.0));
+                facts.unobserved =
+                    Some(format!("up to {percent} % of the processors' time was not observed"));
+            }
+        }
+        // A session that was stopped and wrote its rundown is complete; one that lost a class of events on the way is not.
+        for row in db.read_or_empty::<KernelClassRow>().iter().filter(|row| row.stopped()) {
+            let silent = duration(row.silent_ns() as f64);
+            facts.unobserved = Some(format!("{} events stopped {silent} before the end", row.class()));
         }
         facts
+    }
+
+    /// Why something that was not found may still be there: events that this finding needs are missing.
+    fn could_hide(&self, rule: &Rule) -> Option<&str> {
+        let kernel = rule.needs.iter().any(|need| !need.events.is_empty());
+        let lost = self.lost.as_ref().filter(|_| !rule.needs.is_empty());
+        lost.or(self.unobserved.as_ref().filter(|_| kernel)).map(String::as_str)
     }
 
     fn has(&self, need: &Need) -> bool {
@@ -213,10 +297,24 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
             outcome.reasons.push(Reason { text, record: None });
         }
     }
-    if outcome.answer == Answer::Found {
-        outcome.caveats.extend_from_slice(&facts.caveats);
+    let could_hide = facts.could_hide(rule).filter(|_| rule.over == Subject::Trace);
+    match (outcome.answer, could_hide) {
+        (Answer::NotFound, Some(why)) => outcome.is_hidden_by(why),
+        (Answer::Found, Some(why)) if rule.all_clear => outcome.is_hidden_by(why),
+        (Answer::Found, _) => outcome.caveats.extend_from_slice(&facts.caveats),
+        _ => {}
     }
     outcome
+}
+
+impl Outcome {
+    /// What is missing could hold what was not seen.
+    fn is_hidden_by(&mut self, why: &str) {
+        self.answer = Answer::CannotTell;
+        self.severity = None;
+        self.hits.clear();
+        self.reasons.push(Reason { text: format!("{why}: what was lost could hold it"), record: None });
+    }
 }
 
 /// A finding may come from anybody: its queries have limits wherever it is asked.
@@ -271,10 +369,15 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
 
 fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
     let columns = rows.spec().columns.iter();
-    let values: BTreeMap<String, Cell> = columns
+    let mut values: BTreeMap<String, Cell> = columns
         .enumerate()
         .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
         .collect();
+    let culprit = values.get("culprit").and_then(Cell::text).unwrap_or_default().to_owned();
+    let instance = values.remove("culprit_upid").and_then(|upid| around.instance(upid.number()? as i64));
+    if let Some(instance) = instance.as_ref().filter(|instance| instance.label.starts_with(&culprit)) {
+        values.insert("culprit".to_owned(), instance.label.as_str().into());
+    }
     let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
     // A query may choose the words itself.
     let sentence =
@@ -284,7 +387,8 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         around.class(&text(column)?, kind.as_deref().unwrap_or_default())
     };
     Hit {
-        culprit: text("culprit").unwrap_or_default(),
+        culprit,
+        instance,
         culprit_kind: text("culprit_kind").unwrap_or_default(),
         severity: text("severity").and_then(|s| Severity::from_name(&s)).unwrap_or(rule.severity),
         headline: sentence("headline", &rule.headline),
@@ -300,5 +404,43 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         share: values.get("share").and_then(Cell::number),
         confidence: text("confidence"),
         values,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    /// The answer of the all-clear beside a finding of this severity.
+    fn all_clear_beside(severity: Severity) -> Answer {
+        let rules = builtin().unwrap();
+        let db = Database::new();
+        let engine = Engine::new(&db).unwrap();
+        let found = |id: &str, severity| {
+            let mut outcome = evaluate(&engine, rules.iter().find(|rule| rule.id == id).unwrap());
+            (outcome.answer, outcome.severity) = (Answer::Found, Some(severity));
+            (severity, outcome)
+        };
+        let mut outcomes = [found("trace.nothing-slow", Severity::Info), found("cpu.dominant", severity)];
+        withdraw_all_clear(&rules, &mut outcomes);
+        assert_eq!(outcomes[1].1.answer, Answer::Found);
+        outcomes[0].1.answer
+    }
+
+    #[test]
+    fn an_all_clear_never_stands_beside_a_finding_that_matters() {
+        assert_eq!(all_clear_beside(Severity::Info), Answer::Found);
+        for severity in [Severity::Notice, Severity::Warning, Severity::Critical] {
+            assert_eq!(all_clear_beside(severity), Answer::NotFound);
+        }
+    }
+
+    #[test]
+    fn missing_buffers_are_counted_under_names_that_exist() {
+        let listed = include_str!("../../../../docs/reference/anomalies.md");
+        for name in MISSING_BUFFERS {
+            assert!(listed.contains(&format!("| `{name}` |")), "{name}");
+        }
     }
 }

@@ -11,6 +11,7 @@ pub mod advice;
 pub mod check;
 pub mod counter_needs;
 pub mod evaluate;
+mod instance;
 mod list;
 pub mod manual;
 pub mod rule;
@@ -18,6 +19,7 @@ pub mod text;
 
 pub use advice::{Advice, Class, Step};
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
+pub use instance::Instance;
 pub use rule::{
     Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,
 };

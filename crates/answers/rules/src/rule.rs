@@ -1,12 +1,11 @@
 //! The file of a finding.
 
 use super::advice::Advice;
-use super::check::RuleTest;
-use super::evaluate::Cell;
+
 use super::list::FILES;
 use super::text::{fill, fill_known, is_key, label, names};
 use etwhy_base::prose::digits;
-use etwhy_sql::placeholders;
+use etwhy_sql::{Cell, placeholders};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -130,6 +129,9 @@ pub struct Rule {
     pub over: Subject,
     /// What it is about: trace, cpu, interrupts, security, disk, memory, …
     pub topic: String,
+    /// It says that nothing is wrong: it is found only if nothing above info is, and if nothing that was lost could hide it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_clear: bool,
     /// The manual page, Markdown: what it shows, why it matters, how it is computed, what fools it, an example.
     pub manual: String,
     /// What must have been recorded; each of them.
@@ -334,6 +336,37 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
     }
     files.sort();
     files.iter().map(|file| load_file(file)).collect()
+}
+
+/// A test of a finding.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleTest {
+    /// What it shows.
+    pub name: String,
+    /// Rows by table. Columns that are not named are 0, empty or null.
+    #[serde(default)]
+    pub tables: BTreeMap<String, Vec<toml::Table>>,
+    /// Events and providers that are not in the trace, although the finding needs them.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// found, not_found or cannot_tell.
+    pub expect: String,
+    /// Culprit of the first row.
+    #[serde(default)]
+    pub culprit: Option<String>,
+    /// Severity of the first row.
+    #[serde(default)]
+    pub severity: Option<String>,
+    /// Number of rows.
+    #[serde(default)]
+    pub hits: Option<usize>,
+    /// Values of the first row; numbers within one millionth.
+    #[serde(default)]
+    pub values: toml::Table,
+    /// What the first row's sentences must hold.
+    #[serde(default)]
+    pub says: Vec<String>,
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
 //! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
 
-use super::evaluate::Cell;
 use etwhy_base::prose::{bytes, digits, duration, energy};
 use etwhy_base::units::thousands;
+use etwhy_sql::Cell;
 use std::fmt::Write as _;
 
 /// Fills a text; a name that `value` does not know stays as it is. Texts of findings go through `Rule::fill`.

@@ -15,12 +15,12 @@
 mod allowed;
 pub mod capability;
 mod cell;
+mod error;
 pub mod function;
 pub mod functions;
 mod groups;
 mod limits;
 pub mod matching;
-
 mod missing;
 mod result;
 pub mod scalar;
@@ -32,8 +32,10 @@ mod view_list;
 pub mod views;
 
 pub use cell::Cell;
+pub use error::SqlError;
 pub use limits::Limits;
 pub use table_source::sql_type;
+pub use tokens::words;
 
 use capability::{Doors, Refusal};
 use limits::Budget;
@@ -42,21 +44,6 @@ use etwhy_table::{Database, Table};
 use etwhy_vtab::Connection;
 use rusqlite::limits::Limit;
 use std::sync::Arc;
-
-/// Names that stand where tables stand in a query (behind `FROM`, `JOIN` or a comma): tables, views, common table
-/// expressions.
-pub fn words(sql: &str) -> Vec<&str> {
-    let tokens = tokens::tokens(sql);
-    let place = |before: &tokens::Token<'_>| ["from", "join", ","].iter().any(|word| before.is(word));
-    let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter(|(before, _)| place(before));
-    pairs
-        .filter_map(|(_, token)| match token {
-            tokens::Token::Word(word) => Some(*word),
-            tokens::Token::Quoted(name) => Some(name.trim_matches(['"', '`', '[', ']'])),
-            _ => None,
-        })
-        .collect()
-}
 
 /// Names in braces outside the texts of a query: what is put in before it is asked.
 pub fn placeholders(sql: &str) -> Vec<&str> {
@@ -87,23 +74,6 @@ pub fn may_ask_for(sql: &str, column: &str) -> bool {
         tokens::Token::Quoted(name) => name.trim_matches(['"', '`', '[', ']']).eq_ignore_ascii_case(column),
         _ => false,
     })
-}
-
-/// What went wrong with a query.
-#[derive(Debug, thiserror::Error)]
-pub enum SqlError {
-    /// SQLite refused the statement or failed.
-    #[error("{0}")]
-    Sql(String),
-    /// The result could not be made a table.
-    #[error(transparent)]
-    Table(#[from] etwhy_table::TableError),
-}
-
-impl From<etwhy_vtab::Error> for SqlError {
-    fn from(error: etwhy_vtab::Error) -> SqlError {
-        SqlError::Sql(result::message(&error))
-    }
 }
 
 /// Tables and views under SQL.

@@ -1,6 +1,6 @@
 //! What to say of a column that is not there: the one that was meant, perhaps, and those that there are.
 
-use super::words;
+use super::tokens::words;
 use etwhy_table::{Database, closest};
 
 /// What people call the time of a row, in other tools and by habit.

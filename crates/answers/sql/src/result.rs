@@ -1,24 +1,11 @@
 //! The rows of a query as a table, whose columns know their units where the query kept the names.
 
-use super::SqlError;
+use super::error::SqlError;
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Database, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
 };
-use etwhy_vtab::{Connection, Error, ValueRef};
+use etwhy_vtab::{Connection, ValueRef};
 use std::borrow::Cow;
-
-/// SQLite's message, without what rusqlite adds.
-pub fn message(error: &Error) -> String {
-    match error {
-        Error::SqlInputError { msg, sql, offset, .. } => {
-            let at = usize::try_from(*offset).ok().and_then(|offset| sql.get(offset..));
-            let near: String = at.unwrap_or("").chars().take(40).collect();
-            if near.is_empty() { msg.clone() } else { format!("{msg}, at `{near}`") }
-        }
-        Error::SqliteFailure(_, Some(text)) => text.clone(),
-        other => other.to_string(),
-    }
-}
 
 /// Bytes that a value takes while rows come.
 fn size(value: ValueRef<'_>) -> usize {

@@ -3,9 +3,11 @@
 //! `docs/sql.md` has the rules with their reasons. The check reads words and brackets, it does not parse: it knows nothing
 //! of types but which names are flags, and does not see a column that is missing behind `GROUP BY`.
 
+mod brackets;
 mod numbers;
 
 use super::tokens::{Token, tokens};
+use brackets::{closing, is, opening};
 
 /// Functions that mean the same in all three.
 const FUNCTIONS: &[&str] = &[
@@ -132,10 +134,6 @@ pub fn faults(sql: &str, is_flag: &dyn Fn(&str) -> bool) -> Vec<String> {
     faults
 }
 
-fn is(tokens: &[Token<'_>], at: Option<usize>, text: &str) -> bool {
-    at.and_then(|at| tokens.get(at)).is_some_and(|t| t.is(text))
-}
-
 fn words(tokens: &[Token<'_>], at: usize, faults: &mut Vec<String>) {
     let Some(token) = tokens.get(at) else { return };
     let before = at.checked_sub(1);
@@ -184,38 +182,6 @@ fn like(tokens: &[Token<'_>], at: usize, faults: &mut Vec<String>) {
     } else if mixed {
         faults.push("LIKE: lower(x) never has capital letters".to_owned());
     }
-}
-
-/// Index of the bracket that the one at `close` closes.
-fn opening(tokens: &[Token<'_>], close: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for at in (0..=close).rev() {
-        if is(tokens, Some(at), ")") {
-            depth += 1;
-        } else if is(tokens, Some(at), "(") {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
-                return Some(at);
-            }
-        }
-    }
-    None
-}
-
-/// Index of the bracket that closes the one at `open`.
-fn closing(tokens: &[Token<'_>], open: usize) -> usize {
-    let mut depth = 0usize;
-    for at in open..tokens.len() {
-        if is(tokens, Some(at), "(") {
-            depth += 1;
-        } else if is(tokens, Some(at), ")") {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
-                return at;
-            }
-        }
-    }
-    tokens.len()
 }
 
 fn calls(tokens: &[Token<'_>], at: usize, faults: &mut Vec<String>) {

@@ -109,6 +109,21 @@ fn closing(rest: &str) -> usize {
     rest.len()
 }
 
+/// Names that stand where tables stand in a query (behind `FROM`, `JOIN` or a comma): tables, views, common table
+/// expressions.
+pub fn words(sql: &str) -> Vec<&str> {
+    let tokens = tokens(sql);
+    let place = |before: &Token<'_>| ["from", "join", ","].iter().any(|word| before.is(word));
+    let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter(|(before, _)| place(before));
+    pairs
+        .filter_map(|(_, token)| match token {
+            Token::Word(word) => Some(*word),
+            Token::Quoted(name) => Some(name.trim_matches(['"', '`', '[', ']'])),
+            _ => None,
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

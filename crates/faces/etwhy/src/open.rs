@@ -14,7 +14,7 @@ use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};
 use crate::verbose::stage;
 use anyhow::Context as _;
-use etwhy_analysis::derive::{closure, derive};
+use etwhy_analysis::{closure, derive};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, OpenOptions};

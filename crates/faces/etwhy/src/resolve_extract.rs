@@ -11,8 +11,8 @@
 //! there when the trace is read. If two builds of a module have a place at the same offset, texts in other tables than `frame` keep it.
 
 use crate::catalog::specs;
-use anyhow::Context as _;
-use etwhy_analysis::derive::derive;
+use anyhow::{Context as _, Result};
+use etwhy_analysis::derive;
 use etwhy_analysis::derived::ALL as DERIVED;
 use etwhy_base::Guid;
 use etwhy_export::extract::Folder;
@@ -56,7 +56,7 @@ pub fn apply(
     resolver: &Resolver,
     names: NameStyle,
     memory: &Memory,
-) -> anyhow::Result<Applied> {
+) -> Result<Applied> {
     let old = read_stacks(extract, memory)?;
     let mut resolving = Resolving::new(&old, resolver, names)?;
     let stacks = resolving.stacks(&old);
@@ -94,7 +94,7 @@ pub fn apply(
     Ok(Applied { db, unnamed, named, problems: resolver.problems() })
 }
 
-fn read_stacks(extract: &mut Folder, memory: &Memory) -> anyhow::Result<Database> {
+fn read_stacks(extract: &mut Folder, memory: &Memory) -> Result<Database> {
     let mut strings = Strings::new();
     let mut loaders = Vec::new();
     for name in READ {
@@ -148,7 +148,7 @@ struct NewStack {
 }
 
 impl<'a> Resolving<'a> {
-    fn new(old: &'a Database, resolver: &'a Resolver, names: NameStyle) -> anyhow::Result<Resolving<'a>> {
+    fn new(old: &'a Database, resolver: &'a Resolver, names: NameStyle) -> Result<Resolving<'a>> {
         Ok(Resolving {
             frames: old.read()?,
             images: old.read()?,
@@ -372,7 +372,7 @@ impl<'a> Resolving<'a> {
     }
 
     /// A table whose columns with frames have the new numbers.
-    fn renumbered(&self, table: &Table, columns: &[usize], memory: &Memory) -> anyhow::Result<Table> {
+    fn renumbered(&self, table: &Table, columns: &[usize], memory: &Memory) -> Result<Table> {
         let mut out = AdHocBuilder::new(table.spec().clone(), memory);
         let mut cells: Vec<Value<'_>> = Vec::new();
         for row in 0..table.rows() as u32 {

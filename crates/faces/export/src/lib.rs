@@ -27,18 +27,16 @@ pub mod extract;
 mod format;
 mod formats;
 mod hex;
-pub mod markdown;
 pub mod profile;
 mod profiles;
 mod protobuf;
-mod sanitize;
 pub mod sqlite;
 #[cfg(test)]
 mod test_table;
-pub mod text;
 
 pub use cell::{csv_cell, csv_lines, harmless};
 pub use device::{create, is_device, is_stdout, write_whole};
 pub use error::{ExportError, Result, is_closed_pipe};
+pub use etwhy_doc::markdown::escape as markdown;
+pub use etwhy_doc::{escape_json, escape_markup, is_unsafe, layout as text, sanitize};
 pub use format::{Format, Options, formats, replace_file, write_file};
-pub use sanitize::{escape_json, escape_markup, is_unsafe, sanitize};

@@ -1,25 +1,13 @@
 //! A question of the page, and the work on it.
 
+pub use crate::fault::{Cancel, Fault};
+use crate::hud::Hud;
+pub use crate::lines::Work;
 use crate::reply::Reply;
-use crate::server::Hud;
 use crate::trace::Trace;
+use etwhy_table::TableSpec;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What an answer takes; each kind has a line of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// What is known already: it never waits for anything that is computed.
-    Known,
-    /// What panels draw: passes over tables.
-    Panel,
-    /// A question in SQL, which may take as long as its limits allow.
-    Query,
-    /// Another trace is read.
-    Reading,
-}
 
 /// Something that the page may ask.
 pub struct Endpoint {
@@ -31,81 +19,6 @@ pub struct Endpoint {
     pub work: Work,
     /// Answers.
     pub answer: fn(&Call<'_>) -> Result<Reply, Fault>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// The question makes no sense.
-    #[error("{0}")]
-    Wrong(String),
-    /// There is no such thing.
-    #[error("{0}")]
-    Missing(String),
-    /// Not allowed here.
-    #[error("{0}")]
-    Forbidden(String),
-    /// Nobody waits for the answer any more.
-    #[error("given up")]
-    Cancelled,
-}
-
-impl Fault {
-    /// The question makes no sense.
-    pub fn wrong(error: impl std::fmt::Display) -> Fault {
-        Fault::Wrong(error.to_string())
-    }
-}
-
-type Interrupt = Box<dyn Fn() + Send>;
-
-/// Says whether anybody waits for the answer.
-#[derive(Clone, Default)]
-pub struct Cancel(Arc<CancelState>);
-
-#[derive(Default)]
-struct CancelState {
-    set: AtomicBool,
-    interrupt: Mutex<Option<Interrupt>>,
-}
-
-impl Cancel {
-    /// True if nobody does.
-    pub fn is_set(&self) -> bool {
-        self.0.set.load(Ordering::Relaxed)
-    }
-
-    /// Ends the work.
-    pub fn set(&self) {
-        self.0.set.store(true, Ordering::Relaxed);
-        if let Ok(interrupt) = self.0.interrupt.lock()
-            && let Some(interrupt) = interrupt.as_ref()
-        {
-            interrupt();
-        }
-    }
-
-    /// An error if nobody waits; for loops.
-    ///
-    /// # Errors
-    /// [`Fault::Cancelled`].
-    pub fn check(&self) -> Result<(), Fault> {
-        if self.is_set() { Err(Fault::Cancelled) } else { Ok(()) }
-    }
-
-    /// What ends work that does not look itself (SQLite), while `work` runs.
-    pub fn while_running<T>(&self, interrupt: Interrupt, work: impl FnOnce() -> T) -> Result<T, Fault> {
-        let put = |value| {
-            if let Ok(mut slot) = self.0.interrupt.lock() {
-                *slot = value;
-            }
-        };
-        put(Some(interrupt));
-        let result = if self.is_set() { Err(Fault::Cancelled) } else { Ok(work()) };
-        put(None);
-        self.check()?;
-        result
-    }
 }
 
 /// A question.
@@ -143,6 +56,11 @@ impl Call<'_> {
         let traces = self.hud.traces();
         let found = usize::try_from(number).ok().and_then(|n| traces.get(n).cloned());
         found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))
+    }
+
+    /// The declaration of a table, by its name in any case.
+    pub fn spec(&self, table: &str) -> Option<&'static TableSpec> {
+        self.hud.host.specs().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(table))
     }
 
     /// The body as a value of `T`.

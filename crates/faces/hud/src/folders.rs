@@ -1,6 +1,6 @@
 //! Which traces the page may open: regular files in folders that were named when the server began.
 
-use crate::call::Fault;
+use crate::fault::Fault;
 use std::path::{Path, PathBuf};
 
 /// The folders, without links.

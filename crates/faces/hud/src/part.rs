@@ -1,4 +1,4 @@
-//! The part of a trace that a question is about: a range of time and filters, as SQL and as what operators read.
+//! The part of a trace that a question is about: a range of time and filters, as conditions on rows and as what operators read.
 //!
 //! A row is in a range `[from, to)` if the column that its table is sorted by (else its first column of role `time`) is. Tables
 //! without a time are sums over the whole trace, and tables of what lives (processes, images) tell when it began: a range says nothing of
@@ -6,9 +6,11 @@
 
 use crate::call::{Call, Fault};
 use crate::trace::Trace;
+use etwhy_analysis::pivot::{Condition, Op};
 use etwhy_analysis::stacks::{Matcher, Part as StackPart};
 use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// What the page asks about; it stands beside the other keys of a body.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,7 +29,7 @@ pub struct Filter {
     /// What it speaks of.
     pub kind: Kind,
     /// upid, utid, number of a processor, name of a module, or a frame as [`Matcher`] reads it.
-    pub value: serde_json::Value,
+    pub value: Value,
     /// The others.
     #[serde(default)]
     pub not: bool,
@@ -64,36 +66,6 @@ impl Kind {
 
 /// Windows has at most 2048 logical processors.
 const MOST_CPUS: usize = 2048;
-
-/// A part of a table as SQL.
-#[derive(Clone, Debug, Default)]
-pub struct Where {
-    /// Conditions, to be joined by `AND`.
-    pub conditions: Vec<String>,
-    /// What says nothing of this table: `range`, `process`, …
-    pub unused: Vec<&'static str>,
-}
-
-impl Where {
-    /// ` WHERE …`, or nothing.
-    pub fn clause(&self) -> String {
-        if self.conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" WHERE {}", self.conditions.join(" AND "))
-        }
-    }
-}
-
-/// A name in SQL.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A text in SQL.
-pub fn text(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''").replace('\0', ""))
-}
 
 /// Tables of what lives: their times say when it began or was first seen, not when the row counts. A range says nothing of them.
 const INSTANCES: &[&str] = &[
@@ -132,26 +104,27 @@ impl Part {
         }
     }
 
-    /// The rows of a table that are in it.
-    pub fn of_table(&self, spec: &TableSpec) -> Where {
-        let mut out = Where::default();
-        if let Some([from, to]) = self.range {
-            match time_column(spec) {
-                Some(column) => {
-                    let name = quoted(&column.name);
-                    out.conditions.push(format!("{name} >= {from} AND {name} < {to}"));
-                }
-                None => out.unused.push("range"),
+    /// Conditions on the rows of a table that are in it, and what of it says nothing of that table: `range`, `process`, …
+    pub fn conditions(&self, spec: &TableSpec) -> (Vec<Condition>, Vec<&'static str>) {
+        let (mut out, mut unused) = (Vec::new(), Vec::new());
+        let mut push = |column: &ColumnSpec, op: Op, value: Value, not: bool| {
+            out.push(Condition { column: column.name.to_string(), or: Vec::new(), op, value, not });
+        };
+        match (self.range, time_column(spec)) {
+            (Some([from, to]), Some(column)) => {
+                push(column, Op::Ge, from.into(), false);
+                push(column, Op::Lt, to.into(), false);
             }
+            (Some(_), None) => unused.push("range"),
+            (None, _) => {}
         }
         for filter in &self.filters {
-            match filter.condition(spec) {
-                Some(condition) if filter.not => out.conditions.push(format!("NOT coalesce({condition}, 0)")),
-                Some(condition) => out.conditions.push(condition),
-                None => out.unused.push(filter.kind.name()),
+            match filter.column(spec) {
+                Some((column, op)) => push(column, op, filter.value.clone(), filter.not),
+                None => unused.push(filter.kind.name()),
             }
         }
-        out
+        (out, unused)
     }
 
     /// What trees of stacks need: the part, and frames that must (not) be on stacks.
@@ -192,27 +165,21 @@ impl Part {
 }
 
 impl Filter {
-    fn condition(&self, spec: &TableSpec) -> Option<String> {
-        let of_role = |role: Role| spec.columns.iter().find(|c| c.role == role);
-        let number = || self.value.as_i64();
-        let equals = |column: &ColumnSpec, n: i64| format!("{} = {n}", quoted(&column.name));
-        let on_stack = |pattern: &str| {
-            let stack = of_role(Role::Stack)?;
-            Some(format!("stack_has({}, {})", quoted(&stack.name), text(pattern)))
-        };
+    /// The column that it speaks of, and how it is compared.
+    fn column<'s>(&self, spec: &'s TableSpec) -> Option<(&'s ColumnSpec, Op)> {
+        let of_role = |role: Role| spec.columns.iter().find(|column| column.role == role);
+        let number = self.value.as_i64().is_some();
+        let text = self.value.as_str().is_some();
         match self.kind {
-            Kind::Process => Some(equals(of_role(Role::Process)?, number()?)),
-            Kind::Thread => Some(equals(of_role(Role::Thread)?, number()?)),
-            Kind::Cpu => Some(equals(of_role(Role::Cpu)?, number()?)),
-            Kind::Frame => on_stack(self.value.as_str()?),
-            Kind::Module => {
-                let module = self.value.as_str()?;
+            Kind::Process if number => Some((of_role(Role::Process)?, Op::Eq)),
+            Kind::Thread if number => Some((of_role(Role::Thread)?, Op::Eq)),
+            Kind::Cpu if number => Some((of_role(Role::Cpu)?, Op::Eq)),
+            Kind::Module if text => {
                 let own = ["module", "driver"].iter().find_map(|name| spec.column(name));
-                match own {
-                    Some(column) => Some(format!("{} = {}", quoted(&column.name), text(module))),
-                    None => on_stack(module),
-                }
+                own.map(|column| (column, Op::Eq)).or_else(|| Some((of_role(Role::Stack)?, Op::StackHas)))
             }
+            Kind::Frame if text => Some((of_role(Role::Stack)?, Op::StackHas)),
+            _ => None,
         }
     }
 }
@@ -220,13 +187,14 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_table::{ColumnType, Evidence, Unit};
+    use etwhy_analysis::pivot::{Function, Pivot, pivot};
+    use etwhy_table::{AdHocBuilder, ColumnType, Database, Evidence, Memory, Unit};
     use std::borrow::Cow;
 
     fn spec(columns: &[(&'static str, Role)]) -> TableSpec {
         let column = |(name, role): &(&'static str, Role)| ColumnSpec {
             name: Cow::Borrowed(name),
-            ty: ColumnType::I64,
+            ty: if *role == Role::Name { ColumnType::Text } else { ColumnType::I64 },
             unit: Unit::None,
             role: *role,
             doc: Cow::Borrowed(""),
@@ -241,6 +209,16 @@ mod tests {
             version: 1,
             evidence: Evidence::Documented,
         }
+    }
+
+    /// The query of the rows of a part, and what says nothing of them.
+    fn asked(part: &Part, spec: TableSpec) -> (String, Vec<&'static str>) {
+        let (conditions, unused) = part.conditions(&spec);
+        let mut db = Database::new();
+        db.insert(AdHocBuilder::new(spec, &Memory::unlimited()).finish().unwrap());
+        let rows = etwhy_analysis::pivot::Value { column: None, function: Function::Count };
+        let ask = Pivot { table: "t".to_owned(), conditions, values: vec![rows], ..Pivot::default() };
+        (pivot(&db, &ask, None, &|| false).unwrap().sql, unused)
     }
 
     fn part(json: serde_json::Value) -> Part {
@@ -259,16 +237,15 @@ mod tests {
             ],
         }));
         let table = spec(&[("ts_ns", Role::Time), ("new_upid", Role::Process), ("stack_id", Role::Stack)]);
-        let made = part.of_table(&table);
+        let (sql, unused) = asked(&part, table);
         assert_eq!(
-            made.clause(),
-            " WHERE \"ts_ns\" >= 5 AND \"ts_ns\" < 9 AND \"new_upid\" = 3 AND stack_has(\"stack_id\", 'o''neil.sys') AND NOT \
-             coalesce(stack_has(\"stack_id\", 'a!b'), 0)"
+            sql,
+            "SELECT count(*) AS \"count\"\nFROM \"t\" AS t\nWHERE t.\"ts_ns\" >= 5\n  AND t.\"ts_ns\" < 9\n  AND t.\"new_upid\" = 3\n  \
+             AND stack_has(t.\"stack_id\", 'o''neil.sys')\n  AND NOT coalesce(stack_has(t.\"stack_id\", 'a!b'), 0)"
         );
-        assert_eq!(made.unused, ["processor"]);
-        let sums = spec(&[("module", Role::Name)]);
-        let made = part.of_table(&sums);
-        assert_eq!(made.clause(), " WHERE \"module\" = 'o''neil.sys'");
-        assert_eq!(made.unused, ["range", "process", "frame", "processor"]);
+        assert_eq!(unused, ["processor"]);
+        let (sql, unused) = asked(&part, spec(&[("module", Role::Name)]));
+        assert!(sql.ends_with("\nWHERE t.\"module\" = 'o''neil.sys'"), "{sql}");
+        assert_eq!(unused, ["range", "process", "frame", "processor"]);
     }
 }

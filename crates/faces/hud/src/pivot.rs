@@ -1,10 +1,10 @@
 //! Pivot tables and rows of the part of a trace that the page looks at: what `api/pivot.rs`, `api/rows.rs` and `api/table_file.rs` share.
 
 use crate::call::{Call, Fault};
-use crate::part::{Filter, Kind, Part, time_column};
+use crate::part::{Part, time_column};
 use crate::trace::Trace;
-use etwhy_analysis::pivot::{Answer, Condition, GiveUp, Op, Pivot, PivotError, Rows, Spark};
-use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
+use etwhy_analysis::pivot::{Answer, Condition, GiveUp, Pivot, PivotError, Rows, Spark};
+use etwhy_table::Table;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,52 +18,6 @@ impl From<PivotError> for Fault {
             PivotError::GivenUp => Fault::Cancelled,
             error => Fault::wrong(error),
         }
-    }
-}
-
-/// The conditions of a part for a table, and what of it says nothing of that table.
-pub fn conditions(part: &Part, spec: &TableSpec) -> (Vec<Condition>, Vec<&'static str>) {
-    let mut out = Vec::new();
-    let mut unused = Vec::new();
-    let condition = |column: &ColumnSpec, op: Op, value: Value, not: bool| Condition {
-        column: column.name.to_string(),
-        or: Vec::new(),
-        op,
-        value,
-        not,
-    };
-    if let Some([from, to]) = part.range {
-        match time_column(spec) {
-            Some(column) => {
-                out.push(condition(column, Op::Ge, from.into(), false));
-                out.push(condition(column, Op::Lt, to.into(), false));
-            }
-            None => unused.push("range"),
-        }
-    }
-    for filter in &part.filters {
-        match of_filter(filter, spec) {
-            Some((column, op)) => out.push(condition(column, op, filter.value.clone(), filter.not)),
-            None => unused.push(filter.kind.name()),
-        }
-    }
-    (out, unused)
-}
-
-fn of_filter<'s>(filter: &Filter, spec: &'s TableSpec) -> Option<(&'s ColumnSpec, Op)> {
-    let of_role = |role: Role| spec.columns.iter().find(|column| column.role == role);
-    let number = filter.value.as_i64().is_some();
-    let text = filter.value.as_str().is_some();
-    match filter.kind {
-        Kind::Process if number => Some((of_role(Role::Process)?, Op::Eq)),
-        Kind::Thread if number => Some((of_role(Role::Thread)?, Op::Eq)),
-        Kind::Cpu if number => Some((of_role(Role::Cpu)?, Op::Eq)),
-        Kind::Module if text => {
-            let own = ["module", "driver"].iter().find_map(|name| spec.column(name));
-            own.map(|column| (column, Op::Eq)).or_else(|| Some((of_role(Role::Stack)?, Op::StackHas)))
-        }
-        Kind::Frame if text => Some((of_role(Role::Stack)?, Op::StackHas)),
-        _ => None,
     }
 }
 
@@ -108,7 +62,7 @@ impl Asked {
     fn table(&mut self, name: &str) -> Result<(&Table, Vec<Condition>), Fault> {
         let found = self.trace.db.get(name);
         let table = found.ok_or_else(|| Fault::Missing(format!("there is no table `{name}`")))?;
-        let (conditions, unused) = conditions(&self.part, table.spec());
+        let (conditions, unused) = self.part.conditions(table.spec());
         self.unused = unused;
         Ok((table, conditions))
     }

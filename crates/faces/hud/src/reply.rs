@@ -1,6 +1,6 @@
 //! Answers: JSON, or a table as an Arrow stream with facts about it.
 
-use crate::call::Fault;
+use crate::fault::Fault;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Schema, SchemaRef};

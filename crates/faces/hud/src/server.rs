@@ -2,11 +2,14 @@
 
 use crate::api;
 use crate::assets;
-use crate::call::{Call, Cancel, Endpoint, Fault, Work};
+use crate::call::{Call, Endpoint};
 use crate::connections::{self, Patience};
+use crate::fault::{Cancel, Fault};
 use crate::folders::Folders;
 use crate::guard::{self, Hosts};
 use crate::host::{Host, Loaded};
+use crate::hud::Hud;
+use crate::lines::Lines;
 use crate::reply::{fault, response};
 use crate::trace::Trace;
 use axum::Router;
@@ -20,9 +23,9 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::task::Poll;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// Bodies are questions; this is much for one.
 const MAX_BODY: usize = 1 << 20;
@@ -45,62 +48,6 @@ pub struct Options {
     pub token: Option<String>,
     /// What it puts up with.
     pub patience: Patience,
-}
-
-/// What all requests share.
-pub struct Hud {
-    /// The program around.
-    pub host: Box<dyn Host>,
-    /// Nothing may be opened from the page.
-    pub readonly: bool,
-    /// Folders whose traces may be opened.
-    pub folders: Folders,
-    traces: RwLock<Vec<Arc<Trace>>>,
-    token: String,
-    hosts: Hosts,
-    patience: Patience,
-    lines: Lines,
-}
-
-/// Who works at a time, by kind: what is endless in one line does not hold up the others.
-struct Lines {
-    known: Arc<Semaphore>,
-    panels: Arc<Semaphore>,
-    queries: Arc<Semaphore>,
-    reading: Arc<Semaphore>,
-}
-
-impl Lines {
-    fn new() -> Lines {
-        let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
-        let line = |places: usize| Arc::new(Semaphore::new(places));
-        Lines { known: line(8), panels: line(processors), queries: line(2), reading: line(1) }
-    }
-
-    fn of(&self, work: Work) -> Arc<Semaphore> {
-        let line = match work {
-            Work::Known => &self.known,
-            Work::Panel => &self.panels,
-            Work::Query => &self.queries,
-            Work::Reading => &self.reading,
-        };
-        line.clone()
-    }
-}
-
-impl Hud {
-    /// The traces, in order of their numbers.
-    pub fn traces(&self) -> Vec<Arc<Trace>> {
-        self.traces.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Adds a trace; its number.
-    pub fn add(&self, loaded: Loaded) -> usize {
-        let trace = Arc::new(Trace::new(loaded));
-        let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
-        list.push(trace);
-        list.len() - 1
-    }
 }
 
 /// A server that runs.
@@ -304,7 +251,7 @@ async fn ask(
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let line = hud.lines.of(endpoint.work);
+    let line = hud.lines.of_work(endpoint.work);
     let Ok(slot) = line.acquire_owned().await else { return fault(&Fault::Cancelled) };
     let cancel = Cancel::default();
     let given_up = GivenUp(cancel.clone());

@@ -1,7 +1,7 @@
 //! A trace that is being looked at: its tables, and what was computed of them for all who ask.
 
 use crate::cache::Cache;
-use crate::call::{Cancel, Fault};
+use crate::fault::{Cancel, Fault};
 use crate::host::Loaded;
 use etwhy_analysis::stacks::Frames;
 use etwhy_analysis::states;

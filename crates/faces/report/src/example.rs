@@ -3,7 +3,7 @@
 //! Its figures are invented.
 
 use crate::charts::{Bin, DurationHistogram, GrowthCurve, GrowthPoint};
-use crate::{BillRow, Charts, LedgerLine, Missing, Parts, Quality, Report};
+use crate::{BillRow, Charts, LedgerLine, Missing, Quality, Report, SCHEMA};
 use etwhy_analysis::activity::{Activity, LongInterval, Operation, Problems, Rate, Undecoded};
 use etwhy_analysis::clr::ClrProcess;
 use etwhy_analysis::cpu::{Cost, Cpu, ProcessCost, StackCost};
@@ -13,7 +13,6 @@ use etwhy_analysis::timeline::{Series, Timeline};
 use etwhy_rules::rule::{Source, Threshold};
 use etwhy_rules::{Answer, Hit, Outcome, Reason, Severity};
 use etwhy_sql::Cell;
-use etwhy_table::Database;
 use std::collections::BTreeMap;
 
 /// Names that markup, terminals, spreadsheets or readers could take for more.
@@ -42,7 +41,8 @@ const US: i64 = 1_000;
 /// The report.
 pub fn report() -> Report {
     let names = hostile_names();
-    let parts = Parts {
+    Report {
+        schema: SCHEMA,
         sentence: "Example Defender (exflt.sys) cost this machine 34 % of its CPU, 0.006 of 0.018 core-hours, about 0.09 \
                    Wh (0.04–0.16), and made Sleep(0) 33 times slower."
             .to_owned(),
@@ -69,20 +69,18 @@ pub fn report() -> Report {
             because: "no SysClEnter events were recorded".into(),
             record: "etwhy record --print syscall".into(),
         }],
-    };
-    let mut report = Report::new(&Database::new(), parts);
-    report.bill = bill(&names);
-    report.charts = Some(Charts {
-        timeline: Some(timeline(&names)),
-        flame: Some(flame(&names)),
-        histograms: vec![
-            histogram(None, 1),
-            histogram(Some("NDIS.SYS"), 2),
-            histogram(names.get(2).map(String::as_str), 9),
-        ],
-        growth: vec![growth()],
-    });
-    report
+        bill: bill(&names),
+        charts: Some(Charts {
+            timeline: Some(timeline(&names)),
+            flame: Some(flame(&names)),
+            histograms: vec![
+                histogram(None, 1),
+                histogram(Some("NDIS.SYS"), 2),
+                histogram(names.get(2).map(String::as_str), 9),
+            ],
+            growth: vec![growth()],
+        }),
+    }
 }
 
 fn activity(names: &[String]) -> Activity {
@@ -199,6 +197,7 @@ fn hit(culprit: &str, kind: &str, headline: &str, severity: Severity, cost_ns: i
     Hit {
         culprit: culprit.into(),
         culprit_kind: kind.into(),
+        instance: None,
         headline: headline.into(),
         effect: None,
         explanation: "Each call of the system passes through the logger of this driver, which takes a rundown lock that all \

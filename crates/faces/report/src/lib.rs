@@ -1,22 +1,23 @@
 //! The verdict as a document.
 //!
 //! [`Report`] is everything that `etwhy why` says. It is made from tables and from the outcomes of findings, and written as
-//! JSON ([`json`]), Markdown ([`markdown`]) or one HTML file ([`html`]). The JSON has a versioned schema,
+//! JSON ([`json`]), in words ([`document()`]) or as one HTML file ([`html`]). The JSON has a versioned schema,
 //! `docs/reference/why.schema.json`.
 #![forbid(unsafe_code)]
 
 pub mod bill;
 pub mod charts;
+pub mod document;
 pub mod example;
 pub mod flame;
 pub mod html;
 pub mod json;
-pub mod markdown;
 pub mod quality;
 pub mod several;
 
 pub use bill::{BillRow, unobserved};
 pub use charts::Charts;
+pub use document::{Form, document};
 pub use quality::{LedgerLine, Quality};
 
 use etwhy_analysis::activity::Activity;
@@ -69,44 +70,7 @@ pub struct Report {
     pub charts: Option<Charts>,
 }
 
-/// What is given to a report, since it is not read from tables here.
-pub struct Parts {
-    /// One sentence.
-    pub sentence: String,
-    /// How good the trace is.
-    pub quality: Quality,
-    /// The answers to all findings, in their order.
-    pub findings: Vec<Outcome>,
-    /// Where the CPU went.
-    pub cpu: Cpu,
-    /// .NET by process.
-    pub clr: Vec<ClrProcess>,
-    /// Disks.
-    pub disk: Disk,
-    /// What a trace without kernel events shows; null of others.
-    pub activity: Option<Activity>,
-    /// What cannot be determined.
-    pub cannot_tell: Vec<Missing>,
-}
-
 impl Report {
-    /// A report without charts; the bill is read from its table.
-    pub fn new(db: &Database, parts: Parts) -> Report {
-        Report {
-            schema: SCHEMA,
-            sentence: parts.sentence,
-            quality: parts.quality,
-            findings: parts.findings,
-            bill: bill::read(db),
-            cpu: parts.cpu,
-            clr: parts.clr,
-            disk: parts.disk,
-            activity: parts.activity,
-            cannot_tell: parts.cannot_tell,
-            charts: None,
-        }
-    }
-
     /// Reads from tables what charts show.
     pub fn add_charts(&mut self, db: &Database) {
         self.charts = Some(Charts::read(db));

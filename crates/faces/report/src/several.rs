@@ -1,8 +1,8 @@
 //! The verdicts of several recordings: one by one, and a summary of all.
 
-use crate::{Report, markdown};
+use crate::{Form, Report, document};
 use etwhy_base::units::duration_ns;
-use etwhy_export::escape_markup;
+use etwhy_doc::{Block, Doc, Line, escape_markup, html};
 use etwhy_rules::{Answer, Severity};
 use etwhy_table::Database;
 use etwhy_trace::catalog::trace::TraceRow;
@@ -117,19 +117,40 @@ impl One {
 pub const HEAD: [&str; 6] = ["Trace", "Computer", "Start (UTC)", "Recorded", "Found", "Verdict"];
 
 impl Several {
-    /// One Markdown document: the summary, then each verdict.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        markdown::summary(self, out)?;
+    /// What each recording is and what was found in it.
+    pub fn summary(&self) -> Doc {
+        let mut doc = Doc::titled(format!("Why was it slow? {} recordings", self.traces.len()));
+        doc.heading(format!("Summary of {} recordings", self.traces.len()));
         for (n, one) in self.traces.iter().enumerate() {
-            markdown::part(n + 1, one, out)?;
-            if let Some(report) = &one.report {
-                markdown::write(report, out)?;
+            let head = Line::from(format!("{}: ", n + 1)).and(Line::name(one.name()));
+            doc.item(head.and(format!(" · {}", one.facts().join(" · "))), [one.verdict()]);
+        }
+        doc
+    }
+
+    /// One document: the summary, then each verdict.
+    pub fn document(&self) -> Doc {
+        let mut doc = self.summary();
+        doc.append(self.apart());
+        for (n, one) in self.traces.iter().enumerate() {
+            let text = Line::from(format!("{}: ", n + 1)).and(Line::name(one.name()));
+            doc.blocks.push(Block::Heading { level: 1, text });
+            match &one.report {
+                Some(report) => doc.append(document(report, &Form::FULL)),
+                None => doc.text(one.verdict()),
             }
         }
-        Ok(())
+        doc
+    }
+
+    /// Why they are not read as one.
+    pub fn apart(&self) -> Doc {
+        let mut doc = Doc::default();
+        if !self.apart.is_empty() {
+            doc.heading("Why they are not read as one");
+        }
+        self.apart.iter().for_each(|line| doc.item(line, None::<Line>));
+        doc
     }
 
     /// A page with the summary. `pages` are the names of the files with the verdicts, beside this one; `None` for one that could not be
@@ -163,14 +184,6 @@ impl Several {
             }
             writeln!(out, "<td>{}</td></tr>", escape_markup(one.verdict()))?;
         }
-        writeln!(out, "</tbody></table>")?;
-        if !self.apart.is_empty() {
-            writeln!(out, "<h2>Why they are not read as one</h2><ul>")?;
-            for line in &self.apart {
-                writeln!(out, "<li>{}</li>", escape_markup(line))?;
-            }
-            writeln!(out, "</ul>")?;
-        }
-        writeln!(out, "</body></html>")
+        writeln!(out, "</tbody></table>\n{}</body></html>", html::render(&self.apart()))
     }
 }

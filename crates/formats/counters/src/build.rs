@@ -2,15 +2,21 @@
 
 use crate::collect::{Collected, Counter, Machine};
 use crate::error::CountersError;
-use crate::read::State;
-use crate::tables::{CounterMachineRow, CounterNoteRow, CounterRow, CounterSliceRow, CounterWantedRow};
+use crate::notes::Notes;
+use crate::tables::{
+    CounterMachineRow, CounterNoteRow, CounterRow, CounterSampleRow, CounterSliceRow, CounterWantedRow,
+};
 use crate::wanted::WANTED;
 use etwhy_table::{Memory, Strings, Table, TableBuilder, TableError};
 
 /// All tables.
-pub(crate) fn tables(state: State<'_>, memory: &Memory) -> Result<Vec<Table>, CountersError> {
-    let State { mut all, notes, samples, zero, .. } = state;
-    let zero = zero.unwrap_or(0);
+pub(crate) fn tables(
+    mut all: Collected,
+    notes: Notes,
+    samples: TableBuilder<CounterSampleRow>,
+    zero: i64,
+    memory: &Memory,
+) -> Result<Vec<Table>, CountersError> {
     let mut strings = Strings::new();
     let mut slices = TableBuilder::<CounterSliceRow>::new(memory);
     let grid = all.grid;

@@ -1,7 +1,7 @@
 //! Finds logs and looks at how they begin.
 
 use crate::error::CountersError;
-use crate::read::{is_header, name_of};
+use crate::path::CounterPath;
 use crate::row::{Fields, separator};
 use crate::stamp::{Order, order_of, parse};
 use crate::text::{Form, Line, Utf16, form_of, line};
@@ -205,4 +205,21 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> std::io::Resul
         }
     }
     Ok(())
+}
+
+/// True for the first line of a log: PDH's mark, or a second column that is a counter.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let text = text.strip_prefix(b"\"").unwrap_or(text);
+    if text.starts_with(b"(PDH-") {
+        return true;
+    }
+    let separator = separator(line);
+    let second = Fields::of(line, separator).nth(1).unwrap_or(&[]);
+    second.starts_with(b"\\\\") && CounterPath::parse(&String::from_utf8_lossy(second)).is_some()
+}
+
+/// Files of a folder may be no logs: these are told by their name.
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

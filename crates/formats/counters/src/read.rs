@@ -5,7 +5,7 @@ use crate::collect::Collected;
 use crate::error::CountersError;
 use crate::notes::{self, Notes};
 use crate::number::{Field, field};
-use crate::open::{Log, open};
+use crate::open::{Log, is_header, open};
 use crate::path::CounterPath;
 use crate::row::{Fields, is_cut, separator};
 use crate::stamp;
@@ -13,7 +13,7 @@ use crate::tables::CounterSampleRow;
 use crate::text::{Line, Names, line};
 use etwhy_table::{Memory, Table, TableBuilder};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Which counters and samples are wanted.
 #[derive(Default)]
@@ -69,11 +69,11 @@ pub struct CounterLogs {
 const NONE: u32 = u32::MAX;
 
 /// What is being read.
-pub(crate) struct State<'a> {
-    pub(crate) all: Collected,
-    pub(crate) notes: Notes,
-    pub(crate) samples: TableBuilder<CounterSampleRow>,
-    pub(crate) zero: Option<i64>,
+struct State<'a> {
+    all: Collected,
+    notes: Notes,
+    samples: TableBuilder<CounterSampleRow>,
+    zero: Option<i64>,
     options: &'a Options<'a>,
 }
 
@@ -103,12 +103,12 @@ pub fn read(paths: &[PathBuf], options: &Options<'_>, memory: &Memory) -> Result
     for (number, log) in logs.iter().enumerate() {
         files.push(state.file(log, number)?);
     }
-    if state.zero.is_none() {
+    let Some(zero) = state.zero else {
         let files =
             if files.len() == 1 { "this file".to_owned() } else { format!("these {} files", files.len()) };
         return Err(CountersError::NoSample { files });
-    }
-    let tables = crate::build::tables(state, memory)?;
+    };
+    let tables = crate::build::tables(state.all, state.notes, state.samples, zero, memory)?;
     Ok(CounterLogs { tables, files, skipped })
 }
 
@@ -349,23 +349,6 @@ fn zone_of(first: &str) -> Option<(String, i32)> {
     let (_, behind) = rest.split_once(')')?;
     let name = behind.trim_start().strip_prefix('(')?;
     Some((name.trim().to_owned(), bias))
-}
-
-/// True for the first line of a log: PDH's mark, or a second column that is a counter.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    let text = line.trim_ascii_start();
-    let text = text.strip_prefix(b"\"").unwrap_or(text);
-    if text.starts_with(b"(PDH-") {
-        return true;
-    }
-    let separator = separator(line);
-    let second = Fields::of(line, separator).nth(1).unwrap_or(&[]);
-    second.starts_with(b"\\\\") && CounterPath::parse(&String::from_utf8_lossy(second)).is_some()
-}
-
-/// Files of a folder may be no logs: these are told by their name.
-pub(crate) fn name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

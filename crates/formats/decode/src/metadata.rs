@@ -369,6 +369,6 @@ mod tests {
             put32(&mut data, at + 8, (i as u32 + 1) | ((N - i - 1) as u32) << 16);
         }
         let info = event_info(&data).unwrap();
-        assert!(crate::manifest::field_count(&info.schema.fields) <= N);
+        assert!(crate::schema::field_count(&info.schema.fields) <= N);
     }
 }

@@ -213,3 +213,8 @@ pub struct ValueMap {
     /// (value, name), in the order of the source.
     pub entries: Vec<(u32, Arc<str>)>,
 }
+
+/// Fields with the members of structs.
+pub(crate) fn field_count(fields: &[Field]) -> usize {
+    fields.iter().map(|f| 1 + field_count(&f.members)).sum()
+}

@@ -6,9 +6,8 @@
 use crate::binxml::{Cell, Decoder, Event, Fault, InOrder, Name, System, Value, time};
 use crate::codes::Codes;
 pub use crate::column::{Column, ColumnKind};
-use crate::counts::time_of;
 use crate::error::EvtxError;
-use crate::filter::Filter;
+use crate::filter::{Filter, time_of};
 use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};

@@ -3,7 +3,7 @@
 use crate::binxml::{Decoder, Event, Fault, System, time};
 use crate::codes::Codes;
 use crate::error::EvtxError;
-use crate::filter::Filter;
+use crate::filter::{Filter, time_of};
 use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::{Reader, ScanOptions, scan};
@@ -252,11 +252,6 @@ impl<'f> Counter<'f> {
             self.kinds.len() - 1
         })
     }
-}
-
-/// Time of an event: its `TimeCreated`, else that of its record.
-pub fn time_of(system: &System<'_>, record: &RecordRef) -> u64 {
-    system.time.unwrap_or(record.time)
 }
 
 impl Reader for Counter<'_> {

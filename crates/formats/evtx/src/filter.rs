@@ -1,8 +1,6 @@
 //! Which records are wanted.
 
 use crate::binxml::{Decoder, Event, Fault, System, Value};
-use crate::counts::time_of;
-use crate::pick::searchable;
 use crate::read::RecordRef;
 use etwhy_messages::Messages;
 use std::sync::Arc;
@@ -244,6 +242,23 @@ impl Filter {
         });
         result.map(|()| holds.into_iter().all(|held| held))
     }
+}
+
+/// Time of an event: its `TimeCreated`, else that of its record.
+pub fn time_of(system: &System<'_>, record: &RecordRef) -> u64 {
+    system.time.unwrap_or(record.time)
+}
+
+/// A text as it is searched: lower case, one blank for each run of blanks and line ends.
+pub(crate) fn searchable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&word.to_lowercase());
+    }
+    out
 }
 
 #[cfg(test)]

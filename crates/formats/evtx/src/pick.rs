@@ -1,8 +1,7 @@
 //! Picks records: the one way from a filter to a decision, for all that reads records.
 
 use crate::binxml::{Decoder, Event, Fault, Name, System, Value, time};
-use crate::counts::time_of;
-use crate::filter::Filter;
+use crate::filter::{Filter, searchable, time_of};
 use crate::read::RecordRef;
 use crate::render::Renderer;
 use etwhy_messages::winmeta;
@@ -96,16 +95,4 @@ fn head(text: &mut String, system: &System<'_>, record: &RecordRef) {
         value.push_text(text);
     }
     text.push(' ');
-}
-
-/// A text as it is searched: lower case, one blank for each run of blanks and line ends.
-pub(crate) fn searchable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(&word.to_lowercase());
-    }
-    out
 }

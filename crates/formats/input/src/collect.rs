@@ -11,7 +11,7 @@ use etwhy_scratch::Scratch;
 use crate::archive;
 use crate::budget::Budget;
 use crate::etl_magic::may_be_etl;
-use crate::open::{InputFile, TempGuard};
+use crate::file::{InputFile, TempGuard};
 use crate::spool::{self, Head, Spooled};
 use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, shown, sniff};
 

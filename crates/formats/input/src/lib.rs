@@ -17,6 +17,7 @@ mod budget;
 mod collect;
 mod error;
 mod etl_magic;
+mod file;
 mod folder;
 mod kind;
 mod open;
@@ -25,6 +26,7 @@ mod shown;
 mod spool;
 
 pub use error::InputError;
+pub use file::{InputFile, TempGuard};
 pub use kind::{Foreign, Kind, SNIFF_LEN, sniff};
-pub use open::{InputFile, TempGuard, open, open_with_stdin};
+pub use open::{open, open_with_stdin};
 pub use options::{InputOptions, Progress, Wanted};

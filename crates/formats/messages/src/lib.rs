@@ -24,10 +24,9 @@ pub mod wevt;
 pub mod winmeta;
 
 pub use error::Error;
-pub use messages::{EventKey, FileInfo, Messages, Options};
-pub use missing::Wanted;
+pub use messages::{EventKey, Messages, Options, Wanted};
 pub use names::ProviderNames;
 pub use show::{EventSummary, ProviderSummary};
-pub use store::{Counts, Registration, SCHEMA_VERSION, module_name};
+pub use store::{Counts, FileInfo, Registration, SCHEMA_VERSION, module_name};
 pub use template::{Appended, EventText, FieldInfo, Inserts, Origin, Parameters, ValueMap};
 pub use version::Version;

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::known;
-use crate::missing::Wanted;
 use crate::names::ProviderNames;
 use crate::store::{Counts, EventRow, ProviderRow, Store};
 use crate::template::{EventText, FieldInfo, Origin, Parameters, ValueMap};
@@ -41,23 +40,6 @@ pub struct EventKey<'a> {
     pub version: u8,
     /// `Channel`, which tells apart classic providers of the same name.
     pub channel: &'a str,
-}
-
-/// A file that a database was made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileInfo {
-    /// Its path where it was read.
-    pub path: String,
-    /// Its version.
-    pub version: Option<String>,
-    /// The language of its `MUI` resource.
-    pub language: Option<String>,
-    /// Messages that were taken from it.
-    pub messages: u64,
-    /// Providers in it.
-    pub providers: u64,
-    /// What was damaged.
-    pub damage: Option<String>,
 }
 
 /// What a lookup found.
@@ -460,4 +442,21 @@ fn classic_ids(key: &EventKey<'_>) -> impl Iterator<Item = u32> {
     [full, full & 0x0fff_ffff, id]
         .into_iter()
         .chain(severities.into_iter().flatten().map(move |s: u32| s | id))
+}
+
+/// A provider for which texts were missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub provider: String,
+    /// Its GUID.
+    pub guid: Option<Guid>,
+    /// Event ids without a text.
+    pub events: Vec<u16>,
+    /// Files that hold its texts; none if nobody knows them.
+    pub files: Vec<String>,
+    /// Whether the registry of the machine names the files; otherwise they are those of another Windows, or a guess.
+    pub registered: bool,
+    /// Whether these files are there and lack the text: another build of them is wanted.
+    pub other_build: bool,
 }

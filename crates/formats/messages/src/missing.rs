@@ -2,28 +2,11 @@
 
 use crate::error::Error;
 use crate::known;
-use crate::messages::{CACHED_MAX, EventKey, Messages};
+use crate::messages::{CACHED_MAX, EventKey, Messages, Wanted};
 use crate::store::{Store, module_name};
 use crate::template::Inserts;
-use etwhy_base::Guid;
-use std::sync::Arc;
 
-/// A provider for which texts were missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its name.
-    pub provider: String,
-    /// Its GUID.
-    pub guid: Option<Guid>,
-    /// Event ids without a text.
-    pub events: Vec<u16>,
-    /// Files that hold its texts; none if nobody knows them.
-    pub files: Vec<String>,
-    /// Whether the registry of the machine names the files; otherwise they are those of another Windows, or a guess.
-    pub registered: bool,
-    /// Whether these files are there and lack the text: another build of them is wanted.
-    pub other_build: bool,
-}
+use std::sync::Arc;
 
 impl Messages {
     /// Remembers that a text is missing.

@@ -1,8 +1,9 @@
 //! What there is, for people.
 
 use crate::error::Error;
-use crate::messages::{FileInfo, Messages, message_modules};
+use crate::messages::{Messages, message_modules};
 use crate::names::plain;
+use crate::store::FileInfo;
 use crate::template::FieldInfo;
 use etwhy_base::Guid;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Where symbol files are: folders, stores and servers give candidates, readers decide whether they fit.
 
-use crate::{Problem, Wanted};
+use crate::wanted::Wanted;
 use std::path::PathBuf;
 
 /// What a file is taken for, by its name; the reader checks.
@@ -37,4 +37,15 @@ pub trait Locate: Send + Sync {
     fn problems(&self) -> Vec<Problem> {
         Vec::new()
     }
+}
+
+/// Something that keeps symbols from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file; `None` if it is none of a single file.
+    pub file: Option<PathBuf>,
+    /// What happened, in words, with the file's name.
+    pub text: String,
+    /// The file is of another build of the module.
+    pub mismatch: bool,
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cache::Cache;
+use crate::locate::Problem;
 use crate::{
     Candidate, FileKind, Locate, ModuleKey, ModuleSymbols, PortableLines, SafeName, SymbolError, Wanted,
     breakpad, exports, image, pdb, portable,
@@ -18,17 +19,6 @@ const MAX_FILE: u64 = 8 << 30;
 const LEAST_CACHED: u64 = 1 << 20;
 /// Problems that are kept until somebody asks.
 const MAX_PROBLEMS: usize = 1000;
-
-/// Something that keeps symbols from being used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The file; `None` if it is none of a single file.
-    pub file: Option<PathBuf>,
-    /// What happened, in words, with the file's name.
-    pub text: String,
-    /// The file is of another build of the module.
-    pub mismatch: bool,
-}
 
 /// Finds, reads and keeps the symbols of modules.
 pub struct Resolver {

@@ -20,24 +20,16 @@
 #![forbid(unsafe_code)]
 
 mod live;
+mod mark;
 mod sweep;
 
-use std::fs::{File, OpenOptions};
+use mark::{PREFIX, RANDOM, SUFFIX, mark, remove};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub use live::{leave_interrupts, uninterrupted};
-
-/// The file in each of our folders that says whose it is, and is locked while its process lives.
-pub const MARK: &str = ".etwhy-scratch";
-
-/// What the mark holds.
-const TEXT: &str = "Temporary files of etwhy. They may be removed when no etwhy is running.\n";
-
-/// What names of our folders begin and end with; six letters and digits stand between.
-const PREFIX: &str = "etwhy-";
-const SUFFIX: &str = ".tmp";
-const RANDOM: usize = 6;
+pub use mark::MARK;
 
 /// A folder for temporary files, which is removed when its owner goes or the program ends.
 #[derive(Debug)]
@@ -125,35 +117,5 @@ impl Drop for Scratch {
             let _ = writeln!(io::stderr(), "etwhy: {}: could not be removed: {error}", self.path.display());
         }
         live::forget(self.number);
-    }
-}
-
-/// Writes and locks the mark of a folder. It gets its name when it is locked.
-fn mark(folder: &Path) -> io::Result<File> {
-    let unnamed = folder.join(".new");
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&unnamed)?;
-    // Some network drives have no locks; nobody can tell there whether we live, and folders stay when we are killed.
-    let locked = file.try_lock().is_ok();
-    file.write_all(TEXT.as_bytes())?;
-    if locked {
-        std::fs::rename(&unnamed, folder.join(MARK))?;
-    }
-    Ok(file)
-}
-
-/// Removes a folder. Scanners hold files open for a moment after they were closed, and threads that have not heard of the
-/// end may make more of them, so it tries more than once. Without the right to remove it, waiting does not help.
-fn remove(path: &Path) -> io::Result<()> {
-    let mut tries = 0;
-    loop {
-        match std::fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if cfg!(unix) && error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
-            Err(_) if tries < 20 => {
-                tries += 1;
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            result => return result,
-        }
     }
 }

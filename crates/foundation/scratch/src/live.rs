@@ -26,7 +26,7 @@ pub(crate) fn watch() {
             let live = live();
             for folder in live.folders.values() {
                 // Whoever is in the way cannot be determined any more; the next run tries again.
-                let _ = crate::remove(folder);
+                let _ = crate::mark::remove(folder);
             }
             // Nobody makes another one.
             std::mem::forget(live);

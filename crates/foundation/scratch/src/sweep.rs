@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{MARK, PREFIX, RANDOM, SUFFIX, TEXT};
+use crate::mark::{MARK, PREFIX, RANDOM, SUFFIX, TEXT, remove};
 
 /// Looks at each folder once in a run. `own` is a folder of this user in it.
 pub(crate) fn once(parent: &Path, own: &Path) {
@@ -32,9 +32,9 @@ pub(crate) fn sweep(parent: &Path, own: &Path) {
             // Windows removes no file that is open; until it is gone, nobody else can have made it.
             if cfg!(windows) {
                 drop(lock);
-                let _ = crate::remove(&path);
+                let _ = remove(&path);
             } else {
-                let _ = crate::remove(&path);
+                let _ = remove(&path);
                 drop(lock);
             }
         }

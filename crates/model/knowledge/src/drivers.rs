@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::Confidence;
-use crate::extend::user_driver;
-use crate::table::{file_name, find, rows};
+use crate::table::{find, rows};
 
 /// What kind of module a driver fact is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,13 +111,7 @@ pub fn drivers() -> &'static [DriverFact] {
     &DRIVERS
 }
 
-/// The driver of this file name, in any case, with or without a path. What the user says comes first.
-pub fn driver(name: &str) -> Option<&'static DriverFact> {
-    let name = file_name(name);
-    user_driver(name).or_else(|| built_in(name))
-}
-
-/// As [`driver`], of the table that ships.
+/// The driver of this name in the table that ships; [`driver`](crate::driver) asks the user first.
 pub(crate) fn built_in(name: &str) -> Option<&'static DriverFact> {
     find(drivers(), |d| d.file, name)
 }
@@ -126,6 +119,7 @@ pub(crate) fn built_in(name: &str) -> Option<&'static DriverFact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver;
 
     #[test]
     fn the_table_is_whole_and_sorted() {

@@ -4,9 +4,10 @@
 //! is the image's file name; `vendor`, `product`, `category`, `altitudes`, `load_order_groups`, `confidence` and
 //! `source` are optional, and a cell that is empty leaves what ships as it is. Lines that begin with `# ` are remarks.
 
+use crate::Confidence;
 use crate::drivers::{self, DriverFact, DriverKind};
 use crate::processes::{self, ProcessFact};
-use crate::{Confidence, table::compare_lower};
+use crate::table::{compare_lower, file_name};
 use std::sync::OnceLock;
 
 /// How sources of the user's rows begin.
@@ -51,12 +52,16 @@ pub fn extend(extension: Extension) -> bool {
     EXTENSION.set(extension).is_ok()
 }
 
-pub(crate) fn user_driver(name: &str) -> Option<&'static DriverFact> {
-    EXTENSION.get()?.driver(name)
+/// The driver of this file name, in any case, with or without a path. What the user says comes first.
+pub fn driver(name: &str) -> Option<&'static DriverFact> {
+    let name = file_name(name);
+    EXTENSION.get().and_then(|own| own.driver(name)).or_else(|| drivers::built_in(name))
 }
 
-pub(crate) fn user_process(name: &str) -> Option<&'static ProcessFact> {
-    EXTENSION.get()?.process(name)
+/// The program of this image name, in any case, with or without a path. What the user says comes first.
+pub fn process(name: &str) -> Option<&'static ProcessFact> {
+    let name = file_name(name);
+    EXTENSION.get().and_then(|own| own.process(name)).or_else(|| processes::built_in(name))
 }
 
 impl Extension {

@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::Confidence;
-use crate::extend::user_process;
-use crate::table::{file_name, find, rows};
+use crate::table::{find, rows};
 
 /// One program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +43,7 @@ pub fn processes() -> &'static [ProcessFact] {
     &PROCESSES
 }
 
-/// The program of this image name, in any case, with or without a path. What the user says comes first.
-pub fn process(name: &str) -> Option<&'static ProcessFact> {
-    let name = file_name(name);
-    user_process(name).or_else(|| built_in(name))
-}
-
-/// As [`process`], of the table that ships.
+/// The program of this name in the table that ships; [`process`](crate::process) asks the user first.
 pub(crate) fn built_in(name: &str) -> Option<&'static ProcessFact> {
     find(processes(), |p| p.process, name)
 }
@@ -58,6 +51,7 @@ pub(crate) fn built_in(name: &str) -> Option<&'static ProcessFact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
 
     #[test]
     fn the_table_is_whole_and_sorted() {

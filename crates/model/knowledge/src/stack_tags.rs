@@ -122,7 +122,7 @@ fn stem(module: &str) -> &str {
 
 /// Whether `text` fits `pattern`, in which `*` stands for any text. Linear in practice: only the last
 /// star is ever tried again.
-fn glob(pattern: &str, text: &str, ignore_case: bool) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str, ignore_case: bool) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let same = |a: u8, b: u8| if ignore_case { a.eq_ignore_ascii_case(&b) } else { a == b };
     let (mut p, mut t) = (0, 0);

@@ -115,7 +115,7 @@ impl AdHocBuilder {
             column.push(*value, &mut self.strings);
         }
         self.open_rows += 1;
-        if self.open_rows >= CHUNK_ROWS || self.open_text >= crate::builder::CHUNK_TEXT_BYTES {
+        if self.open_rows >= CHUNK_ROWS || self.open_text >= crate::column::CHUNK_TEXT_BYTES {
             self.close_chunk();
         }
         Ok(())

@@ -6,15 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use crate::column::ColumnChunk;
+use crate::column::{CHUNK_ROWS, ColumnChunk};
 use crate::{ColumnType, Memory, Result, Table, TableError, TableSpec, Texts, arrow_schema};
-
-/// Rows of a full chunk. 65,536 rows of 8-byte cells are 512 KiB per column: large enough that the work
-/// per chunk does not count, small enough that a chunk under construction does not either.
-pub const CHUNK_ROWS: usize = 1 << 16;
-
-/// A chunk also ends when its long texts reach this many bytes, which keeps `i32` offsets valid.
-pub(crate) const CHUNK_TEXT_BYTES: usize = 64 << 20;
 
 /// Row numbers are `u32`.
 const MAX_ROWS: u64 = u32::MAX as u64;

@@ -14,6 +14,13 @@ use arrow_schema::ArrowError;
 
 use crate::{Sym, Texts};
 
+/// Rows of a full chunk. 65,536 rows of 8-byte cells are 512 KiB per column: large enough that the work
+/// per chunk does not count, small enough that a chunk under construction does not either.
+pub const CHUNK_ROWS: usize = 1 << 16;
+
+/// A chunk also ends when its long texts reach this many bytes, which keeps `i32` offsets valid.
+pub(crate) const CHUNK_TEXT_BYTES: usize = 64 << 20;
+
 /// A cell of long text ends here: nothing in a trace is that long, and offsets within a chunk are `i32`.
 const LONG_TEXT_CELL_LIMIT: usize = 64 << 20;
 
@@ -216,7 +223,7 @@ impl<T: Plain> PlainBuilder<T> {
 
 /// A full chunk is followed by one of the same size; the last one gives back what it does not need.
 fn take<T>(values: &mut Vec<T>) -> Vec<T> {
-    let full = values.len() >= crate::CHUNK_ROWS;
+    let full = values.len() >= CHUNK_ROWS;
     let next = if full { Vec::with_capacity(values.len()) } else { Vec::new() };
     let mut taken = std::mem::replace(values, next);
     if !full {

@@ -31,6 +31,7 @@ mod error;
 pub mod filter;
 mod load;
 mod memory;
+mod named_enum;
 mod read;
 mod reads;
 mod select;
@@ -45,9 +46,9 @@ mod view;
 
 pub use ad_hoc::AdHocBuilder;
 pub use arrow::{arrow_field, arrow_schema};
-pub use builder::{CHUNK_ROWS, Row, TableBuilder};
+pub use builder::{Row, TableBuilder};
 pub use cell::{Cell, Names, Numbers};
-pub use column::{ColumnBuilder, ColumnChunk};
+pub use column::{CHUNK_ROWS, ColumnBuilder, ColumnChunk};
 pub use database::Database;
 #[doc(hidden)]
 pub use define::private as __private;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 
 use crate::ad_hoc::Column;
-use crate::builder::{CHUNK_TEXT_BYTES, Chunks};
+use crate::builder::Chunks;
+use crate::column::CHUNK_TEXT_BYTES;
 use crate::{
     CHUNK_ROWS, ColumnType, ColumnView, Memory, Result, Strings, Sym, Table, TableError, TableSpec, Texts,
 };

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 use arrow_buffer::Buffer;
 use etwhy_os::Mapped;
 
-use crate::builder::CHUNK_TEXT_BYTES;
-use crate::column::ColumnChunk;
+use crate::column::{CHUNK_TEXT_BYTES, ColumnChunk};
 
 /// Arrow recommends 64-byte alignment (its "Columnar Format", "Buffer Alignment and Padding"); maps
 /// begin at a page, so an aligned offset in the file is an aligned address.

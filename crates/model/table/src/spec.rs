@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::Unit;
+use crate::named_enum::named_enum;
 
 /// A table's declaration. [`define_table!`](crate::define_table) writes it from the row's source text.
 ///
@@ -120,31 +121,6 @@ impl Evidence {
         }
     }
 }
-
-/// Declares a fieldless enum whose variants know their lower-case name.
-macro_rules! named_enum {
-    ($(#[$meta:meta])* pub enum $enum:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $enum { $($(#[$doc])* $variant,)* }
-
-        impl $enum {
-            /// Every variant, in order of declaration.
-            pub const ALL: &'static [$enum] = &[$($enum::$variant,)*];
-
-            /// The name in metadata and documentation.
-            pub const fn name(self) -> &'static str {
-                match self { $($enum::$variant => $name,)* }
-            }
-
-            /// The variant with this name.
-            pub fn from_name(name: &str) -> Option<$enum> {
-                Self::ALL.iter().copied().find(|v| v.name() == name)
-            }
-        }
-    };
-}
-pub(crate) use named_enum;
 
 named_enum! {
     /// What a column means to filters, joins and pictures.

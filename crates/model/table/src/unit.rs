@@ -1,6 +1,6 @@
 //! Units of measure, and how column names spell them.
 
-use crate::spec::named_enum;
+use crate::named_enum::named_enum;
 
 named_enum! {
     /// What a number is measured in.

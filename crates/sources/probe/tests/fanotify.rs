@@ -8,11 +8,12 @@
 mod listener;
 mod support;
 
+use etwhy_doc::terminal::Terminal;
 use etwhy_probe::compare::{Comparison, Difference, Verdict, files, tax};
 use etwhy_probe::machine::Machine;
 use etwhy_probe::outcome::{Outcome, ProbeOutcome};
 use etwhy_probe::run::{Options, Run};
-use etwhy_probe::show::{compared, text};
+use etwhy_probe::show::{compared, results};
 use etwhy_probe::who::{LIKELY, PROVEN, Suspect, Watch};
 use etwhy_probe::{Interrupt, Probe};
 use listener::{DELAY_US, Listener, Mount, NAME};
@@ -63,7 +64,7 @@ fn compare(place: &Path, results: [ProbeOutcome; 2]) -> Comparison {
         [(path.display().to_string(), Outcome::read(&path).unwrap())]
     });
     let comparison = files(&before, &after, STATES.map(str::to_owned)).unwrap();
-    println!("{}", compared::report(&comparison, tax::PER_DAY, false, 100).join("\n"));
+    println!("{}", Terminal::plain(100).render(&compared::text(&comparison, tax::PER_DAY, false)));
     comparison
 }
 
@@ -129,8 +130,8 @@ fn a_listener_that_must_allow_opens() {
     let [nobody, somebody] = &comparison.suspects;
     assert!(nobody.is_empty(), "{nobody:#?}");
     assert_eq!(somebody[0], suspect);
-    let shown = compared::report(&comparison, tax::PER_DAY, false, 1000).join("\n");
-    assert!(shown.contains(&format!("on: {}", text::suspect(&suspect))), "{shown}");
+    let shown = Terminal::plain(1000).render(&compared::text(&comparison, tax::PER_DAY, false));
+    assert!(shown.contains(&format!("on: {}", results::suspect(&suspect))), "{shown}");
     assert!(shown.starts_with("file-open, open, ") || shown.starts_with("file-open, create"), "{shown}");
 }
 

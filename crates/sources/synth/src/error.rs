@@ -29,7 +29,7 @@ pub enum ScenarioError {
 }
 
 /// Shorthand for results of this crate.
-pub type Result<T> = std::result::Result<T, ScenarioError>;
+pub type Result<T, E = ScenarioError> = std::result::Result<T, E>;
 
 /// The text of a scenario with its name: turns byte ranges into lines.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,6 @@ mod degrade;
 mod engine;
 mod error;
 mod events;
-mod json;
 mod model;
 mod output;
 mod rng;

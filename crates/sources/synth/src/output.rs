@@ -111,7 +111,7 @@ impl Output {
         &mut self,
         cpu: u16,
         ns: i64,
-        build: impl FnOnce(&mut RecordBuf, i64),
+        build: impl FnOnce(&mut RecordBuf, i64) -> &mut RecordBuf,
     ) -> io::Result<()> {
         let ns = ns.max(self.now);
         let ns = self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to);

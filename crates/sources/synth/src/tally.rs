@@ -1,8 +1,8 @@
 //! Counts of what was written, by table and name, and the comparison with what the scenario's author states.
 
 use crate::error::{Place, Result};
-use crate::json::Json;
 use crate::model::{Figure, TruthText};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Figures of one name: whole numbers; those that end in `_ns` are times.
@@ -48,19 +48,13 @@ impl Tally {
     }
 
     /// All tables.
-    pub(crate) fn json(&self, json: &mut Json) {
-        for (table, names) in &self.tables {
-            json.object(table, |j| {
-                for (name, figures) in names {
-                    j.object(name, |j| {
-                        for (figure, value) in figures {
-                            let (figure, value) = Tally::shown(figure, *value);
-                            j.number(&figure, value);
-                        }
-                    });
-                }
-            });
-        }
+    pub(crate) fn json(&self) -> Value {
+        let figures = |figures: &Figures| {
+            let shown = figures.iter().map(|(figure, value)| Tally::shown(figure, *value));
+            object(shown.map(|(figure, value)| (figure, number(value))))
+        };
+        let names = |names: &BTreeMap<String, Figures>| object(names.iter().map(|(n, f)| (n, figures(f))));
+        object(self.tables.iter().map(|(table, all)| (*table, names(all))))
     }
 
     /// Compares with what the author states. What a table does not count (`law`) is passed on as it is.
@@ -143,19 +137,26 @@ impl Tally {
 const FINDING: &str = "finding";
 
 /// The findings that the scenario plants, as its author states them.
-pub(crate) fn findings_json(json: &mut Json, stated: &TruthText) {
-    json.object(FINDING, |j| {
-        for (id, figures) in stated.get(FINDING).into_iter().flatten() {
-            j.object(id, |j| {
-                for (name, figure) in figures {
-                    match figure.get_ref() {
-                        Figure::Number(n) => j.number(name, *n),
-                        Figure::Text(text) => j.text(name, text),
-                    }
-                }
-            });
-        }
-    });
+pub(crate) fn findings(stated: &TruthText) -> Value {
+    let value = |figure: &Figure| match figure {
+        Figure::Number(n) => number(*n),
+        Figure::Text(text) => json!(text),
+    };
+    object(stated.get(FINDING).into_iter().flatten().map(|(id, figures)| {
+        (id, object(figures.iter().map(|(name, figure)| (name, value(figure.get_ref())))))
+    }))
+}
+
+/// A JSON object of these, in their order.
+pub(crate) fn object<K: Into<String>>(fields: impl IntoIterator<Item = (K, Value)>) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+/// A figure with at most six digits behind the point, and no point if it is whole. What is no number is 0.
+pub(crate) fn number(value: f64) -> Value {
+    let value = if value.is_finite() { (value * 1e6).round() / 1e6 } else { 0.0 };
+    let whole = value as i64;
+    if whole as f64 == value { whole.into() } else { value.into() }
 }
 
 /// Every finding names its culprit.
@@ -184,17 +185,6 @@ pub(crate) struct Scaled {
     pub(crate) note: String,
 }
 
-/// The stated figures of the truth file.
-pub(crate) fn stated_json(json: &mut Json, stated: &Stated) {
-    for (table, names) in stated {
-        json.object(table, |j| {
-            for (name, figures) in names {
-                j.object(name, |j| figures.iter().for_each(|(f, v)| j.number(f, *v)));
-            }
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +193,14 @@ mod tests {
     fn stated(text: &str) -> (TruthText, Place) {
         let place = Place { name: "s".into(), text: text.into() };
         (parse(&place).unwrap().truth, place)
+    }
+
+    #[test]
+    fn objects_nest_and_whole_figures_have_no_point() {
+        let inner = object([("c", number(1.0)), ("d", number(f64::NAN))]);
+        let all =
+            object([("a\"", json!("C:\\x\n")), ("b", inner), ("d", object::<&str>([])), ("e", number(1.5))]);
+        assert_eq!(all.to_string(), r#"{"a\"":"C:\\x\n","b":{"c":1,"d":0},"d":{},"e":1.5}"#);
     }
 
     #[test]

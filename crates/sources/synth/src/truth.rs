@@ -1,9 +1,9 @@
 //! What an analysis of the trace has to find.
 
-use crate::json::Json;
 use crate::model::TruthText;
-use crate::tally::{Stated, Tally, findings_json, stated_json};
+use crate::tally::{Stated, Tally, findings, number, object};
 use crate::world::World;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Samples of one kind.
@@ -120,54 +120,65 @@ impl Truth {
         name: &str,
         (stated, text): (&Stated, &TruthText),
     ) -> String {
-        let ms = w.facts.interval as f64 / 1e6;
-        let mut json = Json::new();
-        json.text("scenario", name);
-        findings_json(&mut json, text);
-        json.object("scale", |j| {
-            j.number("counts", w.facts.counts);
-            j.number("time", w.facts.stretch);
-        });
-        json.number("duration_ms", w.facts.duration as f64 / 1e6);
-        json.whole("cpus", w.facts.cpus.into());
-        json.number("sampling_interval_ms", ms);
+        let interval = w.facts.interval as f64 / 1e6;
+        let ms = |samples: u64| number(samples as f64 * interval);
         let all = self.cpus.iter().fold(Samples::default(), |mut sum, (_, s)| {
             (sum.normal, sum.dpc, sum.isr) = (sum.normal + s.normal, sum.dpc + s.dpc, sum.isr + s.isr);
             sum
         });
-        json.object("cpu", |j| {
-            j.number("busy_ms", all.all() as f64 * ms);
-            j.number("idle_ms", self.idle as f64 * ms);
-            j.number("thread_ms", all.normal as f64 * ms);
-            j.number("dpc_ms", all.dpc as f64 * ms);
-            j.number("isr_ms", all.isr as f64 * ms);
-            j.whole("samples_without_stack", self.without_stack);
+        let by_cpu = object(self.cpus.iter().enumerate().map(|(cpu, (_, s))| (cpu.to_string(), ms(s.all()))));
+        let [by_process, by_thread] = self.by_process(w);
+        let [by_module, by_function] = self.by_module(w);
+        let by_name = |map: BTreeMap<String, u64>| object(map.into_iter().map(|(name, n)| (name, ms(n))));
+        let by_place = |map: BTreeMap<String, [u64; 2]>| {
+            let costs = |[exclusive, inclusive]: [u64; 2]| json!({ "exclusive": ms(exclusive), "inclusive": ms(inclusive) });
+            object(map.into_iter().map(|(name, n)| (name, costs(n))))
+        };
+        let ran: BTreeMap<_, _> = self.ran.iter().collect();
+        let activity = object(ran.into_iter().map(|(&thread, &(runs, ns))| {
+            let t = w.processes.thread(thread);
+            let ran = json!({ "thread": t.name, "runs": runs, "run_ms": number(ns as f64 / 1e6) });
+            (format!("{}/{}", t.pid, t.tid), ran)
+        }));
+        let [(dpcs, dpc_ns), (isrs, isr_ns)] = self.interrupts;
+        let stated = stated.iter().map(|(table, names)| {
+            let figures =
+                |figures: &BTreeMap<String, f64>| object(figures.iter().map(|(f, n)| (f, number(*n))));
+            (table, object(names.iter().map(|(name, all)| (name, figures(all)))))
         });
-        self.cpu_json(&mut json, w, ms);
-        self.stack_json(&mut json, w, ms);
-        json.object("activity", |j| {
-            let mut list: Vec<_> = self.ran.iter().collect();
-            list.sort_unstable_by_key(|(thread, _)| **thread);
-            for (&thread, &(runs, ns)) in list {
-                let t = w.processes.thread(thread);
-                j.object(&format!("{}/{}", t.pid, t.tid), |j| {
-                    j.text("thread", &t.name);
-                    j.whole("runs", runs);
-                    j.number("run_ms", ns as f64 / 1e6);
-                });
-            }
+        let value = json!({
+            "scenario": name,
+            "finding": findings(text),
+            "scale": { "counts": number(w.facts.counts), "time": number(w.facts.stretch) },
+            "duration_ms": number(w.facts.duration as f64 / 1e6),
+            "cpus": w.facts.cpus,
+            "sampling_interval_ms": number(interval),
+            "cpu": {
+                "busy_ms": ms(all.all()),
+                "idle_ms": ms(self.idle),
+                "thread_ms": ms(all.normal),
+                "dpc_ms": ms(all.dpc),
+                "isr_ms": ms(all.isr),
+                "samples_without_stack": self.without_stack,
+            },
+            "cpu_by_processor_ms": by_cpu,
+            "cpu_by_process_ms": by_name(by_process),
+            "cpu_by_thread_ms": by_name(by_thread),
+            "cpu_by_module_ms": by_place(by_module),
+            "cpu_by_function_ms": by_place(by_function),
+            "activity": activity,
+            "interrupts": {
+                "dpc_count": dpcs,
+                "dpc_ms": number(dpc_ns as f64 / 1e6),
+                "isr_count": isrs,
+                "isr_ms": number(isr_ns as f64 / 1e6),
+                "dropped": self.dropped,
+            },
+            "stated": object(stated),
+            "tables": self.tally.json(),
+            "events": counts,
         });
-        json.object("interrupts", |j| {
-            for (name, (count, ns)) in ["dpc", "isr"].into_iter().zip(self.interrupts) {
-                j.whole(&format!("{name}_count"), count);
-                j.number(&format!("{name}_ms"), ns as f64 / 1e6);
-            }
-            j.whole("dropped", self.dropped);
-        });
-        json.object("stated", |j| stated_json(j, stated));
-        json.object("tables", |j| self.tally.json(j));
-        json.object("events", |j| counts.iter().for_each(|(name, n)| j.whole(name, *n)));
-        json.finish()
+        format!("{value:#}\n")
     }
 
     /// Adds what the samples say to the tally: by process, thread, module and function.
@@ -210,40 +221,32 @@ impl Truth {
         self.tally = tally;
     }
 
-    fn cpu_json(&self, json: &mut Json, w: &World, ms: f64) {
-        json.object("cpu_by_processor_ms", |j| {
-            for (cpu, (_, s)) in self.cpus.iter().enumerate() {
-                j.number(&cpu.to_string(), s.all() as f64 * ms);
-            }
-        });
-        let mut processes: BTreeMap<String, u64> = BTreeMap::new();
-        let mut threads: BTreeMap<String, u64> = BTreeMap::new();
+    /// Samples by process and by thread.
+    fn by_process(&self, w: &World) -> [BTreeMap<String, u64>; 2] {
+        let [mut processes, mut threads] = [BTreeMap::new(), BTreeMap::new()];
         for (at, n) in self.threads.iter().enumerate().filter(|(_, n)| **n > 0) {
             let t = w.processes.thread(at);
             let name = w.processes.list.get(t.process).map_or("", |p| p.name.as_str());
             *processes.entry(format!("{name} ({})", t.pid)).or_default() += n;
             threads.insert(format!("{name} ({})/{} ({})", t.pid, t.name, t.tid), *n);
         }
-        json.object("cpu_by_process_ms", |j| processes.iter().for_each(|(k, n)| j.number(k, *n as f64 * ms)));
-        json.object("cpu_by_thread_ms", |j| threads.iter().for_each(|(k, n)| j.number(k, *n as f64 * ms)));
+        [processes, threads]
     }
 
-    /// Modules and functions, exclusive (innermost frame) and inclusive (anywhere, once per sample).
-    fn stack_json(&self, json: &mut Json, w: &World, ms: f64) {
-        type Costs = BTreeMap<String, [u64; 2]>;
-        let (mut modules, mut functions) = (Costs::new(), Costs::new());
+    /// Samples by module and by function: exclusive (innermost frame) and inclusive (anywhere, once per sample).
+    fn by_module(&self, w: &World) -> [BTreeMap<String, [u64; 2]>; 2] {
+        let mut costs = [BTreeMap::<String, [u64; 2]>::new(), BTreeMap::new()];
         for (stack, samples) in w.stacks.list.iter().zip(&self.stacks).filter(|(_, s)| s.all() > 0) {
-            let mut seen = (BTreeSet::new(), BTreeSet::new());
+            let mut seen = [BTreeSet::new(), BTreeSet::new()];
             for (depth, frame) in stack.frames.iter().rev().enumerate() {
                 let (module, function) = w.frame_names(Some(frame));
                 if module.is_empty() {
                     continue;
                 }
-                let full = (!function.is_empty()).then_some(function);
-                for (map, seen, key) in
-                    [(&mut modules, &mut seen.0, Some(module)), (&mut functions, &mut seen.1, full)]
-                {
-                    let Some(key) = key else { continue };
+                for ((map, seen), key) in costs.iter_mut().zip(&mut seen).zip([module, function]) {
+                    if key.is_empty() {
+                        continue;
+                    }
                     let entry = map.entry(key.clone()).or_default();
                     if depth == 0 {
                         entry[0] += samples.all();
@@ -254,15 +257,6 @@ impl Truth {
                 }
             }
         }
-        for (title, map) in [("cpu_by_module_ms", modules), ("cpu_by_function_ms", functions)] {
-            json.object(title, |j| {
-                for (name, [exclusive, inclusive]) in &map {
-                    j.object(name, |j| {
-                        j.number("exclusive", *exclusive as f64 * ms);
-                        j.number("inclusive", *inclusive as f64 * ms);
-                    });
-                }
-            });
-        }
+        costs
     }
 }

@@ -24,3 +24,9 @@ pub struct Bomb {
     /// None but those of a bug here: everything is written to memory.
     pub make: fn() -> std::io::Result<Vec<u8>>,
 }
+
+impl Bomb {
+    const fn new(name: &'static str, about: &'static str, make: fn() -> std::io::Result<Vec<u8>>) -> Bomb {
+        Bomb { name, about, make }
+    }
+}

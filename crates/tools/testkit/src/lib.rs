@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "only tests use it")]
 
 mod files;
+mod found;
 mod given;
+mod lists;
 mod program;
 mod readers;
 pub mod schema;
@@ -12,8 +14,10 @@ pub mod small_pdb;
 mod turns;
 
 pub use files::{files, scenarios, traces};
+pub use found::{Json, Str};
 pub use given::{corpus, corpus_file, missing, packaged, python, script, skipped};
-pub use program::Program;
+pub use lists::{Are, sorted};
+pub use program::{Program, Trace};
 pub use readers::{counted_traces, dissected, told};
 pub use turns::alone;
 

@@ -5,6 +5,28 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// A written trace, which goes with its folder when it is dropped.
+#[derive(Debug)]
+pub struct Trace {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Trace {
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl std::ops::Deref for Trace {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// A program, and what is expected of its runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
@@ -110,6 +132,13 @@ impl Program {
         std::fs::write(&text, scenario).unwrap();
         self.synth(&text, &trace, &[]);
         trace
+    }
+
+    /// The text of a scenario as a trace in a folder of its own.
+    pub fn scenario(&self, scenario: &str) -> Trace {
+        let folder = tempfile::tempdir().unwrap();
+        let path = self.written(folder.path(), scenario);
+        Trace { folder, path }
     }
 
     /// Writes the demonstration.

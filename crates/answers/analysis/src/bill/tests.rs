@@ -3,10 +3,10 @@
 use super::charge::{Source, Time};
 use super::energy::Model;
 use super::party::{Parties, Party};
-use crate::derive::derive;
+use crate::derive;
 use crate::fold::tests::{sampled, table};
-use etwhy_table::ColumnType::{F64, I32, I64, Text};
 use etwhy_table::{Database, Memory, Value};
+use etwhy_testkit::Are as _;
 use std::collections::BTreeSet;
 
 const MS: i64 = 1_000_000;
@@ -14,26 +14,17 @@ const MS: i64 = 1_000_000;
 /// Two processors for `ms` milliseconds, of which samples say that `idle` were idle, and `unobserved` had no samples.
 fn machine(db: &mut Database, ms: i64, idle: i64, unobserved: i64) {
     let ns = |ms: i64| Value::I64(ms * MS);
-    let columns = [
-        ("elapsed_cpu_ns", I64),
-        ("capacity_ns", I64),
-        ("busy_ns", I64),
-        ("idle_ns", I64),
-        ("sampled_busy_ns", I64),
-        ("sampled_stack_ns", I64),
-        ("switched_busy_ns", I64),
-        ("sample_interval_ns", I64),
-    ];
+    let columns = "elapsed_cpu_ns capacity_ns busy_ns idle_ns sampled_busy_ns sampled_stack_ns switched_busy_ns sample_interval_ns";
     let (all, observed) = (2 * ms, 2 * ms - unobserved);
     let busy = ns(observed - idle);
     let row = vec![ns(all), ns(observed), busy, ns(idle), busy, ns(1), Value::Null, ns(1)];
-    db.insert(table("machine", &columns, &[row]));
-    let columns = [("last_ns", I64), ("cpu_mhz", I64), ("processor", Text)];
+    db.insert(table("machine", columns, &[row]));
+    let columns = "last_ns cpu_mhz processor";
     let trace = vec![ns(ms), Value::I64(2000), Value::Text("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz")];
-    db.insert(table("trace", &columns, &[trace]));
+    db.insert(table("trace", columns, &[trace]));
     let process = |name, pid| vec![Value::Text(name), Value::I64(pid)];
     let processes = [process("Idle", 0), process("app.exe", 7), process("MsMpEng.exe", 8)];
-    db.insert(table("process", &[("name", Text), ("pid", I32)], &processes));
+    db.insert(table("process", "name pid", &processes));
 }
 
 const STACKS: &[(&str, i64, i64, &str)] = &[
@@ -67,27 +58,21 @@ fn bill(db: &mut Database, kind: &str) -> Vec<String> {
 fn each_kind_is_a_partition() {
     let mut db = sampled(STACKS);
     machine(&mut db, 1000, 1000, 50);
-    assert_eq!(
-        bill(&mut db, "process"),
-        [
-            "culprit app.exe (7): 800 0 0 0 = 800",
-            "culprit MsMpEng.exe (8): 40 0 0 0 = 40",
-            "interrupt [DPC and ISR]: 0 0 100 10 = 110",
-            "idle [idle]: 0 0 0 0 = 1000",
-            "unobserved [not observed]: 0 0 0 0 = 0",
-        ]
-    );
-    assert_eq!(
-        bill(&mut db, "driver"),
-        [
-            "culprit WdFilter.sys: 0 200 0 0 = 200",
-            "culprit nic.sys: 0 0 100 0 = 100",
-            "rest [no driver]: 640 0 0 0 = 640",
-            "interrupt [DPC and ISR]: 0 0 0 10 = 10",
-            "idle [idle]: 0 0 0 0 = 1000",
-            "unobserved [not observed]: 0 0 0 0 = 0",
-        ]
-    );
+    bill(&mut db, "process").are(&[
+        "culprit app.exe (7): 800 0 0 0 = 800",
+        "culprit MsMpEng.exe (8): 40 0 0 0 = 40",
+        "interrupt [DPC and ISR]: 0 0 100 10 = 110",
+        "idle [idle]: 0 0 0 0 = 1000",
+        "unobserved [not observed]: 0 0 0 0 = 0",
+    ]);
+    bill(&mut db, "driver").are(&[
+        "culprit WdFilter.sys: 0 200 0 0 = 200",
+        "culprit nic.sys: 0 0 100 0 = 100",
+        "rest [no driver]: 640 0 0 0 = 640",
+        "interrupt [DPC and ISR]: 0 0 0 10 = 10",
+        "idle [idle]: 0 0 0 0 = 1000",
+        "unobserved [not observed]: 0 0 0 0 = 0",
+    ]);
     let products = bill(&mut db, "product");
     assert!(products.contains(&"culprit app.exe: 530 0 0 0 = 530".to_owned()), "{products:?}");
     // Defender's service and its filter are one.
@@ -117,11 +102,11 @@ fn energy_by_hand() {
     let mut db = Database::new();
     machine(&mut db, 1000, 0, 0);
     // Half of the time at twice the nominal frequency.
-    let columns = [("ts_ns", I64), ("cpu", I32), ("kind", Text), ("mhz", I32), ("percent", I32)];
+    let columns = "ts_ns cpu kind mhz percent";
     let change = |ms: i64, mhz| {
         vec![Value::I64(ms * MS), Value::I64(0), Value::Text("change"), Value::I64(mhz), Value::Null]
     };
-    db.insert(table("cpu_frequency", &columns, &[change(0, 2000), change(500, 4000)]));
+    db.insert(table("cpu_frequency", columns, &[change(0, 2000), change(500, 4000)]));
     let model = Model::read(&db, false).unwrap();
     assert_eq!((model.group(), model.known, model.frequency), ("Intel Xeon 2017+", true, true));
     // Means of 1 and 2, 4, 8; 3.21 W, from 2.02 to 3.94.
@@ -133,7 +118,7 @@ fn energy_by_hand() {
     assert!((joules.low - low).abs() < 1e-6 && (joules.high - high).abs() < 1e-6, "{joules:?} {low} {high}");
     assert_eq!(model.joules(0).high, 0.0);
     // Without frequencies, and with few samples: the bounds are wider than those of the watts.
-    db.insert(table("cpu_frequency", &[("ts_ns", F64)], &[]));
+    db.insert(table("cpu_frequency", "ts_ns", &[]));
     let sampled = Model::read(&db, true).unwrap();
     let (few, many) = (sampled.joules(10 * MS), sampled.joules(1_000_000 * MS));
     assert!((many.high / many.mid - 3.94 / 3.21).abs() < 0.001, "{many:?}");

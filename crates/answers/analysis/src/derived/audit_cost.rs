@@ -303,60 +303,38 @@ fn wanted(subcategory: &AuditSubcategory, outcome: Outcome) -> Option<&'static s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::tests::table;
+    use crate::fold::tests::{shown, table};
     use etwhy_knowledge::audit_subcategories;
-    use etwhy_table::{ColumnType, Value};
+    use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     fn database(policy_machine: &str) -> Database {
-        use ColumnType::{Bool, I32, I64, Text};
         let day = 86_400_000_000_000i64;
         let mut db = Database::new();
         let t = Value::Text;
         db.insert(table(
             "log_file",
-            &[("log", I32), ("computer", Text), ("first_utc_ns", I64), ("last_utc_ns", I64)],
+            "log computer first_utc_ns last_utc_ns",
             &[vec![Value::I64(0), t("SRV1.corp.local"), Value::I64(day), Value::I64(3 * day)]],
         ));
-        let columns = [
-            ("log", I32),
-            ("event_id", I32),
-            ("task", I32),
-            ("audit", Text),
-            ("records", I64),
-            ("bytes", I64),
-            ("provider", Text),
-            ("first_utc_ns", I64),
-            ("last_utc_ns", I64),
-        ];
+        let columns = "log event_id task audit records bytes provider first_utc_ns last_utc_ns";
         let auditing = "Microsoft-Windows-Security-Auditing";
         let row = |log, id, task, audit, records, bytes, provider| {
             let n = Value::I64;
             vec![n(log), n(id), n(task), audit, n(records), n(bytes), t(provider), n(day), n(3 * day)]
         };
-        db.insert(table(
-            "log_type",
-            &columns,
-            &[
-                row(0, 5156, 12810, t("success"), 500, 400_000, auditing),
-                row(0, 5158, 12810, t("success"), 100, 100_000, auditing),
-                row(0, 5157, 12810, t("failure"), 50, 40_000, auditing),
-                row(0, 4658, 12800, t("success"), 300, 200_000, auditing),
-                row(0, 4663, 12800, t("success"), 100, 160_000, auditing),
-                row(0, 1102, 104, t("success"), 1, 100_000, "Microsoft-Windows-Eventlog"),
-                // A log without audit records has no rows.
-                row(1, 7036, 12810, Value::Null, 10, 10, "Service Control Manager"),
-            ],
-        ));
-        let columns = [
-            ("kind", Text),
-            ("account", Text),
-            ("guid", Text),
-            ("machine", Text),
-            ("setting", Text),
-            ("success", Bool),
-            ("failure", Bool),
-            ("form", Text),
+        let rows = [
+            row(0, 5156, 12810, t("success"), 500, 400_000, auditing),
+            row(0, 5158, 12810, t("success"), 100, 100_000, auditing),
+            row(0, 5157, 12810, t("failure"), 50, 40_000, auditing),
+            row(0, 4658, 12800, t("success"), 300, 200_000, auditing),
+            row(0, 4663, 12800, t("success"), 100, 160_000, auditing),
+            row(0, 1102, 104, t("success"), 1, 100_000, "Microsoft-Windows-Eventlog"),
+            // A log without audit records has no rows.
+            row(1, 7036, 12810, Value::Null, 10, 10, "Service Control Manager"),
         ];
+        db.insert(table("log_type", columns, &rows));
+        let columns = "kind account guid machine setting success failure form";
         let policy = |guid, setting, success, failure, form| {
             let machine = if form == "gpo" { Value::Null } else { t(policy_machine) };
             let bools = [Value::Bool(success), Value::Bool(failure)];
@@ -369,7 +347,7 @@ mod tests {
             policy(wfp, "both", true, true, "gpo"),
             policy(HANDLE_MANIPULATION, "success", true, false, "gpo"),
         ];
-        db.insert(table("audit_policy", &columns, &rows));
+        db.insert(table("audit_policy", columns, &rows));
         db
     }
 
@@ -380,31 +358,14 @@ mod tests {
     #[test]
     fn costs_by_subcategory_outcome_and_switch() {
         let table = cost(&database("srv1"));
-        let line = |row: u32| {
-            let text = |column: &str| table.text(row, column).unwrap_or("-").to_owned();
-            format!(
-                "{} {} {} {} {} {:.2} {}",
-                text("subcategory"),
-                text("switch"),
-                text("outcome"),
-                table.i64(row, "records").unwrap(),
-                table.i64(row, "bytes").unwrap(),
-                table.f64(row, "share").unwrap(),
-                text("setting"),
-            )
-        };
-        let lines: Vec<String> = (0..table.rows() as u32).map(line).collect();
         // 1,000,000 bytes in all. The policy in force beats Group Policy's, which alone names Handle Manipulation.
-        assert_eq!(
-            lines,
-            [
-                "Filtering Platform Connection Filtering Platform Connection success 600 500000 0.50 failure",
-                "File System Handle Manipulation success 300 200000 0.20 success",
-                "File System File System success 100 160000 0.16 -",
-                "- - success 1 100000 0.10 -",
-                "Filtering Platform Connection Filtering Platform Connection failure 50 40000 0.04 failure",
-            ]
-        );
+        shown(&table, "subcategory switch outcome records bytes share setting", 1).are(&[
+            "Filtering Platform Connection Filtering Platform Connection success 600 500000 0.5 failure",
+            "File System Handle Manipulation success 300 200000 0.2 success",
+            "File System File System success 100 160000 0.16 -",
+            "- - success 1 100000 0.1 -",
+            "Filtering Platform Connection Filtering Platform Connection failure 50 40000 0.04 failure",
+        ]);
         assert_eq!(table.i64(0, "audited"), Some(0), "the log shows successes that the policy says are off");
         assert_eq!(
             (table.i64(0, "top_event_id"), table.i64(0, "bytes_per_day")),

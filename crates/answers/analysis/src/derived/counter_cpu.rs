@@ -393,7 +393,7 @@ pub fn stamp(ns: i64) -> String {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use etwhy_table::Value;
 
     const S: i64 = 1_000_000_000;
 
@@ -408,51 +408,24 @@ mod tests {
                 let values: Vec<f64> = minutes.iter().map(|m| m[at]).collect();
                 let high = values.iter().filter(|v| **v > 90.0).count() as i64;
                 let sum: f64 = values.iter().sum();
-                counters.push(vec![
-                    counter,
-                    Text("SRV"),
-                    Text("Processor"),
-                    Text(name),
-                    Text(names[cpu]),
-                    I64(0),
-                    I64(10),
-                    I64(high),
-                    F64(sum / 10.0),
-                    Null,
-                    Null,
-                ]);
+                let text = [Text("SRV"), Text("Processor"), Text(name), Text(names[cpu])];
+                let numbers = [I64(0), I64(10), I64(high), F64(sum / 10.0), Null, Null];
+                counters.push([&[counter][..], &text, &numbers].concat());
                 for (minute, value) in values.iter().enumerate() {
                     slices.push(vec![counter, I64(minute as i64 * 64 * S), I64(64 * S), F64(*value)]);
                 }
             }
         }
-        use ColumnType as T;
         let mut db = Database::new();
         db.insert(table(
             "counter",
-            &[
-                ("counter", T::I64),
-                ("machine", T::Text),
-                ("object_en", T::Text),
-                ("name_en", T::Text),
-                ("instance", T::Text),
-                ("nth", T::I64),
-                ("samples", T::I64),
-                ("above_90_samples", T::I64),
-                ("mean_value", T::F64),
-                ("p95_value", T::F64),
-                ("max_value", T::F64),
-            ],
+            "counter machine object_en name_en instance nth samples above_90_samples mean_value p95_value max_value",
             &counters,
         ));
-        db.insert(table(
-            "counter_slice",
-            &[("counter", T::I64), ("utc_ns", T::I64), ("dur_ns", T::I64), ("mean_value", T::F64)],
-            &slices,
-        ));
+        db.insert(table("counter_slice", "counter utc_ns dur_ns mean_value", &slices));
         db.insert(table(
             "counter_machine",
-            &[("machine", T::Text), ("bias_min", T::I64), ("interval_ns", T::I64), ("last_utc_ns", T::I64)],
+            "machine bias_min interval_ns last_utc_ns",
             &[vec![Text("SRV"), I64(480), I64(10 * S), Null]],
         ));
         db

@@ -115,11 +115,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use etwhy_table::Value;
 
     #[test]
     fn what_grows_and_what_does_not() {
-        use ColumnType as T;
         let hour = 3_600_000_000_000i64;
         let mut slices = Vec::new();
         for n in 0..16i64 {
@@ -150,12 +149,8 @@ mod tests {
             counter(2, "% Processor Time"),
             counter(3, "Handle Count"),
         ];
-        db.insert(table("counter", &[("counter", T::I64), ("name_en", T::Text)], &counters));
-        db.insert(table(
-            "counter_slice",
-            &[("counter", T::I64), ("utc_ns", T::I64), ("dur_ns", T::I64), ("mean_value", T::F64)],
-            &slices,
-        ));
+        db.insert(table("counter", "counter name_en", &counters));
+        db.insert(table("counter_slice", "counter utc_ns dur_ns mean_value", &slices));
         let made = make(&db, &Memory::default()).unwrap();
         let trend = &made[0];
         assert_eq!(trend.rows(), 2);

@@ -4,8 +4,8 @@
 //!
 //! From samples in DPCs and ISRs, the part of the stack inside of the kernel's dispatcher. `host` is the outermost module there
 //! that is not the kernel itself: whose routine was called, mostly a framework (`ndis.sys`, `storport.sys`). `device_driver` is the
-//! outermost driver that is not Windows, the one that belongs to the device. `driver` is the innermost one, to which
-//! `driver_cost` charges the sample. Where both differ, `driver` is a filter, a team or another guest in the path of the device.
+//! outermost driver that is not Windows, the one that belongs to the device. `driver` is the one that `driver_cost` charges: the innermost,
+//! unless it merely handed the work to the next layer. Where both differ, `driver` is a filter, a team or another guest in the path of the device.
 //!
 //! # What fools it
 //!
@@ -27,7 +27,7 @@ define_table! {
         host: Option<Sym> [None, Name],
         /// Outermost driver that is not Windows itself; null if there is none.
         device_driver: Option<Sym> [None, Name],
-        /// Innermost driver that is not Windows itself: the one charged; null if there is none.
+        /// Driver that is charged: the innermost that is not Windows itself; null if there is none, or if it handed the work on.
         driver: Option<Sym> [None, Name],
         /// Who makes `driver`.
         vendor: Option<Sym> [None, Name],
@@ -94,6 +94,7 @@ fn is_kernel(module: &str) -> bool {
 mod tests {
     use super::*;
     use crate::fold::tests::sampled;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn a_guest_in_the_path_is_told_from_the_device_driver() {
@@ -116,10 +117,11 @@ mod tests {
                 .join(" ")
         };
         assert_eq!(made[0].rows(), 3);
-        assert_eq!(
-            [path(0), path(1), path(2)],
-            ["ndis.sys nic.sys ids.sys", "ndis.sys nic.sys nic.sys", "ntoskrnl.exe - -"]
-        );
+        [path(0), path(1), path(2)].are(&[
+            "ndis.sys nic.sys ids.sys",
+            "ndis.sys nic.sys nic.sys",
+            "ntoskrnl.exe - -",
+        ]);
         assert_eq!((0..3).map(|row| made[0].i64(row, "cost_ns").unwrap()).sum::<i64>(), 10_000_000);
     }
 }

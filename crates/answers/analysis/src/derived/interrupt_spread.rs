@@ -92,38 +92,26 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use etwhy_table::Value;
 
     #[test]
     fn hot_processors_are_those_near_the_busiest() {
         let mut db = Database::new();
         let cpu = |cpu, node| vec![Value::I64(cpu), Value::I64(node)];
-        db.insert(table(
-            "cpu",
-            &[("cpu", ColumnType::I64), ("numa_node", ColumnType::I64)],
-            &[cpu(0, 0), cpu(2, 0), cpu(5, 1)],
-        ));
+        db.insert(table("cpu", "cpu numa_node", &[cpu(0, 0), cpu(2, 0), cpu(5, 1)]));
         let row = |level: &'static str, cpu, ns| {
             let text = [Value::Text(level), Value::Text("dpc"), Value::Text("ndis.sys")];
             [text.as_slice(), &[Value::I64(cpu), Value::I64(ns), Value::I64(10)]].concat()
         };
-        let names = ["level", "class", "module", "cpu", "exclusive_ns", "count"];
-        let columns: Vec<_> = names
-            .iter()
-            .enumerate()
-            .map(|(at, &name)| (name, if at < 3 { ColumnType::Text } else { ColumnType::I64 }))
-            .collect();
-        db.insert(table(
-            "interrupt_cost",
-            &columns,
-            &[
-                row("routine_cpu", 0, 60),
-                row("routine_cpu", 0, 40),
-                row("routine_cpu", 2, 50),
-                row("routine_cpu", 5, 49),
-                row("cpu", 5, 900),
-            ],
-        ));
+        let columns = "level class module cpu exclusive_ns count";
+        let rows = [
+            row("routine_cpu", 0, 60),
+            row("routine_cpu", 0, 40),
+            row("routine_cpu", 2, 50),
+            row("routine_cpu", 5, 49),
+            row("cpu", 5, 900),
+        ];
+        db.insert(table("interrupt_cost", columns, &rows));
         let made = make(&db, &Memory::default()).unwrap();
         let number = |column| made[0].i64(0, column).unwrap();
         assert_eq!(made[0].rows(), 1);

@@ -164,24 +164,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
-    use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use crate::fold::tests::{derived, table};
+    use etwhy_table::Value;
 
     #[test]
     fn what_is_doubtful_or_has_one_end_is_counted_and_not_measured() {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Null, Text as T};
-        let columns = [
-            ("provider", Text),
-            ("name", Text),
-            ("upid", I32),
-            ("state", Text),
-            ("dur_ns", I64),
-            ("start_ns", I64),
-            ("utid", I32),
-            ("activity", Text),
-        ];
+        let columns = "provider name upid state dur_ns start_ns utid activity";
         let row = |state, dur: Option<i64>, start: Option<i64>, upid| {
             let number = |n: Option<i64>| n.map_or(Null, N);
             let activity = if dur == Some(40) { T("a") } else { Null };
@@ -196,11 +185,10 @@ mod tests {
         rows.push(row("no_start", None, None, 0));
         rows.push(row("unfinished", None, Some(3), 1));
         let mut db = Database::new();
-        db.insert(table("interval", &columns, &rows));
-        let span = [("first_ns", I64), ("last_ns", I64)];
-        db.insert(table("trace", &span, &[vec![N(0), N(2_000_000_000)], vec![N(1), N(1)]]));
-        let wanted = ["interval_cost"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        db.insert(table("interval", columns, &rows));
+        let span = "first_ns last_ns";
+        db.insert(table("trace", span, &[vec![N(0), N(2_000_000_000)], vec![N(1), N(1)]]));
+        derived(&mut db, &["interval_cost"]);
         let t = db.get("interval_cost").unwrap();
         let n = |row, column| t.i64(row, column);
         assert_eq!(t.rows(), 2);

@@ -220,14 +220,12 @@ fn commit(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::derive::derive;
-    use crate::fold::tests::{sampled, table};
-    use etwhy_table::{ColumnType, Value};
+    use crate::fold::tests::{derived, sampled, shown, table};
+    use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn what_is_left_by_quarter_and_driver() {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Null, Text as T};
         let mut db = sampled(&[
             ("thread", 1, 1, "ntoskrnl.exe!ExAllocatePool2 leakdrv.sys!Work | ntdll.dll!NtX app.exe!Main"),
@@ -238,72 +236,34 @@ mod tests {
                 "ntoskrnl.exe!NtAllocateVirtualMemory | ntdll.dll!NtX app.exe!Grow app.exe!Main",
             ),
         ]);
-        let columns = [("first_ns", I64), ("last_ns", I64)];
-        db.insert(table("trace", &columns, &[vec![N(100), N(500)]]));
-        let columns = [
-            ("ts_ns", I64),
-            ("tag", Text),
-            ("pool", Text),
-            ("size_bytes", I64),
-            ("stack_id", I32),
-            ("freed_by", Text),
-        ];
+        let columns = "first_ns last_ns";
+        db.insert(table("trace", columns, &[vec![N(100), N(500)]]));
+        let columns = "ts_ns tag pool size_bytes stack_id freed_by";
         let pool = |ts: i64, size: i64, stack: Value<'static>, freed: Value<'static>| {
             vec![N(ts), T("Leak"), T("nonpaged"), N(size), stack, freed]
         };
-        db.insert(table(
-            "pool",
-            &columns,
-            &[
-                pool(100, 1, N(0), Null),
-                pool(150, 2, N(0), T("free")),
-                pool(210, 4, N(0), Null),
-                pool(499, 8, N(0), Null),
-                pool(500, 16, N(0), Null),
-                pool(300, 32, Null, Null),
-            ],
-        ));
-        let columns = [
-            ("ts_ns", I64),
-            ("upid", I32),
-            ("committed_bytes", I64),
-            ("outstanding_bytes", I64),
-            ("stack_id", I32),
+        let rows = [
+            pool(100, 1, N(0), Null),
+            pool(150, 2, N(0), T("free")),
+            pool(210, 4, N(0), Null),
+            pool(499, 8, N(0), Null),
+            pool(500, 16, N(0), Null),
+            pool(300, 32, Null, Null),
         ];
-        db.insert(table(
-            "virtual_alloc",
-            &columns,
-            &[
-                vec![N(100), N(7), N(10), N(4), N(1)],
-                vec![N(400), N(7), N(20), N(0), N(1)],
-                vec![N(400), N(7), Null, Null, N(1)],
-                vec![N(400), N(7), N(5), N(5), Null],
-            ],
-        ));
-        let wanted = ["pool_leak", "commit_leak"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
-        let columns = ["allocs", "total_bytes", "outstanding_count", "outstanding_bytes"];
-        let quarters = ["quarter1_bytes", "quarter2_bytes", "quarter3_bytes", "quarter4_bytes"];
-        let read = |name: &str| -> Vec<(String, Vec<i64>)> {
-            let table = db.get(name).unwrap();
-            let who = if name == "pool_leak" { "driver" } else { "function" };
-            let numbers = |row| columns.iter().chain(&quarters).map(|c| table.i64(row, c).unwrap()).collect();
-            let all = 0..table.rows() as u32;
-            all.map(|row| (table.text(row, who).unwrap_or("-").to_owned(), numbers(row))).collect()
-        };
-        assert_eq!(
-            read("pool_leak"),
-            [
-                ("leakdrv.sys".to_owned(), vec![5, 31, 4, 29, 1, 4, 0, 24]),
-                ("-".to_owned(), vec![1, 32, 1, 32, 0, 0, 32, 0]),
-            ]
-        );
-        assert_eq!(
-            read("commit_leak"),
-            [
-                ("app.exe!Grow".to_owned(), vec![2, 30, 1, 4, 4, 0, 0, 0]),
-                ("-".to_owned(), vec![1, 5, 1, 5, 0, 0, 0, 5]),
-            ]
-        );
+        db.insert(table("pool", columns, &rows));
+        let columns = "ts_ns upid committed_bytes outstanding_bytes stack_id";
+        let rows = [
+            vec![N(100), N(7), N(10), N(4), N(1)],
+            vec![N(400), N(7), N(20), N(0), N(1)],
+            vec![N(400), N(7), Null, Null, N(1)],
+            vec![N(400), N(7), N(5), N(5), Null],
+        ];
+        db.insert(table("virtual_alloc", columns, &rows));
+        derived(&mut db, &["pool_leak", "commit_leak"]);
+        let numbers = "allocs total_bytes outstanding_count outstanding_bytes \
+                       quarter1_bytes quarter2_bytes quarter3_bytes quarter4_bytes";
+        let read = |name, who| shown(db.get(name).unwrap(), &format!("{who} {numbers}"), 1);
+        read("pool_leak", "driver").are(&["leakdrv.sys 5 31 4 29 1 4 0 24", "- 1 32 1 32 0 0 32 0"]);
+        read("commit_leak", "function").are(&["app.exe!Grow 2 30 1 4 4 0 0 0", "- 1 5 1 5 0 0 0 5"]);
     }
 }

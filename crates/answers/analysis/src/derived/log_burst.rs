@@ -286,26 +286,16 @@ fn busiest(times: &[(i64, i64)], stretch: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
-    use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use crate::fold::tests::{derived, table};
+    use etwhy_table::Value;
 
     fn made(rows: &[(i64, i64)]) -> Database {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Text as T};
-        let columns = [
-            ("ts_ns", I64),
-            ("utc_ns", I64),
-            ("log", I32),
-            ("provider", Text),
-            ("event_id", I32),
-            ("bytes", I64),
-        ];
+        let columns = "ts_ns utc_ns log provider event_id bytes";
         let row = |&(ns, id): &(i64, i64)| vec![N(ns), N(ns), N(0), T("P"), N(id), N(100)];
         let mut db = Database::new();
-        db.insert(table("log_record", &columns, &rows.iter().map(row).collect::<Vec<_>>()));
-        let wanted = ["log_burst"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        db.insert(table("log_record", columns, &rows.iter().map(row).collect::<Vec<_>>()));
+        derived(&mut db, &["log_burst"]);
         db
     }
 

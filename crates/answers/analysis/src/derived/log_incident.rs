@@ -272,85 +272,64 @@ mod tests {
     #[test]
     fn what_records_say() {
         let of = |provider: &str, id, level, fields: &str| {
-            kind(provider, id, level).map(|k| {
-                let s = said(k, provider, id, fields);
-                let text = |t: Option<String>| t.unwrap_or_else(|| "-".to_owned());
-                (k, text(s.subject), text(s.code), s.amount_ns, s.not)
-            })
+            let kind = kind(provider, id, level)?;
+            let said = said(kind, provider, id, fields);
+            let [subject, code] =
+                [said.subject, said.code].map(|text| text.unwrap_or_else(|| "-".to_owned()));
+            let amount = said.amount_ns.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
+            Some((format!("{kind}: {subject}: {code}: {amount}"), said.not))
         };
-        let row = |k, s: &str, c: &str, n| Some((k, s.to_owned(), c.to_owned(), n, false));
+        let says = |provider: &str, id, level, fields: &str, wanted: &str| {
+            assert_eq!(of(provider, id, level, fields), Some((wanted.to_owned(), false)));
+        };
         let scm = "Service Control Manager";
-        assert_eq!(
-            of(scm, 7034, 2, r#"{"param1":"Spooler","param2":"3"}"#),
-            row("service_ended", "Spooler", "-", None)
+        says(scm, 7034, 2, r#"{"param1":"Spooler","param2":"3"}"#, "service_ended: Spooler: -: -");
+        says(scm, 7024, 2, r#"{"param1":"X","param2":"%%5"}"#, "service_ended: X: error 5: -");
+        says(
+            scm,
+            7023,
+            2,
+            r#"{"param1":"X","param2":"%%2147942405"}"#,
+            "service_ended: X: error 0x80070005: -",
         );
-        assert_eq!(
-            of(scm, 7024, 2, r#"{"param1":"X","param2":"%%5"}"#),
-            row("service_ended", "X", "error 5", None)
-        );
-        assert_eq!(
-            of(scm, 7023, 2, r#"{"param1":"X","param2":"%%2147942405"}"#),
-            row("service_ended", "X", "error 0x80070005", None)
-        );
-        assert_eq!(
-            of(scm, 7009, 2, r#"{"param1":"30000","param2":"X"}"#),
-            row("service_timeout", "X", "-", Some(30_000_000_000))
-        );
+        says(scm, 7009, 2, r#"{"param1":"30000","param2":"X"}"#, "service_timeout: X: -: 30000000000");
         assert_eq!(of(scm, 7036, 4, "{}"), None);
-        assert_eq!(
-            of(
-                "Application Error",
-                1000,
-                2,
-                r#"{"Data1":"a.exe","Data2":"1","Data3":"2","Data4":"m.dll","Data5":"","Data6":"","Data7":"c0000005"}"#
-            ),
-            row("app_crash", "a.exe", "m.dll, 0xc0000005", None)
+        says(
+            "Application Error",
+            1000,
+            2,
+            r#"{"Data1":"a.exe","Data2":"1","Data3":"2","Data4":"m.dll","Data5":"","Data6":"","Data7":"c0000005"}"#,
+            "app_crash: a.exe: m.dll, 0xc0000005: -",
         );
-        assert_eq!(
-            of(
-                ".NET Runtime",
-                1026,
-                2,
-                r#"{"Data1":"Application: b.exe\nFramework Version: v4\nException Info: System.IO.IOException: x"}"#
-            ),
-            row("app_crash", "b.exe", "System.IO.IOException", None)
+        says(
+            ".NET Runtime",
+            1026,
+            2,
+            r#"{"Data1":"Application: b.exe\nFramework Version: v4\nException Info: System.IO.IOException: x"}"#,
+            "app_crash: b.exe: System.IO.IOException: -",
         );
         let report = |event: &str| format!(r#"{{"Data1":"1","Data3":"{event}","Data6":"c.exe"}}"#);
-        assert_eq!(
-            of("Windows Error Reporting", 1001, 4, &report("APPCRASH")),
-            row("app_crash", "c.exe", "APPCRASH", None)
-        );
-        assert!(of("Windows Error Reporting", 1001, 4, &report("WindowsUpdateFailure3")).unwrap().4);
-        assert_eq!(
-            of("Microsoft-Windows-Kernel-Power", 41, 1, r#"{"BugcheckCode":159}"#),
-            row("reboot", "-", "0x9f", None)
-        );
-        assert_eq!(
-            of("Microsoft-Windows-Kernel-Power", 41, 1, r#"{"BugcheckCode":0}"#),
-            row("reboot", "-", "-", None)
-        );
-        assert_eq!(
-            of("disk", 7, 2, r#"{"Data1":"\\Device\\Harddisk1\\DR1"}"#),
-            row("disk", "\\Device\\Harddisk1\\DR1", "-", None)
-        );
-        assert_eq!(
-            of("stornvme", 129, 3, r#"{"Data1":"\\Device\\RaidPort0"}"#),
-            row("disk", "\\Device\\RaidPort0", "-", None)
-        );
+        says("Windows Error Reporting", 1001, 4, &report("APPCRASH"), "app_crash: c.exe: APPCRASH: -");
+        assert!(of("Windows Error Reporting", 1001, 4, &report("WindowsUpdateFailure3")).unwrap().1);
+        says("Microsoft-Windows-Kernel-Power", 41, 1, r#"{"BugcheckCode":159}"#, "reboot: -: 0x9f: -");
+        says("Microsoft-Windows-Kernel-Power", 41, 1, r#"{"BugcheckCode":0}"#, "reboot: -: -: -");
+        says("disk", 7, 2, r#"{"Data1":"\\Device\\Harddisk1\\DR1"}"#, "disk: \\Device\\Harddisk1\\DR1: -: -");
+        says("stornvme", 129, 3, r#"{"Data1":"\\Device\\RaidPort0"}"#, "disk: \\Device\\RaidPort0: -: -");
         assert_eq!(of("Microsoft-Windows-Time-Service", 129, 3, "{}"), None);
         assert_eq!(of("Microsoft-Windows-Ntfs", 98, 4, "{}"), None, "the volume is healthy");
-        assert_eq!(
-            of(
-                "Microsoft-Windows-Kernel-General",
-                1,
-                4,
-                r#"{"NewTime":"2020-01-01T01:00:00.0000000Z","OldTime":"2020-01-01T02:00:00.0000000Z"}"#
-            ),
-            row("time_changed", "-", "-", Some(-3_600_000_000_000))
+        says(
+            "Microsoft-Windows-Kernel-General",
+            1,
+            4,
+            r#"{"NewTime":"2020-01-01T01:00:00.0000000Z","OldTime":"2020-01-01T02:00:00.0000000Z"}"#,
+            "time_changed: -: -: -3600000000000",
         );
-        assert_eq!(
-            of("Microsoft-Windows-Diagnostics-Performance", 100, 3, r#"{"BootTime":90000}"#),
-            row("slow_start", "Windows", "-", Some(90_000_000_000))
+        says(
+            "Microsoft-Windows-Diagnostics-Performance",
+            100,
+            3,
+            r#"{"BootTime":90000}"#,
+            "slow_start: Windows: -: 90000000000",
         );
     }
 }

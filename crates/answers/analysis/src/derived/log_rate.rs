@@ -302,122 +302,58 @@ impl Whole<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
-    use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use crate::fold::tests::{derived, shown, table};
+    use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn buckets_and_parties() {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Null, Text as T};
-        let columns = [
-            ("ts_ns", I64),
-            ("utc_ns", I64),
-            ("log", I32),
-            ("provider", Text),
-            ("event_id", I32),
-            ("task", I32),
-            ("pid", I32),
-            ("user_sid", Text),
-            ("bytes", I64),
-            ("fields", Text),
-        ];
+        let columns = "ts_ns utc_ns log provider event_id task pid user_sid bytes fields";
         const S: i64 = 1_000_000_000;
         let row = |s: i64, id: i64, bytes: i64, sid: Value<'static>, fields: Value<'static>| {
             vec![N((s - 1_000) * S), N(s * S), N(0), T("P"), N(id), N(7), N(4), sid, N(bytes), fields]
         };
         let mut db = Database::new();
-        db.insert(table(
-            "log_record",
-            &columns,
-            &[
-                row(1_000, 1, 100, Null, T(r#"{"ProcessName":"C:\\a.exe","SubjectUserName":"u"}"#)),
-                row(1_003, 1, 100, Null, T(r#"{"ProcessName":"D:\\a.exe","SubjectUserName":"u"}"#)),
-                row(1_004, 2, 50, T("S-1-5-18"), Null),
-                // An hour later: 30 s are the smallest round width of which 240 cover it.
-                row(4_600, 2, 50, Null, T(r#"{"SubjectUserName":"-"}"#)),
-            ],
-        ));
-        let wanted = ["log_rate", "log_party"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        let rows = [
+            row(1_000, 1, 100, Null, T(r#"{"ProcessName":"C:\\a.exe","SubjectUserName":"u"}"#)),
+            row(1_003, 1, 100, Null, T(r#"{"ProcessName":"D:\\a.exe","SubjectUserName":"u"}"#)),
+            row(1_004, 2, 50, T("S-1-5-18"), Null),
+            // An hour later: 30 s are the smallest round width of which 240 cover it.
+            row(4_600, 2, 50, Null, T(r#"{"SubjectUserName":"-"}"#)),
+        ];
+        db.insert(table("log_record", columns, &rows));
+        derived(&mut db, &["log_rate", "log_party"]);
         let rate = db.get("log_rate").unwrap();
-        let read = |row: u32| {
-            let n = |c| rate.i64(row, c).unwrap();
-            let t = |c| rate.text(row, c).unwrap_or("-").to_owned();
-            (
-                n("start_ns") / S,
-                n("start_utc_ns") / S,
-                n("event_id"),
-                t("process"),
-                t("account"),
-                n("records"),
-                n("bytes"),
-            )
-        };
-        let rows: Vec<_> = (0..rate.rows() as u32).map(read).collect();
-        assert_eq!(
-            rows,
-            [
-                (-10, 990, 1, "a.exe".into(), "u".into(), 2, 200),
-                (-10, 990, 2, "pid 4".into(), "S-1-5-18".into(), 1, 50),
-                (3_590, 4_590, 2, "pid 4".into(), "-".into(), 1, 50),
-            ]
-        );
+        shown(rate, "start_ns start_utc_ns event_id process account records bytes", S).are(&[
+            "-10 990 1 a.exe u 2 200",
+            "-10 990 2 pid 4 S-1-5-18 1 50",
+            "3590 4590 2 pid 4 - 1 50",
+        ]);
         assert_eq!(rate.i64(0, "bucket_ns"), Some(30 * S));
         let party = db.get("log_party").unwrap();
-        let read = |row: u32| {
-            let t = |c| party.text(row, c).unwrap().to_owned();
-            let n = |c| party.i64(row, c).unwrap();
-            (
-                t("kind"),
-                t("name"),
-                n("records"),
-                n("bytes"),
-                party.f64(row, "share").unwrap(),
-                n("top_event_id"),
-            )
-        };
-        let rows: Vec<_> = (0..party.rows() as u32).map(read).collect();
-        let row = |kind: &str, name: &str, records, bytes, share, id| {
-            (kind.to_owned(), name.to_owned(), records, bytes, share, id)
-        };
-        assert_eq!(
-            rows,
-            [
-                row("process", "a.exe", 2, 200, 200.0 / 300.0, 1),
-                row("process", "pid 4", 2, 100, 100.0 / 300.0, 2),
-                row("account", "u", 2, 200, 200.0 / 300.0, 1),
-                row("account", "(none)", 1, 50, 50.0 / 300.0, 2),
-                row("account", "S-1-5-18", 1, 50, 50.0 / 300.0, 2),
-            ]
-        );
+        let [half, third, two] = [50.0, 100.0, 200.0].map(|bytes| bytes / 300.0);
+        shown(party, "kind name records bytes share top_event_id", 1).are(&[
+            format!("process a.exe 2 200 {two} 1"),
+            format!("process pid 4 2 100 {third} 2"),
+            format!("account u 2 200 {two} 1"),
+            format!("account (none) 1 50 {half} 2"),
+            format!("account S-1-5-18 1 50 {half} 2"),
+        ]);
     }
 
     #[test]
     fn many_combinations_stay_few_rows_and_lose_nothing() {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as N, Text as T};
-        let columns = [
-            ("ts_ns", I64),
-            ("utc_ns", I64),
-            ("log", I32),
-            ("provider", Text),
-            ("event_id", I32),
-            ("task", I32),
-            ("pid", I32),
-            ("user_sid", Text),
-            ("bytes", I64),
-            ("fields", Text),
-        ];
+        let columns = "ts_ns utc_ns log provider event_id task pid user_sid bytes fields";
         let rows: Vec<Vec<Value<'_>>> = (0..6_000)
             .map(|n| {
                 vec![N(n), N(n), N(0), T("P"), N(n % 60), N(0), N(n % 2_000), Value::Null, N(10), Value::Null]
             })
             .collect();
         let mut db = Database::new();
-        db.insert(table("log_record", &columns, &rows));
-        let wanted = ["log_rate", "log_party"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        db.insert(table("log_record", columns, &rows));
+        derived(&mut db, &["log_rate", "log_party"]);
         for name in ["log_rate", "log_party"] {
             let table = db.get(name).unwrap();
             let of = |row| name == "log_rate" || table.text(row, "kind") == Some("process");

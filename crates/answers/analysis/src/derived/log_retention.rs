@@ -199,91 +199,49 @@ fn rollover_ns(log: &Log) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
-    use crate::fold::tests::table;
-    use etwhy_table::{ColumnType, Value};
+    use crate::fold::tests::{derived, shown, table};
+    use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn half_of_a_full_log_removed_doubles_it() {
-        use ColumnType::{Bool, I32, I64, Text};
         use Value::{Bool as B, I64 as N, Text as T};
         const DAY: i64 = 86_400_000_000_000;
         let mut db = Database::new();
-        let columns = [
-            ("log", I32),
-            ("size_bytes", I64),
-            ("chunks", I64),
-            ("wrapped", Bool),
-            ("first_utc_ns", I64),
-            ("last_utc_ns", I64),
+        let columns = "log size_bytes chunks wrapped first_utc_ns last_utc_ns";
+        let rows = [
+            vec![N(0), N(20 << 20), N(320), B(true), N(0), N(10 * DAY)],
+            // 16 of 32 chunks (and a header page): half of the file took five days.
+            vec![N(1), N(32 * 65_536 + 4_096), N(16), B(false), N(0), N(5 * DAY)],
+            vec![N(2), N(69_632), N(1), B(false), N(0), N(1)],
         ];
-        db.insert(table(
-            "log_file",
-            &columns,
-            &[
-                vec![N(0), N(20 << 20), N(320), B(true), N(0), N(10 * DAY)],
-                // 16 of 32 chunks (and a header page): half of the file took five days.
-                vec![N(1), N(32 * 65_536 + 4_096), N(16), B(false), N(0), N(5 * DAY)],
-                vec![N(2), N(69_632), N(1), B(false), N(0), N(1)],
-            ],
-        ));
-        let columns = [
-            ("log", I32),
-            ("provider", Text),
-            ("event_id", I32),
-            ("task", I32),
-            ("records", I64),
-            ("bytes", I64),
+        db.insert(table("log_file", columns, &rows));
+        let columns = "log provider event_id task records bytes";
+        let rows = [
+            vec![N(0), T(AUDITING), N(5156), N(12_810), N(1_000), N(5_000_000)],
+            vec![N(0), T(AUDITING), N(4624), N(12_544), N(500), N(2_500_000)],
+            vec![N(0), T(AUDITING), N(4625), N(12_544), N(100), N(2_500_000)],
+            vec![N(1), T("P"), N(1), N(0), N(10), N(100)],
+            vec![N(2), T("P"), N(1), N(0), N(10), N(100)],
         ];
-        db.insert(table(
-            "log_type",
-            &columns,
-            &[
-                vec![N(0), T(AUDITING), N(5156), N(12_810), N(1_000), N(5_000_000)],
-                vec![N(0), T(AUDITING), N(4624), N(12_544), N(500), N(2_500_000)],
-                vec![N(0), T(AUDITING), N(4625), N(12_544), N(100), N(2_500_000)],
-                vec![N(1), T("P"), N(1), N(0), N(10), N(100)],
-                vec![N(2), T("P"), N(1), N(0), N(10), N(100)],
-            ],
-        ));
-        let wanted = ["log_retention"].map(str::to_owned).into_iter().collect();
-        derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+        db.insert(table("log_type", columns, &rows));
+        derived(&mut db, &["log_retention"]);
         let t = db.get("log_retention").unwrap();
-        let read = |row: u32| {
-            let days = |c| t.i64(row, c).map(|ns| ns / DAY);
-            let name = t.text(row, "subcategory").unwrap_or("-").to_owned();
-            (
-                t.i64(row, "log").unwrap(),
-                t.text(row, "scope").unwrap().to_owned(),
-                name,
-                t.i64(row, "bytes").unwrap(),
-                days("rollover_ns"),
-                days("rollover_without_ns"),
-            )
-        };
-        let row = |log, scope: &str, name: &str, bytes, days, without| {
-            (log, scope.to_owned(), name.to_owned(), bytes, days, without)
-        };
-        let rows: Vec<_> = (0..t.rows() as u32).map(read).collect();
-        let (wfp, logon) = ("Filtering Platform Connection", "Logon");
-        assert_eq!(
-            rows,
-            [
-                row(0, "log", "-", 10_000_000, Some(10), None),
-                row(0, "provider", "-", 10_000_000, Some(10), None),
-                row(0, "subcategory", logon, 5_000_000, Some(10), Some(20)),
-                row(0, "subcategory", wfp, 5_000_000, Some(10), Some(20)),
-                row(0, "kind", wfp, 5_000_000, Some(10), Some(20)),
-                row(0, "kind", logon, 2_500_000, Some(10), Some(13)),
-                row(0, "kind", logon, 2_500_000, Some(10), Some(13)),
-                row(1, "log", "-", 100, Some(10), None),
-                row(1, "provider", "-", 100, Some(10), None),
-                row(1, "kind", "-", 100, Some(10), None),
-                row(2, "log", "-", 100, None, None),
-                row(2, "provider", "-", 100, None, None),
-                row(2, "kind", "-", 100, None, None),
-            ]
-        );
+        shown(t, "log scope subcategory bytes rollover_ns rollover_without_ns", DAY).are(&[
+            "0 log - 10000000 10 -",
+            "0 provider - 10000000 10 -",
+            "0 subcategory Logon 5000000 10 20",
+            "0 subcategory Filtering Platform Connection 5000000 10 20",
+            "0 kind Filtering Platform Connection 5000000 10 20",
+            "0 kind Logon 2500000 10 13",
+            "0 kind Logon 2500000 10 13",
+            "1 log - 100 10 -",
+            "1 provider - 100 10 -",
+            "1 kind - 100 10 -",
+            "2 log - 100 - -",
+            "2 provider - 100 - -",
+            "2 kind - 100 - -",
+        ]);
         assert_eq!(t.f64(0, "bytes_per_day"), Some(1_000_000.0));
         assert_eq!(t.f64(4, "records_per_day"), Some(100.0));
         assert_eq!(t.i64(0, "rollover_per_mib_ns"), Some(DAY / 2), "20 MiB in ten days");

@@ -240,6 +240,7 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_testkit::Are as _;
 
     const S: i64 = 1_000_000_000;
 
@@ -268,10 +269,7 @@ mod tests {
         assert_eq!((bare.knows_idle(), bare.sampled_capacity(2)), (false, Some(16 * S)));
         assert_eq!(Observed::default().sampled_capacity(2), None);
         const MS: i64 = 1_000_000;
-        assert_eq!(
-            [(2 * S, 0), (2 * S, S), (S / 10, 0)].map(|(t, s)| unsampled(t, s, MS)),
-            [2 * S, S, S / 10]
-        );
+        [(2 * S, 0), (2 * S, S), (S / 10, 0)].map(|(t, s)| unsampled(t, s, MS)).are(&[2 * S, S, S / 10]);
         assert_eq!([(2 * S, 2 * S - S / 10), (S / 50, S / 100)].map(|(t, s)| unsampled(t, s, MS)), [0, 0]);
         // Ten times fewer samples say less: what is no chance above is one here.
         assert_eq!((unsampled(S, S - S / 4, MS), unsampled(S, S - S / 4, 10 * MS)), (S / 4, 0));

@@ -259,14 +259,13 @@ fn costs(db: &Database, images: &Rows<'_, ImageRow>, modules: &Modules<'_>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_table::{ColumnType, Value};
+    use etwhy_table::Value;
 
-    fn table(name: &'static str, columns: &[(&'static str, ColumnType)], rows: &[&[Value<'_>]]) -> Table {
+    fn table(name: &'static str, columns: &'static str, rows: &[&[Value<'_>]]) -> Table {
         crate::fold::tests::table(name, columns, &rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>())
     }
 
     fn made() -> (Database, Table) {
-        use ColumnType::{I32, I64, Text};
         use Value::{I64 as Int, Null};
         let t = Value::Text;
         let mut db = Database::new();
@@ -283,22 +282,12 @@ mod tests {
             image(Int(2), "ntdll.dll", t("10.0.1"), 20, 1_600_000_000, t("Microsoft Corporation")),
         ];
         let rows: Vec<&[Value<'_>]> = rows.iter().map(|r| &r[..]).collect();
-        let columns = ["name", "path", "file_version", "size_bytes", "time_date_stamp", "company"].map(
-            |name| match name {
-                "size_bytes" | "time_date_stamp" => (name, I64),
-                _ => (name, Text),
-            },
-        );
-        let columns: Vec<_> = [("upid", I32)].into_iter().chain(columns).collect();
-        db.insert(table("image", &columns, &rows));
+        let columns = "upid name path file_version size_bytes time_date_stamp company";
+        db.insert(table("image", columns, &rows));
         let process: [&[Value<'_>]; 3] =
             [&[t("a.exe"), Int(8)], &[t("b.exe"), Int(12)], &[t("a.exe"), Int(16)]];
-        db.insert(table("process", &[("name", Text), ("pid", I32)], &process));
-        db.insert(table(
-            "trace",
-            &[("start_unix_ns", I64), ("duration_ns", I64)],
-            &[&[Int(1_700_000_000_000_000_000), Int(5)]],
-        ));
+        db.insert(table("process", "name pid", &process));
+        db.insert(table("trace", "start_unix_ns duration_ns", &[&[Int(1_700_000_000_000_000_000), Int(5)]]));
         let cost = |class, upid, module, exclusive, inclusive| {
             [t(class), upid, t(module), Int(exclusive), Int(inclusive)]
         };
@@ -312,9 +301,8 @@ mod tests {
             cost("thread", Int(9), "[unknown]", 100, 100),
         ];
         let rows: Vec<&[Value<'_>]> = rows.iter().map(|r| &r[..]).collect();
-        let columns =
-            [("class", Text), ("upid", I32), ("module", Text), ("exclusive_ns", I64), ("inclusive_ns", I64)];
-        db.insert(table("module_cost", &columns, &rows));
+        let columns = "class upid module exclusive_ns inclusive_ns";
+        db.insert(table("module_cost", columns, &rows));
         let made = make(&db, &Memory::default()).unwrap().remove(0);
         (db, made)
     }

@@ -114,28 +114,20 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::tests::table;
-    use etwhy_table::ColumnType::{Bool, I32, I64, Text};
+    use crate::fold::tests::{shown, table};
     use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     #[test]
     fn samples_fall_into_their_slices() {
         let mut db = Database::new();
-        db.insert(table(
-            "trace",
-            &[("first_ns", I64), ("last_ns", I64)],
-            &[vec![Value::I64(1000), Value::I64(5000)]],
-        ));
+        db.insert(table("trace", "first_ns last_ns", &[vec![Value::I64(1000), Value::I64(5000)]]));
         let process = |name, pid| vec![Value::Text(name), Value::I64(pid)];
-        db.insert(table(
-            "process",
-            &[("name", Text), ("pid", I32)],
-            &[process("Idle", 0), process("a.exe", 7)],
-        ));
+        db.insert(table("process", "name pid", &[process("Idle", 0), process("a.exe", 7)]));
         let sample = |ts, upid, dpc| {
             vec![Value::I64(ts), Value::I64(upid), Value::I64(10), Value::Bool(dpc), Value::Bool(false)]
         };
-        let columns = [("ts_ns", I64), ("upid", I32), ("weight_ns", I64), ("in_dpc", Bool), ("in_isr", Bool)];
+        let columns = "ts_ns upid weight_ns in_dpc in_isr";
         // 4000 ns in 200 slices of 20 ns.
         let samples = [
             sample(1000, 1, false),
@@ -145,28 +137,14 @@ mod tests {
             sample(1025, 1, true),
             sample(5000, -1, false),
         ];
-        db.insert(table("sample", &columns, &samples));
+        db.insert(table("sample", columns, &samples));
         let made = make(&db, &Memory::default()).unwrap().remove(0);
-        let all: Vec<_> = (0..made.rows() as u32)
-            .map(|r| {
-                let get = |column| made.i64(r, column);
-                (
-                    get("start_ns").unwrap(),
-                    made.text(r, "class").unwrap(),
-                    get("upid"),
-                    get("cpu_ns").unwrap(),
-                )
-            })
-            .collect();
-        assert_eq!(
-            all,
-            [
-                (1000, "idle", None, 10),
-                (1000, "thread", Some(1), 20),
-                (1020, "dpc", None, 10),
-                (1020, "thread", Some(1), 10),
-                (4980, "thread", None, 10),
-            ]
-        );
+        shown(&made, "start_ns class upid cpu_ns", 1).are(&[
+            "1000 idle - 10",
+            "1000 thread 1 20",
+            "1020 dpc - 10",
+            "1020 thread 1 10",
+            "4980 thread - 10",
+        ]);
     }
 }

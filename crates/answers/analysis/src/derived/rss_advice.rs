@@ -260,6 +260,7 @@ fn plan(nodes: &BTreeMap<i32, Vec<Processor>>, threads: usize, nics: usize) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_testkit::Are as _;
 
     fn machine(nodes: i32, each: i32) -> BTreeMap<i32, Vec<Processor>> {
         let of = |node: i32| {
@@ -282,10 +283,7 @@ mod tests {
     #[test]
     fn a_power_of_two_of_cores_on_one_node() {
         let one = plan(&machine(2, 12), 1, 1);
-        assert_eq!(
-            one,
-            [Place { node: 0, group: 0, base_core: 0, base_processor: 0, max_processor: 7, cores: 8 }]
-        );
+        one.are(&[Place { node: 0, group: 0, base_core: 0, base_processor: 0, max_processor: 7, cores: 8 }]);
         let crowded = plan(&machine(1, 2), 2, 3);
         assert_eq!(crowded.iter().map(|p| p.base_core).collect::<Vec<_>>(), [0, 0, 0]);
         assert!(plan(&BTreeMap::new(), 2, 3).is_empty());

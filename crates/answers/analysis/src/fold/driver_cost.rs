@@ -4,17 +4,24 @@
 //!
 //! Each sample is charged once: to the innermost module of the kernel part of its stack that is not Windows itself. The
 //! kernel, its file systems and frameworks that host other drivers (`fltmgr.sys`, `ndis.sys`, `storport.sys` and others)
-//! are nobody: what they do on a driver's behalf is the driver's. A lock of the kernel that a filter driver
-//! takes is charged to the filter driver. Samples without such a module are the rows without a driver, so that `charged_ns`
-//! adds up to the sampled time that was not idle.
+//! are nobody. A driver's cost has three parts:
+//!
+//! * *own*: its own code (`exclusive_ns`);
+//! * *on its behalf*: what Windows does because the driver asked (`os_below_ns`): locks, memory, copies, names, requests of its own;
+//! * *passed on*: work of layers to which the driver merely hands a packet, an I/O request or a system call, and which would do it without
+//!   the driver (`passed_on_ns`, not charged). The functions that hand over are facts (`layer_crossings.tsv`): `IofCallDriver`,
+//!   `FltPerformSynchronousIo`, `NdisFIndicateReceiveNetBufferLists` and others, the dispatch routines of Windows' file systems and
+//!   protocols, and the system call behind a hook. Time of another driver further inside is passed on too, and charged to that one.
+//!
+//! Samples without such a driver are the rows without one, so that `charged_ns` adds up to the sampled time that was not idle.
 //!
 //! # What fools it
 //!
-//! A driver that only stands on the path and calls the next one is charged if that is Windows; if it is another driver, that
-//! one is. `inclusive_ns` has the time below as well, and must not be added up over drivers. Microsoft's drivers for devices
+//! Without symbols of Windows a hand-over cannot be seen where it is a function of the kernel or of a framework, and what lies beyond is
+//! charged as on the driver's behalf. `inclusive_ns` must not be added up over drivers. Microsoft's drivers for devices
 //! and its filters (Defender, BitLocker) are drivers of their own. Of a DPC or ISR only the part inside of the kernel's
 //! dispatcher counts; without symbols of the kernel the whole kernel part does, which may blame a driver that was
-//! only interrupted. A module is told to be Windows by a list of names, else by its company; a module of
+//! only interrupted. A module is recognised as Windows by a list of names, else by its company; a module of
 //! which neither is known counts as a driver.
 
 use super::{Fold, Group, NONE, Seen, Sums, freeze, id, text};
@@ -23,7 +30,7 @@ use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_ta
 define_table! {
     /// CPU time that drivers are charged with, from samples: each sample once.
     pub table DRIVER_COST: DriverCostRow = "driver_cost" {
-        version: 1,
+        version: 2,
         /// thread, dpc or isr.
         class: Sym [None, Kind],
         /// Process in which the driver ran; for DPCs and ISRs the one that they interrupted.
@@ -36,12 +43,14 @@ define_table! {
         product: Option<Sym> [None, Name],
         /// What it is for, from the knowledge base.
         category: Option<Sym> [None, Kind],
-        /// Time charged to it: its own and that of Windows below it.
+        /// Time charged to it: its own and that of Windows on its behalf.
         charged_ns: i64 [Ns, Weight],
         /// Of this in the driver itself.
         exclusive_ns: i64 [Ns, Weight],
-        /// Of this in Windows, called by the driver.
+        /// Of this in Windows on its behalf: it would vanish with the driver.
         os_below_ns: i64 [Ns, Weight],
+        /// Time of other layers and drivers that it handed work to: not charged to it.
+        passed_on_ns: i64 [Ns, Weight],
         /// Time with it on the stack, other drivers below it included.
         inclusive_ns: i64 [Ns, Weight],
         /// Samples with it on the stack.
@@ -76,11 +85,10 @@ impl DriverCosts {
         self.sums.next();
         if seen.owner == NONE {
             self.sums.on_stack(self.nobody, samples, weight);
-        } else {
-            for module in seen.part.kernel.iter().map(|&frame| fold.facts.module_of(frame)) {
-                if fold.facts.is_driver(module) {
-                    self.sums.on_stack(module, samples, weight);
-                }
+        }
+        for module in seen.part.kernel.iter().map(|&frame| fold.facts.module_of(frame)) {
+            if fold.facts.is_driver(module) {
+                self.sums.on_stack(module, samples, weight);
             }
         }
         let owner = if seen.owner == NONE { self.nobody } else { seen.owner };
@@ -110,6 +118,11 @@ impl DriverCosts {
                     0
                 } else {
                     cell.charged.saturating_sub(cell.exclusive)
+                },
+                passed_on_ns: if number == self.nobody {
+                    0
+                } else {
+                    cell.inclusive.saturating_sub(cell.charged)
                 },
                 inclusive_ns: cell.inclusive,
                 samples: cell.samples,

@@ -1,7 +1,9 @@
 //! What is known of frames, by dense numbers of their modules, functions and stack tags.
 
 use super::NONE;
-use etwhy_knowledge::{StackTag, category_of, is_os_driver, is_system_library, is_thread_start, stack_tag};
+use etwhy_knowledge::{
+    StackTag, category_of, is_layer_crossing, is_os_driver, is_system_library, is_thread_start, stack_tag,
+};
 use etwhy_table::Database;
 use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
 use foldhash::HashMap;
@@ -68,6 +70,12 @@ const THREAD_START: u8 = 2;
 const STUB: u8 = 4;
 /// The kernel writes the event of a system call.
 const SYSCALL_EVENT: u8 = 8;
+/// A driver that calls it hands work to another layer.
+const CROSSING: u8 = 16;
+/// The kernel's own entry of a system call.
+const SERVICE: u8 = 32;
+/// The kernel dispatches a system call.
+const SERVICE_DISPATCH: u8 = 64;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -205,6 +213,13 @@ impl Facts {
         self.has(frame, STUB)
     }
 
+    /// A driver that calls this frame directly hands work to another layer: the next driver, the stack above, or the system call that
+    /// a hook was put in front of.
+    pub fn hands_on(&self, callee: u32, caller_of_driver: Option<u32>) -> bool {
+        let hook = || caller_of_driver.is_some_and(|frame| self.has(frame, SERVICE_DISPATCH));
+        self.has(callee, CROSSING) || (self.has(callee, SERVICE) && hook())
+    }
+
     /// The kernel writes the event of a system call there.
     pub fn is_syscall_event(&self, frame: u32) -> bool {
         self.has(frame, SYSCALL_EVENT)
@@ -232,11 +247,17 @@ impl Module {
 }
 
 fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u8 {
+    let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
+    let mut flags = if crossing { CROSSING } else { 0 };
     if function.is_empty() {
-        return 0;
+        return flags;
     }
-    let mut flags = 0;
     if kind == Kind::Kernel {
+        let service = function
+            .strip_prefix("Nt")
+            .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
+        flags |= if service { SERVICE } else { 0 };
+        flags |= if function.starts_with("KiSystemService") { SERVICE_DISPATCH } else { 0 };
         // Only those of the kernel: ndis.sys has functions tagged so that lie inside of a DPC.
         let dispatcher = tag == Some("interrupt") && function.starts_with('K');
         flags |= if dispatcher { DISPATCH } else { 0 };

@@ -1,11 +1,11 @@
 //! Tables of costs, from stacks whose sums are easy to see.
 
 use super::*;
-use crate::derive::derive;
+use crate::derive;
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,
 };
-use std::collections::BTreeSet;
+use etwhy_testkit::Are as _;
 
 /// The declaration of a table that ships.
 fn shipped(name: &str) -> Option<&'static TableSpec> {
@@ -16,15 +16,35 @@ fn shipped(name: &str) -> Option<&'static TableSpec> {
     traces.chain(derived).chain(beside).copied().find(|spec| spec.name == name)
 }
 
+/// The names of columns, separated by blanks; or with types, for tables that do not ship.
+pub(crate) trait Columns {
+    fn list(self) -> Vec<(&'static str, Option<ColumnType>)>;
+}
+
+impl Columns for &'static str {
+    fn list(self) -> Vec<(&'static str, Option<ColumnType>)> {
+        self.split_whitespace().map(|name| (name, None)).collect()
+    }
+}
+
+impl Columns for &Vec<(&'static str, ColumnType)> {
+    fn list(self) -> Vec<(&'static str, Option<ColumnType>)> {
+        self.iter().map(|&(name, ty)| (name, Some(ty))).collect()
+    }
+}
+
+impl<const N: usize> Columns for &[(&'static str, ColumnType); N] {
+    fn list(self) -> Vec<(&'static str, Option<ColumnType>)> {
+        self.iter().map(|&(name, ty)| (name, Some(ty))).collect()
+    }
+}
+
 /// A table with these columns. One that ships has its other columns too, without values.
-pub(crate) fn table(
-    name: &'static str,
-    columns: &[(&'static str, ColumnType)],
-    rows: &[Vec<Value<'_>>],
-) -> Table {
+pub(crate) fn table(name: &'static str, columns: impl Columns, rows: &[Vec<Value<'_>>]) -> Table {
+    let columns = columns.list();
     let given = columns.iter().map(|&(name, ty)| ColumnSpec {
         name: name.into(),
-        ty,
+        ty: ty.unwrap_or(ColumnType::I64),
         unit: Unit::None,
         role: Role::Other,
         doc: "For a test.".into(),
@@ -103,47 +123,41 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
             ]
         })
         .collect();
-    use ColumnType::{Bool, I32, I64, Text};
     let mut db = Database::new();
-    let columns = [("class", Text), ("upid", I32), ("stack_id", I32), ("samples", I64), ("weight_ns", I64)];
-    db.insert(table("stack_cost", &columns, &costs));
-    let columns =
-        [("depth", I32), ("kernel_depth", I32), ("upid", I32), ("leaf_only", Bool), ("root_frame_id", I32)];
-    db.insert(table("stack", &columns, &stacks));
-    db.insert(table("stack_frame", &[("frame_id", I32)], &places));
-    let columns = [
-        ("module", Text),
-        ("label", Text),
-        ("function", Text),
-        ("kind", Text),
-        ("tag", Text),
-        ("image_id", I32),
-        ("category", Text),
-    ];
-    db.insert(table("frame", &columns, &frames));
-    let wanted: BTreeSet<String> = ["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]
-        .map(str::to_owned)
-        .into_iter()
-        .collect();
-    derive(&mut db, Some(&wanted), &Memory::default()).unwrap();
+    let columns = "class upid stack_id samples weight_ns";
+    db.insert(table("stack_cost", columns, &costs));
+    let columns = "depth kernel_depth upid leaf_only root_frame_id";
+    db.insert(table("stack", columns, &stacks));
+    db.insert(table("stack_frame", "frame_id", &places));
+    let columns = "module label function kind tag image_id category";
+    db.insert(table("frame", columns, &frames));
+    derived(&mut db, &["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]);
     db
 }
 
-/// Rows of a table as text: columns joined by blanks, times in ms.
-fn rows(db: &Database, name: &str, columns: &[&str]) -> Vec<String> {
-    let table = db.get(name).unwrap();
-    (0..table.rows() as u32)
-        .map(|row| {
-            let cell = |column: &&str| match table.value(row, column) {
-                Value::Null => "-".to_owned(),
-                Value::I64(n) if column.ends_with("_ns") => (n / 1_000_000).to_string(),
-                Value::I64(n) => n.to_string(),
-                Value::Text(text) => text.to_owned(),
-                other => format!("{other:?}"),
-            };
-            columns.iter().map(cell).collect::<Vec<_>>().join(" ")
-        })
-        .collect()
+/// Rows of a table as text: the columns named, with blanks between, `-` for null, times in so many nanoseconds.
+pub(crate) fn shown(table: &Table, columns: &str, unit_ns: i64) -> Vec<String> {
+    let cell = |row: u32, column: &str| match table.value(row, column) {
+        Value::Null => "-".to_owned(),
+        Value::I64(n) if column.ends_with("_ns") => (n / unit_ns).to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::F64(n) => n.to_string(),
+        Value::Text(text) => text.to_owned(),
+        other => format!("{other:?}"),
+    };
+    let line = |row| columns.split_whitespace().map(|c| cell(row, c)).collect::<Vec<_>>().join(" ");
+    (0..table.rows() as u32).map(line).collect()
+}
+
+/// The derived tables of these names.
+pub(crate) fn derived(db: &mut Database, names: &[&str]) {
+    let wanted = names.iter().map(|name| (*name).to_owned()).collect();
+    derive(db, Some(&wanted), &Memory::default()).unwrap();
+}
+
+/// Rows of a table as text, times in ms.
+fn rows(db: &Database, name: &str, columns: &str) -> Vec<String> {
+    shown(db.get(name).unwrap(), columns, 1_000_000)
 }
 
 const STACKS: &[(&str, i64, i64, &str)] = &[
@@ -198,24 +212,94 @@ const STACKS: &[(&str, i64, i64, &str)] = &[
 #[test]
 fn samples_are_charged_once() {
     let db = sampled(STACKS);
-    let columns = ["class", "upid", "driver", "charged_ns", "exclusive_ns", "os_below_ns", "inclusive_ns"];
-    assert_eq!(
-        rows(&db, "driver_cost", &columns),
-        [
-            "thread 1 tedrdrv.sys 35 5 30 35",
-            "thread 1 - 15 0 0 15",
-            "thread 1 stornvme.sys 7 0 7 7",
-            "thread 1 WdFilter.sys 0 0 0 7",
-            "dpc 1 - 8 0 0 8",
-            "dpc 2 nic.sys 3 3 0 3",
-        ]
-    );
+    let columns = "class upid driver charged_ns exclusive_ns os_below_ns inclusive_ns";
+    rows(&db, "driver_cost", columns).are(&[
+        "thread 1 tedrdrv.sys 35 5 30 35",
+        "thread 1 - 15 0 0 15",
+        "thread 1 stornvme.sys 7 0 7 7",
+        "thread 1 WdFilter.sys 0 0 0 7",
+        "dpc 1 - 8 0 0 8",
+        "dpc 2 nic.sys 3 3 0 3",
+    ]);
     let vendor = |driver: &str| {
-        let all = rows(&db, "driver_cost", &["driver", "vendor", "category"]);
+        let all = rows(&db, "driver_cost", "driver vendor category");
         all.into_iter().find(|row| row.starts_with(driver)).unwrap()
     };
     assert_eq!(vendor("tedrdrv.sys"), "tedrdrv.sys Palo Alto Networks EDR");
     assert_eq!(vendor("WdFilter.sys"), "WdFilter.sys Microsoft antivirus");
+}
+
+/// Who is charged with a kernel stack, and who is only in the path; `-` where nobody is.
+fn charged(kernel: &str) -> (String, Vec<String>) {
+    let db = sampled(&[("thread", 1, 10, &format!("{kernel} | ntdll.dll!NtReadFile a.exe!Load"))]);
+    let rows = rows(&db, "driver_cost", "driver charged_ns passed_on_ns");
+    let with =
+        |end: &str| rows.iter().filter_map(|row| Some(row.strip_suffix(end)?.to_owned())).collect::<Vec<_>>();
+    (with(" 10 0").join("+"), with(" 0 10"))
+}
+
+#[test]
+fn work_that_is_handed_on_is_not_charged() {
+    for (kernel, driver, in_the_path) in [
+        // A network filter that inspects, asks for memory, or merely indicates.
+        ("avnet.sys!Match avnet.sys!Receive ndis.sys!ndisCallReceiveHandler", "avnet.sys", ""),
+        (
+            "ntoskrnl.exe!ExAllocatePoolWithTag avnet.sys!Receive ndis.sys!ndisCallReceiveHandler",
+            "avnet.sys",
+            "",
+        ),
+        (
+            "tcpip.sys!TcpReceive ndis.sys!ndisMIndicateNetBufferListsToOpen ndis.sys!NdisFIndicateReceiveNetBufferLists \
+             pass.sys!Receive ndis.sys!ndisCallReceiveHandler",
+            "-",
+            "pass.sys",
+        ),
+        // Without names of the framework's functions, another layer below it tells.
+        ("tcpip.sys pass.sys ndis.sys", "-", "pass.sys"),
+        // A legacy filter hands an IRP to the file system; three of them, of which the middle one works.
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver legacy.sys!Dispatch ntoskrnl.exe!NtReadFile",
+            "-",
+            "legacy.sys",
+        ),
+        (
+            "Ntfs.sys!NtfsFsdRead legacy.sys!Dispatch ntoskrnl.exe!IofCallDriver ntoskrnl.exe!NtReadFile",
+            "-",
+            "legacy.sys",
+        ),
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver c.sys!Read ntoskrnl.exe!IofCallDriver b.sys!Read \
+             ntoskrnl.exe!IofCallDriver a.sys!Read ntoskrnl.exe!NtReadFile",
+            "-",
+            "a.sys b.sys c.sys",
+        ),
+        (
+            "b.sys!Decrypt b.sys!Read ntoskrnl.exe!IofCallDriver a.sys!Read ntoskrnl.exe!NtReadFile",
+            "b.sys",
+            "a.sys",
+        ),
+        // A request of its own is on its behalf, although an IRP goes down inside of it.
+        (
+            "Ntfs.sys!NtfsCommonRead ntoskrnl.exe!IofCallDriver ntoskrnl.exe!IopSynchronousServiceTail ntoskrnl.exe!NtReadFile \
+             ntoskrnl.exe!KiSystemServiceCopyEnd ntoskrnl.exe!KiServiceInternal ntoskrnl.exe!ZwReadFile av.sys!Scan \
+             fltmgr.sys!FltpPerformPostCallbacks",
+            "av.sys",
+            "",
+        ),
+        (
+            "Ntfs.sys!NtfsCommonRead fltmgr.sys!FltPerformSynchronousIo av.sys!Read fltmgr.sys!FltpDispatch",
+            "-",
+            "av.sys",
+        ),
+        // A hook calls what it was put in front of; a driver's own call of the same function is its own.
+        ("ntoskrnl.exe!NtReadFile hook.sys!OnRead ntoskrnl.exe!KiSystemServiceCopyEnd", "-", "hook.sys"),
+        ("ntoskrnl.exe!NtReadFile hook.sys!Worker ntoskrnl.exe!PspSystemThreadStartup", "hook.sys", ""),
+        ("hook.sys!Log hook.sys!OnRead ntoskrnl.exe!KiSystemServiceCopyEnd", "hook.sys", ""),
+    ] {
+        let (owner, mut path) = charged(kernel);
+        path.sort();
+        assert_eq!((owner.as_str(), path.join(" ").as_str()), (driver, in_the_path), "{kernel}");
+    }
 }
 
 #[test]
@@ -227,11 +311,7 @@ fn exclusive_time_is_all_time() {
         let sum = |column: &str| (0..table.rows() as u32).filter_map(|r| table.i64(r, column)).sum::<i64>();
         assert_eq!(sum("exclusive_ns"), total * 1_000_000, "{name}");
     }
-    let modules = rows(
-        &db,
-        "module_cost",
-        &["class", "upid", "module", "os", "inclusive_ns", "exclusive_ns", "samples"],
-    );
+    let modules = rows(&db, "module_cost", "class upid module os inclusive_ns exclusive_ns samples");
     // Twice on the stack counts once.
     assert!(modules.contains(&"thread 1 a.exe - 55 9 55".to_owned()), "{modules:?}");
     assert!(modules.contains(&"thread 1 ntoskrnl.exe Bool(true) 46 41 46".to_owned()), "{modules:?}");
@@ -241,45 +321,39 @@ fn exclusive_time_is_all_time() {
     assert!(
         !modules.iter().any(|row| row.starts_with("dpc 1 a.exe") || row.starts_with("dpc 1 tedrdrv.sys"))
     );
-    let functions = rows(&db, "function_cost", &["class", "function", "inclusive_ns", "exclusive_ns"]);
+    let functions = rows(&db, "function_cost", "class function inclusive_ns exclusive_ns");
     assert!(functions.contains(&"thread a.exe!Spin 39 0".to_owned()), "{functions:?}");
 }
 
 #[test]
 fn tracing_of_system_calls_by_api() {
     let db = sampled(STACKS);
-    assert_eq!(
-        rows(&db, "api_cost", &["api", "syscall_stub", "tracing", "tag", "owner", "cost_ns"]),
-        [
-            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall lock tedrdrv.sys 30",
-            "- - - - - 11",
-            "ntdll.dll!NtReadFile ntdll.dll!NtReadFile - memory stornvme.sys 7",
-            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall etw tedrdrv.sys 5",
-            "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution - spin - 4",
-        ]
-    );
+    rows(&db, "api_cost", "api syscall_stub tracing tag owner cost_ns").are(&[
+        "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall lock tedrdrv.sys 30",
+        "- - - - - 11",
+        "ntdll.dll!NtReadFile ntdll.dll!NtReadFile - memory stornvme.sys 7",
+        "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution syscall etw tedrdrv.sys 5",
+        "KernelBase.dll!SleepEx ntdll.dll!NtDelayExecution - spin - 4",
+    ]);
 }
 
 #[test]
 fn tags_count_once_and_the_innermost_alone() {
     let db = sampled(STACKS);
-    let columns = ["level", "class", "upid", "category", "owner", "inclusive_ns", "exclusive_ns"];
-    let mut found = rows(&db, "tag_cost", &columns);
+    let columns = "level class upid category owner inclusive_ns exclusive_ns";
+    let mut found = rows(&db, "tag_cost", columns);
     found.retain(|row| row.starts_with("category thread"));
     found.sort();
-    assert_eq!(
-        found,
-        [
-            "category thread 1 etw tedrdrv.sys 35 5",
-            "category thread 1 filter stornvme.sys 7 0",
-            "category thread 1 integrity stornvme.sys 7 0",
-            "category thread 1 lock tedrdrv.sys 30 30",
-            "category thread 1 memory stornvme.sys 7 7",
-            "category thread 1 spin - 4 4",
-            "category thread 1 spin tedrdrv.sys 35 0",
-        ]
-    );
-    let tags = rows(&db, "tag_cost", &["level", "tag", "inclusive_ns", "exclusive_ns"]);
+    found.are(&[
+        "category thread 1 etw tedrdrv.sys 35 5",
+        "category thread 1 filter stornvme.sys 7 0",
+        "category thread 1 integrity stornvme.sys 7 0",
+        "category thread 1 lock tedrdrv.sys 30 30",
+        "category thread 1 memory stornvme.sys 7 7",
+        "category thread 1 spin - 4 4",
+        "category thread 1 spin tedrdrv.sys 35 0",
+    ]);
+    let tags = rows(&db, "tag_cost", "level tag inclusive_ns exclusive_ns");
     assert!(tags.contains(&"tag ntoskrnl.exe!PerfInfoLogSysCallEntry 35 0".to_owned()), "{tags:?}");
 }
 
@@ -290,7 +364,7 @@ fn openmp_threads_spin_or_work() {
     let work =
         " | render.exe!Region libiomp5md.dll!__kmp_invoke_microtask libiomp5md.dll!__kmp_launch_worker";
     let db = sampled(&[("thread", 1, 90, &spin), ("thread", 1, 10, work)]);
-    let tags = rows(&db, "tag_cost", &["level", "category", "inclusive_ns", "exclusive_ns"]);
+    let tags = rows(&db, "tag_cost", "level category inclusive_ns exclusive_ns");
     assert!(tags.contains(&"category spin 90 90".to_owned()), "{tags:?}");
     assert!(tags.contains(&"category openmp 100 10".to_owned()), "{tags:?}");
 }

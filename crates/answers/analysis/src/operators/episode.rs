@@ -130,7 +130,6 @@ fn shortest(sums: &[f64]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
-    use etwhy_table::ColumnType::I64;
     use etwhy_table::Value;
 
     #[test]
@@ -149,7 +148,7 @@ mod tests {
             .chain(steady)
             .map(|(ms, upid)| vec![Value::I64(ms * 1_000_000), Value::I64(upid), Value::I64(1_000_000)])
             .collect();
-        db.insert(table("sample", &[("ts_ns", I64), ("upid", I64), ("weight_ns", I64)], &rows));
+        db.insert(table("sample", "ts_ns upid weight_ns", &rows));
         let (from, to) = episode(&db, 0, 1_000_000_000, &Who::Process(1)).unwrap();
         assert!(
             (495_000_000..=506_000_000).contains(&from) && (594_000_000..=601_000_000).contains(&to),

@@ -171,15 +171,16 @@ mod tests {
                 image("idle.dll", "g3", 7),
             ],
         ));
+        let rows = [
+            vec![n(0), text("named"), text("a.dll"), text("user")],
+            vec![n(2), Value::Null, text("a.dll"), text("user")],
+            vec![n(1), Value::Null, text("a.dll"), text("user")],
+            vec![Value::Null, Value::Null, text("[unknown]"), text("unknown")],
+        ];
         db.insert(table(
             "frame",
             &[("image_id", int), ("function", words), ("module", words), ("kind", words)],
-            &[
-                vec![n(0), text("named"), text("a.dll"), text("user")],
-                vec![n(2), Value::Null, text("a.dll"), text("user")],
-                vec![n(1), Value::Null, text("a.dll"), text("user")],
-                vec![Value::Null, Value::Null, text("[unknown]"), text("unknown")],
-            ],
+            &rows,
         ));
         // Stack 0: frames 2, 0, 1 and 3; stack 1: frame 1 alone.
         db.insert(table(

@@ -169,12 +169,12 @@ fn merge(into: &mut Series, values: &[i64]) {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
-    use etwhy_table::ColumnType::{I32, I64, Text};
     use etwhy_table::Value;
+    use etwhy_testkit::Are as _;
 
     fn trace() -> etwhy_table::Table {
         let rows = [vec![Value::I64(100), Value::I64(1_100), Value::I64(2)]];
-        table("trace", &[("first_ns", I64), ("last_ns", I64), ("cpus", I32)], &rows)
+        table("trace", "first_ns last_ns cpus", &rows)
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         db.insert(trace());
         let process = |name| vec![Value::Text(name), Value::I64(if name == "Idle" { 0 } else { 4 })];
         let processes = ["Idle", "a.exe", "b.exe"].map(process);
-        db.insert(table("process", &[("name", Text), ("pid", I32)], &processes));
+        db.insert(table("process", "name pid", &processes));
         let row = |start, class, upid: Option<i64>, ns| {
             let upid = upid.map_or(Value::Null, Value::I64);
             vec![Value::I64(start), Value::I64(500), Value::Text(class), upid, Value::I64(ns)]
@@ -197,8 +197,8 @@ mod tests {
             row(600, "dpc", None, 2),
             row(600, "isr", None, 1),
         ];
-        let columns = [("start_ns", I64), ("dur_ns", I64), ("class", Text), ("upid", I32), ("cpu_ns", I64)];
-        db.insert(table("process_slice", &columns, &rows));
+        let columns = "start_ns dur_ns class upid cpu_ns";
+        db.insert(table("process_slice", columns, &rows));
         let made = timeline(&db, 1).unwrap();
         assert_eq!((made.start_ns, made.slice_ns, made.end_ns, made.cpus), (100, 500, 1_100, 2));
         let shown: Vec<(&str, &str, i64, &[i64])> = made
@@ -206,25 +206,21 @@ mod tests {
             .iter()
             .map(|s| (s.name.as_str(), s.kind, s.total_ns, s.values_ns.as_slice()))
             .collect();
-        assert_eq!(
-            shown,
-            [
-                ("b.exe (4)", "process", 200, &[200, 0][..]),
-                ("other processes", "other", 45, &[10, 35]),
-                ("[DPC and ISR]", "interrupt", 3, &[0, 3]),
-                ("idle", "idle", 700, &[700, 0]),
-            ]
-        );
+        shown.are(&[
+            ("b.exe (4)", "process", 200, &[200, 0][..]),
+            ("other processes", "other", 45, &[10, 35]),
+            ("[DPC and ISR]", "interrupt", 3, &[0, 3]),
+            ("idle", "idle", 700, &[700, 0]),
+        ]);
     }
 
     #[test]
     fn without_samples_switches_tell() {
         let mut db = Database::new();
         db.insert(trace());
-        let columns =
-            ["start_ns", "dur_ns", "thread_ns", "idle_ns", "dpc_ns", "isr_ns"].map(|name| (name, I64));
+        let columns = "start_ns dur_ns thread_ns idle_ns dpc_ns isr_ns";
         let rows = [100, 350, 600].map(|start| [start, 250, 40, 200, 7, 3].map(Value::I64).to_vec());
-        db.insert(table("cpu_time", &columns, &rows));
+        db.insert(table("cpu_time", columns, &rows));
         let made = timeline(&db, 8).unwrap();
         assert_eq!((made.source, made.slice_ns, made.series.len()), ("cswitch", 250, 3));
         let sums: Vec<(&str, i64)> = made.series.iter().map(|s| (s.name.as_str(), s.total_ns)).collect();

@@ -1,8 +1,8 @@
 //! `growth_fit(table, n, cost, by)`: does a cost grow with a number, and by which law?
 //!
 //! # How it is computed
-//! As table `growth`: models a + b·f(n) are compared by their AICc weights, robust against outliers (see the guide's chapter on
-//! growth laws). The cost is that of one call (`form` `per_call`, the default) or of all work up to n (`total`).
+//! As table `growth`: models a + b·f(n) are compared by their AICc weights, robust against outliers
+//! (docs/guide/growth.md). The cost is that of one call (`form` `per_call`, the default) or of all work up to n (`total`).
 
 use crate::cell::Cell;
 use crate::function::{Args, Function, Item, Rows};

@@ -1,6 +1,6 @@
 //! Arithmetic that fits into 32 bits in SQLite alone, and orders that Spark does not resolve.
 
-use super::{closing, is, opening};
+use super::brackets::{closing, is, opening};
 use crate::tokens::Token;
 
 /// Products of literals, from the left: DuckDB and Spark multiply 32-bit literals with 32 bits and refuse to overflow, as

@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::options::document::MarkdownArgs;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::out;
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_audit::advise::Tier;
@@ -139,13 +139,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     } else if args.csv {
         out.write_all(machine::csv(&compared).as_bytes())?;
     } else {
-        let document = document::document(&compared, written.as_ref(), args.all);
-        match args.markdown.file() {
-            Some(path) => etwhy_export::write_whole(path, document.markdown().as_bytes())
-                .with_context(|| format!("{}: cannot write", path.display()))?,
-            None if args.markdown.is_printed() => out.write_all(document.markdown().as_bytes())?,
-            None => out.write_all(document.text(width()).as_bytes())?,
-        }
+        args.markdown.write(&document::document(&compared, written.as_ref(), args.all), &mut out)?;
     }
     out.flush()?;
     Ok(exit)

@@ -6,24 +6,24 @@ use crate::exit::Exit;
 use crate::options::rows::{RowArgs, write_selection};
 use crate::options::time::{Span, TimeArgs, When};
 use crate::report::counters as page;
-use crate::report::findings_page::{self, Words, paragraph};
+use crate::report::findings_page::{self, Words};
 use crate::report::table_json::table_json;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::derive::{closure, derive};
+use etwhy_analysis::{closure, derive};
 use etwhy_counters::tables::{CounterMachineRow, CounterNoteRow, CounterWantedRow};
 use etwhy_counters::{Bound, CounterLogs, Options};
-use etwhy_export::text::wrap;
+use etwhy_doc::Doc;
 use etwhy_record::{Recording, Session, Size, formats};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::{Engine, words};
 use etwhy_table::{Database, Memory, Pattern, RowOf, Selection, Table, TableSpec};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Declaration.
@@ -226,29 +226,28 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;
         writeln!(out)?;
     } else {
-        print(&mut out, args, &read, &outcomes)?;
+        out.write_all(text(&document(args, &read, &outcomes)?).as_bytes())?;
     }
     out.flush()?;
     Ok(exit(&read.db))
 }
 
-fn print(out: &mut impl Write, args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<()> {
-    let width = width();
+fn document(args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<Doc> {
+    let mut doc = Doc::titled("Counter logs");
     let files: Vec<String> = read
         .logs
         .files
         .iter()
         .map(|f| format!("{}: {} samples, {} values", f.path.display(), count(f.rows), count(f.values)))
         .collect();
-    page::print_quality(out, &read.db, &files, width)?;
+    page::add_quality(&mut doc, &read.db, &files);
     let words =
         Words { of: "these counter logs", more: "etwhy counters --all", untold: true, absent: args.all };
-    findings_page::print(out, outcomes, words, width)?;
-    print_recordings(out, outcomes, width)?;
-    print_missing(out, &read.db, width)?;
-    page::print(out, &read.db, args.top.unwrap_or(10), width)?;
-    page::print_scale(out, &read.db, width)?;
-    Ok(())
+    findings_page::add(&mut doc, outcomes, words);
+    add_recordings(&mut doc, outcomes)?;
+    add_missing(&mut doc, &read.db);
+    page::add(&mut doc, &read.db, args.top.unwrap_or(10));
+    Ok(doc)
 }
 
 fn count(n: u64) -> String {
@@ -273,40 +272,35 @@ fn recordings(outcomes: &[Outcome]) -> anyhow::Result<Vec<(&'static str, [String
 /// Profiles whose commands are printed in full; of more, how to print them.
 const MOST_RECORDINGS: usize = 1;
 
-fn print_recordings(out: &mut impl Write, outcomes: &[Outcome], width: usize) -> anyhow::Result<()> {
+fn add_recordings(doc: &mut Doc, outcomes: &[Outcome]) -> anyhow::Result<()> {
     let all = recordings(outcomes)?;
     if all.is_empty() {
         return Ok(());
     }
-    writeln!(out)?;
-    let text =
-        "To see why, record it on that machine while it is slow, as administrator; then: etwhy why trace.etl";
-    for line in wrap(text, width) {
-        writeln!(out, "{line}")?;
-    }
+    doc.space();
+    doc.text(
+        "To see why, record it on that machine while it is slow, as administrator; then: etwhy why trace.etl",
+    );
     for (name, [wpr, xperf]) in all.iter().take(MOST_RECORDINGS) {
-        writeln!(out, "  with wpr (its profile: etwhy record --print {name} -o etwhy-{name}.wprp):")?;
-        commands(out, wpr)?;
-        writeln!(out, "  or with xperf, which needs no profile:")?;
-        commands(out, xperf)?;
+        doc.text(format!("with wpr (its profile: etwhy record --print {name} -o etwhy-{name}.wprp):"));
+        doc.verbatim("bat", &commands(wpr));
+        doc.text("or with xperf, which needs no profile:");
+        doc.verbatim("bat", &commands(xperf));
     }
     let more: Vec<&str> = all.iter().skip(MOST_RECORDINGS).map(|(name, _)| *name).collect();
     if !more.is_empty() {
-        let text = format!(
+        doc.text(format!(
             "For the other findings: etwhy record --print {} --format xperf (or wpr; --json has the lines)",
             more.join(",")
-        );
-        paragraph(out, "  ", &text, width)?;
+        ));
     }
     Ok(())
 }
 
-/// The lines of a script without its remarks. They are not broken: they are copied.
-fn commands(out: &mut impl Write, script: &str) -> io::Result<()> {
-    for line in script.lines().filter(|line| !line.starts_with("rem ") && !line.trim().is_empty()) {
-        writeln!(out, "    {line}")?;
-    }
-    Ok(())
+/// The lines of a script without its remarks.
+fn commands(script: &str) -> String {
+    let command = |line: &&str| !line.starts_with("rem ") && !line.trim().is_empty();
+    script.lines().filter(command).collect::<Vec<_>>().join("\n")
 }
 
 /// A command that logs the counters that a machine lacks: those that were not logged, and those of which only the sum was.
@@ -331,13 +325,11 @@ fn missing(db: &Database) -> Option<String> {
     Some(format!("logman create counter etwhy -f csv -si 5 -o C:\\PerfLogs\\etwhy -c {}", quoted.join(" ")))
 }
 
-fn print_missing(out: &mut impl Write, db: &Database, width: usize) -> io::Result<()> {
-    let Some(command) = missing(db) else { return Ok(()) };
-    writeln!(out)?;
-    for line in wrap("To log the counters that are missing (end it with logman stop etwhy):", width) {
-        writeln!(out, "{line}")?;
-    }
-    writeln!(out, "    {}\n    logman start etwhy", etwhy_export::sanitize(&command))
+fn add_missing(doc: &mut Doc, db: &Database) {
+    let Some(command) = missing(db) else { return };
+    doc.space();
+    doc.text("To log the counters that are missing (end it with logman stop etwhy):");
+    doc.verbatim("bat", &format!("{command}\nlogman start etwhy"));
 }
 
 fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Value> {

@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::report;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
 use anyhow::{anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -52,7 +52,8 @@ struct Args {
     /// Columns to add up and compare (default: all times, bytes and counts)
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     metric: Vec<String>,
-    /// Exit with 5 if a finding is one of these, separated by commas: new, worse, found (in the last trace)
+    /// Exit with 5 if a finding is one of these, separated by commas: new, worse, found (in the last trace), undecided (one of
+    /// the traces cannot tell, or what it lost could make the difference)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     fail_on: Vec<String>,
     /// Least severity that --fail-on minds: info, notice, warning, critical
@@ -71,6 +72,8 @@ const TABLES: &[&str] = &[
     "trace",
     "ledger",
     "event_type",
+    "unobserved",
+    "kernel_class",
     "machine",
     "cpu_time",
     "process",
@@ -84,7 +87,7 @@ const TABLES: &[&str] = &[
 ];
 
 /// What [`Args::fail_on`] may name.
-const CONDITIONS: &[&str] = &["new", "worse", "found"];
+const CONDITIONS: &[&str] = &["new", "worse", "found", "undecided"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let severity = Severity::from_name(&args.severity).ok_or_else(|| {
@@ -121,7 +124,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        report::diff::print(&mut out, &result, args.top, width())?;
+        write!(out, "{}", text(&report::diff::document(&result, args.top)))?;
     }
     out.flush()?;
     let met = conditions_met(&result, &args.fail_on, severity);
@@ -148,7 +151,11 @@ fn conditions_met(diff: &Diff, conditions: &[String], least: Severity) -> Vec<St
     for verdict in diff.verdicts.iter().filter(|v| v.severity >= least) {
         let last = verdict.changes.last().copied().unwrap_or("");
         let found = verdict.answers.last() == Some(&etwhy_rules::Answer::Found);
-        let is = |condition: &String| condition == last || (condition == "found" && found);
+        let is = |condition: &String| match condition.as_str() {
+            "found" => found,
+            "undecided" => last == "cannot_tell",
+            condition => condition == last,
+        };
         if let Some(condition) = conditions.iter().find(|c| is(c)) {
             met.push(format!(
                 "{condition}: {} ({}): {}",
@@ -168,7 +175,7 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         (None, None) => String::new(),
     };
     let mut tables = tables_of(words(&query).into_iter());
-    tables.extend(["machine", "trace", "ledger"].map(str::to_owned));
+    tables.extend(["machine", "trace", "ledger", "unobserved"].map(str::to_owned));
     let mut exit = Exit::Done;
     let (mut results, mut scales): (Vec<Table>, Vec<Scale>) = (Vec::new(), Vec::new());
     for (label, analysed) in each(&args.trace, &tables)? {
@@ -191,7 +198,8 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &value).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        report::diff::print_table(&mut out, &scales, &lines, args.top, width())?;
+        let doc = report::diff::table_document(&scales, &lines, args.top);
+        write!(out, "{}", text(&doc))?;
     }
     out.flush()?;
     Ok(exit)

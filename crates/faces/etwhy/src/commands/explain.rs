@@ -5,14 +5,14 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::amount::{Scale, percent_text};
-use crate::report::explain::{Knowledge, print_knowledge};
-use crate::report::terminal::{out, width};
+use crate::report::explain::{Knowledge, document};
+use crate::report::terminal::{out, text, width};
 use crate::report::tree::{LETTERS, Look, print, print_list};
 use crate::rules::RuleArgs;
 use crate::stack_args::{StackArgs, nothing};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::stacks::{Butterfly, Frames, GroupBy, Limits, Matcher, Metric, Part, View, butterfly};
-use etwhy_export::sanitize;
+use etwhy_doc::{Doc, Line};
 use etwhy_table::Database;
 use std::io::Write;
 
@@ -70,7 +70,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             )?;
             writeln!(out)?;
         } else {
-            print_knowledge(&mut out, &known, width(), args.top)?;
+            write!(out, "{}", text(&document(&known, args.top)))?;
         }
         out.flush()?;
         return Ok(Exit::Done);
@@ -90,8 +90,12 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &value)?;
         writeln!(out)?;
     } else {
-        print_knowledge(&mut out, &known, width(), args.top)?;
-        here(&mut out, db, &args, &costs)?;
+        let mut doc = document(&known, args.top);
+        let any = here(&mut doc, db, &args.function, &costs);
+        write!(out, "{}", text(&doc))?;
+        if any {
+            trees(&mut out, &args, &costs)?;
+        }
     }
     out.flush()?;
     for line in ledger_hints(&analysed) {
@@ -148,48 +152,48 @@ fn costs<'m>(db: &Database, metrics: &[(&'m Metric, &'m str)], function: &str) -
         .collect()
 }
 
-fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) -> anyhow::Result<()> {
-    writeln!(out, "\nIn this trace")?;
-    let Some(cpu) = costs.first() else { return Ok(()) };
+/// What it costs here in a line for each metric; false if it costs nothing, or nobody knows.
+fn here(doc: &mut Doc, db: &Database, function: &str, costs: &[Cost<'_>]) -> bool {
+    doc.heading("In this trace");
+    let Some(cpu) = costs.first() else { return false };
     let busy = costs.iter().fold(etwhy_analysis::stacks::Sum::default(), |mut sum, cost| {
         sum.add(&cost.found.all);
         sum
     });
     if let Some(text) = nothing(db, cpu.metric, &busy) {
-        writeln!(out, "  {}", sanitize(&text))?;
-        return Ok(());
+        doc.text(text);
+        return false;
     }
     let wait = costs.iter().find(|cost| cost.metric.name == "wait");
     let no_waits = wait.and_then(|cost| nothing(db, cost.metric, &cost.found.all));
-    if costs.iter().all(|cost| cost.found.functions.is_empty()) {
+    let none = costs.iter().all(|cost| cost.found.functions.is_empty());
+    if none {
         let what = if no_waits.is_some() { "a CPU sample" } else { "a CPU sample or wait" };
-        writeln!(out, "  {} stands on no stack of {what}", sanitize(&args.function))?;
+        doc.text(Line::name(function).and(format!(" stands on no stack of {what}")));
     }
     if let Some(text) = no_waits {
-        let text = format!("waits    {text}");
-        for line in etwhy_export::text::wrap(&sanitize(&text), width().saturating_sub(2)) {
-            writeln!(out, "  {line}")?;
-        }
-    }
-    if costs.iter().all(|cost| cost.found.functions.is_empty()) {
-        return Ok(());
+        doc.note("waits", text);
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
         let scale = Scale::of(cost.metric.unit, cost.found.all.weight);
         let (all, inclusive, own) =
             (cost.found.all.weight, cost.found.inclusive.weight, cost.found.exclusive.weight);
         let what = if cost.metric.name == "energy" { "about " } else { "" };
-        writeln!(
-            out,
-            "  {:<8} {what}{} with it on the stack ({} % of {}), {what}{} in itself ({} %)",
-            cost.label,
+        let text = format!(
+            "{what}{} with it on the stack ({} % of {}), {what}{} in itself ({} %)",
             scale.text(inclusive),
             percent_text(inclusive, all),
             scale.text(all),
             scale.text(own),
             percent_text(own, all),
-        )?;
+        );
+        doc.note(cost.label, text);
     }
+    !none
+}
+
+/// Where it is called, and what it calls.
+fn trees(out: &mut impl Write, args: &Args, costs: &[Cost<'_>]) -> anyhow::Result<()> {
     for cost in costs.iter().filter(|c| c.found.inclusive.count > 0 && c.metric.name != "energy") {
         let found = &cost.found;
         let whole = found.all.weight;
@@ -208,6 +212,6 @@ fn here(out: &mut impl Write, db: &Database, args: &Args, costs: &[Cost<'_>]) ->
         print(out, &found.callees.limited(&limits), &look)?;
     }
     writeln!(out)?;
-    etwhy_export::text::wrap(LETTERS, width()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    etwhy_doc::layout::wrap(LETTERS, width()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }

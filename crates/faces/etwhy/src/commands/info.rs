@@ -4,11 +4,11 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::quality::events;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, duration_ns, thousands};
-use etwhy_export::{sanitize, text};
+use etwhy_doc::Doc;
 use etwhy_table::{Database, RowOf, Table, Value};
 use etwhy_trace::catalog::trace::TraceRow;
 use serde_json::json;
@@ -99,30 +99,28 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
 }
 
 fn human_report(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
+    let mut doc = Doc::default();
     for trace in &db.read::<TraceRow>()? {
-        file_lines(out, trace)?;
+        file_lines(&mut doc, trace);
     }
     let (records, size) = events(db);
-    writeln!(out, "Records      {} in {} of records", thousands(records.into()), bytes(size as i64))?;
-    crate::report::quality::ledger_lines(out, db, width())?;
-    writeln!(out)?;
+    doc.note("Records", format!("{} in {} of records", thousands(records.into()), bytes(size as i64)));
+    crate::report::quality::add_ledger(&mut doc, db);
+    writeln!(out, "{}", text(&doc))?;
     types(out, db, top)
 }
 
-fn file_lines(out: &mut impl Write, trace: RowOf<'_, '_, TraceRow>) -> anyhow::Result<()> {
-    let text = |text: &str| sanitize(&text.replace('\n', "; ")).into_owned();
+fn file_lines(doc: &mut Doc, trace: RowOf<'_, '_, TraceRow>) {
+    let text = |text: &str| text.replace('\n', "; ");
     let known = |cell: Option<&str>| text(cell.unwrap_or(""));
-    let mut line = |name: &str, value: String| -> anyhow::Result<()> {
+    let mut line = |name: &str, value: String| {
         if !value.trim().is_empty() {
-            for (n, part) in text::wrap(&value, width().saturating_sub(13).max(20)).into_iter().enumerate() {
-                writeln!(out, "{:<12} {part}", if n == 0 { name } else { "" })?;
-            }
+            doc.note(name, value);
         }
-        Ok(())
     };
-    line("File", format!("{} ({})", text(trace.file()), bytes(trace.size_bytes())))?;
-    line("Windows", format!("{} {} {}", text(trace.os()), known(trace.product()), known(trace.build_lab())))?;
-    line("Computer", [known(trace.computer()), known(trace.platform())].join("  "))?;
+    line("File", format!("{} ({})", text(trace.file()), bytes(trace.size_bytes())));
+    line("Windows", format!("{} {} {}", text(trace.os()), known(trace.product()), known(trace.build_lab())));
+    line("Computer", [known(trace.computer()), known(trace.platform())].join("  "));
     let memory = trace.memory_bytes().map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
     line(
         "Processors",
@@ -132,16 +130,16 @@ fn file_lines(out: &mut impl Write, trace: RowOf<'_, '_, TraceRow>) -> anyhow::R
             prefixed(" x ", &known(trace.processor())),
             trace.cpu_mhz()
         ),
-    )?;
-    line("Disks", known(trace.disks()))?;
-    line("Network", known(trace.nics()))?;
-    line("Session", format!("{}  {}", text(trace.session()), text(trace.log_file())))?;
+    );
+    line("Disks", known(trace.disks()));
+    line("Network", known(trace.nics()));
+    line("Session", format!("{}  {}", text(trace.session()), text(trace.log_file())));
     let bias = trace.time_zone_bias_min();
     let zone = format!("UTC{:+03}:{:02}", -bias / 60, bias.abs() % 60);
-    line("Start", format!("{} UTC (machine at {zone})", text(trace.start_utc())))?;
-    line("Duration", duration_ns(trace.duration_ns()))?;
-    line("Clock", format!("{}, {} Hz", text(trace.clock()), thousands(trace.clock_hz().into())))?;
-    line("Mode", text(trace.log_mode()))?;
+    line("Start", format!("{} UTC (machine at {zone})", text(trace.start_utc())));
+    line("Duration", duration_ns(trace.duration_ns()));
+    line("Clock", format!("{}, {} Hz", text(trace.clock()), thousands(trace.clock_hz().into())));
+    line("Mode", text(trace.log_mode()));
     let state = match (trace.merged(), trace.finalised()) {
         (true, _) => "merged",
         (_, true) => "raw",
@@ -156,12 +154,12 @@ fn file_lines(out: &mut impl Write, trace: RowOf<'_, '_, TraceRow>) -> anyhow::R
             thousands(trace.compressed_buffers().into()),
             trace.sessions()
         ),
-    )?;
+    );
     line(
         "Lost",
         format!("{} events, {} buffers", thousands(trace.events_lost().into()), trace.buffers_lost()),
-    )?;
-    line("Keywords", known(trace.kernel_keywords()))
+    );
+    line("Keywords", known(trace.kernel_keywords()));
 }
 
 fn prefixed(prefix: &str, value: &str) -> String {

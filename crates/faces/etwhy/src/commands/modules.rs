@@ -5,12 +5,12 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::options::rows::{RowArgs, write_selection};
-use crate::report::terminal::out;
+use crate::report::terminal::{out, text};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::derived::module::{ModuleRow, loaded_by};
 use etwhy_base::units::duration_ns;
-use etwhy_export::sanitize;
+use etwhy_doc::Doc;
 use etwhy_table::{RowOf, Selection, SortKey, Value};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -132,13 +132,13 @@ fn security<'r, 't: 'r>(
     if products.is_empty() {
         return Ok(());
     }
-    writeln!(out, "Security products")?;
+    let mut doc = Doc::default();
+    doc.heading("Security products");
     for (title, (files, time)) in products {
         let time = time.map_or(String::new(), |ns| format!("  {} in its own code", duration_ns(ns)));
         let some: Vec<&str> = files.iter().take(6).copied().collect();
         let more = if files.len() > 6 { format!(", … {} more", files.len() - 6) } else { String::new() };
-        writeln!(out, "{}", sanitize(&format!("  {title}: {}{more}{time}", some.join(", "))))?;
+        doc.bullet(format!("{title}: {}{more}{time}", some.join(", ")));
     }
-    writeln!(out)?;
-    Ok(())
+    Ok(writeln!(out, "{}", text(&doc))?)
 }

@@ -5,6 +5,7 @@ mod compare;
 mod list;
 mod record;
 mod report;
+mod rounds;
 mod run;
 
 use crate::command::Command;

@@ -5,10 +5,10 @@
 
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_export::text::hanging;
+use etwhy_doc::Doc;
 use etwhy_record::{Format, Profile, Recording, Session, Size, formats, profiles};
 use serde_json::json;
 use std::io::Write;
@@ -83,7 +83,7 @@ fn format_names() -> Vec<&'static str> {
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let text = if args.list {
-        if args.json { list_json()? } else { list(width()) }
+        if args.json { list_json()? } else { text(&list()) }
     } else {
         let session = match args.when_taken.as_deref() {
             None => Session::NtKernelLogger,
@@ -112,33 +112,24 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// The profiles for people.
-fn list(width: usize) -> String {
-    let mut text = String::new();
-    let paragraph = |text: &mut String, head: &str, body: &str| {
-        for line in hanging(head, &" ".repeat(head.chars().count()), body, width) {
-            text.push_str(&line);
-            text.push('\n');
-        }
-    };
+fn list() -> Doc {
+    let mut doc = Doc::default();
     for profile in profiles() {
-        paragraph(&mut text, &format!("{:<10}", profile.name), &format!("{}.", profile.title));
-        paragraph(&mut text, "  shows     ", &format!("{}.", profile.shows));
-        paragraph(&mut text, "  cost      ", &format!("{}: {}.", profile.cost, profile.rate));
+        doc.heading(format!("{}: {}.", profile.name, profile.title));
+        doc.note("shows", format!("{}.", profile.shows));
+        doc.note("cost", format!("{}: {}.", profile.cost, profile.rate));
         let tables = tables(profile).join(", ");
         if !tables.is_empty() {
-            paragraph(&mut text, "  tables    ", &tables);
+            doc.note("tables", tables);
         }
-        for note in &profile.notes {
-            paragraph(&mut text, "  note      ", note);
+        for note in profile.notes.iter().cloned().chain(unproven(profile)) {
+            doc.note("note", note);
         }
-        if let Some(note) = unproven(profile) {
-            paragraph(&mut text, "  note      ", &note);
-        }
-        text.push('\n');
     }
-    text.push_str("Rates are estimates from the sizes of the events.\n");
-    text.push_str("Print one, or several at once: etwhy record --print cpu,registry\n");
-    text
+    doc.space();
+    doc.text("Rates are estimates from the sizes of the events.");
+    doc.text("Print one, or several at once: etwhy record --print cpu,registry");
+    doc
 }
 
 /// Which of its keywords no public profile shows.
@@ -178,12 +169,17 @@ fn list_json() -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_doc::terminal::Terminal;
 
     #[test]
     fn the_list_tells_of_every_profile_within_the_width() {
-        let text = list(80);
+        let text = Terminal::plain(80).render(&list());
         for profile in profiles() {
-            assert!(text.contains(&format!("{:<10}", profile.name)), "{}", profile.name);
+            assert!(
+                text.contains(&format!("\n{}: ", profile.name)) || text.starts_with(profile.name),
+                "{}",
+                profile.name
+            );
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(

@@ -9,7 +9,7 @@ use crate::open::{Opened, TraceArgs, beside};
 use crate::progress::{go_on, unless_given_up};
 use crate::report::explain::Knowledge;
 use crate::report::missing::{recording_for, why_empty};
-use crate::report::why::Verdict;
+use crate::report::why::verdict;
 use crate::rules::RuleArgs;
 use anyhow::anyhow;
 use clap::{Args as _, FromArgMatches as _};
@@ -208,7 +208,7 @@ impl Reader {
             beside.caution(&mut outcomes);
         }
         let top = Top { processes: 20, per_process: 5, overall: 20 };
-        let mut report = Verdict::of(&analysed.db, &Scope::default(), top, outcomes).report(&analysed.db);
+        let mut report = verdict(&analysed.db, &Scope::default(), top, outcomes);
         report.add_charts(&analysed.db);
         let exit = analysed.exit;
         // Tables share their columns: this copies handles, and what stays keeps temporary files alive.

@@ -11,7 +11,7 @@ use crate::report::terminal::{out, width};
 use crate::report::tree::{LETTERS, Look, print, print_list};
 use crate::report::tree_file::{document, table};
 use crate::stack_args::{LimitArgs, StackArgs, nothing};
-use anyhow::bail;
+use anyhow::{Result, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::stacks::{self, Butterfly, Frames, Matcher, Metric, NodeKind, Tree};
 use etwhy_base::units::thousands;
@@ -67,7 +67,7 @@ const LEAST_PERCENT: f64 = 1.0;
 /// Processes that are listed beside a butterfly.
 const LISTED: usize = 10;
 
-fn run(mut args: Args) -> anyhow::Result<Exit> {
+fn run(mut args: Args) -> Result<Exit> {
     if args.csv {
         args.rows.format = Some("csv".to_owned());
     }
@@ -159,7 +159,7 @@ fn print_tree(
     tree: &Tree,
     shown: &Tree,
     inverted: bool,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let total = tree.total();
     wrapped(out, &head(metric, &total))?;
     if inverted {
@@ -196,7 +196,7 @@ fn print_butterfly(
     metric: &Metric,
     found: &Butterfly,
     limited: &dyn Fn(&Tree) -> Tree,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     wrapped(out, &head(metric, &found.all))?;
     let look = Look::new(metric, found.all.weight, width(), false);
     let name =

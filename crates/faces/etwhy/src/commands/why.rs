@@ -8,14 +8,15 @@ use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::open::{Analysed, Recording, TraceArgs, beside};
 use crate::options::document::MarkdownArgs;
-use crate::report::terminal::out;
-use crate::report::why::{self, Verdict};
+use crate::report::terminal::{out, text};
+use crate::report::why::verdict;
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::activity;
 use etwhy_analysis::cpu::{Scope, Top};
-use etwhy_report::{charts, html, json, markdown};
+use etwhy_doc::{Doc, markdown};
+use etwhy_report::{Form, Report, charts, document, html, json};
 use etwhy_rules::{Rule, Subject, evaluate_all};
 use etwhy_sql::Engine;
 use std::collections::BTreeSet;
@@ -74,11 +75,12 @@ struct Args {
 }
 
 /// Tables that the verdict reads.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "trace",
     "machine",
     "bill",
     "event_type",
+    "unobserved",
     "ledger",
     "logger",
     "kernel_class",
@@ -106,30 +108,24 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let Some(recording) = recordings.list.into_iter().next() else { return Ok(Exit::WrongUse) };
     let quiet = args.trace.quiet;
-    let Answered { analysed, verdict, notes } = answer(&args, &rules, recording)?;
+    let Answered { analysed, mut report, notes } = answer(&args, &rules, recording)?;
     let mut out = out();
     if !args.documents() {
-        why::print(&mut out, &verdict, args.frames, args.all)?;
-        for note in &notes {
-            writeln!(out, "{}", etwhy_export::sanitize(note))?;
-        }
+        let mut doc = document(&report, &args.form());
+        doc.space();
+        notes.iter().for_each(|note| doc.text(note));
+        write!(out, "{}", text(&doc))?;
         out.flush()?;
         return Ok(analysed.exit);
     }
     for note in &notes {
         eprintln!("etwhy: {}", etwhy_export::sanitize(note));
     }
-    let mut report = verdict.report(&analysed.db);
     if args.json {
         json::write(&report, &mut out)?;
     }
     report.add_charts(&analysed.db);
-    if args.markdown.is_printed() {
-        markdown::write(&report, &mut out)?;
-    }
-    if let Some(path) = args.markdown.file() {
-        write_file(path, quiet, |out| markdown::write(&report, out))?;
-    }
+    args.write_markdown(&document(&report, &Form { full: true, ..args.form() }), &mut out)?;
     if let Some(path) = &args.html {
         write_file(path, quiet, |out| html::write(&report, out))?;
     }
@@ -142,12 +138,27 @@ impl Args {
     fn documents(&self) -> bool {
         self.json || self.html.is_some() || self.markdown.is_wanted()
     }
+
+    fn form(&self) -> Form {
+        Form { full: false, all: self.all, frames: self.frames }
+    }
+
+    /// Prints a document as Markdown or writes it to a file, as wanted.
+    fn write_markdown(&self, doc: &Doc, out: &mut impl Write) -> anyhow::Result<()> {
+        if self.markdown.is_printed() {
+            write!(out, "{}", markdown::render(doc))?;
+        }
+        if let Some(path) = self.markdown.file() {
+            write_file(path, self.trace.quiet, |out| write!(out, "{}", markdown::render(doc)))?;
+        }
+        Ok(())
+    }
 }
 
 /// The verdict of one recording.
 struct Answered {
     analysed: Analysed,
-    verdict: Verdict,
+    report: Report,
     /// What event logs beside it brought.
     notes: Vec<String>,
 }
@@ -193,9 +204,9 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
     let notes = beside.map(|beside| beside.notes).unwrap_or_default();
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
-    let verdict = Verdict::of(&analysed.db, &Scope::default(), top, outcomes);
+    let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     clock.lap("lists");
-    Ok(Answered { analysed, verdict, notes })
+    Ok(Answered { analysed, report, notes })
 }
 
 /// Says how long parts took, if that is wanted.

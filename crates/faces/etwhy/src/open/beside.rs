@@ -2,7 +2,7 @@
 
 use super::logs::{self, LogReading, Logs};
 use crate::exit::Exit;
-use etwhy_analysis::derive::{closure, derive};
+use etwhy_analysis::{closure, derive};
 use etwhy_base::units::thousands;
 use etwhy_evtx::tables::{LogFileRow, LogRecordRow};
 use etwhy_rules::{Answer, Outcome, Subject};

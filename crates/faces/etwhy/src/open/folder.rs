@@ -2,8 +2,8 @@
 
 use super::{Analysed, TraceArgs};
 use crate::catalog::{self, specs};
-use anyhow::bail;
-use etwhy_analysis::derive::derive;
+use anyhow::{Result, bail};
+use etwhy_analysis::derive;
 use etwhy_export::extract::{self, Folder, Limits};
 use etwhy_input::InputOptions;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl TraceArgs {
     /// The extract that was given in place of traces, if one was.
-    pub(super) fn extract(&self) -> anyhow::Result<Option<Folder>> {
+    pub(super) fn extract(&self) -> Result<Option<Folder>> {
         let Some(path) = self.traces.iter().find(|path| extract::is_extract(path)) else { return Ok(None) };
         if self.traces.len() > 1 || self.demo {
             bail!(
@@ -54,11 +54,7 @@ pub fn folder_limits() -> Limits {
 const STACKS: [&str; 3] = ["stack", "stack_frame", "frame"];
 
 /// Whether the trace of an extract had kernel events of other classes than these.
-pub(super) fn holds_other_classes(
-    extract: &mut Folder,
-    but: &[&str],
-    memory: &Memory,
-) -> anyhow::Result<bool> {
+pub(super) fn holds_other_classes(extract: &mut Folder, but: &[&str], memory: &Memory) -> Result<bool> {
     let Some(spec) = specs().find(|spec| spec.name == "kernel_class" && extract.has(&spec.name)) else {
         return Ok(true);
     };
@@ -75,7 +71,7 @@ pub(super) fn load(
     stretches: &[etwhy_trace::catalog::critical_path::Stretch],
     memory: Memory,
     retag: bool,
-) -> anyhow::Result<Analysed> {
+) -> Result<Analysed> {
     if !stretches.is_empty() {
         bail!(
             "{}: the critical path of a stretch can only be told from the trace itself; an extract has those of \
@@ -116,7 +112,7 @@ pub(super) fn load(
 }
 
 /// Names of processes with their ids, which `dump` shows beside numbers: a pass over a trace has them among its texts.
-fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> anyhow::Result<()> {
+fn labels(extract: &mut Folder, strings: &mut Strings, memory: &Memory) -> Result<()> {
     let Some(spec) = specs().find(|spec| spec.name == "process") else { return Ok(()) };
     let mut own = Strings::new();
     let loader = extract.load(spec, &mut own, memory)?;
@@ -135,7 +131,7 @@ pub(super) fn all_there(extract: &Folder) -> BTreeSet<String> {
 }
 
 /// Which tables are read and which are made from others.
-fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
+fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut present, mut made, mut missing) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut open: Vec<String> = wanted.iter().cloned().collect();
     while let Some(name) = open.pop() {
@@ -170,14 +166,9 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> anyhow::Result<(BTreeSet
 
 /// The ledger without what was counted for tables that nobody asks for: what a pass for these tables would have
 /// counted.
-fn of_tables(
-    ledger: &Table,
-    extract: &Folder,
-    wanted: &BTreeSet<String>,
-    memory: &Memory,
-) -> anyhow::Result<Table> {
+fn of_tables(ledger: &Table, extract: &Folder, wanted: &BTreeSet<String>, memory: &Memory) -> Result<Table> {
     let mut others: BTreeMap<&str, u64> = BTreeMap::new();
-    let all = etwhy_analysis::derive::closure(wanted);
+    let all = etwhy_analysis::closure(wanted);
     for part in &extract.manifest().end.anomalies {
         if !part.tables.iter().any(|table| all.contains(table)) {
             for (name, count) in &part.counts {

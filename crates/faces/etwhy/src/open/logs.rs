@@ -4,8 +4,9 @@ use super::{Analysed, size};
 use crate::exit::{self, Exit};
 use crate::progress::Bar;
 use crate::verbose::stage;
-use anyhow::Context as _;
-use etwhy_analysis::derive::{closure, derive, is_beside_traces};
+use anyhow::{Context as _, Result};
+use etwhy_analysis::derive::is_beside_traces;
+use etwhy_analysis::{closure, derive};
 use etwhy_etl::Ledger;
 use etwhy_evtx::EvtxError;
 use etwhy_evtx::filter::Filter;
@@ -83,7 +84,7 @@ impl LogArgs {
     ///
     /// # Errors
     /// If none can be opened.
-    pub fn open(&self) -> anyhow::Result<Logs> {
+    pub fn open(&self) -> Result<Logs> {
         open(&self.logs, &self.reading)
     }
 }
@@ -92,7 +93,7 @@ impl LogArgs {
 ///
 /// # Errors
 /// If none can be opened.
-pub fn open(paths: &[PathBuf], reading: &LogReading) -> anyhow::Result<Logs> {
+pub fn open(paths: &[PathBuf], reading: &LogReading) -> Result<Logs> {
     let mut ledger = Ledger::new();
     let options = InputOptions {
         temp_dir: reading.temp_dir.clone(),
@@ -162,11 +163,7 @@ impl Logs {
     ///
     /// # Errors
     /// Those of the system and of the table builder.
-    pub fn analyse(
-        mut self,
-        tables: &BTreeSet<String>,
-        zero_utc_ns: Option<i64>,
-    ) -> anyhow::Result<Analysed> {
+    pub fn analyse(mut self, tables: &BTreeSet<String>, zero_utc_ns: Option<i64>) -> Result<Analysed> {
         let mut db = Database::new();
         let closed = closure(tables);
         // What is made from records reads their fields. Other names may be columns of the query.
@@ -192,12 +189,7 @@ impl Logs {
     ///
     /// # Errors
     /// Those of the system and of the table builder.
-    pub fn add_to(
-        &mut self,
-        db: &mut Database,
-        records: bool,
-        zero_utc_ns: Option<i64>,
-    ) -> anyhow::Result<()> {
+    pub fn add_to(&mut self, db: &mut Database, records: bool, zero_utc_ns: Option<i64>) -> Result<()> {
         let options = Options {
             threads: self.threads,
             zero_utc_ns,
@@ -222,7 +214,7 @@ impl Logs {
     }
 
     /// The exit code for what was wrong so far.
-    pub fn exit_of(ledger: &Ledger) -> anyhow::Result<Exit> {
+    pub fn exit_of(ledger: &Ledger) -> Result<Exit> {
         let mut db = Database::new();
         db.insert(etwhy_trace::catalog::ledger::table(ledger)?);
         say_in_part(&db);

@@ -1,5 +1,8 @@
 //! Reports as documents: `--md`.
 
+use crate::report::terminal::text;
+use etwhy_doc::{Doc, markdown};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Markdown, to a file or printed.
@@ -24,6 +27,24 @@ impl MarkdownArgs {
     /// The file that it is written to.
     pub fn file(&self) -> Option<&Path> {
         self.md.as_deref().filter(|_| !self.is_printed())
+    }
+
+    /// Writes a document as Markdown to its file or to `out`, or if that is not asked for as text to `out`.
+    ///
+    /// # Errors
+    /// Those of the file and of `out`.
+    pub fn write(&self, doc: &Doc, out: &mut impl Write) -> anyhow::Result<()> {
+        match self.file() {
+            Some(path) => {
+                etwhy_export::replace_file(
+                    path,
+                    |file| Ok(file.write_all(markdown::render(doc).as_bytes())?),
+                )?
+            }
+            None if self.is_printed() => out.write_all(markdown::render(doc).as_bytes())?,
+            None => out.write_all(text(doc).as_bytes())?,
+        }
+        Ok(())
     }
 
     /// Refuses to print two documents.

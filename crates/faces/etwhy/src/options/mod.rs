@@ -1,5 +1,5 @@
 //! Options that several commands have: declared once, so that they are called the same, take the same values and mean the same.
-//! GUIDE.md ("Options that mean the same everywhere") says it to users, `grammar.rs` holds all commands to it.
+//! docs/guide/options.md says it to users, `grammar.rs` holds all commands to it.
 
 pub mod document;
 #[cfg(test)]

@@ -153,8 +153,8 @@ impl Span {
     pub fn of_counters(db: &Database) -> Span {
         let machines = db.read_or_empty::<CounterMachineRow>();
         Span {
-            start_ns: machines.iter().filter_map(|row| row.first_utc_ns()).min(),
-            end_ns: machines.iter().filter_map(|row| row.last_utc_ns()).max().unwrap_or(0),
+            start_ns: machines.iter().map(|row| row.first_utc_ns()).min(),
+            end_ns: machines.iter().map(|row| row.last_utc_ns()).max().unwrap_or(0),
             offset_ns: offset_ns(machines.iter().find_map(|row| row.bias_min())),
         }
     }

@@ -3,13 +3,9 @@
 use etwhy_analysis::derived::counter_cpu::stamp;
 use etwhy_base::units::{bytes, decimal, duration_ns, thousands};
 use etwhy_counters::tables::{CounterRow, CounterSliceRow};
-use etwhy_export::sanitize;
-use etwhy_export::text::{
-    boxed, pad_end, pad_start, truncate_end, truncate_middle, width as columns_of, wrap,
-};
+use etwhy_doc::{Column, Doc, Line, Span};
 use etwhy_table::{Database, Table};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 /// Processors that are all listed; of more, the busiest.
 const MOST_CPUS: usize = 64;
@@ -50,42 +46,35 @@ impl Slices {
         Slices { width, count, means }
     }
 
-    /// A line of bars, `columns` wide at most: the largest mean of the slices that share a bar. `whole`: the value of a full bar, the
-    /// largest one if there is none.
-    fn line(&self, counter: i64, columns: usize, whole: Option<f64>) -> String {
-        const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        let Some(means) = self.means.get(&counter).filter(|_| columns > 0) else { return String::new() };
-        let each = self.count.div_ceil(columns).max(1);
-        let groups: Vec<Option<f64>> =
-            means.chunks(each).map(|group| group.iter().flatten().copied().reduce(f64::max)).collect();
-        let most = groups.iter().flatten().copied().fold(0.0, f64::max);
-        let whole = whole.unwrap_or(most).max(f64::MIN_POSITIVE);
-        let bar = |value: &Option<f64>| match value {
-            None => ' ',
-            Some(value) => {
-                let step = (value.max(0.0) / whole * 7.0).round().clamp(0.0, 7.0) as usize;
-                BARS.get(step).copied().unwrap_or(' ')
-            }
-        };
-        groups.iter().map(bar).collect()
+    /// The means of a counter as bars. `whole`: the value of a full bar, the largest one if there is none.
+    fn bars(&self, counter: i64, whole: Option<f64>) -> Line {
+        let means = self.means.get(&counter).cloned().unwrap_or_default();
+        let most = means.iter().flatten().copied().fold(0.0, f64::max);
+        Span::Spark(means, whole.unwrap_or(most)).into()
     }
 }
 
-/// Prints the machines: what was logged, and how busy they were.
-pub fn print(out: &mut impl Write, db: &Database, top: usize, width: usize) -> io::Result<()> {
-    let Some(machines) = db.get("counter_machine") else { return Ok(()) };
+/// Adds the machines: what was logged, and how busy they were.
+pub fn add(doc: &mut Doc, db: &Database, top: usize) {
+    let Some(machines) = db.get("counter_machine") else { return };
     let slices = Slices::of(db);
     for row in 0..machines.rows() as u32 {
         let machine = machines.text(row, "machine").unwrap_or("");
         if machines.rows() > 1 {
-            writeln!(out, "\n{}", truncate_middle(&sanitize(&format!("═══ {}", name_of(machine))), width))?;
+            doc.heading(format!("═══ {}", name_of(machine)));
         }
-        cpus(out, db, machine, &slices, width)?;
+        cpus(doc, db, machine, &slices);
         for (title, objects) in LISTS {
-            list(out, db, machine, (title, objects), &slices, top, width)?;
+            list(doc, db, machine, (title, objects), &slices, top);
         }
     }
-    Ok(())
+    if slices.count > 0 {
+        doc.space();
+        doc.text(format!(
+            "Bars: the whole log in slices of {} or more, the largest mean each; percentages of 100, others of their own largest.",
+            duration_ns(slices.width)
+        ));
+    }
 }
 
 /// Lists of counters with the objects that they show.
@@ -101,36 +90,25 @@ fn name_of(machine: &str) -> &str {
     if machine.is_empty() { "(machine not named)" } else { machine }
 }
 
-/// Prints what was read: machines, time, counters, and what was strange.
-pub fn print_quality(out: &mut impl Write, db: &Database, files: &[String], width: usize) -> io::Result<()> {
-    let mut lines: Vec<String> = files.iter().take(5).map(|file| sanitize(file).into_owned()).collect();
+/// Adds what was read: machines, time, counters, and what was strange.
+pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) {
+    let mut lines: Vec<Line> = files.iter().take(5).map(Line::from).collect();
     if let Some(more) = files.len().checked_sub(5).filter(|more| *more > 0) {
-        lines.push(format!("and {more} more files"));
+        lines.push(format!("and {more} more files").into());
     }
-    let inner = width.saturating_sub(4);
     if let Some(machines) = db.get("counter_machine") {
-        for row in 0..machines.rows() as u32 {
-            lines.extend(wrap(&sanitize(&machine_line(machines, row)), inner));
-        }
+        lines.extend((0..machines.rows() as u32).map(|row| machine_line(machines, row).into()));
     }
     if let Some(notes) = db.get("counter_note") {
         for row in 0..notes.rows() as u32 {
             let text = |column| notes.text(row, column).unwrap_or("");
             let count = thousands(notes.i64(row, "count").unwrap_or(0).into());
-            let text = format!(
-                "{}: {count} x {}: {} (first: {})",
-                text("severity"),
-                text("name"),
-                text("meaning"),
-                text("first")
-            );
-            lines.extend(wrap(&sanitize(&text), inner));
+            let note =
+                format!(": {count} x {}: {} (first: {})", text("name"), text("meaning"), text("first"));
+            lines.push(Line::mark(text("severity")).and(note));
         }
     }
-    for line in boxed("Counter logs", &lines, width) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    doc.facts("Counter logs", lines);
 }
 
 fn machine_line(machines: &Table, row: u32) -> String {
@@ -175,12 +153,12 @@ fn machine_line(machines: &Table, row: u32) -> String {
     )
 }
 
-fn cpus(out: &mut impl Write, db: &Database, machine: &str, slices: &Slices, width: usize) -> io::Result<()> {
-    let Some(table) = db.get("counter_cpu") else { return Ok(()) };
+fn cpus(doc: &mut Doc, db: &Database, machine: &str, slices: &Slices) {
+    let Some(table) = db.get("counter_cpu") else { return };
     let mut rows: Vec<u32> =
         (0..table.rows() as u32).filter(|row| table.text(*row, "machine") == Some(machine)).collect();
     if rows.is_empty() {
-        return Ok(());
+        return;
     }
     let all = rows.len();
     if all > MOST_CPUS {
@@ -190,54 +168,33 @@ fn cpus(out: &mut impl Write, db: &Database, machine: &str, slices: &Slices, wid
         rows.sort_unstable();
     }
     let ids = cpu_counters(db, machine);
-    let label = rows
+    doc.heading("Processors (percent of time; >90: share of samples above 90)");
+    let groups = [("busy", "% Processor Time"), ("dpc", "% DPC Time"), ("interrupt", "% Interrupt Time")];
+    let figures = groups
         .iter()
-        .filter_map(|row| table.text(*row, "instance"))
-        .map(columns_of)
-        .max()
-        .unwrap_or(3)
-        .clamp(6, 12);
-    // Three groups of four figures.
-    let rest = width.saturating_sub(label + 3 * 22 + 2);
-    writeln!(out, "\nProcessors (percent of time; >90: share of samples above 90)")?;
-    writeln!(
-        out,
-        "{}  {}{}{}{}",
-        pad_end("", label),
-        pad_end("% Processor Time", 22),
-        pad_end("% DPC Time", 22),
-        pad_end("% Interrupt Time", 22),
-        if rest >= 8 { "% Processor Time" } else { "" }.get(..rest.min(16)).unwrap_or("")
-    )?;
-    let head = format!("{:>5}{:>5}{:>5}{:>5}  ", "mean", "p95", "max", ">90");
-    writeln!(out, "{}  {}", pad_end("", label), head.repeat(3).trim_end())?;
+        .flat_map(|(_, group)| ["mean", "p95", "max", ">90"].map(|head| Column::number(head).below(*group)));
+    let bars = Column::rest("").below("% Processor Time (bars)");
+    let mut list = etwhy_doc::Table::new(
+        std::iter::once(Column::number("")).chain(figures).chain(std::iter::once(bars)),
+    );
     for row in rows {
-        let figure = |column: &str| {
-            table.f64(row, column).map_or("-".to_owned(), |v| decimal(v, usize::from(v.abs() < 9.95)))
-        };
-        let group = |name: &str| {
-            let share = table
-                .f64(row, &format!("{name}_high_share"))
-                .map_or("-".to_owned(), |v| format!("{:.0}%", 100.0 * v));
-            let [mean, p95, max] = ["mean", "p95", "max"].map(|f| figure(&format!("{name}_{f}")));
-            format!("{mean:>5}{p95:>5}{max:>5}{share:>5}  ")
+        let figure = |column: String| {
+            table.f64(row, &column).map_or("-".to_owned(), |v| decimal(v, usize::from(v.abs() < 9.95)))
         };
         let instance = table.text(row, "instance").unwrap_or("");
-        let line =
-            ids.get(instance).map(|id| slices.line(*id, rest.min(128), Some(100.0))).unwrap_or_default();
-        let text = format!(
-            "{}  {}{}{}{line}",
-            pad_start(&truncate_end(&sanitize(instance), label), label),
-            group("busy"),
-            group("dpc"),
-            group("interrupt")
-        );
-        writeln!(out, "{}", text.trim_end())?;
+        let mut cells = vec![Line::from(instance)];
+        for (name, _) in groups {
+            cells.extend(["mean", "p95", "max"].map(|f| Line::from(figure(format!("{name}_{f}")))));
+            let share = table.f64(row, &format!("{name}_high_share"));
+            cells.push(share.map_or("-".to_owned(), |v| format!("{:.0}%", 100.0 * v)).into());
+        }
+        cells.extend(ids.get(instance).map(|id| slices.bars(*id, Some(100.0))));
+        list.row(cells);
     }
+    doc.table(list);
     if all > MOST_CPUS {
-        writeln!(out, "the {MOST_CPUS} busiest of {all}")?;
+        doc.text(format!("the {MOST_CPUS} busiest of {all}"));
     }
-    Ok(())
 }
 
 /// Counters of `% Processor Time`, by instance.
@@ -280,15 +237,14 @@ fn plain(value: f64) -> String {
 }
 
 fn list(
-    out: &mut impl Write,
+    doc: &mut Doc,
     db: &Database,
     machine: &str,
     (title, objects): (&str, &[&str]),
     slices: &Slices,
     top: usize,
-    width: usize,
-) -> io::Result<()> {
-    let Some(table) = db.get("counter") else { return Ok(()) };
+) {
+    let Some(table) = db.get("counter") else { return };
     let text = |row: u32, column: &str| table.text(row, column).unwrap_or("");
     let mut rows: Vec<u32> = (0..table.rows() as u32)
         .filter(|row| text(*row, "machine") == machine && objects.contains(&text(*row, "object_en")))
@@ -296,7 +252,7 @@ fn list(
         .filter(|row| !NOISE.contains(&text(*row, "name_en")))
         .collect();
     if rows.is_empty() {
-        return Ok(());
+        return;
     }
     // Those of one name stand together, the largest first; sums are no instances.
     rows.sort_by(|a, b| {
@@ -304,19 +260,19 @@ fn list(
         let mean = |row: u32| table.f64(row, "mean_value").unwrap_or(0.0);
         key(*a).cmp(&key(*b)).then(mean(*b).total_cmp(&mean(*a))).then(a.cmp(b))
     });
-    let wide = width >= 120;
-    let (name_width, figure) = if wide { (52, 13) } else { (29, 10) };
-    let rest = width.saturating_sub(name_width + 4 * figure + 1);
-    writeln!(out, "\n{title}")?;
-    let head = ["mean", "p95", "max", "last"].map(|name| pad_start(name, figure)).concat();
-    writeln!(out, "{}{head}", pad_end("", name_width))?;
-    let (mut same, mut left) = (("", ""), 0usize);
+    doc.heading(title);
+    let figures = ["mean", "p95", "max", "last"].map(Column::number);
+    let bars = std::iter::once(Column::rest(""));
+    let mut list =
+        etwhy_doc::Table::new(std::iter::once(Column::name("").least(26)).chain(figures).chain(bars));
+    list.hint = "--top; --dump counter has all".to_owned();
+    let mut same = ("", "");
     let mut shown_rows = 0usize;
     for row in rows {
         let name = (text(row, "object_en"), text(row, "name_en"));
         shown_rows = if name == same { shown_rows + 1 } else { 1 };
         if shown_rows > top {
-            left += 1;
+            list.more += 1;
             continue;
         }
         same = name;
@@ -326,17 +282,14 @@ fn list(
             (instance, nth) => format!("{instance}#{nth} "),
         };
         let unit = text(row, "unit");
-        let value = |column: &str| pad_start(&shown(table.f64(row, column), unit), figure);
+        let value = |column: &str| Line::from(shown(table.f64(row, column), unit));
         let id = table.i64(row, "counter").unwrap_or(-1);
-        let line = slices.line(id, rest.min(128), (unit == "percent").then_some(100.0));
-        let label = truncate_middle(&sanitize(&format!("{instance}{}", name.1)), name_width);
-        let figures = ["mean_value", "p95_value", "max_value", "last_value"].map(value).concat();
-        writeln!(out, "{}", format!("{}{figures} {line}", pad_end(&label, name_width)).trim_end())?;
+        let mut cells = vec![Line::name(format!("{instance}{}", name.1))];
+        cells.extend(["mean_value", "p95_value", "max_value", "last_value"].map(value));
+        cells.push(slices.bars(id, (unit == "percent").then_some(100.0)));
+        list.row(cells);
     }
-    if left > 0 {
-        writeln!(out, "and {} more counters (--top; --dump counter has all)", thousands(left as i128))?;
-    }
-    Ok(())
+    doc.table(list);
 }
 
 /// Counters that say nothing about how busy something is.
@@ -349,20 +302,3 @@ const NOISE: [&str; 7] = [
     "Current Bandwidth",
     "Connection Failures",
 ];
-
-/// Prints the length of a slice, which is what a bar stands for at least.
-pub fn print_scale(out: &mut impl Write, db: &Database, width: usize) -> io::Result<()> {
-    let slices = Slices::of(db);
-    if slices.count == 0 {
-        return Ok(());
-    }
-    let text = format!(
-        "Bars: the whole log in slices of {} or more, the largest mean each; percentages of 100, others of their own largest.",
-        duration_ns(slices.width)
-    );
-    writeln!(out)?;
-    for line in wrap(&text, width) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
-}

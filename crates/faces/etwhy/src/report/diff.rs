@@ -5,57 +5,61 @@ use etwhy_base::units::{duration_ns, thousands};
 use etwhy_diff::entities::Entity;
 use etwhy_diff::interrupts::Module;
 use etwhy_diff::modules::Changes;
-use etwhy_diff::table::Line;
+use etwhy_diff::table::Line as TableLine;
+use etwhy_diff::verdicts::Verdict;
 use etwhy_diff::{Diff, Ratio, Scale, other_length};
-use etwhy_export::sanitize;
-use etwhy_export::text::{bar, pad_end, pad_start, truncate_middle, wrap};
-use std::io::{self, Write};
+use etwhy_doc::{Column, Doc, Line, Span, Table};
 
-/// Prints a comparison; `top` rows of each list.
-pub fn print(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io::Result<()> {
-    for (at, trace) in diff.traces.iter().enumerate() {
-        let busy =
-            trace.busy_share.map_or("busy unknown".to_owned(), |share| format!("{} busy", percent(share)));
-        let line = format!(
-            "{} {}: {}, {} processors, {busy}",
-            letter(at),
-            trace.label,
-            duration_ns(trace.duration_ns),
-            trace.cpus
-        );
-        writeln!(out, "{}", truncate_middle(&sanitize(&line), width))?;
+/// A comparison; `top` rows of each list.
+pub fn document(diff: &Diff, top: usize) -> Doc {
+    let mut doc = head(&diff.traces, &diff.caveats);
+    verdicts(&mut doc, diff);
+    for (at, changes) in diff.modules.iter().enumerate() {
+        modules(&mut doc, at, changes);
     }
-    caveats(out, &diff.caveats, width)?;
-    verdicts(out, diff, width)?;
-    modules(out, diff, width)?;
     for (kind, title) in [
         ("process", "Processes: share of the observed time"),
         ("driver", "Drivers: share of the observed time, the work below them included"),
         ("function", "Functions: share of the observed time, exclusive"),
     ] {
         let of_kind: Vec<&Entity> = diff.entities.iter().filter(|e| e.kind == kind).take(top).collect();
-        entities(out, title, &of_kind, &diff.traces, width)?;
+        entities(&mut doc, title, &of_kind, &diff.traces);
     }
-    interrupts(out, diff, top, width)
+    interrupts(&mut doc, diff, top);
+    doc
+}
+
+/// What is compared, and what must be known first.
+fn head(traces: &[Scale], caveats: &[String]) -> Doc {
+    let mut doc = Doc::titled("What changed?");
+    for (at, trace) in traces.iter().enumerate() {
+        let busy = trace.busy_share.map_or(String::new(), |share| format!(", {} busy", percent(share)));
+        let facts = format!(": {}, {} processors{busy}", duration_ns(trace.duration_ns), trace.cpus);
+        doc.note(letter(at), Line::name(&trace.label).and(facts));
+    }
+    for caveat in caveats {
+        doc.note("But:", caveat);
+    }
+    doc
 }
 
 /// A, B, C, …
-fn letter(at: usize) -> char {
-    char::from_u32('A' as u32 + at as u32 % 26).unwrap_or('?')
+fn letter(at: usize) -> String {
+    char::from_u32('A' as u32 + at as u32 % 26).unwrap_or('?').to_string()
+}
+
+/// Heads of columns: from the first trace to each other one.
+fn ways(traces: &[Scale]) -> impl Iterator<Item = Column> {
+    (1..traces.len()).map(|at| Column::word(format!("A to {}", letter(at))))
+}
+
+/// Heads of columns of numbers, one for each trace.
+fn letters(traces: &[Scale]) -> impl Iterator<Item = Column> {
+    (0..traces.len()).map(|at| Column::number(letter(at)))
 }
 
 fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
-}
-
-/// What must be known first.
-fn caveats(out: &mut impl Write, caveats: &[String], width: usize) -> io::Result<()> {
-    for caveat in caveats {
-        for (n, line) in wrap(&sanitize(caveat), width.saturating_sub(6)).into_iter().enumerate() {
-            writeln!(out, "{}{line}", if n == 0 { "But:  " } else { "      " })?;
-        }
-    }
-    Ok(())
 }
 
 /// `x0.30 (0.28 to 0.33)`, marked where it is no more than chance.
@@ -74,10 +78,10 @@ fn ratio(ratio: &Ratio) -> String {
     }
 }
 
-fn verdicts(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
-    writeln!(out, "\nFindings")?;
+fn verdicts(doc: &mut Doc, diff: &Diff) {
+    doc.heading("Findings");
     if diff.verdicts.is_empty() {
-        return writeln!(out, "  none in any of the traces");
+        doc.text("none in any of the traces");
     }
     for verdict in &diff.verdicts {
         let changes: Vec<String> = verdict
@@ -86,60 +90,45 @@ fn verdicts(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
             .enumerate()
             .map(|(at, change)| format!("{} {change}", letter(at + 1)))
             .collect();
-        let shares: Vec<String> =
-            verdict.shares.iter().map(|share| share.map_or("-".to_owned(), percent)).collect();
-        let times: Vec<String> =
-            verdict.costs_ns.iter().map(|ns| ns.map_or("-".to_owned(), duration_ns)).collect();
-        let cost = if verdict.shares.iter().all(Option::is_none) {
-            String::new()
-        } else if differ(&diff.traces) {
-            format!("  [{}; per run {}]", shares.join(" > "), times.join(" > "))
-        } else {
-            format!("  [{}]", shares.join(" > "))
-        };
-        let text = format!(
-            "{}  {} {}  {}{cost}",
-            changes.join(", "),
-            verdict.severity.name(),
-            verdict.id,
-            verdict.culprit
-        );
-        for (n, line) in wrap(&sanitize(&text), width.saturating_sub(4)).into_iter().enumerate() {
-            writeln!(out, "{}{line}", if n == 0 { "  " } else { "      " })?;
-        }
+        let line = Line::from(format!("{}: ", changes.join(", "))).and(Line::mark(verdict.severity.name()));
+        let what = Line::from(format!(" {}, ", verdict.id)).and(Line::name(&verdict.culprit));
+        doc.item(line.and(what).and(cost(verdict, &diff.traces)), None::<Line>);
     }
-    Ok(())
 }
 
-fn modules(out: &mut impl Write, diff: &Diff, width: usize) -> io::Result<()> {
-    for (at, changes) in diff.modules.iter().enumerate() {
-        let Changes { added, removed, replaced, together } = changes;
-        if added.is_empty() && removed.is_empty() && replaced.is_empty() {
-            continue;
-        }
-        writeln!(out, "\nModules, A to {}", letter(at + 1))?;
-        let replaced: Vec<String> =
-            replaced.iter().map(|(name, old, new)| format!("{name} ({old} > {new})")).collect();
-        for (what, list) in [("came", added), ("went", removed), ("replaced", &replaced)] {
-            if list.is_empty() {
-                continue;
-            }
-            let more = list.len().saturating_sub(12);
-            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let text =
-                format!("{what}: {}{rest}", list.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
-            for line in wrap(&sanitize(&text), width.saturating_sub(4)) {
-                writeln!(out, "  {line}")?;
-            }
-        }
-        if *together {
-            let text = "Several drivers changed at once: what follows cannot be credited to one of them.";
-            for line in wrap(text, width.saturating_sub(4)) {
-                writeln!(out, "  {line}")?;
-            }
+fn cost(verdict: &Verdict, traces: &[Scale]) -> String {
+    let shares: Vec<String> =
+        verdict.shares.iter().map(|share| share.map_or("-".to_owned(), percent)).collect();
+    let times: Vec<String> =
+        verdict.costs_ns.iter().map(|ns| ns.map_or("-".to_owned(), duration_ns)).collect();
+    if verdict.shares.iter().all(Option::is_none) {
+        String::new()
+    } else if differ(traces) {
+        format!(" [{}; per run {}]", shares.join(" > "), times.join(" > "))
+    } else {
+        format!(" [{}]", shares.join(" > "))
+    }
+}
+
+fn modules(doc: &mut Doc, at: usize, changes: &Changes) {
+    let Changes { added, removed, replaced, together } = changes;
+    if added.is_empty() && removed.is_empty() && replaced.is_empty() {
+        return;
+    }
+    doc.heading(format!("Modules, A to {}", letter(at + 1)));
+    let replaced: Vec<String> =
+        replaced.iter().map(|(name, old, new)| format!("{name} ({old} > {new})")).collect();
+    for (what, list) in [("came:", added), ("went:", removed), ("replaced:", &replaced)] {
+        let more = list.len().saturating_sub(12);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if !list.is_empty() {
+            let names: Vec<&str> = list.iter().take(12).map(String::as_str).collect();
+            doc.note(what, format!("{}{rest}", names.join(", ")));
         }
     }
-    Ok(())
+    if *together {
+        doc.text("Several drivers changed at once: what follows cannot be credited to one of them.");
+    }
 }
 
 /// The traces have different lengths: what a whole run cost is another question than its share.
@@ -149,177 +138,131 @@ fn differ(traces: &[Scale]) -> bool {
         .is_some_and(|(first, others)| others.iter().any(|o| other_length(first, o).is_some()))
 }
 
-fn entities(
-    out: &mut impl Write,
-    title: &str,
-    list: &[&Entity],
-    traces: &[Scale],
-    width: usize,
-) -> io::Result<()> {
+fn entities(doc: &mut Doc, title: &str, list: &[&Entity], traces: &[Scale]) {
     if list.is_empty() {
-        return Ok(());
+        return;
     }
-    writeln!(out, "\n{title} (~: no more than chance)")?;
-    let all = |ratios: Vec<String>| -> String {
-        ratios.iter().map(|text| format!("  {}", pad_end(text, 24))).collect()
+    doc.heading(format!("{title} (~: no more than chance)"));
+    let name = std::iter::once(Column::name("").least(16));
+    let mut table = Table::new(name.chain(letters(traces)).chain(ways(traces)));
+    let row = |name: Line, figures: Vec<String>, changes: Vec<String>| {
+        std::iter::once(name).chain(figures.into_iter().chain(changes).map(Line::from))
     };
     for entity in list {
-        let shares: String = entity.share.iter().map(|share| pad_start(&percent(*share), 9)).collect();
-        let changes = all(entity.changes.iter().map(|c| ratio(&c.per_second)).collect());
-        let room = width.saturating_sub(shares.chars().count() + changes.chars().count() + 2).max(16);
-        writeln!(out, "{shares}{changes}  {}", truncate_middle(&sanitize(&entity.name), room))?;
+        let shares = entity.share.iter().map(|share| percent(*share)).collect();
+        let changes = entity.changes.iter().map(|c| ratio(&c.per_second)).collect();
+        table.row(row(Line::name(&entity.name), shares, changes));
         if differ(traces) {
-            let times: String = entity.cpu_ns.iter().map(|ns| pad_start(&duration_ns(*ns), 9)).collect();
+            let times = entity.cpu_ns.iter().map(|ns| duration_ns(*ns)).collect();
             let runs =
                 entity.changes.iter().map(|c| c.per_run.as_ref().map_or(String::new(), ratio)).collect();
-            writeln!(out, "{times}{}  per run", all(runs))?;
+            table.row(row("per run".into(), times, runs));
         }
     }
-    Ok(())
+    doc.table(table);
 }
 
-fn interrupts(out: &mut impl Write, diff: &Diff, top: usize, width: usize) -> io::Result<()> {
+fn interrupts(doc: &mut Doc, diff: &Diff, top: usize) {
     if diff.interrupts.is_empty() {
-        return Ok(());
+        return;
     }
-    writeln!(out, "\nDPCs and ISRs: count, per second, time, mean, 95 %, longest, over the limit")?;
+    doc.heading("DPCs and ISRs");
+    let figures = ["count", "time", "mean", "longest", "over the limit", "95 %", "per second"];
+    let first = [Column::name("driver"), Column::word("")];
+    let mut table = Table::new(first.into_iter().chain(figures.map(Column::number)));
+    let first = [Column::name("change"), Column::word("")];
+    let mut changes = Table::new(first.into_iter().chain(["time", "mean", "time per run"].map(Column::word)));
     for module in diff.interrupts.iter().take(top) {
-        writeln!(
-            out,
-            "  {} {}",
-            module.class,
-            truncate_middle(&sanitize(&module.module), width.saturating_sub(8))
-        )?;
-        for (at, f) in module.traces.iter().enumerate() {
-            let change = at
-                .checked_sub(1)
-                .and_then(|n| module.changes.get(n).zip(module.mean_changes.get(n)))
-                .map(|(all, mean)| {
-                    let run = all.per_run.as_ref().filter(|_| differ(&diff.traces));
-                    let run = run.map_or(String::new(), |run| format!("  per run {}", ratio(run)));
-                    format!("  time {}{run}  mean {}", ratio(&all.per_second), ratio(&mean.per_second))
-                });
-            let line = format!(
-                "    {} {} {} {} {} {} {} {}",
+        let name = || Line::from(format!("{} ", module.class)).and(Line::name(&module.module));
+        for (at, one) in module.traces.iter().enumerate() {
+            let figures = [
                 letter(at),
-                pad_start(&thousands(f.count.into()), 11),
-                pad_start(&format!("{}/s", digits(f.per_second)), 10),
-                pad_start(&duration_ns(f.total_ns), 9),
-                pad_start(&duration_ns(f.mean_ns), 9),
-                pad_start(&duration_ns(f.p95_ns), 9),
-                pad_start(&duration_ns(f.max_ns), 9),
-                pad_start(&thousands(f.over_limit.into()), 9)
-            );
-            match change {
-                // A narrow terminal has them on a line of their own.
-                Some(change) if line.chars().count() + change.chars().count() > width => {
-                    writeln!(out, "{line}\n    {change}")?;
-                }
-                change => writeln!(out, "{line}{}", change.unwrap_or_default())?,
-            }
+                thousands(one.count.into()),
+                duration_ns(one.total_ns),
+                duration_ns(one.mean_ns),
+                duration_ns(one.max_ns),
+                thousands(one.over_limit.into()),
+                duration_ns(one.p95_ns),
+                digits(one.per_second),
+            ];
+            let name = if at == 0 { name() } else { Line::default() };
+            table.row(std::iter::once(name).chain(figures.map(Line::from)));
+        }
+        for (at, (all, mean)) in module.changes.iter().zip(&module.mean_changes).enumerate() {
+            let run = all.per_run.as_ref().filter(|_| differ(&diff.traces)).map_or(String::new(), ratio);
+            let way = format!("A to {}", letter(at + 1));
+            let figures = [way, ratio(&all.per_second), ratio(&mean.per_second), run];
+            changes.row(std::iter::once(name()).chain(figures.map(Line::from)));
         }
     }
+    doc.table(table);
+    doc.subheading("DPCs and ISRs: changes");
+    doc.table(changes);
     for module in diff.interrupts.iter().take(2) {
-        histogram(out, module, width)?;
+        histogram(doc, module, &diff.traces);
     }
-    Ok(())
 }
 
-/// The distributions over each other: a line for each class, a bar for each trace.
-fn histogram(out: &mut impl Write, module: &Module, width: usize) -> io::Result<()> {
-    let traces = module.traces.len();
-    let totals: Vec<i64> =
-        (0..traces).map(|at| module.histogram.iter().filter_map(|c| c.counts.get(at)).sum()).collect();
-    writeln!(out, "\n  durations of {} {}, share of each trace's", module.class, sanitize(&module.module))?;
-    let room = (width.saturating_sub(22) / traces.max(1)).saturating_sub(10).clamp(4, 30);
+/// The distributions beside each other: a line for each class, a bar for each trace.
+fn histogram(doc: &mut Doc, module: &Module, traces: &[Scale]) {
+    let count = |at: usize| module.histogram.iter().filter_map(move |class| class.counts.get(at));
+    let totals: Vec<i64> = (0..traces.len()).map(|at| count(at).sum()).collect();
+    doc.subheading(
+        Line::from(format!("Durations of {} ", module.class))
+            .and(Line::name(&module.module))
+            .and(", share of each trace's"),
+    );
+    let bars = letters(traces).flat_map(|letter| [letter, Column::word("")]);
+    let mut table = Table::new(std::iter::once(Column::number("")).chain(bars).chain([Column::word("")]));
     let mut over = false;
     for class in module.histogram.iter().filter(|c| c.counts.iter().any(|n| *n > 0)) {
-        if class.over_limit && !over {
-            over = true;
-            let limit = if module.class == "dpc" { "100 µs" } else { "25 µs" };
-            writeln!(
-                out,
-                "  {}",
-                truncate_middle(
-                    &format!("--- Microsoft's limit, {limit} {}", "-".repeat(width)),
-                    width.saturating_sub(4)
-                )
-            )?;
-        }
         let end = class.up_to_ns.map_or_else(
             || format!("> {}", duration_ns(class.above_ns)),
             |up| format!("<= {}", duration_ns(up)),
         );
-        let mut line = format!("  {}", pad_start(&end, 12));
-        for at in 0..traces {
+        let mut row = vec![Line::from(end)];
+        for (at, total) in totals.iter().enumerate() {
             let n = class.counts.get(at).copied().unwrap_or(0);
-            let share = n as f64 / totals.get(at).copied().unwrap_or(0).max(1) as f64;
-            line.push_str(&format!(
-                "  {} {} {}",
-                letter(at),
-                pad_start(&percent(share), 7),
-                pad_end(&bar(share, room), room)
-            ));
+            let share = n as f64 / (*total).max(1) as f64;
+            row.extend([percent(share).into(), Span::Bar(share).into()]);
         }
-        writeln!(out, "{}", line.trim_end())?;
+        if class.over_limit && !over {
+            over = true;
+            let limit = if module.class == "dpc" { "100 µs" } else { "25 µs" };
+            row.push(format!("over Microsoft's limit, {limit}").into());
+        }
+        table.row(row);
     }
-    Ok(())
+    doc.table(table);
 }
 
-/// Prints the comparison of a table.
-pub fn print_table(
-    out: &mut impl Write,
-    traces: &[Scale],
-    lines: &[Line],
-    top: usize,
-    width: usize,
-) -> io::Result<()> {
-    for (at, trace) in traces.iter().enumerate() {
-        writeln!(
-            out,
-            "{} {}: {}, {} processors",
-            letter(at),
-            sanitize(&trace.label),
-            duration_ns(trace.duration_ns),
-            trace.cpus
-        )?;
-    }
-    caveats(out, &etwhy_diff::caveats(traces), width)?;
+/// The comparison of a table.
+pub fn table_document(traces: &[Scale], lines: &[TableLine], top: usize) -> Doc {
+    let mut doc = head(traces, &etwhy_diff::caveats(traces));
     let runs = differ(traces);
-    let mut metric = "";
-    let mut shown = 0;
-    for line in lines {
-        if line.metric != metric {
-            (metric, shown) = (&line.metric, 0);
-            let what = if metric.ends_with("_ns") { "share of the observed time" } else { "per second" };
-            let more = if runs { "; in brackets the ratio of the whole runs" } else { "" };
-            writeln!(out, "\n{} ({what}{more})", sanitize(metric))?;
-        }
-        shown += 1;
-        if shown > top {
-            continue;
-        }
-        let figures: String = line
-            .normal
-            .iter()
-            .map(|n| pad_start(&if metric.ends_with("_ns") { percent(*n) } else { digits(*n) }, 12))
-            .collect();
-        let times = |r: &Option<f64>| match r {
-            None => "new".to_owned(),
-            Some(0.0) => "gone".to_owned(),
-            Some(r) => format!("x{}", digits(*r)),
-        };
-        let ratios: String = line
-            .ratios
-            .iter()
-            .zip(&line.run_ratios)
-            .map(|(r, run)| {
+    let times = |ratio: &Option<f64>| match ratio {
+        None => "new".to_owned(),
+        Some(0.0) => "gone".to_owned(),
+        Some(ratio) => format!("x{}", digits(*ratio)),
+    };
+    for lines in lines.chunk_by(|a, b| a.metric == b.metric) {
+        let metric = lines.first().map_or("", |line| &line.metric);
+        let is_time = metric.ends_with("_ns");
+        let what = if is_time { "share of the observed time" } else { "per second" };
+        let more = if runs { "; in brackets the ratio of the whole runs" } else { "" };
+        doc.heading(format!("{metric} ({what}{more})"));
+        let name = std::iter::once(Column::name("").least(20));
+        let mut table = Table::new(name.chain(letters(traces)).chain(ways(traces)));
+        for line in lines {
+            let figures = line.normal.iter().map(|n| if is_time { percent(*n) } else { digits(*n) });
+            let ratios = line.ratios.iter().zip(&line.run_ratios).map(|(ratio, run)| {
                 let run = if runs { format!(" ({})", times(run)) } else { String::new() };
-                pad_start(&format!("{}{run}", times(r)), if runs { 18 } else { 9 })
-            })
-            .collect();
-        let room = width.saturating_sub(figures.chars().count() + ratios.chars().count() + 2).max(20);
-        writeln!(out, "{figures}{ratios}  {}", truncate_middle(&sanitize(&line.key.join("  ")), room))?;
+                format!("{}{run}", times(ratio))
+            });
+            let name = Line::name(line.key.join("  "));
+            table.row(std::iter::once(name).chain(figures.chain(ratios).map(Line::from)));
+        }
+        doc.table(table.at_most(top));
     }
-    Ok(())
+    doc
 }

@@ -1,7 +1,6 @@
 //! What the knowledge base has on a function or module, in words.
 
-use etwhy_export::sanitize;
-use etwhy_export::text::wrap;
+use etwhy_doc::{Doc, Line};
 use etwhy_knowledge::{
     category_of, driver, is_os_driver, is_security, is_system_library, ntstatus_codes, process, stack_tag,
     stack_tags, win32_error_codes,
@@ -9,7 +8,6 @@ use etwhy_knowledge::{
 use etwhy_rules::Rule;
 use etwhy_table::Pattern;
 use serde::Serialize;
-use std::io::{self, Write};
 
 /// What is known.
 #[derive(Debug, Default, Serialize)]
@@ -266,70 +264,63 @@ fn mentions(module: &str, function: &str, tags: &[Tag], rules: &[Rule]) -> Vec<M
     out
 }
 
-/// Prints it.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn print_knowledge(out: &mut impl Write, known: &Knowledge, width: usize, top: usize) -> io::Result<()> {
-    writeln!(out, "{}", sanitize(&known.name))?;
-    let row = |out: &mut dyn Write, name: &str, text: &str| -> io::Result<()> {
-        // A fact that nobody knows is no row.
-        for (place, line) in wrap(&sanitize(text), width.saturating_sub(16)).iter().enumerate() {
-            writeln!(out, "  {:<12}  {line}", if place == 0 { name } else { "" })?;
+/// What is known, at most `top` findings of it.
+pub fn document(known: &Knowledge, top: usize) -> Doc {
+    let mut doc = Doc::titled("What is known");
+    doc.text(Line::name(&known.name));
+    // A fact that nobody knows is no row.
+    let mut row = |name: &str, text: String| {
+        if !text.is_empty() {
+            doc.note(name, text);
         }
-        Ok(())
     };
     if known.is_empty() {
-        return row(out, "knowledge", "nothing is known of it; --knowledge FILE tells facts of your own");
+        row("knowledge", "nothing is known of it; --knowledge FILE tells facts of your own".to_owned());
     }
     if let Some(module) = &known.module {
-        let [made, maker] = [module.product.as_str(), module.vendor.as_str()];
         // A product that has its maker's name is said once.
         let (product, vendor) = (module.product.to_lowercase(), module.vendor.to_lowercase());
         let of = if vendor.starts_with(&product) {
-            [maker, ""]
+            [module.vendor.as_str(), ""]
         } else if product.starts_with(&vendor) {
-            [made, ""]
+            [module.product.as_str(), ""]
         } else {
-            [made, maker]
+            [module.product.as_str(), module.vendor.as_str()]
         };
-        let of: Vec<&str> = of.into_iter().filter(|t| !t.is_empty()).collect();
-        row(
-            out,
-            "module",
-            [module.name.as_str(), module.what.as_str()].join(", ").trim_end_matches([',', ' ']),
-        )?;
-        row(out, "made by", &of.join(", "))?;
-        let security = Some("security product").filter(|_| module.security && module.category != "security");
-        let category = [module.category.as_str(), security.unwrap_or("")];
-        let category: Vec<&str> = category.into_iter().filter(|t| !t.is_empty()).collect();
-        row(out, "category", &category.join(", "))?;
-        row(out, "altitude", &module.altitudes.join(", "))?;
-        row(out, "load order", &module.groups)?;
-        let sure = [module.confidence.as_str(), module.sources.as_str()];
-        let sure: Vec<&str> = sure.into_iter().filter(|t| !t.is_empty()).collect();
-        row(out, "confidence", &sure.join("; "))?;
+        let security = if module.security && module.category != "security" { "security product" } else { "" };
+        row("module", listed([&module.name, &module.what], ", "));
+        row("made by", listed(of, ", "));
+        row("category", listed([module.category.as_str(), security], ", "));
+        row("altitude", module.altitudes.join(", "));
+        row("load order", module.groups.clone());
+        row("confidence", listed([&module.confidence, &module.sources], "; "));
     }
     for code in &known.codes {
-        row(out, "status code", &format!("{} {} ({})", code.code, code.name, code.kind))?;
+        row("status code", format!("{} {} ({})", code.code, code.name, code.kind));
     }
     for (place, tag) in known.tags.iter().enumerate() {
         let name = if place == 0 { "stack tag" } else { "" };
-        row(out, name, &format!("{}  {}: {} ({})", tag.category, tag.pattern, tag.meaning, tag.confidence))?;
+        row(name, format!("{} {}: {} ({})", tag.category, tag.pattern, tag.meaning, tag.confidence));
     }
     for (place, finding) in known.findings.iter().take(top).enumerate() {
         let name = if place == 0 { "findings" } else { "" };
-        row(out, name, &format!("{}: {} ({})", finding.id, finding.title, finding.by))?;
+        row(name, format!("{}: {} ({})", finding.id, finding.title, finding.by));
     }
     if known.findings.len() > top {
-        row(out, "", &format!("… {} more", known.findings.len() - top))?;
+        row("", format!("… {} more", known.findings.len() - top));
     }
-    Ok(())
+    doc
+}
+
+/// What is known of the parts of a fact.
+fn listed(parts: [&str; 2], between: &str) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(between)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_doc::terminal::Terminal;
     use etwhy_rules::builtin;
 
     #[test]
@@ -357,9 +348,7 @@ mod tests {
     }
 
     fn printed(name: &str) -> String {
-        let mut out = Vec::new();
-        print_knowledge(&mut out, &Knowledge::of(name, &[]), 2_000, 3).unwrap();
-        String::from_utf8(out).unwrap()
+        Terminal::plain(2_000).render(&document(&Knowledge::of(name, &[]), 3))
     }
 
     /// Everything that the knowledge base has is said in whole sentences: no word twice, nothing empty, nothing unknown.
@@ -418,8 +407,6 @@ mod tests {
 
     #[test]
     fn hostile_names_are_shown_harmlessly() {
-        let mut out = Vec::new();
-        print_knowledge(&mut out, &Knowledge::of("a\u{1b}[31m!b", &[]), 80, 3).unwrap();
-        assert!(!String::from_utf8(out).unwrap().contains('\u{1b}'));
+        assert!(!printed("a\u{1b}[31m!b").contains('\u{1b}'));
     }
 }

@@ -5,7 +5,6 @@ pub mod amount;
 pub mod counters;
 pub mod diff;
 pub mod explain;
-pub mod findings;
 pub mod findings_page;
 pub mod headline;
 pub mod missing;

@@ -1,24 +1,16 @@
 //! The quality of a trace, in words.
 
 use etwhy_base::units::thousands;
-use etwhy_export::{sanitize, text};
+use etwhy_doc::{Doc, Line};
 use etwhy_table::Database;
 use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow};
-use std::io::Write;
 
-/// One line per anomaly that is more than a fact, worst first.
-pub fn ledger_lines(out: &mut impl Write, db: &Database, width: usize) -> std::io::Result<()> {
-    for line in etwhy_report::quality::ledger(db) {
-        if line.severity == "info" {
-            continue;
-        }
-        let head = format!("{:<12} ", line.severity);
-        let body = format!("{} x {}: {}", thousands(line.count.into()), line.name, line.meaning);
-        for line in text::hanging(&head, "             ", &sanitize(&body), width) {
-            writeln!(out, "{line}")?;
-        }
+/// Adds a note per anomaly that is more than a fact, worst first.
+pub fn add_ledger(doc: &mut Doc, db: &Database) {
+    for line in etwhy_report::quality::ledger(db).into_iter().filter(|line| line.severity != "info") {
+        let text = format!("{} x {}: {}", thousands(line.count.into()), line.name, line.meaning);
+        doc.note(Line::mark(line.severity), text);
     }
-    Ok(())
 }
 
 /// A row of table `ledger`.

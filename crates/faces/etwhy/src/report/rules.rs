@@ -1,51 +1,34 @@
 //! Findings in a terminal: the list and the manual page.
 
-use super::terminal::width;
+use super::terminal::{text, width};
+use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, wrap};
 use etwhy_rules::{Rule, manual::markdown};
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
-/// From this width on, a line has room for what a finding needs.
-const WIDE: usize = 150;
-
-/// All findings by topic: id, severity, title.
+/// All findings by topic: id, severity, title, and where there is room what they need.
 pub fn list(out: &mut impl Write, rules: &[Rule]) -> Result<()> {
     let mut topics: BTreeMap<&str, Vec<&Rule>> = BTreeMap::new();
     for rule in rules {
         topics.entry(rule.topic.as_str()).or_default().push(rule);
     }
-    let columns = width();
-    let ids = rules.iter().map(|r| r.id.len()).max().unwrap_or(0);
-    let wide = columns >= WIDE;
-    let titles = rules.iter().map(|r| r.title.chars().count()).max().unwrap_or(0);
-    for (n, (topic, rules)) in topics.into_iter().enumerate() {
-        if n > 0 {
-            writeln!(out)?;
-        }
-        writeln!(out, "{}", sanitize(topic))?;
+    let mut doc = Doc::default();
+    for (topic, rules) in topics {
+        doc.heading(topic);
+        let mut table = Table::new([Column::word(""), Column::word(""), Column::text(""), Column::text("")]);
         for rule in rules {
-            let head = format!("  {:ids$}  {:8}  ", rule.id, rule.severity.name());
-            let mut text = sanitize(&rule.title).into_owned();
-            if wide && !rule.needs.is_empty() {
-                let needs: Vec<&str> = rule.needs.iter().map(|n| n.what.as_str()).collect();
-                let gap = " ".repeat(titles.saturating_sub(rule.title.chars().count()));
-                let rest = format!("  needs {}", needs.join(" and "));
-                let line = format!("{head}{text}{gap}{}", sanitize(&rest));
-                if line.chars().count() <= columns {
-                    writeln!(out, "{line}")?;
-                    continue;
-                }
-                text.push_str(&sanitize(&rest));
-            }
-            let indent = " ".repeat(head.chars().count());
-            for line in hanging(&head, &indent, &text, columns) {
-                writeln!(out, "{line}")?;
-            }
+            let needs: Vec<&str> = rule.needs.iter().map(|n| n.what.as_str()).collect();
+            let needs =
+                if needs.is_empty() { String::new() } else { format!("needs {}", needs.join(" and ")) };
+            table.row([rule.id.as_str(), rule.severity.name(), &rule.title, &needs].map(Line::from));
         }
+        doc.table(table);
     }
-    writeln!(out, "\n{} findings. `etwhy rules show ID` has the manual of one.", rules.len())
+    doc.space();
+    doc.text(format!("{} findings. `etwhy rules show ID` has the manual of one.", rules.len()));
+    write!(out, "{}", text(&doc))
 }
 
 /// The manual page.

@@ -1,6 +1,8 @@
 //! The terminal: its width, colours, standard output.
 
 use crate::stdout::{Out, watched};
+use etwhy_doc::Doc;
+use etwhy_doc::terminal::Terminal;
 use std::io::{BufWriter, IsTerminal, stdout};
 
 /// Buffered standard output.
@@ -32,4 +34,9 @@ pub fn color() -> bool {
 pub fn options(total_rows: Option<usize>) -> etwhy_export::Options {
     let (width, facts) = (Some(width()), Vec::new());
     etwhy_export::Options { width, color: color(), exact: false, hex: false, total_rows, facts }
+}
+
+/// A document as text for this terminal.
+pub fn text(doc: &Doc) -> String {
+    Terminal { columns: width(), color: color() }.render(doc)
 }

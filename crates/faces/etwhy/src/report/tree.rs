@@ -7,8 +7,9 @@ use super::amount::{Scale, percent_text};
 use super::terminal::color;
 use etwhy_analysis::stacks::{Metric, Node, NodeKind, NodeName, Tree};
 use etwhy_base::units::thousands;
+use etwhy_doc::{Column, Doc, Line, Table, terminal::Terminal};
 use etwhy_export::sanitize;
-use etwhy_export::text::{pad_end, pad_start, truncate_middle, width as columns};
+use etwhy_export::text::{pad_start, truncate_middle, width as columns};
 use std::io::{self, Write};
 
 /// How a tree is printed.
@@ -186,25 +187,20 @@ pub fn print_list(
     look: &Look,
     top: usize,
 ) -> io::Result<()> {
-    let rows_shown = rows.iter().take(top);
-    let number = |n: i64| look.scale.number(n);
-    let widest =
-        rows.iter().take(top).map(|r| columns(&number(r.1))).max().unwrap_or(0).max(columns(look.scale.unit));
-    writeln!(out, "{} {:>5} {}", pad_start(look.scale.unit, widest), "%", pad_start("self", widest))?;
-    for (name, all, own) in rows_shown {
-        let head = format!(
-            "{} {:>5} {}",
-            pad_start(&number(*all), widest),
-            percent_text(*all, look.whole),
-            pad_start(&number(*own), widest)
-        );
-        let room = look.width.saturating_sub(columns(&head) + 2).max(12);
-        writeln!(out, "{}", pad_end(&format!("{head}  {}", truncate_middle(&sanitize(name), room)), 0))?;
+    let mut table = Table::new([
+        Column::name(""),
+        Column::number(look.scale.unit),
+        Column::number("%"),
+        Column::number("self"),
+    ]);
+    for (name, all, own) in rows {
+        let numbers = [look.scale.number(*all), percent_text(*all, look.whole), look.scale.number(*own)]
+            .map(Line::from);
+        table.row(std::iter::once(Line::name(name)).chain(numbers));
     }
-    if rows.len() > top {
-        writeln!(out, "… {} more", rows.len() - top)?;
-    }
-    Ok(())
+    let mut doc = Doc::default();
+    doc.table(table.at_most(top));
+    write!(out, "{}", Terminal { columns: look.width, color: look.color }.render(&doc))
 }
 
 #[cfg(test)]

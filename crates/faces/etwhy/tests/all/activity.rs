@@ -2,7 +2,7 @@
 //! reader's counts; providers with a public name are never shown as GUIDs.
 
 use etwhy_base::Guid;
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
@@ -32,24 +32,21 @@ fn the_section_equals_the_tables_and_an_independent_reader() {
     let Some(corpus) = etwhy_testkit::corpus_file("etl") else { return };
     let (mut with, mut intervals, mut undecoded, mut problems) = (0, 0, 0, 0);
     for path in etwhy_testkit::traces(&corpus) {
-        let trace = path.to_str().unwrap();
+        let trace = path.str();
         let report: Value = serde_json::from_str(&ETWHY.run(&["why", trace, "--json", "--quiet"])).unwrap();
         let activity = &report["activity"];
         let telling =
             "SELECT count(*) AS n FROM kernel_class WHERE class NOT IN ('PROCESS', 'THREAD', 'LOADER')";
         assert_eq!(activity.is_null(), int(&row(trace, telling), "n") > 0, "{trace}: {activity}");
         if activity.is_null() {
-            assert!(!report["sentence"].as_str().unwrap().contains("no kernel events"), "{trace}");
+            assert!(!report["sentence"].str().contains("no kernel events"), "{trace}");
             continue;
         }
         with += 1;
-        assert!(
-            report["sentence"].as_str().unwrap().contains(activity["cannot"].as_str().unwrap()),
-            "{trace}"
-        );
+        assert!(report["sentence"].str().contains(activity["cannot"].str()), "{trace}");
 
         // Counts: the independent reader's, and rows of `event`.
-        let name = path.strip_prefix(&corpus).unwrap().to_str().unwrap();
+        let name = path.strip_prefix(&corpus).unwrap().str();
         let counts = std::fs::read(corpus.join("counts").join(format!("{name}.json"))).unwrap();
         let counts: Value = serde_json::from_slice(&counts).unwrap();
         assert_eq!(int(activity, "events"), int(&counts, "records"), "{trace}");
@@ -77,8 +74,7 @@ fn check_intervals(trace: &str, activity: &Value) -> i64 {
     for state in ["complete", "unfinished", "no_start", "doubtful"] {
         assert_eq!(int(activity, state), int(&sums, state), "{trace}: {state}");
     }
-    let times =
-        |list: &Value| list.as_array().unwrap().iter().map(|one| int(one, "dur_ns")).collect::<Vec<_>>();
+    let times = |list: &Value| list.list().iter().map(|one| int(one, "dur_ns")).collect::<Vec<_>>();
     let longest =
         sql(trace, "SELECT dur_ns FROM interval WHERE state = 'complete' ORDER BY dur_ns DESC LIMIT 10");
     assert_eq!(times(&activity["longest"]), times(&Value::Array(longest)), "{trace}");
@@ -87,7 +83,7 @@ fn check_intervals(trace: &str, activity: &Value) -> i64 {
         "SELECT sum(dur_ns) AS total_ns, count(dur_ns) AS complete, max(dur_ns) AS longest_ns FROM interval GROUP BY provider, name, \
          upid HAVING count(dur_ns) > 0 ORDER BY total_ns DESC LIMIT 10",
     );
-    let listed = activity["by_total"].as_array().unwrap();
+    let listed = activity["by_total"].list();
     assert_eq!(listed.len(), totals.len(), "{trace}");
     for (one, wanted) in listed.iter().zip(&totals) {
         for key in ["total_ns", "complete", "longest_ns"] {
@@ -100,7 +96,7 @@ fn check_intervals(trace: &str, activity: &Value) -> i64 {
         trace,
         "SELECT count(*) AS count FROM interval GROUP BY provider, name, upid ORDER BY 1 DESC LIMIT 10",
     );
-    let by_count = activity["by_count"].as_array().unwrap();
+    let by_count = activity["by_count"].list();
     let counts = |list: &[Value]| list.iter().map(|one| int(one, "count")).collect::<Vec<_>>();
     assert_eq!(counts(by_count), counts(&most), "{trace}");
     int(activity, "complete")
@@ -113,14 +109,14 @@ fn check_rates(trace: &str, activity: &Value) -> i64 {
         "SELECT provider, name, max(n) AS peak, sum(n) AS count FROM (SELECT provider, name, ts_ns / 1000000000 AS second, count(*) AS n \
          FROM event GROUP BY 1, 2, 3) AS s GROUP BY 1, 2",
     );
-    for rate in activity["rates"].as_array().unwrap() {
+    for rate in activity["rates"].list() {
         let same = |one: &&Value| one["provider"] == rate["provider"] && one["name"] == rate["name"];
         let one = seconds.iter().find(same).unwrap_or_else(|| panic!("{trace}: {rate}"));
         for key in ["peak", "count"] {
             assert_eq!(int(rate, key), int(one, key), "{trace}: {key} of {rate}");
         }
         // That second holds so many, and no earlier one does.
-        let (provider, name) = (rate["provider"].as_str().unwrap(), rate["name"].as_str().unwrap());
+        let (provider, name) = (rate["provider"].str(), rate["name"].str());
         let query = format!(
             "SELECT ts_ns / 1000000000 AS second FROM event WHERE provider = {} AND name = {} GROUP BY 1 HAVING count(*) = {} \
              ORDER BY 1 LIMIT 1",
@@ -139,7 +135,7 @@ fn check_rates(trace: &str, activity: &Value) -> i64 {
         "SELECT provider, sum(level IN (1, 2)) AS errors, sum(level = 3) AS warnings FROM event GROUP BY 1 HAVING sum(level IN \
          (1, 2, 3)) > 0",
     );
-    let problems = activity["problems"].as_array().unwrap();
+    let problems = activity["problems"].list();
     assert_eq!(problems.len(), levels.len().min(10), "{trace}");
     let mut all = 0;
     for one in problems {
@@ -162,8 +158,8 @@ fn check_undecoded(trace: &str, activity: &Value) -> i64 {
         merge.join(", ")
     );
     assert_eq!(int(activity, "undecoded_events"), int(&row(trace, &query), "n"), "{trace}");
-    for one in activity["undecoded"].as_array().unwrap() {
-        let kind = one["kind"].as_str().unwrap();
+    for one in activity["undecoded"].list() {
+        let kind = one["kind"].str();
         let option = one["option"].as_str();
         assert_eq!(option.is_some(), one["needs"].is_string(), "{trace}: {one}");
         assert!(
@@ -173,8 +169,8 @@ fn check_undecoded(trace: &str, activity: &Value) -> i64 {
     }
     // A GUID stands only where no name is known.
     for list in ["longest", "by_total", "by_count", "rates", "problems", "undecoded"] {
-        for one in activity[list].as_array().unwrap() {
-            let provider = one["provider"].as_str().unwrap();
+        for one in activity[list].list() {
+            let provider = one["provider"].str();
             if let Ok(guid) = provider.parse::<Guid>() {
                 assert_eq!(etwhy_decode::builtin::provider_name(guid), None, "{trace}: {one}");
             }

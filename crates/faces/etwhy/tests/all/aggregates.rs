@@ -1,6 +1,6 @@
 //! Tables that findings read and that are made from other tables: they agree with what a scenario planted.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use serde_json::Value;
 
 fn n(row: &Value, column: &str) -> i64 {
@@ -13,14 +13,13 @@ fn a_call_goes_through_the_chain_of_services_that_was_written() {
     let trace = ETWHY.story("event_log", "0.01", folder.path());
     let calls = ETWHY.dump::<Value>("alpc", &trace).len() as i64;
     let chain = ETWHY.dump::<Value>("service_chain", &trace);
-    let links: Vec<(&str, i64)> =
-        chain.iter().map(|row| (row["process"].as_str().unwrap(), n(row, "depth"))).collect();
+    let links: Vec<(&str, i64)> = chain.iter().map(|row| (row["process"].str(), n(row, "depth"))).collect();
     let wanted =
         [("query.exe", 0), ("svchost.exe", 1), ("WmiPrvSE.exe", 2), ("svchost.exe", 3), ("lsass.exe", 4)];
     assert_eq!(links, wanted);
     // Each message of the program makes one of each link.
     assert!(chain.iter().all(|row| 4 * n(row, "calls") == calls), "{chain:?}");
-    let last = chain.last().unwrap()["chain"].as_str().unwrap();
+    let last = chain.last().unwrap()["chain"].str();
     let whole = "query.exe > svchost.exe (Winmgmt) > WmiPrvSE.exe > svchost.exe (EventLog) > lsass.exe";
     assert_eq!(last, whole);
     // 60, 60, 160 and 10 µs are the servers' own work; 8 µs twice is the way to the next one and back.

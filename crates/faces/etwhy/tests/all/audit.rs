@@ -1,6 +1,6 @@
 //! `etwhy audit`: policies against recommendations and logs.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use std::path::Path;
 
 /// The program.
@@ -27,7 +27,7 @@ fn report(machine: &str, settings: &[(&str, &str)]) -> String {
 fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+    path.str().to_owned()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_policy_alone() {
          ,System,Audit Logon,{0cce9215-69ae-11d9-bed3-505054503030},Failure,,2\r\n",
     );
     let restore = folder.path().join("restore.csv");
-    let (code, out, err) = ETWHY.ran(&["audit", &policy, &gpo, "--propose", restore.to_str().unwrap()]);
+    let (code, out, err) = ETWHY.ran(&["audit", &policy, &gpo, "--propose", restore.str()]);
     assert_eq!(code, 0, "{err}");
     assert!(out.lines().all(|line| line.chars().count() <= 86), "commands apart, lines fit: {out}");
     for part in [
@@ -97,7 +97,7 @@ const NOT_UNDERSTOOD: [&str; 12] = [
 fn no_word_that_is_not_understood_becomes_a_setting() {
     let folder = tempfile::tempdir().unwrap();
     let restore = folder.path().join("restore.csv");
-    let restore = restore.to_str().unwrap();
+    let restore = restore.str();
     for (at, word) in NOT_UNDERSTOOD.iter().enumerate() {
         // `1` is the number for Success: that is no guess.
         let is_number = *word == "1";
@@ -124,14 +124,11 @@ fn no_word_that_is_not_understood_becomes_a_setting() {
         let (code, out, err) = ETWHY.ran(&["audit", &policy, "--json"]);
         assert_eq!(code, 1, "{word}: {err}");
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
-        let subcategories = json["machines"][0]["subcategories"].as_array().unwrap();
+        let subcategories = json["machines"][0]["subcategories"].list();
         for (name, _) in one {
             let found = subcategories.iter().find(|s| s["subcategory"] == *name).unwrap();
             assert_eq!(found["setting"], "unknown");
-            assert!(
-                found["outcomes"].as_array().unwrap().iter().all(|o| o["on"].is_null()),
-                "{word}: {found}"
-            );
+            assert!(found["outcomes"].list().iter().all(|o| o["on"].is_null()), "{word}: {found}");
         }
         let (_, out, _) = ETWHY.ran(&["audit", &policy]);
         assert!(
@@ -158,15 +155,15 @@ fn a_proposal_shows_each_line_before_and_after() {
         &report("S", &[("Filtering Platform Connection", "Success and Failure")]),
     );
     let restore = folder.path().join("restore.csv");
-    let restore = restore.to_str().unwrap();
+    let restore = restore.str();
     let (code, out, err) = ETWHY.ran(&["audit", &policy, "--propose", restore, "--json"]);
     assert_eq!(code, 0, "{err}");
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let rows = json["proposed"]["rows"].as_array().unwrap();
+    let rows = json["proposed"]["rows"].list();
     assert_eq!((rows.len(), json["proposed"]["changed"].as_u64()), (60, Some(1)), "{rows:?}");
     let text = std::fs::read_to_string(restore).unwrap();
     for row in rows {
-        let line = format!("{{{}}},{},", row["guid"].as_str().unwrap(), row["after"].as_str().unwrap());
+        let line = format!("{{{}}},{},", row["guid"].str(), row["after"].str());
         assert!(text.contains(&line), "{line}");
         assert_eq!(row["changes"].as_bool(), Some(row["before"] != row["after"]));
     }
@@ -191,7 +188,7 @@ fn a_proposal_shows_each_line_before_and_after() {
 #[test]
 fn a_policy_and_a_log() {
     let Some(log) = etwhy_testkit::corpus_file("evtx/omerbenamram+evtx/security.evtx") else { return };
-    let log = log.to_str().unwrap();
+    let log = log.str();
     let folder = tempfile::tempdir().unwrap();
     // The log has 47 logoffs and is of this machine.
     let all =
@@ -203,7 +200,7 @@ fn a_policy_and_a_log() {
     let machine = &json["machines"][0];
     assert_eq!((machine["log"]["records"].as_u64(), machine["role"].as_str()), (Some(2261), Some("server")));
     let of = |name: &str| {
-        let all = machine["subcategories"].as_array().unwrap();
+        let all = machine["subcategories"].list();
         all.iter().find(|s| s["subcategory"] == name).unwrap()["outcomes"][0].clone()
     };
     assert_eq!(
@@ -212,10 +209,9 @@ fn a_policy_and_a_log() {
     );
     assert_eq!((of("Logon")["records"].as_u64(), of("Logon")["on"].as_bool()), (Some(628), Some(true)));
     let sum: u64 = machine["subcategories"]
-        .as_array()
-        .unwrap()
+        .list()
         .iter()
-        .flat_map(|s| s["outcomes"].as_array().unwrap().iter().map(|o| o["records"].as_u64().unwrap()))
+        .flat_map(|s| s["outcomes"].list().iter().map(|o| o["records"].uint()))
         .sum();
     assert!(sum > 2200 && sum <= 2261, "{sum}");
     let other = write(folder.path(), "other.csv", &report("OTHER", &all));
@@ -248,12 +244,12 @@ fn what_is_no_policy_is_said() {
 #[test]
 fn logs_come_in_archives_and_through_pipes_and_what_is_none_is_said() {
     let Some(log) = etwhy_testkit::corpus_file("evtx/omerbenamram+evtx/security.evtx") else { return };
-    let plain = ETWHY.ran(&["audit", "--log", log.to_str().unwrap(), "--csv"]);
+    let plain = ETWHY.ran(&["audit", "--log", log.str(), "--csv"]);
     assert_eq!(plain.0, 0, "{}", plain.2);
     let folder = tempfile::tempdir().unwrap();
     let packed = folder.path().join("security.evtx.zst");
     std::fs::write(&packed, zstd::encode_all(std::fs::File::open(&log).unwrap(), 1).unwrap()).unwrap();
-    assert_eq!(ETWHY.ran(&["audit", "--log", packed.to_str().unwrap(), "--csv", "--quiet"]).1, plain.1);
+    assert_eq!(ETWHY.ran(&["audit", "--log", packed.str(), "--csv", "--quiet"]).1, plain.1);
     let piped = std::process::Command::new(env!("CARGO_BIN_EXE_etwhy"))
         .args(["audit", "--log", "-", "--csv", "--quiet"])
         .stdin(std::fs::File::open(&log).unwrap())
@@ -263,7 +259,7 @@ fn logs_come_in_archives_and_through_pipes_and_what_is_none_is_said() {
     let none = write(folder.path(), "none.evtx", "no log");
     for command in [&["audit", "--csv", "--log"][..], &["evtx", "--counts"][..]] {
         let mut arguments = command.to_vec();
-        arguments.extend([log.to_str().unwrap(), none.as_str()]);
+        arguments.extend([log.str(), none.as_str()]);
         let (code, out, said) = ETWHY.ran(&arguments);
         assert_eq!(code, 1, "done in part: {said}");
         assert!(!out.is_empty() && said.contains("none.evtx") && said.contains("log_left_out"), "{said}");

@@ -1,7 +1,7 @@
 //! Traces that are damaged or made to do harm, through the program: what is left is shown, the message names the place, the
 //! exit code is right. `refusals.rs` has the input that is no trace at all.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use etwhy_etl::abi::{buffer, header, logfile};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter};
 use etwhy_testkit::text;
@@ -70,7 +70,7 @@ fn run(trace: &[u8], arguments: &[&str]) -> Run {
     let path = folder.path().join("bad.etl");
     std::fs::write(&path, trace).unwrap();
     let mut all = arguments.to_vec();
-    let path = path.to_str().unwrap().to_owned();
+    let path = path.str().to_owned();
     all.push(&path);
     let output = ETWHY.output(&all);
     Run { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
@@ -273,13 +273,13 @@ fn stack_keys_may_be_reused_empty_undefined_or_defined_by_themselves() {
 fn folders_without_traces_and_bad_files_beside_good_ones() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("readme.txt"), "no trace").unwrap();
-    let refused = ETWHY.output(&["why", folder.path().to_str().unwrap()]);
+    let refused = ETWHY.output(&["why", folder.path().str()]);
     assert_eq!(refused.status.code(), Some(3));
     assert!(text(&refused.stderr).contains("no .etl files"), "{}", text(&refused.stderr));
     // What is no trace is left out as long as one is.
     std::fs::write(folder.path().join("a.etl"), processes(5)).unwrap();
     std::fs::write(folder.path().join("b.etl"), b"\x01\x02\x03 garbage").unwrap();
-    let output = ETWHY.output(&["dump", "process", folder.path().to_str().unwrap()]);
+    let output = ETWHY.output(&["dump", "process", folder.path().str()]);
     assert!(text(&output.stdout).contains("program.exe"), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("b.etl"), "{}", text(&output.stderr));
 }
@@ -309,7 +309,7 @@ fn hostile_name(folder: &Path) -> String {
     writer.write(0, &mut record).unwrap();
     let path = folder.join("hostile.etl");
     std::fs::write(&path, bytes(writer)).unwrap();
-    path.to_str().unwrap().to_owned()
+    path.str().to_owned()
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! The log is real (`System.evtx` of plaso's test data). A walk over its record headers in Python finds 85 records in the minute from
 //! 2015-06-23 06:00:00 UTC on: two before second 20, 83 from 39.2 to 58.6, the next at 71.1. The trace is written for that time.
 
-use crate::ETWHY;
 use crate::server::Server;
+use crate::{ETWHY, Json as _, Str as _};
 use std::process::Command;
 
 const SCENARIO: &str = r#"
@@ -27,11 +27,10 @@ stacks = [{ weight = 1, frames = "ntdll!RtlUserThreadStart;app.exe!main;app.exe!
 #[test]
 fn records_of_a_log_stand_on_the_clock_of_the_trace() {
     let Some(log) = etwhy_testkit::corpus_file("evtx/log2timeline+plaso/System.evtx") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(folder.path(), SCENARIO);
+    let trace = ETWHY.scenario(SCENARIO);
     let why = Command::new(env!("CARGO_BIN_EXE_etwhy"))
         .args(["why", "--quiet"])
-        .arg(&trace)
+        .arg(&*trace)
         .arg("--logs")
         .arg(&log)
         .output()
@@ -49,22 +48,21 @@ fn records_of_a_log_stand_on_the_clock_of_the_trace() {
 #[test]
 fn records_of_a_log_are_marks_of_the_timeline() {
     let Some(log) = etwhy_testkit::corpus_file("evtx/log2timeline+plaso/System.evtx") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(folder.path(), SCENARIO);
+    let trace = ETWHY.scenario(SCENARIO);
     let server = Server::start(&[trace.as_os_str(), "--logs".as_ref(), log.as_os_str()]);
     let asked = serde_json::json!({ "trace": 0, "lanes": ["marks"], "width": 4096 });
     let answer = server.ask("lanes", &asked);
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     let reader = arrow_ipc::reader::StreamReader::try_new(&answer.body[..], None).unwrap();
     let facts: serde_json::Value = serde_json::from_str(&reader.schema().metadata()["etwhy.answer"]).unwrap();
-    let lane = facts["lanes"].as_array().unwrap().iter().find(|lane| lane["id"] == "logs").unwrap();
-    let marks = lane["marks"].as_array().unwrap();
-    let records: i64 = marks.iter().map(|mark| mark["count"].as_i64().unwrap()).sum();
+    let lane = facts["lanes"].list().iter().find(|lane| lane["id"] == "logs").unwrap();
+    let marks = lane["marks"].list();
+    let records: i64 = marks.iter().map(|mark| mark["count"].int()).sum();
     assert_eq!(records, 83, "{lane}");
     // From second 39.2 to 58.6 of the minute: 19.2 to 38.6 of the trace.
-    let at = |mark: &serde_json::Value| mark["from"].as_i64().unwrap();
+    let at = |mark: &serde_json::Value| mark["from"].int();
     let (first, last) = (marks.iter().map(at).min().unwrap(), marks.iter().map(at).max().unwrap());
     assert!((19_100_000_000..19_300_000_000).contains(&first), "{first}");
     assert!((38_500_000_000..38_700_000_000).contains(&last), "{last}");
-    assert!(lane["sql"].as_str().unwrap().contains("log_record"));
+    assert!(lane["sql"].str().contains("log_record"));
 }

@@ -1,7 +1,7 @@
 //! The bill: its rows add up to the machine, whatever the trace lacks, and the stories name their culprits.
 //! The tables that it rests on are compared with the rows that they sum up.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -108,20 +108,20 @@ fn agrees(name: &str, trace: &Path, machine: &Row, bill: &[Row]) {
             "{name}: {kind} {got} %, machine {busy} %"
         );
     }
-    let path = trace.to_str().unwrap();
+    let path = trace.str();
     let why: Value = serde_json::from_str(&ETWHY.run(&["why", "--json", "--quiet", path])).unwrap();
-    let cpu = |column: &str| why["cpu"][column].as_f64().unwrap();
+    let cpu = |column: &str| why["cpu"][column].float();
     let idle_known = machine.get("idle_ns").is_some_and(Value::is_number);
     if !by_switches && idle_known {
         near("why", 100.0 * cpu("busy_ns") / (cpu("busy_ns") + cpu("idle_ns")));
-        let sentence = why["sentence"].as_str().unwrap();
+        let sentence = why["sentence"].str();
         if let Some((_, said)) = sentence.split_once("were busy ") {
             let said: f64 = said.split_once(" %").unwrap().0.parse().unwrap();
             assert!((said - busy).abs() <= 0.7, "{name}: {said} % is not {busy} %: {sentence}");
         }
     }
-    for row in why["bill"].as_array().unwrap() {
-        let row = row.as_object().unwrap();
+    for row in why["bill"].list() {
+        let row = row.fields();
         let is = |other: &&Row| {
             ["kind", "part", "culprit"].iter().all(|c| text(row, c) == text(other, c))
                 && number(row, "total_cpu_ns") == number(other, "total_cpu_ns")
@@ -129,8 +129,8 @@ fn agrees(name: &str, trace: &Path, machine: &Row, bill: &[Row]) {
         assert!(bill.iter().any(|other| is(&other)), "{name}: {row:?}");
     }
     let diff: Value = serde_json::from_str(&ETWHY.run(&["diff", "--json", "--quiet", path, path])).unwrap();
-    near("diff", 100.0 * diff["traces"][0]["busy_share"].as_f64().unwrap());
-    let entities = diff["entities"].as_array().unwrap();
+    near("diff", 100.0 * diff["traces"][0]["busy_share"].float());
+    let entities = diff["entities"].list();
     assert!(entities.iter().all(|e| e["changes"][0]["significant"] == false), "{name}: differs from itself");
     if !by_switches {
         let view = ETWHY.run(&[
@@ -157,7 +157,7 @@ fn every_scenario_adds_up() {
     ];
     let (mut seen, mut sampled) = (0, 0);
     for path in etwhy_testkit::scenarios(&["scenarios", "scenarios/tables"]) {
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let name = path.file_stem().unwrap().str().to_owned();
         let small = scales.iter().find(|(n, _)| *n == name).map_or("0.02", |(_, s)| s);
         let scale = if path.parent().unwrap().ends_with("tables") { "1" } else { small };
         let trace = synth(folder.path(), &path, &["--scale", scale]);
@@ -328,7 +328,7 @@ fn real_traces_add_up() {
     let Some(folder) = etwhy_testkit::corpus_file("etl/microsoft+perfview") else { return };
     let mut sampled = 0;
     for path in etwhy_testkit::traces(&folder) {
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let name = path.file_name().unwrap().str().to_owned();
         if adds_up(&name, &path).is_none() {
             continue;
         }
@@ -377,7 +377,7 @@ fn recorded_energy_by_program() {
     let trace = synth(folder.path(), &path, &[]);
     let manifest = folder.path().join("e3.man");
     std::fs::write(&manifest, ENERGY_MANIFEST).unwrap();
-    let (trace, manifest) = (trace.to_str().unwrap(), manifest.to_str().unwrap());
+    let (trace, manifest) = (trace.str(), manifest.str());
     let text = ETWHY.run(&["dump", "energy", trace, "--manifests", manifest, "--format", "jsonl", "--quiet"]);
     let found: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(found.len(), 2, "{text}");

@@ -3,7 +3,7 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has dissect.etl (`scripts/test` makes one).
 
-use etwhy_testkit::{Program, script, told};
+use etwhy_testkit::{Json as _, Program, Str as _, script, told};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn recomputed(trace: &Path) -> Option<Value> {
 /// Scenarios that ship, with the scale to write them at.
 fn scenarios() -> Vec<(PathBuf, &'static str)> {
     let scaled = |path: PathBuf| {
-        let name = path.file_stem().unwrap().to_str().unwrap();
+        let name = path.file_stem().unwrap().str();
         let usual = if path.parent().unwrap().ends_with("tables") { "1" } else { "0.01" };
         let scale = SCALES.iter().find(|(n, _)| *n == name).map_or(usual, |(_, s)| s);
         (path, scale)
@@ -71,23 +71,22 @@ fn tables_are_what_brute_force_recomputes() {
     let (mut compared, mut wrong) = (BTreeMap::<String, usize>::new(), Vec::new());
     for (scenario, scale) in scenarios() {
         let folder = tempfile::tempdir().unwrap();
-        let name = scenario.file_stem().unwrap().to_str().unwrap();
+        let name = scenario.file_stem().unwrap().str();
         let trace = folder.path().join("trace.etl");
         ETWHY.synth(&scenario, &trace, &["--scale", scale]);
         let Some(oracle) = recomputed(&trace) else { return };
-        for (table, theirs) in oracle["tables"].as_object().unwrap() {
+        for (table, theirs) in oracle["tables"].fields() {
             if !has(table) {
                 continue;
             }
-            let columns: Vec<&str> =
-                theirs["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+            let columns: Vec<&str> = theirs["columns"].list().iter().map(|c| c.str()).collect();
             let ours: Vec<serde_json::Map<String, Value>> = ETWHY.dump(table, &trace);
             let cell = |row: &serde_json::Map<String, Value>, column: &str| {
                 row.get(column).unwrap_or_else(|| panic!("{table} has no column {column}")).clone()
             };
             let ours = counted(ours.iter().map(|row| columns.iter().map(|c| cell(row, c)).collect()));
-            let rows = theirs["rows"].as_array().unwrap().iter();
-            let theirs = counted(rows.map(|row| row.as_array().unwrap().clone()));
+            let rows = theirs["rows"].list().iter();
+            let theirs = counted(rows.map(|row| row.list().clone()));
             *compared.entry(table.clone()).or_default() += theirs.len();
             if let Some(text) = difference(&ours, &theirs) {
                 wrong.push(format!("{name}: {table} ({}): {text}", columns.join(", ")));

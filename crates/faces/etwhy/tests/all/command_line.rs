@@ -63,7 +63,9 @@ fn what_is_done_is_said_beside_the_results() {
         }
         assert!(said.lines().all(|l| l.starts_with("etwhy: [")) && !said.contains("finding "), "{said}");
     }
-    for (log, line) in [("", "why t.etl --quiet -vv"), ("etwhy_analysis=debug", "why t.etl --quiet")] {
+    for (log, line) in
+        [("", "why t.etl --quiet -vv"), ("etwhy_rules=debug,etwhy_analysis=debug", "why t.etl --quiet")]
+    {
         let (_, out, said) = etwhy(folder.path(), log, line);
         assert_eq!(out, plain.1);
         assert!(said.contains("finding dpc.") && said.contains("derived table "), "{said}");

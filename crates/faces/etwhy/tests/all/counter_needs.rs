@@ -1,5 +1,6 @@
 //! Findings over counter logs say *not found* only where the log could have shown it: each is asked of logs that lack what it needs.
 
+use crate::{Json as _, Str as _};
 use etwhy_rules::{Rule, Subject, builtin, counter_needs};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ fn ask(folder: &Path, text: &str) -> Value {
 /// Answers and reasons by finding.
 fn answers(report: &Value) -> BTreeMap<String, (String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let findings = report["findings"].as_array().unwrap();
+    let findings = report["findings"].list();
     findings.iter().map(|f| (text(&f["id"]), (text(&f["answer"]), f["reasons"].to_string()))).collect()
 }
 
@@ -140,7 +141,7 @@ fn not_found_needs_what_would_show_it() {
     let report = ask(folder.path(), &log(&sums, &minutes, &as_it_is));
     let has_sum = |path: &str| path.contains("(*)") && !path.contains("Network");
     expect("sums", &report, &has_sum, "only the sum over all instances (_Total)");
-    let command = report["log_missing"].as_str().unwrap();
+    let command = report["log_missing"].str();
     for rule in &rules {
         for path in rule.counters.iter().filter(|path| has_sum(path)) {
             assert!(command.contains(&format!("\"{path}\"")), "{path} is not in {command}");
@@ -188,25 +189,21 @@ fn times_stay_within_the_log_and_gaps_are_said() {
             .filter(|m| gap.as_ref().is_none_or(|gap: &std::ops::Range<u32>| !gap.contains(m)))
             .collect();
         let report = ask(folder.path(), &log(&all, &minutes, &pegged));
-        let finding = report["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|f| f["id"] == "counters.cpu-pegged-by-dpc")
-            .unwrap();
+        let finding =
+            report["findings"].list().iter().find(|f| f["id"] == "counters.cpu-pegged-by-dpc").unwrap();
         let values = &finding["hits"][0]["values"];
         let logged = i64::from(length - 1) * 60_000_000_000;
-        let (first, observed) = (values["since"].as_str().unwrap(), values["observed_ns"].as_i64().unwrap());
+        let (first, observed) = (values["since"].str(), values["observed_ns"].int());
         assert_eq!(first, "2024-05-06 10:07:00", "{finding}");
         assert!(observed <= logged && observed >= logged / 3, "{observed} of {logged}");
-        assert!(values["pegged_ns"].as_i64().unwrap() <= observed);
+        assert!(values["pegged_ns"].int() <= observed);
         let machine = &report["machines"][0];
         let expected = gap.as_ref().map_or((0, 0), |gap| (1, (gap.end - gap.start + 1) * 60));
         assert_eq!(
             (machine["gaps"].as_i64(), machine["gap_ns"].as_i64()),
             (Some(expected.0), Some(i64::from(expected.1) * 1_000_000_000))
         );
-        let noted = report["notes"].as_array().unwrap().iter().any(|note| note["name"] == "gap");
+        let noted = report["notes"].list().iter().any(|note| note["name"] == "gap");
         assert_eq!(noted, gap.is_some());
         let file = folder.path().join("log.csv");
         let out = Command::new(env!("CARGO_BIN_EXE_etwhy")).arg("counters").arg(&file).output().unwrap();

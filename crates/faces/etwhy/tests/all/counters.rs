@@ -1,6 +1,6 @@
 //! `etwhy counters`: from a log to findings, recordings, tables and exit codes.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Program, Str as _};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn the_backup_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("backup.csv");
     backup(&file);
-    let file = file.to_str().unwrap();
+    let file = file.str();
     let text = stdout(&["counters", file]);
     for part in [
         "BACKUP: processors 0, 2, 4, 6 (4 of 24) run at 100 %, 80.5 % of their time in DPCs and 9.5 % in interrupts",
@@ -60,7 +60,7 @@ fn the_backup_server() {
         (Some("counters.cpu-pegged-by-dpc"), Some("found"))
     );
     // 22:30 in Central Europe, by slices of 64 seconds.
-    let since = found["hits"][0]["values"]["since"].as_str().unwrap();
+    let since = found["hits"][0]["values"]["since"].str();
     assert!(("2024-06-03 22:28:56".."2024-06-03 22:31:04").contains(&since), "{since}");
     assert_eq!(json["recordings"][0]["profile"], "dpc");
     let sql = "SELECT count(*) AS n FROM counter_cpu WHERE pegged_ns > 0";
@@ -86,13 +86,13 @@ fn what_is_not_read_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let blg = folder.path().join("x.blg");
     std::fs::write(&blg, [0u8; 64]).unwrap();
-    let output = ETWHY.output(&["counters", blg.to_str().unwrap()]);
+    let output = ETWHY.output(&["counters", blg.str()]);
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("relog \"x.blg\" -f csv -o \"x.csv\""));
     assert_eq!(ETWHY.output(&["counters", "/nowhere/x.csv"]).status.code(), Some(2));
     let cut = folder.path().join("cut.csv");
     std::fs::write(&cut, "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\S\\Memory\\Pages/sec\"\n\"02/27/2012 18:36:00\",\"1\"\n\"02/27/2012 18:36:01\",\"1").unwrap();
-    let output = ETWHY.output(&["counters", cut.to_str().unwrap()]);
+    let output = ETWHY.output(&["counters", cut.str()]);
     assert_eq!(output.status.code(), Some(1), "done in part: {}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("data_loss: 1 x cut-line"));
 }

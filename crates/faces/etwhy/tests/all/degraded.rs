@@ -1,6 +1,6 @@
 //! Damage makes results fewer, never wrong: what is said of a trace with missing buffers is what the whole trace says.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -187,7 +187,7 @@ fn what_is_left_is_what_the_whole_trace_says() {
     let missing: i64 = rows(&damaged, "ledger")
         .iter()
         .filter(|row| row["name"] == "buffers_missing")
-        .map(|row| row["count"].as_i64().unwrap())
+        .map(|row| row["count"].int())
         .sum();
     assert!(missing > 20, "{missing} buffers are missing");
     let counts = compare("story", &whole, &damaged, 100);
@@ -205,7 +205,7 @@ fn scenarios_of_tables_with_missing_buffers() {
     let mut wrong = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
         let file = file.unwrap().path();
-        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let name = file.file_stem().unwrap().str().to_owned();
         let text = std::fs::read_to_string(&file).unwrap();
         let text = text.replacen("[machine]\n", "[machine]\nbuffer_size = \"4KB\"\n", 1);
         assert!(text.contains("4KB"), "{name}");

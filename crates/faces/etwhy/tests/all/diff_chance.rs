@@ -1,6 +1,6 @@
 //! `diff` of equal runs finds nothing, of different ones what is different: pairs of traces that differ by their dice only.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
@@ -69,7 +69,7 @@ duration = {{ lognormal = ["3us", 0.4] }}
     let (text, etl) = (folder.join(format!("{name}.toml")), folder.join(format!("{name}.etl")));
     std::fs::write(&text, scenario).unwrap();
     ETWHY.synth(&text, &etl, &[]);
-    etl.to_str().unwrap().to_owned()
+    etl.str().to_owned()
 }
 
 fn diff(traces: &[String]) -> Value {
@@ -81,16 +81,16 @@ fn diff(traces: &[String]) -> Value {
 /// All changes as `kind name`, with the trace that they lead to.
 fn changes(diff: &Value) -> Vec<(usize, String, Value)> {
     let mut all = Vec::new();
-    for entity in diff["entities"].as_array().unwrap() {
-        let name = format!("{} {}", entity["kind"].as_str().unwrap(), entity["name"].as_str().unwrap());
-        for (at, change) in entity["changes"].as_array().unwrap().iter().enumerate() {
+    for entity in diff["entities"].list() {
+        let name = format!("{} {}", entity["kind"].str(), entity["name"].str());
+        for (at, change) in entity["changes"].list().iter().enumerate() {
             all.push((at, name.clone(), change.clone()));
         }
     }
-    for module in diff["interrupts"].as_array().unwrap() {
-        let name = format!("{} {}", module["class"].as_str().unwrap(), module["module"].as_str().unwrap());
+    for module in diff["interrupts"].list() {
+        let name = format!("{} {}", module["class"].str(), module["module"].str());
         for (kind, list) in [("sum of ", "changes"), ("mean of ", "mean_changes")] {
-            for (at, change) in module[list].as_array().unwrap().iter().enumerate() {
+            for (at, change) in module[list].list().iter().enumerate() {
                 all.push((at, format!("{kind}{name}"), change.clone()));
             }
         }
@@ -129,6 +129,47 @@ fn equal_runs_are_not_different() {
     assert!(compared > 24 * 10, "{compared}");
     // Each kind of names is wrong in one of 20 pairs at most; there are five.
     assert!(wrong.len() * 100 <= compared && pairs.len() <= 4, "{}", wrong.join("\n"));
+}
+
+/// A trace against itself with some of its buffers missing, either way round: nothing that the data could show has changed.
+#[test]
+fn missing_buffers_are_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = r#"
+[[process]]
+name = "spin.exe"
+
+[[samples]]
+process = "spin.exe"
+busy = 0.9
+stack = "ntdll.dll!RtlUserThreadStart;spin.exe!Run;libiomp5md.dll!__kmp_wait_template"
+
+[[dpc]]
+routine = "long.sys!Dpc"
+cpus = [3]
+rate = 200
+duration = "300us"
+"#;
+    let whole = trace(folder.path(), "whole", 7, &Plan { duration: "6s", more, ..SAME });
+    let partly = ETWHY.partly();
+    for percent in ["3%", "10%", "30%"] {
+        let lost = folder.path().join("lost.etl");
+        partly.synth(&folder.path().join("whole.toml"), &lost, &["--drop-buffers", percent]);
+        let lost = lost.str().to_owned();
+        for pair in [[whole.as_str(), &lost], [&lost, whole.as_str()]] {
+            let found: Value = partly.json(&["diff", "--json", "--quiet", pair[0], pair[1]]);
+            let findings = found["verdicts"].list();
+            assert!(findings.iter().any(|verdict| verdict["id"] == "cpu.spin-wait"), "{percent}");
+            for verdict in findings {
+                let change = verdict["changes"][0].str();
+                assert!(["same", "cannot_tell"].contains(&change), "{percent} {}: {change}", verdict["id"]);
+            }
+            for (_, name, change) in changes(&found) {
+                let significant = change["significant"] == true || change["per_run"]["significant"] == true;
+                assert!(!significant, "{percent} {name}: {change}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -189,12 +230,12 @@ fn the_same_work_that_takes_longer_is_said() {
     let short = trace(folder.path(), "short", 3, &Plan { duration: "300ms", ..SAME });
     let long = trace(folder.path(), "long", 4, &Plan { duration: "6s", ..SAME });
     let found = diff(&[short.clone(), long.clone()]);
-    let caveat = found["caveats"][0].as_str().unwrap();
+    let caveat = found["caveats"][0].str();
     assert!(caveat.contains("times as long") && caveat.contains("per run"), "{caveat}");
     let (_, _, app) = changes(&found).into_iter().find(|(_, name, _)| name == "process app.exe").unwrap();
     assert_eq!(app["significant"], false, "{app}");
     assert_eq!(app["per_run"]["significant"], true, "{app}");
-    assert!((app["per_run"]["ratio"].as_f64().unwrap() / 20.0 - 1.0).abs() < 0.2, "{app}");
+    assert!((app["per_run"]["ratio"].float() / 20.0 - 1.0).abs() < 0.2, "{app}");
     // The text says both; a table of any kind does too.
     let text = |arguments: &[&str]| ETWHY.run(arguments);
     let page = text(&["diff", "--quiet", &short, &long]);

@@ -2,7 +2,7 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has DuckDB (`scripts/test` makes one).
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_testkit::{script, told};
 use serde_json::Value;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn duckdb(file: &Path, query: &str) -> Option<Vec<Vec<Value>>> {
 }
 
 fn dump(table: &str, file: &Path) {
-    ETWHY.run(&["dump", table, "--demo", "-o", file.to_str().unwrap()]);
+    ETWHY.run(&["dump", table, "--demo", "-o", file.str()]);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn parquet_says_what_json_says() {
         let text = std::fs::read_to_string(&lines).unwrap();
         let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(rows.len() > 3, "{table}: {} rows", rows.len());
-        let columns: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
+        let columns: Vec<&String> = rows[0].fields().keys().collect();
         let cells = |column: &str| -> Vec<Value> {
             rows.iter().map(|row| row[column].clone()).filter(|cell| !cell.is_null()).collect()
         };
@@ -56,25 +56,25 @@ fn an_extract_says_what_dump_says() {
     assert!(status.success());
     let manifest = std::fs::read(place.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
-    let tables = manifest["tables"].as_array().unwrap();
+    let tables = manifest["tables"].list();
     assert!(tables.len() > 60, "{} tables", tables.len());
     let (mut queries, mut expected, mut sums) = (Vec::new(), Vec::new(), 0);
     for table in tables {
-        let name = table["name"].as_str().unwrap();
+        let name = table["name"].str();
         let output = etwhy().args(["dump", name, "--format", "jsonl", "-q"]).arg(&place).output().unwrap();
         assert!(output.status.success(), "{name}");
         let text = String::from_utf8(output.stdout).unwrap();
         let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(table["rows"], rows.len(), "{name}");
         let (mut asked, mut answer) = (vec!["count(*)".to_owned()], vec![rows.len().to_string()]);
-        for column in table["columns"].as_array().unwrap() {
-            let column = column["name"].as_str().unwrap();
+        for column in table["columns"].list() {
+            let column = column["name"].str();
             let cells: Vec<Value> =
                 rows.iter().map(|row| row[column].clone()).filter(|cell| !cell.is_null()).collect();
             let (sql, total) = measure(column, &cells);
             sums += usize::from(sql.contains("sum"));
             asked.push(sql);
-            answer.push(total.as_str().unwrap().to_owned());
+            answer.push(total.str().to_owned());
         }
         let file = place.join(format!("{name}.parquet")).display().to_string().replace('\'', "''");
         queries.push(format!("select '{name}', {} from '{file}'", asked.join(" || ',' || ")));
@@ -84,7 +84,7 @@ fn an_extract_says_what_dump_says() {
     let Some(answers) = duckdb(&place, &queries.join(" union all ")) else { return };
     let mut found: Vec<(String, String)> = answers
         .iter()
-        .map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_str().unwrap_or("null").to_owned()))
+        .map(|row| (row[0].str().to_owned(), row[1].as_str().unwrap_or("null").to_owned()))
         .collect();
     found.sort();
     expected.sort();

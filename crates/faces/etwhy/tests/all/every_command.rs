@@ -6,7 +6,7 @@
 //! Commands, options and formats are not listed here but found: in the help of the program, in the registry of formats. A command that
 //! this test has no hostile input for fails it.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -165,7 +165,7 @@ impl Inputs {
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().unwrap().to_owned()
+        self.folder.path().join(name).str().to_owned()
     }
 
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -277,7 +277,7 @@ impl Inputs {
     /// What a command is asked, with hostile input. `None` for commands that are not known here.
     fn of(&self, command: &str) -> Option<Vec<Vec<String>>> {
         let (trace, probe) = (self.path("hostile.etl"), self.path("probe.json"));
-        let log = self.log.as_ref().map(|log| log.to_str().unwrap().to_owned());
+        let log = self.log.as_ref().map(|log| log.str().to_owned());
         let with_log = |rest: &[&str]| {
             log.iter()
                 .map(|log| [vec![log.clone()], rest.iter().map(|r| (*r).to_owned()).collect()].concat())
@@ -342,11 +342,7 @@ fn variants(help: &Help, folder: &Path) -> Vec<(Vec<String>, String, Option<Path
             }
             ("md" | "html", true) => {
                 let file = folder.join(format!("out.{plain}"));
-                all.push((
-                    vec![name.clone(), file.to_str().unwrap().to_owned()],
-                    plain.to_owned(),
-                    Some(file),
-                ));
+                all.push((vec![name.clone(), file.str().to_owned()], plain.to_owned(), Some(file)));
             }
             ("format", true) => {
                 for format in formats() {
@@ -367,11 +363,7 @@ fn variants(help: &Help, folder: &Path) -> Vec<(Vec<String>, String, Option<Path
                         "txt" => "text",
                         ending => ending,
                     };
-                    all.push((
-                        vec![name.clone(), file.to_str().unwrap().to_owned()],
-                        kind.to_owned(),
-                        Some(file),
-                    ));
+                    all.push((vec![name.clone(), file.str().to_owned()], kind.to_owned(), Some(file)));
                 }
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! `etwhy evtx`: records of real logs in all forms, damage, texts, a log that grows.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ const ETWHY: Program = crate::ETWHY.wide("100");
 
 /// A log of the corpus, or `None` after saying why there is none.
 fn log(name: &str) -> Option<String> {
-    Some(etwhy_testkit::corpus_file(&format!("evtx/{name}"))?.to_str().unwrap().to_owned())
+    Some(etwhy_testkit::corpus_file(&format!("evtx/{name}"))?.str().to_owned())
 }
 
 const SYSTEM: &str = "log2timeline+plaso/System.evtx";
@@ -37,7 +37,7 @@ fn every_form_has_every_record() {
     assert_eq!(events.len(), 5009);
     // JSON and XML are written by different code.
     let mut ids: BTreeMap<u64, usize> = BTreeMap::new();
-    rows.iter().for_each(|r| *ids.entry(r["event_id"].as_u64().unwrap()).or_default() += 1);
+    rows.iter().for_each(|r| *ids.entry(r["event_id"].uint()).or_default() += 1);
     let mut of_xml: BTreeMap<u64, usize> = BTreeMap::new();
     for event in &events {
         let id = event.descendants().find(|n| n.has_tag_name_without_namespace("EventID")).unwrap();
@@ -186,7 +186,7 @@ fn filters_agree_with_sql() {
     let (_, out, _) = ETWHY.ran(&["evtx", &file, "--last", "5", "--json"]);
     let last: Vec<u64> = out
         .lines()
-        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["record_id"].as_u64().unwrap())
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["record_id"].uint())
         .collect();
     assert_eq!(sql(&format!("SELECT count(*) FROM log_record WHERE record_id > {}", last[4])), 0);
 }
@@ -241,9 +241,7 @@ fn a_log_that_grows_is_followed() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let id = |line: String| {
-        serde_json::from_str::<serde_json::Value>(&line).unwrap()["record_id"].as_u64().unwrap()
-    };
+    let id = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["record_id"].uint();
     let first: Vec<u64> = (&mut lines).take(3).map(id).collect();
     let mut grown = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     grown.write_all(&whole[4096 + 2 * 65_536..4096 + 3 * 65_536]).unwrap();
@@ -277,7 +275,7 @@ fn messages_of_a_real_log_come_from_a_real_message_file() {
     let mut seen = 0;
     for line in out.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
-        let message = row["message"].as_str().unwrap();
+        let message = row["message"].str();
         // Microsoft documents the text of event 4624.
         assert!(message.starts_with("An account was successfully logged on."), "{message}");
         for field in ["TargetUserName", "TargetDomainName", "IpAddress", "LogonProcessName", "TargetLogonId"]

@@ -1,7 +1,7 @@
 //! One filter for all outputs: random filters over logs of the corpus give the same records as lines, JSON, CSV, XML, counts, SQL,
 //! columns and files, and those are the records that the filter asks for.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -143,10 +143,8 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
 }
 
 fn ids(rows: &[Value]) -> Vec<(u64, u64)> {
-    let mut ids: Vec<(u64, u64)> = rows
-        .iter()
-        .map(|row| (row["record_id"].as_u64().unwrap(), row["event_id"].as_u64().unwrap()))
-        .collect();
+    let mut ids: Vec<(u64, u64)> =
+        rows.iter().map(|row| (row["record_id"].uint(), row["event_id"].uint())).collect();
     ids.sort_unstable();
     ids
 }
@@ -229,10 +227,9 @@ fn every_output_has_the_records_that_the_filter_takes() {
                 serde_json::from_str(&etwhy(&run(&filter, &["--counts", "--format", "json"]))).unwrap();
             let (mut by_id, mut of_rows) = (BTreeMap::new(), BTreeMap::new());
             for row in &counted {
-                *by_id.entry(row["event_id"].as_u64().unwrap()).or_insert(0) +=
-                    row["records"].as_u64().unwrap();
+                *by_id.entry(row["event_id"].uint()).or_insert(0) += row["records"].uint();
             }
-            rows.iter().for_each(|row| *of_rows.entry(row["event_id"].as_u64().unwrap()).or_insert(0) += 1);
+            rows.iter().for_each(|row| *of_rows.entry(row["event_id"].uint()).or_insert(0) += 1);
             assert_eq!(by_id, of_rows, "counts: {case}");
             let sql = "SELECT r.record_id, r.event_id, (SELECT coalesce(sum(records), 0) FROM log_type) AS of_types FROM log_record r";
             let found: Vec<Value> =
@@ -243,7 +240,7 @@ fn every_output_has_the_records_that_the_filter_takes() {
                 "log_type: {case}"
             );
             let file = folder.path().join("r.parquet");
-            etwhy(&run(&filter, &["-o", file.to_str().unwrap()]));
+            etwhy(&run(&filter, &["-o", file.str()]));
             let reader = SerializedFileReader::new(std::fs::File::open(&file).unwrap()).unwrap();
             assert_eq!(reader.metadata().file_metadata().num_rows(), count as i64, "Parquet: {case}");
             let columns = etwhy(&run(&filter, &["--columns", "--format", "jsonl"]));

@@ -2,6 +2,7 @@
 //!
 //! The expected sums are those of a walk over chunks and record headers in Python (`struct`), which shares nothing with this program.
 
+use crate::{Json as _, Str as _};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,8 +27,8 @@ fn sums_of_a_real_log_are_those_of_its_record_headers() {
     assert_eq!((&file["records"], &file["record_bytes"]), (&records.into(), &bytes.into()));
     assert_eq!((&file["first_record_id"], &file["last_record_id"]), (&1.into(), &5_009.into()));
     let sum = |table: &str, column: &str, only: &dyn Fn(&Value) -> bool| -> i64 {
-        let rows = json[table].as_array().unwrap().iter().filter(|row| only(row));
-        rows.map(|row| row[column].as_i64().unwrap()).sum()
+        let rows = json[table].list().iter().filter(|row| only(row));
+        rows.map(|row| row[column].int()).sum()
     };
     let of = |column: &'static str, word: &'static str| move |row: &Value| row[column] == word;
     let all = |_: &Value| true;
@@ -39,16 +40,12 @@ fn sums_of_a_real_log_are_those_of_its_record_headers() {
         assert_eq!(sum("log_retention", "records", &of("scope", scope)), records, "{scope}");
     }
     let buckets: std::collections::BTreeSet<i64> =
-        json["log_rate"].as_array().unwrap().iter().map(|r| r["start_utc_ns"].as_i64().unwrap()).collect();
+        json["log_rate"].list().iter().map(|r| r["start_utc_ns"].int()).collect();
     assert!(buckets.len() <= 241);
     // 5,041 to 5,410 messages/s: 926 to 994 ms for 5,009.
-    let old = json["log_reader_cost"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|r| r["reader"].as_str().unwrap().starts_with("old"));
-    assert_eq!(old.unwrap()["low_ns"].as_i64().unwrap() / 1_000_000, 925);
-    let too_small = json["findings"].as_array().unwrap().iter().find(|f| f["id"] == "log.too-small").unwrap();
+    let old = json["log_reader_cost"].list().iter().find(|r| r["reader"].str().starts_with("old"));
+    assert_eq!(old.unwrap()["low_ns"].int() / 1_000_000, 925);
+    let too_small = json["findings"].list().iter().find(|f| f["id"] == "log.too-small").unwrap();
     assert_eq!(too_small["thresholds"]["wanted_days"]["value"], 30.0);
 }
 
@@ -83,9 +80,8 @@ fn periods_of_real_logs_are_real() {
             .unwrap();
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         let json: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let rows = json["log_burst"].as_array().unwrap().iter().filter(|row| row["kind"] == "periodic");
-        rows.map(|r| (r["event_id"].as_i64().unwrap(), r["period_ns"].as_i64().unwrap() / 1_000_000_000))
-            .collect()
+        let rows = json["log_burst"].list().iter().filter(|row| row["kind"] == "periodic");
+        rows.map(|r| (r["event_id"].int(), r["period_ns"].int() / 1_000_000_000)).collect()
     };
     // A service that is started every five minutes, a start type that changes every hour, tickets of Kerberos that last ten hours.
     let mut system = periods("log2timeline+plaso/System.evtx");

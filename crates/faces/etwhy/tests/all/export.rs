@@ -10,7 +10,7 @@
 //! `scripts/test` installs what is needed: `ETWHY_PYTHON`, `ETWHY_VIEWERS` (a folder with `tests/viewers`' packages) and
 //! `ETWHY_BROWSER`.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Case {
             ETWHY.synth(&etwhy_testkit::root().join(format!("scenarios/{name}.toml")), &trace, &[]);
             trace
         });
-        ETWHY.run(&["extract", "-q", trace.to_str().unwrap(), "-o", tables.to_str().unwrap()]);
+        ETWHY.run(&["extract", "-q", trace.str(), "-o", tables.str()]);
         Case { name, trace, tables, folder }
     }
 
@@ -58,7 +58,7 @@ impl Case {
     fn export(&self, file: &str, options: &[&str]) -> PathBuf {
         let file = self.folder.path().join(file);
         // From the tables that are asked too: a trace knows fewer threads when fewer of its events are looked at.
-        let (tables, out) = (self.tables.to_str().unwrap(), file.to_str().unwrap());
+        let (tables, out) = (self.tables.str(), file.str());
         ETWHY.run(&[&["export", "-q", tables, "-o", out], options].concat());
         file
     }
@@ -174,16 +174,15 @@ fn perfetto(case: &Case) {
         "select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
         "select count(*) from perf_sample join thread using (utid) where thread.upid is null or thread.name is null",
     ];
-    let Some(answers) = viewer("perfetto.mjs", &[[file.to_str().unwrap()].as_slice(), &queries].concat())
-    else {
+    let Some(answers) = viewer("perfetto.mjs", &[[file.str()].as_slice(), &queries].concat()) else {
         return;
     };
-    let one = |at: usize| answers[at][0][0].as_i64().unwrap();
+    let one = |at: usize| answers[at][0][0].int();
     assert_eq!(one(0), samples, "{}", case.name);
     assert_eq!(one(1), switches, "{}", case.name);
     for ((category, _), rows) in events.iter().zip(rows) {
-        let found = answers[2].as_array().unwrap().iter().find(|row| row[0] == *category);
-        let found = found.map_or(0, |row| row[1].as_i64().unwrap());
+        let found = answers[2].list().iter().find(|row| row[0] == *category);
+        let found = found.map_or(0, |row| row[1].int());
         assert_eq!(found, *rows, "{}: {category}", case.name);
     }
     assert_eq!(one(3), interrupt_ns, "{}", case.name);
@@ -248,27 +247,27 @@ fn weights(case: &Case) {
              {BUSY} and p.pid is not null group by p.upid"
         ));
         for row in processes {
-            assert_eq!(read["processes"][row[0].as_str().unwrap()], row[1], "{}: {}", case.name, row[0]);
+            assert_eq!(read["processes"][row[0].str()], row[1], "{}: {}", case.name, row[0]);
         }
     }
     if tool("ETWHY_BROWSER", "speedscope").is_none() {
         return;
     }
-    let files = [&speedscope, &pprof, &folded].map(|file| file.to_str().unwrap());
+    let files = [&speedscope, &pprof, &folded].map(|file| file.str());
     let Some(seen) = viewer("speedscope.mjs", &files) else { return };
     for (file, seen) in files.iter().zip(&seen) {
-        let profiles = seen["profiles"].as_array().unwrap();
-        let total: i64 = profiles.iter().map(|p| p["total"].as_f64().unwrap() as i64).sum();
+        let profiles = seen["profiles"].list();
+        let total: i64 = profiles.iter().map(|p| p["total"].float() as i64).sum();
         assert_eq!(total, weight, "{}: {file} in speedscope", case.name);
     }
-    assert_eq!(seen[0]["profiles"].as_array().unwrap().len() as i64, threads, "{}", case.name);
+    assert_eq!(seen[0]["profiles"].list().len() as i64, threads, "{}", case.name);
     assert_eq!(seen[0]["profiles"][0]["unit"], "nanoseconds");
     // What each function itself took is the same whichever way it is told.
     let Some(read) = read else { return };
-    for (name, own) in read["own"].as_object().unwrap() {
+    for (name, own) in read["own"].fields() {
         for seen in &seen[..2] {
             let found = seen["own"][name].as_f64().unwrap_or(0.0) as i64;
-            assert_eq!(found, own.as_i64().unwrap(), "{}: {name}", case.name);
+            assert_eq!(found, own.int(), "{}: {name}", case.name);
         }
     }
 }
@@ -276,19 +275,19 @@ fn weights(case: &Case) {
 fn firefox(case: &Case) {
     let file = case.export("trace.json", &[]);
     let profile: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    let libs = profile["libs"].as_array().unwrap().len();
-    let categories = profile["meta"]["categories"].as_array().unwrap();
-    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    let libs = profile["libs"].list().len();
+    let categories = profile["meta"]["categories"].list();
+    let schemas = profile["meta"]["markerSchema"].list();
     let (mut weight, mut markers, mut cpu_us) = (0, std::collections::BTreeMap::new(), 0);
-    for thread in profile["threads"].as_array().unwrap() {
+    for thread in profile["threads"].list() {
         check_thread(thread, libs, categories.len());
         let samples = &thread["samples"];
         weight += numbers(&samples["weight"]).iter().sum::<i64>();
         if thread["processName"] != "DPC and ISR" {
             cpu_us += numbers(&samples["threadCPUDelta"]).iter().sum::<i64>();
         }
-        for data in thread["markers"]["data"].as_array().unwrap() {
-            let kind = data["type"].as_str().unwrap().to_owned();
+        for data in thread["markers"]["data"].list() {
+            let kind = data["type"].str().to_owned();
             assert!(schemas.iter().any(|schema| schema["name"] == kind.as_str()), "{kind}");
             *markers.entry(kind).or_insert(0i64) += 1;
         }
@@ -315,40 +314,40 @@ fn firefox(case: &Case) {
     let ran = "select coalesce(sum(c.cpu_ns), 0), count(distinct c.new_utid) from cswitch c \
                left join process p on p.upid = c.new_upid where c.run_ns is not null and coalesce(p.pid, -1) <> 0";
     let row = &case.rows(ran)[0];
-    let (ran_ns, threads) = (row[0].as_f64().unwrap() as i64, row[1].as_i64().unwrap());
+    let (ran_ns, threads) = (row[0].float() as i64, row[1].int());
     if threads > 0 {
         assert!((ran_ns / 1000 - cpu_us).abs() <= threads, "{}: {ran_ns} ns, {cpu_us} µs", case.name);
     }
     if case.name == "findings/ui.hang" {
         // The story: one window does not look at its messages for 6 s.
-        let threads = profile["threads"].as_array().unwrap();
-        let hung = threads.iter().filter(|thread| {
-            thread["markers"]["data"].as_array().unwrap().iter().any(|m| m["type"] == "ui_delay")
-        });
+        let threads = profile["threads"].list();
+        let hung = threads
+            .iter()
+            .filter(|thread| thread["markers"]["data"].list().iter().any(|m| m["type"] == "ui_delay"));
         let names: Vec<&Value> = hung.map(|thread| &thread["processName"]).collect();
         assert!(names.iter().any(|name| *name == "editor.exe"), "{names:?}");
     }
 }
 
 fn numbers(list: &Value) -> Vec<i64> {
-    list.as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect()
+    list.list().iter().map(|n| n.int()).collect()
 }
 
 /// Lengths of columns agree, indexes are in range, times do not run backwards.
 fn check_thread(thread: &Value, libs: usize, categories: usize) {
-    let length = |table: &str| thread[table]["length"].as_u64().unwrap() as usize;
+    let length = |table: &str| thread[table]["length"].uint() as usize;
     for table in
         ["frameTable", "funcTable", "stackTable", "samples", "nativeSymbols", "resourceTable", "markers"]
     {
-        for (column, values) in thread[table].as_object().unwrap() {
+        for (column, values) in thread[table].fields() {
             if let Some(values) = values.as_array() {
                 assert_eq!(values.len(), length(table), "{table}.{column}");
             }
         }
     }
-    let strings = thread["stringArray"].as_array().unwrap().len();
+    let strings = thread["stringArray"].list().len();
     let within = |table: &str, column: &str, limit: usize| {
-        for value in thread[table][column].as_array().unwrap() {
+        for value in thread[table][column].list() {
             let fine = match value.as_i64() {
                 Some(index) => index >= -1 && index < limit as i64,
                 None => value.is_null(),
@@ -370,14 +369,14 @@ fn check_thread(thread: &Value, libs: usize, categories: usize) {
     within("markers", "name", strings);
     within("markers", "category", categories);
     // A stack's prefix stands in front of it.
-    for (at, prefix) in thread["stackTable"]["prefix"].as_array().unwrap().iter().enumerate() {
+    for (at, prefix) in thread["stackTable"]["prefix"].list().iter().enumerate() {
         assert!(prefix.as_u64().is_none_or(|prefix| prefix < at as u64));
     }
-    for delta in thread["samples"]["timeDeltas"].as_array().unwrap() {
-        assert!(delta.as_f64().unwrap() >= 0.0);
+    for delta in thread["samples"]["timeDeltas"].list() {
+        assert!(delta.float() >= 0.0);
     }
     let (starts, ends) = (&thread["markers"]["startTime"], &thread["markers"]["endTime"]);
-    for (start, end) in starts.as_array().unwrap().iter().zip(ends.as_array().unwrap()) {
+    for (start, end) in starts.list().iter().zip(ends.list()) {
         if let (Some(start), Some(end)) = (start.as_f64(), end.as_f64()) {
             assert!(start <= end || end == 0.0, "{start} {end}");
         }
@@ -390,7 +389,7 @@ fn filters_choose_processes_and_times() {
     let busiest =
         format!("select p.name, p.pid, sum(s.weight_ns) {BUSY} group by p.upid order by 3 desc limit 1");
     let row = &case.rows(&busiest)[0];
-    let (name, pid) = (row[0].as_str().unwrap(), row[1].as_i64().unwrap());
+    let (name, pid) = (row[0].str(), row[1].int());
     let process = format!("{pid}");
     let folded = case.export("one.folded", &["--process", &process, "--from", "1s", "--to", "2s"]);
     let lines = std::fs::read_to_string(folded).unwrap();
@@ -403,10 +402,10 @@ fn filters_choose_processes_and_times() {
     assert_eq!(weight, expected);
     assert!(lines.lines().all(|line| line.starts_with(&format!("{name} ({pid})"))));
     // An extract says what the trace says. (Perfetto's stacks are numbered otherwise there.)
-    let tables = case.tables.to_str().unwrap();
+    let tables = case.tables.str();
     for format in ["folded", "speedscope", "pprof", "firefox"] {
-        let [from_tables, from_trace] = [tables, case.trace.to_str().unwrap()]
-            .map(|source| ETWHY.bytes(&["export", format, "-q", source]));
+        let [from_tables, from_trace] =
+            [tables, case.trace.str()].map(|source| ETWHY.bytes(&["export", format, "-q", source]));
         assert!(!from_trace.is_empty() && from_tables == from_trace, "{format}");
     }
 }

@@ -4,7 +4,7 @@
 //! which a pass meets things, and the pass that extracts looks at more events than that of a single question. So rows
 //! are compared by what the numbers stand for, and tables of things (processes, threads, stacks, files) may hold more.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 const ETWHY: Program = crate::ETWHY.wide("120").partly();
 
 fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
+    path.str()
 }
 
 /// Tables of things that other tables refer to: another pass may meet more of them.
@@ -55,7 +55,7 @@ fn without_numbers(value: &mut Value) {
 }
 
 fn same_answers(trace: &Path, folder: &Path, extra: &[&str]) {
-    let place = folder.join(format!("{}.tables", trace.file_stem().unwrap().to_str().unwrap()));
+    let place = folder.join(format!("{}.tables", trace.file_stem().unwrap().str()));
     let (trace, place) = (text(trace), text(&place));
     let (code, _, errors) = ETWHY.ran(&[&["extract", trace, "-o", place, "--quiet"], extra].concat());
     assert!(code == 0 || code == 1, "{errors}");
@@ -137,8 +137,8 @@ fn what_was_left_out_is_told() {
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(format!("{place}/manifest.json")).unwrap()).unwrap();
     let names = |list: &Value| -> Vec<String> {
-        let name = |t: &Value| t.get("name").unwrap_or(t).as_str().unwrap().to_owned();
-        list.as_array().unwrap().iter().map(name).collect()
+        let name = |t: &Value| t.get("name").unwrap_or(t).str().to_owned();
+        list.list().iter().map(name).collect()
     };
     let (written, left_out) = (names(&manifest["tables"]), names(&manifest["left_out"]));
     for table in ["disk_io", "process", "thread", "file", "stack", "frame", "ledger", "trace", "event_type"] {

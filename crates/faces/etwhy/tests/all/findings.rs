@@ -4,7 +4,7 @@ use crate::unfilled;
 use etwhy_rules::builtin;
 use etwhy_rules::check::{check, check_sql, is_flag};
 use etwhy_table::TableSpec;
-use etwhy_testkit::Program;
+use etwhy_testkit::{Program, Str as _};
 
 /// The program.
 const ETWHY: Program = crate::ETWHY.wide("80");
@@ -104,13 +104,13 @@ fn users_test_their_own_findings() {
     let text = include_str!("../../../../../xtask/src/skeletons/finding.txt").replace("@name@", "my.own");
     let good = folder.path().join("good.toml");
     std::fs::write(&good, &text).unwrap();
-    let (exit, out, _) = ETWHY.ran(&["rules", "test", good.to_str().unwrap()]);
+    let (exit, out, _) = ETWHY.ran(&["rules", "test", good.str()]);
     assert!(exit == 0 && out.contains("ok      my.own (3 tests)"), "{out}");
     // A wrong threshold fails the test, wrong SQL is named, an id of ours is taken.
     let bad = text.replace("my.own", "dpc.over-limit").replace("value = 10\n", "value = 50\n");
     std::fs::write(folder.path().join("bad.toml"), bad.replace("c.class = 'thread'", "c.class == 'thread'"))
         .unwrap();
-    let dir = folder.path().to_str().unwrap();
+    let dir = folder.path().str();
     let (exit, out, _) = ETWHY.ran(&["rules", "test", "--rules", dir]);
     assert_eq!(exit, 1, "{out}");
     for part in ["ok      my.own", "FAILED  dpc.over-limit", "==: write =", "the answer should be found"] {

@@ -1,12 +1,12 @@
 //! Tables of processes, services, sessions, network, intervals and power, on small written traces whose figures stand
 //! in the scenarios below: counts are exact, times are those that were written.
 
-use crate::ETWHY;
+use crate::{Are as _, ETWHY, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
 fn rows(trace: &Path, table: &str, more: &[&str]) -> Vec<Value> {
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let mut answers = Vec::new();
     for threads in ["1", "2"] {
         let mut arguments = vec!["dump", table, trace, "--format", "jsonl", "--quiet", "--threads", threads];
@@ -29,9 +29,7 @@ const MS: i64 = 1_000_000;
 
 #[test]
 fn processes_and_services() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(
-        folder.path(),
+    let trace = ETWHY.scenario(
         r#"
 [machine]
 cpus = 2
@@ -121,16 +119,13 @@ file = 'C:\beta.dat'
     let found: Vec<_> = threads.iter().map(|t| (text(t, "name"), text(t, "service"))).collect();
     assert_eq!(found, [("main", "Alpha, Beta"), ("alpha", "Alpha")]);
     assert_eq!(rows(&trace, "service", &["--service", "beta"]).len(), 1);
-    let (code, _, errors) =
-        ETWHY.ran(&["dump", "thread", trace.to_str().unwrap(), "--service", "gamma", "--quiet"]);
+    let (code, _, errors) = ETWHY.ran(&["dump", "thread", trace.str(), "--service", "gamma", "--quiet"]);
     assert!(code != 0 && errors.contains("no service matches `gamma`"), "{errors}");
 }
 
 #[test]
 fn connections_and_network_use() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(
-        folder.path(),
+    let trace = ETWHY.scenario(
         r#"
 [machine]
 cpus = 2
@@ -208,7 +203,6 @@ remote = "[ff02::fb]:5353"
 
 #[test]
 fn queries_intervals_and_power() {
-    let folder = tempfile::tempdir().unwrap();
     let dns = |id: u32, at: &str, fields: &str| {
         format!(
             "[[manifest_event]]\nprocess = \"app.exe\"\nprovider = \"1c95126e-7eea-49a9-a3fe-a378b03ddb4d\"\n\
@@ -256,7 +250,7 @@ fn queries_intervals_and_power() {
              at = [\"{at}\"]\n"
         );
     }
-    let trace = ETWHY.written(folder.path(), &scenario);
+    let trace = ETWHY.scenario(&scenario);
 
     let found = rows(&trace, "dns_query", &[]);
     assert_eq!(found.len(), 3, "{found:?}");
@@ -285,18 +279,13 @@ fn queries_intervals_and_power() {
     let intervals = rows(&trace, "interval", &["--where", "provider=App"]);
     let times: Vec<_> =
         intervals.iter().map(|i| (number(i, "start_ns"), number(i, "dur_ns"), number(i, "depth"))).collect();
-    assert_eq!(
-        times,
-        [(Some(6100 * MS), Some(100 * MS), Some(1)), (Some(6000 * MS), Some(500 * MS), Some(0))]
-    );
+    times.are(&[(Some(6100 * MS), Some(100 * MS), Some(1)), (Some(6000 * MS), Some(500 * MS), Some(0))]);
     assert!(intervals.iter().all(|i| text(i, "name") == "Work" && text(i, "matched") == "thread"));
 }
 
 #[test]
 fn idle_states() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(
-        folder.path(),
+    let trace = ETWHY.scenario(
         r#"
 [machine]
 cpus = 2
@@ -373,23 +362,19 @@ rate = 10
         assert!(text(&found[0], "conflict").ends_with("but holds SYSCALL"), "{}", found[0]);
         assert_eq!(text(&found[0], "listed_by"), format!("xperf in {from}"));
     };
-    check(&["--loggers", given.to_str().unwrap()], "elsewhere.txt");
+    check(&["--loggers", given.str()], "elsewhere.txt");
     std::fs::write(folder.path().join("s.etl.loggers.txt"), &saved).unwrap();
     check(&[], "s.etl.loggers.txt");
-    let (code, _, errors) =
-        ETWHY.ran(&["dump", "logger", trace.to_str().unwrap(), "--loggers", "/no/such/file", "-q"]);
+    let (code, _, errors) = ETWHY.ran(&["dump", "logger", trace.str(), "--loggers", "/no/such/file", "-q"]);
     assert!(code != 0 && errors.contains("cannot read"), "{errors}");
 }
 
 #[test]
 fn an_empty_table_says_what_to_record() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(
-        folder.path(),
-        "[machine]\ncpus = 2\nduration = \"1s\"\nsamples = true\n[[process]]\nname = \"a.exe\"\n",
-    );
+    let trace = ETWHY
+        .scenario("[machine]\ncpus = 2\nduration = \"1s\"\nsamples = true\n[[process]]\nname = \"a.exe\"\n");
     let dump = |table: &str, more: &[&str]| {
-        let mut arguments = vec!["dump", table, trace.to_str().unwrap(), "--quiet"];
+        let mut arguments = vec!["dump", table, trace.str(), "--quiet"];
         arguments.extend(more);
         let (code, out, errors) = ETWHY.ran(&arguments);
         assert!(code == 0, "{errors}");

@@ -1,7 +1,7 @@
 //! Growth laws of written traces: the laws that scenarios state are found, with their figures in the interval, and what does not
 //! grow, or only with time, is not called growth.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,11 @@ fn only<'r>(rows: &'r [Value], pairs: &[(&str, &str)]) -> &'r Value {
     let found: Vec<&Value> = rows.iter().filter(|r| pairs.iter().all(|(k, v)| r[k] == *v)).collect();
     assert_eq!(found.len(), 1, "{pairs:?}: {found:#?}");
     found[0]
+}
+
+#[track_caller]
+fn says(row: &Value, wanted: &[(&str, &str)]) {
+    wanted.iter().for_each(|(column, text)| assert_eq!(row[*column], *text, "{column} of {row:#}"));
 }
 
 fn number(row: &Value, column: &str) -> f64 {
@@ -45,21 +50,17 @@ fn allocations_from_the_top_are_a_square_in_all() {
     let rows = dump("growth", &trace);
     assert_eq!(rows.len(), 1);
     let row = only(&rows, &[("operation", "VirtualAlloc MEM_TOP_DOWN"), ("cost_source", "samples")]);
-    assert_eq!(
-        (row["verdict"].as_str(), row["model"].as_str()),
-        (Some("super_linear"), Some("n")),
-        "{row:#}"
-    );
+    says(row, &[("verdict", "super_linear"), ("model", "n")]);
     assert_eq!(row["total_model"], "n^2");
-    assert_exponent(row, law["exponent"].as_f64().unwrap());
-    assert_near(number(row, "b"), law["nanoseconds_per_earlier_call"].as_f64().unwrap(), 0.01, "b");
+    assert_exponent(row, law["exponent"].float());
+    assert_near(number(row, "b"), law["nanoseconds_per_earlier_call"].float(), 0.01, "b");
     // 48 ns * 25,000² / 2 = 15 s now; ten times as many calls take a hundred times as long: the 25 minutes of the story.
     assert_near(number(row, "total_ns"), 15e9, 0.01, "total");
     assert_near(number(row, "total_10x_ns"), 1500e9, 0.01, "total at ten times");
     assert_eq!(row["function"], "ntoskrnl.exe!MiFindEmptyAddressRangeDownTree");
     assert_eq!(row["caller"], "topdown.exe!main");
     let points = dump("growth_point", &trace);
-    assert_eq!(points.len() as u64, row["points"].as_u64().unwrap());
+    assert_eq!(points.len() as u64, row["points"].uint());
     let sum: f64 = points.iter().map(|p| number(p, "total_ns")).sum();
     assert_near(sum, number(row, "total_ns"), 1e-6, "points add up");
     for point in &points {
@@ -81,10 +82,10 @@ fn missing_buffers_do_not_hide_the_law() {
     let trace = folder.path().join("t.etl");
     ETWHY.synth(&scenario, &trace, &["--scale", "0.1", "--drop-buffers", "10%"]);
     // "Done in part": buffers are missing.
-    let output = ETWHY.output(&["dump", "growth", trace.to_str().unwrap(), "--format", "json"]);
+    let output = ETWHY.output(&["dump", "growth", trace.str(), "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let row = only(rows.as_array().unwrap(), &[("cost_source", "samples")]);
+    let row = only(rows.list(), &[("cost_source", "samples")]);
     assert_eq!(row["verdict"], "super_linear", "{row:#}");
     // Calls in missing buffers are not counted, so later ones seem slower: the exponent is off by that.
     assert_near(number(row, "exponent"), 1.0, 0.2, "exponent");
@@ -104,15 +105,10 @@ count = 5000
 every = { poly = [0, "48ns"] }
 flags = ["reserve", "top_down"]
 "#;
-    let folder = tempfile::tempdir().unwrap();
-    let rows = dump("growth", &ETWHY.written(folder.path(), text));
+    let rows = dump("growth", &ETWHY.scenario(text));
     let row = only(&rows, &[("operation", "VirtualAlloc MEM_TOP_DOWN")]);
-    assert_eq!(
-        (row["cost_source"].as_str(), row["verdict"].as_str()),
-        (Some("interval"), Some("cannot_tell")),
-        "{row:#}"
-    );
-    assert!(row["why"].as_str().unwrap().contains("rarer"));
+    says(row, &[("cost_source", "interval"), ("verdict", "cannot_tell")]);
+    assert!(row["why"].str().contains("rarer"));
 }
 
 #[test]
@@ -123,14 +119,10 @@ fn starts_that_search_a_list_are_a_square_in_all() {
     let rows = dump("growth", &trace);
     let row =
         only(&rows, &[("kind", "process_start"), ("name", "verified.exe"), ("cost_source", "lifetime")]);
-    assert_eq!(
-        (row["verdict"].as_str(), row["model"].as_str()),
-        (Some("super_linear"), Some("n")),
-        "{row:#}"
-    );
-    assert_exponent(row, law["exponent"].as_f64().unwrap());
-    assert_near(number(row, "b"), law["microseconds_per_earlier_process"].as_f64().unwrap() * 1e3, 0.01, "b");
-    assert_near(number(row, "a"), law["milliseconds_first"].as_f64().unwrap() * 1e6, 0.01, "a");
+    says(row, &[("verdict", "super_linear"), ("model", "n")]);
+    assert_exponent(row, law["exponent"].float());
+    assert_near(number(row, "b"), law["microseconds_per_earlier_process"].float() * 1e3, 0.01, "b");
+    assert_near(number(row, "a"), law["milliseconds_first"].float() * 1e6, 0.01, "a");
     assert_eq!(row["caller"], "verifier.dll!AVrfpOpenLogFile");
     // The file events of the search cost the same each time: they must not hide the law, nor have one.
     for row in rows.iter().filter(|r| r["kind"] == "file" || r["cost_source"] == "load") {
@@ -169,25 +161,6 @@ const LAWS: &str = r#"
 cpus = 8
 duration = "60s"
 context_switches = true
-
-[[process]]
-name = "square.exe"
-[[process]]
-name = "linear.exe"
-[[process]]
-name = "flat.exe"
-[[process]]
-name = "drift.exe"
-[[process]]
-name = "phase.exe"
-[[process]]
-name = "key.exe"
-[[process]]
-name = "call.exe"
-[[process]]
-name = "bytes.exe"
-[[process]]
-name = "bigger.exe"
 
 [[file_io]]
 process = "linear.exe"
@@ -289,8 +262,9 @@ fn planted_laws_are_found_and_traps_are_not() {
         format!("size = {}\nduration = {}", cycle(&sizes, "B"), cycle(&costs, "ns"))
     };
     let text = LAWS.replace("READS", &with(|s| 2 * s)).replace("WRITES", &with(|s| s * s / 2_000));
-    let folder = tempfile::tempdir().unwrap();
-    let rows = dump("growth", &ETWHY.written(folder.path(), &text));
+    let programs = ["square", "linear", "flat", "drift", "phase", "key", "call", "bytes", "bigger"];
+    let text = text + &programs.map(|name| format!("[[process]]\nname = \"{name}.exe\"\n")).concat();
+    let rows = dump("growth", &ETWHY.scenario(&text));
     let calls = |name, operation, source| {
         only(
             &rows,
@@ -299,24 +273,14 @@ fn planted_laws_are_found_and_traps_are_not() {
     };
 
     let linear = calls("linear.exe", "Create", "duration");
-    assert_eq!(
-        (linear["verdict"].as_str(), linear["total_model"].as_str()),
-        (Some("super_linear"), Some("n^2"))
-    );
+    says(linear, &[("verdict", "super_linear"), ("total_model", "n^2")]);
     assert_exponent(linear, 1.0);
     assert_near(number(linear, "b"), 200.0, 0.02, "b of linear.exe");
     let square = calls("square.exe", "Create", "duration");
-    assert_eq!(
-        (square["verdict"].as_str(), square["total_model"].as_str()),
-        (Some("super_linear"), Some("n^3"))
-    );
+    says(square, &[("verdict", "super_linear"), ("total_model", "n^3")]);
     assert_exponent(square, 2.0);
     let key = calls("key.exe", "QueryValue", "duration");
-    assert_eq!(
-        (key["verdict"].as_str(), key["model"].as_str()),
-        (Some("super_linear"), Some("n")),
-        "{key:#}"
-    );
+    says(key, &[("verdict", "super_linear"), ("model", "n")]);
     for source in ["on_cpu", "duration"] {
         let call = calls("call.exe", "ntoskrnl.exe!NtQuerySystemInformation", source);
         assert_eq!(call["verdict"], "super_linear", "{call:#}");
@@ -331,32 +295,22 @@ fn planted_laws_are_found_and_traps_are_not() {
     assert!(number(drift, "trend_tau") > 0.95 && number(drift, "trend_p") < 1e-9);
     assert_near(number(drift, "trend_ns_per_s"), 580_000.0 / 60.0, 0.05, "drift");
     let phase = calls("phase.exe", "Create", "duration");
-    assert_eq!(
-        (phase["verdict"].as_str(), phase["confounded_by"].as_str()),
-        (Some("cannot_tell"), Some("step"))
-    );
+    says(phase, &[("verdict", "cannot_tell"), ("confounded_by", "step")]);
     let bigger = calls("bigger.exe", "Read", "duration");
-    assert_eq!(
-        (bigger["verdict"].as_str(), bigger["confounded_by"].as_str()),
-        (Some("cannot_tell"), Some("size"))
-    );
+    says(bigger, &[("verdict", "cannot_tell"), ("confounded_by", "size")]);
 
     let by_size = |operation| {
         only(&rows, &[("name", "bytes.exe"), ("operation", operation), ("predictor", "size_bytes")])
     };
     let (read, write) = (by_size("Read"), by_size("Write"));
-    assert_eq!((read["verdict"].as_str(), read["model"].as_str()), (Some("linear"), Some("n")), "{read:#}");
-    assert_eq!(
-        (write["verdict"].as_str(), write["model"].as_str()),
-        (Some("super_linear"), Some("n^2")),
-        "{write:#}"
-    );
+    says(read, &[("verdict", "linear"), ("model", "n")]);
+    says(write, &[("verdict", "super_linear"), ("model", "n^2")]);
     assert_near(number(read, "b"), 2.0, 0.01, "ns for each byte");
     for operation in ["Read", "Write"] {
         let row = calls("bytes.exe", operation, "duration");
         assert_ne!(row["verdict"], "super_linear", "{row:#}");
     }
     let grow: Vec<&str> =
-        rows.iter().filter(|r| r["verdict"] == "super_linear").map(|r| r["name"].as_str().unwrap()).collect();
+        rows.iter().filter(|r| r["verdict"] == "super_linear").map(|r| r["name"].str()).collect();
     assert_eq!(grow.len(), 6, "{grow:?}");
 }

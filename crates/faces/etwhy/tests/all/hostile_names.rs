@@ -1,7 +1,7 @@
 //! Names in a trace are chosen by whoever made it: markup, escape codes, formulas, direction marks and as
 //! many characters as a record holds go through every finding's culprit into every form of output, and do nothing there.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_base::Guid;
 use etwhy_etl::abi::header::CHANNEL_TRACELOGGING;
 use etwhy_etl::write::{
@@ -56,16 +56,16 @@ fn a_culprit_with_a_hostile_name_is_named_and_harmless() {
     // Every third: each kind of finding takes the same way out.
     for (scenario, name) in scenarios.iter().step_by(3) {
         let trace = renamed(scenario, name, HOSTILE, folder.path());
-        let trace = trace.to_str().unwrap();
+        let trace = trace.str();
         let terminal = etwhy(&["why", trace, "--quiet"]);
         no_control(&terminal, "terminal");
-        let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+        let files = ["--html", html.str(), "--md", md.str()];
         let json = etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat());
         no_control(&json, "JSON");
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let hits = value["findings"].as_array().unwrap().iter();
+        let hits = value["findings"].list().iter();
         found += hits
-            .flat_map(|f| f["hits"].as_array().unwrap())
+            .flat_map(|f| f["hits"].list())
             .filter(|hit| hit["culprit"].as_str().is_some_and(|c| c.contains("<img src=x onerror=alert(1)>")))
             .count();
         let page = std::fs::read_to_string(&html).unwrap();
@@ -97,9 +97,9 @@ fn the_longest_name_is_cut_for_people_and_whole_for_programs() {
     // The record of a process has the name three times over, twice in UTF-16, and at most 64 KiB.
     let long = "x".repeat(13_000);
     let trace = renamed(&scenario, &name, &long, folder.path());
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let page = folder.path().join("why.html");
-    etwhy(&["why", trace, "--quiet", "--json", "--html", page.to_str().unwrap()]);
+    etwhy(&["why", trace, "--quiet", "--json", "--html", page.str()]);
     let json = etwhy(&["dump", "process", trace, "--quiet", "--format", "json"]);
     assert!(json.contains(&long));
     assert!(std::fs::metadata(page).unwrap().len() < 2_000_000);
@@ -143,7 +143,7 @@ fn without_kernel_events(folder: &Path) -> PathBuf {
 fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let trace = without_kernel_events(folder.path());
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let (html, md) = (folder.path().join("why.html"), folder.path().join("why.md"));
     let terminal = etwhy(&["why", trace, "--quiet"]);
     no_control(&terminal, "terminal");
@@ -155,17 +155,79 @@ fn providers_of_a_trace_without_kernel_events_do_nothing_in_its_verdict() {
     // What is to be typed in has no name that a shell could take for more.
     let typed = terminal.lines().filter(|line| line.contains("PerfView /nogui"));
     assert!(typed.clone().count() <= 1 && typed.into_iter().all(|line| !line.contains(['|', '&', '`'])));
-    let files = ["--html", html.to_str().unwrap(), "--md", md.to_str().unwrap()];
+    let files = ["--html", html.str(), "--md", md.str()];
     let json = etwhy(&[&["why", trace, "--quiet", "--json"], &files[..]].concat());
     no_control(&json, "JSON");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let activity = &value["activity"];
     assert_eq!(activity["problems"][0]["errors"], 4, "{activity}");
-    assert!(activity["longest"][0]["name"].as_str().unwrap().starts_with("=cmd|"));
+    assert!(activity["longest"][0]["name"].str().starts_with("=cmd|"));
     let page = std::fs::read_to_string(&html).unwrap();
     no_control(&page, "HTML");
     assert!(!page.contains("<img src=x"), "markup in the page");
     let text = std::fs::read_to_string(&md).unwrap();
     no_control(&text, "Markdown");
     assert!(!text.contains("<img") && !text.contains("![i]("), "markup in {text}");
+}
+
+/// What a file name may hold where all systems allow it, and what a line of a file may hold.
+const FILE: &str = "![i](x)@me `b` \u{202e}gpj";
+const CELL: &str = "![i](http://evil.example/p.png)<img src=x onerror=alert(1)>\u{1b}[31m\u{202e}|`b` @me";
+
+/// Outside of code nothing is markup, and in a table no name makes a cell.
+fn no_markup(markdown: &str, what: &str) {
+    for line in markdown.lines() {
+        let bare: String = line.split('`').step_by(2).collect();
+        for part in ["![i](", "<img", "http://", " @me"] {
+            assert!(!bare.contains(part), "{what}: `{part}` in {line}");
+        }
+    }
+}
+
+/// Every report that is a document: policies, counter logs, event logs, traces whose files have such names and hold them.
+#[test]
+fn documents_about_hostile_files_do_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |ending: &str| folder.path().join(format!("{FILE}{ending}")).to_str().unwrap().to_owned();
+    let policy = format!(
+        "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting\n\
+         {CELL},System,Logon,{{0CCE9215-69AE-11D9-BED3-505054503030}},No Auditing,\n\
+         {CELL},{CELL},Logoff,{{0CCE9216-69AE-11D9-BED3-505054503030}},Success,\n"
+    );
+    std::fs::write(file(".csv"), policy).unwrap();
+    let counters = format!(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\{CELL}\\Processor({CELL})\\% Processor Time\",\"\\\\{CELL}\\Processor({CELL})\\% DPC Time\"\n\
+         \"05/01/2024 08:00:00.000\",\"99\",\"80\"\n\"05/01/2024 08:00:05.000\",\"98\",\"81\"\n\"05/01/2024 08:00:10.000\",\"98\",\"81\"\n"
+    );
+    std::fs::write(file("2.csv"), counters).unwrap();
+    let scenario = &blamed()[0];
+    let trace = renamed(&scenario.0, &scenario.1, HOSTILE, folder.path());
+    std::fs::rename(trace, file(".etl")).unwrap();
+    let mut commands: Vec<Vec<String>> = vec![
+        vec!["audit".into(), file(".csv"), "--all".into()],
+        vec!["counters".into(), file("2.csv"), "--all".into()],
+        vec!["info".into(), file(".etl")],
+        vec!["modules".into(), file(".etl")],
+        vec!["symbols".into(), "missing".into(), file(".etl")],
+    ];
+    if let Some(corpus) = etwhy_testkit::corpus() {
+        let log = corpus.join("evtx/omerbenamram+evtx/new-user-security.evtx");
+        std::fs::copy(log, file(".evtx")).unwrap();
+        commands.push(vec!["evtx".into(), "why".into(), file(".evtx"), "--all".into()]);
+    }
+    for command in commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        for columns in ["40", "80", "200"] {
+            let (code, text, errors) = ETWHY.wide(columns).ran(&words);
+            assert!(code < 2 && !text.is_empty(), "{words:?}: {errors}");
+            no_control(&text, words[0]);
+            no_control(&errors, words[0]);
+        }
+        if ["audit", "evtx"].contains(&words[0]) {
+            let markdown = etwhy(&[&words[..], &["--md"]].concat());
+            no_control(&markdown, words[0]);
+            no_markup(&markdown, words[0]);
+            assert!(markdown.contains("gpj"), "it names them: {markdown}");
+        }
+    }
 }

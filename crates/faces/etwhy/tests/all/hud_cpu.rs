@@ -1,7 +1,7 @@
 //! Numbers of the panels of precise CPU usage and of DPCs and ISRs: they are those of SQL, of the tables, and of `etwhy path`.
 
-use crate::ETWHY;
 use crate::server;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -61,10 +61,9 @@ fn interrupts_are_those_of_sql_and_of_the_tables() {
     ];
     for part in parts {
         let answer = server.ask("interrupts", &part);
-        let drivers = answer["drivers"].as_array().unwrap();
+        let drivers = answer["drivers"].list();
         assert!(!drivers.is_empty(), "{part}");
-        let queries: Vec<&str> =
-            answer["sql"].as_array().unwrap().iter().map(|q| q.as_str().unwrap()).collect();
+        let queries: Vec<&str> = answer["sql"].list().iter().map(|q| q.str()).collect();
         let (sums, bins): (Vec<&str>, Vec<&str>) = queries.iter().partition(|q| q.contains("p95_ns"));
         let theirs: Vec<Value> = sums.iter().flat_map(|query| ETWHY.sql::<Value>(&trace, query)).collect();
         assert_eq!(lines(drivers, &SUMS), lines(&theirs, &SUMS), "{part}");
@@ -74,7 +73,7 @@ fn interrupts_are_those_of_sql_and_of_the_tables() {
                 let bin = |bin: &Value| {
                     json!({ "module": driver["module"], "above_ns": bin["above_ns"], "count": bin["count"], "total_ns": bin["total_ns"] })
                 };
-                driver["bins"].as_array().unwrap().iter().map(bin).collect::<Vec<_>>()
+                driver["bins"].list().iter().map(bin).collect::<Vec<_>>()
             })
             .collect();
         let theirs: Vec<Value> = bins.iter().flat_map(|query| ETWHY.sql::<Value>(&trace, query)).collect();
@@ -83,7 +82,7 @@ fn interrupts_are_those_of_sql_and_of_the_tables() {
     }
     // The whole trace: classes as in table dpc_histogram, sums as in interrupt_cost, hot processors as in interrupt_spread.
     let answer = server.ask("interrupts", &json!({}));
-    let drivers = answer["drivers"].as_array().unwrap();
+    let drivers = answer["drivers"].list();
     let flood = &drivers[0];
     assert_eq!((&flood["module"], &flood["hot"]), (&json!("ndis.sys"), &json!([0, 2, 4, 6])));
     let classes = ETWHY.sql::<Value>(
@@ -91,18 +90,16 @@ fn interrupts_are_those_of_sql_and_of_the_tables() {
         "SELECT above_ns, up_to_ns, count, total_ns FROM dpc_histogram WHERE class = 'dpc' AND module = 'ndis.sys'",
     );
     let names = ["above_ns", "up_to_ns", "count", "total_ns"];
-    assert_eq!(lines(flood["bins"].as_array().unwrap(), &names), lines(&classes, &names));
+    assert_eq!(lines(flood["bins"].list(), &names), lines(&classes, &names));
     let names =
         ["class", "module", "count", "total_ns", "exclusive_ns", "over_limit", "over_limit_ns", "max_ns"];
     let costs = ETWHY.sql::<Value>(&trace, "SELECT * FROM interrupt_cost WHERE level = 'module'");
     assert_eq!(lines(drivers, &names), lines(&costs, &names));
     let names = ["routine", "count", "total_ns", "exclusive_ns", "max_ns"];
-    let routines: Vec<Value> =
-        drivers.iter().flat_map(|d| d["routines"].as_array().unwrap().clone()).collect();
+    let routines: Vec<Value> = drivers.iter().flat_map(|d| d["routines"].list().clone()).collect();
     let costs = ETWHY.sql::<Value>(&trace, "SELECT * FROM interrupt_cost WHERE level = 'routine'");
     assert_eq!(lines(&routines, &names), lines(&costs, &names));
-    let loads: i64 =
-        answer["cpus"].as_array().unwrap().iter().map(|cpu| cpu["dpc_ns"].as_i64().unwrap()).sum();
+    let loads: i64 = answer["cpus"].list().iter().map(|cpu| cpu["dpc_ns"].int()).sum();
     let all = ETWHY.sql::<Value>(
         &trace,
         "SELECT sum(exclusive_ns) AS ns FROM interrupt_cost WHERE level = 'cpu' AND class = 'dpc'",
@@ -113,7 +110,7 @@ fn interrupts_are_those_of_sql_and_of_the_tables() {
 }
 
 fn by_tid(answer: &Value) -> String {
-    let query = answer["sql"].as_str().unwrap();
+    let query = answer["sql"].str();
     format!("SELECT t.tid, q.* FROM ({query}) AS q JOIN thread AS t ON t.utid = q.new_utid")
 }
 
@@ -134,8 +131,7 @@ fn states_are_those_of_sql() {
         let answer = server.ask("thread_states", &part);
         let some = |row: &Value| names[1..].iter().any(|name| row[*name].as_i64().unwrap_or(0) > 0);
         let ours: Vec<Value> = answer["threads"]
-            .as_array()
-            .unwrap()
+            .list()
             .iter()
             .map(|t| json!({ "tid": t["tid"], "run_ns": t["run_ns"], "ready_ns": t["ready_ns"], "wait_ns": t["wait_ns"], "switches": t["switches"] }))
             .filter(some)
@@ -159,7 +155,7 @@ fn states_are_those_of_sql() {
     }
     // The whole trace again, as table thread_time has it.
     let answer = server.ask("thread_states", &json!({}));
-    for thread in answer["threads"].as_array().unwrap() {
+    for thread in answer["threads"].list() {
         let query = format!(
             "SELECT run_ns, ready_ns, wait_ns, runs AS switches FROM thread_time JOIN thread USING (utid) WHERE tid = {}",
             thread["tid"]
@@ -178,7 +174,7 @@ fn pieces(list: &Value) -> Vec<String> {
         let in_dpc = p.get("in_dpc").or(p.get("readied_in_dpc")).unwrap();
         format!("{} {} {} {} {reason} {in_dpc}", p["start_ns"], p["dur_ns"], p["kind"], p["depth"])
     };
-    list.as_array().unwrap().iter().map(piece).collect()
+    list.list().iter().map(piece).collect()
 }
 
 #[test]
@@ -200,11 +196,11 @@ fn paths_are_those_of_the_trace_reader() {
         let trace = folder.path().join(format!("{name}.etl"));
         ETWHY.synth(&file, &trace, &["--scale", "0.1"]);
         let server = Server::start(&trace);
-        let path = trace.to_str().unwrap();
+        let path = trace.str();
         let known: Value = serde_json::from_str(&ETWHY.run(&["path", path, "-q", "--json"])).unwrap();
-        for hang in known.as_array().unwrap() {
+        for hang in known.list() {
             assert_eq!(hang["origin"], "MessageCheckDelay");
-            let (from, length) = (hang["start_ns"].as_i64().unwrap(), hang["dur_ns"].as_i64().unwrap());
+            let (from, length) = (hang["start_ns"].int(), hang["dur_ns"].int());
             let all = server.ask("thread_states", &json!({ "search": hang["tid"].to_string() }));
             let utid = &all["threads"][0]["utid"];
             let body = json!({ "range": [from, from + length], "thread": utid, "limit": 100_000 });
@@ -213,22 +209,19 @@ fn paths_are_those_of_the_trace_reader() {
             compared.0 += 1;
         }
         let busiest = server.ask("thread_states", &json!({ "sort": "switches" }));
-        for thread in busiest["threads"].as_array().unwrap().iter().take(6) {
+        for thread in busiest["threads"].list().iter().take(6) {
             let (tid, utid) = (thread["tid"].to_string(), &thread["utid"]);
             for (from, to) in [(50_000_000i64, 90_000_000i64), (20_000_001, 20_900_003)] {
                 let [a, b] = [from, to].map(|ns| format!("{ns}ns"));
                 let out =
                     ETWHY.run(&["path", path, "-q", "--json", "--thread", &tid, "--from", &a, "--to", &b]);
                 let theirs: Value = serde_json::from_str(&out).unwrap();
-                let asked: Vec<&Value> =
-                    theirs.as_array().unwrap().iter().filter(|p| p["origin"] == "asked").collect();
+                let asked: Vec<&Value> = theirs.list().iter().filter(|p| p["origin"] == "asked").collect();
                 assert_eq!(asked.len(), 1, "{name} {tid}");
                 let answer =
                     server.ask("path", &json!({ "range": [from, to], "thread": utid, "limit": 100_000 }));
                 assert_eq!(pieces(&answer["pieces"]), pieces(&asked[0]["links"]), "{name} {tid} {from}");
-                let sums = |list: &Value| {
-                    list.as_array().unwrap().iter().map(|c| c["dur_ns"].as_i64().unwrap()).sum::<i64>()
-                };
+                let sums = |list: &Value| list.list().iter().map(|c| c["dur_ns"].int()).sum::<i64>();
                 assert_eq!(sums(&answer["causes"]), to - from, "{name} {tid}");
                 compared.1 += 1;
             }

@@ -1,6 +1,6 @@
 //! Files of several recordings, through every command that takes several traces: refused with the reason, or answered one by one.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_testkit::{root, text};
 use etwhy_trace::identity::recording::{Relation, relation};
@@ -28,7 +28,7 @@ fn two() -> Two {
     let [a, b] = ["dpc_flood", "openmp_spin"].map(|name| {
         let path = folder.path().join(format!("{name}.etl"));
         synth(name, 0.01, &path);
-        path.to_str().unwrap().to_owned()
+        path.str().to_owned()
     });
     Two { folder, a, b }
 }
@@ -49,7 +49,7 @@ fn word(text: &str) -> bool {
 
 /// What a command wants besides traces.
 fn arguments(command: &str, folder: &Path) -> (Vec<String>, Vec<String>) {
-    let out = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let out = |name: &str| folder.join(name).str().to_owned();
     // Written beside a trace.
     let symbols = out("symbols");
     let (before, after): (Vec<&str>, Vec<String>) = match command {
@@ -78,7 +78,7 @@ fn every_command_refuses_two_machines_and_says_why() {
         assert!(all.iter().any(|command| command == known), "{known} of {all:?}");
     }
     for command in all.iter().filter(|command| !ONE_BY_ONE.contains(&command.as_str())) {
-        let folder = two.folder.path().to_str().unwrap();
+        let folder = two.folder.path().str();
         for given in [vec![two.a.as_str(), two.b.as_str()], vec![folder]] {
             let (before, after) = arguments(command, two.folder.path());
             let mut line: Vec<&str> = command.split(' ').collect();
@@ -101,7 +101,7 @@ fn every_command_refuses_two_machines_and_says_why() {
 #[test]
 fn sides_of_a_comparison_are_one_recording_each() {
     let two = two();
-    let folder = two.folder.path().to_str().unwrap();
+    let folder = two.folder.path().str();
     let out = ETWHY.output(&["diff", &two.a, folder]);
     assert_eq!(out.status.code(), Some(2));
     assert!(text(&out.stderr).contains("computer: "), "{}", text(&out.stderr));
@@ -111,7 +111,7 @@ fn sides_of_a_comparison_are_one_recording_each() {
 #[test]
 fn why_answers_each_recording_by_itself() {
     let two = two();
-    let folder = two.folder.path().to_str().unwrap();
+    let folder = two.folder.path().str();
     let alone = |trace: &str| -> Value {
         serde_json::from_slice(&ETWHY.output(&["why", "-q", "--json", trace]).stdout).unwrap()
     };
@@ -123,13 +123,13 @@ fn why_answers_each_recording_by_itself() {
         assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
         let all: Value = serde_json::from_slice(&out.stdout).unwrap();
         assert_eq!(all["schema"], "etwhy.why-several/1");
-        let traces = all["traces"].as_array().unwrap();
+        let traces = all["traces"].list();
         assert_eq!(traces.len(), 2);
         assert_eq!([&traces[0]["computer"], &traces[1]["computer"]], ["BACKUP01", "WS-OMP"]);
         assert_eq!([&traces[0]["report"], &traces[1]["report"]], [&a, &b], "as when asked alone");
         assert_ne!(traces[0]["trace_id"], traces[1]["trace_id"]);
         assert_ne!(traces[0]["machine_id"], traces[1]["machine_id"]);
-        assert!(all["apart"][0].as_str().unwrap().contains("computer: BACKUP01 and WS-OMP"));
+        assert!(all["apart"][0].str().contains("computer: BACKUP01 and WS-OMP"));
     }
     let out = ETWHY.output(&["why", "-q", folder]);
     let said = text(&out.stdout);
@@ -142,7 +142,7 @@ fn why_answers_each_recording_by_itself() {
     assert!(!about_a.contains("render.exe") && !about_a.contains("libiomp5md"), "{about_a}");
     let [page, document] = ["why.html", "why.md"].map(|name| two.folder.path().join("out").join(name));
     std::fs::create_dir(two.folder.path().join("out")).unwrap();
-    let (page_name, document_name) = (page.to_str().unwrap(), document.to_str().unwrap());
+    let (page_name, document_name) = (page.str(), document.str());
     let out = ETWHY.output(&["why", "-q", &two.a, &two.b, "--html", page_name, "--md", document_name]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let page = std::fs::read_to_string(page).unwrap();
@@ -181,7 +181,7 @@ fn no_two_shipped_scenarios_are_one_recording() {
         if path.extension().is_none_or(|e| e != "toml") {
             continue;
         }
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let name = path.file_stem().unwrap().str().to_owned();
         let trace = folder.path().join(format!("{name}.etl"));
         synth(&name, 0.002, &trace);
         all.push(Identity::of(&EtlFile::open(&trace, &trace, &OpenOptions::default()).unwrap()));

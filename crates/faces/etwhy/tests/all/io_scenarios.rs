@@ -1,7 +1,7 @@
 //! Scenarios of files, disks, filters and the registry: the tables find every operation with its name, its duration
 //! and its process, whatever the trace says about them, and with any number of threads.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
@@ -91,7 +91,7 @@ duration = "2ms"
 "#;
 
 fn rows(trace: &Path, table: &str, threads: &str) -> Vec<Value> {
-    ETWHY.rows(&["dump", table, trace.to_str().unwrap(), "--threads", threads])
+    ETWHY.rows(&["dump", table, trace.str(), "--threads", threads])
 }
 
 /// Rows that match, and the sum of one column over them.
@@ -111,8 +111,7 @@ fn text(row: &Value, column: &str) -> String {
 
 /// Writes the scenario with `more` in its machine and compares all tables.
 fn check(name: &str, more: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = ETWHY.written(folder.path(), &SCENARIO.replace("MORE", more));
+    let trace = ETWHY.scenario(&SCENARIO.replace("MORE", more));
     let dump = |table: &str| {
         let one = rows(&trace, table, "1");
         assert_eq!(one, rows(&trace, table, "3"), "{name}: {table} with one and with three threads");

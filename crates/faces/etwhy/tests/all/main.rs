@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Are, Json, Program, Str, text};
 
 /// The program.
 const ETWHY: Program = Program::new(env!("CARGO_BIN_EXE_etwhy"));

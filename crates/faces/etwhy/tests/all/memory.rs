@@ -1,7 +1,7 @@
 //! A written story of memory, pool, faults and handles: the tables must say what the scenario says, and what the
 //! writer counted.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::Path;
 
@@ -84,7 +84,7 @@ close_after = "1ms"
 
 /// The rows of a table as objects.
 fn rows(trace: &Path, table: &str, threads: &str) -> Vec<Value> {
-    ETWHY.rows(&["dump", table, trace.to_str().unwrap(), "--threads", threads])
+    ETWHY.rows(&["dump", table, trace.str(), "--threads", threads])
 }
 
 fn number(row: &Value, column: &str) -> i64 {
@@ -109,7 +109,7 @@ fn tables_say_what_the_scenario_says() {
     ETWHY.synth(&scenario, &trace, &[]);
     let truth = std::fs::read(folder.path().join("memory.truth.json")).unwrap();
     let truth: Value = serde_json::from_slice(&truth).unwrap();
-    let written = |key: &str| truth["events"][key].as_i64().unwrap();
+    let written = |key: &str| truth["events"][key].int();
 
     let calls = rows(&trace, "virtual_alloc", "1");
     assert_eq!(calls.len() as i64, written("kernel/2/98") + written("kernel/2/99"));
@@ -148,7 +148,7 @@ fn tables_say_what_the_scenario_says() {
     let counts = ["creates", "closes", "outstanding", "open_at_start"];
     assert_eq!(counts.map(|c| number(events, c)), [1000, 0, 1000, 0]);
     assert_eq!(counts.map(|c| number(files, c)), [1000, 1000, 0, 0]);
-    let slope = |row: &Value| row["leak_slope_per_second"].as_f64().unwrap();
+    let slope = |row: &Value| row["leak_slope_per_second"].float();
     assert!((slope(events) - 100.0).abs() < 0.5, "{}", slope(events));
     assert!(slope(files).abs() < 0.5, "{}", slope(files));
 

@@ -1,5 +1,6 @@
 //! `etwhy modules` and facts of the user's own, on written traces.
 
+use crate::{Json as _, Str as _};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -51,10 +52,10 @@ fn modules_are_known_and_users_know_better() {
     assert_eq!(one(&all, "ntdll.dll")["processes"], 2);
 
     let secure = rows(folder, "modules hook.etl --security --json");
-    let names: Vec<_> = secure.iter().map(|r| r["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = secure.iter().map(|r| r["name"].str()).collect();
     // The costliest first.
     assert_eq!(names, ["tedrdrv.sys", "cyserver.exe"]);
-    let ns = |row: &Value, column: &str| row[column].as_i64().unwrap();
+    let ns = |row: &Value, column: &str| row[column].int();
     assert!(ns(&secure[0], "cpu_inclusive_ns") > ns(&secure[0], "cpu_exclusive_ns"));
     assert_eq!(ns(&secure[1], "cpu_inclusive_ns"), 0);
     let kernel = rows(folder, "modules hook.etl --kernel --json");
@@ -64,7 +65,7 @@ fn modules_are_known_and_users_know_better() {
         own.iter().any(|r| r["name"] == "cyserver.exe") && !own.iter().any(|r| r["name"] == "server.exe")
     );
     let shown = text(folder, "modules hook.etl");
-    assert!(shown.starts_with("Security products\n  Palo Alto Networks"), "{shown}");
+    assert!(shown.starts_with("Security products\n  - Palo Alto Networks"), "{shown}");
 
     // The named file wins over the configured one, both over what ships; frames and images know it too.
     std::fs::create_dir_all(folder.join("config/etwhy")).unwrap();

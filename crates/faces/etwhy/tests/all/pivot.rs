@@ -4,7 +4,7 @@ use etwhy_analysis::pivot::{Answer, Condition, Function, Op, Pivot, Rows, Value,
 use etwhy_export::extract::{Folder, Limits};
 use etwhy_sql::Engine;
 use etwhy_table::{ColumnType, Database, Memory, Role, Strings, Table, Value as Cell};
-use etwhy_testkit::Program;
+use etwhy_testkit::{Program, Str as _};
 use serde_json::json;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const ETWHY: Program = crate::ETWHY.partly();
 fn tables(trace: &str) -> Database {
     let folder = tempfile::tempdir().unwrap();
     let extract = folder.path().join("x");
-    ETWHY.run(&["extract", trace, "-q", "-o", extract.to_str().unwrap()]);
+    ETWHY.run(&["extract", trace, "-q", "-o", extract.str()]);
     read(&extract)
 }
 
@@ -228,7 +228,7 @@ fn all_tables_of_scenarios_say_what_sql_says() {
     let folder = tempfile::tempdir().unwrap();
     for story in ["syscall_hook", "event_log", "dpc_flood"] {
         let trace = ETWHY.story(story, "0.002", folder.path());
-        let (questions, compared) = check(&tables(trace.to_str().unwrap()));
+        let (questions, compared) = check(&tables(trace.str()));
         println!("{story}: {questions} questions, {compared} rows are the same in SQL");
         assert!(questions > 200 && compared > 2000, "{story}: {questions}, {compared}");
     }
@@ -240,7 +240,7 @@ fn a_real_trace_says_what_sql_says() {
     else {
         return;
     };
-    let (questions, compared) = check(&tables(trace.to_str().unwrap()));
+    let (questions, compared) = check(&tables(trace.str()));
     println!("{questions} questions, {compared} rows are the same in SQL");
     assert!(questions > 200 && compared > 2000, "{questions}, {compared}");
 }

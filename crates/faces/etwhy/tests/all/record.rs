@@ -1,6 +1,6 @@
 //! `etwhy record` as users call it.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use etwhy_testkit::text;
 use std::process::Output;
 
@@ -16,7 +16,7 @@ fn a_profile_goes_to_standard_output_or_a_file() {
     assert!(xml.starts_with("<?xml") && xml.contains("Name=\"cpu-registry\""), "{xml}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.wprp");
-    let output = record(&["--print", "cpu", "--print", "registry", "-o", file.to_str().unwrap()]);
+    let output = record(&["--print", "cpu", "--print", "registry", "-o", file.str()]);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty());
     assert_eq!(std::fs::read_to_string(file).unwrap(), xml);

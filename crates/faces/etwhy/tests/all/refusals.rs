@@ -1,7 +1,7 @@
 //! Input that is no trace, damaged, or newer than known: one clear message, the right exit code, and everything that could be
 //! read on standard output.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use etwhy_testkit::text;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ fn demo(folder: &Path) -> PathBuf {
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
-    path.to_str().unwrap().to_owned()
+    path.str().to_owned()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_is_no_trace_is_refused_by_name() {
         assert_eq!(message.lines().count(), 1, "{name}: {message}");
         assert!(output.stdout.is_empty());
     }
-    let missing = ETWHY.output(&["info", folder.path().join("missing.etl").to_str().unwrap()]);
+    let missing = ETWHY.output(&["info", folder.path().join("missing.etl").str()]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("missing.etl"));
 }
@@ -123,7 +123,7 @@ fn a_reader_that_leaves_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let trace = demo(folder.path());
     let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["dump", "sample", trace.to_str().unwrap(), "--format", "csv"])
+        .args(["dump", "sample", trace.str(), "--format", "csv"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -144,7 +144,7 @@ fn names_from_a_trace_reach_no_terminal_unescaped() {
     ETWHY.synth(Path::new(&file), &trace, &[]);
     for arguments in [vec!["why"], vec!["info"], vec!["dump", "process"], vec!["dump", "image"]] {
         let mut arguments = arguments;
-        arguments.push(trace.to_str().unwrap());
+        arguments.push(trace.str());
         let output = ETWHY.output(&arguments);
         for stream in [text(&output.stdout), text(&output.stderr)] {
             assert!(!stream.contains('\u{1b}') && !stream.contains('\u{202e}'), "{arguments:?}");
@@ -162,7 +162,7 @@ fn what_options_name_in_vain_is_said() {
     let other = write(folder.path(), "other.xml", b"<configuration><a/></configuration>");
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    let [empty, missing] = [empty, folder.path().join("none")].map(|path| path.to_str().unwrap().to_owned());
+    let [empty, missing] = [empty, folder.path().join("none")].map(|path| path.str().to_owned());
     for (option, wrong) in [
         ("--symbols", vec![&missing, &garbage]),
         ("--images", vec![&missing, &garbage]),
@@ -170,12 +170,12 @@ fn what_options_name_in_vain_is_said() {
         ("--tmf", vec![&missing, &garbage, &empty]),
     ] {
         for path in wrong {
-            let output = ETWHY.output(&["info", trace.to_str().unwrap(), option, path]);
+            let output = ETWHY.output(&["info", trace.str(), option, path]);
             let message = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{option} {path}: {message}");
             assert!(message.contains("given_unusable") && message.contains(path), "{option}: {message}");
             assert!(!message.contains("copy it again"), "{option}: {message}");
         }
     }
-    assert_eq!(ETWHY.output(&["info", trace.to_str().unwrap(), "--symbols", &empty]).status.code(), Some(0));
+    assert_eq!(ETWHY.output(&["info", trace.str(), "--symbols", &empty]).status.code(), Some(0));
 }

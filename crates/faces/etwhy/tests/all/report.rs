@@ -1,7 +1,7 @@
 //! The report of the demonstration and of real traces in all forms: the JSON follows the published schema, the page fits.
 
-use crate::ETWHY;
 use crate::unfilled;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -48,16 +48,14 @@ fn the_demonstration_in_all_forms() {
     }
     let charts = &page["charts"];
     // Bands and flame graph hold all CPU time of the verdict, which adds it up from other tables.
-    let sum = |list: &Value, key: &str| -> i64 {
-        list.as_array().unwrap().iter().map(|item| item[key].as_i64().unwrap()).sum()
-    };
-    let busy = printed["cpu"]["busy_ns"].as_i64().unwrap();
-    let idle = printed["cpu"]["idle_ns"].as_i64().unwrap();
+    let sum = |list: &Value, key: &str| -> i64 { list.list().iter().map(|item| item[key].int()).sum() };
+    let busy = printed["cpu"]["busy_ns"].int();
+    let idle = printed["cpu"]["idle_ns"].int();
     assert_eq!(sum(&charts["timeline"]["series"], "total_ns"), busy + idle);
     assert_eq!(charts["flame"]["total_ns"][0].as_i64(), Some(busy));
-    assert!(charts["histograms"][0]["over_limit"].as_i64().unwrap() > 0);
+    assert!(charts["histograms"][0]["over_limit"].int() > 0);
     let first = &printed["cpu"]["processes"][0];
-    let name = format!("{} ({})", first["name"].as_str().unwrap(), first["pid"]);
+    let name = format!("{} ({})", first["name"].str(), first["pid"]);
     assert_eq!(charts["timeline"]["series"][0]["name"], Value::from(name));
     assert_eq!(charts["timeline"]["series"][0]["total_ns"], first["cpu_ns"]);
 }
@@ -73,7 +71,7 @@ fn real_traces_in_all_forms() {
     ];
     for trace in traces {
         let path = corpus.join(trace);
-        forms(&[path.to_str().unwrap()]);
+        forms(&[path.str()]);
     }
 }
 

@@ -5,7 +5,7 @@
 //! demonstration trace, `SCENARIO` for that of `scenarios/event_log.toml`; `COLUMNS=n` may stand in front) and
 //! `expected.txt`.
 
-use crate::ETWHY;
+use crate::{ETWHY, Str as _};
 use std::path::{Path, PathBuf};
 
 /// Runs the program in `folder`, so that outputs do not depend on where things are.
@@ -35,7 +35,7 @@ fn golden_cases_in_every_way() {
     // In folders of their own: each has symbols beside it.
     std::fs::create_dir(folder.path().join("scenario")).unwrap();
     run(folder.path(), &words("synth --demo -o demo.etl --quiet"));
-    let story = root.join("scenarios/event_log.toml").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let story = root.join("scenarios/event_log.toml").canonicalize().unwrap().str().to_owned();
     let mut synth = words("synth STORY -o scenario/event_log.etl --scale 0.05 --quiet");
     synth[1] = story;
     run(folder.path(), &synth);

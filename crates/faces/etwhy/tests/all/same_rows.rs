@@ -3,6 +3,7 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has DuckDB (`scripts/test` makes one), `scripts/test-spark` makes one with PySpark.
 
+use crate::{Json as _, Str as _};
 use etwhy_rules::check::database;
 use etwhy_rules::{Rule, builtin};
 use etwhy_sql::{Engine, views, words};
@@ -142,7 +143,7 @@ fn compare(python: &OsStr, database: &str) {
     let all: Vec<Case> = rules.iter().flat_map(|rule| cases(rule, &specs, &mut viewed)).collect();
     let script = etwhy_testkit::root().join("tests/python/query_rows.py");
     let mut child = Command::new(python)
-        .args([script.to_str().unwrap(), database])
+        .args([script.str(), database])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -159,16 +160,14 @@ fn compare(python: &OsStr, database: &str) {
     assert_eq!(answers.len(), all.len());
     let mut faults = Vec::new();
     for (case, said) in all.iter().zip(&answers) {
-        let name = case.asked["name"].as_str().unwrap();
+        let name = case.asked["name"].str();
         assert_eq!(said["name"], name);
-        for ((query, ours), theirs) in
-            case.names.iter().zip(&case.ours).zip(said["answers"].as_array().unwrap())
-        {
+        for ((query, ours), theirs) in case.names.iter().zip(&case.ours).zip(said["answers"].list()) {
             if !ours.is_empty() {
                 fired.insert(query.clone());
             }
             let rows = theirs["rows"].as_array();
-            let rows = rows.map(|rows| comparable(rows.iter().map(|row| row.as_array().unwrap().clone())));
+            let rows = rows.map(|rows| comparable(rows.iter().map(|row| row.list().clone())));
             if rows.as_ref() != Some(ours) {
                 let theirs = rows.map_or_else(|| theirs["error"].to_string(), |rows| format!("{rows:?}"));
                 faults.push(format!("{name}: {query}\n  here  {ours:?}\n  there {theirs}"));

@@ -2,7 +2,7 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has DuckDB (`scripts/test` makes one).
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_testkit::script;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -39,8 +39,8 @@ fn trace_extract_and_duckdb_agree() {
     let folder = tempfile::tempdir().unwrap();
     let mut compared = 0;
     for story in STORIES {
-        let extract = folder.path().join(story).to_str().unwrap().to_owned();
-        let trace = ETWHY.story(story, "0.01", folder.path()).to_str().unwrap().to_owned();
+        let extract = folder.path().join(story).str().to_owned();
+        let trace = ETWHY.story(story, "0.01", folder.path()).str().to_owned();
         ETWHY.run(&["extract", &trace, "-q", "-o", &extract]);
         let why = |of: &str| -> Value { ETWHY.json(&["why", of, "-q", "--json"]) };
         let (from_trace, from_extract) = (why(&trace), why(&extract));
@@ -48,20 +48,20 @@ fn trace_extract_and_duckdb_agree() {
         let mut queries: Vec<Value> = etwhy_sql::views::all()
             .map(|view| json!({ "name": view.name, "sql": view.sql, "view": true }))
             .collect();
-        for finding in from_trace["findings"].as_array().unwrap() {
+        for finding in from_trace["findings"].list() {
             queries.push(json!({ "name": finding["id"], "sql": finding["sql"], "view": false }));
         }
         let Some(theirs) = duckdb(&extract, &json!(queries)) else { return };
         for (query, said) in queries.iter().zip(theirs) {
-            let name = query["name"].as_str().unwrap();
+            let name = query["name"].str();
             assert_eq!(said["error"], Value::Null, "{story}: {name}");
             let sql = match query["view"].as_bool() {
                 Some(true) => format!("SELECT * FROM {name}"),
-                _ => query["sql"].as_str().unwrap().to_owned(),
+                _ => query["sql"].str().to_owned(),
             };
             let ours: Vec<serde_json::Map<String, Value>> = ETWHY.sql(Path::new(&extract), &sql);
             let ours = ours.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect());
-            let theirs = said["rows"].as_array().unwrap().iter().map(|row| row.as_array().unwrap().clone());
+            let theirs = said["rows"].list().iter().map(|row| row.list().clone());
             let (ours, theirs) = (comparable(ours), comparable(theirs));
             assert_eq!(ours, theirs, "{story}: {name}");
             compared += ours.len();

@@ -3,7 +3,7 @@
 //!
 //! `ETWHY_PYTHON` names an interpreter that has dissect.etl (`scripts/test` makes one).
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use etwhy_testkit::{script, told};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,10 +37,8 @@ fn the_samples_of_every_stack_are_those_of_another_reader() {
     let theirs: Value = serde_json::from_str(&told(reader.arg(&copy))).unwrap();
     let theirs: BTreeMap<String, i64> = serde_json::from_value(theirs["stacks"].clone()).unwrap();
     let rows: Vec<Value> = ETWHY.partly().sql(&copy, STACKS);
-    let ours: BTreeMap<String, i64> = rows
-        .iter()
-        .map(|row| (row["stack"].as_str().unwrap().to_owned(), row["n"].as_i64().unwrap()))
-        .collect();
+    let ours: BTreeMap<String, i64> =
+        rows.iter().map(|row| (row["stack"].str().to_owned(), row["n"].int())).collect();
     let (all, idle) = (theirs.values().sum::<i64>(), theirs.get("").copied().unwrap_or(0));
     println!("{all} samples, {idle} idle, {} stacks", theirs.len());
     assert!(theirs.len() > 1000 && all - idle > 1000, "{all} samples, {idle} idle");

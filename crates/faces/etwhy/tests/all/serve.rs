@@ -1,7 +1,7 @@
 //! The server of `etwhy serve` against everything but its own page: strangers, bad questions, many at a time, clients that go away.
 
-use crate::ETWHY;
 use crate::server::Server;
+use crate::{ETWHY, Json as _, Str as _};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
@@ -124,11 +124,11 @@ fn traces_are_opened_beside_each_other_unless_that_is_forbidden() {
     let nonsense = folder.path().join("notes.txt");
     std::fs::write(&nonsense, "no trace").unwrap();
     // A file that is no trace does not keep the other from being shown.
-    let server = Server::start(&[trace.to_str().unwrap(), nonsense.to_str().unwrap()]);
+    let server = Server::start(&[trace.str(), nonsense.str()]);
     let names = |server: &Server| {
         let session = server.ask("session", &serde_json::json!({})).json();
-        let traces = session["traces"].as_array().unwrap().iter();
-        traces.map(|t| t["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let traces = session["traces"].list().iter();
+        traces.map(|t| t["name"].str().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&server), ["second.etl"]);
     let refused = server.ask("open", &serde_json::json!({ "path": nonsense }));
@@ -145,11 +145,11 @@ fn traces_are_opened_beside_each_other_unless_that_is_forbidden() {
 fn tables_that_are_left_out_say_so() {
     let server = Server::start(&["--demo", "--without", "event,isr"]);
     let schema = server.ask("schema", &serde_json::json!({})).json();
-    let tables = schema["tables"].as_array().unwrap();
+    let tables = schema["tables"].list();
     let table = |name: &str| tables.iter().find(|t| t["name"] == name).unwrap().clone();
     assert_eq!(table("event")["rows"], 0);
-    assert!(table("event")["why_empty"].as_str().unwrap().contains("--without event"));
-    assert!(table("sample")["rows"].as_u64().unwrap() > 0);
+    assert!(table("event")["why_empty"].str().contains("--without event"));
+    assert!(table("sample")["rows"].uint() > 0);
     let wrong = Command::new(env!("CARGO_BIN_EXE_etwhy"))
         .args(["serve", "--demo", "--without", "evnt"])
         .output()
@@ -166,7 +166,7 @@ fn an_extract_is_served_like_its_trace() {
         .arg(&extract)
         .status();
     assert!(status.unwrap().success());
-    let (of_trace, of_extract) = (Server::start(&["--demo"]), Server::start(&[extract.to_str().unwrap()]));
+    let (of_trace, of_extract) = (Server::start(&["--demo"]), Server::start(&[extract.str()]));
     let query = sql("SELECT upid, sum(weight_ns) AS ns FROM sample GROUP BY upid ORDER BY ns DESC");
     let (a, b) = (of_trace.ask("sql", &query), of_extract.ask("sql", &query));
     assert_eq!((a.status, b.status), (200, 200));

@@ -1,15 +1,15 @@
 //! Damaged traces behind the page, and questions at the ends of what numbers can be: every answer is an answer or a reason, none is a
 //! fault of the program's own, and the server goes on. Arithmetic that overflows panics in this build, which the server tells as 500.
 
-use crate::ETWHY;
 use crate::server::Server;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::{Value, json};
 
 /// Everything that the page asks, over a part.
 fn questions(part: &Value, tables: &[String]) -> Vec<(&'static str, Value)> {
     let with = |more: Value| {
         let mut body = part.clone();
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut().unwrap().extend(more.fields().clone());
         body
     };
     let mut all = vec![
@@ -46,11 +46,10 @@ fn check(server: &Server, what: &str) {
     let schema = server.ask("schema", &json!({}));
     assert_eq!(schema.status, 200, "{what}");
     let tables: Vec<String> = schema.json()["tables"]
-        .as_array()
-        .unwrap()
+        .list()
         .iter()
         .filter(|table| table["rows"].as_u64() > Some(0))
-        .map(|table| table["name"].as_str().unwrap().to_owned())
+        .map(|table| table["name"].str().to_owned())
         .collect();
     let parts = [
         json!({}),

@@ -1,7 +1,7 @@
 //! What the page asks about stacks: totals are those of SQL, steps keep sums, the story of the system calls is told.
 
-use crate::ETWHY;
 use crate::server;
+use crate::{ETWHY, Json as _, Str as _};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array as _, RecordBatch};
@@ -97,17 +97,14 @@ impl Server {
 
 fn merged(a: &Value, b: &Value) -> Value {
     let mut out = a.clone();
-    out.as_object_mut().unwrap().extend(b.as_object().unwrap().clone());
+    out.as_object_mut().unwrap().extend(b.fields().clone());
     out
 }
 
 /// Totals of all metrics are those of the query that stands beside them, in every part; own weights add up to them.
 fn totals_hold(server: &Server) -> usize {
     let session = server.json("session");
-    let (first, last) = (
-        session["traces"][0]["first_ns"].as_i64().unwrap(),
-        session["traces"][0]["last_ns"].as_i64().unwrap(),
-    );
+    let (first, last) = (session["traces"][0]["first_ns"].int(), session["traces"][0]["last_ns"].int());
     let third = (last - first) / 3;
     let whole = server.ask("functions", &json!({ "metric": "busy" }));
     let function = whole.texts("name").into_iter().find(|n| n.contains('!') && !n.ends_with("!?"));
@@ -129,8 +126,8 @@ fn totals_hold(server: &Server) -> usize {
     }
     let mut compared = 0;
     let schema = server.json("schema");
-    let there = schema["metrics"].as_array().unwrap().iter().filter(|m| m["there"] == true);
-    for metric in there.map(|m| m["name"].as_str().unwrap()) {
+    let there = schema["metrics"].list().iter().filter(|m| m["there"] == true);
+    for metric in there.map(|m| m["name"].str()) {
         for part in &parts {
             let question = merged(part, &json!({ "metric": metric, "min_px": 0.0 }));
             let tree = server.ask("tree", &question);
@@ -166,21 +163,21 @@ fn totals_of_a_real_trace_are_those_of_sql() {
     else {
         return;
     };
-    let server = Server::start(&[trace.to_str().unwrap(), "--offline"]);
+    let server = Server::start(&[trace.str(), "--offline"]);
     let compared = totals_hold(&server);
     assert!(compared > 40, "{compared}");
     // In the order of time the samples of a thread are all there, whatever a pixel has room for.
     for width in [400, 4000] {
         let chart = server.ask("stack_chart", &json!({ "width": width }));
         let (weight, samples) = (chart.fact("weight"), chart.fact("samples"));
-        assert_eq!(server.sql(chart.facts["sql"].as_str().unwrap()), weight);
+        assert_eq!(server.sql(chart.facts["sql"].str()), weight);
         let (depths, names) = (chart.numbers("depth"), chart.texts("kind"));
         let of_top = |name: &str| -> i64 {
             let list = chart.numbers(name);
             (0..list.len()).filter(|&at| depths[at] == 0 && names[at] != "group").map(|at| list[at]).sum()
         };
         assert_eq!((of_top("weight"), of_top("samples")), (weight, samples), "{width}");
-        assert_eq!(chart.facts["threads"][0]["weight"].as_i64().unwrap(), weight);
+        assert_eq!(chart.facts["threads"][0]["weight"].int(), weight);
         // Boxes of a level do not overlap.
         let (from, to) = (chart.numbers("from_ns"), chart.numbers("to_ns"));
         let mut ends: Vec<i64> = Vec::new();
@@ -197,7 +194,7 @@ fn totals_of_a_real_trace_are_those_of_sql() {
 fn steps_are_taken_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let trace = ETWHY.story("syscall_hook", "0.1", folder.path());
-    let server = Server::start(&[trace.to_str().unwrap()]);
+    let server = Server::start(&[trace.str()]);
     let tree = |steps: Value, more: Value| {
         server.ask("tree", &merged(&json!({ "by": [], "steps": steps, "min_px": 0.0 }), &more))
     };
@@ -224,7 +221,7 @@ fn steps_are_taken_in_their_order() {
         assert!((10.0 * found as f64 / ms as f64 - 1.0).abs() < 0.02, "{path}: {found}");
     }
     assert!(focused.fact("part_total") > focused.fact("total"));
-    assert_eq!(server.sql(focused.facts["sql"].as_str().unwrap()), focused.fact("part_total"));
+    assert_eq!(server.sql(focused.facts["sql"].str()), focused.fact("part_total"));
     // A module that became one frame can be merged by the next step; the other way around its frames are gone before.
     let collapse = json!({ "op": "collapse", "module": "ntoskrnl.exe" });
     let collapsed = tree(json!([sleep, collapse]), json!({}));
@@ -253,8 +250,8 @@ fn steps_are_taken_in_their_order() {
         let found = wings.fact(fact) as f64 / 1e5;
         assert!((found / ms - 1.0).abs() < 0.02, "{fact}: {found}");
     }
-    let groups = wings.facts["groups"].as_array().unwrap();
-    assert_eq!(groups.iter().map(|g| g["total"].as_i64().unwrap()).sum::<i64>(), wings.fact("inclusive"));
+    let groups = wings.facts["groups"].list();
+    assert_eq!(groups.iter().map(|g| g["total"].int()).sum::<i64>(), wings.fact("inclusive"));
     // Compared with itself nothing differs.
     let same = tree(json!([]), json!({ "other": { "trace": 0, "range": null } }));
     assert_eq!(same.numbers("before"), same.numbers("total"));

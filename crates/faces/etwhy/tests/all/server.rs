@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each program uses a part of it.
 
 use crate::ETWHY;
+use etwhy_testkit::{Str as _, text};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -39,7 +40,7 @@ impl Answer {
     }
 
     pub fn error(&self) -> String {
-        self.json()["error"].as_str().unwrap().to_owned()
+        self.json()["error"].str().to_owned()
     }
 }
 
@@ -80,7 +81,7 @@ impl Server {
         let mut bytes = Vec::new();
         self.send(method, path, headers, body).read_to_end(&mut bytes).unwrap();
         let at = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("an answer");
-        let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
+        let head = text(&bytes[..at]);
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Answer { status, head, body: bytes[at + 4..].to_vec() }
     }

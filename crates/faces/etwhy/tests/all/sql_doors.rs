@@ -3,7 +3,7 @@
 //! before. `crates/answers/sql/tests/all/doors.rs` tries everything that SQLite lists; here the point is that no way in goes past it.
 
 use crate::server::Server;
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -101,7 +101,7 @@ fn inputs(way: &str, folder: &Path) -> Vec<String> {
 /// A log of the corpus, if there is one.
 fn log() -> Option<String> {
     let log = etwhy_testkit::corpus_file("evtx/log2timeline+plaso/System2.evtx")?;
-    Some(log.to_str().unwrap().to_owned())
+    Some(log.str().to_owned())
 }
 
 fn trace(folder: &Path) -> String {
@@ -199,7 +199,7 @@ fn findings_of_a_folder_read_tables_only() {
     let findings = |output: &Output| {
         let all: serde_json::Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output)));
-        let all = all["findings"].as_array().unwrap().clone();
+        let all = all["findings"].list().clone();
         let (own, shipped): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|one| one["id"].as_str().is_some_and(|id| id.starts_with("hostile")));
         (own, shipped)
@@ -207,14 +207,8 @@ fn findings_of_a_folder_read_tables_only() {
     let expected = findings(&plain).1;
     for first in hostile(folder.path()) {
         rules(rules_folder.path(), &first, "SELECT word AS culprit, word AS headline FROM s.logins");
-        let output = ETWHY.output(&[
-            "why",
-            "--demo",
-            "--json",
-            "--quiet",
-            "--rules",
-            rules_folder.path().to_str().unwrap(),
-        ]);
+        let output =
+            ETWHY.output(&["why", "--demo", "--json", "--quiet", "--rules", rules_folder.path().str()]);
         assert_eq!(output.status.code(), plain.status.code(), "{first}: {}", said(&output));
         assert!(!said(&output).contains(SECRET), "{first}");
         let (own, shipped) = findings(&output);

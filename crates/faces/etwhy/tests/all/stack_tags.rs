@@ -1,7 +1,7 @@
 //! Stack tags from a file in the format of WPA: every stack has one at most, so that times by tag add up to all time, and an
 //! extract that is tagged later says what the trace says.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ const TAGS: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 #[test]
 fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.path().join(name).str().to_owned();
     let story = etwhy_testkit::root().join("scenarios/syscall_hook.toml");
     let (trace, extract, file) = (path("story.etl"), path("extract"), path("my.stacktags"));
     ETWHY.synth(&story, Path::new(&trace), &["--scale", "0.02"]);
@@ -35,7 +35,7 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
     let tags = ["--tags", file.as_str()];
     let rows = ask(&trace, by_tag, &tags);
     assert_eq!(rows, ask(&extract, by_tag, &tags));
-    let sum: i64 = rows.iter().map(|row| row["cpu_ns"].as_i64().unwrap()).sum();
+    let sum: i64 = rows.iter().map(|row| row["cpu_ns"].int()).sum();
     let all = ask(&trace, "SELECT sum(weight_ns) AS ns FROM stack_cost", &[]);
     assert_eq!(Some(sum), all[0]["ns"].as_i64());
     // A tree by tag says the same, of the trace and of the extract.
@@ -43,7 +43,7 @@ fn times_by_tag_add_up_and_an_extract_can_be_tagged_later() {
         let json = ETWHY
             .run(&[&["tree", input, "--by", "tag", "--depth", "1", "--json", "--quiet"], &tags[..]].concat());
         let tree: Value = serde_json::from_str(&json).unwrap();
-        let nodes = tree["nodes"].as_array().unwrap();
+        let nodes = tree["nodes"].list();
         for row in rows.iter().filter(|row| {
             row["tag"].as_str().is_some_and(|tag| tag.starts_with("Kernel") || tag == "Scanner")
         }) {
@@ -79,8 +79,8 @@ fn trees_agree_with_the_view(input: &str, options: &[&str]) {
     );
     let tree: Value = serde_json::from_str(&json).unwrap();
     let (mut of_tags, mut interrupts) = (BTreeMap::new(), 0);
-    for node in tree["nodes"].as_array().unwrap().iter().filter(|node| node["parent"] == 0) {
-        let (name, weight) = (node["name"].as_str().unwrap(), node["weight"].as_i64().unwrap());
+    for node in tree["nodes"].list().iter().filter(|node| node["parent"] == 0) {
+        let (name, weight) = (node["name"].str(), node["weight"].int());
         if ["[DPC]", "[ISR]"].contains(&name) {
             interrupts += weight;
         } else {
@@ -90,13 +90,11 @@ fn trees_agree_with_the_view(input: &str, options: &[&str]) {
     let query = "SELECT class, coalesce(tag, '[no tag]') AS tag, sum(cpu_ns) AS ns FROM cpu_by_stack_tag GROUP BY 1, 2";
     let (threads, others): (Vec<Value>, Vec<Value>) =
         ask(input, query, options).into_iter().partition(|row| row["class"] == "thread");
-    let of_view: BTreeMap<String, i64> = threads
-        .iter()
-        .map(|row| (row["tag"].as_str().unwrap().to_owned(), row["ns"].as_i64().unwrap()))
-        .collect();
+    let of_view: BTreeMap<String, i64> =
+        threads.iter().map(|row| (row["tag"].str().to_owned(), row["ns"].int())).collect();
     assert!(of_view.len() > 1, "{of_view:?}");
     assert_eq!(of_tags, of_view);
-    assert_eq!(interrupts, others.iter().map(|row| row["ns"].as_i64().unwrap()).sum::<i64>());
+    assert_eq!(interrupts, others.iter().map(|row| row["ns"].int()).sum::<i64>());
 }
 
 #[test]
@@ -105,7 +103,7 @@ fn a_file_that_makes_no_sense_is_refused_with_its_line() {
     let file = folder.path().join("bad.stacktags");
     std::fs::write(&file, "<Tag Name=\"\">\n<Tag Name=\"a\" Priority=\"x\"/>\n</Tag>").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["sql", "--demo", "SELECT 1 AS one", "--tags", file.to_str().unwrap()])
+        .args(["sql", "--demo", "SELECT 1 AS one", "--tags", file.str()])
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -3,13 +3,13 @@
 //! The first scenario writes context switches and system calls event by event, so that every number below was worked
 //! out by hand from its text; the second uses tables that write many calls.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 struct Trace {
-    _folder: tempfile::TempDir,
+    _written: etwhy_testkit::Trace,
     path: PathBuf,
 }
 
@@ -24,14 +24,13 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 fn synth(scenario: &str) -> Trace {
-    let folder = tempfile::tempdir().unwrap();
-    let path = ETWHY.written(folder.path(), scenario);
-    Trace { _folder: folder, path }
+    let written = ETWHY.scenario(scenario);
+    Trace { path: written.to_owned(), _written: written }
 }
 
 impl Trace {
     fn strace(&self, arguments: &[&str]) -> (String, String) {
-        let mut all = vec!["strace", self.path.to_str().unwrap(), "--quiet"];
+        let mut all = vec!["strace", self.path.str(), "--quiet"];
         all.extend(arguments);
         let output = run(&all);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -170,14 +169,14 @@ fn calls_are_those_of_the_scenario() {
             let function = c["function"].as_str().unwrap_or("?").rsplit('!').next().unwrap().to_owned();
             (
                 function,
-                c["tid"].as_i64().unwrap(),
+                c["tid"].int(),
                 us("start_ns"),
                 us("dur_ns"),
                 us("on_cpu_ns"),
                 us("off_cpu_ns"),
                 c["depth"].as_i64().unwrap_or(-1),
                 c["failed"].as_bool(),
-                c["outcome"].as_str().unwrap().to_owned(),
+                c["outcome"].str().to_owned(),
             )
         })
         .collect();
@@ -222,15 +221,9 @@ fn callbacks_end_with_the_call_that_made_them() {
         .json(&[])
         .iter()
         .map(|c| {
-            let function = c["function"].as_str().unwrap().rsplit('!').next().unwrap().to_owned();
+            let function = c["function"].str().rsplit('!').next().unwrap().to_owned();
             let ms = c["dur_ns"].as_i64().map(|ns| ns / 1_000_000);
-            (
-                function,
-                ms,
-                c["depth"].as_i64(),
-                c["failed"].as_bool(),
-                c["outcome"].as_str().unwrap().to_owned(),
-            )
+            (function, ms, c["depth"].as_i64(), c["failed"].as_bool(), c["outcome"].str().to_owned())
         })
         .collect();
     let expected = [
@@ -314,7 +307,7 @@ fn filters_choose() {
     // The child itself made no calls; its parent is followed only downwards.
     let (out, errors) = trace.strace(&["-p", "5000", "-f"]);
     assert!(out.is_empty() && errors.contains("none of the 9 system calls"), "{errors}");
-    let path = trace.path.to_str().unwrap();
+    let path = trace.path.str();
     for wrong in [["-p", "nobody"], ["-e", "trace=fiel"], ["-S", "size"], ["--from", "soon"]] {
         let output = run(&["strace", path, wrong[0], wrong[1]]);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
@@ -387,7 +380,7 @@ status = 0xC0000034
 #[test]
 fn lines_fit_terminals() {
     let trace = story();
-    let path = trace.path.to_str().unwrap();
+    let path = trace.path.str();
     for columns in [80, 200] {
         let output = command(&["strace", path, "-q"]).env("COLUMNS", columns.to_string()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -405,20 +398,19 @@ fn lines_fit_terminals() {
 fn files_pipes_and_traces_without_calls() {
     let trace = story();
     let to = trace.path.with_extension("txt");
-    let (out, _) = trace.strace(&["-o", to.to_str().unwrap()]);
+    let (out, _) = trace.strace(&["-o", to.str()]);
     assert!(out.is_empty());
     assert_eq!(std::fs::read_to_string(&to).unwrap().lines().count(), 9);
 
     let many = synth(
         "[machine]\nduration = \"1s\"\nsamples = false\ncontext_switches = true\n[[syscall]]\nfunction = \"NtClose\"\ncount = 20000\n",
     );
-    let mut child =
-        command(&["strace", many.path.to_str().unwrap(), "-q"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command(&["strace", many.path.str(), "-q"]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
 
     let none = synth("[[process]]\nname = \"app.exe\"\n[[samples]]\nprocess = \"app.exe\"\nbusy = 1\n");
-    let output = run(&["strace", none.path.to_str().unwrap(), "-q"]);
+    let output = run(&["strace", none.path.str(), "-q"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -493,7 +485,7 @@ fn missing_buffers_never_make_pairs_up() {
 impl Trace {
     /// As [`Trace::json`], of a trace that cannot be read in full.
     fn json_in_part(&self) -> Vec<Value> {
-        let output = run(&["strace", self.path.to_str().unwrap(), "--quiet", "--json"]);
+        let output = run(&["strace", self.path.str(), "--quiet", "--json"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(Path::new(&self.path).is_file());
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -1,5 +1,6 @@
 //! `etwhy symbols` on a real trace whose PDBs are served over loopback, and on written ones.
 
+use crate::{Are as _, Json as _, Str as _};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -103,7 +104,7 @@ const PDBS: [&str; 3] = ["System.Xml.ni.pdb", "System.ni.pdb", "mscorlib.ni.pdb"
 
 /// Modules in JSON whose `key` has this value.
 fn with<'v>(modules: &'v Value, key: &str, value: &str) -> Vec<&'v str> {
-    let all = modules.as_array().unwrap().iter();
+    let all = modules.list().iter();
     let mut names: Vec<&str> =
         all.filter(|m| m[key] == value).map(|m| m["pdb"].as_str().unwrap_or("")).collect();
     names.sort_unstable();
@@ -126,15 +127,14 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     let missing = json(folder, 0, &symbols("missing"));
     assert_eq!(server.asked(), Vec::<String>::new());
     // All of whom a frame is known: of stacks, routines and starts of threads.
-    let total = plan["total"].as_u64().unwrap() as usize;
+    let total = plan["total"].uint() as usize;
     assert!(total > 130, "{total}");
     let first = &plan["modules"][0];
     assert_eq!(
         (&first["module"], &first["pdb_id"]),
         (&"clr.dll".into(), &"10792B14288A4AD082160B6825ECCC032".into())
     );
-    let weights: Vec<i64> =
-        plan["modules"].as_array().unwrap().iter().map(|m| m["cpu_inclusive_ns"].as_i64().unwrap()).collect();
+    let weights: Vec<i64> = plan["modules"].list().iter().map(|m| m["cpu_inclusive_ns"].int()).collect();
     assert!(weights.is_sorted_by(|a, b| a >= b));
     let lacking = with(&missing["missing"], "reason", "offline");
     assert!(PDBS.iter().all(|pdb| lacking.contains(pdb)), "{lacking:?}");
@@ -143,15 +143,15 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     let fetch = json(folder, 1, &symbols("fetch"));
     assert_eq!(with(&fetch["modules"], "state", "fetched"), PDBS);
     // A module without an id cannot be asked for.
-    let modules = plan["modules"].as_array().unwrap();
+    let modules = plan["modules"].list();
     let wanted = modules.iter().filter(|m| m["pdb_id"].is_string()).count() - PDBS.len();
     assert!(wanted > 130 && wanted + PDBS.len() + 2 > total, "{wanted} of {total}");
     assert_eq!(with(&fetch["modules"], "state", "missing").len(), total - PDBS.len());
     assert_eq!(with(&fetch["modules"], "reason", "not found").len(), wanted);
-    for module in fetch["modules"].as_array().unwrap().iter().filter(|m| m["state"] == "fetched") {
-        let (name, id) = (module["pdb"].as_str().unwrap(), module["pdb_id"].as_str().unwrap());
+    for module in fetch["modules"].list().iter().filter(|m| m["state"] == "fetched") {
+        let (name, id) = (module["pdb"].str(), module["pdb_id"].str());
         let kept = folder.join("cache").join(name).join(id).join(name);
-        assert_eq!(module["file"].as_str().unwrap(), kept.to_str().unwrap());
+        assert_eq!(module["file"].str(), kept.str());
         let original = perfview.join("symbols").join(name).join(id.to_lowercase()).join(name);
         assert!(std::fs::read(kept).unwrap() == std::fs::read(original).unwrap(), "{name}");
     }
@@ -175,11 +175,10 @@ fn the_pdbs_of_a_real_trace_come_from_a_server() {
     let query = "SELECT count(*) AS n FROM frame WHERE module = 'mscorlib.ni.dll' AND function IS NOT NULL";
     let named =
         json(folder, 0, &["sql", "t.etl", query, "--symbols", &path, "--offline", "--format", "json"]);
-    assert!(named[0]["n"].as_i64().unwrap() > 100, "{named}");
+    assert!(named[0]["n"].int() > 100, "{named}");
 
     let verified = json(folder, 0, &["symbols", "verify", "cache", "t.etl", "--json"]);
-    let fits: Vec<&str> =
-        verified["files"].as_array().unwrap().iter().map(|file| file["module"].as_str().unwrap()).collect();
+    let fits: Vec<&str> = verified["files"].list().iter().map(|file| file["module"].str()).collect();
     assert_eq!(fits.len(), 3);
     assert!(fits.contains(&"mscorlib.ni.dll"));
 
@@ -203,7 +202,7 @@ fn offline_means_that_no_server_is_asked() {
     let server = Server::of(folder.join("nothing"));
     let path = format!("srv*{}*{}", folder.join("cache").display(), server.url);
     let fetch = json(folder, 1, &["symbols", "fetch", "--demo", "--symbols", &path, "--offline", "--json"]);
-    let modules = fetch["modules"].as_array().unwrap();
+    let modules = fetch["modules"].list();
     assert!(!modules.is_empty() && modules.iter().all(|module| module["state"] == "missing"));
     assert!(etwhy(folder, "100", &["why", "--demo", "--symbols", &path, "--offline"]).status.success());
     assert_eq!(server.asked(), Vec::<String>::new());
@@ -223,17 +222,10 @@ fn the_path_is_explained() {
     std::fs::create_dir(folder.join("here")).unwrap();
     let path = format!("srv*there*{};here;cache*", server.url);
     let value = json(folder, 0, &["symbols", "path", "--check", "--symbols", &path, "--json"]);
-    let elements: Vec<(&str, &str)> = value["elements"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|e| (e["kind"].as_str().unwrap(), e["state"].as_str().unwrap()))
-        .collect();
+    let elements: Vec<(&str, &str)> =
+        value["elements"].list().iter().map(|e| (e["kind"].str(), e["state"].str())).collect();
     let later = "does not exist yet, is made when a file comes";
-    assert_eq!(
-        elements,
-        [("cache", later), ("server", "answers"), ("folder", "exists"), ("default store", later)]
-    );
+    elements.are(&[("cache", later), ("server", "answers"), ("folder", "exists"), ("default store", later)]);
     assert_eq!(value["asks_servers"], true);
     assert_eq!(server.asked(), ["/index2.txt"]);
     let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
@@ -248,7 +240,7 @@ fn the_path_is_explained() {
     assert_eq!(value["elements"][0]["origin"], "_NT_ALT_SYMBOL_PATH");
     assert_eq!(value["elements"][2]["place"], "https://msdl.microsoft.com/download/symbols");
     assert_eq!(value["asks_servers"], false);
-    assert_eq!(value["compact_cache"].as_str().unwrap(), folder.join("compact").to_str().unwrap());
+    assert_eq!(value["compact_cache"].str(), folder.join("compact").str());
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(told.matches("_NT_SYMBOL_PATH: symbol path, element 1").count(), 1, "{told}");
     let wrong = etwhy(folder, "100", &["symbols", "path", "--symbols", "srv*ftp://x"]);
@@ -265,13 +257,13 @@ fn written_symbols_fit_their_trace() {
         etwhy(folder, "100", &["synth", "hook.toml", "-o", "hook.etl", "--scale", "0.002"]).status.success()
     );
     let verified = json(folder, 0, &["symbols", "verify", "symbols", "hook.etl", "--json"]);
-    let files = verified["files"].as_array().unwrap();
+    let files = verified["files"].list();
     assert!(files.len() > 2 && files.iter().all(|file| file["fits"] == true), "{verified:#}");
     // Another trace has none of them, or another build.
     std::fs::write(folder.join("junk.pdb"), "junk").unwrap();
     let junk = json(folder, 1, &["symbols", "verify", "junk.pdb", "--json"]);
-    assert!(junk["files"][0]["error"].as_str().unwrap().contains("it looks like text"));
+    assert!(junk["files"][0]["error"].str().contains("it looks like text"));
     let plan = json(folder, 0, &["symbols", "plan", "hook.etl", "--json"]);
-    let present = plan["modules"].as_array().unwrap().iter().filter(|m| !m["present"].is_null()).count();
+    let present = plan["modules"].list().iter().filter(|m| !m["present"].is_null()).count();
     assert!(present > 2, "what lies beside the trace is found");
 }

@@ -1,6 +1,6 @@
 //! Symbols that come later: an extract made without any, named by `etwhy symbols apply`, says what a pass with symbols says.
 
-use crate::ETWHY;
+use crate::{Are as _, ETWHY, Json as _, Str as _, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,13 +37,13 @@ const QUESTIONS: [&str; 7] = [
 ];
 
 fn check(trace: &Path, symbols: &Path, folder: &Path) -> String {
-    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.join(name).str().to_owned();
     let (bare, later, direct) = (path("bare"), path("later"), path("direct"));
-    let (trace, symbols) = (trace.to_str().unwrap(), symbols.to_str().unwrap());
+    let (trace, symbols) = (trace.str(), symbols.str());
     etwhy(&["extract", trace, "-o", &bare, "--quiet"]);
     etwhy(&["extract", trace, "-o", &direct, "--quiet", "--symbols", symbols]);
     let output = run(&["symbols", "apply", &bare, "-o", &later, "--symbols", symbols]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     for question in QUESTIONS {
         let (a, b) = (ask(&direct, question, &[]), ask(&later, question, &[]));
@@ -113,7 +113,7 @@ fn inline(symbols: &Path, module: &str, function: &str, [middle, inner]: [&str; 
 #[test]
 fn inlined_functions_are_frames_innermost_first() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.path().join(name).str().to_owned();
     let (story, trace, away) = (path("story.toml"), path("story.etl"), path("away"));
     std::fs::write(&story, INLINED).unwrap();
     ETWHY.synth(Path::new(&story), Path::new(&trace), &[]);
@@ -130,7 +130,7 @@ fn inlined_functions_are_frames_innermost_first() {
          GROUP BY s.stack_id, sf.position ORDER BY s.stack_id, sf.position";
     let mut stacks: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
     for row in ask(&trace, query, &symbols) {
-        stacks.entry(row["stack_id"].as_i64().unwrap()).or_default().push(row);
+        stacks.entry(row["stack_id"].int()).or_default().push(row);
     }
     let own = [
         ("app.exe!Inner", 1, Some(31)),
@@ -148,13 +148,13 @@ fn inlined_functions_are_frames_innermost_first() {
         kernel.iter().chain(&[("ntdll.dll!NtTraceEvent", 0, None)]).chain(&own).copied().collect();
     let mut seen = [0, 0];
     for rows in stacks.values() {
-        let in_kernel = rows[0]["label"].as_str().unwrap().starts_with("ntoskrnl");
+        let in_kernel = rows[0]["label"].str().starts_with("ntoskrnl");
         let wanted = if in_kernel { &whole[..] } else { &own[..] };
         let found: Vec<_> = rows
             .iter()
             .map(|row| {
                 assert_eq!(row["file"].is_null(), row["line"].is_null());
-                (row["label"].as_str().unwrap(), row["inlined"].as_i64().unwrap(), row["line"].as_i64())
+                (row["label"].str(), row["inlined"].int(), row["line"].as_i64())
             })
             .collect();
         assert_eq!(found, wanted);
@@ -178,7 +178,7 @@ fn inlined_functions_are_frames_innermost_first() {
     );
     let cost = |function: &str| {
         let row = costs.iter().find(|row| row["function"] == function).unwrap_or_else(|| panic!("{costs:?}"));
-        (row["inclusive"].as_i64().unwrap(), row["exclusive"].as_i64().unwrap())
+        (row["inclusive"].int(), row["exclusive"].int())
     };
     let (all, outside) = cost("app.exe!main");
     let (_, own_time) = cost("app.exe!Inner");
@@ -199,20 +199,17 @@ fn inlined_functions_are_frames_innermost_first() {
         &[&["tree", &trace, "--focus", "main", "--by", "none", "--json", "--quiet"], &symbols[..]].concat(),
     );
     let tree: Value = serde_json::from_str(&json).unwrap();
-    let nodes = tree["nodes"].as_array().unwrap();
+    let nodes = tree["nodes"].list();
     let inner = nodes.iter().find(|node| node["name"] == "app.exe!Inner").unwrap();
     assert_eq!((inner["weight"].as_i64(), inner["self"].as_i64()), (Some(all), Some(own_time)));
     let mut up = Vec::new();
     let mut at = inner["parent"].as_u64();
     while let Some(parent) = at {
         let node = &nodes[parent as usize];
-        up.push(node["name"].as_str().unwrap());
+        up.push(node["name"].str());
         at = node["parent"].as_u64();
     }
-    assert_eq!(
-        up,
-        ["app.exe!ns::Middle", "app.exe!Work", "app.exe!main", "ntdll.dll!RtlUserThreadStart", "[all]"]
-    );
+    up.are(&["app.exe!ns::Middle", "app.exe!Work", "app.exe!main", "ntdll.dll!RtlUserThreadStart", "[all]"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `etwhy tree`, `etwhy flame`, `etwhy explain`: the story of the syscall hook with its milliseconds, sums that are those of
 //! the tables, pictures that are well-formed.
 
-use etwhy_testkit::Program;
+use etwhy_testkit::{Json as _, Program, Str as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -24,20 +24,20 @@ fn json(arguments: &[&str]) -> Value {
 fn paths(tree: &Value) -> BTreeMap<String, (i64, i64)> {
     let mut names: Vec<String> = Vec::new();
     let mut out = BTreeMap::new();
-    for node in tree["nodes"].as_array().unwrap() {
-        let name = node["name"].as_str().unwrap();
+    for node in tree["nodes"].list() {
+        let name = node["name"].str();
         let path = match node["parent"].as_u64() {
             Some(parent) => format!("{}>{name}", names[parent as usize]),
             None => name.to_owned(),
         };
-        out.insert(path.clone(), (node["weight"].as_i64().unwrap(), node["self"].as_i64().unwrap()));
+        out.insert(path.clone(), (node["weight"].int(), node["self"].int()));
         names.push(path);
     }
     out
 }
 
 fn own_sum(tree: &Value) -> i64 {
-    tree["nodes"].as_array().unwrap().iter().map(|node| node["self"].as_i64().unwrap()).sum()
+    tree["nodes"].list().iter().map(|node| node["self"].int()).sum()
 }
 
 /// The story as its investigator published it: milliseconds with what was called, and calls by depth.
@@ -62,7 +62,7 @@ fn the_story_of_the_syscall_hook() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("hook.etl");
     ETWHY.synth(&etwhy_testkit::root().join("scenarios/syscall_hook.toml"), &trace, &[]);
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     let focus = ["--focus", "SleepEx", "--trim-above", "SleepEx", "--by", "none", "--quiet"];
     let tree = json(&[&["tree", trace, "--json"], &focus[..]].concat());
     let found = paths(&tree);
@@ -88,12 +88,12 @@ fn the_story_of_the_syscall_hook() {
         assert!(text.lines().any(is), "{ms} {name}\n{text}");
     }
     let driver = json(&["tree", trace, "--butterfly", "tedrdrv.sys", "--json", "--quiet"]);
-    let ms = |key: &str| driver[key].as_i64().unwrap() / 1_000_000;
+    let ms = |key: &str| driver[key].int() / 1_000_000;
     assert_eq!((ms("inclusive"), ms("exclusive")), (2_167_695, 958_198));
     let explained = json(&["explain", "tedrdrv.sys", trace, "--json", "--quiet"]);
     assert_eq!(explained["knowledge"]["module"]["vendor"], "Palo Alto Networks");
     assert_eq!(explained["here"][0]["inclusive"], driver["inclusive"]);
-    let callers = explained["here"][0]["callers"].as_array().unwrap();
+    let callers = explained["here"][0]["callers"].list();
     assert_eq!(callers[0]["name"], "ntoskrnl.exe!EtwpLogKernelEvent");
     // What was not recorded is said, with the recording that has it.
     let text = ETWHY.run(&["tree", trace, "--metric", "wait", "--quiet"]);
@@ -116,7 +116,7 @@ fn every_metric_answers_or_says_why_not() {
         }
         answered += 1;
         let tree = json(&["tree", "--demo", "--quiet", "--metric", name, "--json"]);
-        assert_eq!(own_sum(&tree), tree["total"].as_i64().unwrap(), "{name}");
+        assert_eq!(own_sum(&tree), tree["total"].int(), "{name}");
         let inverted = json(&[
             "tree",
             "--demo",
@@ -129,7 +129,7 @@ fn every_metric_answers_or_says_why_not() {
             "3",
         ]);
         assert_eq!(inverted["total"], tree["total"], "{name}");
-        assert_eq!(own_sum(&inverted), tree["total"].as_i64().unwrap(), "{name}");
+        assert_eq!(own_sum(&inverted), tree["total"].int(), "{name}");
     }
     assert!(answered >= 15, "{answered}");
 }
@@ -154,11 +154,11 @@ fn trees_fit_the_terminal() {
 fn an_extract_answers_as_the_trace_does() {
     let folder = tempfile::tempdir().unwrap();
     let extract = folder.path().join("extract");
-    ETWHY.run(&["extract", "--demo", "--quiet", "-o", extract.to_str().unwrap()]);
+    ETWHY.run(&["extract", "--demo", "--quiet", "-o", extract.str()]);
     for more in [&[][..], &["--metric", "wait", "--by", "thread"], &["--metric", "energy", "--just-my-code"]]
     {
         let of_trace = json(&[&["tree", "--demo", "--quiet", "--json"], more].concat());
-        let of_extract = json(&[&["tree", extract.to_str().unwrap(), "--quiet", "--json"], more].concat());
+        let of_extract = json(&[&["tree", extract.str(), "--quiet", "--json"], more].concat());
         assert_eq!(of_trace, of_extract, "{more:?}");
     }
 }
@@ -175,7 +175,7 @@ fn energy_is_that_of_the_bill() {
         "SELECT culprit, energy_j FROM bill WHERE kind = 'process' AND culprit LIKE 'solver.exe%'",
     ]);
     let bill: Value = serde_json::from_str(&bill).unwrap();
-    let joules = bill[0]["energy_j"].as_f64().unwrap();
+    let joules = bill[0]["energy_j"].float();
     let found = paths(&tree);
     let (_, (weight, _)) = found
         .iter()
@@ -196,7 +196,7 @@ fn sums_of_real_traces_are_those_of_their_samples() {
         let Ok(counts) = std::fs::read_to_string(&counts) else { continue };
         let counts: Value = serde_json::from_str(&counts).unwrap();
         let Some(samples) = counts["events"]["PerfInfo/SampledProfile"].as_i64() else { continue };
-        let file = file.to_str().unwrap();
+        let file = file.str();
         let tree = json(&["tree", file, "--quiet", "--metric", "busy", "--by", "process,module", "--json"]);
         let rows = ETWHY.run(&[
             "dump",
@@ -240,7 +240,7 @@ fn sums_of_real_traces_are_those_of_their_samples() {
 #[test]
 fn pictures_are_well_formed() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.path().join(name).str().to_owned();
     let (svg, html, change) = (path("a.svg"), path("a.html"), path("change.svg"));
     ETWHY.run(&["flame", "--demo", "--quiet", "-o", &svg, "--icicle"]);
     ETWHY.run(&["flame", "--demo", "--quiet", "-o", &html, "--metric", "wait", "--color", "category"]);
@@ -268,7 +268,7 @@ fn pictures_are_well_formed() {
     );
     // A trace is as it was before itself.
     let trace = ETWHY.story("openmp_spin", "0.05", folder.path());
-    let trace = trace.to_str().unwrap();
+    let trace = trace.str();
     ETWHY.run(&["flame", trace, trace, "--diff", "--quiet", "-o", &change]);
     let text = std::fs::read_to_string(&change).unwrap();
     let document = roxmltree::Document::parse(&text).unwrap();

@@ -3,7 +3,7 @@
 //! The truth counts what the writer put into the trace. That the trace itself is a correct one is shown elsewhere, by an
 //! independent reader.
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,9 @@ fn scenarios() -> Vec<PathBuf> {
 
 /// (exclusive, inclusive) in nanoseconds by name.
 fn costs(list: &Value) -> BTreeMap<String, (i64, i64)> {
-    let ns = |cost: &Value, key: &str| cost[key].as_i64().unwrap();
-    let costs = list.as_array().unwrap().iter();
-    costs
-        .map(|c| (c["name"].as_str().unwrap().to_owned(), (ns(c, "exclusive_ns"), ns(c, "inclusive_ns"))))
-        .collect()
+    let ns = |cost: &Value, key: &str| cost[key].int();
+    let costs = list.list().iter();
+    costs.map(|c| (c["name"].str().to_owned(), (ns(c, "exclusive_ns"), ns(c, "inclusive_ns")))).collect()
 }
 
 /// True when the writer left a symbol file for the module, or the runtime names its methods.
@@ -36,7 +34,7 @@ fn has_symbols(folder: &Path, module: &str) -> bool {
 fn verdicts_say_the_truth() {
     for scenario in scenarios() {
         let folder = tempfile::tempdir().unwrap();
-        let name = scenario.file_stem().unwrap().to_str().unwrap();
+        let name = scenario.file_stem().unwrap().str();
         // The stories small: rates, shares and averages are those of the whole.
         let small = ["tables", "findings"].iter().any(|f| scenario.parent().unwrap().ends_with(f));
         let scale = if small { "1" } else { "0.02" };
@@ -44,7 +42,7 @@ fn verdicts_say_the_truth() {
         ETWHY.synth(&scenario, &trace, &["--scale", scale]);
         let truth = std::fs::read(folder.path().join(format!("{name}.truth.json"))).unwrap();
         let truth: Value = serde_json::from_slice(&truth).unwrap();
-        let verdict: Value = ETWHY.json(&["why", trace.to_str().unwrap(), "--json", "--top", "100000"]);
+        let verdict: Value = ETWHY.json(&["why", trace.str(), "--json", "--top", "100000"]);
         let cpu = &verdict["cpu"];
         // Stacks name their event by thread and time: where a thread's operation (registry, page fault) ends in the
         // very tick of a sample of it, nothing tells which stack is whose. One sample may have the other's.
@@ -54,16 +52,16 @@ fn verdicts_say_the_truth() {
             "memory.demand-zero" | "security.minifilter-delay" => 3_000_000,
             _ => 0,
         };
-        let ms = |value: &Value| value.as_i64().unwrap() * 1_000_000;
+        let ms = |value: &Value| value.int() * 1_000_000;
 
         assert_eq!(cpu["busy_ns"].as_i64(), Some(ms(&truth["cpu"]["busy_ms"])), "{name}: busy");
         assert_eq!(cpu["idle_ns"].as_i64(), Some(ms(&truth["cpu"]["idle_ms"])), "{name}: idle");
         assert_eq!(cpu["dpc_ns"].as_i64(), Some(ms(&truth["cpu"]["dpc_ms"])), "{name}: DPCs");
-        for (process, time) in truth["cpu_by_process_ms"].as_object().unwrap() {
+        for (process, time) in truth["cpu_by_process_ms"].fields() {
             // Ids are used again: the truth has one sum for all that had this name and pid.
-            let same = |p: &&Value| format!("{} ({})", p["name"].as_str().unwrap(), p["pid"]) == *process;
-            let found = cpu["processes"].as_array().unwrap().iter().filter(same);
-            let found: i64 = found.map(|p| p["cpu_ns"].as_i64().unwrap()).sum();
+            let same = |p: &&Value| format!("{} ({})", p["name"].str(), p["pid"]) == *process;
+            let found = cpu["processes"].list().iter().filter(same);
+            let found: i64 = found.map(|p| p["cpu_ns"].int()).sum();
             assert_eq!(found, ms(time), "{name}: {process}");
         }
         for (key, list) in [("cpu_by_module_ms", "modules"), ("cpu_by_function_ms", "functions")] {
@@ -72,7 +70,7 @@ fn verdicts_say_the_truth() {
                 // By exclusive time only those that have any; the rest is in the other list.
                 ours.extend(costs(&cpu["inclusive"]));
             }
-            let truths = truth[key].as_object().unwrap();
+            let truths = truth[key].fields();
             assert!(!truths.is_empty() || scale == "1", "{name}: {key}");
             for (what, time) in truths {
                 // Who has no stacks has functions of the innermost frame at best.

@@ -5,7 +5,7 @@
 
 mod sources;
 
-use crate::ETWHY;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use sources::{SOURCES, Source, ms, number, process, text};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -66,7 +66,7 @@ struct Traced {
 impl Traced {
     fn new(scenario: &Path) -> Traced {
         let folder = tempfile::tempdir().unwrap();
-        let name = scenario.file_stem().unwrap().to_str().unwrap().to_owned();
+        let name = scenario.file_stem().unwrap().str().to_owned();
         let small = SCALES.iter().find(|(n, _)| *n == name).map_or("0.02", |(_, s)| s);
         let scale = if scenario.parent().unwrap().ends_with("tables") { "1" } else { small };
         let trace = folder.path().join(format!("{name}.etl"));
@@ -77,7 +77,7 @@ impl Traced {
     }
 
     fn rows(&mut self, table: &'static str) -> &[Row] {
-        let trace = self.trace.to_str().unwrap();
+        let trace = self.trace.str();
         self.tables.entry(table).or_insert_with(|| {
             let dump = |n| ETWHY.run(&["dump", table, trace, "--format", "jsonl", "--quiet", "--threads", n]);
             let text = dump("1");
@@ -116,7 +116,7 @@ fn of_rows(source: &Source, rows: &[Row]) -> Sums {
 fn of_events(rows: &[Row]) -> [Sums; 3] {
     let [mut users, mut kernel, mut all] = [const { Sums::new() }; 3];
     for row in rows {
-        let (id, guid, count) = (row["id"].as_i64().unwrap(), text(row, "guid"), number(row, "count"));
+        let (id, guid, count) = (row["id"].int(), text(row, "guid"), number(row, "count"));
         let hook = format!("{}/{}", id >> 8, id & 0xFF);
         match text(row, "decoded_by") {
             "kernel" if id > 0 || text(row, "name") == "EventTrace/Header" => {
@@ -139,7 +139,7 @@ fn of_samples(t: &mut Traced) -> HashMap<&'static str, Sums> {
     let threads: HashMap<i64, String> = t
         .rows("thread")
         .iter()
-        .map(|r| (r["utid"].as_i64().unwrap(), r["name"].as_str().unwrap_or("?").to_owned()))
+        .map(|r| (r["utid"].int(), r["name"].as_str().unwrap_or("?").to_owned()))
         .collect();
     let frames: HashMap<i64, [Option<String>; 2]> = t
         .rows("frame")
@@ -147,12 +147,12 @@ fn of_samples(t: &mut Traced) -> HashMap<&'static str, Sums> {
         .map(|r| {
             let module = r["module"].as_str().map(str::to_owned);
             let named = module.as_ref().zip(r["function"].as_str()).map(|(m, f)| format!("{m}!{f}"));
-            (r["frame_id"].as_i64().unwrap(), [module, named])
+            (r["frame_id"].int(), [module, named])
         })
         .collect();
     let mut stacks = HashMap::<i64, BTreeMap<i64, i64>>::new();
     for row in t.rows("stack_frame") {
-        let at = |column: &str| row[column].as_i64().unwrap();
+        let at = |column: &str| row[column].int();
         stacks.entry(at("stack_id")).or_default().insert(at("position"), at("frame_id"));
     }
     for row in t.rows("sample") {
@@ -172,7 +172,7 @@ fn of_samples(t: &mut Traced) -> HashMap<&'static str, Sums> {
         }
         if !dpc && !isr {
             let process = process(row);
-            let thread = &threads[&row["utid"].as_i64().unwrap()];
+            let thread = &threads[&row["utid"].int()];
             put("cpu_process", &process, "cpu_ms");
             put("cpu_thread", &format!("{process}/{thread}"), "cpu_ms");
         }
@@ -204,7 +204,7 @@ struct Seen {
 impl Seen {
     /// Names and figures of both sides; what a side does not name is nothing.
     fn compare(&mut self, title: &str, ours: &Sums, truth: &Value, sampled_ms: f64, figures: &[&str]) {
-        let truth = truth.as_object().unwrap();
+        let truth = truth.fields();
         let names: BTreeSet<&String> = ours.keys().chain(truth.keys()).collect();
         for name in names {
             for figure in figures {
@@ -234,13 +234,13 @@ impl Seen {
 
     fn judge(&mut self, t: &mut Traced) {
         let (name, truth) = (t.name.clone(), t.truth.clone());
-        let interval = truth["sampling_interval_ms"].as_f64().unwrap();
-        let tables = truth["tables"].as_object().unwrap();
+        let interval = truth["sampling_interval_ms"].float();
+        let tables = truth["tables"].fields();
         // The stated figures are some of the counted ones, as they are in this trace.
-        for (table, names) in truth["stated"].as_object().unwrap() {
-            for (what, figures) in names.as_object().unwrap().iter().filter(|_| table != "law") {
-                for (figure, value) in figures.as_object().unwrap() {
-                    let counted = tables[table].as_object().unwrap();
+        for (table, names) in truth["stated"].fields() {
+            for (what, figures) in names.fields().iter().filter(|_| table != "law") {
+                for (figure, value) in figures.fields() {
+                    let counted = tables[table].fields();
                     let counted = counted.iter().find(|(n, _)| n.eq_ignore_ascii_case(what)).unwrap().1;
                     assert_eq!(&counted[figure], value, "{name}: stated {table}.{what}.{figure}");
                 }
@@ -281,10 +281,9 @@ impl Seen {
                 }
                 cpu if cpu.starts_with("cpu") => {
                     let figures: BTreeSet<&str> = wanted
-                        .as_object()
-                        .unwrap()
+                        .fields()
                         .values()
-                        .flat_map(|f| f.as_object().unwrap().keys())
+                        .flat_map(|f| f.fields().keys())
                         .map(String::as_str)
                         .collect();
                     let figures: Vec<&str> = figures.into_iter().collect();
@@ -293,8 +292,8 @@ impl Seen {
                 }
                 _ => {}
             }
-            for (what, figures) in wanted.as_object().unwrap() {
-                for figure in figures.as_object().unwrap().keys() {
+            for (what, figures) in wanted.fields() {
+                for figure in figures.fields().keys() {
                     let found = held.contains(figure.as_str());
                     assert!(found, "{name}: nobody compares {table}.{what}.{figure}");
                 }
@@ -311,14 +310,13 @@ impl Seen {
         for (class, table) in [("dpc", "dpc"), ("isr", "isr")] {
             let rows = t.rows(table);
             let total: f64 = rows.iter().map(|r| ms(r, "dur_ns")).sum();
-            let wanted = |figure: &str| truth["interrupts"][format!("{class}_{figure}")].as_f64().unwrap();
+            let wanted = |figure: &str| truth["interrupts"][format!("{class}_{figure}")].float();
             assert_eq!(rows.len() as f64, wanted("count"), "{name}: {class}");
             let off = (total - wanted("ms")).abs();
             assert!(off <= 0.01 * wanted("ms"), "{name}: {class}: {total} ms");
         }
         let counts: Vec<(String, Value)> = truth["events"]
-            .as_object()
-            .unwrap()
+            .fields()
             .iter()
             .map(|(n, c)| (n.clone(), serde_json::json!({ "count": c })))
             .filter(|(n, _)| !n.starts_with("classic/"))
@@ -381,9 +379,7 @@ fn tables_sum_up_to_the_truth() {
 #[test]
 fn laws_of_growth() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
-    let column = |rows: &[Row], column: &str| -> Vec<i64> {
-        rows.iter().map(|r| r[column].as_i64().unwrap()).collect()
-    };
+    let column = |rows: &[Row], column: &str| -> Vec<i64> { rows.iter().map(|r| r[column].int()).collect() };
     // The n-th call comes 48 ns · n after the one before it; ticks are 100 ns.
     let mut t = Traced::new(&folder.join("virtual_alloc_top_down.toml"));
     let starts = column(t.rows("virtual_alloc"), "ts_ns");
@@ -391,13 +387,13 @@ fn laws_of_growth() {
     let (from, to) = (gaps[100], gaps[gaps.len() - 100]);
     let step = (to - from) as f64 / (gaps.len() - 200) as f64;
     let law = &t.truth["stated"]["law"]["time of the n-th call"];
-    let stated = law["nanoseconds_per_earlier_call"].as_f64().unwrap();
+    let stated = law["nanoseconds_per_earlier_call"].float();
     assert!((step - stated).abs() < 0.01 * stated, "{step} ns, stated {stated}");
     // The n-th process lives 25 ms + 80 us · n.
     let mut t = Traced::new(&folder.join("process_start_growth.toml"));
     let lives = column(t.rows("process_start"), "dur_ns");
     let law = &t.truth["stated"]["law"]["duration of the n-th process"];
-    let stated = |figure: &str| law[figure].as_f64().unwrap();
+    let stated = |figure: &str| law[figure].float();
     for (n, life) in lives.iter().enumerate() {
         let wanted =
             stated("milliseconds_first") * 1e6 + stated("microseconds_per_earlier_process") * 1e3 * n as f64;

@@ -1,8 +1,8 @@
 //! The verdicts of `why`: planted causes are named first, vanish with their cause, and cannot be determined without their
 //! events; healthy machines and real traces raise no alarm.
 
-use crate::ETWHY;
 use crate::unfilled;
+use crate::{ETWHY, Json as _, Str as _};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -31,14 +31,14 @@ fn why(scenario: &Path, options: &[&str]) -> (Value, Value) {
         .find(|path| path.to_string_lossy().ends_with("truth.json"))
         .map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
         .unwrap_or(Value::Null);
-    let report = ETWHY.json(&["why", "--json", "-q", trace.to_str().unwrap()]);
+    let report = ETWHY.json(&["why", "--json", "-q", trace.str()]);
     assert_eq!(unfilled::in_json(&report), Vec::<String>::new(), "{name}");
     (report, truth)
 }
 
 fn found(report: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-    let findings = report["findings"].as_array().unwrap();
+    let findings = report["findings"].list();
     let is_found = |f: &&Value| f["answer"] == "found";
     findings
         .iter()
@@ -48,15 +48,15 @@ fn found(report: &Value) -> Vec<(String, String, String)> {
 }
 
 fn answer<'r>(report: &'r Value, id: &str) -> &'r str {
-    let findings = report["findings"].as_array().unwrap();
-    findings.iter().find(|f| f["id"] == id).map_or("no such finding", |f| f["answer"].as_str().unwrap())
+    let findings = report["findings"].list();
+    findings.iter().find(|f| f["id"] == id).map_or("no such finding", |f| f["answer"].str())
 }
 
 /// No query may fail, whatever the trace holds.
 fn assert_queries_work(report: &Value, name: &str) {
-    for finding in report["findings"].as_array().unwrap() {
-        for reason in finding["reasons"].as_array().unwrap() {
-            let text = reason["text"].as_str().unwrap();
+    for finding in report["findings"].list() {
+        for reason in finding["reasons"].list() {
+            let text = reason["text"].str();
             assert!(!text.contains("query failed"), "{name}: {}: {text}", finding["id"]);
         }
     }
@@ -167,7 +167,7 @@ fn real_traces_raise_no_alarm() {
     let mut alarms = Vec::new();
     let mut traces = 0;
     for path in etwhy_testkit::traces(&corpus) {
-        let out = ETWHY.output(&["why", "--json", "-q", path.to_str().unwrap()]);
+        let out = ETWHY.output(&["why", "--json", "-q", path.str()]);
         let Ok(report) = serde_json::from_slice::<Value>(&out.stdout) else { continue };
         traces += 1;
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 //! `scripts/test-windows` runs it under Wine; docs/windows.md says what Wine does otherwise.
 #![cfg(windows)]
 
+use crate::{Json as _, Str as _};
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -59,8 +60,8 @@ fn names_in_any_script_are_taken_and_shown() {
     assert!(missing.errors.contains("fehlt ☃ 🦀.etl"), "{}", missing.errors);
 
     let csv = inside.join("aus 🦀.csv");
-    let trace = trace.to_str().unwrap();
-    let ran = etwhy(&["dump", "process", trace, "--quiet", "-o", csv.to_str().unwrap()]);
+    let trace = trace.str();
+    let ran = etwhy(&["dump", "process", trace, "--quiet", "-o", csv.str()]);
     assert_eq!(ran.code, Some(0), "{}", ran.errors);
     assert!(std::fs::read_to_string(csv).unwrap().lines().count() > 2);
 }
@@ -117,7 +118,7 @@ fn paths_may_be_longer_than_260() {
     let deep = deep(folder.path());
     let trace = deep.join("trace.etl");
     demo(&trace);
-    let path = trace.to_str().unwrap();
+    let path = trace.str();
     for command in [&["info", "--quiet"][..], &["why", "--quiet"]] {
         let ran = with(command, &trace);
         assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.errors);
@@ -134,7 +135,7 @@ fn paths_may_be_longer_than_260() {
     ] {
         let target = deep.join(file);
         let mut all = arguments.to_vec();
-        all.extend([target.to_str().unwrap(), path, "--quiet", "--temp-dir", temp.to_str().unwrap()]);
+        all.extend([target.str(), path, "--quiet", "--temp-dir", temp.str()]);
         let ran = etwhy(&all);
         assert_eq!(ran.code, Some(0), "{all:?}: {}", ran.errors);
         assert!(target.exists(), "{file}");
@@ -208,7 +209,7 @@ fn drives_shares_and_devices_are_named_in_messages() {
 fn backslashes_and_slashes_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
     demo(&folder.path().join("demo.etl"));
-    let back = folder.path().join("demo.etl").to_str().unwrap().to_owned();
+    let back = folder.path().join("demo.etl").str().to_owned();
     let slash = back.replace('\\', "/");
     let (a, b) = (
         etwhy(&["dump", "process", &back, "--format", "csv", "--quiet"]),
@@ -290,7 +291,7 @@ fn probes_are_listed_and_run_and_leave_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let list = etwhy(&["probe", "list", "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&list.out).unwrap();
-    let probes = list.as_array().unwrap();
+    let probes = list.list();
     let registry = probes.iter().find(|probe| probe["name"] == "registry").unwrap();
     assert_eq!(registry["runs_here"], true);
     let place = folder.path().join("Ordner 🦀");
@@ -309,14 +310,12 @@ fn probes_are_listed_and_run_and_leave_nothing() {
         "--set",
         "reads=200",
         "--folder",
-        place.to_str().unwrap(),
+        place.str(),
     ]);
     assert_eq!(run.code, Some(0), "{}", run.errors);
     let outcome: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
-    assert!(
-        outcome["probes"].as_array().unwrap().iter().all(|p| !p["samples"].as_array().unwrap().is_empty())
-    );
-    let facts = outcome["machine"]["facts"].as_array().unwrap();
+    assert!(outcome["probes"].list().iter().all(|p| !p["samples"].list().is_empty()));
+    let facts = outcome["machine"]["facts"].list();
     for name in ["os", "kernel", "cpu", "memory_bytes"] {
         assert!(facts.iter().any(|fact| fact["name"] == name), "{facts:?}");
     }

@@ -1,6 +1,7 @@
 //! What docs/wpa.md and the recording profiles name, against the catalogue of tables.
 
 use etwhy_table::TableSpec;
+use etwhy_testkit::Are as _;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -89,15 +90,12 @@ fn the_page_names_tables_and_columns_that_exist() {
 #[test]
 fn the_check_sees_wrong_names() {
     let page = "## X: `sample`, `samples`\n`sample.weight_ns` `sample.weight` `smaple.ip` `trace.etl` `etwhy dump foo x.etl`";
-    assert_eq!(
-        faults(page),
-        [
-            "line 2: sample has no column weight",
-            "line 2: no table smaple",
-            "line 2: no table foo",
-            "line 1: no table samples"
-        ]
-    );
+    faults(page).are(&[
+        "line 2: sample has no column weight",
+        "line 2: no table smaple",
+        "line 2: no table foo",
+        "line 1: no table samples",
+    ]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The exit code of a run that was not whole (GUIDE.md, "Exit codes").
+/// The exit code of a run that was not whole (docs/guide/ci.md, "Exit codes").
 const IN_PART: i32 = 1;
 
 fn etwhy(folder: &Path, words: &[&str]) -> Command {

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use etwhy_table::{ColumnType, Selection, Value};
 
-use crate::sanitize::escape_json;
+use crate::escape_json;
 use crate::{Format, Options, Result};
 
 pub(super) const FORMATS: &[Format] = &[

@@ -4,9 +4,8 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
 use crate::who;
-use etwhy_analysis::interrupts::{
-    BORDERS_NS, Choice, Class, Driver, LIMIT_SOURCE, histogram_sql, interrupts, on_stacks, sql,
-};
+use etwhy_analysis::interrupts::{BORDERS_NS, Class, Driver, LIMIT_SOURCE, interrupts, on_stacks};
+use etwhy_table::TableSpec;
 use serde::Serialize;
 use serde_json::json;
 
@@ -48,28 +47,10 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let mut part = asked.clone();
     part.filters.retain(|filter| !matches!(filter.kind, Kind::Process | Kind::Thread));
     let extent = trace.extent();
-    let columns = [(Kind::Cpu, "cpu")];
-    let numbers = columns
-        .into_iter()
-        .flat_map(|(kind, column)| who::numbered(&part, kind).map(move |(value, is)| (column, value, is)));
-    let modules = part.filters.iter().filter(|filter| filter.kind == Kind::Module);
-    let choice = Choice {
-        range: part.range.map(|[from, to]| (from, to)),
-        numbers: numbers.collect(),
-        modules: modules.filter_map(|f| Some((f.value.as_str()?.to_owned(), !f.not))).collect(),
-    };
-    let found = interrupts(&trace.db, &choice, || !call.cancel.is_set());
+    let conditions = |spec: &TableSpec| part.conditions(spec).0;
+    let found = interrupts(&trace.db, &conditions, || !call.cancel.is_set())?;
     call.cancel.check()?;
     let range = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
-    let clause = |class: Class| {
-        let spec = trace.db.get(class.name()).map(|table| table.spec());
-        spec.map_or(String::new(), |spec| part.of_table(spec).clause())
-    };
-    let queries: Vec<String> = Class::ALL
-        .into_iter()
-        .filter(|class| trace.db.get(class.name()).is_some_and(|table| table.rows() > 0))
-        .flat_map(|class| [sql(class, &clause(class)), histogram_sql(class, &clause(class))])
-        .collect();
     Reply::json(&json!({
         "range": range,
         "processors": extent.cpus,
@@ -79,7 +60,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "drivers": found.drivers.into_iter().map(Known::of).collect::<Vec<_>>(),
         "cpus": found.cpus,
         "stacks": on_stacks(&trace.db),
-        "sql": queries,
+        "sql": found.sql,
         "unused": who::unused(&asked, &[Kind::Cpu, Kind::Module]),
     }))
 }

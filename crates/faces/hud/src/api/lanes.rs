@@ -1,9 +1,10 @@
 //! The timeline: lanes of a range, in buckets.
 
 use crate::call::{Call, Endpoint, Fault, Work};
-use crate::part::{Filter, Kind as Speaks};
+use crate::part::{Kind as Speaks, Part};
 use crate::reply::Reply;
 use crate::trace::Trace;
+use crate::who;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use etwhy_analysis::lanes::{Ask, Extent, Grid, Lane, kinds};
@@ -27,12 +28,9 @@ const MOST: usize = 4096;
 
 #[derive(Deserialize)]
 struct Body {
-    range: Option<[i64; 2]>,
     #[serde(default = "usual")]
     width: usize,
     lanes: Option<Vec<String>>,
-    #[serde(default)]
-    filters: Vec<Filter>,
     #[serde(default)]
     modes: bool,
     #[serde(default)]
@@ -43,40 +41,17 @@ fn usual() -> usize {
     1024
 }
 
-/// Only and without: the numbers that filters of a kind name.
-fn picked(filters: &[Filter], kind: Speaks) -> (Option<Vec<i64>>, Vec<i64>) {
-    let of = |not: bool| {
-        let named = filters.iter().filter(move |filter| filter.kind == kind && filter.not == not);
-        named.filter_map(|filter| filter.value.as_i64()).collect::<Vec<i64>>()
-    };
-    let mut only: Option<Vec<i64>> = None;
-    // All filters must hold: two processes at once are none.
-    for id in of(false) {
-        only = Some(match only {
-            None => vec![id],
-            Some(list) => list.into_iter().filter(|one| *one == id).collect(),
-        });
-    }
-    (only, of(true))
-}
-
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
-    if body.range.is_some_and(|[from, to]| from >= to) {
-        return Err(Fault::wrong("the range ends before it begins"));
-    }
+    let part = Part::of(call)?;
     let trace = call.trace()?;
     let whole = trace.extent();
     let extent = Extent { first_ns: whole.first_ns, end_ns: whole.last_ns.saturating_add(1) };
-    let range = body.range.unwrap_or([extent.first_ns, extent.end_ns]);
-    let (processes, without) = picked(&body.filters, Speaks::Process);
-    let (cpus, without_cpus) = picked(&body.filters, Speaks::Cpu);
+    let range = part.range.unwrap_or([extent.first_ns, extent.end_ns]);
     let ask = Ask {
         grid: Grid::of(range, extent, body.width.clamp(1, MOST)),
-        processes,
-        without,
-        cpus,
-        without_cpus,
+        processes: who::numbered(&part, Speaks::Process).collect(),
+        cpus: who::numbered(&part, Speaks::Cpu).collect(),
         modes: body.modes,
         given_up: &|| call.cancel.is_set(),
     };
@@ -99,17 +74,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         lanes.extend(source.draw(&trace.db, &ask));
     }
     call.cancel.check()?;
-    let unused = body.filters.iter().map(|filter| filter.kind);
-    let mut unused: Vec<&str> =
-        unused.filter(|kind| !matches!(kind, Speaks::Process | Speaks::Cpu)).map(Speaks::name).collect();
-    unused.dedup();
     let of_trace = trace.db.read_or_empty::<TraceRow>();
     let sum = |lost: &mut dyn Iterator<Item = i64>| lost.fold(0i64, i64::saturating_add);
     let facts = json!({
         "start_ns": ask.grid.start_ns, "bucket_ns": ask.grid.bucket_ns, "count": ask.grid.count,
         "lanes": lanes.iter().map(described).collect::<Vec<_>>(),
         "empty": empty,
-        "unused": unused,
+        "unused": who::unused(&part, &[Speaks::Process, Speaks::Cpu]),
         "places": places(&trace),
         "findings": body.findings.then(|| findings(&trace)),
         "events_lost": sum(&mut of_trace.iter().map(|row| row.events_lost())),

@@ -101,10 +101,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         Some(Lane::Thread(utid)) => format!("utid = {utid} AND NOT in_dpc AND NOT in_isr"),
         None => "0".to_owned(),
     };
-    let idle = "(in_dpc OR in_isr OR coalesce(upid, -1) NOT IN (SELECT upid FROM process WHERE pid = 0))";
-    let sql = format!(
-        "SELECT sum(weight_ns) AS total, count(*) AS samples FROM sample WHERE {of_lane} AND {idle} AND ts_ns >= {from} AND ts_ns < {to}"
-    );
+    let spec = call.spec(busy.table());
+    let sql = spec.and_then(|spec| busy.rows().sql(spec)).map(|(sum, conditions)| {
+        let busy = conditions.join(" AND ");
+        format!(
+            "SELECT {sum} AS total, count(*) AS samples FROM sample WHERE {of_lane} AND {busy} AND ts_ns >= {from} AND ts_ns < {to}"
+        )
+    });
     let host = &call.hud.host;
     let empty = trace.db.read_or_empty::<SampleRow>().is_empty();
     let facts = json!({

@@ -7,10 +7,10 @@ use crate::call::{Call, Fault};
 use crate::part::{Kind, Part};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{
-    Builder, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Part as StackPart, Step, View,
-    Weighed,
+    Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Part as StackPart, Step,
+    View, Weighed,
 };
-use etwhy_table::{Table, TableSpec};
+use etwhy_table::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -136,12 +136,8 @@ pub fn metric_of(call: &Call<'_>, name: &str) -> Result<Metric, Fault> {
         Fault::Wrong(format!("there is no metric {name}; there are {}, and TABLE.COLUMN", names.join(", ")))
     };
     let (table, column) = name.split_once('.').ok_or_else(unknown)?;
-    let spec = spec_of(call, table).ok_or_else(unknown)?;
+    let spec = call.spec(table).ok_or_else(unknown)?;
     Metric::of_column(spec, column).map_err(Fault::Wrong)
-}
-
-fn spec_of(call: &Call<'_>, table: &str) -> Option<&'static TableSpec> {
-    call.hud.host.specs().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(table))
 }
 
 impl Asked {
@@ -183,28 +179,28 @@ impl Asked {
         };
         let mut part = of.of_stacks(&trace);
         let mut unused = Vec::new();
-        let columns = sql::columns(call, &metric);
+        let spec = call.spec(metric.table());
+        let rows = metric.rows().known(spec);
         let mut without = |missing: bool, asked: bool, word: &'static str| {
             if missing && asked {
                 unused.push(word);
             }
             missing && asked
         };
-        if without(columns.ts.is_none(), of.range.is_some(), "range") {
+        if without(rows.ts.is_none(), of.range.is_some(), "range") {
             (part.from_ns, part.to_ns) = (None, None);
         }
-        if without(columns.upid.is_none(), part.processes.is_some(), Kind::Process.name()) {
+        if without(rows.upid.is_none(), part.processes.is_some(), Kind::Process.name()) {
             part.processes = None;
         }
-        if without(columns.utid.is_none(), part.threads.is_some(), Kind::Thread.name()) {
+        if without(rows.utid.is_none(), part.threads.is_some(), Kind::Thread.name()) {
             part.threads = None;
         }
-        if without(columns.cpu.is_none(), part.cpus.is_some(), Kind::Cpu.name()) {
+        if without(rows.cpu.is_none(), part.cpus.is_some(), Kind::Cpu.name()) {
             part.cpus = None;
         }
-        let sql = columns.query(of, &unused);
-        let why_nothing = columns
-            .interrupts_only()
+        let sql = sql::query(&metric, &rows, spec, of, &unused);
+        let why_nothing = matches!(rows.class, Some(Class::Dpc | Class::Isr))
             .then(|| of.filters.iter().any(|f| matches!(f.kind, Kind::Process | Kind::Thread)));
         let why_nothing = why_nothing.filter(|named| *named).map(|_| {
             "DPCs and ISRs belong to no process and no thread: they interrupt whoever runs. Drop the filter to see them.".to_owned()

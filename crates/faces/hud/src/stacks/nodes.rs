@@ -1,6 +1,6 @@
 //! Nodes of trees as rows.
 
-use crate::call::Fault;
+use crate::fault::Fault;
 use etwhy_analysis::stacks::{Before, Metric, NodeName, Ordered, Shown};
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Table, TableSpec, Unit, Value,

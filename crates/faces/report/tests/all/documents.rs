@@ -1,6 +1,7 @@
 //! The example report in all forms: the JSON follows the published schema, and names stay names.
 
-use etwhy_report::{Report, example, html, json, markdown};
+use etwhy_doc::{markdown, terminal::Terminal};
+use etwhy_report::{Form, Report, document, example, html, json};
 use etwhy_testkit::schema;
 use serde_json::Value;
 use std::io::Write;
@@ -64,7 +65,7 @@ fn json_keeps_names_whole() {
 
 #[test]
 fn markdown_keeps_names_in_code() {
-    let text = written(markdown::write);
+    let text = markdown::render(&document(&example::report(), &Form::FULL));
     assert!(!text.contains(['\u{202e}', '\u{1b}', '\u{7}']));
     assert!(text.lines().all(|line| line.chars().count() < 5000), "30,000 characters are cut");
     // Outside of code spans, blocks and our own elements there is no markup, and rows keep their cells.
@@ -85,6 +86,25 @@ fn markdown_keeps_names_in_code() {
             assert!(columns.is_none_or(|before| before == cells), "{line}");
             cells
         });
+    }
+}
+
+/// What a terminal shows is as wide as wanted, but for lines to copy, and does nothing.
+#[test]
+fn terminals_show_names_and_keep_their_width() {
+    let mut report = example::report();
+    if let Some(activity) = report.activity.as_mut() {
+        activity.by_count = activity.by_total.clone();
+    }
+    for columns in [60, 80, 200] {
+        let form = Form { full: false, all: true, frames: 0 };
+        let text = Terminal::plain(columns).render(&document(&report, &form));
+        assert!(!text.contains(|c| c != '\n' && etwhy_doc::is_unsafe(c)), "{text}");
+        let copied = |line: &str| line.starts_with("    ") && line.contains("PerfView");
+        let wide = |line: &&str| etwhy_doc::layout::width(line) > columns && !copied(line);
+        assert_eq!(text.lines().find(wide), None, "{columns}:\n{text}");
+        let operations = text.lines().filter(|line| line.starts_with("Operations of"));
+        assert_eq!(operations.count(), 1, "the same list is not shown twice");
     }
 }
 

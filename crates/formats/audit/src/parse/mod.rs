@@ -14,6 +14,7 @@
 //! list is [`Setting::Unknown`], and what makes a line uncertain is its [`Doubt`](crate::policy::Doubt).
 
 mod fields;
+mod lines;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -21,18 +22,11 @@ mod text;
 
 use crate::encoding::decode;
 use crate::names;
-use crate::policy::{Entry, Form, Policy, Subject, Unknown};
+use crate::policy::{Entry, Form, Policy, Subject};
 use crate::setting::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use fields::split;
-
-/// More lines than this are counted and not read.
-const MAX_LINES: u64 = 50_000;
-/// So many lines that were not understood are kept with their text.
-const MAX_UNKNOWN: usize = 50;
-/// Texts of a file are cut to this many characters.
-const MAX_TEXT: usize = 300;
 
 /// Reads a policy. It never fails: what is not understood is counted in the result.
 pub fn parse(bytes: &[u8]) -> Policy {
@@ -63,31 +57,6 @@ pub fn parse(bytes: &[u8]) -> Policy {
     policy.language = language(&policy.entries);
     policy.repeated = repeated(&policy.entries);
     policy
-}
-
-/// The lines that are read, numbered from 1.
-fn lines<'t>(text: &'t str, policy: &mut Policy) -> Vec<(u64, &'t str)> {
-    let mut taken = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        let number = at as u64 + 1;
-        if number > MAX_LINES {
-            policy.left_out += u64::from(!line.trim().is_empty());
-        } else {
-            taken.push((number, line));
-        }
-    }
-    taken
-}
-
-fn unknown(policy: &mut Policy, line: u64, text: &str, reason: &'static str) {
-    policy.unknown_count += 1;
-    if policy.unknown.len() < MAX_UNKNOWN {
-        policy.unknown.push(Unknown { line, text: cut(text), reason });
-    }
-}
-
-fn cut(text: &str) -> String {
-    text.trim().chars().filter(|c| *c != '\0').take(MAX_TEXT).collect()
 }
 
 /// The language that most names and words are of.

@@ -1,7 +1,7 @@
 //! Forms with columns: reports, backups, Group Policy's `audit.csv`.
 
 use super::fields::{guid_in, split};
-use super::{cut, lines, unknown};
+use super::lines::{cut, lines, unknown};
 use crate::names;
 use crate::policy::{Doubt, Entry, Form, Policy, Subject};
 use crate::setting::{PerUser, Setting};

@@ -1,6 +1,6 @@
 //! `auditpol /get /category:*` as people read it.
 
-use super::{cut, lines, unknown};
+use super::lines::{cut, lines, unknown};
 use crate::names;
 use crate::policy::{Doubt, Entry, Policy, Subject};
 use crate::setting::Setting;

@@ -2,6 +2,7 @@
 
 use etwhy_counters::{Bound, CounterLogs, CountersError, Options, read};
 use etwhy_table::{Memory, Table};
+use etwhy_testkit::Are as _;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -108,18 +109,15 @@ fn perfmon_in_english() {
         (Some(S), Some(1), Some(15_010_000_000))
     );
     assert_eq!(notes(&logs), []);
-    assert_eq!(
-        samples(&logs),
-        [
-            (0, 2, 2048.0),
-            (15_010, 0, 98.5),
-            (15_010, 1, 24.625),
-            (15_010, 2, 2044.0),
-            (30_020, 0, 97.5),
-            (30_020, 1, 24.375),
-            (30_020, 2, 2040.0)
-        ]
-    );
+    samples(&logs).are(&[
+        (0, 2, 2048.0),
+        (15_010, 0, 98.5),
+        (15_010, 1, 24.625),
+        (15_010, 2, 2044.0),
+        (30_020, 0, 97.5),
+        (30_020, 1, 24.375),
+        (30_020, 2, 2040.0),
+    ]);
     let slices = table(&logs, "counter_slice");
     assert_eq!(
         (slices.rows(), slices.i64(0, "dur_ns"), slices.i64(0, "counter"), slices.f64(0, "mean_value")),
@@ -202,18 +200,15 @@ fn restarts_cuts_and_rubbish_are_counted() {
         \"02/27/2012 18:40:01.000\",\"4\"\r\n\
         \"02/27/2012 18:40:02.000\",\"5\",\"10";
     let logs = Case::new(&[("a.csv", log.as_bytes())]).read();
-    assert_eq!(
-        samples(&logs),
-        [
-            (0, 0, 100.0),
-            (0, 1, 1.0),
-            (1000, 1, 2.0),
-            (240_000, 1, 4.0),
-            (240_000, 0, 102.0),
-            (241_000, 1, 4.0),
-            (242_000, 1, 5.0)
-        ]
-    );
+    samples(&logs).are(&[
+        (0, 0, 100.0),
+        (0, 1, 1.0),
+        (1000, 1, 2.0),
+        (240_000, 1, 4.0),
+        (240_000, 0, 102.0),
+        (241_000, 1, 4.0),
+        (242_000, 1, 5.0),
+    ]);
     assert_eq!(
         notes(&logs),
         noted(&[

@@ -6,11 +6,10 @@ mod types;
 mod xml;
 
 pub use chunks::{ChunkCollector, is_chunk};
-pub(crate) use xml::field_count;
 pub use xml::{ManifestError, parse};
 
 use crate::anomalies::{MANIFEST_BROKEN, MANIFEST_TOO_LARGE, SOURCE_UNREADABLE};
-use crate::schema::EventSchema;
+use crate::schema::{EventSchema, field_count};
 use etwhy_base::Guid;
 use etwhy_base::utf16;
 use etwhy_etl::Ledger;
@@ -105,7 +104,7 @@ impl Manifests {
     pub fn add(&mut self, provider: ProviderManifest) {
         self.names.insert(provider.guid, provider.name);
         for event in provider.events {
-            self.fields += xml::field_count(&event.schema.fields);
+            self.fields += field_count(&event.schema.fields);
             let known = self.events.entry((provider.guid, event.id)).or_default();
             match known.iter_mut().find(|k| k.version == event.version && k.opcode == event.opcode) {
                 Some(same) => *same = event,

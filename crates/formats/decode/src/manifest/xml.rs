@@ -9,7 +9,7 @@ use super::{ManifestEvent, ProviderManifest};
 use crate::metadata::clr_stack;
 use crate::names::event_name;
 use crate::read::MAX_DEPTH;
-use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap};
+use crate::schema::{Count, DecodedBy, EventSchema, Field, InType, Length, ValueMap, field_count};
 use etwhy_base::Guid;
 use foldhash::HashMap;
 use roxmltree::{Document, Node, ParsingOptions};
@@ -82,11 +82,6 @@ fn listed<'a, 'i: 'a>(
     item: &'static str,
 ) -> impl Iterator<Item = Node<'a, 'i>> {
     children(node, list).flat_map(move |n| children(n, item))
-}
-
-/// Fields with the members of structs.
-pub(crate) fn field_count(fields: &[Field]) -> usize {
-    fields.iter().map(|f| 1 + field_count(&f.members)).sum()
 }
 
 struct Named {

@@ -2,7 +2,8 @@
 
 use super::anomalies::*;
 use super::clock::{Clock, ClockKind};
-use super::index::{BufferEntry, Index, Nominal, index};
+use super::header::Nominal;
+use super::index::{BufferEntry, Index, index};
 use super::logfile::LogFileHeader;
 use super::source::Source;
 use super::tokens::{first_record, first_ticks, until_repeated};

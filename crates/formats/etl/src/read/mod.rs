@@ -9,6 +9,7 @@ pub mod anomalies;
 mod clock;
 mod file;
 mod gaps;
+mod header;
 mod heap;
 mod index;
 mod logfile;

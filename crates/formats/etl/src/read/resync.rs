@@ -4,7 +4,7 @@
 //! its bytes and no more.
 
 use super::anomalies::*;
-use super::index::{Header, Nominal};
+use super::header::{Header, Nominal};
 use super::source::Source;
 use crate::Ledger;
 use crate::abi::buffer::*;

@@ -1,14 +1,16 @@
 //! Events of records.
 
 use super::fields::{Finder, Name, Piece, SystemField, Target};
-use super::pattern::{Patterns, is};
-use super::plan::{Item, Slot, entity};
-use super::program::{MOST_DEPTH, Program};
+use super::pattern::Patterns;
+use super::plan::{Atom, Item, Slot, entity};
+use super::program::Program;
+use super::raw::{Raw, push_values};
 use super::system::System;
 use super::templates::Templates;
-use super::tokens::{self, Broken, Instance, Token, Tokens};
+use super::text::is;
+use super::tokens::{self, Broken, Instance, MOST_DEPTH, Token, Tokens};
 use super::value::{Items, Value};
-use crate::abi::{token, value as ty};
+use crate::abi::token;
 use std::sync::Arc;
 
 /// What is wrong with a record.
@@ -20,56 +22,6 @@ pub enum Fault {
     NoTemplate,
     /// It has no binary XML.
     Empty,
-}
-
-/// A value of an instance: where it stands in the chunk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Raw {
-    at: u32,
-    size: u16,
-    kind: u8,
-}
-
-impl Raw {
-    /// A value of this type at this place of the chunk, which has 64 KiB.
-    #[inline]
-    pub(super) const fn new(at: usize, size: u16, kind: u8) -> Raw {
-        Raw { at: at as u32, size, kind }
-    }
-
-    /// Type, size, and what stands in the chunk from here on.
-    #[inline]
-    pub(super) fn tail<'c>(&self, chunk: &'c [u8]) -> (u8, usize, &'c [u8]) {
-        (self.kind, usize::from(self.size), chunk.get(self.at as usize..).unwrap_or(&[]))
-    }
-
-    #[inline]
-    pub(super) fn value<'c>(&self, chunk: &'c [u8]) -> Value<'c> {
-        Value::of(self.kind, self.bytes(chunk))
-    }
-
-    #[inline]
-    pub(super) fn bytes<'c>(&self, chunk: &'c [u8]) -> &'c [u8] {
-        let at = self.at as usize;
-        chunk.get(at..at + usize::from(self.size)).unwrap_or(&[])
-    }
-
-    #[inline]
-    pub(super) const fn is_array(&self) -> bool {
-        self.kind & ty::ARRAY != 0
-    }
-
-    #[inline]
-    pub(super) const fn is_null(&self) -> bool {
-        self.kind == ty::NULL
-    }
-
-    /// Binary XML: where it stands.
-    #[inline]
-    pub(super) fn document(&self) -> Option<(usize, usize)> {
-        let at = self.at as usize;
-        (self.kind == ty::BIN_XML && self.size > 0).then(|| (at, at + usize::from(self.size)))
-    }
 }
 
 /// Reads events; one for each thread. It remembers templates from chunk to chunk.
@@ -297,10 +249,8 @@ impl Decoder {
                             self.scratch.clear();
                             for atom in atoms {
                                 match atom {
-                                    super::plan::Atom::Text(text) => self.scratch.push_str(text),
-                                    super::plan::Atom::Substitution(number) => {
-                                        get(*number).push_text(&mut self.scratch)
-                                    }
+                                    Atom::Text(text) => self.scratch.push_str(text),
+                                    Atom::Substitution(number) => get(*number).push_text(&mut self.scratch),
                                 }
                             }
                             Value::Utf8(&self.scratch)
@@ -427,19 +377,6 @@ fn unnamed_field(value: Value<'_>, unnamed: &mut u32, each: &mut impl FnMut(Name
         Value::Array(kind, bytes) if !bytes.is_empty() => Items::of(kind, bytes).for_each(one),
         value => one(value),
     }
-}
-
-/// Appends where the values of an instance are.
-#[inline]
-pub(super) fn push_values(values: &mut Vec<Raw>, instance: &Instance<'_>) -> usize {
-    let mut at = instance.values;
-    values.extend(instance.descriptors.iter().map(|[low, high, kind, _]| {
-        let size = u16::from_le_bytes([*low, *high]);
-        let raw = Raw::new(at, size, *kind);
-        at += usize::from(size);
-        raw
-    }));
-    instance.descriptors.len()
 }
 
 /// A value that stands in XML.

@@ -2,7 +2,7 @@
 //!
 //! The same rules serve templates, where contents are substitutions, and records without one, where they are values.
 
-use super::pattern::is;
+use super::text::is;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;

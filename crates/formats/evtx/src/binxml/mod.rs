@@ -5,13 +5,16 @@
 //! a table of its values (`shape`, `cells`). Records without a template (inline XML) are compared with the form of the ones before
 //! (`pattern`); those that have none go through `tokens`, token by token.
 
+mod cell;
 mod cells;
 mod event;
 mod fields;
 mod narrow;
+mod op;
 mod pattern;
 mod plan;
 mod program;
+mod raw;
 mod shape;
 mod system;
 mod templates;
@@ -21,7 +24,8 @@ mod tokens;
 mod value;
 mod xml;
 
-pub use cells::{Cell, Cells, InOrder};
+pub use cell::Cell;
+pub use cells::{Cells, InOrder};
 pub use event::{Decoder, Event, Fault};
 pub use fields::Name;
 pub use system::System;

@@ -4,11 +4,11 @@
 //! sequence of tokens of such a record; the next one is compared with it, which gives the places of its values, instead of being
 //! read token by token.
 
-use super::cells::Cell;
-use super::event::Raw;
+use super::cell::Cell;
 use super::fields::{Finder, Piece, SystemField, Target};
-use super::program::MOST_DEPTH;
-use super::tokens::{NameRef, Token, Tokens, literal_at};
+use super::raw::Raw;
+use super::text::is;
+use super::tokens::{MOST_DEPTH, NameRef, Token, Tokens, literal_at};
 use super::value::Value;
 use crate::abi::{token, value as ty};
 use etwhy_base::Bytes as _;
@@ -334,10 +334,4 @@ impl Piece for Place {
     fn literal(&self) -> Option<String> {
         self.1.clone()
     }
-}
-
-/// True if the UTF-16 text is this ASCII text.
-pub(super) fn is(utf16: &[u8], text: &str) -> bool {
-    utf16.len() == text.len() * 2
-        && utf16.as_chunks::<2>().0.iter().zip(text.bytes()).all(|(unit, byte)| *unit == [byte, 0])
 }

@@ -1,8 +1,8 @@
 //! Where the system values and the fields of a template's instances are.
 
-use super::cells::Cell;
+use super::cell::Cell;
 use super::fields::{Finder, Piece, SystemField, Target};
-use super::program::Op;
+use super::op::Op;
 use std::cell::Cell as Shared;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    fn of(atoms: &[Atom]) -> Slot {
+    fn from_atoms(atoms: &[Atom]) -> Slot {
         match atoms {
             [] => Slot::None,
             [Atom::Text(text)] => Slot::Literal(text.clone()),
@@ -75,19 +75,19 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of these instructions.
-    pub fn of(ops: &[Op]) -> Plan {
+    pub fn from_ops(ops: &[Op]) -> Plan {
         let mut plan = Plan::default();
         // What the elements that are open depend on; a root is never left out.
         let mut open: Vec<Option<u16>> = Vec::new();
         let depends = Shared::new(None);
         let mut found = |target: Target, atoms: &[Atom]| match target {
             Target::System(field) => {
-                plan.system.push((field, Slot::of(atoms)));
+                plan.system.push((field, Slot::from_atoms(atoms)));
             }
             Target::Named(name) => {
-                plan.items.push(Item::Field(Some(name.into()), Slot::of(atoms), depends.get()))
+                plan.items.push(Item::Field(Some(name.into()), Slot::from_atoms(atoms), depends.get()))
             }
-            Target::Unnamed => plan.items.push(Item::Field(None, Slot::of(atoms), depends.get())),
+            Target::Unnamed => plan.items.push(Item::Field(None, Slot::from_atoms(atoms), depends.get())),
             Target::Container => plan.items.extend(atoms.iter().filter_map(|atom| match atom {
                 Atom::Substitution(number) => Some(Item::Nested(*number)),
                 Atom::Text(_) => None,
@@ -121,6 +121,24 @@ impl Plan {
         });
         plan.system_values = numbers.max().unwrap_or(0);
         plan
+    }
+
+    /// The cells of a template, if it has nothing else.
+    pub fn simple_cells(&self) -> Option<Box<[Cell]>> {
+        let cell = |item: &Item| match item {
+            Item::Field(name, slot, depends) => {
+                let value = match slot {
+                    Slot::None => Cell::NOTHING,
+                    Slot::Substitution(number) => *number,
+                    Slot::Literal(_) | Slot::Mixed(_) => return None,
+                };
+                let simple = depends.is_none_or(|number| number == value && name.is_some());
+                simple.then(|| Cell::new(name.clone(), value, depends.is_some()))
+            }
+            Item::Nested(_) => None,
+        };
+        let cells: Option<Box<[Cell]>> = self.items.iter().map(cell).collect();
+        cells.filter(|cells| Cell::are_simple(cells))
     }
 }
 

@@ -1,48 +1,12 @@
 //! A compiled template.
 
+use super::op::Op;
 use super::plan::Plan;
-use super::tokens::{Broken, NameRef, Token, Tokens};
+use super::tokens::{Broken, MOST_DEPTH, NameRef, Token, Tokens};
 use super::value::Value;
 use crate::bytes::same;
 use etwhy_base::Bytes as _;
 use std::sync::Arc;
-
-/// An instruction.
-#[derive(Clone, Debug)]
-pub enum Op {
-    /// An element begins. `end` is the place behind its `End`.
-    Open {
-        /// Its name.
-        name: Arc<str>,
-        /// It is left out if this value is null.
-        depends: Option<u16>,
-        /// Place behind its `End`.
-        end: usize,
-        /// Substitutions that stand in its content (first) and attributes, not in elements within.
-        own: Box<[u16]>,
-    },
-    /// An attribute begins; its value ends before `end`.
-    Attribute(Arc<str>, usize),
-    /// Content begins.
-    Content,
-    /// The element ends.
-    End,
-    /// A literal, not escaped.
-    Text(Box<str>),
-    /// A CDATA section.
-    CData(Box<str>),
-    /// `&name;`.
-    Entity(Box<str>),
-    /// `<?target data?>`.
-    Instruction(Box<str>, Box<str>),
-    /// A value of the instance.
-    Substitution {
-        /// Which.
-        number: u16,
-        /// Nothing is written if it is empty.
-        optional: bool,
-    },
-}
 
 /// Bytes of a definition that differ from chunk to chunk although it says the same.
 ///
@@ -73,8 +37,6 @@ pub struct Program {
 
 /// More than any definition that was seen has.
 const MOST_OPS: usize = 100_000;
-/// Deeper than any document that was seen.
-pub const MOST_DEPTH: usize = 128;
 
 impl Program {
     /// Compiles the definition that stands at `from..to` of the chunk.
@@ -194,7 +156,7 @@ impl Program {
             at = cut + len;
         }
         data.extend_from_slice(whole.get(at..).unwrap_or(&[]));
-        let plan = Plan::of(&ops);
+        let plan = Plan::from_ops(&ops);
         Ok(Program { guid, ops, plan, data: data.into(), varying })
     }
 

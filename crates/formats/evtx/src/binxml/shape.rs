@@ -3,9 +3,9 @@
 //! Nearly all instances of a template describe their values alike: same types, same sizes. Then the places of the system values are
 //! those of the instance before, and reading them is a few loads.
 
-use super::event::Raw;
 use super::fields::SystemField as S;
 use super::plan::{Plan, Slot};
+use super::raw::Raw;
 use super::system::System;
 use super::tokens::{Instance, sum_of_sizes};
 use super::value::Value;

@@ -1,6 +1,6 @@
 //! Templates that were compiled, known again by their content.
 
-use super::cells::Cell;
+use super::cell::Cell;
 use super::plan::Item;
 use super::program::Program;
 use super::shape::Shape;
@@ -191,7 +191,7 @@ impl Templates {
                         }
                     }
                 }
-                program.plan.cells = Cell::of(&program.plan);
+                program.plan.cells = program.plan.simple_cells();
                 program.plan.straight = program.plan.cells.as_deref().is_some_and(Cell::are_straight);
                 let number = self.first.wrapping_add(self.entries.len() as u32);
                 self.entries.push(Entry { program: Arc::new(program), shapes: Vec::new(), last: 0 });

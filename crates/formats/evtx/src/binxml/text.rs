@@ -131,6 +131,12 @@ pub fn push_ansi(out: &mut String, bytes: &[u8]) {
     }));
 }
 
+/// True if the UTF-16 text is this ASCII text.
+pub(super) fn is(utf16: &[u8], text: &str) -> bool {
+    utf16.len() == text.len() * 2
+        && utf16.as_chunks::<2>().0.iter().zip(text.bytes()).all(|(unit, byte)| *unit == [byte, 0])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

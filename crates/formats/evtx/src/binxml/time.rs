@@ -1,6 +1,6 @@
 //! FILETIME and SYSTEMTIME.
 
-use super::value::part;
+use etwhy_base::Bytes as _;
 use etwhy_base::time::{self, Civil};
 
 /// Nanoseconds since 1970-01-01 (UTC) of a FILETIME; those of times that do not fit are the nearest that do.
@@ -31,7 +31,8 @@ pub fn push_utc_ns(out: &mut String, utc_ns: i64) {
 
 /// A SYSTEMTIME: year, month, day of the week, day, hour, minute, second, milliseconds.
 pub fn push_system_time(out: &mut String, bytes: &[u8; 16]) {
-    let [year, month, _, day, hour, minute, second, ms] = std::array::from_fn(|n| u32::from(part(bytes, n)));
+    let [year, month, _, day, hour, minute, second, ms] =
+        std::array::from_fn(|n| u32::from(bytes.u16_at(n * 2).unwrap_or(0)));
     let ticks = ms.saturating_mul(10_000);
     Civil { year: year.into(), month, day, hour, minute, second, ticks }.push_iso(out);
 }

@@ -259,3 +259,6 @@ pub fn definition(chunk: &[u8], at: usize) -> Option<([u8; 16], usize, usize)> {
     let end = (at + 24).checked_add(size)?;
     (end <= chunk.len()).then_some((guid, at + 24, end))
 }
+
+/// Deeper than any document that was seen.
+pub const MOST_DEPTH: usize = 128;

@@ -367,8 +367,3 @@ pub fn push_sid(out: &mut String, bytes: &[u8]) {
         push_decimal(out, u64::from(u32::from_le_bytes(*part)));
     }
 }
-
-/// A `u16` of a `SYSTEMTIME`.
-pub(super) fn part(bytes: &[u8; 16], n: usize) -> u16 {
-    bytes.u16_at(n * 2).unwrap_or(0)
-}

@@ -1,8 +1,10 @@
 //! Events as XML, as Windows writes them.
 
-use super::event::{Decoder, Event, Fault, Raw, Root, push_values};
-use super::program::{MOST_DEPTH, Op, Program};
-use super::tokens::{self, Broken, Token, Tokens};
+use super::event::{Decoder, Event, Fault, Root};
+use super::op::Op;
+use super::program::Program;
+use super::raw::{Raw, push_values};
+use super::tokens::{self, Broken, MOST_DEPTH, Token, Tokens};
 use super::value::{Items, Value};
 use crate::abi::token;
 use std::sync::Arc;

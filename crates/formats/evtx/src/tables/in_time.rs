@@ -4,7 +4,7 @@
 //! when each chunk begins, so chunks are read in that order, and a record is handed over as soon as no chunk that is still to be read
 //! has an earlier one. What waits is a few chunks, or much for a log whose clock jumped.
 
-use super::make::MakeError;
+use super::options::MakeError;
 use crate::binxml::time;
 use crate::counts::Counts;
 use crate::read::{Damage, LogFile};

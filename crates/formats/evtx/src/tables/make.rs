@@ -1,33 +1,13 @@
 //! Fills the tables.
 
+use super::options::{MakeError, Options, some};
 use super::records::records;
 use super::wide::wide;
 use super::{LogFileRow, LogTypeRow};
 use crate::abi::file as abi;
 use crate::counts::{self, Counts, span_ns};
-use crate::error::EvtxError;
-use crate::filter::Filter;
 use crate::read::{Damage, LogFile, anomalies};
-use etwhy_table::{Memory, Strings, Sym, Table, TableBuilder, TableError};
-
-/// How logs become tables.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Threads.
-    pub threads: usize,
-    /// Zero of `ts_ns`, since 1970 (UTC); `None`: the earliest record.
-    pub zero_utc_ns: Option<i64>,
-    /// Make `log_record` too.
-    pub records: bool,
-    /// Fill its column `fields`, which is most of it; else it is null.
-    pub fields: bool,
-    /// Make a table `event_<id>` for each of these.
-    pub ids: Vec<u16>,
-    /// Which records `log_record`, `log_type` and `event_<id>` have; `log_file` describes whole files.
-    pub filter: Filter,
-    /// Where columns are held.
-    pub memory: Memory,
-}
+use etwhy_table::{Strings, Table, TableBuilder, TableError};
 
 /// Tables, and what was wrong with each log.
 pub struct Made {
@@ -39,17 +19,6 @@ pub struct Made {
     pub zero_utc_ns: i64,
     /// Counts of each log.
     pub counts: Vec<Counts>,
-}
-
-/// Why tables cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum MakeError {
-    /// A log cannot be read.
-    #[error(transparent)]
-    Log(#[from] EvtxError),
-    /// A table cannot be made.
-    #[error(transparent)]
-    Table(#[from] TableError),
 }
 
 /// Reads logs into tables.
@@ -125,10 +94,6 @@ fn add_new(counted: &mut Damage, found: &Damage) {
             counted.note(entry.anomaly, more, || entry.first.clone());
         }
     }
-}
-
-pub(super) fn some(strings: &mut Strings, text: &str) -> Option<Sym> {
-    (!text.is_empty()).then(|| strings.intern(text))
 }
 
 fn audit(keywords: u64) -> Option<&'static str> {

@@ -8,13 +8,15 @@ mod log_file;
 mod log_record;
 mod log_type;
 mod make;
+mod options;
 mod records;
 mod wide;
 
 pub use log_file::{LOG_FILE, LogFileRow};
 pub use log_record::{LOG_RECORD, LogRecordRow};
 pub use log_type::{LOG_TYPE, LogTypeRow};
-pub use make::{Made, MakeError, Options, make};
+pub use make::{Made, make};
+pub use options::{MakeError, Options};
 
 use etwhy_table::TableSpec;
 

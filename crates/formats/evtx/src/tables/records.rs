@@ -2,9 +2,10 @@
 
 use super::LogRecordRow;
 use super::in_time::{Rows, in_time};
-use super::make::{MakeError, Options, some};
+use super::options::{MakeError, Options, some};
 use crate::binxml::{Decoder, Event, Fault, Value, time};
-use crate::counts::{Counts, time_of};
+use crate::counts::Counts;
+use crate::filter::time_of;
 use crate::json;
 use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};

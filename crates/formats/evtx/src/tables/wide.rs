@@ -1,7 +1,7 @@
 //! A table for each event id, with a column for each of its fields.
 
 use super::in_time::{Rows, in_time};
-use super::make::{MakeError, Options};
+use super::options::{MakeError, Options};
 use crate::binxml::Value;
 use crate::codes::Codes;
 use crate::columns::{Batch, ColumnKind, Columns, Sink};

@@ -3,7 +3,6 @@
 //! [Format](https://support.microsoft.com/help/310516): keys in brackets, `"name"="text"`, `@=` for the default value,
 //! `hex(2):` with UTF-16 for texts with variables, lines that go on behind `\`.
 
-use super::registry::{KeyValues, Keys};
 use crate::bytes::utf16;
 
 /// Reads a file; UTF-16 with its mark, or UTF-8.
@@ -79,3 +78,9 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
     None
 }
+
+/// A key by its path, with its values by name in lower case.
+pub(crate) type KeyValues = (Vec<String>, Vec<(String, String)>);
+
+/// Several of them.
+pub(crate) type Keys = Vec<KeyValues>;

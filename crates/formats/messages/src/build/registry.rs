@@ -5,15 +5,10 @@
 //! [event sources](https://learn.microsoft.com/windows/win32/eventlog/event-sources).
 
 use super::hive::{Hive, Key};
-use super::reg;
+use super::reg::{self, Keys};
 use super::source::{Entry, Source};
 use crate::error::Error;
 use crate::store::Registration;
-
-/// A key by its path, with its values by name in lower case.
-pub(crate) type KeyValues = (Vec<String>, Vec<(String, String)>);
-/// Several of them.
-pub(crate) type Keys = Vec<KeyValues>;
 
 /// Reads a hive, a `.reg` file or the collector's list.
 pub(crate) fn read(source: &mut dyn Source, entry: &Entry) -> Result<Vec<Registration>, Error> {

@@ -60,3 +60,20 @@ pub fn module_name(path: &str) -> String {
     }
     base
 }
+
+/// A file that a database was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileInfo {
+    /// Its path where it was read.
+    pub path: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// The language of its `MUI` resource.
+    pub language: Option<String>,
+    /// Messages that were taken from it.
+    pub messages: u64,
+    /// Providers in it.
+    pub providers: u64,
+    /// What was damaged.
+    pub damage: Option<String>,
+}

@@ -1,6 +1,6 @@
 //! Looking things up in a database.
 
-use super::{APPLICATION_ID, Counts, SCHEMA_VERSION};
+use super::{APPLICATION_ID, Counts, FileInfo, SCHEMA_VERSION};
 use crate::error::Error;
 use crate::lang;
 use crate::wevt::{InType, OutType};
@@ -269,10 +269,10 @@ impl Store {
     }
 
     /// Files that were read: path, version, language, messages, providers, damage.
-    pub(crate) fn files(&self) -> Result<Vec<crate::FileInfo>, Error> {
+    pub(crate) fn files(&self) -> Result<Vec<FileInfo>, Error> {
         let sql = "SELECT path, version, language, messages, providers, damage FROM file ORDER BY path";
         self.rows(sql, [], |row| {
-            Ok(crate::FileInfo {
+            Ok(FileInfo {
                 path: row.get(0)?,
                 version: row.get(1)?,
                 language: row.get(2)?,

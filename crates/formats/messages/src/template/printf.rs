@@ -4,7 +4,7 @@
 //! [fields of wsprintf](https://learn.microsoft.com/windows/win32/api/winuser/nf-winuser-wsprintfw):
 //! `[-][#][0][width][.precision]type`, and allows `*` for width and precision, which then are inserts before the value.
 
-use super::Inserts;
+use super::inserts::Inserts;
 use std::fmt::Write as _;
 
 /// The widest that a value is filled to; a hostile `!999999999s!` would otherwise fill the memory.

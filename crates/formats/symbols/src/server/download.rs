@@ -1,8 +1,10 @@
 //! One file from a server: retries, resuming, limits.
 
 use super::network::{Named, PrivateHost};
+use super::options::{ServerOptions, Transfer};
 use super::partial::Partial;
-use super::{ServerOptions, Transfer, redirect, shown};
+use super::redirect;
+use super::url::shown;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

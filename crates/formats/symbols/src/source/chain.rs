@@ -2,8 +2,9 @@
 
 use super::asks::{self, Ask};
 use super::attempt::{Attempt, Outcome};
+use super::shared::Shared;
 use super::tree::{InTree, Tree, inside};
-use super::{Shared, cabinet, folder, place};
+use super::{cabinet, folder, place};
 use crate::server::{Server, shown};
 use crate::verify::identify;
 use crate::{Candidate, FileKind, Wanted};

@@ -10,72 +10,22 @@ mod listing;
 mod online;
 mod place;
 mod plan;
+mod shared;
 mod tree;
 
 pub use attempt::{Attempt, Outcome};
 pub use folders::default_store;
 pub use plan::Planned;
+pub use shared::SourceOptions;
 
 use crate::path::{DEFAULT_SERVER, Element, Place, SymbolPath, local_path};
-use crate::server::{Server, ServerOptions};
+use crate::server::Server;
 use crate::{Candidate, Locate, Problem, Wanted};
 use chain::{Chain, Far};
 use listing::Listings;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use shared::Shared;
 use std::sync::{Arc, Mutex, PoisonError};
 use tree::Tree;
-
-/// How files are looked for.
-#[derive(Clone, Debug)]
-pub struct SourceOptions {
-    /// Ask no server.
-    pub offline: bool,
-    /// Ask servers for images too: their export tables are better than nothing, but images are many and large.
-    pub fetch_images: bool,
-    /// Folders with images: they mirror a disk, or images lie in them.
-    pub images: Vec<PathBuf>,
-    /// Folders beside the trace.
-    pub beside: Vec<PathBuf>,
-    /// The store where none is named.
-    pub default_store: PathBuf,
-    /// Most bytes that a cabinet may unpack to.
-    pub max_unpacked: u64,
-    /// How servers are asked.
-    pub server: ServerOptions,
-}
-
-impl Default for SourceOptions {
-    fn default() -> SourceOptions {
-        SourceOptions {
-            offline: false,
-            fetch_images: false,
-            images: Vec::new(),
-            beside: Vec::new(),
-            default_store: default_store(),
-            max_unpacked: 4 << 30,
-            server: ServerOptions::default(),
-        }
-    }
-}
-
-/// What all elements of a path share.
-#[derive(Debug)]
-struct Shared {
-    options: SourceOptions,
-    listings: Listings,
-    /// Folders that the user named, as written and on this machine: a `file.ptr` leads nowhere else.
-    roots: Vec<(String, PathBuf)>,
-    /// One thread at a time fetches a file.
-    busy: Mutex<HashMap<String, Arc<Mutex<()>>>>,
-}
-
-impl Shared {
-    fn lock_of(&self, file: &str) -> Arc<Mutex<()>> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(busy.entry(file.to_owned()).or_default())
-    }
-}
 
 /// Everything that a symbol path, image folders and the trace's folder offer.
 #[derive(Debug)]

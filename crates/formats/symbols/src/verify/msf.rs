@@ -2,7 +2,7 @@
 
 use etwhy_base::Guid;
 
-use super::{Identity, Reader, VerifyError};
+use super::identity::{Identity, Reader, VerifyError};
 
 /// Starts the format since Visual C++ 7.
 pub const MAGIC: &[u8] = b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0";

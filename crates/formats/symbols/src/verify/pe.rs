@@ -2,7 +2,7 @@
 
 use etwhy_base::Guid;
 
-use super::{Identity, Reader, VerifyError};
+use super::identity::{Identity, Reader, VerifyError};
 use crate::ModuleKey;
 
 /// Sections and entries of the debug directory that are looked at.

@@ -2,7 +2,7 @@
 
 use etwhy_base::Guid;
 
-use super::{Identity, Reader, VerifyError};
+use super::identity::{Identity, Reader, VerifyError};
 
 /// Signature of the metadata root (ECMA-335 II.24.2.1).
 pub const MAGIC: &[u8] = b"BSJB";

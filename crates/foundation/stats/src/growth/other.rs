@@ -1,7 +1,7 @@
 //! Explanations of rising costs that are no growth: they rose at once, or with time.
 
-use super::Point;
 use super::fit::{Fit, affine};
+use super::point::Point;
 use crate::percentile::median;
 
 /// Points that each side of a step must have.

@@ -1,11 +1,12 @@
 //! Conditions against the rows of a table.
 
 use std::fmt::Write;
+use std::ops::{Range, RangeBounds};
 
-use crate::{ColumnView, Sym, Table};
+use crate::{ColumnType, ColumnView, Sym, Table};
 
 use super::Predicate;
-use super::parse::{Order, Test};
+use super::test::{Order, Test};
 
 /// What is known of a text of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,58 +16,127 @@ enum Known {
     NotYet,
 }
 
-/// Conditions that all must hold, bound to a table. A pattern is evaluated once per distinct text of a
+/// Conditions that all must hold, bound to a table. A text is tested once per distinct text of a
 /// dictionary column, when a row first shows that text.
 #[derive(Debug)]
 pub struct Matcher<'a> {
     table: &'a Table,
-    bound: Vec<Bound<'a>>,
+    predicates: &'a [Predicate],
+    /// For each predicate its tests, bound.
+    bound: Vec<(Vec<Bound<'a>>, bool)>,
 }
 
 #[derive(Debug)]
 struct Bound<'a> {
-    predicate: &'a Predicate,
+    column: usize,
+    test: &'a Test,
     known: Vec<Known>,
     scratch: String,
 }
 
 impl<'a> Matcher<'a> {
-    /// Binds conditions, which must have been parsed for this table's declaration.
+    /// Binds conditions, which must have been made for this table's declaration.
     pub fn new(table: &'a Table, predicates: &'a [Predicate]) -> Matcher<'a> {
-        let bound = |predicate| Bound { predicate, known: Vec::new(), scratch: String::new() };
-        Matcher { table, bound: predicates.iter().map(bound).collect() }
+        let one = |(column, test): &'a (usize, Test)| Bound {
+            column: *column,
+            test,
+            known: Vec::new(),
+            scratch: String::new(),
+        };
+        let bound = predicates.iter().map(|p| (p.any.iter().map(one).collect(), p.negated)).collect();
+        Matcher { table, predicates, bound }
     }
 
     /// True if all conditions hold for a row of a batch. False for a row that is not there.
     pub fn matches(&mut self, batch: usize, row: usize) -> bool {
         let rows = self.table.batches().get(batch).map_or(0, |b| b.num_rows());
         row < rows
-            && self.bound.iter_mut().all(|bound| {
-                let view = self.table.view(batch, bound.predicate.column.index);
-                bound.matches(&view, row)
+            && self.bound.iter_mut().all(|(any, negated)| {
+                any.iter_mut().any(|bound| bound.test(&self.table.view(batch, bound.column), row)) != *negated
             })
     }
 
-    /// For each row of a batch, whether all conditions hold.
-    pub fn mask(&mut self, batch: usize) -> Vec<bool> {
-        let rows = self.table.batches().get(batch).map_or(0, |b| b.num_rows());
-        let mut mask = vec![true; rows];
-        for bound in &mut self.bound {
-            let view = self.table.view(batch, bound.predicate.column.index);
-            bound.apply(&view, &mut mask);
+    /// Drops those rows of a batch for which not all conditions hold.
+    pub fn keep(&mut self, batch: usize, rows: &mut Vec<u32>) {
+        for (any, negated) in &mut self.bound {
+            if let [bound] = any.as_mut_slice() {
+                bound.keep(&self.table.view(batch, bound.column), *negated, rows);
+                continue;
+            }
+            let views: Vec<ColumnView<'_>> =
+                any.iter().map(|bound| self.table.view(batch, bound.column)).collect();
+            let mut holds =
+                |row: usize| any.iter_mut().zip(&views).any(|(bound, view)| bound.test(view, row));
+            rows.retain(|row| holds(*row as usize) != *negated);
         }
-        mask
+    }
+
+    /// The rows that can fulfil the conditions on the column that the table is sorted by.
+    pub fn within(&self) -> Range<u32> {
+        let spec = self.table.spec();
+        let sorted = spec.sorted_by.as_deref().and_then(|name| spec.column_index(name));
+        let sorted =
+            sorted.filter(|at| spec.columns.get(*at).is_some_and(|c| c.ty == ColumnType::I64 && !c.nullable));
+        let mut rows = 0..u32::try_from(self.table.rows()).unwrap_or(u32::MAX);
+        for (column, from, to) in self.predicates.iter().filter_map(Predicate::span) {
+            if Some(column) == sorted {
+                rows.start = rows.start.max(first(self.table, column, |value| value >= from));
+                rows.end = rows.end.min(first(self.table, column, |value| value > to));
+            }
+        }
+        rows
+    }
+
+    /// The rows of a batch for which all conditions hold, in place of those of the list; `within` are the
+    /// rows of [`Matcher::within`].
+    pub fn rows_of(&mut self, batch: usize, within: &Range<u32>, out: &mut Vec<u32>) {
+        out.clear();
+        let start = self.table.starts().get(batch).copied().unwrap_or(u32::MAX);
+        let count =
+            self.table.batches().get(batch).map_or(0, |b| u32::try_from(b.num_rows()).unwrap_or(u32::MAX));
+        out.extend(
+            within.start.saturating_sub(start).min(count)..within.end.saturating_sub(start).min(count),
+        );
+        self.keep(batch, out);
     }
 
     /// The numbers of all rows for which all conditions hold, ascending.
     pub fn rows(&mut self) -> Vec<u32> {
-        let mut rows = Vec::new();
-        for batch in 0..self.table.batches().len() {
-            let start = self.table.starts().get(batch).copied().unwrap_or(0);
-            let mask = self.mask(batch);
-            rows.extend(mask.iter().zip(start..).filter(|(yes, _)| **yes).map(|(_, row)| row));
+        let (mut rows, mut of_batch, within) = (Vec::new(), Vec::new(), self.within());
+        for (batch, start) in self.table.starts().iter().enumerate() {
+            self.rows_of(batch, &within, &mut of_batch);
+            rows.extend(of_batch.iter().map(|row| start.saturating_add(*row)));
         }
         rows
+    }
+
+    /// For each row of the table whether all conditions hold.
+    pub fn mask(&mut self) -> Vec<bool> {
+        let mut mask = vec![false; self.table.rows()];
+        for row in self.rows() {
+            if let Some(holds) = mask.get_mut(row as usize) {
+                *holds = true;
+            }
+        }
+        mask
+    }
+}
+
+/// First row of a sorted column of which `is` holds.
+fn first(table: &Table, column: usize, is: impl Fn(i64) -> bool) -> u32 {
+    let (mut low, mut high) = (0, u32::try_from(table.rows()).unwrap_or(u32::MAX));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if table.cell(middle, column).as_i64().is_some_and(&is) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+impl Test {
+    /// Whether null fulfils it.
+    pub fn holds_for_null(&self) -> bool {
+        let mut bound = Bound { column: 0, test: self, known: Vec::new(), scratch: String::new() };
+        bound.test(&ColumnView::Empty, 0)
     }
 }
 
@@ -75,41 +145,31 @@ fn within(ranges: &[(i64, i64)], key: i64) -> bool {
 }
 
 impl Bound<'_> {
-    /// Clears the mask where the condition does not hold.
-    fn apply(&mut self, view: &ColumnView<'_>, mask: &mut [bool]) {
-        // The common case in a form that compilers vectorise: one range of numbers, no nulls.
-        if let Test::Ints { order, include, exclude } = &self.predicate.test
+    fn keep(&mut self, view: &ColumnView<'_>, negated: bool, rows: &mut Vec<u32>) {
+        // The common case without a choice for each row: one range of numbers, no nulls.
+        if let Test::Ints { order, include, exclude } = self.test
             && let ([(low, high)], []) = (include.as_slice(), exclude.as_slice())
         {
-            let (order, range, negated) = (*order, *low..=*high, self.predicate.negated);
+            let (order, range) = (*order, *low..=*high);
             match view {
                 ColumnView::I64(values, None) => {
-                    for (yes, value) in mask.iter_mut().zip(*values) {
-                        *yes &= range.contains(&order.key(*value)) != negated;
-                    }
-                    return;
+                    let holds = |value: &i64| range.contains(&order.key(*value)) != negated;
+                    return rows.retain(|row| values.get(*row as usize).is_some_and(holds));
                 }
                 ColumnView::I32(values, None) => {
-                    for (yes, value) in mask.iter_mut().zip(*values) {
-                        *yes &= range.contains(&order.key(i64::from(*value))) != negated;
-                    }
-                    return;
+                    let holds = |value: &i32| range.contains(&order.key(i64::from(*value))) != negated;
+                    return rows.retain(|row| values.get(*row as usize).is_some_and(holds));
                 }
                 _ => {}
             }
         }
-        for (row, yes) in mask.iter_mut().enumerate() {
-            *yes = *yes && self.matches(view, row);
-        }
-    }
-
-    fn matches(&mut self, view: &ColumnView<'_>, row: usize) -> bool {
-        self.test(view, row) != self.predicate.negated
+        rows.retain(|row| self.test(view, *row as usize) != negated);
     }
 
     fn test(&mut self, view: &ColumnView<'_>, row: usize) -> bool {
-        match &self.predicate.test {
-            Test::Null => view.text(row).map_or_else(|| view.is_null(row), str::is_empty),
+        match self.test {
+            Test::Empty => view.text(row).map_or_else(|| view.is_null(row), str::is_empty),
+            Test::Null(wanted) => view.is_null(row) == *wanted,
             Test::Ints { order, include, exclude } => match view.i64(row) {
                 Some(value) => {
                     let key = order.key(value);
@@ -119,12 +179,12 @@ impl Bound<'_> {
             },
             Test::Floats { include, exclude } => match view.f64(row) {
                 Some(value) => {
-                    (include.is_empty() || include.iter().any(|r| r.contains(value)))
-                        && !exclude.iter().any(|r| r.contains(value))
+                    (include.is_empty() || include.iter().any(|r| r.contains(&value)))
+                        && !exclude.iter().any(|r| r.contains(&value))
                 }
                 None => include.is_empty(),
             },
-            Test::Digits { hex, pattern } => {
+            Test::Digits(hex, words) => {
                 self.scratch.clear();
                 // Writing into a `String` cannot fail.
                 let _ = match (hex, view.i64(row), view.f64(row)) {
@@ -132,12 +192,12 @@ impl Bound<'_> {
                     (Some(_), Some(v), _) => write!(self.scratch, "{v:#x}"),
                     (None, Some(v), _) => write!(self.scratch, "{v}"),
                     (_, None, Some(v)) => write!(self.scratch, "{v}"),
-                    (_, None, None) => return pattern.matches_null(),
+                    (_, None, None) => return words.matches_null(),
                 };
-                pattern.matches(&self.scratch)
+                words.matches(&self.scratch)
             }
-            Test::Bool(wanted) => view.bool(row) == Some(*wanted),
-            Test::Text(pattern) => match (view, view.key(row)) {
+            Test::Ids(set) => set.has(view.i64(row)),
+            Test::Text(words) => match (view, view.key(row)) {
                 (ColumnView::Text(_, texts, _), Some(Sym(key))) => {
                     let at = key as usize;
                     if self.known.len() <= at {
@@ -146,7 +206,7 @@ impl Bound<'_> {
                     match self.known.get_mut(at) {
                         Some(known) => {
                             if *known == Known::NotYet {
-                                let yes = pattern.matches(view.text(row).unwrap_or_default());
+                                let yes = words.matches(view.text(row).unwrap_or_default());
                                 *known = if yes { Known::Yes } else { Known::No };
                             }
                             *known == Known::Yes
@@ -154,7 +214,7 @@ impl Bound<'_> {
                         None => false,
                     }
                 }
-                _ => view.text(row).map_or_else(|| pattern.matches_null(), |text| pattern.matches(text)),
+                _ => view.text(row).map_or_else(|| words.matches_null(), |text| words.matches(text)),
             },
         }
     }

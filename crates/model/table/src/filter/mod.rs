@@ -15,13 +15,15 @@
 //! | `image=` and `image!=` | the cell is empty, is not |
 //!
 //! An empty cell satisfies `!=` and lists of exclusions alone, and nothing else.
-//! [`Predicate::parse`] reads one condition; several hold together.
+//! [`Predicate::parse`] reads one condition; several hold together. Whoever has conditions in another form (the page, metrics, lanes)
+//! makes [`Predicate`]s of them: [`Matcher`] evaluates all, and [`Predicate::sql`] prints the same for SQLite.
 
 mod columns;
 mod matcher;
 mod number;
 mod parse;
 mod pattern;
+mod test;
 
 pub use columns::ColumnRef;
 pub use columns::closest;
@@ -29,6 +31,7 @@ pub use matcher::Matcher;
 pub use parse::Predicate;
 pub use pattern::Pattern;
 pub(crate) use pattern::has_wildcard;
+pub use test::{Ends, IdSet, Order, Test, Words, quoted, quoted_text};
 
 use crate::TableSpec;
 

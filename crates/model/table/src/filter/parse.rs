@@ -1,115 +1,31 @@
 //! Conditions: text to [`Predicate`].
 
+use std::ops::Bound;
+
 use crate::{ColumnType, TableSpec, Unit};
 
 use super::number::{Exact, Written};
 use super::pattern::{Pattern, has_wildcard};
+use super::test::{Order, Test, Words, quoted};
 use super::{ColumnRef, FilterError};
 
-/// One condition on one column.
+/// One condition: a cell of the row fulfils its test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicate {
-    pub(super) column: ColumnRef,
-    pub(super) negated: bool,
-    pub(super) test: Test,
-}
-
-/// What a cell is tested for.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
-    /// Empty.
-    Null,
-    /// Within one of the ranges (or there are none), and not within one of the others.
-    Ints { order: Order, include: Vec<(i64, i64)>, exclude: Vec<(i64, i64)> },
-    /// The same with floats.
-    Floats { include: Vec<FloatRange>, exclude: Vec<FloatRange> },
-    /// The digits, against a pattern.
-    Digits { hex: Option<u32>, pattern: Pattern },
-    /// Equality.
-    Bool(bool),
-    /// The text.
-    Text(Pattern),
-}
-
-/// How the bits of an integer column are ordered: `key` maps them to `i64` so that ranges work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    Signed,
-    Unsigned32,
-    Unsigned64,
-}
-
-impl Order {
-    fn of(ty: ColumnType, unit: Unit) -> Order {
-        match (unit.is_hex(), ty) {
-            (true, ColumnType::I32) => Order::Unsigned32,
-            (true, _) => Order::Unsigned64,
-            _ => Order::Signed,
-        }
-    }
-
-    #[inline]
-    pub(super) fn key(self, value: i64) -> i64 {
-        match self {
-            Order::Signed => value,
-            Order::Unsigned32 => i64::from(value as u32),
-            Order::Unsigned64 => value ^ i64::MIN,
-        }
-    }
-
-    fn domain(self) -> (i128, i128) {
-        match self {
-            Order::Signed => (i128::from(i64::MIN), i128::from(i64::MAX)),
-            Order::Unsigned32 => (0, i128::from(u32::MAX)),
-            Order::Unsigned64 => (0, i128::from(u64::MAX)),
-        }
-    }
-
-    /// A code may be written as the negative number that tools without unsigned types print for it.
-    fn unsigned(self, v: i128) -> i128 {
-        let (min, max) = self.domain();
-        if min == 0 && v < 0 { v + max + 1 } else { v }
-    }
-
-    /// The range of keys for an inclusive range of numbers; an empty range if none can be stored.
-    fn range(self, low: Option<i128>, high: Option<i128>) -> (i64, i64) {
-        let (min, max) = self.domain();
-        let low = low.unwrap_or(min).max(min);
-        let high = high.unwrap_or(max).min(max);
-        if low > high {
-            return (1, 0);
-        }
-        // Both are within the order's domain, so the casts keep their bits.
-        let key = |v: i128| match self {
-            Order::Unsigned64 => (v as u64 as i64) ^ i64::MIN,
-            _ => v as i64,
-        };
-        (key(low), key(high))
-    }
-}
-
-/// A range of floats.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FloatRange {
-    low: f64,
-    high: f64,
-    open: bool,
-}
-
-impl FloatRange {
-    pub(super) fn contains(&self, v: f64) -> bool {
-        if self.open { v > self.low && v < self.high } else { v >= self.low && v <= self.high }
-    }
+    /// Columns by position, and what they are tested for. It is enough if one cell fulfils its test.
+    pub any: Vec<(usize, Test)>,
+    /// All other rows instead.
+    pub negated: bool,
 }
 
 /// The ends of a range of numbers as asked for; `open` ends do not count themselves.
-struct Ends {
+struct Asked {
     low: Option<Exact>,
     high: Option<Exact>,
     open: bool,
 }
 
-impl Ends {
+impl Asked {
     fn ints(&self, order: Order) -> (i64, i64) {
         let (floor, ceil) = (|v: Exact| order.unsigned(v.floor()), |v: Exact| order.unsigned(v.ceil()));
         let low = self.low.map(|v| if self.open { floor(v) + 1 } else { ceil(v) });
@@ -117,12 +33,10 @@ impl Ends {
         order.range(low, high)
     }
 
-    fn floats(&self) -> FloatRange {
-        FloatRange {
-            low: self.low.map_or(f64::NEG_INFINITY, Exact::float),
-            high: self.high.map_or(f64::INFINITY, Exact::float),
-            open: self.open,
-        }
+    fn floats(&self) -> (Bound<f64>, Bound<f64>) {
+        let end = if self.open { Bound::Excluded } else { Bound::Included };
+        let bound = |v: Option<Exact>| v.map_or(Bound::Unbounded, |v| end(v.float()));
+        (bound(self.low), bound(self.high))
     }
 }
 
@@ -150,12 +64,40 @@ impl Predicate {
             "=" | "==" | "!=" => reader.equality(value)?,
             order => reader.order(order, value)?,
         };
-        Ok(Predicate { column, negated: operator == "!=", test })
+        Ok(Predicate { any: vec![(column.index, test)], negated: operator == "!=" })
     }
 
-    /// The column that is tested.
-    pub fn column(&self) -> &ColumnRef {
-        &self.column
+    /// The same in SQL, given the name of each tested column; `None` for what SQL has no words for.
+    pub fn sql(&self, columns: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
+        let tests = self.any.iter().zip(columns);
+        let list: Vec<String> =
+            tests.map(|((_, test), column)| test.sql(column.as_ref())).collect::<Option<_>>()?;
+        let any = list.join(" OR ");
+        Some(match (self.negated, list.len()) {
+            (true, _) => format!("NOT coalesce({any}, 0)"),
+            (false, 1) => any,
+            (false, _) => format!("({any})"),
+        })
+    }
+
+    /// The same in SQL for rows of a table.
+    pub fn sql_of(&self, table: &TableSpec) -> Option<String> {
+        let name =
+            |(column, _): &(usize, Test)| table.columns.get(*column).map(|column| quoted(&column.name));
+        self.sql(self.any.iter().map(name).collect::<Option<Vec<String>>>()?)
+    }
+
+    /// Column, first and last value, if it only restricts a column of whole numbers.
+    pub(super) fn span(&self) -> Option<(usize, i64, i64)> {
+        match (self.any.as_slice(), self.negated) {
+            ([(column, Test::Ints { order: Order::Signed, include, exclude })], false) => {
+                match (include.as_slice(), exclude.as_slice()) {
+                    ([(low, high)], []) => Some((*column, *low, *high)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 }
 
@@ -191,27 +133,27 @@ impl Reader<'_> {
         let (end, _) = self.number(value, self.column.unit)?;
         let open = operator.len() == 1;
         Ok(self.ranges(vec![if operator.starts_with('>') {
-            (true, Ends { low: Some(end), high: None, open })
+            (true, Asked { low: Some(end), high: None, open })
         } else {
-            (true, Ends { low: None, high: Some(end), open })
+            (true, Asked { low: None, high: Some(end), open })
         }]))
     }
 
     fn equality(&self, value: &str) -> Result<Test, FilterError> {
         if value.is_empty() {
-            return Ok(Test::Null);
+            return Ok(Test::Empty);
         }
         match self.ty {
-            ColumnType::Text | ColumnType::LongText => Ok(Test::Text(Pattern::parse(value))),
+            ColumnType::Text | ColumnType::LongText => Ok(Test::Text(Words::Pattern(Pattern::parse(value)))),
             ColumnType::Bool => match value.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "1" => Ok(Test::Bool(true)),
-                "false" | "no" | "0" => Ok(Test::Bool(false)),
+                "true" | "yes" | "1" => Ok(Test::ints([(Bound::Included(1), Bound::Included(1))])),
+                "false" | "no" | "0" => Ok(Test::ints([(Bound::Included(0), Bound::Included(0))])),
                 _ => Err(self.bad(value, "is neither `true` nor `false`")),
             },
             _ if has_wildcard(value) => {
                 let digits = if self.ty == ColumnType::I32 { 8 } else { 16 };
                 let hex = self.stored.is_hex().then_some(digits);
-                Ok(Test::Digits { hex, pattern: Pattern::parse(value) })
+                Ok(Test::Digits(hex, Words::Pattern(Pattern::parse(value))))
             }
             _ => {
                 let items = value.split(';').map(str::trim).filter(|item| !item.is_empty());
@@ -225,10 +167,10 @@ impl Reader<'_> {
     }
 
     /// `100`, `100..200`, `100..`, `..200`; in `1..5ms` both ends are in milliseconds.
-    fn range(&self, text: &str) -> Result<Ends, FilterError> {
+    fn range(&self, text: &str) -> Result<Asked, FilterError> {
         let Some((low, high)) = text.split_once("..") else {
             let (value, _) = self.number(text, self.column.unit)?;
-            return Ok(Ends { low: Some(value), high: Some(value), open: false });
+            return Ok(Asked { low: Some(value), high: Some(value), open: false });
         };
         let mut default = self.column.unit;
         let (mut low_end, mut high_end) = (None, None);
@@ -240,17 +182,17 @@ impl Reader<'_> {
         if !low.trim().is_empty() {
             low_end = Some(self.number(low, default)?.0);
         }
-        Ok(Ends { low: low_end, high: high_end, open: false })
+        Ok(Asked { low: low_end, high: high_end, open: false })
     }
 
-    fn ranges(&self, ranges: Vec<(bool, Ends)>) -> Test {
+    fn ranges(&self, ranges: Vec<(bool, Asked)>) -> Test {
         let (include, exclude): (Vec<_>, Vec<_>) = ranges.into_iter().partition(|(include, _)| *include);
         if self.ty == ColumnType::F64 {
-            let floats = |ends: Vec<(bool, Ends)>| ends.iter().map(|(_, e)| e.floats()).collect();
+            let floats = |ends: Vec<(bool, Asked)>| ends.iter().map(|(_, e)| e.floats()).collect();
             Test::Floats { include: floats(include), exclude: floats(exclude) }
         } else {
             let order = Order::of(self.ty, self.stored);
-            let ints = |ends: Vec<(bool, Ends)>| ends.iter().map(|(_, e)| e.ints(order)).collect();
+            let ints = |ends: Vec<(bool, Asked)>| ends.iter().map(|(_, e)| e.ints(order)).collect();
             Test::Ints { order, include: ints(include), exclude: ints(exclude) }
         }
     }

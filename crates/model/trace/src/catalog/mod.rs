@@ -55,6 +55,7 @@ pub mod timer_resolution;
 pub mod trace;
 pub mod ui_delay;
 pub mod undecoded;
+pub mod unobserved;
 pub mod virtual_alloc;
 pub mod wait_chain;
 pub mod wait_cost;
@@ -119,6 +120,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &trace::SPEC,
     &ui_delay::SPEC,
     &undecoded::SPEC,
+    &unobserved::SPEC,
     &virtual_alloc::SPEC,
     &wait_chain::SPEC,
     &wait_cost::SPEC,

@@ -91,6 +91,8 @@ pub struct Cpus {
     list: Vec<Cpu>,
     /// Stretches of time in which some processor lacks records: sorted, without overlap.
     gaps: Vec<(i64, i64)>,
+    /// The same by processor: processor, begin, end.
+    gaps_of: Vec<(u16, i64, i64)>,
     /// When it was noticed last that a context switch is missing.
     missed_until_ns: Option<i64>,
     /// Files whose buffers are shared by all processors: their records do not say on which one they were made.
@@ -118,6 +120,7 @@ impl Cpus {
             for gap in file.gaps() {
                 let (from, to) = (ns(gap.from_ticks), ns(gap.to_ticks));
                 all.push((from, to));
+                self.gaps_of.push((gap.cpu, from, to));
                 if let Some(cpu) = self.cpu(gap.cpu) {
                     cpu.gap_ends.push(to);
                 }
@@ -133,6 +136,11 @@ impl Cpus {
                 _ => self.gaps.push((from, to)),
             }
         }
+    }
+
+    /// Processor, begin and end of the time ranges in which its records may be missing; ends may lie outside of the trace.
+    pub(crate) fn unobserved(&self) -> &[(u16, i64, i64)] {
+        &self.gaps_of
     }
 
     fn cpu(&mut self, cpu: u16) -> Option<&mut Cpu> {

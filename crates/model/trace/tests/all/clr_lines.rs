@@ -22,13 +22,13 @@ const RUNDOWN: &str = "a669021c-c450-4609-a035-5af59af4df18";
 const PROCESS: (u32, u32) = (100, 101);
 const MODULE: u64 = 0x6000;
 
-fn method(r: &mut RecordBuf, id: u64, start: u64, token: u32, name: &str) {
+fn method<'r>(r: &'r mut RecordBuf, id: u64, start: u64, token: u32, name: &str) -> &'r mut RecordBuf {
     r.u64(id).u64(MODULE).u64(start).u32(0x100).u32(0x0600_0000 | token).u32(8);
-    r.utf16z("N.C").utf16z(name).utf16z("void ()");
+    r.utf16z("N.C").utf16z(name).utf16z("void ()")
 }
 
 /// Pairs of IL offset and offset in the code.
-fn map(r: &mut RecordBuf, id: u64, pairs: &[(i32, u32)]) {
+fn map<'r>(r: &'r mut RecordBuf, id: u64, pairs: &[(i32, u32)]) -> &'r mut RecordBuf {
     r.u64(id).u64(0).u8(0).u16(pairs.len() as u16);
     for pair in pairs {
         r.u32(pair.0 as u32);
@@ -36,7 +36,7 @@ fn map(r: &mut RecordBuf, id: u64, pairs: &[(i32, u32)]) {
     for pair in pairs {
         r.u32(pair.1);
     }
-    r.u16(1);
+    r.u16(1)
 }
 
 /// Two bodies of one method, each with the map behind it, and one method of the rundown at the end, with the map before it.
@@ -45,7 +45,7 @@ fn trace(guid: Guid) -> Written {
     t.process(1, 1, PROCESS.0, PROCESS.1, "a.exe").thread(2, 1, PROCESS.0, PROCESS.1);
     t.event_version(3, PROCESS, RUNTIME, (152, 2), |r| {
         r.u64(MODULE).u64(0).u32(0).u32(0).utf16z(r"C:\a\a.dll").utf16z("").u16(1);
-        r.guid(guid).u32(1).utf16z(r"D:\build\a.pdb").zeros(16).u32(0).utf16z("");
+        r.guid(guid).u32(1).utf16z(r"D:\build\a.pdb").zeros(16).u32(0).utf16z("")
     });
     t.event(4, PROCESS, RUNTIME, 143, |r| method(r, 0x5000, 0x10000, 1, "First"));
     t.event(5, PROCESS, RUNTIME, 190, |r| map(r, 0x5000, &[(6, 0x20), (-2, 0), (-3, 0xF0), (0, 0x10)]));
@@ -59,9 +59,7 @@ fn trace(guid: Guid) -> Written {
     let stacks: [&[u64]; 3] =
         [&[0x10020, 0x10020, 0x10021, 0x20008, 0x20009, 0x30003, 0x30005, 0x40005], &[0x10005], &[0x100F0]];
     for (frames, us) in stacks.iter().zip([20, 30, 40]) {
-        t.perf(us, 0, 0x0F2E, |r| {
-            r.ptr(frames[0]).u32(PROCESS.1).u16(1).u16(0);
-        });
+        t.perf(us, 0, 0x0F2E, |r| r.ptr(frames[0]).u32(PROCESS.1).u16(1).u16(0));
         t.stack(us + 1, us, PROCESS, frames);
     }
     t
@@ -80,23 +78,20 @@ fn addresses_of_methods_have_file_and_line() {
     guid.copy_from_slice(&(1..=16).collect::<Vec<u8>>());
     let output = with(guid);
     assert_eq!(ledger_count(&output, "symbols_mismatched"), 0);
-    assert_eq!(
-        shown(&output, "frame", "address function file line"),
-        [
-            "65568 N.C.First b.cs 7",
-            // The call stands before the address to which it returns.
-            r"65568 N.C.First C:\src\a.cs 10",
-            "65569 N.C.First b.cs 7",
-            r"131080 N.C.First C:\src\a.cs 10",
-            "131081 N.C.First b.cs 7",
-            "196611 N.C.Third - -",
-            "196613 N.C.Third b.cs 300",
-            "262149 N.C.NoMap - -",
-            // Prolog and epilog.
-            "65541 N.C.First - -",
-            "65776 N.C.First - -",
-        ]
-    );
+    shown(&output, "frame", "address function file line").are(&[
+        "65568 N.C.First b.cs 7",
+        // The call stands before the address to which it returns.
+        r"65568 N.C.First C:\src\a.cs 10",
+        "65569 N.C.First b.cs 7",
+        r"131080 N.C.First C:\src\a.cs 10",
+        "131081 N.C.First b.cs 7",
+        "196611 N.C.Third - -",
+        "196613 N.C.Third b.cs 300",
+        "262149 N.C.NoMap - -",
+        // Prolog and epilog.
+        "65541 N.C.First - -",
+        "65776 N.C.First - -",
+    ]);
     guid[0] = 99;
     let output = with(guid);
     assert_eq!(ledger_count(&output, "symbols_mismatched"), 1);

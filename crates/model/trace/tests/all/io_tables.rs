@@ -4,7 +4,8 @@
 //! Times are ticks of 100 ns.
 
 use crate::support;
-use crate::support::{ledger_count, number, pass, rows, table, text};
+use crate::support::written;
+use crate::support::{Are, assert_ledger, ledger_count, number, pass, rows, table, text};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter};
 use etwhy_trace::Output;
 use std::fs::File;
@@ -32,17 +33,24 @@ impl Writer {
         // Process DCStart and Thread DCStart, version 3: the thread is one of the process.
         writer.system(0, 0x0303, 3, 0, |r| {
             r.ptr(0xFFFF_8000_0000_1000).u32(PID).u32(4).u32(1).u32(0).ptr(0).u32(0).text_z("app.exe");
-            r.utf16z("app.exe");
+            r.utf16z("app.exe")
         });
         writer.system(0, 0x0503, 3, 0, |r| {
             r.u32(PID).u32(TID).ptr(0).ptr(0).ptr(0).ptr(0).ptr(0xFF).ptr(0).ptr(0).u32(0);
-            r.u8(8).u8(8).u8(5).u8(0);
+            r.u8(8).u8(8).u8(5).u8(0)
         });
         writer
     }
 
     /// A record with `PERFINFO_TRACE_HEADER`.
-    fn perf(&mut self, cpu: u16, hook: u16, version: u8, at: i64, build: impl FnOnce(&mut RecordBuf)) {
+    fn perf(
+        &mut self,
+        cpu: u16,
+        hook: u16,
+        version: u8,
+        at: i64,
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
+    ) {
         let mut record = RecordBuf::new();
         record.perfinfo(self.pointer, hook, version, self.start + at);
         build(&mut record);
@@ -50,7 +58,14 @@ impl Writer {
     }
 
     /// A record with `SYSTEM_TRACE_HEADER` of the thread.
-    fn system(&mut self, cpu: u16, hook: u16, version: u8, at: i64, build: impl FnOnce(&mut RecordBuf)) {
+    fn system(
+        &mut self,
+        cpu: u16,
+        hook: u16,
+        version: u8,
+        at: i64,
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
+    ) {
         let mut record = RecordBuf::new();
         record.system(self.pointer, hook, version, self.start + at, PID, TID, (0, 0));
         build(&mut record);
@@ -59,42 +74,34 @@ impl Writer {
 
     fn create(&mut self, at: i64, irp: u64, object: u64, path: &str) {
         self.perf(0, 0x0440, 3, at, |r| {
-            r.ptr(irp).ptr(object).u32(TID).u32(0x0200_0060).u32(0x80).u32(3).utf16z(path);
+            r.ptr(irp).ptr(object).u32(TID).u32(0x0200_0060).u32(0x80).u32(3).utf16z(path)
         });
     }
 
     /// Cleanup, Close, Flush.
     fn simple(&mut self, op: u16, at: i64, irp: u64, object: u64, key: u64) {
-        self.perf(0, 0x0400 | op, 3, at, |r| {
-            r.ptr(irp).ptr(object).ptr(key).u32(TID);
-        });
+        self.perf(0, 0x0400 | op, 3, at, |r| r.ptr(irp).ptr(object).ptr(key).u32(TID));
     }
 
     fn read(&mut self, at: i64, irp: u64, object: u64, key: u64, size: u32) {
         self.perf(0, 0x0443, 3, at, |r| {
-            r.u64(4096).ptr(irp).ptr(object).ptr(key).u32(TID).u32(size).u32(0x900);
+            r.u64(4096).ptr(irp).ptr(object).ptr(key).u32(TID).u32(size).u32(0x900)
         });
     }
 
     fn end(&mut self, at: i64, irp: u64, information: u64, status: u32) {
-        self.perf(0, 0x044C, 3, at, |r| {
-            r.ptr(irp).ptr(information).u32(status);
-        });
+        self.perf(0, 0x044C, 3, at, |r| r.ptr(irp).ptr(information).u32(status));
     }
 
     /// FileIo Name (0), FileCreate (32), FileDelete (35), FileRundown (36).
     fn name(&mut self, op: u16, at: i64, key: u64, path: &str) {
-        self.perf(0, 0x0400 | op, 2, at, |r| {
-            r.ptr(key).utf16z(path);
-        });
+        self.perf(0, 0x0400 | op, 2, at, |r| r.ptr(key).utf16z(path));
     }
 
     /// Registry, version 2.
     fn registry(&mut self, op: u16, at: i64, began: i64, status: u32, kcb: u64, name: &str) {
         let began = self.start + began;
-        self.system(0, 0x0900 | op, 2, at, |r| {
-            r.i64(began).u32(status).u32(3).ptr(kcb).utf16z(name);
-        });
+        self.system(0, 0x0900 | op, 2, at, |r| r.i64(began).u32(status).u32(3).ptr(kcb).utf16z(name));
     }
 
     fn tables(self, names: &str) -> Output {
@@ -105,18 +112,13 @@ impl Writer {
     }
 }
 
-/// The cells of a row as text: numbers, texts, `-` for nothing.
-fn line(output: &Output, name: &str, row: u32, columns: &str) -> String {
+/// The cells of all rows as text: numbers, texts, `-` for nothing.
+fn lines(output: &Output, name: &str, columns: &str) -> Vec<String> {
     let of = table(output, name);
-    let cell = |column: &str| match number(of, row, column) {
+    written::lines(of, columns, |row, column| match number(of, row, column) {
         Some(n) => n.to_string(),
         None => of.text(row, column).unwrap_or("-").to_owned(),
-    };
-    columns.split(' ').map(cell).collect::<Vec<_>>().join(" ")
-}
-
-fn lines(output: &Output, name: &str, columns: &str) -> Vec<String> {
-    rows(table(output, name)).map(|row| line(output, name, row, columns)).collect()
+    })
 }
 
 const OK: u32 = 0;
@@ -146,7 +148,8 @@ fn file_operations_are_paired_by_irp() {
     w.simple(66, 440, 6, 0x10, 0xA0);
     w.end(441, 6, 0, OK);
     let output = w.tables("file_io");
-    let want = [
+    let columns = "start_ns ts_ns dur_ns op file_id size_bytes done_bytes status";
+    lines(&output, "file_io", columns).are(&[
         "10000 13000 3000 Create 0 - - 0",
         "20000 24000 4000 Read 0 512 500 0",
         "21000 26000 5000 Read 0 1024 1024 0",
@@ -155,9 +158,7 @@ fn file_operations_are_paired_by_irp() {
         "41000 41500 500 Flush 0 - - 0",
         "44000 44100 100 Close 0 - - 0",
         "43000 - - Cleanup 0 - - -",
-    ];
-    let columns = "start_ns ts_ns dur_ns op file_id size_bytes done_bytes status";
-    assert_eq!(lines(&output, "file_io", columns), want);
+    ]);
     let io = table(&output, "file_io");
     let (process, thread) = (table(&output, "process"), table(&output, "thread"));
     for row in rows(io) {
@@ -169,14 +170,13 @@ fn file_operations_are_paired_by_irp() {
         assert_eq!(number(thread, utid, "tid"), Some(i64::from(TID)));
     }
     assert_eq!(
-        line(&output, "file_io", 0, "disposition options share attributes result"),
+        lines(&output, "file_io", "disposition options share attributes result")[0],
         "FILE_CREATE FILE_SYNCHRONOUS_IO_NONALERT|FILE_NON_DIRECTORY_FILE FILE_SHARE_READ|FILE_SHARE_WRITE NORMAL \
          opened"
     );
     assert_eq!(text(io, 3, "status_name"), "STATUS_OBJECT_NAME_NOT_FOUND");
-    assert_eq!(line(&output, "file_io", 1, "offset_bytes io_flags"), "4096 2304");
-    assert_eq!(ledger_count(&output, "file_operations_without_end"), 2);
-    assert_eq!(ledger_count(&output, "file_ends_without_operation"), 1);
+    assert_eq!(lines(&output, "file_io", "offset_bytes io_flags")[1], "4096 2304");
+    assert_ledger(&output, &[("file_operations_without_end", 2), ("file_ends_without_operation", 1)]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn names_come_from_opens_name_events_and_the_rundown_at_the_end() {
     w.end(370, 1, 1, OK);
     w.name(36, 900, 0xA0, &format!("{C}first.txt"));
     let output = w.tables("file_io");
-    let want = [
+    lines(&output, "file_io", "op file_id path").are(&[
         "Read 0 \\Device\\HarddiskVolume1\\first.txt",
         "Create 1 \\Device\\HarddiskVolume1\\long name.txt",
         "Read 1 \\Device\\HarddiskVolume1\\long name.txt",
@@ -214,8 +214,7 @@ fn names_come_from_opens_name_events_and_the_rundown_at_the_end() {
         "Read 2 \\Device\\HarddiskVolume1\\other.txt",
         "Close 2 \\Device\\HarddiskVolume1\\other.txt",
         "Read 3 -",
-    ];
-    assert_eq!(lines(&output, "file_io", "op file_id path"), want);
+    ]);
     let files = lines(&output, "file", "file_id path file_key");
     assert_eq!(files[2], "2 \\Device\\HarddiskVolume1\\other.txt 176");
 }
@@ -224,44 +223,34 @@ fn names_come_from_opens_name_events_and_the_rundown_at_the_end() {
 #[test]
 fn version_2_layouts() {
     for pointer in [4, 8] {
+        println!("pointers of {pointer} bytes");
         let mut w = Writer::new(&format!("v2-{pointer}"), pointer);
         w.perf(0, 0x0440, 2, 100, |r| {
-            r.ptr(1).ptr(TID.into()).ptr(0x10).u32(0x0100_0000).u32(0).u32(1).utf16z("\\x");
+            r.ptr(1).ptr(TID.into()).ptr(0x10).u32(0x0100_0000).u32(0).u32(1).utf16z("\\x")
         });
         w.end(110, 1, 1, OK);
         w.perf(0, 0x0448, 2, 120, |r| {
-            r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).u32(4096).u32(37).u32(0).utf16z("*.txt");
+            r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).u32(4096).u32(37).u32(0).utf16z("*.txt")
         });
         w.end(130, 1, 200, 0x8000_0006);
-        w.perf(0, 0x0447, 2, 140, |r| {
-            r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).ptr(0).u32(10);
-        });
+        w.perf(0, 0x0447, 2, 140, |r| r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).ptr(0).u32(10));
         // Windows 8 and later tell the new name with the IRP of the rename.
-        w.perf(0, 0x0450, 3, 141, |r| {
-            r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(10).utf16z("\\y");
-        });
+        w.perf(0, 0x0450, 3, 141, |r| r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(10).utf16z("\\y"));
         w.end(150, 1, 0, OK);
-        w.perf(0, 0x044F, 3, 160, |r| {
-            r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(13).utf16z("\\x");
-        });
-        w.perf(0, 0x0446, 3, 161, |r| {
-            r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(13);
-        });
+        w.perf(0, 0x044F, 3, 160, |r| r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(13).utf16z("\\x"));
+        w.perf(0, 0x0446, 3, 161, |r| r.ptr(1).ptr(0x10).ptr(0xA0).ptr(0).u32(TID).u32(13));
         w.end(170, 1, 0, OK);
-        w.perf(0, 0x044B, 2, 180, |r| {
-            r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).ptr(0).u32(0x0009_00A8);
-        });
+        w.perf(0, 0x044B, 2, 180, |r| r.ptr(1).ptr(TID.into()).ptr(0x10).ptr(0xA0).ptr(0).u32(0x0009_00A8));
         w.end(190, 1, 0, OK);
         let output = w.tables("file_io file_usage");
-        let want = [
+        let columns = "op dur_ns file_id path info_class pattern target";
+        lines(&output, "file_io", columns).are(&[
             "Create 1000 0 \\x - - -",
             "DirEnum 1000 0 \\x FileIdBothDirectoryInformation *.txt -",
             "Rename 1000 0 \\x FileRenameInformation - \\y",
             "Delete 900 0 \\x FileDispositionInformation - \\x",
             "FSControl 1000 0 \\x 0x000900a8 - -",
-        ];
-        let columns = "op dur_ns file_id path info_class pattern target";
-        assert_eq!(lines(&output, "file_io", columns), want, "{pointer}");
+        ]);
         let threads = table(&output, "thread");
         for row in rows(table(&output, "file_io")) {
             let utid = number(table(&output, "file_io"), row, "utid").unwrap() as u32;
@@ -295,16 +284,15 @@ fn first_and_later_opens() {
     let output = w.tables("file_open file_usage");
     let columns = "path opens failed_opens processes first_ns first_open_ns later_opens later_open_avg_ns \
                    later_open_max_ns";
-    let want = ["\\missing 0 3 1 - - 0 - -", "\\scanned 4 0 1 100000 70000 3 2000 3000"];
-    assert_eq!(lines(&output, "file_open", columns), want);
+    lines(&output, "file_open", columns)
+        .are(&["\\missing 0 3 1 - - 0 - -", "\\scanned 4 0 1 100000 70000 3 2000 3000"]);
     assert_eq!(table(&output, "file_open").f64(1, "first_to_later"), Some(35.0));
     let columns = "path opens failed_opens closes open_ns total_ns others failures";
-    let want = [
+    lines(&output, "file_usage", columns).are(&[
         "\\scanned 4 0 4 76000 76400 0 -",
         "\\missing 0 3 0 1500 1500 0 STATUS_OBJECT_NAME_NOT_FOUND 2, STATUS_ACCESS_DENIED 1",
         "\\link 0 0 0 100 100 1 -",
-    ];
-    assert_eq!(lines(&output, "file_usage", columns), want);
+    ]);
 }
 
 #[test]
@@ -320,8 +308,11 @@ fn what_lies_across_missing_buffers_has_no_duration() {
     w.end(610, 1, 1, OK);
     let output = w.tables("file_io");
     // The gap reaches from the last record of the buffer before it to the first behind it.
-    let want = ["10000 11000 1000", "20000 - -", "60000 61000 1000"];
-    assert_eq!(lines(&output, "file_io", "start_ns ts_ns dur_ns"), want);
+    lines(&output, "file_io", "start_ns ts_ns dur_ns").are(&[
+        "10000 11000 1000",
+        "20000 - -",
+        "60000 61000 1000",
+    ]);
     assert_eq!(ledger_count(&output, "file_operations_across_gaps"), 1);
 }
 
@@ -342,9 +333,7 @@ fn short_payloads_are_counted_and_harm_nobody() {
     for (hook, version) in hooks {
         for length in 0..80 {
             let mut w = Writer::new(&format!("short-{hook:x}"), 8);
-            w.perf(0, hook, version, 100, |r| {
-                r.bytes(&vec![1; length]);
-            });
+            w.perf(0, hook, version, 100, |r| r.bytes(&vec![1; length]));
             let output = w.tables("file_io minifilter registry disk_io file_usage disk_file");
             let names = ["file_io", "minifilter", "registry", "disk_io"];
             let rows: usize = names.iter().map(|name| table(&output, name).rows()).sum();
@@ -360,13 +349,11 @@ fn short_payloads_are_counted_and_harm_nobody() {
 fn disk_requests_have_queue_depth_priority_and_issue() {
     let mut w = Writer::new("disk", 8);
     let init = |w: &mut Writer, op: u16, at: i64, irp: u64| {
-        w.system(1, 0x0100 | op, 3, at, |r| {
-            r.ptr(irp).u32(TID);
-        });
+        w.system(1, 0x0100 | op, 3, at, |r| r.ptr(irp).u32(TID));
     };
     let done = |w: &mut Writer, op: u16, at: i64, irp: u64, took: u64, flags: u32| {
         w.perf(0, 0x0100 | op, 3, at, |r| {
-            r.u32(0).u32(flags).u32(8192).u32(0).u64(1 << 20).ptr(0xA0).ptr(irp).u64(took).u32(TID);
+            r.u32(0).u32(flags).u32(8192).u32(0).u64(1 << 20).ptr(0xA0).ptr(irp).u64(took).u32(TID)
         });
     };
     init(&mut w, 12, 100, 1);
@@ -376,29 +363,25 @@ fn disk_requests_have_queue_depth_priority_and_issue() {
     done(&mut w, 10, 260, 2, 140, 0x0002_0043);
     init(&mut w, 15, 300, 4);
     done(&mut w, 11, 400, 3, 270, 0x0000_0043);
-    w.perf(0, 0x010E, 3, 410, |r| {
-        r.u32(0).u32(0).u64(110).ptr(4).u32(TID);
-    });
+    w.perf(0, 0x010E, 3, 410, |r| r.u32(0).u32(0).u64(110).ptr(4).u32(TID));
     // No Init event was recorded.
     done(&mut w, 10, 500, 5, 20, 0x000A_0043);
     w.name(36, 900, 0xA0, "\\data");
     let output = w.tables("disk_io disk_file");
     let columns = "op start_ns dur_ns service_ns queue_ns priority depth init_ns";
-    let want = [
+    lines(&output, "disk_io", columns).are(&[
         "read 10000 10000 10000 0 Normal 0 10000",
         "read 12000 14000 6000 8000 VeryLow 1 12000",
         "write 13000 27000 14000 13000 NotSet 2 13000",
         "flush 30000 11000 1000 10000 NotSet 1 30000",
         "read 48000 2000 2000 0 Critical - -",
-    ];
-    assert_eq!(lines(&output, "disk_io", columns), want);
+    ]);
     let columns = "path disk reads read_bytes writes written_bytes flushes service_ns queue_ns total_ns max_ns \
                    first_ns last_ns";
-    let want = [
+    lines(&output, "disk_file", columns).are(&[
         "\\data 0 3 24576 1 8192 0 32000 21000 53000 27000 10000 50000",
         "- 0 0 0 0 0 1 1000 10000 11000 11000 30000 41000",
-    ];
-    assert_eq!(lines(&output, "disk_file", columns), want);
+    ]);
 }
 
 /// In real traces every request has its Init event, at the moment that its response time tells, and its stack.
@@ -439,6 +422,7 @@ fn filter(w: &mut Writer, hook: u16, at: i64, began: Option<i64>, seen: [u64; 3]
         if let Some(status) = status {
             r.u32(status);
         }
+        r
     });
 }
 
@@ -448,13 +432,13 @@ fn filter_callbacks_have_driver_file_and_thread() {
     // Image DCStart of a driver, version 3.
     w.system(0, 0x1403, 3, 10, |r| {
         r.ptr(0xFFFF_F800_0001_0000).ptr(0x10000).u32(0).u32(0).u32(0).u8(0).u8(0).u16(0);
-        r.ptr(0).u32(0).u32(0).u32(0).u32(0).utf16z("\\Windows\\System32\\drivers\\WdFilter.sys");
+        r.ptr(0).u32(0).u32(0).u32(0).u32(0).utf16z("\\Windows\\System32\\drivers\\WdFilter.sys")
     });
     // Before any context switch nobody knows who runs.
     filter(&mut w, 0x0462, 90, Some(80), [0x99, 0xF0, 0x40], None);
     // CSwitch, version 3: the thread comes to processor 0.
     w.perf(0, 0x0524, 3, 95, |r| {
-        r.u32(TID).u32(0).u8(8).u8(0).u8(0).u8(0).u8(0).u8(0).u8(2).u8(0).u32(0).u32(0);
+        r.u32(TID).u32(0).u8(8).u8(0).u8(0).u8(0).u8(0).u8(0).u8(2).u8(0).u32(0).u32(0)
     });
     // The filter sees the open before the file system does.
     filter(&mut w, 0x0460, 100, None, [0x10, 0, 1], None);
@@ -471,14 +455,13 @@ fn filter_callbacks_have_driver_file_and_thread() {
     let columns =
         "start_ns ts_ns dur_ns phase major module altitude vendor category failed status_name file_id path";
     let who = "WdFilter.sys 328010 Microsoft antivirus";
-    let want = [
+    lines(&output, "minifilter", columns).are(&[
         format!("8000 9000 1000 pre CREATE {who} 0 - 0 -"),
         format!("10000 30000 20000 pre CREATE {who} 0 - 1 \\opened"),
         format!("33000 40000 7000 post CREATE {who} 0 - 1 \\opened"),
         format!("50000 54000 4000 pre CREATE {who} 1 STATUS_ACCESS_DENIED - -"),
         format!("- 60000 - post CREATE {who} 1 STATUS_ACCESS_DENIED 1 \\opened"),
-    ];
-    assert_eq!(lines(&output, "minifilter", columns), want);
+    ]);
     let of = table(&output, "minifilter");
     assert_eq!(number(of, 0, "utid"), None);
     let threads = table(&output, "thread");
@@ -487,11 +470,10 @@ fn filter_callbacks_have_driver_file_and_thread() {
         assert_eq!(text(of, row, "routine"), "WdFilter.sys!+0x10");
     }
     let columns = "module major phase count failures files total_ns avg_ns p50_ns max_ns";
-    let want = [
+    lines(&output, "minifilter_cost", columns).are(&[
         "WdFilter.sys CREATE pre 3 1 2 25000 8333 4007 20000",
         "WdFilter.sys CREATE post 2 1 1 7000 7000 7000 7000",
-    ];
-    assert_eq!(lines(&output, "minifilter_cost", columns), want);
+    ]);
 }
 
 const HKLM: &str = "\\REGISTRY\\MACHINE";
@@ -516,7 +498,7 @@ fn registry_keys_have_their_full_path() {
     w.registry(25, 900, 0, OK, 0xA0, &format!("{HKLM}\\SYSTEM\\Nls"));
     let output = w.tables("registry registry_usage registry_stack");
     let columns = "start_ns ts_ns dur_ns op key value status_name index";
-    let want = [
+    lines(&output, "registry", columns).are(&[
         "9000 10000 1000 Open HKLM\\SOFTWARE\\App - STATUS_SUCCESS -",
         "10500 11000 500 Open HKLM\\SYSTEM\\Nls\\Sub\\Key - STATUS_OBJECT_NAME_NOT_FOUND -",
         "11700 12000 300 QueryValue HKLM\\SYSTEM\\Nls Language STATUS_BUFFER_OVERFLOW -",
@@ -526,8 +508,7 @@ fn registry_keys_have_their_full_path() {
         "22900 23000 100 EnumerateKey - - STATUS_NO_MORE_ENTRIES 3",
         "24800 25000 200 Query HKLM\\SYSTEM - STATUS_SUCCESS -",
         "25400 25500 100 Close - - STATUS_SUCCESS -",
-    ];
-    assert_eq!(lines(&output, "registry", columns), want);
+    ]);
     assert_eq!(ledger_count(&output, "registry_keys_unnamed"), 2);
     let columns = "key op count failed total_ns max_ns values repeats top_value top_value_reads";
     let usage = lines(&output, "registry_usage", columns);
@@ -543,21 +524,14 @@ fn registry_keys_have_their_full_path() {
 #[test]
 fn old_registry_layouts() {
     let mut w = Writer::new("old-registry", 4);
-    w.system(0, 0x0910, 1, 100, |r| {
-        r.ptr(0xC000_0034).ptr(0xA0).i64(12345).u32(7).utf16z("Value");
-    });
-    w.system(0, 0x0916, 1, 110, |r| {
-        r.ptr(0).ptr(0xA0).i64(0).u32(0).utf16z("\\REGISTRY\\MACHINE\\A");
-    });
-    w.system(0, 0x0910, 0, 120, |r| {
-        r.ptr(0).ptr(0xA0).i64(12345).utf16z("Other");
-    });
+    w.system(0, 0x0910, 1, 100, |r| r.ptr(0xC000_0034).ptr(0xA0).i64(12345).u32(7).utf16z("Value"));
+    w.system(0, 0x0916, 1, 110, |r| r.ptr(0).ptr(0xA0).i64(0).u32(0).utf16z("\\REGISTRY\\MACHINE\\A"));
+    w.system(0, 0x0910, 0, 120, |r| r.ptr(0).ptr(0xA0).i64(12345).utf16z("Other"));
     let output = w.tables("registry");
-    let want = [
+    lines(&output, "registry", "start_ns ts_ns dur_ns op key value status_name").are(&[
         "- 10000 - QueryValue HKLM\\A Value STATUS_OBJECT_NAME_NOT_FOUND",
         "- 12000 - QueryValue HKLM\\A Other STATUS_SUCCESS",
-    ];
-    assert_eq!(lines(&output, "registry", "start_ns ts_ns dur_ns op key value status_name"), want);
+    ]);
 }
 
 /// Operations on one stack are counted on it, whether its halves came early or late.
@@ -569,13 +543,9 @@ fn registry_operations_by_stack() {
         let at = 10_000_000 * n + 100;
         w.registry(16, at, at - 5, OK, 0xA0, "Value");
         let (ticks, user) = (w.start + at, 0x0000_7FF6_0000_1000 + (n as u64 % 2) * 0x100);
-        w.perf(0, 0x1820, 2, at + 1, |r| {
-            r.i64(ticks).u32(PID).u32(TID).ptr(0xFFFF_F800_0000_1000);
-        });
+        w.perf(0, 0x1820, 2, at + 1, |r| r.i64(ticks).u32(PID).u32(TID).ptr(0xFFFF_F800_0000_1000));
         if n != 7 {
-            w.perf(0, 0x1820, 2, at + 50, |r| {
-                r.i64(ticks).u32(PID).u32(TID).ptr(user);
-            });
+            w.perf(0, 0x1820, 2, at + 50, |r| r.i64(ticks).u32(PID).u32(TID).ptr(user));
         }
     }
     let output = w.tables("registry registry_stack stack");

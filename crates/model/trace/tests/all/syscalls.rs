@@ -1,6 +1,6 @@
 //! System calls of traces that are written event by event: every expected number is worked out by hand.
 
-use crate::support::{ledger_count, number, pass, rows, table, text};
+use crate::support::{Are, assert_ledger, ledger_count, number, pass, rows, table, text};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter};
 use etwhy_trace::Output;
 
@@ -22,7 +22,14 @@ impl Script {
         Script { writer, record: RecordBuf::new(), path }
     }
 
-    fn perf(&mut self, cpu: u16, us: i64, hook: u16, version: u8, build: impl FnOnce(&mut RecordBuf)) {
+    fn perf(
+        &mut self,
+        cpu: u16,
+        us: i64,
+        hook: u16,
+        version: u8,
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
+    ) {
         let record = self.record.perfinfo(8, hook, version, START + us * 10);
         build(record);
         self.writer.write(cpu, &mut self.record).unwrap();
@@ -30,32 +37,26 @@ impl Script {
 
     fn switch(&mut self, cpu: u16, us: i64, old: u32, new: u32) {
         self.perf(cpu, us, 0x0524, 4, |r| {
-            r.u32(new).u32(old).u8(8).u8(8).u8(0).u8(0).u8(6).u8(1).u8(5).u8(0).u32(1).u32(0);
+            r.u32(new).u32(old).u8(8).u8(8).u8(0).u8(0).u8(6).u8(1).u8(5).u8(0).u32(1).u32(0)
         });
     }
 
     fn enter(&mut self, cpu: u16, us: i64, address: u64) {
-        self.perf(cpu, us, 0x0F33, 2, |r| {
-            r.ptr(0xFFFF_F800_0000_0000 + address);
-        });
+        self.perf(cpu, us, 0x0F33, 2, |r| r.ptr(0xFFFF_F800_0000_0000 + address));
     }
 
     fn exit(&mut self, cpu: u16, us: i64, status: u32) {
-        self.perf(cpu, us, 0x0F34, 2, |r| {
-            r.u32(status);
-        });
+        self.perf(cpu, us, 0x0F34, 2, |r| r.u32(status));
     }
 
     fn dpc(&mut self, cpu: u16, from: i64, to: i64) {
-        self.perf(cpu, to, 0x0F44, 2, |r| {
-            r.i64(START + from * 10).ptr(0xFFFF_F800_1234_0000);
-        });
+        self.perf(cpu, to, 0x0F44, 2, |r| r.i64(START + from * 10).ptr(0xFFFF_F800_1234_0000));
     }
 
     /// The stack record of the event at `of`, written at `us`.
     fn stack(&mut self, cpu: u16, us: i64, of: i64, tid: u32) {
         self.perf(cpu, us, 0x1820, 2, |r| {
-            r.i64(START + of * 10).u32(PID).u32(tid).ptr(0xFFFF_F800_0000_0001).ptr(0x7FF0_0000_1000);
+            r.i64(START + of * 10).u32(PID).u32(tid).ptr(0xFFFF_F800_0000_0001).ptr(0x7FF0_0000_1000)
         });
     }
 
@@ -73,32 +74,19 @@ impl Script {
     }
 }
 
-/// (tid, address, start, end, on-CPU, off-CPU, depth, outcome).
-type Row<T> = (i64, i64, i64, i64, i64, i64, i64, T);
+/// (tid, address, start, end, on-CPU, off-CPU, depth, outcome), times in microseconds, -1 for null.
+type Call<'o> = (i64, i64, i64, i64, i64, i64, i64, &'o str);
 
-/// Rows as (tid, address, start, end, on-CPU, off-CPU, depth, outcome), times in microseconds, -1 for null.
-fn calls(output: &Output) -> Vec<Row<String>> {
+fn calls(output: &Output) -> Vec<Call<'_>> {
     let (table, threads) = (table(output, "syscall"), table(output, "thread"));
-    rows(table)
-        .map(|row| {
-            let us = |column| number(table, row, column).map_or(-1, |n| n / 1000);
-            let tid = number(table, row, "utid").map_or(-1, |u| number(threads, u as u32, "tid").unwrap());
-            (
-                tid,
-                number(table, row, "address").map_or(-1, |a| a & 0xFFFF),
-                us("start_ns"),
-                us("ts_ns"),
-                us("on_cpu_ns"),
-                us("off_cpu_ns"),
-                number(table, row, "depth").unwrap_or(-1),
-                text(table, row, "outcome").to_owned(),
-            )
-        })
-        .collect()
-}
-
-fn is(list: &[Row<&str>]) -> Vec<Row<String>> {
-    list.iter().map(|&(a, b, c, d, e, f, g, h)| (a, b, c, d, e, f, g, h.to_owned())).collect()
+    let call = |row| {
+        let us = |column| number(table, row, column).map_or(-1, |n| n / 1000);
+        let tid = number(table, row, "utid").map_or(-1, |u| number(threads, u as u32, "tid").unwrap());
+        let address = number(table, row, "address").map_or(-1, |a| a & 0xFFFF);
+        let (depth, outcome) = (number(table, row, "depth").unwrap_or(-1), text(table, row, "outcome"));
+        (tid, address, us("start_ns"), us("ts_ns"), us("on_cpu_ns"), us("off_cpu_ns"), depth, outcome)
+    };
+    rows(table).map(call).collect()
 }
 
 #[test]
@@ -124,27 +112,23 @@ fn calls_follow_their_thread_over_processors() {
     s.switch(1, 90, 0, 200);
     s.exit(1, 95, 0);
     let output = s.analyse();
-    assert_eq!(
-        calls(&output),
-        is(&[
-            (200, -1, -1, 15, -1, -1, -1, "no_enter"),
-            (200, 0xB, 22, 25, 3, 0, 0, "returned"),
-            (300, 0xD, 36, 38, 2, 0, 1, "returned"),
-            (300, 0xC, 35, 40, 5, 0, 0, "returned"),
-            // 44 in all, 30 switched out; of the 14 on processors 3 are a DPC's.
-            (100, 0xA, 20, 64, 11, 30, 0, "returned"),
-            (200, 0xE, 45, 95, 20, 30, 0, "returned"),
-            (100, 0xF, 65, -1, -1, -1, -1, "unfinished"),
-        ])
-    );
+    calls(&output).are(&[
+        (200, -1, -1, 15, -1, -1, -1, "no_enter"),
+        (200, 0xB, 22, 25, 3, 0, 0, "returned"),
+        (300, 0xD, 36, 38, 2, 0, 1, "returned"),
+        (300, 0xC, 35, 40, 5, 0, 0, "returned"),
+        // 44 in all, 30 switched out; of the 14 on processors 3 are a DPC's.
+        (100, 0xA, 20, 64, 11, 30, 0, "returned"),
+        (200, 0xE, 45, 95, 20, 30, 0, "returned"),
+        (100, 0xF, 65, -1, -1, -1, -1, "unfinished"),
+    ]);
     let table = table(&output, "syscall");
     let failed: Vec<_> = rows(table).map(|row| number(table, row, "failed")).collect();
     assert_eq!(failed, [Some(0), Some(1), Some(0), Some(0), Some(0), Some(0), None]);
     assert_eq!(text(table, 0, "status_name"), "STATUS_PENDING");
     assert_eq!(text(table, 1, "status_name"), "STATUS_OBJECT_NAME_NOT_FOUND");
     assert_eq!(number(table, 6, "unfinished"), Some(1));
-    assert_eq!(ledger_count(&output, "syscalls_unattributed"), 0);
-    assert_eq!(ledger_count(&output, "syscalls_unpaired"), 0);
+    assert_ledger(&output, &[("syscalls_unattributed", 0), ("syscalls_unpaired", 0)]);
 }
 
 #[test]
@@ -162,14 +146,11 @@ fn threads_that_end_and_ids_that_come_back() {
     s.enter(0, 200_020, 0xC);
     s.exit(0, 200_030, 0);
     let output = s.analyse();
-    assert_eq!(
-        calls(&output),
-        is(&[
-            (100, 0xA, 20, -1, -1, -1, -1, "thread_ended"),
-            (100, 0xB, 21, -1, -1, -1, -1, "thread_ended"),
-            (100, 0xC, 200_020, 200_030, 10, 0, 0, "returned"),
-        ])
-    );
+    calls(&output).are(&[
+        (100, 0xA, 20, -1, -1, -1, -1, "thread_ended"),
+        (100, 0xB, 21, -1, -1, -1, -1, "thread_ended"),
+        (100, 0xC, 200_020, 200_030, 10, 0, 0, "returned"),
+    ]);
     let table = table(&output, "syscall");
     assert_ne!(number(table, 0, "utid"), number(table, 2, "utid"));
     assert_eq!(number(table, 0, "unfinished"), Some(1));
@@ -187,19 +168,15 @@ fn without_context_switches_nothing_is_paired() {
     s.stack(0, 61, 60, 200);
     let output = s.analyse();
     // The stack names who called; nothing says that the exit is theirs.
-    assert_eq!(
-        calls(&output),
-        is(&[
-            (100, 0xB, 40, -1, -1, -1, -1, "unknown"),
-            (-1, 0xA, 20, -1, -1, -1, -1, "unknown"),
-            (200, 0xC, 60, -1, -1, -1, -1, "unknown"),
-        ])
-    );
+    calls(&output).are(&[
+        (100, 0xB, 40, -1, -1, -1, -1, "unknown"),
+        (-1, 0xA, 20, -1, -1, -1, -1, "unknown"),
+        (200, 0xC, 60, -1, -1, -1, -1, "unknown"),
+    ]);
     let table = table(&output, "syscall");
     assert!(number(table, 1, "stack_id").is_none() && number(table, 0, "stack_id").is_some());
     assert_eq!(number(table, 0, "upid").map(|u| u >= 0), Some(true));
-    assert_eq!(ledger_count(&output, "syscalls_unattributed"), 3);
-    assert_eq!(ledger_count(&output, "syscalls_without_context_switches"), 1);
+    assert_ledger(&output, &[("syscalls_unattributed", 3), ("syscalls_without_context_switches", 1)]);
 }
 
 #[test]
@@ -215,10 +192,8 @@ fn stacks_tell_the_thread_before_the_first_switch_of_a_processor() {
     s.switch(1, 60, 300, 100);
     s.exit(1, 65, 0);
     let output = s.analyse();
-    assert_eq!(
-        calls(&output),
-        is(&[(100, 0xA, 20, 30, 10, 0, 0, "returned"), (100, 0xB, 40, 65, 15, 10, 0, "returned"),])
-    );
+    calls(&output)
+        .are(&[(100, 0xA, 20, 30, 10, 0, 0, "returned"), (100, 0xB, 40, 65, 15, 10, 0, "returned")]);
     assert_eq!(ledger_count(&output, "syscalls_unattributed"), 0);
 }
 
@@ -246,18 +221,14 @@ fn missing_buffers_break_pairs_unless_the_thread_stayed() {
     s.switch(2, 140, 0, 300);
     s.exit(2, 150, 0);
     let output = s.analyse();
-    assert_eq!(
-        calls(&output),
-        is(&[
-            (100, 0xA, 20, 101, 81, 0, 0, "returned"),
-            (200, 0xB, 21, -1, -1, -1, -1, "unknown"),
-            (200, 0xD, 125, 130, 5, 0, 0, "returned"),
-            (300, 0xC, 22, -1, -1, -1, -1, "unknown"),
-            (-1, 0xE, 100, -1, -1, -1, -1, "unknown"),
-        ])
-    );
-    assert_eq!(ledger_count(&output, "syscalls_unpaired"), 2);
-    assert_eq!(ledger_count(&output, "syscalls_unattributed"), 1);
+    calls(&output).are(&[
+        (100, 0xA, 20, 101, 81, 0, 0, "returned"),
+        (200, 0xB, 21, -1, -1, -1, -1, "unknown"),
+        (200, 0xD, 125, 130, 5, 0, 0, "returned"),
+        (300, 0xC, 22, -1, -1, -1, -1, "unknown"),
+        (-1, 0xE, 100, -1, -1, -1, -1, "unknown"),
+    ]);
+    assert_ledger(&output, &[("syscalls_unpaired", 2), ("syscalls_unattributed", 1)]);
 }
 
 #[test]
@@ -273,8 +244,8 @@ fn calls_that_never_return_hold_nothing() {
         s.exit(0, at + 40, 0);
     }
     let output = s.analyse();
-    let depths: Vec<_> = calls(&output).iter().map(|c| (c.1, c.6, c.7.clone())).collect();
-    let round = [(0xC, 1, "returned".to_owned()), (0xB, 0, "returned".to_owned())];
-    assert_eq!(depths[..6], [round.clone(), round.clone(), round].concat());
-    assert_eq!(depths[6..], vec![(0xA, -1, "unfinished".to_owned()); 3]);
+    let depths: Vec<_> = calls(&output).iter().map(|c| (c.1, c.6, c.7)).collect();
+    let round = [(0xC, 1, "returned"), (0xB, 0, "returned")];
+    assert_eq!(depths[..6], [round, round, round].concat());
+    assert_eq!(depths[6..], [(0xA, -1, "unfinished"); 3]);
 }

@@ -1,8 +1,8 @@
 //! One series before and after: typical values with the verdict of the family's test, means for totals.
 
 use super::cells::{Cell, Cells, Kind, RoundId};
-use super::family::{self, Judged};
-use super::{ALPHA, LEAST_FLOOR, totals};
+use super::family::{self, ALPHA, Judged};
+use super::totals;
 use crate::summary::MIN_ROUNDS;
 use etwhy_stats::Interval;
 use etwhy_stats::percentile::median;
@@ -302,3 +302,6 @@ pub(super) fn floor(before: &Cells, after: &Cells, twice: Option<(&Cells, &Cells
     }
     median(&mut apart).map(|typical| typical.exp().max(LEAST_FLOOR))
 }
+
+/// Ratio below which a difference is called small, whatever the noise: nobody acts on 1 %.
+pub const LEAST_FLOOR: f64 = 1.01;

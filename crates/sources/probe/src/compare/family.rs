@@ -36,7 +36,7 @@ pub fn caution(rounds: usize) -> f64 {
 pub struct Judged {
     /// Probability of such a difference in any of the series, if nothing differs.
     pub p: f64,
-    /// By how much the series differs: the mean, and the shifts that the test does not reject at [`super::ALPHA`].
+    /// By how much the series differs: the mean, and the shifts that the test does not reject at [`ALPHA`].
     pub shift: Interval,
 }
 
@@ -261,7 +261,7 @@ impl Family {
 
     /// Whether a shift is not rejected: whether `p` is above the limit, without counting on.
     fn holds(&self, shift: f64) -> bool {
-        let most = super::ALPHA * self.all.len().max(1) as f64;
+        let most = ALPHA * self.all.len().max(1) as f64;
         self.reached(shift).zip(1_u32..).any(|(_, count)| f64::from(count) > most)
     }
 
@@ -310,6 +310,9 @@ fn rounds<'a, R: Ord + Copy + 'a>(series: impl Iterator<Item = &'a BTreeMap<R, f
 fn indexed<R: Ord + Copy>(rounds: &[R], values: &BTreeMap<R, f64>) -> Vec<(usize, f64)> {
     values.iter().filter_map(|(round, value)| Some((rounds.binary_search(round).ok()?, *value))).collect()
 }
+
+/// Family-wise rate of false alarms that is accepted.
+pub const ALPHA: f64 = 0.05;
 
 #[cfg(test)]
 mod tests {

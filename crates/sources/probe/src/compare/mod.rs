@@ -18,19 +18,15 @@ mod totals;
 pub mod warnings;
 
 pub use contrasts::{Against, contrasts};
-pub use difference::{Difference, Verdict};
+pub use difference::{Difference, LEAST_FLOOR, Verdict};
+pub use family::ALPHA;
 
 use crate::outcome::{Outcome, ProbeOutcome};
-use crate::who::{self, LIKELY, PROVEN, Suspect};
+use crate::who::{self, Suspect};
 use cells::{cells, join_sizes};
 use difference::{Sides, differences, floor};
+use others::{Results, is_accused};
 use std::collections::BTreeMap;
-
-/// Ratio below which a difference is called small, whatever the noise: nobody acts on 1 %.
-pub const LEAST_FLOOR: f64 = 1.01;
-
-/// Family-wise rate of false alarms that is accepted.
-pub const ALPHA: f64 = 0.05;
 
 /// State of the run that other runs are compared with.
 pub const OFF: &str = "off";
@@ -61,9 +57,6 @@ pub struct Comparison {
     /// The processor, for its energy.
     pub cpu: String,
 }
-
-/// Results of a side with the number of their file.
-type Results<'a> = Vec<(usize, &'a ProbeOutcome)>;
 
 /// Compares the two states of a run with `--ab`.
 ///
@@ -166,11 +159,6 @@ fn compare(
         suspects: [before, after].map(accused),
         cpu: machine.machine.get("cpu").unwrap_or_default().to_owned(),
     })
-}
-
-/// Whether more speaks against a suspect than that it was there.
-fn is_accused(suspect: &Suspect) -> bool {
-    suspect.confidence == PROVEN || suspect.confidence == LIKELY
 }
 
 /// Who was proven or likely to be at work during these results.

@@ -4,8 +4,10 @@
 //! scanner does while files are made says nothing of opening them.
 
 use super::cells::{Cells, Kind};
-use super::{Results, is_accused};
+
 use crate::amount::time;
+use crate::outcome::ProbeOutcome;
+use crate::who::{LIKELY, PROVEN, Suspect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the CPU time of suspects outside of all operations from which on it is worth a sentence.
@@ -61,4 +63,12 @@ pub(super) fn between(before: &Results<'_>, after: &Results<'_>) -> Vec<String> 
         }
     }
     notes
+}
+
+/// Results of a side with the number of their file.
+pub(super) type Results<'a> = Vec<(usize, &'a ProbeOutcome)>;
+
+/// Whether more speaks against a suspect than that it was there.
+pub(super) fn is_accused(suspect: &Suspect) -> bool {
+    suspect.confidence == PROVEN || suspect.confidence == LIKELY
 }

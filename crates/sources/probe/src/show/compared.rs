@@ -1,12 +1,12 @@
-//! A comparison as text.
+//! A comparison as a document.
 
-use super::text::{self, grid};
-use super::{Grid, MOST_ROWS};
+use super::MOST_ROWS;
+use super::results::{self, suspect};
+use super::svg::{Bar, Bars};
 use crate::amount;
 use crate::compare::{Comparison, Difference, Verdict, tax};
 use crate::who::Suspect;
-use etwhy_export::sanitize;
-use etwhy_export::text::{hanging, wrap};
+use etwhy_doc::{Doc, Level, Line, Span, Table};
 
 /// How the method is named under each comparison.
 pub fn method(comparison: &Comparison) -> &'static str {
@@ -23,47 +23,53 @@ pub fn method(comparison: &Comparison) -> &'static str {
 }
 
 /// The differences as a table.
-pub fn table(comparison: &Comparison, wide: bool) -> Grid {
+pub fn table(comparison: &Comparison) -> Table {
     let [off, on] = &comparison.labels;
-    let mut head = vec![String::new(), off.clone(), on.clone(), "ratio (95 %)".into(), "verdict".into()];
-    if wide {
-        head.extend(["noise", "p", "ratio of means", "CPU before", "CPU after", "rounds"].map(str::to_owned));
-    }
+    let heads = [
+        off.as_str(),
+        on,
+        "ratio (95 %)",
+        "verdict",
+        "noise",
+        "p",
+        "ratio of means",
+        "CPU before",
+        "CPU after",
+        "rounds",
+    ];
+    let mut all = super::table("operation", heads);
     let several = comparison
         .differences
         .iter()
         .any(|d| Some(&d.probe) != comparison.differences.first().map(|d| &d.probe));
-    let row = |d: &Difference| {
+    for d in &comparison.differences {
         let title = if several { format!("{}: {}", d.probe, d.title()) } else { d.title() };
-        let time = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), amount::time);
+        let dash = || "–".to_owned();
+        let time = |ns: Option<f64>| ns.map_or_else(dash, amount::time);
         let ratio = match (&d.ratio, d.difference) {
             (Some(ratio), _) => amount::ratio(ratio),
             (None, Some(difference)) => amount::difference(&difference, &d.unit),
-            _ => "–".to_owned(),
+            _ => dash(),
         };
-        let mut row = vec![
-            title,
-            amount::value(d.typical[0], &d.unit),
-            amount::value(d.typical[1], &d.unit),
-            ratio,
-            d.verdict.text().to_owned(),
+        let p = |p: f64| if p < 0.0005 { "<0.001".into() } else { format!("{p:.3}") };
+        let first =
+            [title, amount::value(d.typical[0], &d.unit), amount::value(d.typical[1], &d.unit), ratio];
+        let verdict = match d.verdict {
+            Verdict::Slower => Span::Mark(Level::Bad, d.verdict.text().to_owned()).into(),
+            _ => Line::from(d.verdict.text()),
+        };
+        let others = [
+            d.floor.map_or_else(dash, |f| format!("{:.0} %", (f - 1.0) * 100.0)),
+            d.p.map_or_else(dash, p),
+            d.mean_ratio.map_or_else(dash, amount::digits),
+            time(d.cpu_ns[0]),
+            time(d.cpu_ns[1]),
+            format!("{}/{}", d.rounds[0], d.rounds[1]),
         ];
-        if wide {
-            row.extend([
-                d.floor.map_or_else(|| "–".to_owned(), |f| format!("{:.0} %", (f - 1.0) * 100.0)),
-                d.p.map_or_else(
-                    || "–".to_owned(),
-                    |p| if p < 0.0005 { "<0.001".into() } else { format!("{p:.3}") },
-                ),
-                d.mean_ratio.map_or_else(|| "–".to_owned(), amount::digits),
-                time(d.cpu_ns[0]),
-                time(d.cpu_ns[1]),
-                format!("{}/{}", d.rounds[0], d.rounds[1]),
-            ]);
-        }
-        row
-    };
-    Grid { head, rows: comparison.differences.iter().take(MOST_ROWS).map(row).collect() }
+        all.row(first.map(Line::from).into_iter().chain([verdict]).chain(others.map(Line::from)));
+    }
+    all.hint = "--dump probe_difference has all".to_owned();
+    all.at_most(MOST_ROWS)
 }
 
 /// The sentences of the tax: of what changed, or if nothing did of everything, the largest effects first.
@@ -88,7 +94,7 @@ const MOST_SUSPECTS: usize = 8;
 pub fn suspects(comparison: &Comparison) -> Vec<String> {
     let sides = comparison.labels.iter().zip(&comparison.suspects);
     let of_side = |(label, suspects): (&String, &Vec<Suspect>)| -> Vec<String> {
-        suspects.iter().take(MOST_SUSPECTS).map(|one| format!("{label}: {}", text::suspect(one))).collect()
+        suspects.iter().take(MOST_SUSPECTS).map(|one| format!("{label}: {}", suspect(one))).collect()
     };
     sides.flat_map(of_side).collect()
 }
@@ -103,46 +109,52 @@ pub fn assumption(per_day: f64, given: bool) -> String {
     }
 }
 
-/// Lines of a comparison.
-pub fn report(comparison: &Comparison, per_day: f64, given: bool, columns: usize) -> Vec<String> {
-    let mut lines = wrap(&sanitize(&tax::summary(comparison)), columns);
-    if !comparison.warnings.is_empty() {
-        lines.push(String::new());
-        for warning in comparison.warnings.iter().take(20) {
-            lines.extend(hanging("! ", "  ", &sanitize(warning), columns));
-        }
+/// A comparison for a terminal, which shows no titles.
+pub fn text(comparison: &Comparison, per_day: f64, given: bool) -> Doc {
+    let mut doc = Doc::default();
+    doc.text(tax::summary(comparison));
+    doc.append(document(comparison, per_day, given));
+    doc
+}
+
+/// A comparison as a document; its title is what it says in a sentence.
+pub fn document(comparison: &Comparison, per_day: f64, given: bool) -> Doc {
+    let mut doc = Doc::titled(tax::summary(comparison));
+    for warning in comparison.warnings.iter().take(40) {
+        doc.note(Line::mark("warning"), warning);
     }
-    lines.push(String::new());
-    lines.extend(grid(&table(comparison, columns >= 140), columns));
-    let left = comparison.differences.len().saturating_sub(MOST_ROWS);
-    if left > 0 {
-        lines.push(format!("  … and {left} more; --dump probe_difference has all"));
-    }
-    lines.push(String::new());
-    for sentence in taxes(comparison, per_day) {
-        lines.extend(hanging("  ", "    ", &sanitize(&sentence), columns));
-    }
-    lines.push(String::new());
-    let suspects = suspects(comparison);
-    if !suspects.is_empty() {
-        lines.push("  Who it is".to_owned());
-        for one in suspects {
-            lines.extend(hanging("    ", "      ", &sanitize(&one), columns));
-        }
-        lines.push(String::new());
-    }
-    for note in &comparison.notes {
-        lines.extend(hanging("! ", "  ", &sanitize(note), columns));
-    }
+    doc.heading("Ratio of costs");
+    doc.figure(ratios(comparison));
+    doc.table(table(comparison));
+    doc.heading("The tax");
+    taxes(comparison, per_day).into_iter().for_each(|sentence| doc.item(sentence, None::<Line>));
+    results::suspects(&mut doc, suspects(comparison).into_iter());
+    doc.space();
+    comparison.notes.iter().for_each(|note| doc.note("Note:", note));
     let [before, after] = comparison.alone;
     if before + after > 0 {
-        lines.extend(wrap(
-            &format!("Only on one side, not compared: {before} before, {after} after."),
-            columns,
-        ));
+        doc.text(format!("Only on one side, not compared: {before} before, {after} after."));
     }
-    lines.extend(wrap(&assumption(per_day, given), columns));
-    lines.extend(wrap("Energy: CPU time (of the probe and of those proven or likely at work for it) times the marginal watts of a busy logical processor.", columns));
-    lines.extend(wrap(method(comparison), columns));
-    lines
+    doc.text(assumption(per_day, given));
+    doc.text("Energy: CPU time (of the probe and of those proven or likely at work for it) times the marginal watts of a busy logical processor.");
+    doc.text(method(comparison));
+    doc
+}
+
+/// The chart of ratios, for pages.
+fn ratios(comparison: &Comparison) -> Bars {
+    let [off, on] = &comparison.labels;
+    let bar = |d: &Difference| {
+        let interval = d.ratio?;
+        let name = format!("{}: {}", d.probe, d.title());
+        Some(Bar { name, value: interval.value, unit: String::new(), interval: Some(interval) })
+    };
+    Bars {
+        title: "Ratio of costs".to_owned(),
+        what: format!(
+            "{on} divided by {off}: to the right of 1 is slower. Logarithmic axis; whiskers are 95 % intervals."
+        ),
+        bars: comparison.differences.iter().filter_map(bar).take(60).collect(),
+        from_one: true,
+    }
 }

@@ -1,28 +1,27 @@
-//! Results for people: text for a terminal, a page for a browser. Both show the same figures.
-//!
-//! All names come from files or from `/proc`: everything that is shown goes through [`etwhy_export::sanitize`] (text) or
-//! [`etwhy_export::escape_markup`] (HTML) in one place.
+//! Results for people: one document, as text for a terminal and as a page for a browser.
 
 pub mod compared;
 pub mod page;
-pub mod plot;
-pub mod svg;
-pub mod text;
+mod plot;
+pub mod results;
+mod svg;
 
 use crate::compare::{Against, Verdict};
 use crate::law::Curve;
 use crate::outcome::ProbeOutcome;
 use crate::summary::Series;
 use crate::{amount, summary};
+use etwhy_doc::{Column, Line, Table};
 use etwhy_stats::growth::{Form, Verdict as Grown};
 
-/// A table of texts: first column on the left, all others on the right.
-#[derive(Clone, Debug, Default)]
-pub struct Grid {
-    /// Heads of columns.
-    pub head: Vec<String>,
-    /// Rows.
-    pub rows: Vec<Vec<String>>,
+/// A table: names in the first column, numbers in all others.
+fn table(first: &str, others: impl IntoIterator<Item = impl Into<String>>) -> Table {
+    Table::new(std::iter::once(Column::name(first).least(28)).chain(others.into_iter().map(Column::number)))
+}
+
+/// A row of texts.
+fn row(table: &mut Table, cells: impl IntoIterator<Item = String>) {
+    table.row(cells.into_iter().map(Line::from));
 }
 
 /// Series of which more sizes than this are a curve and not listed.
@@ -31,8 +30,8 @@ const MOST_SIZES: usize = 8;
 const MOST_ROWS: usize = 60;
 
 /// The operations of a probe: what was done in rows, under which conditions in columns, where it has several of both; else a row
-/// for each kind with what is known of it. The number is that of rows left out.
-pub fn operations(result: &ProbeOutcome, wide: bool) -> (Vec<Grid>, usize) {
+/// for each kind with what is known of it; `wide`: both.
+pub fn operations(result: &ProbeOutcome, wide: bool) -> Vec<Table> {
     let all = summary::of_probe(result);
     let sizes = |one: &Series| {
         all.iter().filter(|s| s.key.measure == one.key.measure && s.key.variant == one.key.variant).count()
@@ -53,73 +52,71 @@ pub fn operations(result: &ProbeOutcome, wide: bool) -> (Vec<Grid>, usize) {
             }
         }
     }
-    let mut grids = Vec::new();
+    let mut tables = Vec::new();
     let matrix = variants.len() > 1
         && variants.len() <= 6
         && measures.len() > 1
         && listed.iter().all(|one| one.key.n.is_none())
         && listed.len() * 2 > variants.len() * measures.len();
     if matrix {
-        let mut head = vec![String::new()];
-        head.extend(variants.iter().map(|v| if v.is_empty() { "once".to_owned() } else { (*v).to_owned() }));
-        let row = |measure: &&str| {
-            let mut row = vec![(*measure).to_owned()];
-            row.extend(variants.iter().map(|variant| {
-                let one = listed.iter().find(|s| s.key.measure == *measure && s.key.variant == *variant);
+        let heads = variants.iter().map(|variant| if variant.is_empty() { "once" } else { variant });
+        let mut all = table("operation", heads);
+        for measure in measures {
+            let cell = |variant: &&str| {
+                let one = listed.iter().find(|s| s.key.measure == measure && s.key.variant == **variant);
                 one.map_or_else(String::new, |one| amount::value(one.median, &one.unit))
-            }));
-            row
-        };
-        grids.push(Grid { head, rows: measures.iter().take(MOST_ROWS).map(row).collect() });
+            };
+            row(&mut all, std::iter::once(measure.to_owned()).chain(variants.iter().map(cell)));
+        }
+        tables.push(all.at_most(MOST_ROWS));
     }
-    if !listed.is_empty() && (wide || !matrix) {
-        grids.push(list(&listed, wide));
+    if wide || !matrix {
+        tables.push(list(&listed));
     }
-    (grids, listed.len().saturating_sub(MOST_ROWS))
+    tables
 }
 
-fn list(series: &[&Series], wide: bool) -> Grid {
-    let mut head = vec!["", "typical", "95 % interval", "rounds differ"];
-    if wide {
-        head.extend(["mean", "95 % below", "99 % below"]);
-    }
-    head.extend(["CPU", "blocked"]);
-    if wide {
-        head.extend(["no processor", "waits", "rounds", "operations"]);
-    }
-    let row = |one: &&Series| {
+fn list(series: &[&Series]) -> Table {
+    let heads = [
+        "typical",
+        "95 % interval",
+        "rounds differ",
+        "CPU",
+        "blocked",
+        "mean",
+        "95 % below",
+        "99 % below",
+        "no processor",
+        "waits",
+        "rounds",
+        "operations",
+    ];
+    let mut all = table("operation", heads);
+    for one in series {
         let time = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), amount::time);
-        let mut title = one.key.title();
-        if let Some(n) = one.key.n {
-            title.push_str(&format!(" ({})", amount::size(n)));
-        }
-        let mut row = vec![
-            title,
+        let size = one.key.n.map_or_else(String::new, |n| format!(" ({})", amount::size(n)));
+        let cells = [
+            one.key.title() + &size,
             amount::value(one.median, &one.unit),
             one.interval.map_or_else(
                 || "needs 6 rounds".to_owned(),
                 |i| format!("{}–{}", amount::value(i.low, &one.unit), amount::value(i.high, &one.unit)),
             ),
             one.spread.map_or_else(|| "–".to_owned(), |spread| format!("{:.0} %", spread * 100.0)),
+            time(one.cpu_ns),
+            time(one.blocked_ns),
+            amount::value(one.mean, &one.unit),
+            time(one.p95_ns),
+            time(one.p99_ns),
+            time(one.queue_ns),
+            one.waits.map_or_else(|| "–".to_owned(), amount::digits),
+            one.rounds.len().to_string(),
+            etwhy_base::units::thousands(one.operations.into()),
         ];
-        if wide {
-            row.extend([amount::value(one.mean, &one.unit), time(one.p95_ns), time(one.p99_ns)]);
-        }
-        row.extend([time(one.cpu_ns), time(one.blocked_ns)]);
-        if wide {
-            row.extend([
-                time(one.queue_ns),
-                one.waits.map_or_else(|| "–".to_owned(), amount::digits),
-                one.rounds.len().to_string(),
-                etwhy_base::units::thousands(one.operations.into()),
-            ]);
-        }
-        row
-    };
-    Grid {
-        head: head.into_iter().map(str::to_owned).collect(),
-        rows: series.iter().take(MOST_ROWS).map(row).collect(),
+        row(&mut all, cells);
     }
+    all.hint = "--dump probe_series has all".to_owned();
+    all.at_most(MOST_ROWS)
 }
 
 /// What a curve says, in sentences.

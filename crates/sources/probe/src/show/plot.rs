@@ -1,10 +1,34 @@
 //! A curve as text: both axes logarithmic, `●` measured, `·` the law.
 
+use super::svg;
 use crate::amount;
 use crate::law::Curve;
+use etwhy_doc::Figure;
+
+/// A curve: drawn with characters, or as SVG.
+#[derive(Debug)]
+pub(super) struct Plot {
+    pub curve: Curve,
+    /// It is drawn in text too.
+    pub in_text: bool,
+}
+
+impl Figure for Plot {
+    fn text(&self, columns: usize) -> Vec<String> {
+        if self.in_text { plot(&self.curve, columns, 11) } else { Vec::new() }
+    }
+
+    fn html(&self) -> String {
+        svg::curve(&self.curve)
+    }
+
+    fn alt(&self) -> String {
+        format!("Growth: {}", self.curve.title())
+    }
+}
 
 /// Lines of a plot, `columns` wide and `rows` high, axes included. Empty if there is nothing to draw.
-pub fn plot(curve: &Curve, columns: usize, rows: usize) -> Vec<String> {
+fn plot(curve: &Curve, columns: usize, rows: usize) -> Vec<String> {
     let points: Vec<(f64, f64)> =
         curve.points.iter().copied().filter(|(n, cost)| *n > 0.0 && *cost > 0.0).collect();
     let label = 10;

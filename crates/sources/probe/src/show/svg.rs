@@ -2,12 +2,13 @@
 
 use crate::amount;
 use crate::law::Curve;
-use etwhy_export::escape_markup as escape;
+use etwhy_doc::{Figure, escape_markup as escape};
 use etwhy_stats::Interval;
 use std::fmt::Write as _;
 
 /// A bar: name, value with its unit, ends of the interval.
-pub struct Bar {
+#[derive(Debug)]
+pub(super) struct Bar {
     /// Name.
     pub name: String,
     /// Value.
@@ -21,8 +22,36 @@ pub struct Bar {
 const LABELS: f64 = 300.0;
 const WIDTH: f64 = 900.0;
 
-/// Bars with whiskers on a logarithmic axis; `from_one`: values are ratios, and bars begin at 1.
-pub fn bars(title: &str, bars: &[Bar], from_one: bool) -> String {
+/// Bars with whiskers on a logarithmic axis.
+#[derive(Debug)]
+pub(super) struct Bars {
+    /// Title.
+    pub title: String,
+    /// What is drawn, and how.
+    pub what: String,
+    /// The bars.
+    pub bars: Vec<Bar>,
+    /// Values are ratios, and bars begin at 1.
+    pub from_one: bool,
+}
+
+impl Figure for Bars {
+    fn text(&self, _: usize) -> Vec<String> {
+        // The table has the same figures.
+        Vec::new()
+    }
+
+    fn html(&self) -> String {
+        let chart = bars(&self.title, &self.bars, self.from_one);
+        if chart.is_empty() { chart } else { format!("<p class=\"muted\">{}</p>{chart}", escape(&self.what)) }
+    }
+
+    fn alt(&self) -> String {
+        self.title.clone()
+    }
+}
+
+fn bars(title: &str, bars: &[Bar], from_one: bool) -> String {
     let shown: Vec<&Bar> = bars.iter().filter(|bar| bar.value > 0.0 && bar.value.is_finite()).collect();
     if shown.is_empty() {
         return String::new();
@@ -64,7 +93,7 @@ pub fn bars(title: &str, bars: &[Bar], from_one: bool) -> String {
         let (from, to) = (start.min(x(bar.value)), start.max(x(bar.value)));
         let (left, whisker) = ends(bar);
         let class = if from_one && bar.value < 1.0 { "bar less" } else { "bar" };
-        let name = etwhy_export::text::truncate_middle(&etwhy_export::sanitize(&bar.name), 44).to_string();
+        let name = etwhy_doc::layout::truncate_middle(&etwhy_doc::sanitize(&bar.name), 44);
         let _ = write!(
             out,
             "<text class=\"name\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"{class}\" x=\"{from:.1}\" y=\"{y}\" \
@@ -110,7 +139,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// A curve with its law, both axes logarithmic.
-pub fn curve(curve: &Curve) -> String {
+pub(super) fn curve(curve: &Curve) -> String {
     let points: Vec<(f64, f64)> =
         curve.points.iter().copied().filter(|(n, cost)| *n > 0.0 && *cost > 0.0).collect();
     if points.len() < 3 {

@@ -21,6 +21,13 @@ pub static ALL: &[&TableSpec] = &[
     &PROBE_DIFFERENCE,
 ];
 
+/// A row: cells of its own, and those that are called as fields of other structs.
+macro_rules! row {
+    ($strings:ident, $Row:ident { $($own:ident $(: $value:expr)?),* } $(, $from:expr => { $($field:ident),* })*) => {
+        $Row { $($own $(: $value)?,)* $($($field: Cell::cell(&$from.$field, &mut $strings),)*)* }
+    };
+}
+
 /// All tables of results: each with the name of its file. `scale`: what laws are extended to.
 ///
 /// # Errors
@@ -42,159 +49,99 @@ pub fn database(
     for (name, outcome) in files {
         let file = strings.intern(name);
         for fact in &outcome.machine.facts {
-            let (name, value) = (strings.intern(&fact.name), strings.intern(&fact.value));
-            machines.push(ProbeMachineRow { file, name, value });
+            machines.push(row!(strings, ProbeMachineRow { file }, fact => { name, value }));
         }
         for product in &outcome.products {
-            products.push(ProbeProductRow {
-                file,
-                name: strings.intern(&product.name),
-                vendor: product.vendor.as_deref().map(|text| strings.intern(text)),
-                kind: strings.intern(&product.kind),
-                version: product.version.as_deref().map(|text| strings.intern(text)),
-                evidence: strings.intern(&product.evidence),
-            });
+            let row =
+                row!(strings, ProbeProductRow { file }, product => { name, vendor, kind, version, evidence });
+            products.push(row);
         }
         for result in &outcome.probes {
-            let (probe, state) = (strings.intern(&result.probe), text(&mut strings, &result.state));
+            let (probe, state) = (strings.intern(&result.probe), result.state.cell(&mut strings));
             for sample in &result.samples {
-                runs.push(ProbeRunRow {
-                    file,
-                    probe,
-                    state,
-                    measure: strings.intern(&sample.case.measure),
-                    variant: text(&mut strings, &sample.case.variant),
-                    n: sample.case.n,
-                    round: i64::from(sample.round),
-                    start_ns: int(sample.start_ns),
-                    operations: int(sample.operations),
-                    failures: int(sample.failures),
-                    value: sample.value,
-                    unit: strings.intern(&sample.unit),
-                    more_is_better: sample.more_is_better,
-                    wall_ns: int(sample.wall_ns),
-                    cpu_ns: sample.cpu_ns.map(int),
-                    queue_ns: sample.queue_ns.map(int),
-                    blocked_ns: sample.blocked_ns.map(int),
-                    waits: sample.waits.map(int),
-                    others_cpu_ns: sample.others_cpu_ns.map(int),
-                    p50_ns: sample.p50_ns.map(int),
-                    p95_ns: sample.p95_ns.map(int),
-                    p99_ns: sample.p99_ns.map(int),
-                    max_ns: sample.max_ns.map(int),
-                });
+                runs.push(row!(
+                    strings,
+                    ProbeRunRow { file, probe, state },
+                    sample.case => { measure, variant, n },
+                    sample => {
+                        round, start_ns, operations, failures, value, unit, more_is_better,
+                        wall_ns, cpu_ns, queue_ns, blocked_ns, waits, others_cpu_ns,
+                        p50_ns, p95_ns, p99_ns, max_ns
+                    }
+                ));
             }
             for suspect in &result.suspects {
-                suspects.push(ProbeSuspectRow {
-                    file,
-                    probe,
-                    state,
-                    name: strings.intern(&suspect.name),
-                    process: suspect.process.map(i64::from),
-                    kind: strings.intern(&suspect.kind),
-                    confidence: strings.intern(&suspect.confidence),
-                    cpu_ns: suspect.cpu_ns.map(int),
-                    blocked_ns: suspect.blocked_ns.map(int),
-                    evidence: strings.intern(&suspect.evidence.join("; ")),
-                });
+                let evidence = strings.intern(&suspect.evidence.join("; "));
+                suspects.push(row!(
+                    strings,
+                    ProbeSuspectRow { file, probe, state, evidence },
+                    suspect => { name, process, kind, confidence, cpu_ns, blocked_ns }
+                ));
             }
         }
         for one in summary::series(outcome) {
-            let (low, high) = ends(one.interval);
-            series.push(ProbeSeriesRow {
-                file,
-                probe: strings.intern(&one.key.probe),
-                state: text(&mut strings, &one.key.state),
-                measure: strings.intern(&one.key.measure),
-                variant: text(&mut strings, &one.key.variant),
-                n: one.key.n,
-                rounds: one.rounds.len() as i64,
-                samples: int(one.samples),
-                operations: int(one.operations),
-                failures: int(one.failures),
-                unit: strings.intern(&one.unit),
-                more_is_better: one.more_is_better,
-                typical: one.median,
-                typical_low: low,
-                typical_high: high,
-                mean: one.mean,
-                spread_percent: one.spread.map(|spread| spread * 100.0),
-                p50_ns: one.p50_ns.map(float),
-                p95_ns: one.p95_ns.map(float),
-                p99_ns: one.p99_ns.map(float),
-                cpu_ns: one.cpu_ns.map(float),
-                blocked_ns: one.blocked_ns.map(float),
-                queue_ns: one.queue_ns.map(float),
-                waits: one.waits,
-            });
+            let (typical_low, typical_high) = ends(one.interval);
+            let spread_percent = one.spread.map(|spread| spread * 100.0);
+            let (typical, rounds) = (one.median, one.rounds.len() as i64);
+            series.push(row!(
+                strings,
+                ProbeSeriesRow { file, typical, typical_low, typical_high, spread_percent, rounds },
+                one.key => { probe, state, measure, variant, n },
+                one => {
+                    samples, operations, failures, unit, more_is_better, mean,
+                    p50_ns, p95_ns, p99_ns, cpu_ns, blocked_ns, queue_ns, waits
+                }
+            ));
         }
         for one in law::curves(outcome, scale) {
-            let (low, high) = ends(one.growth.exponent);
-            laws.push(ProbeLawRow {
-                file,
-                probe: strings.intern(&one.probe),
-                state: text(&mut strings, &one.state),
-                measure: strings.intern(&one.measure),
-                variant: text(&mut strings, &one.variant),
-                n_is: strings.intern(&one.n_is),
-                cost: strings.intern(one.cost.name()),
-                unit: strings.intern(&one.unit),
-                points: one.growth.points as i64,
-                rounds: one.rounds as i64,
-                n_from: one.growth.range.0,
-                n_to: one.growth.range.1,
-                verdict: strings.intern(one.growth.verdict.name()),
-                doubt: one.growth.doubt.map(|doubt| strings.intern(doubt.text())),
-                law: strings.intern(one.growth.law.name()),
-                offset: one.growth.a,
-                factor: one.growth.b,
-                exponent: one.growth.exponent.map(|exponent| exponent.value),
-                exponent_low: low,
-                exponent_high: high,
-                super_percent: one.growth.super_weight * 100.0,
-                scale: one.scale,
-                one_at_scale: one.one_at_scale(),
-                all_at_scale: one.all_at_scale(),
-            });
+            let (growth, (exponent_low, exponent_high)) = (&one.growth, ends(one.growth.exponent));
+            laws.push(row!(
+                strings,
+                ProbeLawRow {
+                    file,
+                    cost: strings.intern(one.cost.name()),
+                    n_from: growth.range.0,
+                    n_to: growth.range.1,
+                    verdict: strings.intern(growth.verdict.name()),
+                    doubt: growth.doubt.map(|doubt| strings.intern(doubt.text())),
+                    law: strings.intern(growth.law.name()),
+                    offset: growth.a,
+                    factor: growth.b,
+                    exponent: growth.exponent.map(|exponent| exponent.value),
+                    exponent_low,
+                    exponent_high,
+                    super_percent: growth.super_weight * 100.0,
+                    one_at_scale: one.one_at_scale(),
+                    all_at_scale: one.all_at_scale()
+                },
+                growth => { points },
+                one => { probe, state, measure, variant, n_is, unit, rounds, scale }
+            ));
         }
     }
     for one in comparison.iter().flat_map(|comparison| &comparison.differences) {
-        let (low, high) = ends(one.ratio);
-        let (more_low, more_high) = ends(one.difference);
-        let (mean_low, mean_high) = ends(one.mean_more);
-        differences.push(ProbeDifferenceRow {
-            probe: strings.intern(&one.probe),
-            measure: strings.intern(&one.measure),
-            variant: text(&mut strings, &one.variant),
-            n: one.n,
-            sizes: one.sizes as i64,
-            unit: strings.intern(&one.unit),
-            paired: one.paired,
-            rounds_before: one.rounds[0] as i64,
-            rounds_after: one.rounds[1] as i64,
-            before: one.typical[0],
-            after: one.typical[1],
-            difference: one.difference.map(|d| d.value),
-            difference_low: more_low,
-            difference_high: more_high,
-            ratio: one.ratio.map(|ratio| ratio.value),
-            ratio_low: low,
-            ratio_high: high,
-            mean_before: finite(one.mean[0]),
-            mean_after: finite(one.mean[1]),
-            mean_difference_low: mean_low,
-            mean_difference_high: mean_high,
-            mean_ratio: one.mean_ratio,
-            p: one.p,
-            floor_percent: one.floor.map(|floor| (floor - 1.0) * 100.0),
-            verdict: strings.intern(one.verdict.name()),
-            cpu_before_ns: one.cpu_ns[0].map(float),
-            cpu_after_ns: one.cpu_ns[1].map(float),
-            others_cpu_before_ns: one.others_cpu_ns[0].map(float),
-            others_cpu_after_ns: one.others_cpu_ns[1].map(float),
-            blocked_before_ns: one.blocked_ns[0].map(float),
-            blocked_after_ns: one.blocked_ns[1].map(float),
-        });
+        let (ratio_low, ratio_high) = ends(one.ratio);
+        let (difference_low, difference_high) = ends(one.difference);
+        let (mean_difference_low, mean_difference_high) = ends(one.mean_more);
+        let [rounds_before, rounds_after] = one.rounds.map(|rounds| rounds as i64);
+        let [before, after] = one.typical;
+        let [mean_before, mean_after] = one.mean.map(finite);
+        let [cpu_before_ns, cpu_after_ns] = one.cpu_ns.map(|ns| ns.map(float));
+        let [others_cpu_before_ns, others_cpu_after_ns] = one.others_cpu_ns.map(|ns| ns.map(float));
+        let [blocked_before_ns, blocked_after_ns] = one.blocked_ns.map(|ns| ns.map(float));
+        differences.push(row!(
+            strings,
+            ProbeDifferenceRow {
+                rounds_before, rounds_after, before, after, difference_low, difference_high, ratio_low, ratio_high,
+                mean_before, mean_after, mean_difference_low, mean_difference_high, cpu_before_ns, cpu_after_ns,
+                others_cpu_before_ns, others_cpu_after_ns, blocked_before_ns, blocked_after_ns,
+                difference: one.difference.map(|d| d.value),
+                ratio: one.ratio.map(|ratio| ratio.value),
+                floor_percent: one.floor.map(|floor| (floor - 1.0) * 100.0),
+                verdict: strings.intern(one.verdict.name())
+            },
+            one => { probe, measure, variant, n, sizes, unit, paired, mean_ratio, p }
+        ));
     }
     let texts = strings.freeze().map_err(TableError::texts)?;
     let mut db = Database::new();
@@ -212,8 +159,36 @@ pub fn database(
     Ok(db)
 }
 
-fn text(strings: &mut Strings, text: &str) -> Option<Sym> {
-    (!text.is_empty()).then(|| strings.intern(text))
+/// A field that becomes a cell: the same name, the type of the column.
+trait Cell<C> {
+    fn cell(&self, strings: &mut Strings) -> C;
+}
+
+/// Fields whose cells need no thought.
+macro_rules! cells {
+    ($($Field:ty => $Column:ty: |$field:ident, $strings:pat_param| $cell:expr;)*) => {$(
+        impl Cell<$Column> for $Field {
+            fn cell(&self, $strings: &mut Strings) -> $Column {
+                let $field = self;
+                $cell
+            }
+        }
+    )*};
+}
+
+cells! {
+    String => Sym: |text, strings| strings.intern(text);
+    String => Option<Sym>: |text, strings| (!text.is_empty()).then(|| strings.intern(text));
+    Option<String> => Option<Sym>: |text, strings| text.as_deref().map(|text| strings.intern(text));
+    bool => bool: |yes, _| *yes;
+    f64 => f64: |number, _| *number;
+    Option<f64> => Option<f64>: |number, _| *number;
+    Option<f64> => Option<i64>: |ns, _| ns.map(float);
+    u32 => i64: |number, _| i64::from(*number);
+    Option<u32> => Option<i64>: |number, _| number.map(i64::from);
+    usize => i64: |number, _| *number as i64;
+    u64 => i64: |number, _| int(*number);
+    Option<u64> => Option<i64>: |number, _| number.map(int);
 }
 
 fn int(number: u64) -> i64 {

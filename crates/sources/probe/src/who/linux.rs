@@ -5,16 +5,19 @@
 
 mod busy;
 mod fanotify;
+mod files;
 mod inside;
 mod processes;
 mod products;
 mod tracers;
 mod verdict;
 mod waits;
+mod watched;
 
-use super::{Seen, Timeline};
+use super::seen::Seen;
+use super::timeline::Timeline;
 use crate::clock::Moment;
-use fanotify::{Listeners, Target};
+use fanotify::Target;
 use inside::Inside;
 use processes::Snapshot;
 use std::path::{Path, PathBuf};
@@ -22,8 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tracers::Tracers;
-use waits::Waits;
+use watched::Watched;
 
 pub use products::products;
 
@@ -41,53 +43,6 @@ const SEARCH: Duration = Duration::from_secs(5);
 
 /// Between two readings of the CPU time of those who may work for the probe: two ticks of their clock.
 const WORK: Duration = Duration::from_millis(20);
-
-/// Processes whose CPU time is followed.
-const MOST_FOLLOWED: usize = 16;
-
-/// Everything that was seen.
-#[derive(Debug, Default)]
-struct Watched {
-    took: Duration,
-    /// CPU time of watching.
-    cost_ns: Option<u64>,
-    waits: Waits,
-    listeners: Listeners,
-    tracers: Tracers,
-    before: Snapshot,
-    after: Snapshot,
-    target: Target,
-    /// Time that the probe's thread was ready and had no processor.
-    queue_ns: Option<u64>,
-    inside: Inside,
-    timeline: Timeline,
-}
-
-impl Watched {
-    /// Whose CPU time is to be followed: those that must answer, those that trace, and products.
-    fn candidates(&self, products: &[(u32, String)]) -> Vec<(u32, String)> {
-        let listeners = self.listeners.found.iter().map(|((pid, _), one)| (*pid, one.name.clone()));
-        let tracers = self.tracers.ptrace.iter().map(|(pid, name)| (*pid, name.clone()));
-        let mut all: Vec<(u32, String)> = listeners.chain(tracers).chain(products.iter().cloned()).collect();
-        all.sort_unstable();
-        all.dedup_by_key(|(pid, _)| *pid);
-        all.truncate(MOST_FOLLOWED);
-        all
-    }
-
-    fn follow(&mut self, all: &[(u32, String)], at: Duration) {
-        let at = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
-        for (pid, name) in all {
-            if let Some(cpu) = processes::cpu_ns(*pid) {
-                // What it did until it was found.
-                if let Some(then) = self.before.0.get(pid).filter(|_| !self.timeline.follows(*pid)) {
-                    self.timeline.add(*pid, name, 0, then.cpu_ns);
-                }
-                self.timeline.add(*pid, name, at, cpu);
-            }
-        }
-    }
-}
 
 /// Looks around while a probe runs.
 #[derive(Debug)]
@@ -195,19 +150,6 @@ fn next_pause(pause: Duration, since: &Moment) -> Duration {
     let spent = since.until_now();
     let share = spent.cpu_ns.unwrap_or(0) as f64 / spent.wall_ns.max(1) as f64;
     if share > MOST_CPU { (pause * 3 / 2).min(Duration::from_millis(50)) } else { pause }
-}
-
-/// A small file of `/proc`, as text; what it holds beyond 256 KB is left out.
-fn small(path: impl AsRef<Path>) -> Option<String> {
-    up_to(256 << 10, path)
-}
-
-/// A file of `/proc` as text, at most so many bytes of it.
-fn up_to(bytes: u64, path: impl AsRef<Path>) -> Option<String> {
-    use std::io::Read;
-    let mut text = Vec::new();
-    std::fs::File::open(path).ok()?.take(bytes).read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

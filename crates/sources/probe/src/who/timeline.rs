@@ -1,6 +1,6 @@
 //! CPU time of processes over time, so that it can be told what they did while an operation was measured.
 
-use super::{LIKELY, PROVEN, Suspect};
+use super::seen::{LIKELY, PROVEN, Suspect};
 use crate::sample::Sample;
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -5,7 +5,7 @@
 
 mod inside;
 
-use super::{LIKELY, POSSIBLE, Product, Seen, Suspect};
+use super::seen::{LIKELY, POSSIBLE, Product, Seen, Suspect};
 use etwhy_knowledge::{Confidence, driver, is_security, process};
 use etwhy_os::windows::file_version;
 use etwhy_os::windows::filters::{self, Filter};

@@ -1,8 +1,9 @@
 //! Files of results are input: whatever they say, nothing panics, and no name becomes more than a name.
 
+use etwhy_doc::terminal::Terminal;
 use etwhy_probe::compare::{self, tax};
 use etwhy_probe::outcome::Outcome;
-use etwhy_probe::show::{compared, page, text};
+use etwhy_probe::show::{compared, page, results};
 use etwhy_probe::tables;
 use etwhy_stats::rng::Rng;
 use etwhy_table::Memory;
@@ -41,7 +42,7 @@ fn results(started: u64) -> String {
 
 /// Everything that is done with results.
 fn all(outcome: &Outcome) -> String {
-    let mut shown = text::report(outcome, Some(1e15), 80).join("\n");
+    let mut shown = Terminal::plain(80).render(&results::document(outcome, Some(1e15), false));
     shown.push_str(&page::report(outcome, None));
     let labels = || [NAME.to_owned(), "on".to_owned()];
     let mut comparisons = Vec::new();
@@ -50,7 +51,7 @@ fn all(outcome: &Outcome) -> String {
     other.started_utc_s = other.started_utc_s.wrapping_add(1);
     comparisons.extend(compare::files(&[(NAME.into(), outcome.clone())], &[("b".into(), other)], labels()));
     for one in &comparisons {
-        shown.push_str(&compared::report(one, 1e15, true, 80).join("\n"));
+        shown.push_str(&Terminal::plain(80).render(&compared::text(one, 1e15, true)));
         shown.push_str(&page::comparison(one, outcome, 10.0, false));
         shown.push_str(&tax::summary(one));
     }
@@ -66,9 +67,9 @@ fn all(outcome: &Outcome) -> String {
 #[test]
 fn names_stay_names() {
     let outcome = Outcome::parse(results(1).as_bytes()).unwrap();
-    let lines = text::report(&outcome, None, 80);
-    for line in &lines {
-        assert!(etwhy_export::text::width(line) <= 80, "{line}");
+    let text = Terminal::plain(80).render(&results::document(&outcome, None, false));
+    for line in text.lines() {
+        assert!(etwhy_doc::layout::width(line) <= 80, "{line}");
         assert!(!line.contains(['\u{1b}', '\u{202e}', '\r', '\n']), "{line:?}");
     }
     let page = page::report(&outcome, None);

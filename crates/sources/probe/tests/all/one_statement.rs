@@ -6,11 +6,12 @@
 //! tables, and text with page and rows.
 
 use crate::support::{options, outcome, tried};
+use etwhy_doc::{Line, Span, terminal::Terminal};
 use etwhy_probe::compare::{ALPHA, Comparison, OFF, ON, Verdict, contrasts, files, states, tax};
 use etwhy_probe::outcome::ProbeOutcome;
 use etwhy_probe::probe::Kind;
 use etwhy_probe::probes::ALL;
-use etwhy_probe::show::{compared, operations, page, text};
+use etwhy_probe::show::{compared, operations, page, results};
 use etwhy_probe::{Probe, Sample, amount, summary, tables};
 use etwhy_stats::rng::Rng;
 use etwhy_table::Memory;
@@ -160,8 +161,8 @@ fn sentences(probe: &Probe, result: &ProbeOutcome) {
             assert!(known.contains(&time), "{}: {time} is in no table: {sentence}\n{known:?}", probe.name);
         }
     }
-    let (grids, _) = operations(result, true);
-    for cell in grids.iter().flat_map(|grid| grid.rows.iter().flatten()) {
+    let tables = operations(result, true);
+    for cell in tables.iter().flat_map(|table| table.rows.iter().flatten()).map(plain) {
         assert!(
             !cell.contains("()") && !cell.contains("e-") && !cell.contains(".0)"),
             "{}: {cell}",
@@ -210,17 +211,22 @@ fn every_probe_says_one_number_for_one_statement_everywhere() {
             shown_alike(comparison, &run);
         }
         // The report of the same file: factors are those of contrasts and laws, and nothing is empty or in powers of ten.
-        let report = text::report(&run, None, 160).join("\n");
+        let report = Terminal::plain(160).render(&results::document(&run, None, true));
         assert!(!report.contains("()") && !report.contains("(10.0)"), "{report}");
     }
     assert!(seen >= 8, "{seen} probes ran");
 }
 
+/// The words of a cell.
+fn plain(line: &Line) -> String {
+    let [Span::Text(text) | Span::Mark(_, text)] = line.0.as_slice() else { panic!("{line:?}") };
+    text.clone()
+}
+
 /// Text, page and rows of one comparison.
 fn shown_alike(comparison: &Comparison, run: &etwhy_probe::Outcome) {
-    let plain =
-        |lines: Vec<String>| lines.iter().flat_map(|l| l.split_whitespace()).collect::<Vec<_>>().join(" ");
-    let shown = plain(compared::report(comparison, N, true, 200));
+    let shown = Terminal::plain(200).render(&compared::text(comparison, N, true));
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let html = page::comparison(comparison, run, N, true);
     let mut known = BTreeSet::new();
     for one in &comparison.differences {
@@ -228,14 +234,14 @@ fn shown_alike(comparison: &Comparison, run: &etwhy_probe::Outcome) {
             known.extend(
                 [ratio.value, ratio.low, ratio.high].map(|r| amount::factor(r).replace(" times", "")),
             );
-            assert!(html.contains(&*etwhy_export::escape_markup(&amount::ratio(&ratio))), "{one:?}");
+            assert!(html.contains(&*etwhy_doc::escape_markup(&amount::ratio(&ratio))), "{one:?}");
         }
     }
     for (at, one) in comparison.differences.iter().take(60).enumerate() {
-        let row = &compared::table(comparison, true).rows[at];
-        assert_eq!(row[4], one.verdict.text());
+        let row = &compared::table(comparison).rows[at];
+        assert_eq!(plain(&row[4]), one.verdict.text());
         assert_eq!(
-            row[3],
+            plain(&row[3]),
             one.ratio.map_or_else(
                 || amount::difference(&one.difference.unwrap(), &one.unit),
                 |r| amount::ratio(&r)
@@ -251,7 +257,7 @@ fn shown_alike(comparison: &Comparison, run: &etwhy_probe::Outcome) {
         );
     }
     for sentence in compared::taxes(comparison, N) {
-        assert!(html.contains(&*etwhy_export::escape_markup(&sentence)), "{sentence}");
+        assert!(html.contains(&*etwhy_doc::escape_markup(&sentence)), "{sentence}");
     }
     let db = tables::database(&[], Some(comparison), None, &Memory::with_budget(1 << 26, None)).unwrap();
     let table = db.get("probe_difference").unwrap();

@@ -150,7 +150,7 @@ impl Actor {
                     .u8(1)
                     .u8(0)
                     .u8(flags)
-                    .u8(0);
+                    .u8(0)
             })?;
             engine.stack_now(cpu, self.readied_by.unwrap_or(0), self.ready_stack, self.style)?;
         }

@@ -264,7 +264,7 @@ impl Engine<'_> {
         self.out.add(cpu, self.now, |r, t| {
             r.perfinfo(pointer, kernel::Thread::CSwitch.hook, 4, t).u32(new.tid).u32(old_thread.tid);
             r.u8(new.priority).u8(old_thread.priority).u8(0).u8(0).u8(old.reason).u8(old.mode).u8(old.state);
-            r.u8(cpu as u8).u32(1).u32(0);
+            r.u8(cpu as u8).u32(1).u32(0)
         })
     }
 }

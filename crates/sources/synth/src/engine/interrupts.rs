@@ -262,6 +262,7 @@ impl Engine<'_> {
                         r.u32(message);
                     }
                 }
+                r
             })?;
             self.truth.interrupt(p.isr, p.end - p.start);
             let table = if p.isr { "isr" } else { "dpc" };

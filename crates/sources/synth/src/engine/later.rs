@@ -169,7 +169,7 @@ impl Engine<'_> {
                 .u8(1)
                 .u8(0)
                 .u8(u8::from(in_dpc))
-                .u8(0);
+                .u8(0)
         })
     }
 

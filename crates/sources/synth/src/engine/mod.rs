@@ -9,6 +9,7 @@ mod later;
 mod sampler;
 mod stack;
 
+pub(crate) use crate::world::Style;
 pub(crate) use activity::activity;
 pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
@@ -16,7 +17,7 @@ pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
 pub(crate) use later::{Pause, Then};
 pub(crate) use sampler::{Load, Sampler};
-pub(crate) use stack::{Owner as StackOwner, Style, key as stack_key};
+pub(crate) use stack::{Owner as StackOwner, key as stack_key};
 
 use crate::output::Output;
 use crate::rng::Rng;
@@ -116,7 +117,7 @@ impl<'w> Engine<'w> {
         &mut self,
         cpu: u16,
         ns: i64,
-        build: impl FnOnce(&mut RecordBuf, i64),
+        build: impl FnOnce(&mut RecordBuf, i64) -> &mut RecordBuf,
     ) -> io::Result<()> {
         self.out.add(cpu, ns, build)
     }

@@ -375,7 +375,7 @@ impl Sampler {
                 .u32(tid)
                 .u16(1)
                 .u8(flags)
-                .u8(0);
+                .u8(0)
         })?;
         match stack {
             Some(stack) => engine.stack(&Owner { ns: now, cpu, thread }, stack, style, Some(ip)),

@@ -2,35 +2,11 @@
 
 use super::Engine;
 use crate::value::Draw;
+use crate::world::Style;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::write::RecordBuf;
 use std::io;
-
-/// How stacks are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// `StackWalk/Stack` (32), the kernel half and the user half apart, the user half late.
-    Walk,
-    /// `StackWalk/Stack` (32) with both halves.
-    Full,
-    /// `StackWalk/KeyKernel` and `KeyUser` (37, 38); the stacks themselves at the end of the trace (36).
-    Keys,
-    /// No stacks.
-    None,
-}
-
-impl Style {
-    pub(crate) fn parse(text: Option<&str>) -> Result<Style, String> {
-        Ok(match text.unwrap_or("walk") {
-            "walk" | "split" => Style::Walk,
-            "full" => Style::Full,
-            "keys" | "key" => Style::Keys,
-            "none" => Style::None,
-            other => return Err(format!("stack_style = {other:?}: allowed are walk, full, keys and none")),
-        })
-    }
-}
 
 /// Cache slots of stacks stand this far apart; a stack has one for its kernel half and one for its user half.
 pub(crate) const KEY_BASE: u64 = 0xFFFF_FA83_0000_0000;
@@ -87,12 +63,12 @@ impl Engine<'_> {
                 if near_user { kernel::StackWalk::StackKeyUser } else { kernel::StackWalk::StackKeyKernel };
             self.out.add(owner.cpu, owner.ns + walk_time, |r, t| {
                 head(r, t, half);
-                r.ptr(key(stack, near_user));
+                r.ptr(key(stack, near_user))
             })?;
             if !far.is_empty() {
                 self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
                     head(r, t, kernel::StackWalk::StackKeyUser);
-                    r.ptr(key(stack, true));
+                    r.ptr(key(stack, true))
                 })?;
             }
             self.truth.key_used(stack);
@@ -108,6 +84,7 @@ impl Engine<'_> {
                     r.ptr(*frame);
                 }
             }
+            r
         })?;
         if !both && !far.is_empty() {
             self.out.add(owner.cpu, owner.ns + user_delay, |r, t| {
@@ -115,6 +92,7 @@ impl Engine<'_> {
                 for frame in far {
                     r.ptr(*frame);
                 }
+                r
             })?;
         }
         Ok(())

@@ -149,6 +149,7 @@ fn message(
             ALPC::ALPC_Unwait => r.u32(0),
             _ => r.u32(id),
         };
+        r
     })
 }
 

@@ -24,7 +24,7 @@ fn runtime(
     cx: &mut Cx,
     after: i64,
     (id, version, opcode, task, keyword): (u16, u8, u8, u16, u64),
-    build: impl FnOnce(&mut RecordBuf),
+    build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
 ) -> io::Result<()> {
     let head = EventHead {
         provider: RUNTIME,
@@ -41,6 +41,7 @@ fn runtime(
     cx.user(after, |r, pointer, ticks| {
         r.event(pointer, ticks, &head);
         build(r);
+        r
     })
 }
 
@@ -74,31 +75,21 @@ impl Kind for Collect {
         let (reason, kind) = (self.reason, u32::from(self.background));
         let pause = cx.duration.max(40_000);
         let edge = (pause / 20).clamp(2_000, 100_000);
-        runtime(cx, 0, (9, 1, 10, 1, 1), |r| {
-            r.u32(1).u32(count).u16(CLR_INSTANCE);
-        })?;
-        runtime(cx, edge, (8, 1, 137, 1, 1), |r| {
-            r.u16(CLR_INSTANCE);
-        })?;
+        runtime(cx, 0, (9, 1, 10, 1, 1), |r| r.u32(1).u32(count).u16(CLR_INSTANCE))?;
+        runtime(cx, edge, (8, 1, 137, 1, 1), |r| r.u16(CLR_INSTANCE))?;
         runtime(cx, edge + 1000, (1, 2, 1, 1, 1), |r| {
-            r.u32(count).u32(depth).u32(reason).u32(kind).u16(CLR_INSTANCE).u64(0);
+            r.u32(count).u32(depth).u32(reason).u32(kind).u16(CLR_INSTANCE).u64(0)
         })?;
         cx.stack(edge + 1000)?;
-        runtime(cx, pause - edge, (2, 1, 2, 1, 1), |r| {
-            r.u32(count).u32(depth).u16(CLR_INSTANCE);
-        })?;
+        runtime(cx, pause - edge, (2, 1, 2, 1, 1), |r| r.u32(count).u32(depth).u16(CLR_INSTANCE))?;
         runtime(cx, pause - edge + 1000, (4, 1, 133, 1, 1), |r| {
             for generation in 0..4u64 {
                 r.u64(heap >> generation).u64(promoted >> generation);
             }
-            r.u64(0).u64(0).u32(0).u32(4).u32(64).u16(CLR_INSTANCE);
+            r.u64(0).u64(0).u32(0).u32(4).u32(64).u16(CLR_INSTANCE)
         })?;
-        runtime(cx, pause - edge + 2000, (7, 1, 136, 1, 1), |r| {
-            r.u16(CLR_INSTANCE);
-        })?;
-        runtime(cx, pause, (3, 1, 132, 1, 1), |r| {
-            r.u16(CLR_INSTANCE);
-        })
+        runtime(cx, pause - edge + 2000, (7, 1, 136, 1, 1), |r| r.u16(CLR_INSTANCE))?;
+        runtime(cx, pause, (3, 1, 132, 1, 1), |r| r.u16(CLR_INSTANCE))
     }
 }
 
@@ -122,7 +113,7 @@ impl Kind for Throw {
         let message = cx.turn(&self.messages).cloned().unwrap_or_default();
         let hresult = self.hresult;
         runtime(cx, 0, (80, 1, 1, 7, 0x8000), |r| {
-            r.utf16z(&kind).utf16z(&message).ptr(0x7FF8_1000_1000).u32(hresult).u16(0x10).u16(CLR_INSTANCE);
+            r.utf16z(&kind).utf16z(&message).ptr(0x7FF8_1000_1000).u32(hresult).u16(0x10).u16(CLR_INSTANCE)
         })?;
         cx.stack(0)
     }
@@ -137,14 +128,10 @@ pub(crate) fn contention(t: &Contention, site: &Site, w: &mut World) -> Result<B
 
 impl Kind for Contend {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        runtime(cx, 0, (81, 1, 1, 8, 0x4000), |r| {
-            r.u8(0).u16(CLR_INSTANCE);
-        })?;
+        runtime(cx, 0, (81, 1, 1, 8, 0x4000), |r| r.u8(0).u16(CLR_INSTANCE))?;
         cx.stack(0)?;
         let duration = cx.duration;
-        runtime(cx, duration, (91, 1, 2, 8, 0x4000), |r| {
-            r.u8(0).u16(CLR_INSTANCE).f64(duration as f64);
-        })
+        runtime(cx, duration, (91, 1, 2, 8, 0x4000), |r| r.u8(0).u16(CLR_INSTANCE).f64(duration as f64))
     }
 }
 
@@ -201,7 +188,7 @@ impl Kind for Compile {
             let (class, method) = name.rsplit_once('.').unwrap_or(("", &name));
             runtime(cx, 0, (145, 1, 42, 9, 0x10), |r| {
                 r.u64(start ^ 0x1_0000_0000).u64(0x7FF8_0001_0000).u32(0x0600_0001).u32(size / 3);
-                r.utf16z(class).utf16z(method).utf16z("void  ()").u16(CLR_INSTANCE);
+                r.utf16z(class).utf16z(method).utf16z("void  ()").u16(CLR_INSTANCE)
             })?;
         }
         runtime(cx, cx.duration, (143, 1, 37, 9, 0x30), |r| method(r, start, size, &name))?;
@@ -210,8 +197,8 @@ impl Kind for Compile {
 }
 
 /// Payload of `MethodLoadVerbose_V1` and its rundown twin.
-pub(crate) fn method(r: &mut RecordBuf, start: u64, size: u32, name: &str) {
+pub(crate) fn method<'r>(r: &'r mut RecordBuf, start: u64, size: u32, name: &str) -> &'r mut RecordBuf {
     let (class, method) = name.rsplit_once('.').unwrap_or(("", name));
     r.u64(start ^ 0x1_0000_0000).u64(0x7FF8_0001_0000).u64(start).u32(size).u32(0x0600_0001).u32(1);
-    r.utf16z(class).utf16z(method).utf16z("void  ()").u16(CLR_INSTANCE);
+    r.utf16z(class).utf16z(method).utf16z("void  ()").u16(CLR_INSTANCE)
 }

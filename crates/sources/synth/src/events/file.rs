@@ -65,16 +65,14 @@ impl Kind for Disk {
                 kernel::DiskIo::Write => kernel::DiskIo::WriteInit,
                 _ => kernel::DiskIo::FlushInit,
             };
-            cx.kernel(Head::System, init, 3, 0, |r| {
-                r.ptr(irp).u32(tid);
-            })?;
+            cx.kernel(Head::System, init, 3, 0, |r| r.ptr(irp).u32(tid))?;
             cx.stack(0)?;
         }
         let took = cx.ticks(cx.duration) - cx.ticks(0);
         let after = cx.duration;
         if op == kernel::DiskIo::FlushBuffers {
             cx.kernel(Head::Perf, kernel::DiskIo::FlushBuffers, 3, after, |r| {
-                r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid);
+                r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid)
             })?;
             cx.count("disk_io", "flush", &[("count", 1), ("total_ns", after)]);
         } else {
@@ -85,7 +83,7 @@ impl Kind for Disk {
             };
             let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
             cx.kernel(Head::Perf, op, 3, after, |r| {
-                r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid);
+                r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid)
             })?;
             let figures = [("count", 1), ("bytes", size.into()), ("total_ns", after)];
             cx.count("disk_io", name_of(&DISK_OPS, op), &figures);
@@ -116,7 +114,7 @@ impl Kind for Fault {
         let address = 0x7FF6_4000_0000 + cx.rng.below(1 << 20) * 4096;
         let after = cx.duration;
         cx.kernel(Head::Perf, kernel::PageFault::HardFault, 2, after, |r| {
-            r.i64(initial).u64(offset).ptr(address).ptr(file).u32(tid).u32(size);
+            r.i64(initial).u64(offset).ptr(address).ptr(file).u32(tid).u32(size)
         })?;
         cx.count("hard_fault", "", &[("count", 1), ("bytes", size.into()), ("total_ns", after)]);
         cx.stack(after)
@@ -155,8 +153,7 @@ const FILE_OPS: [(&str, KernelEvent); 14] = [
 
 pub(crate) fn file_io(t: &FileIo, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let names = t.op.clone().map_or_else(|| vec!["read".to_string()], |l| l.0);
-    let ops =
-        names.iter().map(|n| one_of_names("op", n, &FILE_OPS)).collect::<std::result::Result<Vec<_>, _>>();
+    let ops = names.iter().map(|n| one_of_names("op", n, &FILE_OPS)).collect::<Result<Vec<_>, _>>();
     let kind = File {
         ops: ops.map_err(|e| site.fail(w, e))?,
         files: files(&t.file, "C:\\data.bin", w),
@@ -213,13 +210,14 @@ impl Kind for File {
                     }
                     _ => r.ptr(irp).ptr(object).ptr(key).ptr(0).u32(tid).u32(class),
                 };
+                r
             })?;
             cx.stack(after)?;
             let status = cx.whole(&self.status, 0) as u32;
             let extra =
                 if matches!(op, kernel::FileIo::Read | kernel::FileIo::Write) { u64::from(size) } else { 1 };
             cx.kernel(Head::Perf, kernel::FileIo::OperationEnd, 3, after + cx.duration, |r| {
-                r.ptr(irp).ptr(extra).u32(status);
+                r.ptr(irp).ptr(extra).u32(status)
             })?;
             let mut figures = vec![("count", 1), ("total_ns", cx.duration)];
             if matches!(op, kernel::FileIo::Read | kernel::FileIo::Write) {
@@ -282,7 +280,7 @@ impl Kind for Filter {
         let irp = irp(cx.n, self.salt ^ 0xF1);
         let (initial, major, status) = (cx.ticks(0), self.major, self.status);
         cx.kernel(Head::Perf, self.announced, 3, 0, |r| {
-            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
+            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major)
         })?;
         let after = cx.duration;
         cx.kernel(Head::Perf, self.completed, 3, after, |r| {
@@ -294,6 +292,7 @@ impl Kind for Filter {
             if let Some(status) = status {
                 r.u32(status);
             }
+            r
         })?;
         let name = cx.engine.world.frame_names(stack.and_then(|s| s.frames.last())).1;
         cx.engine.tally("minifilter", &name, &[("count", 1), ("total_ns", after)]);

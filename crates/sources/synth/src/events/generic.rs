@@ -94,7 +94,7 @@ pub(crate) fn generic(t: &Generic, site: &Site, w: &mut World) -> Result<Box<dyn
 }
 
 /// Lays the first event out, to find values that do not fit their fields while the line is known.
-fn trial(schema: &EventSchema, fields: &[(String, Content)], pointer: u8) -> std::result::Result<(), String> {
+fn trial(schema: &EventSchema, fields: &[(String, Content)], pointer: u8) -> Result<(), String> {
     let mut rng = Rng::new(1);
     let mut values: Vec<(&str, KernelValue)> = Vec::new();
     for (name, content) in fields {
@@ -285,9 +285,7 @@ impl Kind for Any {
                 .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?,
             None => self.raw.clone(),
         };
-        cx.kernel(self.head, self.hook, self.version, 0, |r| {
-            r.bytes(&payload);
-        })?;
+        cx.kernel(self.head, self.hook, self.version, 0, |r| r.bytes(&payload))?;
         let name = format!("{}/{}", self.hook >> 8, self.hook & 0xFF);
         cx.engine.tally("kernel_event", &name, &[("count", 1)]);
         cx.stack(0)

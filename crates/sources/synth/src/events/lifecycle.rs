@@ -113,7 +113,7 @@ pub(crate) fn process(
         r.text_z(p.name.get(..14).unwrap_or(&p.name))
             .utf16z(&p.command_line)
             .utf16z(&p.package)
-            .utf16z(&p.app_id);
+            .utf16z(&p.app_id)
     })
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn thread(
         r.u32(t.pid).u32(t.tid).ptr(kernel_stack + 0x6000).ptr(kernel_stack);
         r.ptr(user_stack + if user_stack == 0 { 0 } else { 0x10_0000 }).ptr(user_stack);
         r.ptr(0xFF).ptr(start).ptr(teb).u32(t.service_tag);
-        r.u8(t.priority).u8(5).u8(2).u8(0).utf16z(&t.name);
+        r.u8(t.priority).u8(5).u8(2).u8(0).utf16z(&t.name)
     })
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn image(
         };
         r.ptr(m.base).ptr(m.size.into()).u32(pid).u32(m.checksum).u32(m.timestamp);
         r.u8(if m.company.starts_with("Microsoft") { 12 } else { 1 }).u8(1).u16(0);
-        r.ptr(m.base).zeros(16).utf16z(&path);
+        r.ptr(m.base).zeros(16).utf16z(&path)
     })
 }
 
@@ -207,10 +207,10 @@ fn identity(engine: &mut Engine, cpu: u16, ns: i64, m: &Module, pid: u32) -> io:
             .ptr(m.size.into())
             .u32(pid)
             .u32(m.timestamp)
-            .utf16z(&m.name);
+            .utf16z(&m.name)
     })?;
     engine.add(cpu, ns, |r, t| {
-        r.full(pointer, t, &head(36, 2)).ptr(m.base).u32(pid).guid(m.guid).u32(m.age).text_z(&m.pdb);
+        r.full(pointer, t, &head(36, 2)).ptr(m.base).u32(pid).guid(m.guid).u32(m.age).text_z(&m.pdb)
     })?;
     engine.add(cpu, ns, |r, t| {
         r.full(pointer, t, &head(64, 0)).u32(m.size).u32(m.timestamp);
@@ -229,5 +229,6 @@ fn identity(engine: &mut Engine, cpu: u16, ns: i64, m: &Module, pid: u32) -> io:
         ] {
             r.utf16z(text);
         }
+        r
     })
 }

@@ -48,9 +48,7 @@ impl Kind for Soft {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         let address = cx.whole(&self.address, 0x0200_0000_0000 + cx.n * 4096);
         let counter = cx.engine.world.images.modules.first().map_or(0, |m| m.base + 0x1040);
-        cx.kernel(Head::Perf, self.op, 2, 0, |r| {
-            r.ptr(address).ptr(counter);
-        })?;
+        cx.kernel(Head::Perf, self.op, 2, 0, |r| r.ptr(address).ptr(counter))?;
         cx.count("page_fault", name_of(&FAULTS, self.op), &[("count", 1), ("bytes", 4096)]);
         cx.stack(0)
     }
@@ -101,7 +99,7 @@ impl Kind for Virtual {
         self.next += size.next_multiple_of(0x1_0000);
         let (pid, flags) = (cx.pid, self.flags);
         cx.kernel(Head::Perf, kernel::PageFault::VirtualAlloc, 2, 0, |r| {
-            r.ptr(base).ptr(size).u32(pid).u32(flags);
+            r.ptr(base).ptr(size).u32(pid).u32(flags)
         })?;
         cx.stack(0)?;
         let mut held = if flags & 0x1000 != 0 { size } else { 0 };
@@ -113,7 +111,7 @@ impl Kind for Virtual {
             let part = (size / 2).next_multiple_of(4096);
             if cx.now + after < end {
                 cx.kernel(Head::Perf, kernel::PageFault::VirtualFree, 2, after, |r| {
-                    r.ptr(base + size - part).ptr(part).u32(pid).u32(0x4000);
+                    r.ptr(base + size - part).ptr(part).u32(pid).u32(0x4000)
                 })?;
                 held = held.saturating_sub(part);
                 cx.count("virtual_alloc", "", &[("decommitted_bytes", part as i64)]);
@@ -123,7 +121,7 @@ impl Kind for Virtual {
             Some(after) if cx.now + after < end => {
                 cx.count("virtual_alloc", "", &[("freed", 1), ("freed_bytes", size as i64)]);
                 cx.kernel(Head::Perf, kernel::PageFault::VirtualFree, 2, after, |r| {
-                    r.ptr(base).ptr(size).u32(pid).u32(0x8000);
+                    r.ptr(base).ptr(size).u32(pid).u32(0x8000)
                 })?;
             }
             _ if held_now > 0 => cx.count("virtual_alloc", "", &[("outstanding_commit_bytes", held as i64)]),
@@ -179,7 +177,7 @@ impl Kind for PoolUse {
         // POOL_TYPE: 1 paged, 512 non-paged without execution.
         let (tag, kind) = (self.tag, if self.paged { 1 } else { 512 });
         cx.kernel(Head::Perf, kernel::Pool::PoolAllocation, 2, 0, |r| {
-            r.u32(kind).u32(tag).ptr(size).ptr(entry);
+            r.u32(kind).u32(tag).ptr(size).ptr(entry)
         })?;
         cx.stack(0)?;
         let name = self.text.clone();
@@ -221,7 +219,7 @@ impl Freed {
         let cpu = e.run_briefly(self.thread, &[], 0, 3000, self.stack)?;
         let (pointer, (kind, tag, size, entry)) = (e.pointer(), self.record);
         e.add(cpu, e.now, |r, t| {
-            r.perfinfo(pointer, kernel::Pool::PoolFree.hook, 2, t).u32(kind).u32(tag).ptr(size).ptr(entry);
+            r.perfinfo(pointer, kernel::Pool::PoolFree.hook, 2, t).u32(kind).u32(tag).ptr(size).ptr(entry)
         })?;
         e.stack_now(cpu, self.thread, self.stack, self.style)?;
         e.tally("pool", &self.name, &[("freed", 1), ("freed_bytes", size as i64)]);
@@ -268,9 +266,7 @@ impl Kind for Handles {
         let (handle, kind) = (self.next, self.kind);
         self.next = self.next.wrapping_add(4);
         let object = 0xFFFF_9D03_0000_0000 + u64::from(handle) * 0x40;
-        cx.kernel(Head::System, kernel::Object::CreateHandle, 2, 0, |r| {
-            r.ptr(object).u32(handle).u16(kind);
-        })?;
+        cx.kernel(Head::System, kernel::Object::CreateHandle, 2, 0, |r| r.ptr(object).u32(handle).u16(kind))?;
         cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("count", 1)]);
         cx.stack(0)?;
         let end = cx.engine.world.facts.duration;
@@ -278,7 +274,7 @@ impl Kind for Handles {
             Some(after) if cx.now + after < end => {
                 cx.count("handle", name_of(&OBJECT_TYPES, kind), &[("closed", 1)]);
                 cx.kernel(Head::System, kernel::Object::CloseHandle, 2, after, |r| {
-                    r.ptr(object).u32(handle).u16(kind);
+                    r.ptr(object).u32(handle).u16(kind)
                 })
             }
             _ => Ok(()),

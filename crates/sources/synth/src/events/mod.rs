@@ -100,7 +100,7 @@ impl Cx<'_, '_> {
         event: impl Into<u16>,
         version: u8,
         after: i64,
-        build: impl FnOnce(&mut RecordBuf),
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
     ) -> io::Result<()> {
         let (pointer, pid, tid, hook) = (self.engine.pointer(), self.pid, self.tid, event.into());
         self.engine.add(self.cpu, self.now + after, |r, t| {
@@ -110,11 +110,16 @@ impl Cx<'_, '_> {
                 Head::Compact => r.compact(pointer, hook, version, t, pid, tid),
             };
             build(r);
+            r
         })
     }
 
     /// Any record of the process's own pointer size, `after` nanoseconds from now.
-    pub(crate) fn user(&mut self, after: i64, build: impl FnOnce(&mut RecordBuf, u8, i64)) -> io::Result<()> {
+    pub(crate) fn user(
+        &mut self,
+        after: i64,
+        build: impl FnOnce(&mut RecordBuf, u8, i64) -> &mut RecordBuf,
+    ) -> io::Result<()> {
         let narrow = self.engine.world.processes.thread(self.thread).narrow;
         let pointer = if narrow { 4 } else { self.engine.pointer() };
         self.engine.add(self.cpu, self.now + after, |r, t| build(r, pointer, t))
@@ -289,11 +294,7 @@ pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'
 }
 
 /// The value that goes with a name, or a message with all names.
-pub(crate) fn one_of_names<T: Copy>(
-    what: &str,
-    name: &str,
-    allowed: &[(&str, T)],
-) -> std::result::Result<T, String> {
+pub(crate) fn one_of_names<T: Copy>(what: &str, name: &str, allowed: &[(&str, T)]) -> Result<T, String> {
     let found = allowed.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
     let names = crate::error::one_of(allowed.iter().map(|(n, _)| *n));
     found.ok_or_else(|| format!("{what} = {name:?}: allowed are {names}"))

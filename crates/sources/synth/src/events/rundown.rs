@@ -42,21 +42,20 @@ pub(crate) fn rundown_end(engine: &mut Engine, masks: &Masks) -> io::Result<()> 
     }
     extension(engine, kernel::EventTrace::EndExtension, masks)?;
     let pointer = engine.pointer();
-    engine.add(0, engine.now, |r, t| {
-        r.perfinfo(pointer, kernel::EventTrace::RDComplete.hook, 2, t);
-    })
+    engine.add(0, engine.now, |r, t| r.perfinfo(pointer, kernel::EventTrace::RDComplete.hook, 2, t))
 }
 
 fn system(
     engine: &mut Engine,
     event: KernelEvent,
     version: u8,
-    build: impl FnOnce(&mut RecordBuf),
+    build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
 ) -> io::Result<()> {
     let pointer = engine.pointer();
     engine.add(0, engine.now, |r, t| {
         r.system(pointer, event.hook, version, t, 4, 8, (0, 0));
         build(r);
+        r
     })
 }
 
@@ -65,15 +64,13 @@ fn extension(engine: &mut Engine, event: KernelEvent, masks: &Masks) -> io::Resu
         masks.iter().for_each(|m| {
             r.u32(*m);
         });
-        r.u32(60);
+        r.u32(60)
     })
 }
 
 fn interval(engine: &mut Engine, event: KernelEvent) -> io::Result<()> {
     let units = (engine.world.facts.interval / 100) as u32;
-    system(engine, event, 3, |r| {
-        r.u32(0).u32(units).u32(10_000).utf16z("Timer");
-    })
+    system(engine, event, 3, |r| r.u32(0).u32(units).u32(10_000).utf16z("Timer"))
 }
 
 /// SystemConfig: CPU, NUMA, groups, disk, volume, NIC, services.
@@ -85,7 +82,7 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
         r.u32(f.setup.cpu_mhz).u32(cpus).u32((f.memory >> 20) as u32).u32(4096).u32(65536);
         r.utf16_fixed(&f.name, 256).utf16_fixed(&f.domain, 134);
         r.ptr(0).ptr(if pointer == 8 { 0x7FFF_FFFE_FFFF } else { 0x7FFE_FFFF });
-        r.u16(if pointer == 8 { 9 } else { 0 }).u16(6).u16(0x9E0D).u8(1).u8(1).u32(3200);
+        r.u16(if pointer == 8 { 9 } else { 0 }).u16(6).u16(0x9E0D).u8(1).u8(1).u32(3200)
     })?;
     let per_node = cpus.div_ceil(u32::from(f.numa_nodes));
     let per_group = cpus.div_ceil(u32::from(f.groups));
@@ -100,30 +97,33 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
             let (group, inside) = (first / per_group, first % per_group);
             r.ptr(mask(inside, per_node.min(cpus.saturating_sub(first)))).u16(group as u16).zeros(6);
         }
+        r
     })?;
     system(engine, kernel::SystemConfig::ProcessorGroup, 2, |r| {
         r.u32(f.groups.into());
         for group in 0..u32::from(f.groups) {
             r.ptr(mask(0, per_group.min(cpus.saturating_sub(group * per_group))));
         }
+        r
     })?;
     system(engine, kernel::SystemConfig::ProcessorNumber, 2, |r| {
         r.u32(cpus);
         for cpu in 0..cpus {
             r.u16((cpu / per_group) as u16).u8((cpu % per_group) as u8).u8(0);
         }
+        r
     })?;
     for cpu in 0..cpus {
         system(engine, kernel::SystemConfig::Processors, 2, |r| {
             r.u32(cpu).u32(0x3D1B_3FFF).u32(f.setup.cpu_mhz).utf16_fixed(&f.cpu_name, 64);
-            r.utf16_fixed("GenuineIntel", 16).utf16_fixed("Intel64 Family 6 Model 158 Stepping 13", 128);
+            r.utf16_fixed("GenuineIntel", 16).utf16_fixed("Intel64 Family 6 Model 158 Stepping 13", 128)
         })?;
     }
     for (at, nic) in f.nics.iter().enumerate() {
         let index = at as u32 + 1;
         system(engine, kernel::SystemConfig::NIC, 2, |r| {
             r.u64(0x0000_5E00_5300 + u64::from(index)).u32(6).u32(index).u32(index);
-            r.utf16z(nic).utf16z("").utf16z("");
+            r.utf16z(nic).utf16z("").utf16z("")
         })?;
     }
     services(engine)
@@ -144,7 +144,7 @@ fn services(engine: &mut Engine) -> io::Result<()> {
                     .utf16z(service)
                     .utf16z(&p.name)
                     .utf16z("")
-                    .utf16z("");
+                    .utf16z("")
             })?;
         }
     }
@@ -189,19 +189,17 @@ fn names(engine: &mut Engine) -> io::Result<()> {
     let pointer = engine.pointer();
     for (address, name) in w.files.all() {
         engine.add(0, engine.now, |r, t| {
-            r.perfinfo(pointer, kernel::FileIo::FileRundown.hook, 2, t).ptr(address).utf16z(name);
+            r.perfinfo(pointer, kernel::FileIo::FileRundown.hook, 2, t).ptr(address).utf16z(name)
         })?;
     }
     for (address, name) in w.keys.all() {
         system(engine, kernel::Registry::KCBRundownEnd, 2, |r| {
-            r.i64(0).u32(0).u32(0).ptr(address).utf16z(name);
+            r.i64(0).u32(0).u32(0).ptr(address).utf16z(name)
         })?;
     }
     if engine.truth.uses_handles {
         for (name, number) in OBJECT_TYPES {
-            system(engine, kernel::Object::TypeDCEnd, 2, |r| {
-                r.u16(number).u16(0).utf16z(name);
-            })?;
+            system(engine, kernel::Object::TypeDCEnd, 2, |r| r.u16(number).u16(0).utf16z(name))?;
         }
     }
     Ok(())
@@ -229,7 +227,7 @@ fn methods(engine: &mut Engine) -> io::Result<()> {
             };
             engine.add(0, engine.now, |r, t| {
                 r.event(pointer, t, &head);
-                method(r, m.base + u64::from(f.rva), f.size, &f.name);
+                method(r, m.base + u64::from(f.rva), f.size, &f.name)
             })?;
         }
     }
@@ -251,6 +249,7 @@ fn stacks(engine: &mut Engine) -> io::Result<()> {
                 frames.iter().for_each(|f| {
                     r.ptr(*f);
                 });
+                r
             })?;
         }
     }
@@ -261,31 +260,22 @@ fn stacks(engine: &mut Engine) -> io::Result<()> {
 fn merged(engine: &mut Engine) -> io::Result<()> {
     let f = &engine.world.facts;
     let pointer = f.pointer_size;
-    let mut config = |opcode: u8, build: &dyn Fn(&mut RecordBuf)| {
+    let mut config = |opcode: u8, build: &dyn Fn(&mut RecordBuf) -> &mut RecordBuf| {
         let head = ClassicHead { guid: SYSTEM_CONFIG_EX, opcode, ..ClassicHead::default() };
         engine.add(0, engine.now, |r, t| {
             r.full(pointer, t, &head);
             build(r);
+            r
         })
     };
-    config(32, &|r| {
-        r.i64(f.setup.boot_time - 864_000_000_000_000).utf16z(&f.build_lab).utf16z(&f.product);
-    })?;
-    config(33, &|r| {
-        r.utf16z("C:\\Windows\\system32").utf16z("C:\\Windows\\");
-    })?;
+    config(32, &|r| r.i64(f.setup.boot_time - 864_000_000_000_000).utf16z(&f.build_lab).utf16z(&f.product))?;
+    config(33, &|r| r.utf16z("C:\\Windows\\system32").utf16z("C:\\Windows\\"))?;
     for (nt, dos) in &f.volumes {
         if dos.is_empty() {
-            config(34, &|r| {
-                r.utf16z(nt);
-            })?;
+            config(34, &|r| r.utf16z(nt))?;
         } else {
-            config(35, &|r| {
-                r.utf16z(nt).utf16z(dos);
-            })?;
+            config(35, &|r| r.utf16z(nt).utf16z(dos))?;
         }
     }
-    config(35, &|r| {
-        r.utf16z("\\??\\").utf16z("");
-    })
+    config(35, &|r| r.utf16z("\\??\\").utf16z(""))
 }

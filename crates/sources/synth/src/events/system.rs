@@ -60,9 +60,7 @@ impl Kind for Calls {
         let Some((name, stack)) = cx.turn(&self.functions).cloned() else { return Ok(()) };
         let stack = cx.engine.world.stacks.list.get(stack);
         let address = stack.and_then(|s| s.kernel.first()).copied().unwrap_or(0);
-        cx.kernel(Head::Perf, kernel::PerfInfo::SysClEnter, 2, 0, |r| {
-            r.ptr(address);
-        })?;
+        cx.kernel(Head::Perf, kernel::PerfInfo::SysClEnter, 2, 0, |r| r.ptr(address))?;
         cx.stack(0)?;
         let status = cx.whole(&self.status, 0) as u32;
         let process = cx.process_name();
@@ -122,9 +120,7 @@ impl Exit {
         for (table, name) in [("syscall", &self.name), ("syscall_process", &self.process)] {
             e.tally(table, name, &[("count", 1), ("total_ns", wall)]);
         }
-        e.add(cpu, e.now, |r, t| {
-            r.perfinfo(pointer, kernel::PerfInfo::SysClExit.hook, 2, t).u32(status);
-        })
+        e.add(cpu, e.now, |r, t| r.perfinfo(pointer, kernel::PerfInfo::SysClExit.hook, 2, t).u32(status))
     }
 }
 
@@ -172,10 +168,7 @@ fn kernel_key(name: &str) -> String {
 
 pub(crate) fn registry(t: &Registry, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let names = t.op.clone().map_or_else(|| vec!["query_value".to_string()], |l| l.0);
-    let ops = names
-        .iter()
-        .map(|n| one_of_names("op", n, &REGISTRY_OPS))
-        .collect::<std::result::Result<Vec<_>, _>>();
+    let ops = names.iter().map(|n| one_of_names("op", n, &REGISTRY_OPS)).collect::<Result<Vec<_>, _>>();
     let keys = t.key.clone().map_or_else(|| vec!["HKLM\\SOFTWARE\\Synthetic".to_string()], |l| l.0);
     let kind = Reg {
         ops: ops.map_err(|e| site.fail(w, e))?,
@@ -217,7 +210,7 @@ impl Kind for Reg {
         let (initial, index) = (cx.ticks(0), (cx.n % 16) as u32);
         let after = cx.duration;
         cx.kernel(Head::System, op, 2, after, |r| {
-            r.i64(initial).u32(status).u32(index).ptr(kcb).utf16z(&name);
+            r.i64(initial).u32(status).u32(index).ptr(kcb).utf16z(&name)
         })?;
         let figures = [("count", 1), ("total_ns", cx.duration)];
         cx.count("registry", name_of(&REGISTRY_OPS, op), &figures);
@@ -257,8 +250,7 @@ pub(crate) fn network(t: &Network, site: &Site, w: &mut World) -> Result<Box<dyn
     let udp = one_of_names("protocol", t.protocol.as_deref().unwrap_or("tcp"), &protocols).map_err(fail)?;
     let names = t.op.clone().map_or_else(|| vec!["send".to_string()], |l| l.0);
     let allowed = if udp { &UDP_OPS[..] } else { &TCP_OPS };
-    let ops =
-        names.iter().map(|n| one_of_names("op", n, allowed)).collect::<std::result::Result<Vec<_>, _>>();
+    let ops = names.iter().map(|n| one_of_names("op", n, allowed)).collect::<Result<Vec<_>, _>>();
     let address = |text: &str| {
         let parsed = text.parse::<SocketAddr>();
         parsed.map_err(|_| fail(format!("{text:?} is no address; write 10.0.0.1:443 or [::1]:443")))
@@ -309,7 +301,7 @@ impl Kind for Net {
                 }
                 _ => r.u32(n),
             };
-            r.ptr(u64::from(remote.port()));
+            r.ptr(u64::from(remote.port()))
         })?;
         cx.count(
             "network",
@@ -332,9 +324,7 @@ pub(crate) fn mark(t: &Mark, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
 impl Kind for Marks {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
         let text = cx.turn(&self.0).cloned().unwrap_or_default();
-        cx.kernel(Head::Perf, kernel::PerfInfo::Mark, 0, 0, |r| {
-            r.text_z(&text);
-        })?;
+        cx.kernel(Head::Perf, kernel::PerfInfo::Mark, 0, 0, |r| r.text_z(&text))?;
         cx.engine.tally("mark", &text, &[("count", 1)]);
         Ok(())
     }

@@ -74,7 +74,7 @@ impl Data {
 
 /// A value: text is UTF-16, a whole number u64, a fraction f64, a boolean bool32; a table with `type` and
 /// `value` says exactly.
-fn data(value: &Value) -> std::result::Result<Data, String> {
+fn data(value: &Value) -> Result<Data, String> {
     let Value::Table(table) = value else {
         return match value {
             Value::String(text) => Ok(Data::Utf16(text.clone())),
@@ -116,7 +116,7 @@ fn data(value: &Value) -> std::result::Result<Data, String> {
 }
 
 /// A whole number: exact where the text has one, else drawn.
-fn whole(width: usize, value: &Value) -> std::result::Result<Data, String> {
+fn whole(width: usize, value: &Value) -> Result<Data, String> {
     match Exact::from_value(value) {
         Some(Exact(number)) => Ok(Data::Exact(width, number)),
         None => Dist::from_value(value).map(|d| Data::Whole(width, d)),
@@ -124,7 +124,7 @@ fn whole(width: usize, value: &Value) -> std::result::Result<Data, String> {
 }
 
 /// Bytes of hexadecimal digits; blanks do not count.
-pub(super) fn hex(text: &str) -> std::result::Result<Vec<u8>, String> {
+pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u32> = text
         .chars()
         .filter(|c| !c.is_whitespace())
@@ -141,7 +141,7 @@ struct User {
 }
 
 /// The GUID that is given, else one made from the name.
-pub(crate) fn guid(text: &Option<String>, name: &str) -> std::result::Result<Guid, String> {
+pub(crate) fn guid(text: &Option<String>, name: &str) -> Result<Guid, String> {
     match text {
         Some(text) => text.parse().map_err(|()| format!("{text:?} is no GUID")),
         None => {
@@ -195,7 +195,7 @@ pub(crate) fn tracelogging(t: &TraceLogging, site: &Site, w: &mut World) -> Resu
 
 pub(crate) fn manifest_event(t: &ManifestEvent, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let fail = |e: String| site.fail(w, e);
-    let fields = t.fields.iter().map(data).collect::<std::result::Result<Vec<_>, _>>().map_err(fail)?;
+    let fields = t.fields.iter().map(data).collect::<Result<Vec<_>, _>>().map_err(fail)?;
     let raw = t.payload.as_deref().map(hex).transpose().map_err(fail)?;
     let head = EventHead {
         provider: guid(&Some(t.provider.clone()), "").map_err(fail)?,
@@ -230,7 +230,7 @@ impl Kind for User {
             for (kind, data) in items {
                 r.ext(*kind, data);
             }
-            r.bytes(&payload);
+            r.bytes(&payload)
         })?;
         let name = format!("{}/{}", head.provider, head.id);
         cx.engine.tally("event", &name, &[("count", 1)]);

@@ -53,6 +53,14 @@ pub(crate) struct Text {
     pub(crate) manifest_event: Tables<ManifestEvent>,
 }
 
+/// Hands the names of all lists of tables to a macro.
+macro_rules! with_tables {
+    ($then:ident) => {
+        $then!(image process samples thread_activity dpc isr syscall alpc disk_io hard_fault page_fault virtual_alloc file_io
+            files minifilter registry network pool handle mark gc exception contention jit event tracelogging manifest_event)
+    };
+}
+
 /// Reads the text.
 pub(crate) fn parse(place: &Place) -> Result<Text> {
     let text: Text = toml::from_str(&place.text).map_err(|e| place.error(e.span(), e.message().trim()))?;
@@ -66,34 +74,10 @@ pub(crate) fn parse(place: &Place) -> Result<Text> {
 pub(crate) fn choose(all: &Text, place: &Place, cause: bool) -> Result<Text> {
     let mut text = all.clone();
     let keep = |marked: Option<bool>| marked.is_none_or(|marked| marked == cause);
-    macro_rules! tables {
-        ($($field:ident),*) => { $(text.$field.retain(|t| keep(t.get_ref().cause));)* };
+    macro_rules! retain {
+        ($($field:ident)*) => { $(text.$field.retain(|t| keep(t.get_ref().cause));)* };
     }
-    tables!(
-        image,
-        process,
-        samples,
-        thread_activity,
-        dpc,
-        isr,
-        syscall,
-        alpc,
-        disk_io,
-        hard_fault,
-        page_fault,
-        virtual_alloc,
-        file_io,
-        files,
-        minifilter,
-        registry,
-        network,
-        pool,
-        handle,
-        mark,
-        gc,
-        exception
-    );
-    tables!(contention, jit, event, tracelogging, manifest_event);
+    with_tables!(retain);
     text.loggers = text.loggers.filter(|l| keep(l.cause));
     if let Some(machine) = &mut text.machine
         && let Some(changes) = machine.get_ref().cause.clone()
@@ -116,33 +100,9 @@ pub(crate) fn choose(all: &Text, place: &Place, cause: bool) -> Result<Text> {
 /// True if anything is marked as the planted cause.
 pub(crate) fn has_cause(text: &Text) -> bool {
     let mut found = text.loggers.as_ref().is_some_and(|l| l.cause == Some(true));
-    macro_rules! tables {
-        ($($field:ident),*) => { $(found |= text.$field.iter().any(|t| t.get_ref().cause == Some(true));)* };
+    macro_rules! find {
+        ($($field:ident)*) => { $(found |= text.$field.iter().any(|t| t.get_ref().cause == Some(true));)* };
     }
-    tables!(
-        image,
-        process,
-        samples,
-        thread_activity,
-        dpc,
-        isr,
-        syscall,
-        alpc,
-        disk_io,
-        hard_fault,
-        page_fault,
-        virtual_alloc,
-        file_io,
-        files,
-        minifilter,
-        registry,
-        network,
-        pool,
-        handle,
-        mark,
-        gc,
-        exception
-    );
-    tables!(contention, jit, event, tracelogging, manifest_event);
+    with_tables!(find);
     found || text.machine.as_ref().is_some_and(|m| m.get_ref().cause.is_some())
 }

@@ -1,6 +1,6 @@
 //! The computer and the session, with defaults filled in.
 
-use crate::engine::Style;
+use super::stack_style::Style;
 use crate::model::Machine;
 use crate::value::Dist;
 use etwhy_base::time::{UNIX_EPOCH, parse_filetime};

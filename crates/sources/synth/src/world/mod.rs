@@ -4,12 +4,14 @@ mod images;
 mod machine;
 mod names;
 mod processes;
+mod stack_style;
 mod stacks;
 
 pub(crate) use images::{Images, Module};
 pub(crate) use machine::{Factors, Facts};
 pub(crate) use names::Names;
 pub(crate) use processes::{Process, Processes, parse_sid};
+pub(crate) use stack_style::Style;
 pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
 
 use crate::error::{Place, Result};

@@ -115,12 +115,7 @@ impl Processes {
         });
     }
 
-    fn add(
-        &mut self,
-        p: &model::Process,
-        facts: &Facts,
-        images: &mut Images,
-    ) -> std::result::Result<(), String> {
+    fn add(&mut self, p: &model::Process, facts: &Facts, images: &mut Images) -> Result<(), String> {
         if p.name.is_empty() {
             return Err("a process needs a name, e.g. name = \"app.exe\"".into());
         }

@@ -5,10 +5,10 @@ use std::io::Result;
 
 /// All of them.
 pub static MANIFESTS: &[Bomb] = &[
-    Bomb { name: "attributes", about: "an element with 400,000 attributes", make: attributes },
-    Bomb { name: "namespaces", about: "namespaces inside of namespaces", make: namespaces },
-    Bomb { name: "levels", about: "elements inside of elements", make: levels },
-    Bomb { name: "templates", about: "a large template that all events share", make: templates },
+    Bomb::new("attributes", "an element with 400,000 attributes", attributes),
+    Bomb::new("namespaces", "namespaces inside of namespaces", namespaces),
+    Bomb::new("levels", "elements inside of elements", levels),
+    Bomb::new("templates", "a large template that all events share", templates),
 ];
 
 const HEAD: &str = "<provider name='P' guid='{11111111-2222-3333-4444-555555555555}'";

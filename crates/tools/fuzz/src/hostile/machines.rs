@@ -11,79 +11,47 @@ use std::io::Result;
 
 /// All of them.
 pub static MACHINES: &[Bomb] = &[
-    Bomb {
-        name: "opens",
-        about: "files, handles, keys, pool and heap blocks that are never closed",
-        make: opens,
-    },
-    Bomb { name: "ends", about: "closes, frees, exits and ends of what never began", make: ends },
-    Bomb {
-        name: "enters",
-        about: "system calls that never return, of few threads and of ever new ones",
-        make: enters,
-    },
-    Bomb { name: "holes", about: "every second page committed, then all of them over and over", make: holes },
-    Bomb { name: "decommits", about: "every second page of one large commit given back", make: decommits },
-    Bomb {
-        name: "interrupts",
-        about: "ISRs inside of ISRs, and DPCs from before time and from the future",
-        make: interrupts,
-    },
-    Bomb { name: "switches", about: "context switches to ever new threads", make: switches },
-    Bomb {
-        name: "wakes",
-        about: "threads that wake each other in a circle, and windows that wait for all of it",
-        make: wakes,
-    },
-    Bomb {
-        name: "stuck-path",
-        about: "a thread that leaves a processor twice, and a path that begins there",
-        make: stuck_path,
-    },
-    Bomb {
-        name: "processors",
-        about: "65,536 processors with switches, over the longest of times",
-        make: processors,
-    },
-    Bomb {
-        name: "topology",
-        about: "records of nodes, groups and numbers of processors with the largest counts",
-        make: topology,
-    },
-    Bomb { name: "alpc", about: "messages that all have one id, and waits for them", make: alpc },
-    Bomb { name: "intervals", about: "starts and stops with one activity, and with none", make: intervals },
-    Bomb {
-        name: "wide-fields",
-        about: "starts and stops whose small payloads make long texts",
-        make: wide_fields,
-    },
-    Bomb {
-        name: "long-keys",
-        about: "one key with a long name, from which thousands of short ones are opened",
-        make: long_keys,
-    },
-    Bomb { name: "dns", about: "queries of one name that all wait, then end from the first on", make: dns },
-    Bomb {
-        name: "dns-servers",
-        about: "queries that were sent to servers with long names",
-        make: dns_servers,
-    },
-    Bomb {
-        name: "connections",
-        about: "more TCP connections than can be, of which one at a time is closed",
-        make: connections,
-    },
-    Bomb { name: "owners", about: "handles, memory and blocks of ever new processes", make: owners },
-    Bomb {
-        name: "long-delays",
-        about: "windows that say that they did not look for weeks",
-        make: long_delays,
-    },
-    Bomb {
-        name: "argument-list",
-        about: "one system call with all the events of a trace inside",
-        make: argument_list,
-    },
+    Bomb::new("opens", "files, handles, keys, pool and heap blocks that are never closed", opens),
+    Bomb::new("ends", "closes, frees, exits and ends of what never began", ends),
+    Bomb::new("enters", "system calls that never return, of few threads and of ever new ones", enters),
+    Bomb::new("holes", "every second page committed, then all of them over and over", holes),
+    Bomb::new("decommits", "every second page of one large commit given back", decommits),
+    Bomb::new("interrupts", "ISRs inside of ISRs, and DPCs from before time and from the future", interrupts),
+    Bomb::new("switches", "context switches to ever new threads", switches),
+    Bomb::new(
+        "wakes",
+        "threads that wake each other in a circle, and windows that wait for all of it",
+        wakes,
+    ),
+    Bomb::new(
+        "stuck-path",
+        "a thread that leaves a processor twice, and a path that begins there",
+        stuck_path,
+    ),
+    Bomb::new("processors", "65,536 processors with switches, over the longest of times", processors),
+    Bomb::new(
+        "topology",
+        "records of nodes, groups and numbers of processors with the largest counts",
+        topology,
+    ),
+    Bomb::new("alpc", "messages that all have one id, and waits for them", alpc),
+    Bomb::new("intervals", "starts and stops with one activity, and with none", intervals),
+    Bomb::new("wide-fields", "starts and stops whose small payloads make long texts", wide_fields),
+    Bomb::new(
+        "long-keys",
+        "one key with a long name, from which thousands of short ones are opened",
+        long_keys,
+    ),
+    Bomb::new("dns", "queries of one name that all wait, then end from the first on", dns),
+    Bomb::new("dns-servers", "queries that were sent to servers with long names", dns_servers),
+    Bomb::new(
+        "connections",
+        "more TCP connections than can be, of which one at a time is closed",
+        connections,
+    ),
+    Bomb::new("owners", "handles, memory and blocks of ever new processes", owners),
+    Bomb::new("long-delays", "windows that say that they did not look for weeks", long_delays),
+    Bomb::new("argument-list", "one system call with all the events of a trace inside", argument_list),
 ];
 
 /// Records with times of their own.

@@ -11,61 +11,49 @@ use std::io::{Cursor, Result};
 
 /// All of them.
 pub static TRACES: &[Bomb] = &[
-    Bomb {
-        name: "struct-in-struct",
-        about: "a TRACE_EVENT_INFO whose structs hold all that follow, so that fields multiply at each level",
-        make: struct_in_struct,
-    },
-    Bomb {
-        name: "unpack-all-at-once",
-        about: "small compressed buffers of 16 MiB each, all of which last for the whole trace",
-        make: unpack_all_at_once,
-    },
-    Bomb {
-        name: "headers-everywhere",
-        about: "a compressed file of bad buffer headers, behind each of which the next sound one is looked for",
-        make: headers_everywhere,
-    },
-    Bomb {
-        name: "long-names",
-        about: "an array of structs with a long member name: the name is repeated for each byte of payload",
-        make: long_names,
-    },
-    Bomb { name: "many-fields", about: "an event with tens of thousands of fields", make: many_fields },
-    Bomb {
-        name: "bit-names",
-        about: "an array of bytes, each of which is a set of 8 bits with long names",
-        make: bit_names,
-    },
-    Bomb {
-        name: "images",
-        about: "a hundred thousand images, one over the other, in one process",
-        make: images,
-    },
-    Bomb {
-        name: "nested-images",
-        about: "images inside of images, and stacks whose addresses lie in all of them",
-        make: nested_images,
-    },
-    Bomb {
-        name: "one-stack-many-processes",
-        about: "two long stacks, referred to by key from a hundred thousand processes",
-        make: one_stack_many_processes,
-    },
-    Bomb { name: "identities", about: "every record of another process and thread", make: identities },
-    Bomb {
-        name: "reused-images",
-        about: "one place at which images are loaded and unloaded over and over, each with a sample",
-        make: reused_images,
-    },
-    Bomb { name: "sessions", about: "a file of tens of thousands of appended sessions", make: sessions },
-    Bomb {
-        name: "names",
-        about: "volumes and files whose paths are all different and all alike",
-        make: names,
-    },
-    Bomb { name: "types", about: "every record of another event type", make: types },
-    Bomb { name: "clock", about: "times from the first to the last that a clock can show", make: clock },
+    Bomb::new(
+        "struct-in-struct",
+        "a TRACE_EVENT_INFO whose structs hold all that follow, so that fields multiply at each level",
+        struct_in_struct,
+    ),
+    Bomb::new(
+        "unpack-all-at-once",
+        "small compressed buffers of 16 MiB each, all of which last for the whole trace",
+        unpack_all_at_once,
+    ),
+    Bomb::new(
+        "headers-everywhere",
+        "a compressed file of bad buffer headers, behind each of which the next sound one is looked for",
+        headers_everywhere,
+    ),
+    Bomb::new(
+        "long-names",
+        "an array of structs with a long member name: the name is repeated for each byte of payload",
+        long_names,
+    ),
+    Bomb::new("many-fields", "an event with tens of thousands of fields", many_fields),
+    Bomb::new("bit-names", "an array of bytes, each of which is a set of 8 bits with long names", bit_names),
+    Bomb::new("images", "a hundred thousand images, one over the other, in one process", images),
+    Bomb::new(
+        "nested-images",
+        "images inside of images, and stacks whose addresses lie in all of them",
+        nested_images,
+    ),
+    Bomb::new(
+        "one-stack-many-processes",
+        "two long stacks, referred to by key from a hundred thousand processes",
+        one_stack_many_processes,
+    ),
+    Bomb::new("identities", "every record of another process and thread", identities),
+    Bomb::new(
+        "reused-images",
+        "one place at which images are loaded and unloaded over and over, each with a sample",
+        reused_images,
+    ),
+    Bomb::new("sessions", "a file of tens of thousands of appended sessions", sessions),
+    Bomb::new("names", "volumes and files whose paths are all different and all alike", names),
+    Bomb::new("types", "every record of another event type", types),
+    Bomb::new("clock", "times from the first to the last that a clock can show", clock),
 ];
 
 pub(super) type Writer = TraceWriter<Cursor<Vec<u8>>>;

@@ -54,206 +54,85 @@ pub fn accepts(target: &Target, data: &[u8]) -> bool {
 
 /// All targets.
 pub static ALL: &[Target] = &[
-    Target {
-        name: "walk",
-        about: "buffers and records of a trace, mapped, in pieces, and cut into ranges of time: all the same",
-        run: trace::walk,
-        seeds: seeds::traces,
-        mutate: etl_mutate::several,
-        short: 80,
-    },
-    Target {
-        name: "damage",
-        about: "a trace cut short, or damaged in one buffer: everything else is still there and the ledger says so",
-        run: damage::check,
-        seeds: damage::seeds,
-        mutate: damage::choose,
-        short: 300,
-    },
-    Target {
-        name: "analyse",
-        about: "the whole pass with all tables, operators and exports",
-        run: trace::analyse,
-        seeds: seeds::traces,
-        mutate: etl_mutate::several,
-        short: 200,
-    },
-    Target {
-        name: "decompress",
-        about: "XPRESS, LZNT1 and XPRESS-Huffman with any wanted length",
-        run: trace::decompress,
-        seeds: trace::packed,
-        mutate: mutate::several,
-        short: 3000,
-    },
-    Target {
-        name: "record",
-        about: "all accessors of one record with any bytes",
-        run: trace::record,
-        seeds: trace::single_records,
-        mutate: mutate::several,
-        short: 60,
-    },
-    Target {
-        name: "metadata",
-        about: "TRACE_EVENT_INFO and EVENT_MAP_INFO",
-        run: decode::metadata,
-        seeds: decode::metadata_seeds,
-        mutate: mutate::several,
-        short: 5000,
-    },
-    Target {
-        name: "tracelogging",
-        about: "TraceLogging items",
-        run: decode::tracelogging,
-        seeds: decode::tracelogging_seeds,
-        mutate: mutate::several,
-        short: 5000,
-    },
-    Target {
-        name: "manifest",
-        about: "manifest XML",
-        run: decode::manifest,
-        seeds: decode::manifest_seeds,
-        mutate: mutate::several,
-        short: 4000,
-    },
-    Target {
-        name: "chunks",
-        about: "EventSource manifests in pieces, in order and out of it",
-        run: decode::chunks,
-        seeds: decode::chunk_seeds,
-        mutate: mutate::several,
-        short: 4000,
-    },
-    Target {
-        name: "tmf",
-        about: "TMF files and messages that they describe",
-        run: decode::tmf,
-        seeds: decode::tmf_seeds,
-        mutate: mutate::several,
-        short: 400,
-    },
-    Target {
-        name: "kernel",
-        about: "kernel payloads against their layouts with both pointer sizes",
-        run: decode::kernel,
-        seeds: decode::kernel_seeds,
-        mutate: mutate::several,
-        short: 20,
-    },
-    Target {
-        name: "breakpad",
-        about: "Breakpad symbol files",
-        run: text::breakpad,
-        seeds: text::breakpad_seeds,
-        mutate: mutate::several,
-        short: 20000,
-    },
-    Target {
-        name: "pdb",
-        about: "program databases",
-        run: symbols::program_database,
-        seeds: symbols::program_database_seeds,
-        mutate: mutate::several,
-        short: 20000,
-    },
-    Target {
-        name: "symbol-cache",
-        about: "files of the compact cache of symbols",
-        run: symbols::symbol_cache,
-        seeds: symbols::symbol_cache_seeds,
-        mutate: mutate::several,
-        short: 10000,
-    },
-    Target {
-        name: "image",
-        about: "export tables of images",
-        run: symbols::image,
-        seeds: symbols::image_seeds,
-        mutate: mutate::several,
-        short: 10000,
-    },
-    Target {
-        name: "loggers",
-        about: "lists of sessions by xperf, tracelog, logman and wpr",
-        run: text::loggers,
-        seeds: text::loggers_seeds,
-        mutate: mutate::several,
-        short: 20000,
-    },
-    Target {
-        name: "counters",
-        about: "performance counter logs: CSV and TSV in several languages, binary ones",
-        run: counters::logs,
-        seeds: counters::logs_seeds,
-        mutate: mutate::several,
-        short: 2000,
-    },
-    Target {
-        name: "scenario",
-        about: "scenarios",
-        run: text::scenario,
-        seeds: text::scenario_seeds,
-        mutate: mutate::several,
-        short: 1500,
-    },
-    Target {
-        name: "filter",
-        about: "conditions, sort orders and lists of columns",
-        run: text::filter,
-        seeds: text::filter_seeds,
-        mutate: mutate::several,
-        short: 1000,
-    },
-    Target {
-        name: "archive",
-        about: "zip, 7z, gzip and zstd archives, and whatever else a user may name",
-        run: text::archive,
-        seeds: text::archive_seeds,
-        mutate: mutate::several,
-        short: 1000,
-    },
-    Target {
-        name: "probe-results",
-        about: "results of probes: text, page, comparison, tables",
-        run: probe::results,
-        seeds: probe::results_seeds,
-        mutate: mutate::several,
-        short: 1000,
-    },
-    Target {
-        name: "audit-policy",
-        about: "audit policies of auditpol and Group Policy",
-        run: audit::policy,
-        seeds: audit::policy_seeds,
-        mutate: mutate::several,
-        short: 4000,
-    },
-    Target {
-        name: "event-log",
-        about: "event logs: chunks, templates, fields, XML, messages, columns, with one and two threads",
-        run: logs::log,
-        seeds: logs::log_seeds,
-        mutate: mutate::several,
-        short: 200,
-    },
-    Target {
-        name: "message-file",
-        about: "resources of message files: message tables and event templates",
-        run: logs::message_file,
-        seeds: logs::message_file_seeds,
-        mutate: mutate::several,
-        short: 60,
-    },
-    Target {
-        name: "seven-zip",
-        about: "lists of contents of 7z archives, with right checksums",
-        run: text::seven_zip,
-        seeds: text::seven_zip_seeds,
-        mutate: mutate::several,
-        short: 3000,
-    },
+    Target::new(
+        "walk",
+        "buffers and records of a trace, mapped, in pieces, and cut into ranges of time: all the same",
+    )
+    .runs(trace::walk, 80)
+    .on(seeds::traces)
+    .mutated(etl_mutate::several),
+    Target::new(
+        "damage",
+        "a trace cut short, or damaged in one buffer: everything else is still there and the ledger says so",
+    )
+    .runs(damage::check, 300)
+    .on(damage::seeds)
+    .mutated(damage::choose),
+    Target::new("analyse", "the whole pass with all tables, operators and exports")
+        .runs(trace::analyse, 200)
+        .on(seeds::traces)
+        .mutated(etl_mutate::several),
+    Target::new("decompress", "XPRESS, LZNT1 and XPRESS-Huffman with any wanted length")
+        .runs(trace::decompress, 3000)
+        .on(trace::packed),
+    Target::new("record", "all accessors of one record with any bytes")
+        .runs(trace::record, 60)
+        .on(trace::single_records),
+    Target::new("metadata", "TRACE_EVENT_INFO and EVENT_MAP_INFO")
+        .runs(decode::metadata, 5000)
+        .on(decode::metadata_seeds),
+    Target::new("tracelogging", "TraceLogging items")
+        .runs(decode::tracelogging, 5000)
+        .on(decode::tracelogging_seeds),
+    Target::new("manifest", "manifest XML").runs(decode::manifest, 4000).on(decode::manifest_seeds),
+    Target::new("chunks", "EventSource manifests in pieces, in order and out of it")
+        .runs(decode::chunks, 4000)
+        .on(decode::chunk_seeds),
+    Target::new("tmf", "TMF files and messages that they describe")
+        .runs(decode::tmf, 400)
+        .on(decode::tmf_seeds),
+    Target::new("kernel", "kernel payloads against their layouts with both pointer sizes")
+        .runs(decode::kernel, 20)
+        .on(decode::kernel_seeds),
+    Target::new("breakpad", "Breakpad symbol files").runs(text::breakpad, 20000).on(text::breakpad_seeds),
+    Target::new("pdb", "program databases")
+        .runs(symbols::program_database, 20000)
+        .on(symbols::program_database_seeds),
+    Target::new("symbol-cache", "files of the compact cache of symbols")
+        .runs(symbols::symbol_cache, 10000)
+        .on(symbols::symbol_cache_seeds),
+    Target::new("image", "export tables of images").runs(symbols::image, 10000).on(symbols::image_seeds),
+    Target::new("loggers", "lists of sessions by xperf, tracelog, logman and wpr")
+        .runs(text::loggers, 20000)
+        .on(text::loggers_seeds),
+    Target::new("counters", "performance counter logs: CSV and TSV in several languages, binary ones")
+        .runs(counters::logs, 2000)
+        .on(counters::logs_seeds),
+    Target::new("scenario", "scenarios").runs(text::scenario, 1500).on(text::scenario_seeds),
+    Target::new("filter", "conditions, sort orders and lists of columns")
+        .runs(text::filter, 1000)
+        .on(text::filter_seeds),
+    Target::new("archive", "zip, 7z, gzip and zstd archives, and whatever else a user may name")
+        .runs(text::archive, 1000)
+        .on(text::archive_seeds),
+    Target::new("probe-results", "results of probes: text, page, comparison, tables")
+        .runs(probe::results, 1000)
+        .on(probe::results_seeds),
+    Target::new("audit-policy", "audit policies of auditpol and Group Policy")
+        .runs(audit::policy, 4000)
+        .on(audit::policy_seeds),
+    Target::new(
+        "event-log",
+        "event logs: chunks, templates, fields, XML, messages, columns, with one and two threads",
+    )
+    .runs(logs::log, 200)
+    .on(logs::log_seeds),
+    Target::new("message-file", "resources of message files: message tables and event templates")
+        .runs(logs::message_file, 60)
+        .on(logs::message_file_seeds),
+    Target::new("seven-zip", "lists of contents of 7z archives, with right checksums")
+        .runs(text::seven_zip, 3000)
+        .on(text::seven_zip_seeds),
 ];
 
 /// The target of that name.
@@ -262,6 +141,23 @@ pub fn by_name(name: &str) -> Option<&'static Target> {
 }
 
 impl Target {
+    const fn new(name: &'static str, about: &'static str) -> Target {
+        Target { name, about, run: |_| (), seeds: |_, _| Vec::new(), mutate: mutate::several, short: 0 }
+    }
+
+    /// What it runs, and with how many mutants of one seed in the short campaign.
+    const fn runs(self, run: fn(&[u8]), short: usize) -> Target {
+        Target { run, short, ..self }
+    }
+
+    const fn on(self, seeds: fn(&Path, usize) -> Vec<Seed>) -> Target {
+        Target { seeds, ..self }
+    }
+
+    const fn mutated(self, mutate: Mutation) -> Target {
+        Target { mutate, ..self }
+    }
+
     /// Mutant number `index` of a campaign. The first ones are the seeds themselves.
     pub fn mutant(&self, seeds: &[Seed], campaign: u64, index: u64) -> Vec<u8> {
         let plain = usize::try_from(index).ok().and_then(|i| seeds.get(i));

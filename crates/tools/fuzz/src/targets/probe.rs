@@ -1,9 +1,10 @@
 //! Files of results of probes.
 
 use crate::seeds::Seed;
+use etwhy_doc::terminal::Terminal;
 use etwhy_probe::compare;
 use etwhy_probe::outcome::Outcome;
-use etwhy_probe::show::{compared, page, text};
+use etwhy_probe::show::{compared, page, results as shown};
 use etwhy_probe::tables;
 use etwhy_table::Memory;
 use std::path::Path;
@@ -11,15 +12,16 @@ use std::path::Path;
 /// Results: shown as text and page, compared with themselves, made into tables.
 pub fn results(data: &[u8]) {
     let Ok(outcome) = Outcome::parse(data) else { return };
-    for line in text::report(&outcome, None, 80) {
+    let terminal = Terminal::plain(80);
+    for line in terminal.render(&shown::document(&outcome, None, false)).lines() {
         assert!(!line.contains(['\u{1b}', '\r', '\n']), "{line:?} would do something in a terminal");
     }
-    let shown = page::report(&outcome, None);
-    assert!(!shown.contains("<script"), "a name became markup");
+    let page = page::report(&outcome, None);
+    assert!(!page.contains("<script"), "a name became markup");
     let labels = || ["off".to_owned(), "on".to_owned()];
     let states = compare::states(&outcome, labels()).ok();
     if let Some(comparison) = &states {
-        let _ = compared::report(comparison, 1.0, true, 80);
+        let _ = terminal.render(&compared::text(comparison, 1.0, true));
         let _ = page::comparison(comparison, &outcome, 1.0, false);
     }
     let rows: usize = outcome.probes.iter().map(|probe| probe.samples.len()).sum();

@@ -5,7 +5,7 @@
 //! Rows of `dpc` and `isr` whose end lies in the range. Classes of durations and limits are those of table `dpc_histogram`;
 //! percentiles are exact, by nearest rank, as the SQL function `percentiles` has them (those of table `interrupt_cost` are within
 //! 0.4 %). A processor is *hot* for a driver if it has at least half as much of its time as the busiest one, as in table
-//! `interrupt_spread`. [`sql`] gives the sums as a query.
+//! `interrupt_spread`. [`Interrupts::sql`] has the same as queries.
 //!
 //! # What fools it
 //!
@@ -16,11 +16,10 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
-pub use sql::{histogram_sql, sql};
-
 use crate::derived::interrupt_path::InterruptPathRow;
 use crate::operators::add;
-use etwhy_table::{CHUNK_ROWS, Database, Sym};
+use crate::operators::pivot::{Condition, PivotError, Selected};
+use etwhy_table::{CHUNK_ROWS, Database, Matcher, Sym, TableSpec};
 use etwhy_trace::catalog::{dpc::DpcRow, isr::IsrRow};
 use foldhash::HashMap;
 use serde::Serialize;
@@ -66,17 +65,6 @@ impl Class {
     }
 }
 
-/// Which rows count.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// From (included) and to (not), ns.
-    pub range: Option<(i64, i64)>,
-    /// Each a column (`cpu`, `upid`, `utid`) with a number, and whether it is that one or all others.
-    pub numbers: Vec<(&'static str, i64, bool)>,
-    /// Modules, and whether it is that one or all others.
-    pub modules: Vec<(String, bool)>,
-}
-
 /// Sums of durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sums {
@@ -96,7 +84,7 @@ pub struct Sums {
     pub p99_ns: i64,
     /// The longest.
     pub max_ns: i64,
-    /// Longer than the limit.
+    /// Longer than the limit, without what interrupted them.
     pub over_limit: i64,
     /// Duration of those.
     pub over_limit_ns: i64,
@@ -177,6 +165,8 @@ pub struct Interrupts {
     pub drivers: Vec<Driver>,
     /// By processor.
     pub cpus: Vec<CpuLoad>,
+    /// Queries for the sums by module, and for their classes of durations.
+    pub sql: Vec<String>,
 }
 
 /// Routines listed of each driver.
@@ -187,6 +177,8 @@ const MOST_ROUTINES: usize = 100;
 struct Group {
     durations: Vec<i64>,
     exclusive_ns: i64,
+    /// How many took longer than the limit themselves, and that time.
+    over: (i64, i64),
     cpus: BTreeMap<i64, i64>,
 }
 
@@ -194,12 +186,13 @@ impl Group {
     fn merge(&mut self, other: &Group) {
         self.durations.extend_from_slice(&other.durations);
         add(&mut self.exclusive_ns, other.exclusive_ns);
+        self.over = (self.over.0 + other.over.0, self.over.1.saturating_add(other.over.1));
         for (&cpu, &ns) in &other.cpus {
             add(self.cpus.entry(cpu).or_default(), ns);
         }
     }
 
-    fn sums(&mut self, limit: i64) -> Sums {
+    fn sums(&mut self) -> Sums {
         let durations = &mut self.durations;
         durations.sort_unstable();
         let count = durations.len();
@@ -208,7 +201,6 @@ impl Group {
             let at = count.saturating_mul(percent).div_ceil(100).max(1) - 1;
             durations.get(at).copied().unwrap_or(0)
         };
-        let over = durations.get(durations.partition_point(|&ns| ns <= limit)..).unwrap_or_default();
         Sums {
             count: count as i64,
             total_ns: total,
@@ -218,8 +210,8 @@ impl Group {
             p95_ns: rank(95),
             p99_ns: rank(99),
             max_ns: durations.last().copied().unwrap_or(0),
-            over_limit: over.len() as i64,
-            over_limit_ns: over.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns)),
+            over_limit: self.over.0,
+            over_limit_ns: self.over.1,
         }
     }
 
@@ -240,7 +232,7 @@ impl Group {
     }
 
     fn driver(mut self, class: Class, module: Option<String>) -> Driver {
-        let sums = self.sums(class.limit_ns());
+        let sums = self.sums();
         let busiest = self.cpus.values().copied().max().unwrap_or(0);
         let is_hot = |ns: i64| ns > 0 && ns.saturating_mul(2) >= busiest;
         let hot: Vec<i64> = self.cpus.iter().filter(|(_, ns)| is_hot(**ns)).map(|(cpu, _)| *cpu).collect();
@@ -310,11 +302,22 @@ pub fn each_interrupt<'a>(db: &'a Database, class: Class, mut give: impl FnMut(I
     }
 }
 
-/// DPCs and ISRs of the part. `go_on` is asked for each batch.
-pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> bool) -> Interrupts {
+/// DPCs and ISRs that fulfil the conditions which `conditions` makes for a table. `go_on` is asked now and then.
+///
+/// # Errors
+/// If conditions make no sense.
+pub fn interrupts(
+    db: &Database,
+    conditions: &dyn Fn(&TableSpec) -> Vec<Condition>,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Interrupts, PivotError> {
     let mut out = Interrupts::default();
     let mut loads: BTreeMap<i64, (CpuLoad, HashMap<String, i64>)> = BTreeMap::new();
     for class in Class::ALL {
+        let Some(table) = db.get(class.name()).filter(|table| table.rows() > 0) else { continue };
+        let selected = Selected::new(db, table, &conditions(table.spec()))?;
+        out.sql.extend([sql::sql(class, &selected.from), sql::histogram_sql(&selected.from)]);
+        let mut wanted = Matcher::new(table, &selected.conditions).mask().into_iter();
         // By module and routine; names are looked up once for each routine, not for each row.
         let mut numbers: HashMap<(Option<Sym>, Option<Sym>), usize> = HashMap::default();
         let mut groups: Vec<(String, String, Group)> = Vec::new();
@@ -322,19 +325,7 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
         each_interrupt(db, class, |row| {
             stopped |= seen.is_multiple_of(CHUNK_ROWS) && !go_on();
             seen += 1;
-            if stopped {
-                return;
-            }
-            let inside = choice.range.is_none_or(|(from, to)| row.ts_ns >= from && row.ts_ns < to);
-            let number = |column: &str| match column {
-                "cpu" => Some(row.cpu),
-                "upid" => row.upid,
-                _ => row.utid,
-            };
-            let numbered =
-                || choice.numbers.iter().all(|&(column, value, is)| (number(column) == Some(value)) == is);
-            let named = || choice.modules.iter().all(|(wanted, is)| (row.module == wanted) == *is);
-            if !inside || !numbered() || !named() {
+            if wanted.next() != Some(true) || stopped {
                 return;
             }
             let place = *numbers.entry(row.names).or_insert_with(|| {
@@ -344,6 +335,9 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
             let Some((_, _, group)) = groups.get_mut(place) else { return };
             group.durations.push(row.dur_ns);
             add(&mut group.exclusive_ns, row.exclusive_ns);
+            if row.exclusive_ns > class.limit_ns() {
+                group.over = (group.over.0 + 1, group.over.1.saturating_add(row.exclusive_ns));
+            }
             add(group.cpus.entry(row.cpu).or_default(), row.exclusive_ns);
             loads.entry(row.cpu).or_default().0.count += 1;
         });
@@ -359,7 +353,7 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
             let (sum, routines) = modules.entry(module).or_default();
             sum.merge(&group);
             let cpus = group.cpus.len();
-            routines.push(Routine { routine, sums: group.sums(class.limit_ns()), cpus });
+            routines.push(Routine { routine, sums: group.sums(), cpus });
         }
         if !all.durations.is_empty() {
             out.all.push(all.driver(class, None));
@@ -388,7 +382,7 @@ pub fn interrupts(db: &Database, choice: &Choice, mut go_on: impl FnMut() -> boo
             CpuLoad { cpu, top, ..load }
         })
         .collect();
-    out
+    Ok(out)
 }
 
 /// Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace.

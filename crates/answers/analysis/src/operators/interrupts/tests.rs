@@ -5,6 +5,7 @@ use crate::fold::tests::table;
 use etwhy_sql::Engine;
 use etwhy_table::ColumnType::{I32, I64, Text};
 use etwhy_table::Value;
+use serde_json::json;
 
 const COLUMNS: [(&str, etwhy_table::ColumnType); 8] = [
     ("ts_ns", I64),
@@ -55,9 +56,30 @@ fn db() -> Database {
     db
 }
 
+/// The interrupted DPC is long by its begin and end only; answer and query agree.
+#[test]
+fn limits_are_about_what_a_dpc_took_itself() {
+    let mut db = Database::new();
+    let mut long = rows(&[(300, 150, 0, "short.sys!a", 1), (900, 180, 0, "long.sys!b", 1)]);
+    long[0][2] = Value::I64(20_000);
+    db.insert(table("dpc", &COLUMNS, &long));
+    let found = interrupts(&db, &|_| Vec::new(), || true).unwrap();
+    let over: Vec<_> = found
+        .drivers
+        .iter()
+        .map(|d| (d.module.as_deref().unwrap(), d.sums.over_limit, d.sums.max_ns))
+        .collect();
+    assert_eq!(over, [("long.sys", 1, 180_000), ("short.sys", 0, 150_000)]);
+    let asked = Engine::new(&db).unwrap().query("q", &found.sql[0]).unwrap();
+    let over =
+        |row| (asked.text(row, "module"), asked.i64(row, "over_limit"), asked.i64(row, "over_limit_ns"));
+    assert_eq!(over(0), (Some("long.sys"), Some(1), Some(180_000)));
+    assert_eq!(over(1), (Some("short.sys"), Some(0), Some(0)));
+}
+
 #[test]
 fn sums_percentiles_and_limits() {
-    let found = interrupts(&db(), &Choice::default(), || true);
+    let found = interrupts(&db(), &|_| Vec::new(), || true).unwrap();
     let names: Vec<_> = found.drivers.iter().map(|d| (d.class, d.module.as_deref().unwrap())).collect();
     assert_eq!(names, [(Class::Dpc, "storport.sys"), (Class::Dpc, "ndis.sys"), (Class::Isr, "storport.sys")]);
     let ndis = &found.drivers[1];
@@ -100,23 +122,28 @@ fn sums_percentiles_and_limits() {
 fn parts_are_those_of_sql() {
     let db = db();
     let parts = [
-        (Choice::default(), ""),
+        (json!([]), ""),
         (
-            Choice { range: Some((100_000, 900_000)), ..Choice::default() },
-            " WHERE ts_ns >= 100000 AND ts_ns < 900000",
+            json!([{ "column": "ts_ns", "op": "ge", "value": 100_000 }, { "column": "ts_ns", "op": "lt", "value": 900_000 }]),
+            "\nWHERE t.\"ts_ns\" >= 100000\n  AND t.\"ts_ns\" < 900000",
         ),
-        (Choice { numbers: vec![("cpu", 0, false)], ..Choice::default() }, " WHERE cpu <> 0"),
-        (Choice { numbers: vec![("upid", 2, true)], ..Choice::default() }, " WHERE upid = 2"),
         (
-            Choice { modules: vec![("ndis.sys".to_owned(), true)], ..Choice::default() },
-            " WHERE module = 'ndis.sys'",
+            json!([{ "column": "cpu", "op": "eq", "value": 0, "not": true }]),
+            "\nWHERE NOT coalesce(t.\"cpu\" = 0, 0)",
+        ),
+        (json!([{ "column": "upid", "op": "eq", "value": 2 }]), "\nWHERE t.\"upid\" = 2"),
+        (
+            json!([{ "column": "module", "op": "eq", "value": "ndis.sys" }]),
+            "\nWHERE t.\"module\" = 'ndis.sys'",
         ),
     ];
-    for (choice, clause) in parts {
-        let found = interrupts(&db, &choice, || true);
+    for (conditions, clause) in parts {
+        let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap();
+        let found = interrupts(&db, &|_| conditions.clone(), || true).unwrap();
+        assert!(found.sql.iter().all(|sql| sql.contains(clause)), "{:?}", found.sql);
         let mut seen = 0;
-        for class in Class::ALL {
-            let answer = Engine::new(&db).unwrap().query("t", &sql(class, clause)).unwrap();
+        for (class, sql) in Class::ALL.into_iter().zip(found.sql.chunks(2)) {
+            let answer = Engine::new(&db).unwrap().query("t", &sql[0]).unwrap();
             for row in 0..answer.rows() as u32 {
                 let module = answer.text(row, "module").map(str::to_owned);
                 let ours = found.drivers.iter().find(|d| d.class == class && d.module == module).unwrap();
@@ -137,7 +164,7 @@ fn parts_are_those_of_sql() {
                 assert_eq!(ours.cpus.len() as i64, cell("cpus"));
                 seen += 1;
             }
-            let bins = Engine::new(&db).unwrap().query("t", &histogram_sql(class, clause)).unwrap();
+            let bins = Engine::new(&db).unwrap().query("t", &sql[1]).unwrap();
             let ours = found.drivers.iter().filter(|d| d.class == class);
             let mut ours: Vec<(Option<String>, i64, i64)> =
                 ours.flat_map(|d| d.bins.iter().map(|b| (d.module.clone(), b.above_ns, b.count))).collect();

@@ -9,11 +9,15 @@ pub struct Cells<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Cells<'a, N> {
-    /// `None` if the table or a column is missing.
+    /// `None` if the table or a column is missing; a column without a name is empty.
     pub fn of(db: &'a Database, table: &str, names: [&str; N]) -> Option<Cells<'a, N>> {
         let table = db.get(table)?;
-        let columns = table.columns(names)?;
-        let views = (0..table.batches().len()).map(|batch| columns.map(|column| table.view(batch, column)));
+        let columns = names.map(|name| table.spec().column_index(name));
+        if names.iter().zip(&columns).any(|(name, column)| !name.is_empty() && column.is_none()) {
+            return None;
+        }
+        let view = |batch, column: Option<usize>| column.map_or(ColumnView::Empty, |c| table.view(batch, c));
+        let views = (0..table.batches().len()).map(|batch| columns.map(|column| view(batch, column)));
         Some(Cells { table, views: views.collect() })
     }
 

@@ -7,7 +7,7 @@
 //! `[from, to)` would give it ([`Lane::sql`]). An [`Index`](index::Index) is made of each table once: rows in order of time, and sums of
 //! [`MOST_BINS`](index::MOST_BINS) bins, so that a question reads either bins or the rows of a small part of the trace.
 //!
-//! Each kind of lane is a file in `kinds`.
+//! Each kind of lane is a file in `kinds`. Those that add rows of one table up are declarations of a [`Sum`](sums::Sum).
 //!
 //! # What fools it
 //!
@@ -20,6 +20,7 @@ pub mod grid;
 pub mod index;
 pub mod kinds;
 pub mod spans;
+pub mod sums;
 pub mod who;
 
 pub use grid::Grid;
@@ -57,14 +58,10 @@ pub trait Source: Send + Sync {
 pub struct Ask<'a> {
     /// Buckets.
     pub grid: Grid,
-    /// Processes that are wanted; none: all.
-    pub processes: Option<Vec<i64>>,
-    /// Processes that are not.
-    pub without: Vec<i64>,
-    /// Processors that are wanted; none: all.
-    pub cpus: Option<Vec<i64>>,
-    /// Processors that are not.
-    pub without_cpus: Vec<i64>,
+    /// Processes, each with whether it is the one that is wanted or one that is not. All must hold.
+    pub processes: Vec<(i64, bool)>,
+    /// Processors, likewise.
+    pub cpus: Vec<(i64, bool)>,
     /// User and kernel share of processors too.
     pub modes: bool,
     /// True when nobody waits for the answer any more.
@@ -74,35 +71,29 @@ pub struct Ask<'a> {
 impl Ask<'_> {
     /// True if rows of a process are to be counted.
     pub fn wants(&self, upid: Option<i64>) -> bool {
-        match (&self.processes, upid) {
-            (Some(list), Some(upid)) => list.contains(&upid) && !self.without.contains(&upid),
-            (Some(_), None) => false,
-            (None, Some(upid)) => !self.without.contains(&upid),
-            (None, None) => true,
-        }
+        self.processes.iter().all(|&(one, is)| (upid == Some(one)) == is)
     }
 
     /// True if no process is told apart.
     pub fn all_processes(&self) -> bool {
-        self.processes.is_none() && self.without.is_empty()
+        self.processes.is_empty()
+    }
+
+    /// Processes that are wanted; none: all.
+    pub fn named(&self) -> impl Iterator<Item = i64> + '_ {
+        self.processes.iter().filter(|(_, is)| *is).map(|(upid, _)| *upid)
     }
 
     /// True if a processor is wanted.
     pub fn wants_cpu(&self, cpu: i64) -> bool {
-        self.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) && !self.without_cpus.contains(&cpu)
+        self.cpus.iter().all(|&(one, is)| (cpu == one) == is)
     }
 
     /// [`Ask::wants`] as SQL, to stand behind other conditions.
     pub fn sql(&self, column: &str) -> String {
-        let list = |ids: &[i64]| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        let mut out = String::new();
-        if let Some(ids) = &self.processes {
-            out += &format!(" AND {column} IN ({})", list(ids));
-        }
-        if !self.without.is_empty() {
-            out += &format!(" AND coalesce({column} NOT IN ({}), 1)", list(&self.without));
-        }
-        out
+        let one =
+            |(upid, is): &(i64, bool)| format!(" AND {column} {} {upid}", if *is { "=" } else { "IS NOT" });
+        self.processes.iter().map(one).collect()
     }
 }
 

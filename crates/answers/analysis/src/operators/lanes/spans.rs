@@ -1,6 +1,6 @@
-//! What most kinds of lanes share: an index, the columns it reads, and bands with names.
+//! What most kinds of lanes share: bands with names.
 
-use super::index::{Entry, Index};
+use super::index::Entry;
 use super::{Band, Series};
 use foldhash::HashMap;
 
@@ -31,9 +31,4 @@ pub fn together(lists: Vec<Vec<Entry>>) -> Vec<Entry> {
         sums.into_iter().map(|((bucket, key), amount)| Entry { bucket, key, amount }).collect();
     out.sort_by_key(|entry| (entry.bucket, entry.key));
     out
-}
-
-/// True if an index has rows.
-pub fn any(index: &Index) -> bool {
-    !index.groups.is_empty()
 }

@@ -30,7 +30,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use condition::{Condition, Op};
+pub use condition::{Condition, Op, Selected};
 pub use rows::{Rows, rows};
 pub use spark::Spark;
 
@@ -188,7 +188,7 @@ pub fn pivot(
 ) -> Result<Answer, PivotError> {
     let mut joins = reference::Joins::new(db, &ask.table)?;
     let question = scan::Question::new(&mut joins, ask, spark)?;
-    let sql = sql::pivot(&joins, ask, &question)?;
+    let sql = sql::pivot(ask, &question)?;
     let found = scan::scan(&question, give_up)?;
     answer::answer(db, ask, &question, found, sql)
 }

@@ -1,7 +1,7 @@
 //! Columns of a table, and columns of the tables that its ids refer to.
 
-use super::sql::quoted;
 use super::{PivotError, wrong};
+use etwhy_table::filter::quoted;
 use etwhy_table::{ColumnSpec, ColumnView, Database, Role, Table, Value};
 use std::borrow::Cow;
 

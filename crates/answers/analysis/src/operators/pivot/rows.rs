@@ -3,13 +3,13 @@
 //! Only as many rows are kept while looking as the window ends at: the last of them says which others are not worth keeping.
 
 use super::answer::{label, label_spec, spec};
-use super::condition::{Compiled, Condition};
+use super::condition::{Condition, Selected};
 use super::order::{cells, top};
 use super::reference::{Joins, NOWHERE, Reference, position, target};
-use super::scan::{narrow, rows_of};
-use super::sql::{clause, quoted, window};
+use super::sql::window;
 use super::{GiveUp, PivotError};
-use etwhy_table::{AdHocBuilder, Database, Memory, Table, Value};
+use etwhy_table::filter::quoted;
+use etwhy_table::{AdHocBuilder, Database, Matcher, Memory, Table, Value};
 use serde::Deserialize;
 
 /// Rows of a table.
@@ -51,12 +51,10 @@ pub fn rows(db: &Database, ask: &Rows, give_up: GiveUp<'_>) -> Result<Found, Piv
     let sorts: Result<Vec<(Reference<'_>, bool)>, PivotError> =
         ask.sort.iter().map(|(name, down)| Ok((joins.find(name)?, *down))).collect();
     let sorts = sorts?;
-    let conditions: Result<Vec<Compiled>, _> =
-        ask.conditions.iter().map(|condition| Compiled::new(&mut joins, condition)).collect();
-    let mut conditions = conditions?;
+    let selected = Selected::with(&mut joins, &ask.conditions)?;
 
     let shown: Vec<String> = columns.iter().map(|c| format!("{} AS {}", c.sql, quoted(&c.name))).collect();
-    let mut sql = format!("SELECT {}\n{}{}", shown.join(", "), joins.from(), clause(&conditions));
+    let mut sql = format!("SELECT {}\n{}", shown.join(", "), selected.from);
     if !sorts.is_empty() {
         let by = |(reference, down): &(Reference<'_>, bool)| {
             format!("{} {} NULLS LAST", reference.sql, if *down { "DESC" } else { "ASC" })
@@ -74,7 +72,8 @@ pub fn rows(db: &Database, ask: &Rows, give_up: GiveUp<'_>) -> Result<Found, Piv
         order.unwrap_or(a.1.cmp(&b.1))
     };
     let room = until.saturating_mul(2).clamp(1024, 1 << 22).max(until.saturating_add(1024));
-    let within = narrow(table, &conditions);
+    let mut matcher = Matcher::new(table, &selected.conditions);
+    let within = matcher.within();
     let (mut count, mut picked) = (0u64, Vec::new());
     // A row that does not stand before this one is none of the first.
     let mut worst: Option<(Vec<Value<'_>>, u32)> = None;
@@ -83,10 +82,7 @@ pub fn rows(db: &Database, ask: &Rows, give_up: GiveUp<'_>) -> Result<Found, Piv
             return Err(PivotError::GivenUp);
         }
         let view = |column: usize| table.view(batch, column);
-        rows_of(table, batch, &within, &mut picked);
-        for condition in &mut conditions {
-            condition.keep(view, &mut picked);
-        }
+        matcher.rows_of(batch, &within, &mut picked);
         let before = usize::try_from(count).unwrap_or(usize::MAX);
         count += picked.len() as u64;
         if sorts.is_empty() {

@@ -1,12 +1,12 @@
 //! The pass over the rows.
 
 use super::code::{Coder, CoderPlan, Pairs};
-use super::condition::Compiled;
+use super::condition::Selected;
 use super::reference::{Joins, Reference};
 use super::spark::{Spark, Sparks};
 use super::sums::{Acc, Batch, Measure};
 use super::{GiveUp, MOST_GROUPS, Pivot, PivotError, wrong};
-use etwhy_table::{ColumnType, Table, Value};
+use etwhy_table::{Matcher, Table, Value};
 use std::ops::Range;
 
 /// Below this many rows a second thread costs more than it gives.
@@ -24,47 +24,11 @@ pub(super) struct Question<'d, 'q> {
     pub keys: Vec<Reference<'d>>,
     coders: Vec<CoderPlan<'d>>,
     pub measures: Vec<Measure<'d>>,
-    pub conditions: Vec<Compiled>,
+    pub selected: Selected,
     /// Time column and how to divide it.
     spark: Option<(usize, &'q Spark)>,
     /// Which rows can fulfil the conditions.
     within: Range<u32>,
-}
-
-/// Conditions, and the rows that can fulfil those on the column that the table is sorted by.
-pub(super) fn narrow(table: &Table, conditions: &[Compiled]) -> Range<u32> {
-    let spec = table.spec();
-    let sorted = spec.sorted_by.as_deref().and_then(|name| spec.column_index(name));
-    let sorted =
-        sorted.filter(|at| spec.columns.get(*at).is_some_and(|c| c.ty == ColumnType::I64 && !c.nullable));
-    let mut rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
-    for (column, from, to) in conditions.iter().filter_map(|condition| condition.span) {
-        if Some(column) == sorted {
-            rows.start = rows.start.max(first(table, column, |value| value >= from));
-            rows.end = rows.end.min(first(table, column, |value| value > to));
-        }
-    }
-    rows
-}
-
-/// First row of a sorted column of which `is` holds.
-fn first(table: &Table, column: usize, is: impl Fn(i64) -> bool) -> u32 {
-    let (mut low, mut high) = (0, u32::try_from(table.rows()).unwrap_or(u32::MAX));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if table.cell(middle, column).as_i64().is_some_and(&is) { high = middle } else { low = middle + 1 }
-    }
-    low
-}
-
-/// The rows of a batch that are within a range of the table's rows.
-pub(super) fn rows_of(table: &Table, batch: usize, within: &Range<u32>, out: &mut Vec<u32>) {
-    out.clear();
-    let start = table.starts().get(batch).copied().unwrap_or(u32::MAX);
-    let count = table.batches().get(batch).map_or(0, |b| u32::try_from(b.num_rows()).unwrap_or(u32::MAX));
-    let from = within.start.saturating_sub(start).min(count);
-    let to = within.end.saturating_sub(start).min(count);
-    out.extend(from..to);
 }
 
 impl<'d, 'q> Question<'d, 'q> {
@@ -83,16 +47,14 @@ impl<'d, 'q> Question<'d, 'q> {
             let reference = value.column.as_deref().map(|name| joins.find(name)).transpose()?;
             measures.push(Measure::new(reference, value.function)?);
         }
-        let conditions: Result<Vec<Compiled>, _> =
-            ask.conditions.iter().map(|condition| Compiled::new(joins, condition)).collect();
-        let conditions = conditions?;
+        let selected = Selected::with(joins, &ask.conditions)?;
         let spark = match spark {
             Some(spark) => Some((joins.find(&spark.column)?.own, spark)),
             None => None,
         };
-        let within = narrow(joins.table, &conditions);
+        let within = Matcher::new(joins.table, &selected.conditions).within();
         let coders = keys.iter().map(CoderPlan::new).collect();
-        Ok(Question { table: joins.table, keys, coders, measures, conditions, spark, within })
+        Ok(Question { table: joins.table, keys, coders, measures, selected, spark, within })
     }
 }
 
@@ -173,17 +135,14 @@ impl<'d> Found<'d> {
         give_up: GiveUp<'_>,
     ) -> Result<(), PivotError> {
         let table = question.table;
-        let mut conditions = question.conditions.clone();
+        let mut matcher = Matcher::new(question.table, &question.selected.conditions);
         let (mut rows, mut groups, mut codes, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for batch in batches {
             if give_up() {
                 return Err(PivotError::GivenUp);
             }
             let view = |column: usize| table.view(batch, column);
-            rows_of(table, batch, &question.within, &mut rows);
-            for condition in &mut conditions {
-                condition.keep(view, &mut rows);
-            }
+            matcher.rows_of(batch, &question.within, &mut rows);
             if rows.is_empty() {
                 continue;
             }

@@ -1,26 +1,9 @@
 //! The query that says the same.
 
-use super::condition::Compiled;
-use super::reference::Joins;
 use super::scan::Question;
 use super::{Function, Pivot, PivotError, Sort, wrong};
+use etwhy_table::filter::quoted;
 use std::fmt::Write as _;
-
-/// A name in SQL.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A text in SQL.
-pub fn quoted_text(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''").replace('\0', ""))
-}
-
-/// ` WHERE …`, or nothing.
-pub fn clause(conditions: &[Compiled]) -> String {
-    let all: Vec<&str> = conditions.iter().map(|condition| condition.sql.as_str()).collect();
-    if all.is_empty() { String::new() } else { format!("\nWHERE {}", all.join("\n  AND ")) }
-}
 
 /// ` LIMIT … OFFSET …`.
 pub fn window(limit: Option<usize>, offset: usize) -> String {
@@ -46,11 +29,7 @@ pub fn order(ask: &Pivot) -> Vec<Sort> {
     out
 }
 
-pub(super) fn pivot(
-    joins: &Joins<'_>,
-    ask: &Pivot,
-    question: &Question<'_, '_>,
-) -> Result<String, PivotError> {
+pub(super) fn pivot(ask: &Pivot, question: &Question<'_, '_>) -> Result<String, PivotError> {
     let mut columns = Vec::new();
     for key in &question.keys {
         columns.push(format!("{} AS {}", key.sql, quoted(&key.name)));
@@ -72,7 +51,7 @@ pub(super) fn pivot(
         let name = quoted(&format!("share({})", value.name()));
         columns.push(format!("100.0 * {expression} / sum({expression}) OVER () AS {name}"));
     }
-    let mut sql = format!("SELECT {}\n{}{}", columns.join(", "), joins.from(), clause(&question.conditions));
+    let mut sql = format!("SELECT {}\n{}", columns.join(", "), question.selected.from);
     if !ask.group.is_empty() {
         let keys: Vec<String> = (1..=ask.group.len()).map(|n| n.to_string()).collect();
         let _ = write!(sql, "\nGROUP BY {}", keys.join(", "));

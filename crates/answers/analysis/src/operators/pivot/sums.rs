@@ -3,7 +3,7 @@
 use super::code::{Coder, CoderPlan};
 use super::reference::{Reference, position};
 use super::spark::Sparks;
-use super::{Function, PivotError, wrong};
+use super::{Function, PivotError, order, wrong};
 use etwhy_table::{ColumnType, ColumnView, Value};
 use foldhash::{HashSet, HashSetExt as _};
 use std::sync::Arc;
@@ -93,23 +93,12 @@ pub(super) struct Batch<'r> {
     pub parts: &'r [u32],
 }
 
-/// True if `a` stands before `b`.
-fn less(a: &Value<'_>, b: &Value<'_>) -> bool {
-    match (a, b) {
-        (Value::I64(a), Value::I64(b)) => a < b,
-        (Value::F64(a), Value::F64(b)) => a < b,
-        (Value::Bool(a), Value::Bool(b)) => !a & b,
-        (Value::Text(a), Value::Text(b)) => a < b,
-        _ => false,
-    }
-}
-
 fn extreme<'d>(slot: &mut Value<'d>, value: Value<'d>, largest: bool) {
     let nan = matches!(value, Value::F64(number) if number.is_nan());
     if value.is_null() || nan {
         return;
     }
-    if slot.is_null() || if largest { less(slot, &value) } else { less(&value, slot) } {
+    if slot.is_null() || order::cells(&value, slot, largest).is_lt() {
         *slot = value;
     }
 }
@@ -204,33 +193,15 @@ impl<'d> Acc<'d> {
     /// Adds those of another thread; `groups` says which group is which here.
     pub fn absorb(&mut self, other: Acc<'d>, groups: &[u32]) {
         match (self, other) {
-            (Acc::Count(ours), Acc::Count(theirs)) => {
-                for (count, group) in theirs.into_iter().zip(groups) {
-                    if let Some(slot) = ours.get_mut(*group as usize) {
-                        *slot += count;
-                    }
-                }
-            }
+            (Acc::Count(ours), Acc::Count(theirs)) => merge(ours, theirs, groups, |own, n| *own += n),
             (Acc::IntSum(ours), Acc::IntSum(theirs)) => {
-                for ((sum, count), group) in theirs.into_iter().zip(groups) {
-                    if let Some(slot) = ours.get_mut(*group as usize) {
-                        *slot = (slot.0 + sum, slot.1 + count);
-                    }
-                }
+                merge(ours, theirs, groups, |own, (sum, n)| *own = (own.0 + sum, own.1 + n));
             }
             (Acc::FloatSum(ours), Acc::FloatSum(theirs)) => {
-                for ((sum, count), group) in theirs.into_iter().zip(groups) {
-                    if let Some(slot) = ours.get_mut(*group as usize) {
-                        *slot = (slot.0 + sum, slot.1 + count);
-                    }
-                }
+                merge(ours, theirs, groups, |own, (sum, n)| *own = (own.0 + sum, own.1 + n));
             }
             (Acc::Extreme(ours, largest), Acc::Extreme(theirs, _)) => {
-                for (value, group) in theirs.into_iter().zip(groups) {
-                    if let Some(slot) = ours.get_mut(*group as usize) {
-                        extreme(slot, value, *largest);
-                    }
-                }
+                merge(ours, theirs, groups, |own, value| extreme(own, value, *largest));
             }
             (Acc::Unique(ours), Acc::Unique(theirs)) => {
                 let codes = ours.coder.absorb(&theirs.coder);
@@ -288,6 +259,15 @@ impl<'d> Acc<'d> {
             list.iter().for_each(|value| extreme(slot, *value, *largest));
         }
         all.value(0, function)
+    }
+}
+
+/// Adds what another thread found to the same groups here.
+fn merge<T>(ours: &mut [T], theirs: Vec<T>, groups: &[u32], mut add: impl FnMut(&mut T, T)) {
+    for (value, group) in theirs.into_iter().zip(groups) {
+        if let Some(slot) = ours.get_mut(*group as usize) {
+            add(slot, value);
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fold::tests::{sampled, table};
-use etwhy_table::ColumnType::{I32, I64, Text};
 use etwhy_table::Value;
+use etwhy_testkit::Are as _;
 
 const MS: i64 = 1_000_000;
 
@@ -146,7 +146,7 @@ fn what_is_too_small_is_counted() {
 #[test]
 fn kept_weights_are_those_of_the_table() {
     let mut db = Database::new();
-    let columns = [("ts_ns", I64), ("upid", I32), ("utid", I32), ("stack_id", I32), ("size_bytes", I64)];
+    let columns = "ts_ns upid utid stack_id size_bytes";
     let row = |ts: Option<i64>, upid: i64, stack: i64, bytes: i64| {
         let ts = ts.map_or(Value::Null, Value::I64);
         vec![ts, Value::I64(upid), Value::I64(9), Value::I64(stack), Value::I64(bytes)]
@@ -158,7 +158,7 @@ fn kept_weights_are_those_of_the_table() {
         row(Some(20), 1, 1, 13),
         row(Some(40), 1, 0, -1),
     ];
-    db.insert(table("disk_io", &columns, &rows));
+    db.insert(table("disk_io", columns, &rows));
     let metric = Metric::by_name("disk-bytes").unwrap();
     let kept = Weighed::read(&db, metric, 100, &|| true).unwrap();
     let parts = [
@@ -204,14 +204,13 @@ fn adjacent_samples_share_their_boxes() {
     let samples = [sample(0, 1, 1), sample(0, 2, 1), sample(1, 3, 1), sample(1, 10, 1)];
     let line = |name: &str, from, to, depth, samples| (name.to_owned(), from, to, depth, samples);
     let (found, made) = boxes(&db, &samples, 0);
-    let expected = [
+    found.are(&[
         line("a!main", 0, 3, 0, 3),
         line("a!f", 0, 2, 1, 2),
         line("a!g", 2, 3, 1, 1),
         line("a!main", 9, 10, 0, 1),
         line("a!g", 9, 10, 1, 1),
-    ];
-    assert_eq!(found, expected);
+    ]);
     assert_eq!((made.samples, made.weight, made.hidden, made.levels), (4, 4 * MS, 0, 2));
     // Three samples in a pixel: the stack that two of them have stands for all.
     let (found, made) = boxes(&db, &samples, 5);
@@ -229,14 +228,7 @@ fn adjacent_samples_share_their_boxes() {
     ];
     assert_eq!(boxes(&db, &others, 0).1.samples, 0);
     // A wait that ended at 8, ready until 9.
-    let columns = [
-        ("ts_ns", I64),
-        ("new_utid", I32),
-        ("wait_ns", I64),
-        ("ready_ns", I64),
-        ("prev_wait_reason", Text),
-        ("prev_state", Text),
-    ];
+    let columns = "ts_ns new_utid wait_ns ready_ns prev_wait_reason prev_state";
     let switch = vec![
         Value::I64(9 * MS),
         Value::I64(7),
@@ -245,7 +237,7 @@ fn adjacent_samples_share_their_boxes() {
         Value::Text("WrQueue"),
         Value::Text("Waiting"),
     ];
-    db.insert(table("cswitch", &columns, &[switch]));
+    db.insert(table("cswitch", columns, &[switch]));
     let (found, _) = boxes(&db, &samples, 0);
     assert_eq!(found[3..5], [line("waits: WrQueue", 3, 8, 0, 0), line("ready, no processor", 8, 9, 0, 0)]);
 }

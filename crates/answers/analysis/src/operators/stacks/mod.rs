@@ -7,7 +7,6 @@
 mod butterfly;
 mod chart;
 mod diff;
-mod durations;
 mod flat;
 mod folding;
 mod frames;
@@ -18,7 +17,6 @@ mod metrics;
 mod prune;
 mod retag;
 mod rows;
-mod samples;
 mod shown;
 mod steps;
 mod tree;
@@ -44,8 +42,8 @@ pub use weighed::Weighed;
 
 use super::ProcessRow;
 use crate::fold::{FactsRows, StacksRows};
-use etwhy_table::{ColumnType, Database, Reads, Role, TableSpec, Unit};
-use etwhy_trace::catalog::thread::ThreadRow;
+use etwhy_table::{ColumnType, Database, Reads, Role, Row, TableSpec, Unit};
+use etwhy_trace::catalog::{stack::StackRow, thread::ThreadRow};
 pub use etwhy_trace::stacks::Class;
 
 /// A weight at a stack.
@@ -89,7 +87,7 @@ pub struct Metric {
 /// Where weights come from.
 #[derive(Clone, Copy)]
 pub enum Source {
-    /// Rows of a table, all of them.
+    /// Rows of a table.
     Rows(Rows),
     /// What the function hands over, and what it reads besides [`FramesRows`]. The first of these tables is empty if its events
     /// were not recorded.
@@ -165,7 +163,14 @@ impl Metric {
 
     /// The table whose rows it adds up.
     pub fn table(&self) -> &'static str {
-        self.tables().first().map_or("", |table| &table.name)
+        &self.spec().name
+    }
+
+    fn spec(&self) -> &'static TableSpec {
+        match &self.source {
+            Source::Rows(rows) => rows.table,
+            Source::Code(reads, _) => reads().first().copied().unwrap_or(StackRow::spec()),
+        }
     }
 
     /// All tables that must be there, those of stacks, processes and threads behind its own.
@@ -176,6 +181,14 @@ impl Metric {
         };
         FramesRows::add_to(&mut tables);
         tables
+    }
+
+    /// The columns of its rows.
+    pub fn rows(&self) -> Rows {
+        match self.source {
+            Source::Rows(rows) => rows,
+            Source::Code(..) => Rows::counted(self.spec()),
+        }
     }
 
     /// Hands over all its weights.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::fold::tests::table;
-use etwhy_table::ColumnType::{Bool, I32, I64, Text};
 use etwhy_table::Value;
 
 fn all(metric: &Metric, db: &Database, part: &Part) -> Vec<WeightedStack> {
@@ -19,7 +18,7 @@ fn metric(name: &str) -> &'static Metric {
 fn samples() -> Database {
     let mut db = Database::new();
     let process = [vec![Value::Text("Idle"), Value::I64(0)], vec![Value::Text("a.exe"), Value::I64(77)]];
-    db.insert(table("process", &[("name", Text), ("pid", I32)], &process));
+    db.insert(table("process", "name pid", &process));
     let row = |ts: i64, upid: i64, stack: Value<'static>, dpc: bool, isr: bool| {
         vec![
             Value::I64(ts),
@@ -39,17 +38,8 @@ fn samples() -> Database {
         row(4, 1, Value::I64(2), true, true),
         row(5, 1, Value::Null, false, false),
     ];
-    let columns = [
-        ("ts_ns", I64),
-        ("upid", I32),
-        ("utid", I32),
-        ("stack_id", I32),
-        ("weight_ns", I64),
-        ("in_dpc", Bool),
-        ("in_isr", Bool),
-        ("cpu", I32),
-    ];
-    db.insert(table("sample", &columns, &rows));
+    let columns = "ts_ns upid utid stack_id weight_ns in_dpc in_isr cpu";
+    db.insert(table("sample", columns, &rows));
     db
 }
 
@@ -79,6 +69,31 @@ fn a_part_has_neither_the_rest_nor_interrupts() {
 }
 
 #[test]
+fn conditions_of_metrics_fit_their_tables() {
+    let specs = || etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
+    for metric in METRICS {
+        let spec = specs().find(|spec| spec.name == metric.table());
+        if let (Source::Rows(rows), Some(spec)) = (&metric.source, spec) {
+            assert!(rows.sql(spec).is_some(), "{}", metric.name);
+        }
+    }
+    let of = |name: &str, table: &str| {
+        let spec = specs().find(|spec| spec.name == table).unwrap();
+        metric(name).rows().sql(spec).unwrap()
+    };
+    let (sum, conditions) = of("busy", "sample");
+    assert_eq!(sum, "sum(\"weight_ns\")");
+    let not_idle = "coalesce(\"upid\", -1) NOT IN (SELECT upid FROM process WHERE pid = 0)";
+    let either = format!("(\"in_dpc\" = 1 OR \"in_isr\" = 1 OR {not_idle})");
+    assert_eq!(conditions, [either.as_str(), "\"weight_ns\" >= 0"]);
+    let (sum, conditions) = of("syscall-time", "syscall");
+    assert_eq!(sum, "sum(\"dur_ns\")");
+    assert_eq!(conditions, ["NOT coalesce(\"depth\" >= 1, 0)", "\"dur_ns\" >= 0"]);
+    let (_, conditions) = of("heap-outstanding", "heap");
+    assert_eq!(conditions[0], "coalesce(\"freed_by\", '') = ''");
+}
+
+#[test]
 fn names_are_distinct_and_can_be_typed() {
     for (at, metric) in METRICS.iter().enumerate() {
         assert!(metric.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", metric.name);
@@ -98,9 +113,9 @@ fn rows_without_a_number_are_left_out() {
         vec![Value::I64(3), Value::I64(3), Value::Null, Value::I64(10)],
         vec![Value::I64(4), Value::I64(3), Value::Null, Value::I64(-1)],
     ];
-    let columns = [("ts_ns", I64), ("upid", I32), ("stack_id", I32), ("committed_bytes", I64)];
+    let columns = "ts_ns upid stack_id committed_bytes";
     let mut db = Database::new();
-    db.insert(table("virtual_alloc", &columns, &rows));
+    db.insert(table("virtual_alloc", columns, &rows));
     let found = all(metric("virtual-alloc"), &db, &Part::default());
     assert_eq!(found.iter().map(|w| w.weight).collect::<Vec<_>>(), [4096, 10]);
     assert_eq!((found[0].stack, found[1].stack, found[0].utid), (Some(0), None, None));

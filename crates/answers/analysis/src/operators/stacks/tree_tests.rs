@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fold::tests::sampled;
+use etwhy_testkit::Are as _;
 use etwhy_trace::catalog::stack_cost::StackCostRow;
 
 const MS: i64 = 1_000_000;
@@ -78,7 +79,7 @@ fn recursion() -> Database {
 #[test]
 fn top_down() {
     let tree = tree_of(&recursion(), &View::default());
-    let expected = [
+    lines(&tree).are(&[
         "all 18 0",
         ".a!main 17 0",
         "..a!rec 15 0",
@@ -89,8 +90,7 @@ fn top_down() {
         "...a!rec 3 3",
         "..n!wait 2 2",
         ".[no stack] 1 1",
-    ];
-    assert_eq!(lines(&tree), expected);
+    ]);
     let main = named(&tree, "a!main");
     assert_eq!((main.total.count, main.total.first_ns, main.total.last_ns), (17, Some(0), Some(3)));
 }
@@ -116,7 +116,7 @@ fn levels_above_the_frames() {
     let view = View { groups: vec![GroupBy::Process, GroupBy::Module], ..View::default() };
     let tree = tree_of(&db, &view);
     // What a DPC interrupted is not its caller; what has no process of that number has no name.
-    let expected = [
+    lines(&tree).are(&[
         "all 14 0",
         ".[unknown process] 9 0",
         "..a 9 0",
@@ -129,8 +129,7 @@ fn levels_above_the_frames() {
         ".[ISR] 2 0",
         "..hal 2 0",
         "...hal!tick 2 2",
-    ];
-    assert_eq!(lines(&tree), expected);
+    ]);
     let one = tree_of(&db, &View { one_interrupt: true, ..view });
     assert!(lines(&one).contains(&".[DPC and ISR] 5 0".to_owned()));
 }
@@ -139,7 +138,7 @@ fn levels_above_the_frames() {
 fn recursion_is_merged() {
     let folding = Folding { merge_recursion: true, ..Folding::default() };
     let tree = tree_of(&recursion(), &View { folding, ..View::default() });
-    let expected = [
+    lines(&tree).are(&[
         "all 18 0",
         ".a!main 17 0",
         "..a!rec 15 3",
@@ -147,8 +146,7 @@ fn recursion_is_merged() {
         "...a!leaf 5 5",
         "..n!wait 2 2",
         ".[no stack] 1 1",
-    ];
-    assert_eq!(lines(&tree), expected);
+    ]);
 }
 
 #[test]
@@ -185,7 +183,7 @@ fn focus_wants_all_and_exclude_minds_one() {
 fn what_is_dropped_is_its_callers() {
     let folding = Folding { drop: matchers(&["a!rec"]), ..Folding::default() };
     let tree = tree_of(&recursion(), &View { folding, ..View::default() });
-    let expected = [
+    lines(&tree).are(&[
         "all 18 0",
         ".a!main 17 3",
         "..b!other 7 0",
@@ -193,8 +191,7 @@ fn what_is_dropped_is_its_callers() {
         "..a!leaf 5 5",
         "..n!wait 2 2",
         ".[no stack] 1 1",
-    ];
-    assert_eq!(lines(&tree), expected);
+    ]);
 }
 
 #[test]
@@ -202,7 +199,7 @@ fn trimmed_above_and_below() {
     let folding =
         Folding { above: matchers(&["a!rec"]), below: matchers(&["b!other"]), ..Folding::default() };
     let tree = tree_of(&recursion(), &View { folding, ..View::default() });
-    let expected = [
+    lines(&tree).are(&[
         "all 18 0",
         ".a!rec 15 0",
         "..b!other 7 7",
@@ -211,8 +208,7 @@ fn trimmed_above_and_below() {
         ".a!main 2 0",
         "..n!wait 2 2",
         ".[no stack] 1 1",
-    ];
-    assert_eq!(lines(&tree), expected);
+    ]);
 }
 
 #[test]
@@ -234,10 +230,12 @@ fn code_of_windows_is_hidden() {
 #[test]
 fn addresses_without_a_name_are_one_place() {
     let db = sampled(&[("thread", 0, 5, "| x.dll x.dll y.dll x.dll")]);
-    assert_eq!(
-        lines(&tree_of(&db, &View::default())),
-        ["all 5 0", ".x.dll!? 5 0", "..y.dll!? 5 0", "...x.dll!? 5 5"]
-    );
+    lines(&tree_of(&db, &View::default())).are(&[
+        "all 5 0",
+        ".x.dll!? 5 0",
+        "..y.dll!? 5 0",
+        "...x.dll!? 5 5",
+    ]);
 }
 
 #[test]
@@ -262,7 +260,7 @@ fn a_butterfly_counts_recursion_once() {
 fn small_nodes_are_folded_into_their_parent() {
     let tree = tree_of(&recursion(), &View::default());
     let small = tree.limited(&Limits { least: 3 * MS + 1, ..Limits::default() });
-    let expected = [
+    lines(&small).are(&[
         "all 18 0",
         ".a!main 17 0",
         "..a!rec 15 0",
@@ -273,25 +271,18 @@ fn small_nodes_are_folded_into_their_parent() {
         "...[… 1 other] 3 3",
         "..[… 1 other] 2 2",
         ".[… 1 other] 1 1",
-    ];
-    assert_eq!(lines(&small), expected);
+    ]);
     let top = tree.limited(&Limits { nodes: Some(3), ..Limits::default() });
-    assert_eq!(
-        lines(&top),
-        [
-            "all 18 0",
-            ".a!main 17 0",
-            "..a!rec 15 0",
-            "...[… 3 others] 15 15",
-            "..[… 1 other] 2 2",
-            ".[… 1 other] 1 1"
-        ]
-    );
+    lines(&top).are(&[
+        "all 18 0",
+        ".a!main 17 0",
+        "..a!rec 15 0",
+        "...[… 3 others] 15 15",
+        "..[… 1 other] 2 2",
+        ".[… 1 other] 1 1",
+    ]);
     let flat = tree.limited(&Limits { depth: Some(2), ..Limits::default() });
-    assert_eq!(
-        lines(&flat),
-        ["all 18 0", ".a!main 17 0", "..a!rec 15 15", "..n!wait 2 2", ".[no stack] 1 1"]
-    );
+    lines(&flat).are(&["all 18 0", ".a!main 17 0", "..a!rec 15 15", "..n!wait 2 2", ".[no stack] 1 1"]);
     assert_eq!(named(&flat, "a!rec").folded, 5);
 }
 

@@ -5,8 +5,8 @@ use super::threads::{Choice, sql, threads};
 use super::*;
 use crate::fold::tests::table;
 use etwhy_sql::Engine;
-use etwhy_table::ColumnType::{Bool, I32, I64, Text};
 use etwhy_table::Value;
+use etwhy_testkit::Are as _;
 
 /// ts, cpu, new, old, run, since, wait, ready, by, state, reason, old state, old reason.
 type Row = (
@@ -29,7 +29,7 @@ fn switched(rows: &[Row]) -> Database {
     let threads = [thread(0, 0), thread(11, 1), thread(12, 1), thread(21, 2)];
     let utids: Vec<Vec<Value<'_>>> =
         threads.iter().enumerate().map(|(n, t)| [vec![Value::I64(n as i64)], t.clone()].concat()).collect();
-    db.insert(table("thread", &[("utid", I32), ("tid", I32), ("upid", I32)], &utids));
+    db.insert(table("thread", "utid tid upid", &utids));
     let upids = [0, 1, 1, 2];
     let cells: Vec<Vec<Value<'_>>> = rows
         .iter()
@@ -63,29 +63,8 @@ fn switched(rows: &[Row]) -> Database {
             ]
         })
         .collect();
-    let columns = [
-        ("ts_ns", I64),
-        ("cpu", I32),
-        ("new_upid", I32),
-        ("new_utid", I32),
-        ("old_utid", I32),
-        ("run_ns", I64),
-        ("since_last_ns", I64),
-        ("wait_ns", I64),
-        ("ready_ns", I64),
-        ("ready_ts_ns", I64),
-        ("readying_upid", I32),
-        ("readying_utid", I32),
-        ("readied_in_dpc", Bool),
-        ("prev_state", Text),
-        ("prev_wait_reason", Text),
-        ("old_state", Text),
-        ("old_wait_reason", Text),
-        ("new_priority", I32),
-        ("stack_id", I32),
-        ("ready_stack_id", I32),
-    ];
-    db.insert(table("cswitch", &columns, &cells));
+    let columns = "ts_ns cpu new_upid new_utid old_utid run_ns since_last_ns wait_ns ready_ns ready_ts_ns readying_upid readying_utid readied_in_dpc prev_state prev_wait_reason old_state old_wait_reason new_priority stack_id ready_stack_id";
+    db.insert(table("cswitch", columns, &cells));
     db
 }
 
@@ -111,23 +90,23 @@ fn of(db: &Database, utid: u32, range: Range) -> Vec<(i64, i64, &'static str)> {
 #[test]
 fn a_thread_is_somewhere_all_the_time() {
     let db = story();
-    assert_eq!(
-        of(&db, 1, (0, 100)),
-        [
-            (0, 10, "unknown"),
-            (10, 20, "run"),
-            (20, 50, "wait"),
-            (50, 52, "ready"),
-            (52, 60, "run"),
-            (60, 100, "wait")
-        ]
-    );
+    of(&db, 1, (0, 100)).are(&[
+        (0, 10, "unknown"),
+        (10, 20, "run"),
+        (20, 50, "wait"),
+        (50, 52, "ready"),
+        (52, 60, "run"),
+        (60, 100, "wait"),
+    ]);
     assert_eq!(of(&db, 1, (30, 51)), [(30, 50, "wait"), (50, 51, "ready")]);
     assert_eq!(of(&db, 1, (70, 80)), [(70, 80, "wait")]);
-    assert_eq!(
-        of(&db, 2, (0, 60)),
-        [(0, 20, "unknown"), (20, 41, "run"), (41, 45, "ready"), (45, 51, "run"), (51, 60, "unknown")]
-    );
+    of(&db, 2, (0, 60)).are(&[
+        (0, 20, "unknown"),
+        (20, 41, "run"),
+        (41, 45, "ready"),
+        (45, 51, "run"),
+        (51, 60, "unknown"),
+    ]);
     assert_eq!(of(&db, 3, (50, 70)), [(50, 55, "unknown"), (55, 60, "ready"), (60, 70, "run")]);
 }
 
@@ -209,18 +188,15 @@ fn a_path_goes_over_to_who_ended_the_wait() {
     let links = path::path(&switches, &index, 1, (5, 60), || true);
     let short: Vec<_> =
         links.iter().map(|l| (l.range.0, l.range.1, l.utid, l.kind.name(), l.depth)).collect();
-    assert_eq!(
-        short,
-        [
-            (52, 60, 1, "run", 0),
-            (50, 52, 1, "ready", 0),
-            (45, 50, 2, "run", 1),
-            (41, 45, 2, "ready", 1),
-            (20, 41, 2, "run", 1),
-            (10, 20, 1, "run", 0),
-            (5, 10, 1, "unknown", 0),
-        ]
-    );
+    short.are(&[
+        (52, 60, 1, "run", 0),
+        (50, 52, 1, "ready", 0),
+        (45, 50, 2, "run", 1),
+        (41, 45, 2, "ready", 1),
+        (20, 41, 2, "run", 1),
+        (10, 20, 1, "run", 0),
+        (5, 10, 1, "unknown", 0),
+    ]);
     let causes = path::causes(&links);
     assert_eq!((causes[0].utid, causes[0].kind, causes[0].dur_ns, causes[0].pieces), (2, State::Run, 26, 2));
     assert_eq!(links[causes[0].longest].range, (20, 41));

@@ -8,153 +8,18 @@ use etwhy_audit::policy::{Doubt, Subject};
 use etwhy_audit::{Form, Policy, Setting};
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, decimal, thousands};
-use etwhy_export::markdown::{block, prose};
-use etwhy_export::sanitize;
-use etwhy_export::text::{hanging, pad_end, pad_start, truncate_end, width};
+use etwhy_doc::{Block, Column, Doc, Line as Cell, Table};
 use etwhy_knowledge::{Advice, Role};
-
-/// A part of a document. Texts are safe to show.
-enum Part {
-    Title(String),
-    Text(String),
-    Table(Vec<Vec<String>>),
-    /// A head and what is below it.
-    Item(String, Vec<String>),
-    Command(String),
-}
-
-/// A document.
-#[derive(Default)]
-pub struct Document {
-    parts: Vec<Part>,
-}
-
-impl Document {
-    fn title(&mut self, text: impl AsRef<str>) {
-        self.parts.push(Part::Title(sanitize(text.as_ref()).into_owned()));
-    }
-
-    fn text_part(&mut self, text: impl AsRef<str>) {
-        self.parts.push(Part::Text(sanitize(text.as_ref()).into_owned()));
-    }
-
-    fn item(&mut self, head: impl AsRef<str>, below: &[String]) {
-        let below = below.iter().map(|line| sanitize(line).into_owned()).collect();
-        self.parts.push(Part::Item(sanitize(head.as_ref()).into_owned(), below));
-    }
-
-    fn table(&mut self, rows: Vec<Vec<String>>) {
-        let rows = rows.into_iter().map(|row| row.iter().map(|cell| sanitize(cell).into_owned()).collect());
-        self.parts.push(Part::Table(rows.collect()));
-    }
-
-    /// For a terminal of so many columns.
-    pub fn text(&self, columns: usize) -> String {
-        let mut out = String::new();
-        for part in &self.parts {
-            let lines = match part {
-                Part::Title(text) => [vec![String::new()], hanging("", "", text, columns)].concat(),
-                Part::Text(text) => hanging("", "", text, columns),
-                Part::Table(rows) => aligned(rows, columns),
-                Part::Item(head, below) => {
-                    let mut lines = hanging("  ", "    ", head, columns);
-                    lines.extend(below.iter().flat_map(|line| hanging("    - ", "      ", line, columns)));
-                    lines
-                }
-                Part::Command(text) => vec![format!("    {text}")],
-            };
-            for line in lines {
-                out.push_str(line.trim_end());
-                out.push('\n');
-            }
-        }
-        out.trim_start_matches('\n').to_owned()
-    }
-
-    /// As Markdown.
-    pub fn markdown(&self) -> String {
-        let mut out = String::new();
-        let mut commands: Vec<&str> = Vec::new();
-        for part in &self.parts {
-            if let Part::Command(text) = part {
-                commands.push(text);
-                continue;
-            }
-            if !commands.is_empty() {
-                out.push_str(&format!("\n{}\n", block("bat", &std::mem::take(&mut commands).join("\n"))));
-            }
-            match part {
-                Part::Title(text) => out.push_str(&format!("\n## {}\n\n", prose(text))),
-                Part::Text(text) => out.push_str(&format!("{}\n\n", prose(text))),
-                Part::Table(rows) => markdown_table(&mut out, rows),
-                Part::Item(head, below) => {
-                    out.push_str(&format!("* {}\n", prose(head)));
-                    for line in below {
-                        out.push_str(&format!("  * {}\n", prose(line)));
-                    }
-                }
-                Part::Command(_) => {}
-            }
-        }
-        if !commands.is_empty() {
-            out.push_str(&format!("\n{}", block("bat", &commands.join("\n"))));
-        }
-        out.trim_start_matches('\n').to_owned()
-    }
-}
-
-fn markdown_table(out: &mut String, rows: &[Vec<String>]) {
-    for (at, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().map(|cell| prose(cell)).collect();
-        out.push_str(&format!("| {} |\n", cells.join(" | ")));
-        if at == 0 {
-            let marks: Vec<&str> = (0..row.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
-            out.push_str(&format!("|{}|\n", marks.join("|")));
-        }
-    }
-    out.push('\n');
-}
-
-/// Columns under each other; the first takes what room is left.
-fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let cell = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
-    let wide = |at: usize| rows.iter().map(|row| width(&cell(row, at))).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(wide).collect();
-    let others: usize = widths.iter().skip(1).map(|w| w + 2).sum();
-    let first = widths.first().copied().unwrap_or(0).min(columns.saturating_sub(others + 2).max(12));
-    let room = columns.saturating_sub(others + 2);
-    let needed = widths.first().copied().unwrap_or(0).min(28);
-    if room < needed && count > 3 {
-        // The last column says least.
-        let fewer: Vec<Vec<String>> =
-            rows.iter().map(|row| row.iter().take(count - 1).cloned().collect()).collect();
-        return aligned(&fewer, columns);
-    }
-    let line = |row: &Vec<String>| {
-        let mut line = format!("  {}", pad_end(&truncate_end(&cell(row, 0), first), first));
-        for (at, wide) in widths.iter().enumerate().skip(1) {
-            line.push_str("  ");
-            line.push_str(&pad_start(&cell(row, at), *wide));
-        }
-        line
-    };
-    rows.iter().map(line).collect()
-}
 
 /// The letters of the table, said once.
 const LEGEND: &str = "S success, F failure, s and f only if a scenario needs it, - off, . nothing said, ? not understood. base: the \
                       baseline of Microsoft's page Audit Policy Recommendations; page: Microsoft's page of the subcategory (. also where that was not read). volume: as documents state it.";
 
 /// Writes the document.
-pub fn document(compared: &Compared, written: Option<&Written>, all: bool) -> Document {
-    let mut doc = Document::default();
-    for (at, machine) in compared.machines.iter().enumerate() {
+pub fn document(compared: &Compared, written: Option<&Written>, all: bool) -> Doc {
+    let mut doc = Doc::titled("Audit policy");
+    for machine in &compared.machines {
         of_machine(&mut doc, compared, machine, all);
-        if at == 0 && doc.parts.iter().any(|part| matches!(part, Part::Table(_))) {
-            let at = doc.parts.iter().position(|part| matches!(part, Part::Table(_))).map_or(0, |at| at + 1);
-            doc.parts.insert(at, Part::Text(LEGEND.to_owned()));
-        }
     }
     if let Some(written) = written {
         before_and_after(&mut doc, written);
@@ -165,37 +30,42 @@ pub fn document(compared: &Compared, written: Option<&Written>, all: bool) -> Do
 }
 
 /// What becomes of each line of a policy in the file that was written.
-fn before_and_after(doc: &mut Document, written: &Written) {
+fn before_and_after(doc: &mut Doc, written: &Written) {
     let (rows, changed) = (&written.proposed.rows, written.proposed.changed());
-    doc.title(format!(
+    doc.heading(format!(
         "Proposed policy {}: {changed} of {} settings of {} change",
         written.path.display(),
         rows.len(),
         written.of
     ));
-    let mut table = vec![["Setting", "before", "after", ""].map(str::to_owned).to_vec()];
+    let mut table = Table::new([
+        Column::name("Setting"),
+        Column::number("before"),
+        Column::number("after"),
+        Column::number(""),
+    ]);
     for row in rows {
         let name =
             row.account.as_ref().map_or(row.name.clone(), |account| format!("{} for {account}", row.name));
         let after = row.after.clone().unwrap_or_else(|| "left out".to_owned());
         let mark = if row.changes() { "changed" } else { "" };
-        table.push(vec![name, row.before.clone(), after, mark.to_owned()]);
+        table.row([name, row.before.clone(), after, mark.to_owned()].map(Cell::from));
     }
     doc.table(table);
 }
 
-fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all: bool) {
+fn of_machine(doc: &mut Doc, compared: &Compared, machine: &Compared1, all: bool) {
     let role = match machine.advised.role {
         Role::Client => "clients",
         Role::Server => "servers",
         Role::Dc => "domain controllers",
     };
     let name = if machine.name.is_empty() { String::new() } else { format!(" of {}", machine.name) };
-    doc.title(format!(
+    doc.heading(format!(
         "Audit policy{name}, compared with Microsoft's page Audit Policy Recommendations for {role}"
     ));
     if machine.role_assumed {
-        doc.text_part(match machine.advised.role {
+        doc.text(match machine.advised.role {
             Role::Dc => "The log holds what only domain controllers write. --baseline takes another kind of machine.",
             _ => "That it is a server is assumed: --baseline client or --baseline dc takes another kind of machine.",
         });
@@ -208,7 +78,7 @@ fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all:
         let rate = cost.per_day(cost.bytes).map_or("too short a time for a rate".to_owned(), |rate| {
             format!("{} a day", bytes(rate.round() as i64))
         });
-        doc.text_part(format!(
+        doc.text(format!(
             "{}: {} records, {}, {} to {}{}, {rate}.",
             capital(&files),
             thousands(i128::from(cost.records)),
@@ -222,7 +92,7 @@ fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all:
         ));
     }
     for file in &machine.foreign {
-        doc.text_part(format!("{file} is of another machine and is not compared with this log."));
+        doc.text(format!("{file} is of another machine and is not compared with this log."));
     }
     subcategories(doc, machine, all);
     proposals(doc, machine);
@@ -232,7 +102,7 @@ fn of_machine(doc: &mut Document, compared: &Compared, machine: &Compared1, all:
     }
 }
 
-fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
+fn subcategories(doc: &mut Doc, machine: &Compared1, all: bool) {
     let with_log = machine.log.is_some();
     let interesting = |line: &&Line| {
         let on = line.outcomes.iter().any(|o| o.on == Some(true));
@@ -241,20 +111,22 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
     };
     let lines: Vec<&Line> = machine.advised.lines.iter().filter(interesting).collect();
     if lines.is_empty() {
-        doc.text_part(match unclear(machine) {
+        doc.text(match unclear(machine) {
             0 => "No subcategory is audited.".to_owned(),
             _ => "No subcategory is known to be audited.".to_owned(),
         });
         return;
     }
     let cost = machine.log.as_ref().map(|log| &log.cost);
-    let mut head =
-        vec!["Subcategory".to_owned(), if machine.with_policy { "set" } else { "seen" }.to_owned()];
+    let mut columns = vec![
+        Column::name("Subcategory").least(28),
+        Column::number(if machine.with_policy { "set" } else { "seen" }),
+    ];
     if with_log {
-        head.extend(["records", "bytes", "share", "a day"].map(str::to_owned));
+        columns.extend(["records", "bytes", "share", "a day"].map(Column::number));
     }
-    head.extend(["base", "page", "volume"].map(str::to_owned));
-    let mut rows = vec![head];
+    columns.extend(["base", "page", "volume"].map(Column::number));
+    let mut table = Table::new(columns);
     for line in &lines {
         let setting = if machine.with_policy { line.setting } else { Some(line.evident()) };
         let mut row = vec![line.subcategory.name.to_owned(), setting_text(setting)];
@@ -268,7 +140,7 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
         row.push(advice_text(line, |o| o.baseline));
         row.push(advice_text(line, |o| o.page));
         row.push(line.subcategory.volume.level.to_owned());
-        rows.push(row);
+        table.row(row.into_iter().map(Cell::from));
     }
     if let Some(cost) = cost {
         let others: i64 = machine.advised.lines.iter().map(Line::bytes).fold(0, i64::saturating_add);
@@ -277,10 +149,14 @@ fn subcategories(doc: &mut Document, machine: &Compared1, all: bool) {
             let share = rest as f64 * 100.0 / cost.bytes.max(1) as f64;
             let mut row = vec!["(of no subcategory)".to_owned(), String::new(), String::new(), bytes(rest)];
             row.push(format!("{} %", decimal(share, 1)));
-            rows.push(row);
+            table.row(row.into_iter().map(Cell::from));
         }
     }
-    doc.table(rows);
+    let is_first = !doc.blocks.iter().any(|block| matches!(block, Block::Table(_)));
+    doc.table(table);
+    if is_first {
+        doc.text(LEGEND);
+    }
 }
 
 fn setting_text(setting: Option<Setting>) -> String {
@@ -311,14 +187,14 @@ fn advice_text(line: &Line, of: fn(&OutcomeLine) -> Advice) -> String {
     }
 }
 
-fn proposals(doc: &mut Document, machine: &Compared1) {
+fn proposals(doc: &mut Doc, machine: &Compared1) {
     let of =
         |tier: Tier| machine.advised.proposals.iter().filter(move |p| p.tier == tier).collect::<Vec<_>>();
     let (safe, decide) = (of(Tier::Safe), of(Tier::Decide));
     let with_log = machine.log.is_some();
     if safe.is_empty() && decide.is_empty() {
-        doc.title("Nothing to switch off");
-        doc.text_part(if with_log {
+        doc.heading("Nothing to switch off");
+        doc.text(if with_log {
             "Nothing that costs at least 1 % of the log is beyond what Microsoft recommends, and nothing recommended takes 10 %."
         } else {
             "Nothing is known to be audited that documents call voluminous and that no recommendation asks for. With --log the cost is measured."
@@ -326,19 +202,19 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
         cannot_be_judged(doc, machine);
         return;
     }
-    doc.title(match safe.len() {
+    doc.heading(match safe.len() {
         0 => "Safe to switch off: nothing".to_owned(),
         n => format!("Safe to switch off, likely: no recommendation of Microsoft asks for it ({n})"),
     });
     for proposal in &safe {
         proposed(doc, machine, proposal);
     }
-    for proposal in &safe {
-        doc.parts.push(Part::Command(proposal.command()));
+    if !safe.is_empty() {
+        doc.verbatim("bat", &safe.iter().map(|proposal| proposal.command()).collect::<Vec<_>>().join("\n"));
     }
     saving(doc, machine, &safe);
     if !decide.is_empty() {
-        doc.title(format!(
+        doc.heading(format!(
             "Needs a decision: large, but recommended, or not known not to be ({})",
             decide.len()
         ));
@@ -349,7 +225,7 @@ fn proposals(doc: &mut Document, machine: &Compared1) {
     cannot_be_judged(doc, machine);
 }
 
-fn proposed(doc: &mut Document, machine: &Compared1, proposal: &Proposal) {
+fn proposed(doc: &mut Doc, machine: &Compared1, proposal: &Proposal) {
     let outcomes = if proposal.success { "successes" } else { "failures" };
     let amount = match &machine.log {
         Some(log) => {
@@ -370,11 +246,11 @@ fn unclear(machine: &Compared1) -> usize {
     machine.advised.lines.iter().filter(|line| line.setting == Some(Setting::Unknown)).count()
 }
 
-fn cannot_be_judged(doc: &mut Document, machine: &Compared1) {
+fn cannot_be_judged(doc: &mut Doc, machine: &Compared1) {
     let names = machine.advised.lines.iter().filter(|line| line.setting == Some(Setting::Unknown));
     let names: Vec<&str> = names.map(|line| line.subcategory.name).collect();
     if !names.is_empty() {
-        doc.text_part(format!(
+        doc.text(format!(
             "Cannot be determined, because the setting was not understood: {}.",
             names.join(", ")
         ));
@@ -390,7 +266,7 @@ fn volume_text(proposal: &Proposal) -> String {
     }
 }
 
-fn saving(doc: &mut Document, machine: &Compared1, safe: &[&Proposal]) {
+fn saving(doc: &mut Doc, machine: &Compared1, safe: &[&Proposal]) {
     let Some(log) = machine.log.as_ref().filter(|_| !safe.is_empty()) else { return };
     let (cost, saved) = (&log.cost, machine.advised.saving(Tier::Safe));
     let mut text = format!("Together {} of {}", bytes(saved), bytes(cost.bytes));
@@ -412,15 +288,15 @@ fn saving(doc: &mut Document, machine: &Compared1, safe: &[&Proposal]) {
         };
         text.push_str(&format!(" {basis} {}, then {}.", days_text(before), days_text(after)));
     }
-    doc.text_part(text);
+    doc.text(text);
 }
 
-fn below(doc: &mut Document, machine: &Compared1) {
+fn below(doc: &mut Doc, machine: &Compared1) {
     let below: Vec<(&Line, bool)> = machine.advised.below_baseline().collect();
     if below.is_empty() {
         return;
     }
-    doc.title(format!("Below the baseline of Audit Policy Recommendations ({})", below.len()));
+    doc.heading(format!("Below the baseline of Audit Policy Recommendations ({})", below.len()));
     let mut names: Vec<String> = Vec::new();
     for (line, success) in &below {
         let outcome = if *success { "success" } else { "failure" };
@@ -429,10 +305,10 @@ fn below(doc: &mut Document, machine: &Compared1) {
             None => names.push(format!("{} ({outcome})", line.subcategory.name)),
         }
     }
-    doc.text_part(format!("The baseline audits what the policy has off: {}.", names.join(", ")));
+    doc.text(format!("The baseline audits what the policy has off: {}.", names.join(", ")));
 }
 
-fn disagreements(doc: &mut Document, compared: &Compared, machine: &Compared1) {
+fn disagreements(doc: &mut Doc, compared: &Compared, machine: &Compared1) {
     let found: Vec<String> = machine
         .advised
         .lines
@@ -449,9 +325,9 @@ fn disagreements(doc: &mut Document, compared: &Compared, machine: &Compared1) {
     if found.is_empty() {
         return;
     }
-    doc.title("The log shows what the policy says is off");
+    doc.heading("The log shows what the policy says is off");
     let by_account = compared.policies.iter().any(|(_, p)| p.entries.iter().any(|e| e.account.is_some()));
-    doc.text_part(format!(
+    doc.text(format!(
         "{}. The policy was changed since, or is not the one in force: Group Policy wins over local settings, and categories of the old \
          policy override subcategories unless SCENoApplyLegacyAuditPolicy is 1 (HKLM\\System\\CurrentControlSet\\Control\\Lsa).{}",
         found.join(", "),
@@ -459,18 +335,18 @@ fn disagreements(doc: &mut Document, compared: &Compared, machine: &Compared1) {
     ));
 }
 
-fn files(doc: &mut Document, compared: &Compared) {
+fn files(doc: &mut Doc, compared: &Compared) {
     if !compared.policies.is_empty() {
-        doc.title("Files");
+        doc.heading("Files");
     }
     for (file, policy) in &compared.policies {
-        doc.item(format!("{file}: {}", about(policy)), &notes(policy));
+        doc.item(format!("{file}: {}", about(policy)), notes(policy));
     }
     if compared.without > 0 {
-        doc.text_part(format!("{} logs hold no audit records and were left out.", compared.without));
+        doc.text(format!("{} logs hold no audit records and were left out.", compared.without));
     }
     if !compared.differences.is_empty() {
-        doc.title(format!("Where the files differ ({})", compared.differences.len()));
+        doc.heading(format!("Where the files differ ({})", compared.differences.len()));
         for difference in &compared.differences {
             let said: Vec<String> = difference
                 .said
@@ -480,10 +356,10 @@ fn files(doc: &mut Document, compared: &Compared) {
                     format!("{} in {file}", setting.text())
                 })
                 .collect();
-            doc.item(format!("{}: {}", difference.subcategory.name, said.join(", ")), &[]);
+            doc.bullet(format!("{}: {}", difference.subcategory.name, said.join(", ")));
         }
         let gpos = compared.policies.iter().filter(|(_, policy)| policy.form == Form::Gpo).count();
-        doc.text_part(match gpos {
+        doc.text(match gpos {
             0 => "The last file counts.",
             1 => "The file of auditpol says what was in force; Group Policy's will be at the next refresh: it wins over local settings.",
             _ => "Which of several Group Policy objects wins is decided by the order of their links (`gpresult /h report.html`).",
@@ -560,20 +436,20 @@ fn notes(policy: &Policy) -> Vec<String> {
     notes
 }
 
-fn how(doc: &mut Document, compared: &Compared) {
-    doc.title("How to read this");
+fn how(doc: &mut Doc, compared: &Compared) {
+    doc.heading("How to read this");
     let with_log = compared.machines.iter().any(|machine| machine.log.is_some());
     if with_log {
-        doc.text_part(
+        doc.text(
             "The Task of a record names its subcategory. Its setting is likely the switch, not certainly: 4658 is enabled by Handle \
              Manipulation, SACLs set the volume of File System and Registry. Rates hold if the machine goes on as in the log.",
         );
     }
-    doc.text_part(
+    doc.text(
         "Before a change: auditpol /backup /file:before.csv. What Group Policy sets must be changed there. \
          With SCENoApplyLegacyAuditPolicy = 0 categories of the old policy override subcategories.",
     );
-    doc.text_part(
+    doc.text(
         "Sources: Microsoft, Audit Policy Recommendations (2023-08-03), Policy CSP - Audit (2019-09-27) and pages of the subcategories; \
          --json names the source of each field, NOTICE all of them. Other guides differ and may ask for more: the baselines of \
          Microsoft's Security Compliance Toolkit, CIS, national ones.",

@@ -1,8 +1,8 @@
 //! Records as text: lines for people, JSON, CSV, XML.
 
 use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, System, Value, push_hex, time};
-use etwhy_evtx::counts::time_of;
 use etwhy_evtx::filter::Filter;
+use etwhy_evtx::filter::time_of;
 use etwhy_evtx::json::{key, number, push_fields, quoted};
 use etwhy_evtx::pick::Picker;
 use etwhy_evtx::read::RecordRef;

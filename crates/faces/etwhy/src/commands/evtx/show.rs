@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::open::logs::{LogArgs, Logs, leave_out};
 use crate::options::rows::{Written, chosen_format, write_selection};
 use crate::report::terminal::{out, width};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, Result, bail};
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::render::Renderer;
@@ -87,7 +87,7 @@ pub struct Args {
 ///
 /// # Errors
 /// If no log can be read, or what is asked for cannot be understood.
-pub fn run(args: &Args) -> anyhow::Result<Exit> {
+pub fn run(args: &Args) -> Result<Exit> {
     if args.logs.logs.is_empty() {
         bail!("name event logs (.evtx) or folders of them; `etwhy evtx --help` shows what can be asked");
     }
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The texts of messages, if some are named.
-fn messages(args: &Args) -> anyhow::Result<Option<Messages>> {
+fn messages(args: &Args) -> Result<Option<Messages>> {
     if args.messages.is_empty() {
         return Ok(None);
     }
@@ -198,7 +198,7 @@ fn records(
     messages: Option<&Messages>,
     shape: Shape,
     out: &mut dyn Write,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     let make = || Writer::new(shape, filter, messages.map(Renderer::new));
     match shape {
         Shape::Csv => out.write_all(CSV_HEAD.as_bytes())?,
@@ -276,7 +276,7 @@ fn records(
 }
 
 /// How tables are written.
-fn written(args: &Args) -> anyhow::Result<Written<'_>> {
+fn written(args: &Args) -> Result<Written<'_>> {
     let named = if args.json {
         Some("json")
     } else if args.csv {
@@ -289,7 +289,7 @@ fn written(args: &Args) -> anyhow::Result<Written<'_>> {
 }
 
 /// Counts, columns, SQL and files of tables.
-fn tables(args: &Args, mut logs: Logs) -> anyhow::Result<Exit> {
+fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
     let written = written(args)?;
     let ids: BTreeSet<u16> = match &args.sql {
         Some(query) => words(query).into_iter().chain(texts(query)).filter_map(event_of).collect(),
@@ -357,7 +357,7 @@ fn event_of(word: &str) -> Option<u16> {
 }
 
 /// Event ids that are wanted and there.
-fn wanted_ids(logs: &Logs) -> anyhow::Result<BTreeSet<u16>> {
+fn wanted_ids(logs: &Logs) -> Result<BTreeSet<u16>> {
     let mut ids = BTreeSet::new();
     for log in &logs.files {
         let counts = etwhy_evtx::counts::count_wanted(log, logs.threads, &logs.filter)?;
@@ -366,12 +366,7 @@ fn wanted_ids(logs: &Logs) -> anyhow::Result<BTreeSet<u16>> {
     Ok(ids)
 }
 
-fn counts(
-    db: &Database,
-    args: &Args,
-    written: &Written<'_>,
-    out: &mut (impl Write + Send),
-) -> anyhow::Result<()> {
+fn counts(db: &Database, args: &Args, written: &Written<'_>, out: &mut (impl Write + Send)) -> Result<()> {
     let table = db.get("log_type").context("the table was not made")?;
     let key = SortKey::parse("-records", table.spec())?;
     let mut selection = Selection::all(table).sort(&[key], args.first);

@@ -5,22 +5,21 @@ use crate::exit::Exit;
 use crate::open::logs::LogArgs;
 use crate::open::size;
 use crate::options::document::MarkdownArgs;
-use crate::report::findings_page::{self, Words, paragraph};
+use crate::report::findings_page::{self, Words};
 use crate::report::quality;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::out;
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
 use etwhy_base::prose::duration;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, thousands};
-use etwhy_export::sanitize;
-use etwhy_export::text::{pad_end, pad_start, truncate_end, truncate_middle};
+use etwhy_doc::{Column, Doc, Line, Timeline};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::Cell;
 use etwhy_sql::Engine;
 use etwhy_table::{Database, Table, Value};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write as _;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -99,30 +98,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;
         writeln!(out)?;
-    } else if !args.markdown.is_wanted() {
-        report(&mut out, args, db, &outcomes, width())?;
     }
-    if args.markdown.is_printed() {
-        markdown(&mut out, args, db, &outcomes)?;
+    if !args.json || args.markdown.is_wanted() {
+        args.markdown.write(&report(args, db, &outcomes), &mut out)?;
     }
     out.flush()?;
-    if let Some(path) = args.markdown.file() {
-        etwhy_export::replace_file(path, |file| Ok(markdown(file, args, db, &outcomes)?))?;
-    }
     Ok(analysed.exit)
-}
-
-fn markdown(
-    out: &mut (impl Write + ?Sized),
-    args: &Args,
-    db: &Database,
-    outcomes: &[Outcome],
-) -> io::Result<()> {
-    let mut text = Vec::new();
-    report(&mut text, args, db, outcomes, 120)?;
-    // A fence that is longer than any in the text, so that names from logs stay inside.
-    let text = String::from_utf8_lossy(&text).replace("````", "'''' ");
-    write!(out, "# What fills the logs\n\n````text\n{}\n````\n", text.trim())
 }
 
 /// All rows of a table as objects.
@@ -175,13 +156,8 @@ fn count(n: i64) -> String {
     thousands(n.into())
 }
 
-fn report(
-    out: &mut impl Write,
-    args: &Args,
-    db: &Database,
-    outcomes: &[Outcome],
-    width: usize,
-) -> io::Result<()> {
+fn report(args: &Args, db: &Database, outcomes: &[Outcome]) -> Doc {
+    let mut doc = Doc::titled("What fills the logs");
     let files = db.get("log_file");
     let all = files.map_or(0, Table::rows);
     // Of many logs those with most bytes; all of them are in the table.
@@ -190,34 +166,29 @@ fn report(
     let shown = if all > args.top { args.top.max(1) } else { all };
     for row in order.iter().take(shown) {
         if let Some(table) = files {
-            one_log(out, args, db, table, *row, width)?;
+            one_log(&mut doc, args, db, table, *row);
         }
     }
     if all > shown {
-        let text =
-            format!("{} more logs are not shown; --top shows more, --json all.", count((all - shown) as i64));
-        paragraph(out, "", &text, width)?;
+        doc.space();
+        doc.text(format!(
+            "{} more logs are not shown; --top shows more, --json all.",
+            count((all - shown) as i64)
+        ));
     }
     let words = Words { of: "these logs", more: "etwhy evtx why --all", untold: args.all, absent: args.all };
-    findings_page::print(out, outcomes, words, width)?;
-    writeln!(out)?;
-    quality::ledger_lines(out, db, width)
+    findings_page::add(&mut doc, outcomes, words);
+    doc.space();
+    quality::add_ledger(&mut doc, db);
+    doc
 }
 
-fn one_log(
-    out: &mut impl Write,
-    args: &Args,
-    db: &Database,
-    files: &Table,
-    row: u32,
-    width: usize,
-) -> io::Result<()> {
+fn one_log(doc: &mut Doc, args: &Args, db: &Database, files: &Table, row: u32) {
     let n = |name: &str| files.i64(row, name);
     let log = n("log").unwrap_or(-1);
-    let file = files.text(row, "file").unwrap_or("");
     let channel = files.text(row, "channel").unwrap_or("no channel");
     let computer = files.text(row, "computer").unwrap_or("unknown computer");
-    writeln!(out, "{}", sanitize(&truncate_middle(file, width)))?;
+    doc.heading(Line::name(files.text(row, "file").unwrap_or("")));
     let flag = |name: &str| files.value(row, name) == Value::Bool(true);
     let mut state: Vec<String> = Vec::new();
     state.push(if flag("wrapped") { "has wrapped".to_owned() } else { "has not wrapped".to_owned() });
@@ -235,32 +206,30 @@ fn one_log(
         let length = span(last.saturating_sub(first) as f64);
         format!("{} to {} UTC ({length})", utc(first), utc(last))
     });
-    let head = format!(
+    doc.text(format!(
         "{channel} of {computer}: {} records, {} in a file of {}, {when}, {}",
         count(n("records").unwrap_or(0)),
         bytes(n("record_bytes").unwrap_or(0)),
         bytes(n("size_bytes").unwrap_or(0)),
         state.join(", ")
-    );
-    paragraph(out, "  ", &head, width)?;
-    retention(out, args, db, log, width)?;
-    sparkline(out, db, log, width)?;
-    bursts(out, args, db, log, width)?;
-    kinds(out, args, db, log, width)?;
+    ));
+    retention(doc, args, db, log);
+    timeline(doc, db, log);
+    bursts(doc, args, db, log);
+    kinds(doc, args, db, log);
     for (kind, title) in
         [("process", "Processes that records name"), ("account", "Accounts that records name")]
     {
-        parties(out, args, db, log, kind, title, width)?;
+        parties(doc, args, db, log, kind, title);
     }
-    reader_cost(out, db, log, width)?;
-    writeln!(out)
+    reader_cost(doc, db, log);
 }
 
-fn retention(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usize) -> io::Result<()> {
+fn retention(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
     let whole = rows_of(db.get("log_retention"), log).find(|(t, row)| t.text(*row, "scope") == Some("log"));
-    let Some((table, row)) = whole else { return Ok(()) };
+    let Some((table, row)) = whole else { return };
     let Some(rollover) = table.i64(row, "rollover_ns") else {
-        return paragraph(out, "  ", "It covers less than ten minutes: no rate can be told.", width);
+        return doc.text("It covers less than ten minutes: no rate can be told.");
     };
     let per_day = table.f64(row, "bytes_per_day").unwrap_or(0.0) as i64;
     let records = table.f64(row, "records_per_day").unwrap_or(0.0) as i64;
@@ -283,10 +252,11 @@ fn retention(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: 
         let needed = wanted * 86_400e9 / per_mib * f64::from(1 << 20);
         text += &format!(" {wanted} days need {}.", bytes(needed as i64));
     }
-    paragraph(out, "  ", &text, width)
+    doc.text(text);
 }
 
-fn sparkline(out: &mut impl Write, db: &Database, log: i64, width: usize) -> io::Result<()> {
+/// The records over time.
+fn timeline(doc: &mut Doc, db: &Database, log: i64) {
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let mut bucket = 1;
     for (t, row) in rows_of(db.get("log_rate"), log) {
@@ -295,32 +265,20 @@ fn sparkline(out: &mut impl Write, db: &Database, log: i64, width: usize) -> io:
             t.i64(row, "records").unwrap_or(0);
     }
     let (Some(first), Some(last)) = (sums.keys().next().copied(), sums.keys().last().copied()) else {
-        return Ok(());
+        return;
     };
     let buckets = (last.saturating_sub(first) / bucket).saturating_add(1).clamp(1, 1_000) as usize;
-    let room = width.saturating_sub(14).clamp(10, 120);
-    let per_cell = buckets.div_ceil(room);
-    let mut cells = vec![0_i64; buckets.div_ceil(per_cell)];
+    let mut slices = vec![0.0; buckets];
     for (start, records) in &sums {
-        let at = (start.saturating_sub(first) / bucket) as usize / per_cell;
-        if let Some(cell) = cells.get_mut(at) {
-            *cell = cell.saturating_add(*records);
+        if let Some(slice) = slices.get_mut((start.saturating_sub(first) / bucket) as usize) {
+            *slice += *records as f64;
         }
     }
-    let most = cells.iter().copied().max().unwrap_or(0).max(1);
-    let blocks = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let draw = |n: &i64| match *n {
-        0 => ' ',
-        n => blocks.get((n.saturating_mul(8) / most).clamp(1, 8) as usize - 1).copied().unwrap_or('█'),
-    };
-    let line: String = cells.iter().map(draw).collect();
-    let cell_ns = bucket.saturating_mul(per_cell as i64);
-    writeln!(out, "  Records   {line}")?;
-    let text = format!("{} each, at most {} records", span(cell_ns as f64), count(most));
-    paragraph(out, "            ", &text, width)
+    let (title, unit) = ("Records".to_owned(), "records".to_owned());
+    doc.timeline(Timeline { title, sums: slices, slice_ns: bucket as f64, unit });
 }
 
-fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usize) -> io::Result<()> {
+fn bursts(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
     let rows: Vec<_> = rows_of(db.get("log_burst"), log).collect();
     let of = |kind: &str| rows.iter().filter(|(t, r)| t.text(*r, "kind") == Some(kind)).collect::<Vec<_>>();
     let what = |t: &Table, row: u32| {
@@ -339,11 +297,10 @@ fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usi
             count(n("kind_records")),
             what(t, *row)
         );
-        paragraph(out, "  Burst     ", &text, width)?;
+        doc.note("Burst", text);
     }
     if found.len() > 3 {
-        let text = format!("and {} more (table log_burst)", count(found.len() as i64 - 3));
-        paragraph(out, "            ", &text, width)?;
+        doc.note("Burst", format!("and {} more (table log_burst)", count(found.len() as i64 - 3)));
     }
     for (t, row) in of("periodic").iter().take(3.min(args.top)) {
         let text = format!(
@@ -353,44 +310,27 @@ fn bursts(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usi
             count(t.i64(*row, "records").unwrap_or(0)),
             t.f64(*row, "strength").unwrap_or(0.0)
         );
-        paragraph(out, "  Periodic  ", &text, width)?;
+        doc.note("Periodic", text);
     }
-    Ok(())
-}
-
-/// One line of a list: a name, then numbers aligned to the right.
-fn line(out: &mut impl Write, name: &str, cells: &[(String, usize)], width: usize) -> io::Result<()> {
-    let taken: usize = cells.iter().map(|(_, w)| w + 1).sum();
-    let room = width.saturating_sub(taken + 2).clamp(16, 90);
-    let name = pad_end(&truncate_end(&sanitize(name), room), room);
-    write!(out, "  {name}")?;
-    for (cell, width) in cells {
-        write!(out, " {}", pad_start(cell, *width))?;
-    }
-    writeln!(out)
 }
 
 fn share(value: f64) -> String {
     format!("{:.1} %", value * 100.0)
 }
 
-fn kinds(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usize) -> io::Result<()> {
-    let wide = width >= 110;
-    let columns = |records: String, size: String, part: String, day: String, without: String| {
-        let mut cells = vec![(records, 11), (size, 10), (part, 7)];
-        if wide {
-            cells.push((day, 12));
-        }
-        cells.push((without, 10));
-        cells
-    };
-    let text = |t: &str| t.to_owned();
-    let heads = columns(text("records"), text("bytes"), text("share"), text("a day"), text("lasts"));
-    line(out, "What fills it", &heads, width)?;
+fn kinds(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
+    let mut table = etwhy_doc::Table::new([
+        Column::name("What fills it").least(36),
+        Column::number("records"),
+        Column::number("bytes"),
+        Column::number("share"),
+        Column::number("lasts"),
+        Column::number("a day"),
+    ]);
     let rows: Vec<_> = rows_of(db.get("log_retention"), log)
         .filter(|(t, row)| t.text(*row, "scope") == Some("kind"))
         .collect();
-    for (t, row) in rows.iter().take(args.top) {
+    for (t, row) in &rows {
         let n = |name: &str| t.i64(*row, name);
         let provider = t.text(*row, "provider").unwrap_or("");
         let provider = provider.strip_prefix("Microsoft-Windows-").unwrap_or(provider);
@@ -403,56 +343,41 @@ fn kinds(out: &mut impl Write, args: &Args, db: &Database, log: i64, width: usiz
         let name = format!("{} {task}{provider}", n("event_id").unwrap_or(0));
         let day = t.f64(*row, "bytes_per_day").map_or("-".to_owned(), |b| bytes(b as i64));
         let without = n("rollover_without_ns").map_or("-".to_owned(), |ns| span(ns as f64));
-        let cells = columns(
+        let numbers = [
             count(n("records").unwrap_or(0)),
             bytes(n("bytes").unwrap_or(0)),
             share(t.f64(*row, "share").unwrap_or(0.0)),
-            day,
             without,
-        );
-        line(out, &name, &cells, width)?;
+            day,
+        ];
+        table.row(std::iter::once(Line::name(name)).chain(numbers.map(Line::from)));
     }
-    more(out, rows.len(), args.top)?;
-    let hint = "lasts: how far back the log would reach without these records, at the same size and rate";
+    doc.table(table.at_most(args.top));
     if rows.iter().any(|(t, row)| t.i64(*row, "rollover_without_ns").is_some()) {
-        paragraph(out, "  ", hint, width)?;
+        doc.text("lasts: how far back the log would reach without these records, at the same size and rate");
     }
-    Ok(())
 }
 
-fn more(out: &mut impl Write, rows: usize, top: usize) -> io::Result<()> {
-    if rows > top { writeln!(out, "  … and {} more", count((rows - top) as i64)) } else { Ok(()) }
-}
-
-fn parties(
-    out: &mut impl Write,
-    args: &Args,
-    db: &Database,
-    log: i64,
-    kind: &str,
-    title: &str,
-    width: usize,
-) -> io::Result<()> {
+fn parties(doc: &mut Doc, args: &Args, db: &Database, log: i64, kind: &str, title: &str) {
     let rows: Vec<_> =
         rows_of(db.get("log_party"), log).filter(|(t, row)| t.text(*row, "kind") == Some(kind)).collect();
     // One row without a name says nothing.
     if rows.iter().all(|(t, row)| t.text(*row, "name") == Some("(none)")) {
-        return Ok(());
+        return;
     }
-    let heads = ["records", "bytes", "share", "most of"].map(str::to_owned);
-    let cells = |[records, size, part, top]: [String; 4]| [(records, 11), (size, 10), (part, 7), (top, 9)];
-    line(out, title, &cells(heads), width)?;
-    let top = 5.min(args.top);
-    for (t, row) in rows.iter().take(top) {
+    let numbers = ["records", "bytes", "share", "most of"].map(Column::number);
+    let mut table = etwhy_doc::Table::new(std::iter::once(Column::name(title).least(28)).chain(numbers));
+    for (t, row) in &rows {
         let n = |name: &str| t.i64(*row, name).unwrap_or(0);
         let part = share(t.f64(*row, "share").unwrap_or(0.0));
         let numbers = [count(n("records")), bytes(n("bytes")), part, n("top_event_id").to_string()];
-        line(out, t.text(*row, "name").unwrap_or(""), &cells(numbers), width)?;
+        let name = Line::name(t.text(*row, "name").unwrap_or(""));
+        table.row(std::iter::once(name).chain(numbers.map(Line::from)));
     }
-    more(out, rows.len(), top)
+    doc.table(table.at_most(5.min(args.top)));
 }
 
-fn reader_cost(out: &mut impl Write, db: &Database, log: i64, width: usize) -> io::Result<()> {
+fn reader_cost(doc: &mut Doc, db: &Database, log: i64) {
     let parts: Vec<String> = rows_of(db.get("log_reader_cost"), log)
         .map(|(t, row)| {
             let (low, high) = (t.i64(row, "low_ns").unwrap_or(0), t.i64(row, "high_ns").unwrap_or(0));
@@ -461,14 +386,12 @@ fn reader_cost(out: &mut impl Write, db: &Database, log: i64, width: usize) -> i
             format!("{} {time}", t.text(row, "reader").unwrap_or(""))
         })
         .collect();
-    if parts.is_empty() {
-        return Ok(());
+    if !parts.is_empty() {
+        doc.text(format!(
+            "One full read, by rates that were measured on one machine each (table log_reader_cost): {}.",
+            parts.join("; ")
+        ));
     }
-    let text = format!(
-        "One full read, by rates that were measured on one machine each (table log_reader_cost): {}.",
-        parts.join("; ")
-    );
-    paragraph(out, "  ", &text, width)
 }
 
 #[cfg(test)]

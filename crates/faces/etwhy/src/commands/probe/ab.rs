@@ -1,6 +1,6 @@
 //! `etwhy probe run --ab`: each round in both states.
 
-use super::run::one;
+use super::rounds;
 use anyhow::bail;
 use etwhy_export::sanitize;
 use etwhy_probe::compare::{OFF, ON, TWICE};
@@ -150,7 +150,7 @@ pub fn run(
             restore.set(!on);
         }
         for probe in probes {
-            let made = one(probe, options, round..round + 1, interrupt, quiet)?;
+            let made = rounds::run(probe, options, round..round + 1, interrupt, quiet)?;
             add(&mut all, made, name);
             if interrupt.is_set() {
                 break;

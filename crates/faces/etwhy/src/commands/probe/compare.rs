@@ -3,7 +3,7 @@
 use super::report::{Rows, exit, read};
 use super::run::positive;
 use crate::exit::Exit;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text};
 use anyhow::{Context as _, bail};
 use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::show::{compared, page};
@@ -66,9 +66,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if !args.rows.write(&files, Some(&comparison), None)? {
         let mut out = out();
-        for line in compared::report(&comparison, per_day, given, width()) {
-            writeln!(out, "{line}")?;
-        }
+        write!(out, "{}", text(&compared::text(&comparison, per_day, given)))?;
         out.flush()?;
     }
     Ok(exit(&files))

@@ -2,8 +2,8 @@
 
 use super::by_name;
 use crate::exit::Exit;
-use crate::report::terminal::{out, width};
-use etwhy_export::text::wrap;
+use crate::report::terminal::{out, text};
+use etwhy_doc::{Column, Doc, Table};
 use etwhy_probe::Probe;
 use etwhy_probe::probe::Kind;
 use serde_json::json;
@@ -27,25 +27,22 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
         let all: Vec<_> = probes.iter().map(|probe| as_json(probe)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
-    } else if args.probe.is_some() {
-        for probe in probes {
-            manual(&mut out, probe)?;
-        }
+        return Ok(Exit::Done);
+    }
+    let mut doc = Doc::default();
+    if args.probe.is_some() {
+        probes.iter().for_each(|probe| manual(&mut doc, probe));
     } else {
-        let longest = probes.iter().map(|p| p.name.len()).max().unwrap_or(0);
+        let mut table = Table::new([Column::word(""), Column::text("")]);
         for probe in probes {
             let here = if probe.runs_here() { String::new() } else { format!(" ({} only)", systems(probe)) };
-            let lines = wrap(&format!("{}{here}", probe.about), width().saturating_sub(longest + 2).max(20));
-            for (n, line) in lines.iter().enumerate() {
-                let name = if n == 0 { probe.name } else { "" };
-                writeln!(out, "{name:longest$}  {line}")?;
-            }
+            table.row([probe.name.into(), format!("{}{here}", probe.about).into()]);
         }
-        writeln!(
-            out,
-            "\n`etwhy probe list NAME` shows a manual page; `etwhy probe run NAME --quick` runs it."
-        )?;
+        doc.table(table);
+        doc.space();
+        doc.text("`etwhy probe list NAME` shows a manual page; `etwhy probe run NAME --quick` runs it.");
     }
+    write!(out, "{}", text(&doc))?;
     Ok(Exit::Done)
 }
 
@@ -53,18 +50,16 @@ fn systems(probe: &Probe) -> String {
     probe.systems.iter().map(|system| system.name()).collect::<Vec<_>>().join(", ")
 }
 
-fn manual(out: &mut impl Write, probe: &Probe) -> anyhow::Result<()> {
-    let width = width();
-    writeln!(out, "{}: {}\n", probe.name, probe.about)?;
+fn manual(doc: &mut Doc, probe: &Probe) {
+    doc.text(format!("{}: {}", probe.name, probe.about));
     for paragraph in probe.manual.split("\n\n") {
-        for line in wrap(paragraph, width) {
-            writeln!(out, "{line}")?;
-        }
-        writeln!(out)?;
+        doc.space();
+        doc.text(paragraph);
     }
-    writeln!(out, "Runs on {}.", systems(probe))?;
+    doc.space();
+    doc.text(format!("Runs on {}.", systems(probe)));
     if !probe.parameters.is_empty() {
-        writeln!(out, "\nParameters (--set NAME=VALUE)")?;
+        doc.heading("Parameters (--set NAME=VALUE)");
     }
     for parameter in probe.parameters {
         let range = match parameter.kind {
@@ -75,15 +70,8 @@ fn manual(out: &mut impl Write, probe: &Probe) -> anyhow::Result<()> {
             Kind::Text { default: "" } => "none".to_owned(),
             Kind::Text { default } => default.to_owned(),
         };
-        for (n, line) in
-            wrap(&format!("{}: {}. Default: {range}", parameter.name, parameter.about), width.max(30) - 4)
-                .iter()
-                .enumerate()
-        {
-            writeln!(out, "{}{line}", if n == 0 { "  " } else { "    " })?;
-        }
+        doc.bullet(format!("{}: {}. Default: {range}", parameter.name, parameter.about));
     }
-    Ok(())
 }
 
 fn as_json(probe: &Probe) -> serde_json::Value {

@@ -4,12 +4,12 @@ use super::run::positive;
 use crate::exit::Exit;
 use crate::options::rows::{RowArgs, write_selection};
 use crate::report::table_json::table_json;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{out, text, width};
 use anyhow::{Context as _, bail};
 use etwhy_export::sanitize;
 use etwhy_probe::compare::Comparison;
 use etwhy_probe::outcome::Outcome;
-use etwhy_probe::show::{page, text};
+use etwhy_probe::show::{page, results};
 use etwhy_probe::tables;
 use etwhy_sql::Engine;
 use etwhy_table::{Database, Memory, Selection, Table};
@@ -58,14 +58,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             if files.len() > 1 {
                 writeln!(out, "{}{}", if at > 0 { "\n" } else { "" }, sanitize(name))?;
             }
-            for line in text::report(outcome, args.scale, width()) {
-                writeln!(out, "{line}")?;
-            }
+            let doc = results::document(outcome, args.scale, width() >= WIDE);
+            write!(out, "{}", text(&doc))?;
         }
         out.flush()?;
     }
     Ok(exit(&files))
 }
+
+/// Columns of a terminal that has room for all tables.
+pub const WIDE: usize = 140;
 
 /// In part, if a probe ended early.
 pub fn exit(files: &[(String, Outcome)]) -> Exit {

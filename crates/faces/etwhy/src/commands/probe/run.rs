@@ -1,20 +1,20 @@
 //! `etwhy probe run`.
 
 use super::ab::{self, Switch};
-use super::by_name;
+use super::report::WIDE;
+use super::{by_name, rounds};
 use crate::exit::Exit;
-use crate::report::terminal::{out, width};
+use crate::report::terminal::{self, out, width};
 use anyhow::{Context as _, bail};
 use etwhy_export::{ExportError, replace_file, sanitize};
 use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::machine::Machine;
-use etwhy_probe::outcome::{Outcome, ProbeOutcome, SCHEMA};
-use etwhy_probe::run::{Options, Run, parameters};
-use etwhy_probe::show::{self, page};
-use etwhy_probe::who::{Watch, products};
+use etwhy_probe::outcome::{Outcome, SCHEMA};
+use etwhy_probe::run::{Options, parameters};
+use etwhy_probe::show::{compared, page, results};
+use etwhy_probe::who::products;
 use etwhy_probe::{Interrupt, Probe, scratch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -129,7 +129,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("--ab takes one pair of commands");
     } else {
         for probe in probes {
-            outcome.probes.push(one(probe, &options, 0..args.rounds, &interrupt, args.quiet || args.json)?);
+            outcome.probes.push(rounds::run(
+                probe,
+                &options,
+                0..args.rounds,
+                &interrupt,
+                args.quiet || args.json,
+            )?);
             if interrupt.is_set() {
                 break;
             }
@@ -158,41 +164,6 @@ fn settings(probes: &[&'static Probe], set: &[String]) -> anyhow::Result<Vec<(St
         all.push((name.to_owned(), value.to_owned()));
     }
     Ok(all)
-}
-
-/// Runs one probe, with a bar and somebody who watches.
-pub(super) fn one(
-    probe: &'static Probe,
-    options: &Options,
-    rounds: std::ops::Range<u32>,
-    interrupt: &Interrupt,
-    quiet: bool,
-) -> anyhow::Result<ProbeOutcome> {
-    let bar = ProgressBar::new(0);
-    if quiet || !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    if let Ok(style) = ProgressStyle::with_template("{prefix:14} [{bar:30}] {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
-    bar.set_prefix(probe.name);
-    let mut progress = |doing: &str, done: u64, total: u64| {
-        bar.set_length(total);
-        bar.set_position(done);
-        bar.set_message(doing.to_owned());
-    };
-    if !probe.runs_here() {
-        let systems: Vec<&str> = probe.systems.iter().map(|system| system.name()).collect();
-        return Ok(ProbeOutcome {
-            probe: probe.name.to_owned(),
-            ended: format!("it runs on {} only", systems.join(", ")),
-            ..ProbeOutcome::default()
-        });
-    }
-    let watch = Watch::start(&options.folder);
-    let made = Run::rounds(probe, options, rounds, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
-    bar.finish_and_clear();
-    Ok(ProbeOutcome::of(probe.name, made, watch.finish()))
 }
 
 /// Says before a long run that a file cannot be made after it.
@@ -257,15 +228,12 @@ fn print(
     if args.json {
         writeln!(out, "{text}")?;
     } else {
-        for line in show::text::report(outcome, args.scale, width()) {
-            writeln!(out, "{line}")?;
-        }
+        let mut doc = results::document(outcome, args.scale, width() >= WIDE);
         if let Some(comparison) = comparison {
-            writeln!(out, "\nComparison")?;
-            for line in show::compared::report(comparison, per_day, args.per_day.is_some(), width()) {
-                writeln!(out, "{line}")?;
-            }
+            doc.heading("Comparison");
+            doc.append(compared::text(comparison, per_day, args.per_day.is_some()));
         }
+        write!(out, "{}", terminal::text(&doc))?;
     }
     out.flush()?;
     Ok(())

@@ -3,18 +3,16 @@
 use super::{Answered, Args, answer, write_file};
 use crate::exit::{self, Exit};
 use crate::open::{Recording, Recordings};
-use crate::report::terminal::{out, width};
-use crate::report::why;
-use anyhow::{Context as _, bail};
+use crate::report::terminal::{out, text};
+use anyhow::{Context as _, Result, bail};
 use etwhy_export::sanitize;
-use etwhy_export::text::hanging;
 use etwhy_report::several::{One, SCHEMA, Several};
-use etwhy_report::{html, json};
+use etwhy_report::{document, html, json};
 use etwhy_rules::Rule;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> Result<Exit> {
     let Recordings { list, apart } = recordings;
     if !args.logs.is_empty() {
         bail!(
@@ -30,7 +28,7 @@ pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> anyhow
     let mut out = out();
     if !args.documents() {
         writeln!(out, "{count} recordings, answered one by one (--merge reads them as one)")?;
-        print_apart(&mut out, &several)?;
+        write!(out, "{}", text(&several.apart()))?;
     }
     for (n, recording) in list.into_iter().enumerate() {
         let files = recording.files.clone();
@@ -69,16 +67,15 @@ fn read(
     number: usize,
     count: usize,
     out: &mut impl Write,
-) -> anyhow::Result<(One, Option<String>, Exit)> {
+) -> Result<(One, Option<String>, Exit)> {
     let files = recording.files.clone();
-    let Answered { analysed, verdict, .. } = answer(args, rules, recording)?;
+    let Answered { analysed, mut report, .. } = answer(args, rules, recording)?;
     if !args.documents() {
         let name = One { files: files.clone(), ..One::default() }.name();
         writeln!(out, "\n═══ {number} of {count}: {} ═══\n", sanitize(&name))?;
-        why::print(out, &verdict, args.frames, args.all)?;
+        write!(out, "{}", text(&document(&report, &args.form())))?;
         out.flush()?;
     }
-    let mut report = verdict.report(&analysed.db);
     let mut page = None;
     if args.html.is_some() || args.markdown.is_wanted() {
         report.add_charts(&analysed.db);
@@ -95,21 +92,16 @@ fn read(
 }
 
 /// `why.html` has `why.1.html`, `why.2.html` beside it.
-fn page_of(index: &Path, number: usize) -> anyhow::Result<PathBuf> {
+fn page_of(index: &Path, number: usize) -> Result<PathBuf> {
     let stem = index.file_stem().with_context(|| format!("{}: names no file", index.display()))?;
     let mut name = stem.to_owned();
     name.push(format!(".{number}.html"));
     Ok(index.with_file_name(name))
 }
 
-fn write(
-    args: &Args,
-    several: &Several,
-    pages: &[Option<String>],
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
+fn write(args: &Args, several: &Several, pages: &[Option<String>], out: &mut impl Write) -> Result<()> {
     if !args.documents() {
-        return Ok(print_summary(out, several)?);
+        return Ok(write!(out, "\n{}", text(&several.summary()))?);
     }
     if args.json {
         let mut plain = several.clone();
@@ -118,36 +110,9 @@ fn write(
         }
         json::write_any(&plain, &mut *out)?;
     }
-    if args.markdown.is_printed() {
-        several.markdown(&mut *out)?;
-    }
-    if let Some(path) = args.markdown.file() {
-        write_file(path, args.trace.quiet, |file| several.markdown(file))?;
-    }
+    args.write_markdown(&several.document(), out)?;
     if let Some(path) = &args.html {
         write_file(path, args.trace.quiet, |file| several.html(pages, file))?;
-    }
-    Ok(())
-}
-
-fn print_apart(out: &mut impl Write, several: &Several) -> io::Result<()> {
-    for line in &several.apart {
-        for line in hanging("- ", "  ", &sanitize(line), width()) {
-            writeln!(out, "{line}")?;
-        }
-    }
-    Ok(())
-}
-
-/// One paragraph for each: what it is, then what was found.
-fn print_summary(out: &mut impl Write, several: &Several) -> io::Result<()> {
-    writeln!(out, "\n═══ Summary of {} recordings ═══\n", several.traces.len())?;
-    for (n, one) in several.traces.iter().enumerate() {
-        let head = format!("{:>3}  {}  {}", n + 1, one.name(), one.facts().join("  "));
-        writeln!(out, "{}", sanitize(&head))?;
-        for line in hanging("     ", "     ", &sanitize(one.verdict()), width()) {
-            writeln!(out, "{line}")?;
-        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Which table of ours holds which figure of a truth file.
 
 use super::Row;
+use crate::Json as _;
 
 /// Truth table, our table, names of a row, its figures.
 pub(crate) struct Source {
@@ -39,7 +40,7 @@ pub(crate) const SOURCES: &[Source] = &[
         table: "file_io",
         names: |r| vec![format!("{}/{}", process(r), snake(r, "op"))],
         figures: |r| {
-            let failed = r["status"].as_i64().unwrap() < 0;
+            let failed = r["status"].int() < 0;
             let moved = matches!(text(r, "op"), "Read" | "Write");
             let bytes = if moved { number(r, "size_bytes") } else { 0.0 };
             let (count, total) = (1.0, ms(r, "dur_ns"));

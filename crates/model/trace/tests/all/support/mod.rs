@@ -6,6 +6,7 @@ use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::read::{EtlFile, OpenOptions, Timeline, Walk};
 use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Memory, Table};
+pub use etwhy_testkit::{Are, sorted};
 use etwhy_trace::{Options, Output, analyse};
 pub mod written;
 
@@ -61,6 +62,14 @@ pub fn number(table: &Table, row: u32, column: &str) -> Option<i64> {
 /// The count of an anomaly by its name, 0 if it did not happen.
 pub fn ledger_count(output: &Output, name: &str) -> u64 {
     output.ledger.entries().find(|e| e.anomaly.name == name).map_or(0, |e| e.count)
+}
+
+/// Each of these anomalies happened so often.
+#[track_caller]
+pub fn assert_ledger(output: &Output, wanted: &[(&str, u64)]) {
+    for (name, count) in wanted {
+        assert_eq!(ledger_count(output, name), *count, "{name}");
+    }
 }
 
 /// Calls back with every record, its time in ns and its decoded fields; schemas are learnt beforehand.

@@ -1,5 +1,6 @@
 //! Small traces written record by record, so that every expected number can be counted by hand.
 
+use super::{rows, table};
 use etwhy_base::Guid;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -34,7 +35,13 @@ impl Written {
     }
 
     /// A kernel event that names no thread.
-    pub fn perf(&mut self, us: i64, cpu: u16, hook: u16, build: impl FnOnce(&mut RecordBuf)) -> &mut Written {
+    pub fn perf(
+        &mut self,
+        us: i64,
+        cpu: u16,
+        hook: u16,
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
+    ) -> &mut Written {
         let mut record = RecordBuf::new();
         record.perfinfo(8, hook, 2, self.ticks(us));
         build(&mut record);
@@ -47,7 +54,7 @@ impl Written {
         us: i64,
         who: (u32, u32),
         hook: u16,
-        build: impl FnOnce(&mut RecordBuf),
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
     ) -> &mut Written {
         let mut record = RecordBuf::new();
         record.system(8, hook, 2, self.ticks(us), who.0, who.1, (0, 0));
@@ -62,7 +69,7 @@ impl Written {
         who: (u32, u32),
         provider: &str,
         id: u16,
-        build: impl FnOnce(&mut RecordBuf),
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
     ) -> &mut Written {
         self.event_version(us, who, provider, (id, 0), build)
     }
@@ -74,7 +81,7 @@ impl Written {
         who: (u32, u32),
         provider: &str,
         (id, version): (u16, u8),
-        build: impl FnOnce(&mut RecordBuf),
+        build: impl FnOnce(&mut RecordBuf) -> &mut RecordBuf,
     ) -> &mut Written {
         let provider: Guid = provider.parse().unwrap();
         let head = EventHead { provider, id, version, pid: who.0, tid: who.1, ..EventHead::default() };
@@ -103,9 +110,7 @@ impl Written {
 
     /// `new` comes onto the processor in place of `old`.
     pub fn switch(&mut self, us: i64, cpu: u16, new: u32, old: u32) -> &mut Written {
-        self.perf(us, cpu, 0x0524, |r| {
-            r.u32(new).u32(old).zeros(16);
-        })
+        self.perf(us, cpu, 0x0524, |r| r.u32(new).u32(old).zeros(16))
     }
 
     /// The stack of the event at `event_us`.
@@ -116,6 +121,7 @@ impl Written {
             for &frame in frames {
                 r.ptr(frame);
             }
+            r
         })
     }
 
@@ -162,13 +168,14 @@ impl Written {
 
 /// Rows of a table as text: the columns named, separated by blanks, `-` for null, processes and threads as ids.
 pub fn shown(output: &Output, name: &str, columns: &str) -> Vec<String> {
-    let table = output.db.get(name).unwrap_or_else(|| panic!("no table {name}"));
-    let rows = 0..u32::try_from(table.rows()).unwrap();
-    rows.map(|row| {
-        let cells = columns.split_whitespace().map(|column| cell(output, table, row, column));
-        cells.collect::<Vec<_>>().join(" ")
-    })
-    .collect()
+    let of = table(output, name);
+    lines(of, columns, |row, column| cell(output, of, row, column))
+}
+
+/// Rows of a table as text: the columns named, separated by blanks.
+pub fn lines(of: &Table, columns: &str, cell: impl Fn(u32, &str) -> String) -> Vec<String> {
+    let line = |row| columns.split_whitespace().map(|c| cell(row, c)).collect::<Vec<_>>().join(" ");
+    rows(of).map(line).collect()
 }
 
 fn cell(output: &Output, table: &Table, row: u32, column: &str) -> String {

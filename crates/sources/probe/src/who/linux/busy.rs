@@ -4,10 +4,9 @@
 //! nothing else is known is named only if the probe was short of what that process used: the probe stood ready without a processor
 //! for a good part of the time, and longer than it waited for anything else, or it waited for a disk while that process read or wrote much.
 
-use super::Watched;
-use super::verdict::FEW_LOOKS;
-use super::waits::For;
-use crate::who::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
+use super::waits::{FEW_LOOKS, For};
+use super::watched::Watched;
+use crate::who::seen::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
 use crate::words::time;
 use etwhy_knowledge::linux_process;
 use std::collections::HashMap;

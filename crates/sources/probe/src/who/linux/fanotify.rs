@@ -167,11 +167,11 @@ impl Target {
 fn place(path: &Path) -> (Option<u64>, Option<u64>) {
     use rustix::fs::{Mode, OFlags};
     let mount = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok().and_then(|file| {
-        let text = super::small(format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd()))?;
+        let text = super::files::small(format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd()))?;
         text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
     });
     // What stat says differs from the kernel's own number on Btrfs; mountinfo has that.
-    let mounts = super::up_to(4 << 20, "/proc/self/mountinfo").unwrap_or_default();
+    let mounts = super::files::up_to(4 << 20, "/proc/self/mountinfo").unwrap_or_default();
     let device = mount.and_then(|mount: u64| {
         let line = mounts.lines().find(|line| line.split(' ').next() == Some(&mount.to_string()))?;
         let (major, minor) = line.split(' ').nth(2)?.split_once(':')?;
@@ -223,7 +223,7 @@ impl Listeners {
                 };
                 if kind == "[fanotify]" {
                     self.found.entry((pid, fd)).or_insert_with(|| {
-                        let comm = super::small(format!("/proc/{pid}/comm")).unwrap_or_default();
+                        let comm = super::files::small(format!("/proc/{pid}/comm")).unwrap_or_default();
                         Listener { name: processes::name(pid, comm.trim_end()), ..Listener::default() }
                     });
                 } else if kind == "bpf-prog" || kind == "bpf_link" {
@@ -236,8 +236,8 @@ impl Listeners {
     /// Reads the marks of those that are known.
     pub fn look(&mut self, target: &Target) {
         for ((pid, fd), listener) in &mut self.found {
-            let Some(marks) =
-                super::up_to(16 << 20, format!("/proc/{pid}/fdinfo/{fd}")).and_then(|text| marks(&text))
+            let Some(marks) = super::files::up_to(16 << 20, format!("/proc/{pid}/fdinfo/{fd}"))
+                .and_then(|text| marks(&text))
             else {
                 continue;
             };

@@ -4,9 +4,9 @@
 //! `/etc/ld.so.preload` name (ld.so(8)); `/proc/self/maps` has it, however it came in. While the probe's thread waits, the kernel
 //! tells its stack pointer (`/proc/self/task/*/syscall`, proc_pid_syscall(5)): a return address into the library on that stack says who called.
 
-use super::small;
-use super::verdict::FEW_LOOKS;
-use crate::who::{POSSIBLE, PROVEN, Seen, Suspect};
+use super::files::small;
+use super::waits::FEW_LOOKS;
+use crate::who::seen::{POSSIBLE, PROVEN, Seen, Suspect};
 use crate::words::time;
 use std::fs::File;
 use std::ops::Range;
@@ -115,7 +115,7 @@ pub struct Inside {
 impl Inside {
     /// Looks what is loaded; `thread` is the one whose waiting is explained.
     pub fn of(thread: i32) -> Inside {
-        let maps = super::up_to(16 << 20, "/proc/self/maps").unwrap_or_default();
+        let maps = super::files::up_to(16 << 20, "/proc/self/maps").unwrap_or_default();
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         let mut modules = foreign(&maps, &program.to_string_lossy());
         let variable = std::env::var("LD_PRELOAD").unwrap_or_default();

@@ -33,11 +33,11 @@ impl Snapshot {
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let mut all = HashMap::new();
         for pid in numbers() {
-            let stat = super::small(format!("/proc/{pid}/stat"));
+            let stat = super::files::small(format!("/proc/{pid}/stat"));
             if let Some(mut process) = stat.and_then(|text| parse(&text, tick_ns)) {
                 if !process.kernel {
                     process.disk_bytes =
-                        super::small(format!("/proc/{pid}/io")).map_or(0, |text| disk(&text));
+                        super::files::small(format!("/proc/{pid}/io")).map_or(0, |text| disk(&text));
                 }
                 all.insert(pid, process);
             }
@@ -88,7 +88,7 @@ impl Snapshot {
 /// CPU time of a process.
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some(parse(&super::small(format!("/proc/{pid}/stat"))?, tick_ns)?.cpu_ns)
+    Some(parse(&super::files::small(format!("/proc/{pid}/stat"))?, tick_ns)?.cpu_ns)
 }
 
 /// Numbers of all processes that this user may see.
@@ -128,12 +128,16 @@ pub fn disk(text: &str) -> u64 {
 
 /// Time that a thread of this program has stood in the run queue (Documentation/scheduler/sched-stats.rst).
 pub fn queue_ns(thread: i32) -> Option<u64> {
-    super::small(format!("/proc/self/task/{thread}/schedstat"))?.split_whitespace().nth(1)?.parse().ok()
+    super::files::small(format!("/proc/self/task/{thread}/schedstat"))?
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
 }
 
 /// Name of the program of a process: that of its first argument if it agrees with `comm`, which is cut at 15 characters.
 pub fn name(pid: u32, comm: &str) -> String {
-    let words = super::small(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = super::files::small(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let first = words.split('\0').next().unwrap_or_default();
     let base = first.rsplit('/').next().unwrap_or_default();
     if comm.len() == 15 && base.starts_with(comm) && base.len() <= 64 {

@@ -1,7 +1,7 @@
 //! Security products that run.
 
 use super::processes;
-use crate::who::Product;
+use crate::who::seen::Product;
 use etwhy_knowledge::{LinuxProcessFact, linux_process};
 
 /// Largest list of installed packages that is read.
@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub fn products() -> Vec<Product> {
     let mut found: Vec<(String, u32, &'static LinuxProcessFact)> = Vec::new();
     for pid in processes::numbers() {
-        let Some(comm) = super::small(format!("/proc/{pid}/comm")) else { continue };
+        let Some(comm) = super::files::small(format!("/proc/{pid}/comm")) else { continue };
         let name = processes::name(pid, comm.trim_end());
         if let Some(fact) = linux_process(&name)
             && !found.iter().any(|(known, _, _)| *known == name)
@@ -22,7 +22,7 @@ pub fn products() -> Vec<Product> {
     if found.is_empty() {
         return Vec::new();
     }
-    let packages = super::up_to(MOST_BYTES, "/var/lib/dpkg/status").unwrap_or_default();
+    let packages = super::files::up_to(MOST_BYTES, "/var/lib/dpkg/status").unwrap_or_default();
     found.sort();
     found
         .into_iter()

@@ -43,13 +43,13 @@ pub struct Tracers {
 impl Tracers {
     /// Looks once more.
     pub fn look(&mut self) {
-        let status = super::small("/proc/self/status").unwrap_or_default();
+        let status = super::files::small("/proc/self/status").unwrap_or_default();
         let field = |name: &str| -> Option<u64> {
             status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
         };
         if let Some(pid) = field("TracerPid").and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
         {
-            let comm = super::small(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let comm = super::files::small(format!("/proc/{pid}/comm")).unwrap_or_default();
             self.ptrace.insert(pid, processes::name(pid, comm.trim_end()));
         }
         self.seccomp_filters = self.seccomp_filters.max(field("Seccomp_filters").unwrap_or(0));
@@ -66,9 +66,10 @@ impl Tracers {
     }
 
     fn events_of(&mut self, folder: &str, name: &str) -> bool {
-        let Some(events) = super::small(format!("{folder}/set_event")) else { return false };
+        let Some(events) = super::files::small(format!("{folder}/set_event")) else { return false };
         self.sees_events = true;
-        let is_on = super::small(format!("{folder}/tracing_on")).is_some_and(|text| text.trim() == "1");
+        let is_on =
+            super::files::small(format!("{folder}/tracing_on")).is_some_and(|text| text.trim() == "1");
         let events: Vec<String> = events.lines().map(str::to_owned).filter(|line| !line.is_empty()).collect();
         if is_on && !events.is_empty() {
             self.events.insert(name.to_owned(), events);
@@ -78,10 +79,10 @@ impl Tracers {
 
     /// A file of an eBPF program or link.
     pub fn ebpf(&mut self, pid: u32, fd: i32) {
-        let Some(text) = super::small(format!("/proc/{pid}/fdinfo/{fd}")) else { return };
+        let Some(text) = super::files::small(format!("/proc/{pid}/fdinfo/{fd}")) else { return };
         let Some(kind) = kind(&text) else { return };
         let holder = self.ebpf.entry(pid).or_insert_with(|| {
-            let comm = super::small(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let comm = super::files::small(format!("/proc/{pid}/comm")).unwrap_or_default();
             Holder { name: processes::name(pid, comm.trim_end()), ..Holder::default() }
         });
         if holder.files.insert(fd) {

@@ -1,14 +1,12 @@
 //! What follows from what was seen.
 
+use super::busy;
 use super::fanotify::Listener;
-use super::waits::{For, Wait};
-use super::{Watched, busy};
-use crate::who::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
+use super::waits::{FEW_LOOKS, For, Wait};
+use super::watched::Watched;
+use crate::who::seen::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
 use crate::words::time;
 use std::collections::HashMap;
-
-/// Looks that found the probe waiting, below which it may have been for something else that was open for a moment.
-pub const FEW_LOOKS: u64 = 3;
 
 /// Judges.
 pub fn of(watched: &Watched) -> Seen {

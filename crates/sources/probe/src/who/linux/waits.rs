@@ -171,7 +171,7 @@ impl Waits {
     /// Processes that the probe's thread has started: they are looked at next time, when they have come to wait.
     fn find_children(&mut self) {
         let path = format!("/proc/self/task/{}/children", self.probe);
-        let Some(text) = super::small(path) else { return };
+        let Some(text) = super::files::small(path) else { return };
         self.children =
             text.split_whitespace().filter_map(|word| word.parse().ok()).take(MOST_THREADS).collect();
     }
@@ -204,8 +204,9 @@ fn add(to: &mut BTreeMap<String, Wait>, function: &str, ns: u64, thread: i32) {
     wait.ns = wait.ns.saturating_add(ns);
     // The wait may be over when the stack is read: some tries give one that shows it.
     if wait.stack.is_empty() && wait.looks < 50 {
-        let stack =
-            super::small(format!("/proc/{thread}/stack")).map(|text| frames(&text)).unwrap_or_default();
+        let stack = super::files::small(format!("/proc/{thread}/stack"))
+            .map(|text| frames(&text))
+            .unwrap_or_default();
         if stack.iter().any(|frame| frame == function) {
             wait.stack = stack;
         }
@@ -231,3 +232,6 @@ fn wchan(file: Option<&File>, thread: i32) -> io::Result<Option<String>> {
     let name = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default()).trim().to_owned();
     Ok((!name.is_empty() && name != "0").then_some(name))
 }
+
+/// Looks that found the probe waiting, below which it may have been for something else that was open for a moment.
+pub const FEW_LOOKS: u64 = 3;

@@ -191,7 +191,7 @@ impl Source for Cpu {
             9..=32 => 3,
             _ => 2,
         };
-        let wanted = ask.processes.iter().flatten().filter_map(|upid| i32::try_from(*upid).ok());
+        let wanted = ask.named().filter_map(|upid| i32::try_from(upid).ok());
         let keep: HashSet<i32> = wanted.collect();
         let lengths = lengths(&ask.grid, self.extent);
         let mut lanes = Vec::new();
@@ -278,7 +278,7 @@ impl Cpu {
             values.sort_by_key(|(bucket, _)| *bucket);
             bands.push(self.series(key, values));
         }
-        let wanted = |series: &Series| ask.processes.is_some() && ask.wants(series.upid);
+        let wanted = |series: &Series| ask.named().next().is_some() && ask.wants(series.upid);
         bands.sort_by(|a, b| {
             let rank = |s: &Series| (s.band != Band::Process, !wanted(s));
             rank(a).cmp(&rank(b)).then(b.total.total_cmp(&a.total)).then(a.upid.cmp(&b.upid))
@@ -392,14 +392,12 @@ mod tests {
         db
     }
 
-    fn draw(processes: Option<Vec<i64>>) -> Vec<Lane> {
+    fn draw() -> Vec<Lane> {
         let (db, extent) = (db(), Extent { first_ns: 0, end_ns: 100 });
         let ask = Ask {
             grid: Grid::plain(0, 32, 4),
-            processes,
-            without: Vec::new(),
-            cpus: None,
-            without_cpus: Vec::new(),
+            processes: Vec::new(),
+            cpus: Vec::new(),
             modes: true,
             given_up: &|| false,
         };
@@ -413,7 +411,7 @@ mod tests {
 
     #[test]
     fn runs_are_cut_and_what_is_unknown_is_said() {
-        let lanes = draw(None);
+        let lanes = draw();
         let ids: Vec<&str> = lanes.iter().map(|lane| lane.id.as_str()).collect();
         assert_eq!(ids, ["cpu:0", "cpu:1", "cpu:2", "process", "lost"]);
         assert_eq!(

@@ -77,7 +77,7 @@ impl Source for Memory {
     fn draw(&self, _: &Database, ask: &Ask<'_>) -> Vec<Lane> {
         let to = ask.grid.end_ns;
         let mut lane = Lane::new("memory", "Memory", "bytes", Shape::Level);
-        if self.machine.is_empty() || ask.processes.is_some() {
+        if self.machine.is_empty() || ask.named().next().is_some() {
             let wanted = self.processes.iter().filter(|(upid, _, _)| ask.wants(Some(*upid))).take(TOP);
             lane.series.extend(wanted.map(|(upid, name, counter)| Series {
                 upid: Some(*upid),

@@ -1,9 +1,8 @@
 //! CPU time of threads, DPCs and ISRs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::sample::SampleRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,7 +11,8 @@ pub static METRIC: Metric = Metric {
     manual: "cpu, dpc and isr together: what the processors did. DPCs and ISRs stand apart from the threads \
              that they interrupted.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<SampleRow>, |db, give| {
-        samples::each(db, &[Class::Thread, Class::Dpc, Class::Isr], give)
-    }),
+    source: Source::Rows(ROWS),
 };
+
+/// Also what energy is made of.
+pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::of(&SAMPLE, "weight_ns") };

@@ -1,9 +1,8 @@
 //! CPU time of threads, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::sample::SampleRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -13,5 +12,9 @@ pub static METRIC: Metric = Metric {
              stand under dpc and isr; those of the idle threads are left out. Few samples are a rough guess: \
              100 of them are right to a tenth.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Thread], give)),
+    source: Source::Rows(Rows {
+        only: &["in_dpc=no", "in_isr=no"],
+        idle: false,
+        ..Rows::of(&SAMPLE, "weight_ns")
+    }),
 };

@@ -1,9 +1,8 @@
 //! CPU time in DPCs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::sample::SampleRow;
+use crate::operators::stacks::{Class, Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -13,5 +12,9 @@ pub static METRIC: Metric = Metric {
              thread that was interrupted by chance, which is left out. The sample says whether it interrupted a \
              DPC.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Dpc], give)),
+    source: Source::Rows(Rows {
+        only: &["in_dpc=yes", "in_isr=no"],
+        class: Some(Class::Dpc),
+        ..Rows::of(&SAMPLE, "weight_ns")
+    }),
 };

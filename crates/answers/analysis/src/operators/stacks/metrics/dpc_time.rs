@@ -1,10 +1,8 @@
 //! Duration of DPCs.
 
-use crate::operators::interrupts::Class;
-use crate::operators::stacks::durations;
-use crate::operators::stacks::{Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::dpc::DpcRow;
+use crate::operators::stacks::{Class, Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::dpc::DPC;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -13,5 +11,10 @@ pub static METRIC: Metric = Metric {
     manual: "From the event of each DPC, without the ISRs and DPCs that interrupted it. These events carry no \
              stacks: the routine stands for it.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<DpcRow>, |db, give| durations::each(db, Class::Dpc, give)),
+    source: Source::Rows(Rows {
+        stack: None,
+        frame: Some("frame_id"),
+        class: Some(Class::Dpc),
+        ..Rows::of(&DPC, "exclusive_ns")
+    }),
 };

@@ -1,8 +1,7 @@
 //! Energy of CPU time.
 
 use crate::bill::energy::{Model, ModelRows};
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
+use crate::operators::stacks::{Metric, Source};
 use etwhy_table::{Unit, reads};
 use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow};
 
@@ -24,10 +23,7 @@ pub static METRIC: Metric = Metric {
             weight.weight = (weight.weight as f64 * watts / 1e3).round() as i64;
             give(weight);
         };
-        if sampled {
-            samples::each(db, &[Class::Thread, Class::Dpc, Class::Isr], &mut priced);
-        } else {
-            super::run::each(db, &mut priced);
-        }
+        let rows = if sampled { super::busy::ROWS } else { super::run::ROWS };
+        rows.each(db, &mut priced);
     }),
 };

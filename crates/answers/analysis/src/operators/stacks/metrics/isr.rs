@@ -1,9 +1,8 @@
 //! CPU time in ISRs, from samples.
 
-use crate::operators::stacks::samples;
-use crate::operators::stacks::{Class, Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::sample::SampleRow;
+use crate::operators::stacks::{Class, Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,5 +11,9 @@ pub static METRIC: Metric = Metric {
     manual: "As dpc, for interrupt service routines. Where interrupts are off while they run, no sample can hit \
              them: compare isr-time.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<SampleRow>, |db, give| samples::each(db, &[Class::Isr], give)),
+    source: Source::Rows(Rows {
+        only: &["in_isr=yes"],
+        class: Some(Class::Isr),
+        ..Rows::of(&SAMPLE, "weight_ns")
+    }),
 };

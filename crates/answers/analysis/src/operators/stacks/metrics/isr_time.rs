@@ -1,10 +1,8 @@
 //! Duration of ISRs.
 
-use crate::operators::interrupts::Class;
-use crate::operators::stacks::durations;
-use crate::operators::stacks::{Metric, Source};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::isr::IsrRow;
+use crate::operators::stacks::{Class, Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::isr::ISR;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -13,5 +11,10 @@ pub static METRIC: Metric = Metric {
     manual: "From the event of each ISR, without the ISRs that interrupted it. These events carry no stacks: \
              the routine stands for it.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<IsrRow>, |db, give| durations::each(db, Class::Isr, give)),
+    source: Source::Rows(Rows {
+        stack: None,
+        frame: Some("frame_id"),
+        class: Some(Class::Isr),
+        ..Rows::of(&ISR, "exclusive_ns")
+    }),
 };

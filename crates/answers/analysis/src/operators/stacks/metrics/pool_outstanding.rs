@@ -1,8 +1,8 @@
 //! What was allocated and not freed: kernel pool.
 
-use crate::operators::stacks::{Metric, Source, WeightedStack};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::pool::PoolRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::pool::POOL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,19 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of allocations whose end is not in the trace. What is still needed is no leak; what was freed after the trace is in \
              it.",
     unit: Unit::Bytes,
-    source: Source::Code(reads::<PoolRow>, |db, give| {
-        for row in db.read_or_empty::<PoolRow>().iter().filter(|row| row.freed_by().is_none()) {
-            if row.size_bytes() >= 0 {
-                give(WeightedStack {
-                    ts_ns: Some(row.ts_ns()),
-                    upid: row.upid(),
-                    utid: row.utid(),
-                    stack: row.stack_id(),
-                    weight: row.size_bytes(),
-                    count: 1,
-                    ..WeightedStack::default()
-                });
-            }
-        }
-    }),
+    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of(&POOL, "size_bytes") }),
 };

@@ -1,8 +1,8 @@
 //! Time in which threads ran, from context switches.
 
-use crate::operators::stacks::{Metric, Source, WeightedStack, idle_processes, marked};
-use etwhy_table::{Database, Unit, reads};
-use etwhy_trace::catalog::cswitch::CSwitchRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::cswitch::CSWITCH;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,23 +12,14 @@ pub static METRIC: Metric = Metric {
              WPA (CPU Usage Precise, New Thread Stack): it shows where the thread had waited, not what it then did; cpu shows \
              that. The whole run belongs to the moment at which it began. Idle threads are left out.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<CSwitchRow>, each),
+    source: Source::Rows(ROWS),
 };
 
-/// Also what energy is made of where nothing was sampled.
-pub(super) fn each(db: &Database, give: &mut dyn FnMut(WeightedStack)) {
-    let idle = idle_processes(db);
-    for row in db.read_or_empty::<CSwitchRow>().iter().filter(|&row| !marked(&idle, row.new_upid())) {
-        let Some(weight) = row.cpu_ns().filter(|&ns| ns >= 0) else { continue };
-        give(WeightedStack {
-            ts_ns: Some(row.ts_ns()),
-            upid: row.new_upid(),
-            utid: Some(row.new_utid()),
-            cpu: Some(row.cpu()),
-            stack: row.stack_id(),
-            weight,
-            count: 1,
-            ..WeightedStack::default()
-        });
-    }
-}
+/// Also what energy is made of where nothing was sampled, and what switches count.
+pub(super) const ROWS: Rows = Rows {
+    upid: Some("new_upid"),
+    utid: Some("new_utid"),
+    only: &["cpu_ns>=0"],
+    idle: false,
+    ..Rows::of(&CSWITCH, "cpu_ns")
+};

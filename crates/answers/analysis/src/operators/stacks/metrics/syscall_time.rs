@@ -1,8 +1,8 @@
 //! Time of system calls.
 
-use crate::operators::stacks::{Metric, Source, WeightedStack};
-use etwhy_table::{Unit, reads};
-use etwhy_trace::catalog::syscall::SyscallRow;
+use crate::operators::stacks::{Metric, Rows, Source};
+use etwhy_table::Unit;
+use etwhy_trace::catalog::syscall::SYSCALL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,19 +12,11 @@ pub static METRIC: Metric = Metric {
              Calls inside of another one are part of that one's time and left out. Calls that had not returned have no time. \
              Tracing system calls makes short ones several times as long.",
     unit: Unit::Ns,
-    source: Source::Code(reads::<SyscallRow>, |db, give| {
-        for row in db.read_or_empty::<SyscallRow>().iter().filter(|&row| row.depth().unwrap_or(0) == 0) {
-            let Some(weight) = row.dur_ns().filter(|&ns| ns >= 0) else { continue };
-            give(WeightedStack {
-                ts_ns: row.start_ns(),
-                upid: row.upid(),
-                utid: row.utid(),
-                stack: row.stack_id(),
-                frame: row.frame_id(),
-                weight,
-                count: 1,
-                ..WeightedStack::default()
-            });
-        }
+    source: Source::Rows(Rows {
+        ts: Some("start_ns"),
+        cpu: None,
+        frame: Some("frame_id"),
+        only: &["depth=!1.."],
+        ..Rows::of(&SYSCALL, "dur_ns")
     }),
 };

@@ -1,0 +1,40 @@
+//! A field of a layout: its name, and which value it has.
+
+use std::sync::Arc;
+
+/// A field: its name, and which value it has.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// `None` for the n-th of those without.
+    pub name: Option<Arc<str>>,
+    /// Number of the value, or [`Cell::NOTHING`].
+    pub(super) value: u16,
+    /// It is left out if its value is null.
+    pub optional: bool,
+    /// It belongs to the text that came with a forwarded event.
+    pub forwarded: bool,
+}
+
+/// Fields of a layout; more are read the long way.
+const MOST: usize = 2048;
+
+impl Cell {
+    /// It has no value.
+    pub(super) const NOTHING: u16 = u16::MAX;
+
+    pub(super) fn new(name: Option<Arc<str>>, value: u16, optional: bool) -> Cell {
+        let forwarded = name.as_ref().is_some_and(|name| name.starts_with("RenderingInfo."));
+        Cell { name, value, optional, forwarded }
+    }
+
+    /// True if these can be read as cells: all have names or none has.
+    pub(super) fn are_simple(cells: &[Cell]) -> bool {
+        let named = cells.iter().filter(|cell| cell.name.is_some()).count();
+        cells.len() <= MOST && (named == 0 || named == cells.len())
+    }
+
+    /// True if value n is that of cell n.
+    pub(super) fn are_straight(cells: &[Cell]) -> bool {
+        cells.iter().enumerate().all(|(n, cell)| usize::from(cell.value) == n)
+    }
+}
