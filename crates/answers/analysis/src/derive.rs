@@ -9,11 +9,12 @@ use etwhy_table::{Database, Memory, Table, TableSpec};
 pub struct DerivedSpec {
     /// Tables that it makes.
     pub tables: &'static [&'static TableSpec],
-    /// Tables that it reads, which may be derived themselves. A table that was not made counts as empty.
-    pub reads: &'static [&'static str],
+    /// Tables that it reads, which may be derived themselves: [`reads`](etwhy_table::reads) of the types of their rows. A table that
+    /// was not made counts as empty.
+    pub reads: fn() -> Vec<&'static TableSpec>,
     /// Only made when one of its tables is asked for by name.
     pub on_demand: bool,
-    /// Makes them, one for each of `tables`.
+    /// Makes them, one for each of `tables`, from a database that has what it reads and nothing else.
     pub make: fn(&Database, &Memory) -> etwhy_table::Result<Vec<Table>>,
 }
 

@@ -13,7 +13,7 @@ pub fn closure(wanted: &BTreeSet<String>) -> BTreeSet<String> {
         let before = all.len();
         for spec in ALL {
             if spec.tables.iter().any(|t| all.contains(t.name.as_ref())) {
-                all.extend(spec.reads.iter().map(|name| (*name).to_owned()));
+                all.extend((spec.reads)().iter().map(|table| table.name.to_string()));
             }
         }
         if all.len() == before {
@@ -41,14 +41,15 @@ pub fn derive(
     while !open.is_empty() {
         let waits = |spec: &DerivedSpec| {
             open.iter().any(|other| {
-                !std::ptr::eq::<DerivedSpec>(*other, spec) && spec.reads.iter().any(|r| other.makes(r))
+                !std::ptr::eq::<DerivedSpec>(*other, spec)
+                    && (spec.reads)().iter().any(|read| other.makes(&read.name))
             })
         };
         // `the_order_exists` makes sure that one is ready.
         let at = open.iter().position(|spec| !waits(spec)).unwrap_or(0);
         let spec = open.swap_remove(at);
         let begin = Instant::now();
-        for table in (spec.make)(db, memory)? {
+        for table in (spec.make)(&db.limited_to(&(spec.reads)()), memory)? {
             let seconds = begin.elapsed().as_secs_f64();
             tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
             db.insert(table);
@@ -68,7 +69,8 @@ mod tests {
             ALL.iter().flat_map(|s| s.tables.iter()).map(|t| t.name.as_ref()).collect();
         for _ in ALL {
             for spec in ALL {
-                if spec.reads.iter().all(|r| made.contains(r) || !derived.contains(r)) {
+                let there = |name: &str| made.contains(name) || !derived.contains(name);
+                if (spec.reads)().iter().all(|read| there(&read.name)) {
                     made.extend(spec.tables.iter().map(|t| t.name.as_ref()));
                 }
             }

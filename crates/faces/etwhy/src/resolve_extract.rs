@@ -19,9 +19,12 @@ use etwhy_export::extract::Folder;
 use etwhy_knowledge::{FrameTag, deciding_frame, stack_tag, tag_path};
 use etwhy_symbols::{ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Problem, Resolver, Wanted};
 use etwhy_table::{
-    AdHocBuilder, Database, Memory, Role, Strings, Table, TableBuilder, TableError, TableLoader, Value,
+    AdHocBuilder, Database, Memory, Role, RowOf, Rows, Strings, Table, TableBuilder, TableError, TableLoader,
+    Value,
 };
+use etwhy_trace::catalog::image::ImageRow;
 use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow, StackRow};
+use etwhy_trace::stacks::Stacks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -56,7 +59,7 @@ pub fn apply(
 ) -> Result<Applied> {
     let old = read_stacks(extract, memory)?;
     let mut resolving = Resolving::new(&old, resolver, names)?;
-    let stacks = resolving.stacks(&old)?;
+    let stacks = resolving.stacks(&old);
     let mut strings = Strings::new();
     strings.rename(resolving.renamed());
     let derived = |name: &str| DERIVED.iter().any(|d| d.tables.iter().any(|t| t.name == name));
@@ -126,8 +129,8 @@ struct NewFrame {
 type Run = (u32, u32);
 
 struct Resolving<'a> {
-    frames: &'a Table,
-    images: &'a Table,
+    frames: Rows<'a, FrameRow>,
+    images: Rows<'a, ImageRow>,
     resolver: &'a Resolver,
     names: NameStyle,
     modules: HashMap<Wanted, Option<Arc<ModuleSymbols>>>,
@@ -147,8 +150,8 @@ struct NewStack {
 impl<'a> Resolving<'a> {
     fn new(old: &'a Database, resolver: &'a Resolver, names: NameStyle) -> Result<Resolving<'a>> {
         Ok(Resolving {
-            frames: old.get("frame").context("no table frame")?,
-            images: old.get("image").context("no table image")?,
+            frames: old.read()?,
+            images: old.read()?,
             resolver,
             names,
             modules: HashMap::new(),
@@ -160,38 +163,31 @@ impl<'a> Resolving<'a> {
     }
 
     /// All stacks with their new frames.
-    fn stacks(&mut self, old: &Database) -> Result<Vec<NewStack>> {
-        let stacks = old.get("stack").context("no table stack")?;
-        let places = old.get("stack_frame").context("no table stack_frame")?;
-        let mut out = Vec::with_capacity(stacks.rows());
-        let mut row = 0u32;
-        for stack in 0..stacks.rows() as u32 {
-            let number =
-                |column| stacks.i64(stack, column).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-            let (depth, kernel_depth) = (number("depth"), number("kernel_depth"));
-            let mut new = NewStack { frames: Vec::with_capacity(depth), kernel: 0 };
+    fn stacks(&mut self, old: &Database) -> Vec<NewStack> {
+        let stacks = Stacks::read(old);
+        let mut out = Vec::with_capacity(stacks.len());
+        for old in (0..stacks.len() as i64).map(|number| stacks.get(number)) {
+            let mut new = NewStack { frames: Vec::new(), kernel: 0 };
             // An inlined frame has the address of the one that it is inlined into: both are the leaf, or neither.
             let mut is_return = false;
-            for position in 0..depth {
-                let frame = places.i64(row, "frame_id").and_then(|f| u32::try_from(f).ok());
-                row = row.saturating_add(1);
-                let Some(frame) = frame else { continue };
+            for (position, frame) in old.frames().enumerate() {
+                let Some(inlined) = self.frames.get(frame).map(|row| row.inlined()) else { continue };
                 let (first, count) = self.run(frame, is_return);
-                is_return |= self.frames.value(frame, "inlined") != Value::Bool(true);
+                is_return |= !inlined;
                 new.frames.extend(first..first.saturating_add(count));
-                if position < kernel_depth {
+                if position < old.kernel.len() {
                     new.kernel = new.frames.len();
                 }
             }
             out.push(new);
         }
         // Places that stand on no stack: routines of DPCs, starts of threads.
-        for frame in 0..self.frames.rows() as u32 {
+        for frame in 0..self.frames.len() as u32 {
             if !self.runs.contains_key(&(frame, false)) && !self.runs.contains_key(&(frame, true)) {
                 self.run(frame, false);
             }
         }
-        Ok(out)
+        out
     }
 
     /// The new frames of an old one.
@@ -200,8 +196,7 @@ impl<'a> Resolving<'a> {
             return run;
         }
         let resolvable = self.resolvable(frame);
-        let image = self.frames.i64(frame, "image_id").and_then(|image| u32::try_from(image).ok());
-        let has_symbols = resolvable && image.is_some_and(|image| self.module(image).is_some());
+        let has_symbols = resolvable && self.module(frame).is_some();
         // A place that keeps the name it has, or has none, is one frame, however it is seen.
         if !has_symbols && let Some(&run) = self.runs.get(&(frame, !is_return)) {
             self.runs.insert((frame, is_return), run);
@@ -214,16 +209,15 @@ impl<'a> Resolving<'a> {
         }
         let found = if resolvable { self.places(frame, is_return) } else { Vec::new() };
         if found.is_empty() {
-            let text = |column| self.frames.text(frame, column).map(str::to_owned);
-            self.new.push(NewFrame {
+            self.new.extend(self.frames.get(frame).map(|row| NewFrame {
                 old: frame,
-                function: text("function"),
-                file: text("file"),
-                line: self.frames.i64(frame, "line").and_then(|line| i32::try_from(line).ok()),
-                label: text("label").unwrap_or_default(),
-                source: text("symbol_source").unwrap_or_default(),
-                inlined: self.frames.value(frame, "inlined") == Value::Bool(true),
-            });
+                function: row.function().map(str::to_owned),
+                file: row.file().map(str::to_owned),
+                line: row.line().and_then(|line| i32::try_from(line).ok()),
+                label: row.label().to_owned(),
+                source: row.symbol_source().to_owned(),
+                inlined: row.inlined(),
+            }));
         } else {
             self.named += usize::from(!seen_before);
             self.new.extend(found);
@@ -235,22 +229,18 @@ impl<'a> Resolving<'a> {
 
     /// A frame of an image without a name, or with one that is only near.
     fn resolvable(&self, frame: u32) -> bool {
-        let source = self.frames.text(frame, "symbol_source").unwrap_or("none");
-        matches!(source, "none" | "export") && self.frames.i64(frame, "image_id").is_some()
+        let open = |row: RowOf<'_, '_, FrameRow>| {
+            matches!(row.symbol_source(), "none" | "export") && row.image_id().is_some()
+        };
+        self.frames.get(frame).is_some_and(open)
     }
 
     /// The functions at the place of a frame, innermost first.
     fn places(&mut self, frame: u32, is_return: bool) -> Vec<NewFrame> {
-        let Some(image) = self.frames.i64(frame, "image_id").and_then(|i| u32::try_from(i).ok()) else {
-            return Vec::new();
-        };
-        let Some(symbols) = self.module(image) else { return Vec::new() };
-        let rva = self.frames.i64(frame, "rva").map(|rva| rva.saturating_sub(i64::from(is_return)));
-        let Some(symbol) = rva.and_then(|rva| u32::try_from(rva).ok()).and_then(|rva| symbols.lookup(rva))
-        else {
-            return Vec::new();
-        };
-        let module = self.frames.text(frame, "module").unwrap_or("[unknown]");
+        let Some((symbols, row)) = self.module(frame).zip(self.frames.get(frame)) else { return Vec::new() };
+        let rva = row.rva().and_then(|rva| u32::try_from(rva.saturating_sub(i64::from(is_return))).ok());
+        let Some(symbol) = rva.and_then(|rva| symbols.lookup(rva)) else { return Vec::new() };
+        let module = row.module();
         let near = if symbols.origin() == Origin::Export { "~" } else { "" };
         let mut out: Vec<NewFrame> = Vec::new();
         for place in symbol.places {
@@ -271,21 +261,20 @@ impl<'a> Resolving<'a> {
         out
     }
 
-    /// The symbols of an image.
-    fn module(&mut self, image: u32) -> Option<Arc<ModuleSymbols>> {
-        let text = |column| self.images.text(image, column);
-        let number = |column| self.images.i64(image, column);
+    /// The symbols of a frame's image.
+    fn module(&mut self, frame: u32) -> Option<Arc<ModuleSymbols>> {
+        let image = self.images.get(self.frames.get(frame)?.image_id()?)?;
         let pdb = || {
-            let guid: Guid = text("pdb_guid")?.parse().ok()?;
-            let age = number("pdb_age")? as u32;
-            (!guid.is_zero())
-                .then(|| Some(ModuleKey { pdb_name: text("pdb_name")?.to_owned(), guid, age }))?
+            let guid: Guid = image.pdb_guid()?.parse().ok()?;
+            let key =
+                ModuleKey { pdb_name: image.pdb_name()?.to_owned(), guid, age: image.pdb_age()? as u32 };
+            (!guid.is_zero()).then_some(key)
         };
         let key = || {
             // Table `image` has the number as SQL has it: signed.
-            let time_date_stamp = number("time_date_stamp")? as u32;
-            let size_of_image = u32::try_from(number("size_bytes")?).ok()?;
-            let name = text("name")?.to_owned();
+            let time_date_stamp = image.time_date_stamp() as u32;
+            let size_of_image = u32::try_from(image.size_bytes()).ok()?;
+            let name = image.name().to_owned();
             (time_date_stamp != 0).then_some(ImageKey { name, time_date_stamp, size_of_image })
         };
         let wanted = Wanted { pdb: pdb(), image: key() };
@@ -296,18 +285,15 @@ impl<'a> Resolving<'a> {
     /// The frame that stands for an old one in other tables: the function itself, not what is inlined into it.
     fn outermost(&self, frame: u32) -> Option<u32> {
         let run = self.runs.get(&(frame, false)).or_else(|| self.runs.get(&(frame, true)))?;
-        Some(run.0.saturating_add(run.1.saturating_sub(1)))
+        run.0.checked_add(run.1.checked_sub(1)?)
     }
 
     /// What texts of places become, where that is certain.
     fn renamed(&self) -> HashMap<String, String> {
         let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for frame in 0..self.frames.rows() as u32 {
-            let Some(old) = self.frames.text(frame, "label").filter(|_| self.resolvable(frame)) else {
-                continue;
-            };
+        for (row, frame) in self.frames.iter().zip(0..).filter(|&(_, frame)| self.resolvable(frame)) {
             let new = self.outermost(frame).and_then(|at| self.new.get(at as usize));
-            all.entry(old).or_default().extend(new.map(|new| new.label.as_str()));
+            all.entry(row.label()).or_default().extend(new.map(|new| new.label.as_str()));
         }
         let certain = |(old, new): (&str, BTreeSet<&str>)| {
             let only = new.first().filter(|_| new.len() == 1)?;
@@ -327,53 +313,47 @@ impl<'a> Resolving<'a> {
         let mut frame_rows = TableBuilder::<FrameRow>::new(memory);
         let mut tags = Vec::with_capacity(self.new.len());
         for (number, new) in self.new.iter().enumerate() {
-            let get = |column| self.frames.i64(new.old, column);
-            let module = self.frames.text(new.old, "module").unwrap_or("[unknown]");
+            let Some(old) = self.frames.get(new.old) else { continue };
             let function = new.function.as_deref().unwrap_or("");
-            tags.push(FrameTag::of(module, function));
-            let mut text = |column| self.frames.text(new.old, column).map(|text| strings.intern(text));
-            let (kind, category) = (text("kind").unwrap_or_default(), text("category"));
+            tags.push(FrameTag::of(old.module(), function));
             frame_rows.push(FrameRow {
                 frame_id: number as i32,
-                address: get("address").unwrap_or(0),
-                image_id: get("image_id").and_then(|i| i32::try_from(i).ok()),
-                module: strings.intern(module),
-                rva: get("rva"),
+                address: old.address(),
+                image_id: old.image_id().and_then(|i| i32::try_from(i).ok()),
+                module: strings.intern(old.module()),
+                rva: old.rva(),
                 function: new.function.as_deref().map(|text| strings.intern(text)),
                 file: new.file.as_deref().map(|text| strings.intern(text)),
                 line: new.line,
-                kind,
+                kind: strings.intern(old.kind()),
                 label: strings.intern(&new.label),
                 symbol_source: strings.intern(&new.source),
                 inlined: new.inlined,
-                guessed: self.frames.value(new.old, "guessed") == Value::Bool(true),
-                category,
-                tag: stack_tag(module, function).map(|tag| strings.intern(tag.category)),
+                guessed: old.guessed(),
+                category: old.category().map(|text| strings.intern(text)),
+                tag: stack_tag(old.module(), function).map(|tag| strings.intern(tag.category)),
             });
         }
         let mut stack_rows = TableBuilder::<StackRow>::new(memory);
         let mut places = TableBuilder::<StackFrameRow>::new(memory);
-        let old_stacks = old.get("stack");
+        let old_stacks = old.read_or_empty::<StackRow>();
         for (number, stack) in stacks.iter().enumerate() {
             let frame = |at: usize| self.new.get(*stack.frames.get(at)? as usize);
             let named = |at: usize| {
                 let frame = frame(at)?;
-                let module = self.frames.text(frame.old, "module").unwrap_or("[unknown]");
-                Some((module, frame.function.as_deref()))
+                Some((self.frames.get(frame.old)?.module(), frame.function.as_deref()))
             };
             let best = deciding_frame(stack.frames.iter().map(|&f| tags.get(f as usize).copied().flatten()));
             let tag = best.map(|(at, tag)| tag_path(at, tag, named));
             let mut label = |at: Option<&u32>| Some(strings.intern(&self.new.get(*at? as usize)?.label));
             let (leaf, root) = (label(stack.frames.first()), label(stack.frames.last()));
-            let row = number as u32;
-            let upid = old_stacks.and_then(|table| table.i64(row, "upid"));
-            let leaf_only = old_stacks.map(|table| table.value(row, "leaf_only"));
+            let old = old_stacks.get(number);
             stack_rows.push(StackRow {
                 stack_id: number as i32,
-                upid: upid.and_then(|upid| i32::try_from(upid).ok()),
+                upid: old.and_then(|old| i32::try_from(old.upid()?).ok()),
                 depth: stack.frames.len() as i32,
                 kernel_depth: stack.kernel as i32,
-                leaf_only: leaf_only == Some(Value::Bool(true)),
+                leaf_only: old.is_some_and(|old| old.leaf_only()),
                 leaf_frame_id: stack.frames.first().map(|&f| f as i32),
                 root_frame_id: stack.frames.last().map(|&f| f as i32),
                 leaf,

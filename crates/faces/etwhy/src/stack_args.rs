@@ -9,7 +9,7 @@ use crate::who::{thread_names, wanted_processes};
 use anyhow::{Context as _, anyhow, bail};
 use etwhy_analysis::operators::process_names;
 use etwhy_analysis::stacks::{
-    Folding, GroupBy, Limits, MAX_FOCUS, METRICS, Matcher, Metric, Part, STACK_TABLES, Source, Sum, View,
+    Folding, GroupBy, Limits, MAX_FOCUS, METRICS, Matcher, Metric, Part, Source, Sum, View,
 };
 use etwhy_table::{Database, Unit};
 use std::collections::BTreeSet;
@@ -188,7 +188,7 @@ impl StackArgs {
     /// Tables to ask for.
     pub fn tables(metric: &Metric) -> BTreeSet<String> {
         let more = ["thread", "event_type", "machine", "ledger"];
-        metric.tables().chain(STACK_TABLES.iter().copied()).chain(more).map(str::to_owned).collect()
+        metric.tables().into_iter().map(|table| &*table.name).chain(more).map(str::to_owned).collect()
     }
 
     /// Reads what the metric needs.

@@ -5,6 +5,7 @@ use etwhy_base::units::duration_ns;
 use etwhy_doc::{Block, Doc, Line, escape_markup, html};
 use etwhy_rules::{Answer, Severity};
 use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -52,18 +53,17 @@ pub struct One {
 impl One {
     /// A recording that was read.
     pub fn of(db: &Database, files: Vec<String>, report: Report) -> One {
-        let trace = db.get("trace");
-        let rows = trace.map_or(0, |t| t.rows()) as u32;
-        let first = |column: &str| (0..rows).find_map(|row| trace?.text(row, column)).map(str::to_owned);
+        let trace = db.read_or_empty::<TraceRow>();
+        let first = trace.first();
         let count = |severity: Severity| {
             let is = |o: &&etwhy_rules::Outcome| o.answer == Answer::Found && o.severity == Some(severity);
             report.findings.iter().filter(is).count()
         };
         One {
             files,
-            trace_id: first("recording_id").unwrap_or_default(),
-            machine_id: first("machine_id").unwrap_or_default(),
-            computer: first("computer"),
+            trace_id: first.map_or(String::new(), |row| row.recording_id().to_owned()),
+            machine_id: first.map_or(String::new(), |row| row.machine_id().to_owned()),
+            computer: trace.iter().find_map(|row| row.computer()).map(str::to_owned),
             os: report.quality.os.clone(),
             start_utc: report.quality.start_utc.clone(),
             duration_ns: report.quality.duration_ns,

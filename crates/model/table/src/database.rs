@@ -10,6 +10,8 @@ use crate::Table;
 pub struct Database {
     tables: BTreeMap<String, Table>,
     metadata: BTreeMap<String, String>,
+    /// Tables that may be asked for, if code has declared which it reads.
+    limit: Option<Vec<&'static str>>,
 }
 
 impl Database {
@@ -25,7 +27,13 @@ impl Database {
 
     /// The table called `name`.
     pub fn get(&self, name: &str) -> Option<&Table> {
+        let declared = self.limit.as_ref().is_none_or(|limit| limit.contains(&name));
+        debug_assert!(declared, "table {name} is read but not declared");
         self.tables.get(name)
+    }
+
+    pub(crate) fn limit(&mut self, tables: Vec<&'static str>) {
+        self.limit = Some(tables);
     }
 
     /// The tables, in order of name.

@@ -3,6 +3,8 @@
 //! Calls nest: a driver's `Zw` call, or a call made in a callback from the kernel to user mode, lies inside
 //! another one. Ends belong to the innermost call that is open.
 
+use crate::model::place::PlaceId;
+
 /// A call that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
@@ -13,7 +15,7 @@ pub(crate) struct Call {
     /// Address of the service routine.
     pub(crate) address: u64,
     /// Number of the place.
-    pub(crate) place: u32,
+    pub(crate) place: PlaceId,
     /// Stack ticket.
     pub(crate) ticket: i32,
     /// The routine returns no `NTSTATUS`.
@@ -134,7 +136,15 @@ mod tests {
     use super::*;
 
     fn call(start_ns: i64) -> Call {
-        Call { start_ns, cpu: 0, address: 0, place: 0, ticket: -1, no_status: false, rows_before: 0 }
+        Call {
+            start_ns,
+            cpu: 0,
+            address: 0,
+            place: PlaceId::of_cell(0),
+            ticket: -1,
+            no_status: false,
+            rows_before: 0,
+        }
     }
 
     fn at(cpu: u16, ns: i64, interrupted_ns: i64) -> Moment {

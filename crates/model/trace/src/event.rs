@@ -2,6 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::model::Model;
+use crate::model::place::PlaceId;
 use crate::symbols::Symbols;
 use etwhy_base::{Guid, utf16};
 use etwhy_decode::Value;
@@ -224,10 +225,9 @@ impl Context<'_> {
         Some(self.model.processes.at(pid, event.ns))
     }
 
-    /// The number of a routine's address. Rows keep it, as [`Sym::provisional`] or in a frame column, until
-    /// [`Finish`](crate::finish::Finish) exchanges it. `upid` matters for addresses of user mode only.
+    /// The number of a routine's address. `upid` matters for addresses of user mode only.
     #[inline]
-    pub fn place(&mut self, upid: Option<u32>, address: u64) -> u32 {
+    pub fn place(&mut self, upid: Option<u32>, address: u64) -> PlaceId {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
         self.model.places.number(crate::model::place::Place { upid, epoch, address })

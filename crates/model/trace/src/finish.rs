@@ -4,12 +4,19 @@ use crate::anomalies::{KEY_PATHS_SHORTENED, REGISTRY_KEYS_UNNAMED};
 use crate::inputs::Inputs;
 use crate::model::Model;
 use crate::model::file_name::FileRef;
+use crate::model::place::PlaceId;
 use crate::resolve::Resolved;
 use etwhy_decode::{Decoder, EventTypes};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::{EtlFile, Timeline, WalkStats};
 use etwhy_table::{Row, Strings, Sym, TableBuilder};
 use foldhash::HashMap;
+
+/// For a process column that will have the process of this thread ([`Finish::processes_of`]), which may be named only after
+/// the event.
+pub(crate) fn process_later(utid: u32) -> i32 {
+    utid as i32
+}
 
 /// What analyses see at the end of the pass.
 pub struct Finish<'a> {
@@ -55,7 +62,9 @@ impl Finish<'_> {
     /// # Errors
     /// Those of the table builder.
     pub fn frames_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_i32(column, |place| Some(self.resolved.frame_of_place(place? as u32)?.0 as i32))
+        rows.remap_i32(column, |place| {
+            Some(self.resolved.frame_of_place(PlaceId::of_cell(place? as u32))?.0 as i32)
+        })
     }
 
     /// Exchanges the numbers of places in a text column for their `module!function`.
@@ -63,7 +72,7 @@ impl Finish<'_> {
     /// # Errors
     /// Those of the table builder.
     pub fn routines_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.label))
+        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(PlaceId::of_cell(place?))?.1.label))
     }
 
     /// Exchanges the numbers of places in a text column for the names of their modules.
@@ -71,11 +80,12 @@ impl Finish<'_> {
     /// # Errors
     /// Those of the table builder.
     pub fn modules_of<R: Row>(&self, rows: &mut TableBuilder<R>, column: &str) -> etwhy_table::Result<()> {
-        rows.remap_text(column, |place| Some(self.resolved.frame_of_place(place?)?.1.module))
+        rows.remap_text(column, |place| {
+            Some(self.resolved.frame_of_place(PlaceId::of_cell(place?))?.1.module)
+        })
     }
 
-    /// Exchanges the thread numbers in a process column for the processes of these threads, which may have
-    /// been named only after the event.
+    /// Exchanges the threads in a process column ([`process_later`]) for their processes.
     ///
     /// # Errors
     /// Those of the table builder.

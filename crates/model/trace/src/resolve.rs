@@ -4,6 +4,7 @@ use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT};
 use crate::model::Model;
 use crate::model::il_map::IlPlace;
 use crate::model::image::{Image, is_kernel};
+use crate::model::place::PlaceId;
 use crate::model::stack::{DistinctStack, FinishedStacks};
 use crate::symbols::{MAX_CANDIDATES, Symbols};
 use etwhy_etl::Ledger;
@@ -228,7 +229,7 @@ impl Resolved {
             }
         };
         for number in model.places.routines() {
-            name_place(&mut frames, number as usize);
+            name_place(&mut frames, number.index());
         }
         for stack in &finished.stacks {
             let mut parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
@@ -283,8 +284,8 @@ impl Resolved {
 
     /// The frame of a place in code, with its number.
     #[inline]
-    pub fn frame_of_place(&self, place: u32) -> Option<(u32, &Frame)> {
-        let number = *self.of_place.get(place as usize)?;
+    pub fn frame_of_place(&self, place: PlaceId) -> Option<(u32, &Frame)> {
+        let number = *self.of_place.get(place.index())?;
         Some((number, self.frames.get(number as usize)?))
     }
 

@@ -2,7 +2,7 @@
 
 use super::party::{Parties, Party, is_imposing};
 use crate::derived::machine::MachineRow;
-use crate::fold::Classes;
+use crate::fold::Class;
 use crate::fold::{driver_cost::DriverCostRow, module_cost::ModuleCostRow};
 use crate::operators::add;
 use etwhy_knowledge::is_os_driver;
@@ -25,7 +25,7 @@ pub(crate) enum Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Charge {
     /// Thread, DPC or ISR.
-    pub class: Classes,
+    pub class: Class,
     /// Process, -1 if it is not known.
     pub upid: i64,
     /// Driver, or library in a foreign process, that it is charged to.
@@ -55,6 +55,9 @@ pub(crate) struct Time {
     /// Idle time can be told from missing samples.
     pub idle_seen: bool,
 }
+
+/// What [`Time::read`] reads.
+pub(crate) type TimeRows = (MachineRow, ModuleCostRow, DriverCostRow, ThreadTimeRow, InterruptCostRow);
 
 /// More than this above the observed time is scaled down (the sum must hold within it).
 const TOLERANCE: f64 = 0.001;
@@ -132,20 +135,16 @@ fn sampled(db: &Database, parties: &Parties) -> Vec<Charge> {
         }
         add(injected.entry(upid).or_default(), ns);
         let by = Some((row.module().unwrap_or("").to_owned(), party));
-        out.push(Charge { class: Classes::Thread, upid, by, driver: false, ns });
+        out.push(Charge { class: Class::Thread, upid, by, driver: false, ns });
     }
     for row in &db.read_or_empty::<DriverCostRow>() {
-        let class = match row.class() {
-            "dpc" => Classes::Dpc,
-            "isr" => Classes::Isr,
-            _ => Classes::Thread,
-        };
+        let class = Class::named(row.class());
         let (upid, mut ns) = (row.upid().unwrap_or(-1), row.charged_ns());
         let by = row.driver().map(|name| {
             let (vendor, product) = (row.vendor(), row.product());
             (name.to_owned(), Party::of_module(name, vendor, product, row.category()))
         });
-        if by.is_none() && class == Classes::Thread {
+        if by.is_none() && class == Class::Thread {
             // A library's own time has no driver below it: it is part of this row.
             ns = ns.saturating_sub(injected.get(&upid).copied().unwrap_or(0)).max(0);
         }
@@ -169,10 +168,10 @@ fn switched(db: &Database, parties: &Parties) -> Vec<Charge> {
     }
     let threads = threads.into_iter().filter(|&(_, ns)| ns > 0);
     let mut out: Vec<Charge> = threads
-        .map(|(upid, ns)| Charge { class: Classes::Thread, upid, by: None, driver: false, ns })
+        .map(|(upid, ns)| Charge { class: Class::Thread, upid, by: None, driver: false, ns })
         .collect();
     for row in db.read_or_empty::<InterruptCostRow>().iter().filter(|&row| row.level() == "module") {
-        let class = if row.class() == "isr" { Classes::Isr } else { Classes::Dpc };
+        let class = if row.class() == "isr" { Class::Isr } else { Class::Dpc };
         let name = row.module().unwrap_or("");
         let party = parties.driver(name);
         let blamed = !name.is_empty() && !name.starts_with('[') && !is_os_driver(name, &party.company);

@@ -34,6 +34,9 @@ pub(crate) struct Joules {
     pub high: f64,
 }
 
+/// What [`Model::read`] reads.
+pub(crate) type ModelRows = (TraceRow, MachineRow, CpuFrequencyRow);
+
 /// Percentile 90 of the normal distribution, in standard deviations.
 const P90: f64 = 1.2816;
 

@@ -1,6 +1,6 @@
 //! To whom a program, a driver or a library belongs.
 
-use crate::operators::process_names;
+use crate::operators::{ProcessRow, process_names};
 use etwhy_knowledge::category_of;
 use etwhy_table::Database;
 use etwhy_trace::catalog::image::ImageRow;
@@ -169,6 +169,9 @@ const SYSTEM: [&str; 35] = [
     "WmiPrvSE.exe",
     "WUDFHost.exe",
 ];
+
+/// What [`Parties::read`] reads.
+pub(crate) type PartiesRows = (ProcessRow, ImageRow);
 
 impl Parties {
     /// Reads `process` and `image`.

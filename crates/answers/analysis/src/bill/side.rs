@@ -46,6 +46,9 @@ impl Side {
     }
 }
 
+/// What [`Sides::read`] reads.
+pub(crate) type SidesRows = (FileUsageRow, RegistryUsageRow, HardFaultRow, WaitChainRow, MinifilterCostRow);
+
 /// All side costs.
 pub(crate) struct Sides {
     /// By process.

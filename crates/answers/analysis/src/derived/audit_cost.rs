@@ -13,11 +13,12 @@
 //! now, a log what was in force then.
 
 use crate::derive::DerivedSpec;
+use crate::fold::freeze_plain;
 use crate::operators::add;
 use etwhy_audit::table::AuditPolicyRow;
 use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
 use etwhy_knowledge::{Advice, AuditSubcategory, Pair, Role, audit_subcategory, audit_subcategory_of_task};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -76,7 +77,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&AUDIT_COST],
-    reads: &["log_file", "log_type", "audit_policy"],
+    reads: reads::<(LogFileRow, LogTypeRow, AuditPolicyRow)>,
     on_demand: false,
     make,
 };
@@ -179,7 +180,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             wanted: switched.and_then(|s| wanted(s, outcome)).map(&mut word),
         });
     }
-    Ok(vec![rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 fn sums(db: &Database, logs: &mut BTreeMap<i64, Log>) -> BTreeMap<Key, Sum> {

@@ -34,14 +34,14 @@
 //! inside each other. What ends a wait need not be what made it long.
 
 use super::machine::MachineRow;
-use crate::bill::charge::{Charge, Source, Time};
-use crate::bill::energy::Model;
-use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, Party};
-use crate::bill::side::{Side, Sides};
+use crate::bill::charge::{Charge, Source, Time, TimeRows};
+use crate::bill::energy::{Model, ModelRows};
+use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, PartiesRows, Party};
+use crate::bill::side::{Side, Sides, SidesRows};
 use crate::derive::DerivedSpec;
-use crate::fold::{Classes, freeze, id, text};
+use crate::fold::{Class, freeze, id, text};
 use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::trace::TraceRow;
 use etwhy_trace::catalog::{cpu_time::CpuRow, ledger::LedgerRow};
 use std::collections::BTreeMap;
@@ -114,24 +114,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&BILL],
-    reads: &[
-        "trace",
-        "ledger",
-        "machine",
-        "cpu",
-        "process",
-        "image",
-        "driver_cost",
-        "module_cost",
-        "thread_time",
-        "interrupt_cost",
-        "wait_chain",
-        "minifilter_cost",
-        "file_usage",
-        "registry_usage",
-        "hard_fault",
-        "cpu_frequency",
-    ],
+    reads: reads::<(TraceRow, LedgerRow, CpuRow, PartiesRows, TimeRows, SidesRows, ModelRows)>,
     on_demand: false,
     make,
 };
@@ -247,7 +230,7 @@ fn driver_item<'i>(items: &'i mut Items, name: &str, party: &Party) -> &'i mut I
 }
 
 fn charge_to(items: &mut Items, kind: Kind, charge: &Charge, parties: &Parties) {
-    let thread = charge.class == Classes::Thread;
+    let thread = charge.class == Class::Thread;
     // Of the columns, which one.
     let mut own = false;
     let item = match (kind, &charge.by) {
@@ -272,10 +255,10 @@ fn charge_to(items: &mut Items, kind: Kind, charge: &Charge, parties: &Parties) 
         _ => nobody(items, Part::Interrupt),
     };
     let cell = match charge.class {
-        Classes::Thread if own => &mut item.own,
-        Classes::Thread => &mut item.frames,
-        Classes::Dpc => &mut item.dpc,
-        Classes::Isr => &mut item.isr,
+        Class::Thread if own => &mut item.own,
+        Class::Thread => &mut item.frames,
+        Class::Dpc => &mut item.dpc,
+        Class::Isr => &mut item.isr,
     };
     add(cell, charge.ns);
 }

@@ -12,10 +12,10 @@
 //! Windows charges by the clock: with few samples or short slices values scatter. Slices of long logs hide short peaks.
 
 use crate::derive::DerivedSpec;
-use crate::fold::freeze;
+use crate::fold::freeze_plain;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_counters::tables::{CounterMachineRow, CounterRow, CounterSliceRow};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::collections::{BTreeMap, BTreeSet};
 
 define_table! {
@@ -115,7 +115,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&COUNTER_CPU, &COUNTER_PEGGED],
-    reads: &["counter", "counter_slice", "counter_machine"],
+    reads: reads::<(CounterRow, CounterSliceRow, CounterMachineRow)>,
     on_demand: true,
     make,
 };
@@ -167,7 +167,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     }
     let mut table = TableBuilder::<CounterCpuRow>::new(memory);
     rows.into_iter().for_each(|row| table.push(row));
-    let texts = freeze(strings, db)?;
+    let texts = freeze_plain(strings)?;
     Ok(vec![table.finish(&texts)?, pegged.finish(&texts)?])
 }
 

@@ -10,9 +10,10 @@
 //! A program that starts grows; so does a cache until it is full. `second_half_rise` tells: a leak grows on.
 
 use crate::derive::DerivedSpec;
+use crate::fold::freeze_plain;
 use etwhy_counters::tables::{CounterRow, CounterSliceRow};
 use etwhy_stats::rank::mann_kendall;
-use etwhy_table::{Database, Memory, Strings, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Table, TableBuilder, define_table, reads};
 use std::collections::{BTreeMap, BTreeSet};
 
 define_table! {
@@ -43,8 +44,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&COUNTER_TREND], reads: &["counter", "counter_slice"], on_demand: true, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&COUNTER_TREND],
+    reads: reads::<(CounterRow, CounterSliceRow)>,
+    on_demand: true,
+    make,
+};
 
 /// Slices below which nothing is said.
 const LEAST: usize = 8;
@@ -103,7 +108,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             late_rise: end - before,
         });
     }
-    Ok(vec![rows.finish(&Strings::new().freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(Strings::new())?)?])
 }
 
 #[cfg(test)]

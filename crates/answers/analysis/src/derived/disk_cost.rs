@@ -13,8 +13,8 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::operators::{ProcessRow, add};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::disk_io::DiskIoRow;
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&DISK_COST], reads: &["process", "disk_io"], on_demand: false, make };
+    DerivedSpec { tables: &[&DISK_COST], reads: reads::<(ProcessRow, DiskIoRow)>, on_demand: false, make };
 
 /// Up to here a transfer is small.
 const SMALL_BYTES: i64 = 16 << 10;

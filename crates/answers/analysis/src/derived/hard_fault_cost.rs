@@ -11,8 +11,8 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id, text};
-use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::operators::{ProcessRow, add};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{file::FileRow, hard_fault::HardFaultRow};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&HARD_FAULT_COST],
-    reads: &["process", "hard_fault", "file"],
+    reads: reads::<(ProcessRow, HardFaultRow, FileRow)>,
     on_demand: false,
     make,
 };

@@ -13,8 +13,8 @@
 //! drivers of the thread that was interrupted may appear. A device driver that is made of two files looks like a guest.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Classes, Fold, NONE, freeze, text};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Class, Fold, FoldRows, NONE, freeze_plain, text};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -43,20 +43,16 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&INTERRUPT_PATH],
-    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
-    on_demand: false,
-    make,
-};
+pub static DERIVED: DerivedSpec =
+    DerivedSpec { tables: &[&INTERRUPT_PATH], reads: reads::<FoldRows>, on_demand: false, make };
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let fold = Fold::read(db, false);
     let facts = &fold.facts;
     let mut rows = TableBuilder::<InterruptPathRow>::new(memory);
     let mut strings = Strings::new();
-    let mut sums: BTreeMap<(Classes, [u32; 3]), (i64, i64)> = BTreeMap::new();
-    for group in fold.groups.iter().filter(|group| group.class != Classes::Thread) {
+    let mut sums: BTreeMap<(Class, [u32; 3]), (i64, i64)> = BTreeMap::new();
+    for group in fold.groups.iter().filter(|group| group.class != Class::Thread) {
         for row in &group.rows {
             let part = fold.part(group.class, row.stack);
             let outermost = |wanted: &dyn Fn(u32) -> bool| {
@@ -87,7 +83,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             samples,
         });
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 fn is_kernel(module: &str) -> bool {

@@ -11,8 +11,9 @@
 //! that processor is busy does the spread matter.
 
 use crate::derive::DerivedSpec;
+use crate::fold::freeze_plain;
 use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{cpu_time::CpuRow, interrupt_cost::InterruptCostRow};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +45,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&INTERRUPT_SPREAD], reads: &["interrupt_cost", "cpu"], on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&INTERRUPT_SPREAD],
+    reads: reads::<(InterruptCostRow, CpuRow)>,
+    on_demand: false,
+    make,
+};
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut nodes: BTreeMap<i64, i64> = BTreeMap::new();
@@ -80,7 +85,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             count: total(&|sum| sum.1),
         });
     }
-    Ok(vec![rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@
 
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
-use crate::operators::{add, span};
+use crate::operators::{ProcessRow, TraceRow, add, span};
 use etwhy_stats::percentile::weighted_percentile;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::interval::IntervalRow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&INTERVAL_COST],
-    reads: &["interval", "process", "trace"],
+    reads: reads::<(IntervalRow, ProcessRow, TraceRow)>,
     on_demand: true,
     make,
 };

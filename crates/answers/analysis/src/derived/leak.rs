@@ -12,9 +12,9 @@
 //! A cache that fills looks like a leak until it is full, and a trace is short. Without stacks nobody is named.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::{add, span};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
+use crate::operators::{ProcessRow, TraceRow, add, span};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{pool::PoolRow, virtual_alloc::VirtualAllocRow};
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&POOL_LEAK, &COMMIT_LEAK],
-    reads: &["trace", "process", "pool", "virtual_alloc", "stack", "stack_frame", "frame", "image"],
+    reads: reads::<(TraceRow, ProcessRow, PoolRow, VirtualAllocRow, FactsRows, StacksRows)>,
     on_demand: false,
     make,
 };
@@ -141,7 +141,7 @@ fn pool(
     let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
     for row in &db.read_or_empty::<PoolRow>() {
         let driver = *drivers.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
-            let part = stacks.of(stack);
+            let part = stacks.get(stack);
             let module = |frame: &u32| facts.module_of(*frame);
             part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
         });
@@ -189,7 +189,7 @@ fn commit(
         }
         let function = *functions.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
             let own = |frame: &&u32| !facts.is_system_library(**frame);
-            stacks.of(stack).user.iter().find(own).map_or(NONE, |&frame| facts.function_of(frame))
+            stacks.get(stack).user.iter().find(own).map_or(NONE, |&frame| facts.function_of(frame))
         });
         let process = row.upid();
         let left = row.outstanding_bytes().unwrap_or(0);

@@ -15,11 +15,11 @@
 //! A working day is a period of a day, and Monday morning is a burst. Exported logs may be parts.
 
 use crate::derive::DerivedSpec;
-use crate::fold::freeze;
+use crate::fold::freeze_plain;
 use crate::logs::{SECOND_NS, round_width};
 use etwhy_evtx::tables::LogRecordRow;
 use etwhy_stats::periodic;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -60,7 +60,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&LOG_BURST], reads: &["log_record"], on_demand: false, make };
+    DerivedSpec { tables: &[&LOG_BURST], reads: reads::<LogRecordRow>, on_demand: false, make };
 
 const BUCKETS: i64 = 2_000;
 /// Fewer records than these in a bucket are no burst.
@@ -126,7 +126,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             });
         }
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 /// A burst or a period.

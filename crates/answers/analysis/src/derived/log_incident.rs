@@ -13,11 +13,11 @@
 //! are rows of their own; the findings count them once.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{freeze, text};
+use crate::fold::{freeze_plain, text};
 use crate::logs::{base_name, pick};
 use etwhy_base::time::parse_utc;
 use etwhy_evtx::tables::LogRecordRow;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 
 define_table! {
     /// Records of event logs that say that something went wrong, with what it happened to.
@@ -53,7 +53,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&LOG_INCIDENT], reads: &["log_record"], on_demand: false, make };
+    DerivedSpec { tables: &[&LOG_INCIDENT], reads: reads::<LogRecordRow>, on_demand: false, make };
 
 /// What a record is, from what does not need its fields.
 fn kind(provider: &str, id: i64, level: i64) -> Option<&'static str> {
@@ -253,7 +253,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             amount_ns: said.amount_ns,
         });
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 #[cfg(test)]

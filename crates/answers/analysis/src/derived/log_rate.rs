@@ -14,11 +14,11 @@
 //! time makes the buckets wide.
 
 use crate::derive::DerivedSpec;
-use crate::fold::freeze;
+use crate::fold::freeze_plain;
 use crate::logs::{OTHERS, process_and_account, round_width};
 use crate::operators::add;
 use etwhy_evtx::tables::LogRecordRow;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -80,7 +80,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&LOG_RATE, &LOG_PARTY], reads: &["log_record"], on_demand: false, make };
+    DerivedSpec { tables: &[&LOG_RATE, &LOG_PARTY], reads: reads::<LogRecordRow>, on_demand: false, make };
 
 /// Buckets of a log.
 const BUCKETS: i64 = 240;
@@ -176,7 +176,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         whole.rates(&log, &mut rates, &mut strings);
         whole.parties(&log, &mut parties, &mut strings);
     }
-    let texts = freeze(strings, db)?;
+    let texts = freeze_plain(strings)?;
     Ok(vec![rates.finish(&texts)?, parties.finish(&texts)?])
 }
 

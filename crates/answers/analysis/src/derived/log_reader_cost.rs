@@ -13,9 +13,9 @@
 //! are neither Application nor Security are counted as Application.
 
 use crate::derive::DerivedSpec;
-use crate::fold::freeze;
+use crate::fold::freeze_plain;
 use etwhy_evtx::tables::LogFileRow;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 
 define_table! {
     /// Estimated time of one full read of a log, by the way it is read.
@@ -40,7 +40,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&LOG_READER_COST], reads: &["log_file"], on_demand: false, make };
+    DerivedSpec { tables: &[&LOG_READER_COST], reads: reads::<LogFileRow>, on_demand: false, make };
 
 /// A way to read and what was measured of it.
 struct Reader {
@@ -134,7 +134,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             });
         }
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 #[cfg(test)]

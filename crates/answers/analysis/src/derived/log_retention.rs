@@ -12,12 +12,12 @@
 //! beyond its present size, so its rollover is a lower bound. Exported logs have been filtered. A log of a storm shows the storm's rate.
 
 use crate::derive::DerivedSpec;
-use crate::fold::freeze;
+use crate::fold::freeze_plain;
 use crate::logs::per_day;
 use crate::operators::add;
 use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
 use etwhy_knowledge::audit_subcategory_of_task;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -61,8 +61,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&LOG_RETENTION], reads: &["log_file", "log_type"], on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&LOG_RETENTION],
+    reads: reads::<(LogFileRow, LogTypeRow)>,
+    on_demand: false,
+    make,
+};
 
 /// Size of a chunk, which a log is made of (`[MS-EVEN6]` does not say; Schuster, "Introducing the Microsoft Vista event log file format").
 const CHUNK_BYTES: i64 = 65_536;
@@ -173,7 +177,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             rollover_per_mib_ns: per_mib(log).map(|ns| ns as i64),
         });
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 /// Time that a MiB of file lasts.

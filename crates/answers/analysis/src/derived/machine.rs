@@ -15,8 +15,9 @@
 //! `capacity_ns` is that of what `busy_ns` rests on.
 
 use crate::derive::DerivedSpec;
+use crate::fold::freeze_plain;
 use crate::operators::add;
-use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{cpu_time::CpuRow, stack::StackRow, stack_cost::StackCostRow, trace::TraceRow};
 
 define_table! {
@@ -70,7 +71,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&MACHINE],
-    reads: &["trace", "cpu", "stack_cost", "stack"],
+    reads: reads::<(TraceRow, CpuRow, StackCostRow, StackRow)>,
     on_demand: false,
     make,
 };
@@ -81,7 +82,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     if !trace.is_empty() {
         rows.push(row(db, &trace));
     }
-    Ok(vec![rows.finish(&Strings::new().freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(Strings::new())?)?])
 }
 
 /// The rows of the machine of the largest file: facts of a machine are not put together from those of two.

@@ -15,10 +15,11 @@
 //! compilers write a hash of the build there, which may by chance look like one.
 
 use crate::derive::DerivedSpec;
+use crate::fold::freeze_plain;
 use crate::fold::module_cost::ModuleCostRow;
-use crate::operators::process_names;
+use crate::operators::{ProcessRow, process_names};
 use etwhy_knowledge::{Classification, category_of, driver, is_security};
-use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{image::ImageRow, trace::TraceRow};
 use foldhash::{HashMap, HashMapExt};
 
@@ -77,7 +78,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&MODULE],
-    reads: &["image", "process", "trace", "module_cost"],
+    reads: reads::<(ImageRow, ProcessRow, TraceRow, ModuleCostRow)>,
     on_demand: false,
     make,
 };
@@ -143,7 +144,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let cost = costs.as_ref().map(|c| c.get(at).copied().unwrap_or_default());
         rows.push(module(image, (upids, &names), cost, end, &mut strings));
     }
-    Ok(vec![rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 fn module(

@@ -12,9 +12,9 @@
 
 use super::pool_flow::is_memory_helper;
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
+use crate::operators::{ProcessRow, add};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::page_fault_cost::PageFaultCostRow;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&PAGE_FAULT_SITE],
-    reads: &["process", "page_fault_cost", "stack", "stack_frame", "frame", "image"],
+    reads: reads::<(ProcessRow, PageFaultCostRow, FactsRows, StacksRows)>,
     on_demand: false,
     make,
 };
@@ -52,7 +52,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
         let site = |stack: i64| {
-            let part = stacks.of(stack);
+            let part = stacks.get(stack);
             let find = |frames: &[u32]| {
                 let numbers = frames.iter().map(|&frame| facts.function_of(frame));
                 numbers.into_iter().find(|n| !helpers.get(*n as usize).copied().unwrap_or(true))

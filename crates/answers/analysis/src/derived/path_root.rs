@@ -16,11 +16,11 @@
 mod evidence;
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, Stacks, freeze, id};
+use crate::fold::{Facts, FactsRows, Stacks, StacksRows, freeze, id};
 use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
-use evidence::Evidence;
+use evidence::{Evidence, EvidenceRows};
 use foldhash::HashMap;
 
 define_table! {
@@ -74,20 +74,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&PATH_ROOT],
-    reads: &[
-        "critical_path",
-        "process",
-        "thread",
-        "stack",
-        "stack_frame",
-        "frame",
-        "image",
-        "sample",
-        "slow_file_io",
-        "hard_fault",
-        "disk_io",
-        "file",
-    ],
+    reads: reads::<(CriticalPathRow, ThreadRow, ProcessRow, StacksRows, FactsRows, EvidenceRows)>,
     on_demand: false,
     make,
 };

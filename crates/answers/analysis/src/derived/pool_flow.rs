@@ -12,9 +12,9 @@
 //! not those that the memory belongs to.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
+use crate::operators::{ProcessRow, add};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::pool::PoolRow;
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&POOL_FLOW],
-    reads: &["process", "pool", "stack", "stack_frame", "frame", "image"],
+    reads: reads::<(ProcessRow, PoolRow, FactsRows, StacksRows)>,
     on_demand: false,
     make,
 };
@@ -76,7 +76,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let helpers: Vec<bool> = facts.functions.iter().map(|(label, _)| is_memory_helper(label)).collect();
         let site = |stack: Option<i64>| {
-            let part = stacks.of(stack.unwrap_or(-1));
+            let part = stacks.get(stack);
             let numbers = part.kernel.iter().map(|&frame| facts.function_of(frame));
             let helps = |n: &u32| helpers.get(*n as usize).copied().unwrap_or(true);
             numbers.into_iter().find(|n| !helps(n)).unwrap_or(NONE)

@@ -12,9 +12,9 @@
 //! empty; `cpu_time` then tells at least what the processors did.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{freeze, id};
-use crate::operators::{add, process_names, span};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Class, freeze, id};
+use crate::operators::{ProcessRow, TraceRow, add, process_names, span};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::sample::SampleRow;
 
 define_table! {
@@ -37,12 +37,16 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&PROCESS_SLICE], reads: &["trace", "process", "sample"], on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&PROCESS_SLICE],
+    reads: reads::<(TraceRow, ProcessRow, SampleRow)>,
+    on_demand: false,
+    make,
+};
 
 const SLICES: i64 = 200;
 const CLASSES: [&str; 4] = ["thread", "dpc", "isr", "idle"];
-/// Sums begin with those of no process: thread (process not known), dpc, isr, idle.
+/// Sums begin with those of no process: thread (process not known), dpc and isr as in [`Class`], idle.
 const FIRST: usize = CLASSES.len();
 
 /// Sums of one slice.
@@ -93,16 +97,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             current = number;
         }
         let process = row.upid().and_then(|u| usize::try_from(u).ok());
-        let cell = if row.in_isr() {
-            2
-        } else if row.in_dpc() {
-            1
-        } else {
-            match process.and_then(|p| Some((p, names.get(p)?.1))) {
+        let cell = match Class::of_sample(row.in_dpc(), row.in_isr()) {
+            Class::Thread => match process.and_then(|p| Some((p, names.get(p)?.1))) {
                 Some((_, 0)) => 3,
                 Some((process, _)) => FIRST + process,
                 None => 0,
-            }
+            },
+            interrupt => interrupt as usize,
         };
         slice.add(cell, row.weight_ns());
     }

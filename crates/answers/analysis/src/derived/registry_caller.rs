@@ -13,9 +13,9 @@
 //! wrapper stands on the stack (`stack_id`, the most frequent one of the row).
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, NONE, Stacks, freeze, id, text};
-use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
+use crate::operators::{ProcessRow, add};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::registry::RegistryStackRow;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&REGISTRY_CALLER],
-    reads: &["process", "registry_stack", "stack", "stack_frame", "frame", "image"],
+    reads: reads::<(ProcessRow, RegistryStackRow, FactsRows, StacksRows)>,
     on_demand: true,
     make,
 };
@@ -65,7 +65,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     if !db.read_or_empty::<RegistryStackRow>().is_empty() {
         let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
         let site = |stack: i64| {
-            let part = stacks.of(stack);
+            let part = stacks.get(stack);
             let number = |frame: Option<&u32>| frame.map_or(NONE, |&f| facts.function_of(f));
             if part.user.is_empty() {
                 let driver = part.kernel.iter().find(|f| facts.is_driver(facts.module_of(**f)));

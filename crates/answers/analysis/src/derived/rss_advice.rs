@@ -22,7 +22,8 @@
 
 use crate::derive::DerivedSpec;
 use crate::derived::interrupt_spread::InterruptSpreadRow;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use crate::fold::freeze_plain;
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::cpu_time::CpuRow;
 use etwhy_trace::catalog::trace::TraceRow;
 use std::collections::BTreeMap;
@@ -71,7 +72,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&RSS_ADVICE],
-    reads: &["trace", "cpu", "interrupt_spread"],
+    reads: reads::<(TraceRow, CpuRow, InterruptSpreadRow)>,
     on_demand: false,
     make,
 };
@@ -163,7 +164,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             commands,
         });
     }
-    Ok(vec![rows.finish(&strings.freeze().map_err(etwhy_table::TableError::texts)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
 }
 
 /// Processors by node, in order.

@@ -16,7 +16,7 @@
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
 use crate::operators::add;
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{
     alpc::AlpcRow, process::ProcessRow, stack_cost::StackCostRow, thread::ThreadRow,
     thread_time::ThreadTimeRow,
@@ -55,7 +55,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&SERVICE_CHAIN],
-    reads: &["process", "thread", "alpc", "stack_cost", "thread_time"],
+    reads: reads::<(ProcessRow, ThreadRow, AlpcRow, StackCostRow, ThreadTimeRow)>,
     on_demand: false,
     make,
 };

@@ -10,13 +10,14 @@ use crate::fold::driver_cost::{DRIVER_COST, DriverCosts};
 use crate::fold::function_cost::{FUNCTION_COST, FunctionCosts};
 use crate::fold::module_cost::{MODULE_COST, ModuleCosts};
 use crate::fold::tag_cost::{TAG_COST, TagCosts};
-use crate::fold::{Fold, Seen};
-use etwhy_table::{Database, Memory, Table};
+use crate::fold::{Fold, FoldRows, Seen};
+use crate::operators::ProcessRow;
+use etwhy_table::{Database, Memory, Table, reads};
 
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&MODULE_COST, &FUNCTION_COST, &DRIVER_COST, &TAG_COST, &API_COST],
-    reads: &["process", "stack_cost", "stack", "stack_frame", "frame", "image"],
+    reads: reads::<(ProcessRow, FoldRows)>,
     on_demand: false,
     make,
 };

@@ -14,7 +14,7 @@
 //! A library of the system that is not in the list of `crates/model/knowledge` counts as the program. Without symbols, functions
 //! are `module!?` and tracing cannot be determined: both are null or `?`, which is not zero.
 
-use super::{Classes, Fold, Group, NONE, Seen, freeze, id, text};
+use super::{Class, Fold, Group, NONE, Seen, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ impl ApiCosts {
 
     /// Adds a stack.
     pub fn stack(&mut self, fold: &Fold, seen: &Seen<'_>) {
-        if seen.class == Classes::Thread {
+        if seen.class == Class::Thread {
             let sum = self.sums.entry(key(fold, seen)).or_default();
             *sum = (sum.0.saturating_add(seen.row.weight), sum.1.saturating_add(seen.row.samples));
         }

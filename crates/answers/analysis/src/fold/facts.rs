@@ -98,6 +98,9 @@ pub(crate) struct Facts {
     pub tags: Vec<&'static StackTag>,
 }
 
+/// What [`Facts::read`] reads.
+pub(crate) type FactsRows = (FrameRow, ImageRow);
+
 /// Vendor, product and company of an image.
 type Version = (String, String, String);
 

@@ -7,19 +7,25 @@ pub mod api_cost;
 pub mod driver_cost;
 mod facts;
 pub mod function_cost;
+mod groups;
 pub mod module_cost;
-mod stacks;
 pub mod tag_cost;
 
-pub(crate) use facts::Facts;
 pub use facts::Kind;
-pub(crate) use stacks::{Classes, Group, Part, Row, Stacks, groups};
+pub(crate) use facts::{Facts, FactsRows};
+pub(crate) use groups::{Group, Row, groups};
 
 use crate::operators::{add, process_names};
-use etwhy_table::{Database, Strings, Sym};
+use etwhy_table::{Database, Strings, Sym, TableError, Texts};
+use etwhy_trace::catalog::stack_cost::StackCostRow;
+use etwhy_trace::stacks::LastStack;
+pub(crate) use etwhy_trace::stacks::{Class, Stack, Stacks, StacksRows};
 
 /// Stands for "none" among dense numbers.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// What [`Fold::read`] reads.
+pub(crate) type FoldRows = (StackCostRow, FactsRows, StacksRows);
 
 /// Everything that folding reads.
 pub(crate) struct Fold {
@@ -44,7 +50,7 @@ impl Fold {
     /// The driver that a sample with this stack is charged to: the innermost module of the kernel part that is not Windows itself, for its
     /// own code and for what Windows does on its behalf. [`NONE`] if that driver only handed the work to the next layer
     /// (`etwhy_knowledge::layer_crossings`), which would do it without the driver.
-    pub fn owner(&self, part: &Part<'_>) -> u32 {
+    pub fn owner(&self, part: &Stack<'_>) -> u32 {
         let module = |frame: &u32| self.facts.module_of(*frame);
         let Some(at) = part.kernel.iter().position(|frame| self.facts.is_driver(module(frame))) else {
             return NONE;
@@ -61,15 +67,15 @@ impl Fold {
     ///
     /// The stack of a DPC or ISR goes on with the thread that it interrupted by chance. Only what lies inside of the
     /// kernel's dispatcher is its own.
-    pub fn part(&self, class: Classes, stack: i64) -> Part<'_> {
-        let part = self.stacks.of(stack);
-        if class == Classes::Thread {
+    pub fn part(&self, class: Class, stack: impl Into<Option<i64>>) -> Stack<'_> {
+        let part = self.stacks.get(stack);
+        if class == Class::Thread {
             return part;
         }
         let dispatch = |frame: &u32| self.facts.is_dispatch(*frame);
         match part.kernel.iter().position(dispatch).and_then(|at| part.kernel.get(..=at)) {
-            Some(own) => Part { kernel: own, user: &[] },
-            None => Part { kernel: part.kernel, user: &[] },
+            Some(own) => Stack { kernel: own, user: &[] },
+            None => Stack { kernel: part.kernel, user: &[] },
         }
     }
 }
@@ -77,9 +83,9 @@ impl Fold {
 /// A stack with its time, as the tables see it.
 pub(crate) struct Seen<'s> {
     /// Class of the samples.
-    pub class: Classes,
+    pub class: Class,
     /// Its own part.
-    pub part: Part<'s>,
+    pub part: Stack<'s>,
     /// Number of the driver that it is charged to, or [`NONE`].
     pub owner: u32,
     /// Samples and time.
@@ -97,8 +103,7 @@ pub(crate) struct Sums {
 impl Cell {
     /// It stands on the stack with the number `mark`, which counts once.
     pub fn on_stack(&mut self, mark: u32, samples: i64, weight: i64) {
-        if self.mark != mark {
-            self.mark = mark;
+        if self.last.is_new(mark) {
             add(&mut self.inclusive, weight);
             add(&mut self.samples, samples);
         }
@@ -116,7 +121,7 @@ pub(crate) struct Cell {
     pub charged: i64,
     /// Samples with it on the stack.
     pub samples: i64,
-    mark: u32,
+    last: LastStack,
 }
 
 impl Sums {
@@ -141,10 +146,9 @@ impl Sums {
     /// The sums of `number`.
     pub fn cell(&mut self, number: u32) -> Option<&mut Cell> {
         let cell = self.cells.get_mut(number as usize)?;
-        if cell.mark == 0 {
+        if cell.last == LastStack::default() {
             self.touched.push(number);
-            // Any mark before that of the first stack but 0, which means untouched.
-            cell.mark = u32::MAX;
+            cell.last = LastStack::OTHER;
         }
         Some(cell)
     }
@@ -172,11 +176,16 @@ pub(crate) fn id(number: i64) -> Option<i32> {
 }
 
 /// The texts of a table whose rows name processes: with their labels, which are shown beside `upid`.
-pub(crate) fn freeze(mut strings: Strings, db: &Database) -> etwhy_table::Result<etwhy_table::Texts> {
+pub(crate) fn freeze(mut strings: Strings, db: &Database) -> etwhy_table::Result<Texts> {
     for (name, pid) in process_names(db) {
         strings.intern(&format!("{name} ({pid})"));
     }
-    strings.freeze().map_err(etwhy_table::TableError::texts)
+    freeze_plain(strings)
+}
+
+/// The texts of a table whose rows name no processes.
+pub(crate) fn freeze_plain(strings: Strings) -> etwhy_table::Result<Texts> {
+    strings.freeze().map_err(TableError::texts)
 }
 
 #[cfg(test)]

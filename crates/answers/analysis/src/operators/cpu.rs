@@ -5,15 +5,12 @@
 //! Idle time is kept apart and is nobody's. Time in DPCs and ISRs is not the interrupted thread's either: it
 //! stands under a process of its own, [`DPC_ISR`].
 
+use super::stacks::{FrameName, Frames};
 use super::{add, process_names};
 use crate::derived::machine::MachineRow;
-use etwhy_table::Database;
-use etwhy_trace::catalog::{
-    cpu_time::CpuRow,
-    sample::SampleRow,
-    stack::{FrameRow, StackFrameRow, StackRow},
-    stack_cost::StackCostRow,
-};
+use crate::fold::{Cell, Class, Stacks, Sums};
+use etwhy_table::{Database, Rows};
+use etwhy_trace::catalog::{cpu_time::CpuRow, sample::SampleRow, stack::FrameRow, stack_cost::StackCostRow};
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -113,6 +110,18 @@ pub struct Cpu {
     pub stacks: Vec<StackCost>,
 }
 
+impl Cpu {
+    /// Who is charged with sampled time, which is added if it is that of DPCs or ISRs.
+    fn owner(&mut self, class: Class, process: i64, weight: i64) -> i64 {
+        match class {
+            Class::Thread => return process,
+            Class::Dpc => add(&mut self.dpc_ns, weight),
+            Class::Isr => add(&mut self.isr_ns, weight),
+        }
+        DPC_ISR.1
+    }
+}
+
 /// How many rows of each list to keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Top {
@@ -124,92 +133,25 @@ pub struct Top {
     pub overall: usize,
 }
 
-/// What is known of frames: dense numbers of their modules and functions.
-#[derive(Default)]
-struct Frames {
-    module: Vec<u32>,
-    function: Vec<u32>,
-    named: Vec<bool>,
-    modules: Vec<(String, Option<String>)>,
-    functions: Vec<(String, Option<String>)>,
-}
-
-impl Frames {
-    fn read(db: &Database) -> Frames {
-        let mut out = Frames::default();
-        let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
-        for row in &db.read_or_empty::<FrameRow>() {
-            let category = row.category().map(str::to_owned);
-            let module = row.module();
-            let label = row.label();
-            let number = |map: &mut HashMap<String, u32>, list: &mut Vec<_>, name: &str| {
-                *map.entry(name.to_owned()).or_insert_with(|| {
-                    list.push((name.to_owned(), category.clone()));
-                    (list.len() - 1) as u32
-                })
-            };
-            out.module.push(number(&mut modules, &mut out.modules, module));
-            // Without a name every address would be its own function; the module stands for them.
-            let named = row.function().is_some();
-            let text = if named { label.to_owned() } else { format!("{module}!?") };
-            out.function.push(number(&mut functions, &mut out.functions, &text));
-            out.named.push(named);
+/// The `n` things with most time, by one of their sums. `name` gives a thing's name and category.
+fn top<'n>(
+    sums: &[(u32, Cell)],
+    name: impl Fn(u32) -> (&'n str, &'n str),
+    n: usize,
+    by: fn(&Cell) -> i64,
+) -> Vec<Cost> {
+    let mut order: Vec<&(u32, Cell)> = sums.iter().filter(|(_, cell)| by(cell) > 0).collect();
+    order.sort_by(|a, b| by(&b.1).cmp(&by(&a.1)).then_with(|| name(a.0).cmp(&name(b.0))));
+    let cost = |(number, cell): &(u32, Cell)| {
+        let (name, category) = name(*number);
+        Cost {
+            name: name.to_owned(),
+            inclusive_ns: cell.inclusive,
+            exclusive_ns: cell.exclusive,
+            category: (!category.is_empty()).then(|| category.to_owned()),
         }
-        out
-    }
-}
-
-/// Sums of inclusive and exclusive time by number, with each number counted once per stack.
-#[derive(Default)]
-struct Sums {
-    inclusive: Vec<i64>,
-    exclusive: Vec<i64>,
-    last: Vec<u32>,
-}
-
-impl Sums {
-    fn new(n: usize) -> Sums {
-        Sums { inclusive: vec![0; n], exclusive: vec![0; n], last: vec![u32::MAX; n] }
-    }
-
-    fn add(&mut self, number: u32, stack: u32, leaf: bool, weight: i64) {
-        let at = number as usize;
-        let (Some(inclusive), Some(exclusive), Some(last)) =
-            (self.inclusive.get_mut(at), self.exclusive.get_mut(at), self.last.get_mut(at))
-        else {
-            return;
-        };
-        if *last != stack {
-            *last = stack;
-            add(inclusive, weight);
-        }
-        if leaf {
-            add(exclusive, weight);
-        }
-    }
-
-    /// The `n` largest by `key`.
-    fn top(&self, names: &[(String, Option<String>)], n: usize, by_inclusive: bool) -> Vec<Cost> {
-        let key = |i: usize| {
-            let sums = if by_inclusive { &self.inclusive } else { &self.exclusive };
-            sums.get(i).copied().unwrap_or(0)
-        };
-        let mut order: Vec<usize> = (0..names.len()).filter(|&i| key(i) > 0).collect();
-        order.sort_by(|&a, &b| key(b).cmp(&key(a)).then_with(|| names.get(a).cmp(&names.get(b))));
-        order
-            .into_iter()
-            .take(n)
-            .filter_map(|i| {
-                let (name, category) = names.get(i)?;
-                Some(Cost {
-                    name: name.clone(),
-                    inclusive_ns: self.inclusive.get(i).copied().unwrap_or(0),
-                    exclusive_ns: self.exclusive.get(i).copied().unwrap_or(0),
-                    category: category.clone(),
-                })
-            })
-            .collect()
-    }
+    };
+    order.into_iter().take(n).map(cost).collect()
 }
 
 /// Time per process before it is broken down.
@@ -273,17 +215,7 @@ fn of_sums(db: &Database, scope: &Scope, out: &mut Cpu) -> Sampled {
         }
         let weight = row.weight_ns();
         add(&mut out.busy_ns, weight);
-        let process = match row.class() {
-            "dpc" => {
-                add(&mut out.dpc_ns, weight);
-                DPC_ISR.1
-            }
-            "isr" => {
-                add(&mut out.isr_ns, weight);
-                DPC_ISR.1
-            }
-            _ => process,
-        };
+        let process = out.owner(Class::named(row.class()), process, weight);
         let stack = row.stack_id().unwrap_or(-1);
         let (samples, kernel) = (row.samples(), row.kernel_ns());
         sampled.add(process, stack, samples, weight, kernel);
@@ -304,23 +236,17 @@ fn of_samples(db: &Database, scope: &Scope, names: &[(String, i64)], out: &mut C
         let weight = row.weight_ns();
         out.samples += 1;
         cpus.insert(row.cpu());
-        let (in_dpc, in_isr) = (row.in_dpc(), row.in_isr());
-        let interrupt = in_dpc || in_isr;
+        let class = Class::of_sample(row.in_dpc(), row.in_isr());
         let is_idle = usize::try_from(process).ok().and_then(|p| idle.get(p)).copied().unwrap_or(false);
-        if is_idle && !interrupt {
+        if is_idle && class == Class::Thread {
             add(&mut out.idle_ns, weight);
             continue;
         }
         if scope.processes.as_ref().is_some_and(|wanted| !wanted.contains(&process)) {
             continue;
         }
-        let process = if interrupt { DPC_ISR.1 } else { process };
         add(&mut out.busy_ns, weight);
-        if in_isr {
-            add(&mut out.isr_ns, weight);
-        } else if in_dpc {
-            add(&mut out.dpc_ns, weight);
-        }
+        let process = out.owner(class, process, weight);
         // Addresses of the kernel are negative as i64 (canonical high half).
         let kernel = if row.ip() < 0 { weight } else { 0 };
         sampled.add(process, row.stack_id().unwrap_or(-1), 1, weight, kernel);
@@ -329,40 +255,66 @@ fn of_samples(db: &Database, scope: &Scope, names: &[(String, i64)], out: &mut C
     sampled
 }
 
-/// Where each stack's rows are in `stack_frame`, and the frames.
-pub(crate) struct StackFrames {
-    starts: Vec<u32>,
-    frames: Vec<u32>,
-    leaf_only: Vec<bool>,
+/// Inclusive and exclusive sums by module and by function.
+struct ByCode {
+    modules: Sums,
+    functions: Sums,
 }
 
-impl StackFrames {
-    pub(crate) fn read(db: &Database) -> StackFrames {
-        let mut out = StackFrames { starts: vec![0], frames: Vec::new(), leaf_only: Vec::new() };
-        let mut total = 0u32;
-        for row in &db.read_or_empty::<StackRow>() {
-            total = total.saturating_add(u32::try_from(row.depth()).unwrap_or(0));
-            out.starts.push(total);
-            out.leaf_only.push(row.leaf_only());
-        }
-        out.frames.reserve(total as usize);
-        for row in &db.read_or_empty::<StackFrameRow>() {
-            out.frames.push(u32::try_from(row.frame_id()).unwrap_or(u32::MAX));
-        }
-        out
+impl ByCode {
+    fn new(code: &Code<'_>) -> ByCode {
+        let functions = Sums::new(code.module_of.len());
+        ByCode { modules: Sums::new(code.modules.len()), functions }
     }
 
-    /// Frames of a stack, innermost first.
-    pub(crate) fn of(&self, stack: i64) -> &[u32] {
-        let Ok(stack) = usize::try_from(stack) else { return &[] };
-        let (Some(&from), Some(&to)) = (self.starts.get(stack), self.starts.get(stack + 1)) else {
-            return &[];
+    /// Adds the time of a stack, given as functions, innermost first.
+    fn add(&mut self, stack: impl Iterator<Item = Option<u32>>, weight: i64, code: &Code<'_>) {
+        self.modules.next();
+        self.functions.next();
+        for (position, function) in stack.enumerate() {
+            let Some(function) = function else { continue };
+            let Some(&module) = code.module_of.get(function as usize) else { continue };
+            for (sums, number) in [(&mut self.modules, module), (&mut self.functions, function)] {
+                sums.on_stack(number, 0, weight);
+                if position == 0
+                    && let Some(cell) = sums.cell(number)
+                {
+                    add(&mut cell.exclusive, weight);
+                }
+            }
+        }
+    }
+}
+
+/// Functions and modules by number.
+struct Code<'f> {
+    frames: &'f Frames,
+    /// Number of each function's module.
+    module_of: Vec<u32>,
+    /// Names and categories.
+    modules: Vec<(&'f str, &'f str)>,
+}
+
+impl<'f> Code<'f> {
+    fn new(frames: &'f Frames) -> Code<'f> {
+        let mut modules = Vec::new();
+        let mut numbers: HashMap<&str, u32> = HashMap::default();
+        let number = |name: &'f FrameName| {
+            *numbers.entry(&name.module).or_insert_with(|| {
+                modules.push((name.module.as_str(), name.category.as_str()));
+                (modules.len() - 1) as u32
+            })
         };
-        self.frames.get(from as usize..to as usize).unwrap_or(&[])
+        let module_of = frames.names().iter().map(number).collect();
+        Code { frames, module_of, modules }
     }
 
-    fn is_leaf_only(&self, stack: i64) -> bool {
-        usize::try_from(stack).ok().and_then(|s| self.leaf_only.get(s)).copied().unwrap_or(true)
+    fn module(&self, number: u32) -> (&'f str, &'f str) {
+        self.modules.get(number as usize).copied().unwrap_or_default()
+    }
+
+    fn function(&self, number: u32) -> (&'f str, &'f str) {
+        self.frames.name(number).map_or(("", ""), |name| (&name.label, &name.category))
     }
 }
 
@@ -371,57 +323,44 @@ fn fold_stacks(
     names: &[(String, i64)],
     by_stack: &HashMap<(i64, i64), i64>,
     flat: &HashMap<i64, Flat>,
-    top: Top,
+    limit: Top,
     out: &mut Cpu,
 ) {
     let frames = Frames::read(db);
-    let stacks = StackFrames::read(db);
+    let (code, stacks) = (Code::new(&frames), frames.stacks());
     let mut order: Vec<(i64, i64, i64)> = by_stack.iter().map(|(&(p, s), &w)| (p, s, w)).collect();
     order.sort_unstable();
-    let mut modules = Sums::new(frames.modules.len());
-    let mut functions = Sums::new(frames.functions.len());
     let mut ranked: Vec<(i64, Flat)> = flat.iter().map(|(&p, &f)| (p, f)).collect();
     ranked.sort_by(|a, b| b.1.cpu_ns.cmp(&a.1.cpu_ns).then(a.0.cmp(&b.0)));
-    let shown: Vec<i64> = ranked.iter().take(top.processes).map(|r| r.0).collect();
+    let shown: Vec<i64> = ranked.iter().take(limit.processes).map(|r| r.0).collect();
     let mut details: HashMap<i64, (Vec<Cost>, Vec<Cost>)> = HashMap::default();
-    let mut start = 0;
-    while let Some(&(process, _, _)) = order.get(start) {
-        let len = order.get(start..).unwrap_or(&[]).iter().take_while(|o| o.0 == process).count();
-        let own = order.get(start..start + len).unwrap_or(&[]);
+    // Of all processes, and of one at a time.
+    let (mut all, mut one) = (ByCode::new(&code), ByCode::new(&code));
+    let (module, function) = (|n| code.module(n), |n| code.function(n));
+    for own in order.chunk_by(|a, b| a.0 == b.0) {
+        let process = own.first().map_or(-1, |stack| stack.0);
         let wanted = shown.contains(&process);
-        let mut local = wanted.then(|| (Sums::new(frames.modules.len()), Sums::new(frames.functions.len())));
-        for (number, &(_, stack, weight)) in own.iter().enumerate() {
-            let unique = (start + number) as u32;
-            let list = stacks.of(stack);
-            if !list.is_empty() && !stacks.is_leaf_only(stack) {
+        for &(_, stack, weight) in own {
+            let found = stacks.frames(stack);
+            if !found.is_empty() && !stacks.is_leaf_only(stack) {
                 add(&mut out.with_stack_ns, weight);
             }
-            for (position, &frame) in list.iter().enumerate() {
-                let (Some(&module), Some(&function)) =
-                    (frames.module.get(frame as usize), frames.function.get(frame as usize))
-                else {
-                    continue;
-                };
-                let leaf = position == 0;
-                if leaf && frames.named.get(frame as usize) == Some(&true) {
-                    add(&mut out.named_ns, weight);
-                }
-                modules.add(module, unique, leaf, weight);
-                functions.add(function, unique, leaf, weight);
-                if let Some((m, f)) = &mut local {
-                    m.add(module, unique, leaf, weight);
-                    f.add(function, unique, leaf, weight);
-                }
+            let functions = found.iter().map(|&frame| frames.name_of(frame));
+            let leaf = functions.clone().next().flatten().and_then(|n| frames.name(n));
+            if leaf.is_some_and(|name| name.function.is_some()) {
+                add(&mut out.named_ns, weight);
+            }
+            all.add(functions.clone(), weight, &code);
+            if wanted {
+                one.add(functions, weight, &code);
             }
         }
-        if let Some((m, f)) = local {
-            let lists = (
-                m.top(&frames.modules, top.per_process, false),
-                f.top(&frames.functions, top.per_process, false),
-            );
-            details.insert(process, lists);
+        if wanted {
+            let exclusive = |cell: &Cell| cell.exclusive;
+            let modules = top(&one.modules.take(), module, limit.per_process, exclusive);
+            let functions = top(&one.functions.take(), function, limit.per_process, exclusive);
+            details.insert(process, (modules, functions));
         }
-        start += len.max(1);
     }
     let name = |process: i64| {
         if process == DPC_ISR.1 {
@@ -432,7 +371,7 @@ fn fold_stacks(
     };
     out.processes = ranked
         .iter()
-        .take(top.processes)
+        .take(limit.processes)
         .map(|&(process, f)| {
             let (modules, functions) = details.remove(&process).unwrap_or_default();
             let (name, pid) = name(process);
@@ -448,20 +387,21 @@ fn fold_stacks(
             }
         })
         .collect();
-    out.modules = modules.top(&frames.modules, top.overall, false);
-    out.functions = functions.top(&frames.functions, top.overall, false);
-    out.inclusive = functions.top(&frames.functions, top.overall, true);
-    let labels = labels(db);
+    let (modules, functions) = (all.modules.take(), all.functions.take());
+    out.modules = top(&modules, module, limit.overall, |cell| cell.exclusive);
+    out.functions = top(&functions, function, limit.overall, |cell| cell.exclusive);
+    out.inclusive = top(&functions, function, limit.overall, |cell| cell.inclusive);
     order.retain(|o| o.1 >= 0 && !stacks.is_leaf_only(o.1));
-    let mut order = same_functions(order, &stacks, &labels);
+    let rows = db.read_or_empty::<FrameRow>();
+    let mut order = same_functions(order, stacks, &rows);
     order.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
+    let label = |&frame: &u32| rows.get(frame).map_or("", |row| row.label()).to_owned();
     out.stacks = order
         .iter()
-        .take(top.overall)
+        .take(limit.overall)
         .map(|&(process, stack, weight)| {
             let (name, pid) = name(process);
-            let label = |f: &u32| labels.get(*f as usize).cloned().unwrap_or_default();
-            let frames = stacks.of(stack).iter().map(label).collect();
+            let frames = stacks.frames(stack).iter().map(label).collect();
             StackCost { stack_id: stack, process: name, pid, cpu_ns: weight, frames }
         })
         .collect();
@@ -471,24 +411,22 @@ fn fold_stacks(
 /// the number of the first of them.
 fn same_functions(
     order: Vec<(i64, i64, i64)>,
-    stacks: &StackFrames,
-    labels: &[String],
+    stacks: &Stacks,
+    frames: &Rows<'_, FrameRow>,
 ) -> Vec<(i64, i64, i64)> {
     let mut numbers: HashMap<&str, u32> = HashMap::default();
-    let label_numbers: Vec<u32> = labels
-        .iter()
-        .map(|label| {
-            let next = numbers.len() as u32;
-            *numbers.entry(label.as_str()).or_insert(next)
-        })
-        .collect();
+    let mut label_numbers: Vec<u32> = Vec::with_capacity(frames.len());
+    for row in frames {
+        let next = numbers.len() as u32;
+        label_numbers.push(*numbers.entry(row.label()).or_insert(next));
+    }
     // Two hashes with different seeds stand for the functions: lists of all stacks would fill the memory.
     let hashers = [FixedState::with_seed(1), FixedState::with_seed(2)];
     let mut merged: HashMap<(i64, [u64; 2]), usize> = HashMap::default();
     let mut out: Vec<(i64, i64, i64)> = Vec::new();
     for (process, stack, weight) in order {
         let functions: Vec<Option<u32>> =
-            stacks.of(stack).iter().map(|&f| label_numbers.get(f as usize).copied()).collect();
+            stacks.frames(stack).iter().map(|&f| label_numbers.get(f as usize).copied()).collect();
         let key = (process, hashers.each_ref().map(|h| h.hash_one(&functions)));
         match merged.get(&key).and_then(|&at| out.get_mut(at)) {
             Some(sum) => {
@@ -501,11 +439,5 @@ fn same_functions(
             }
         }
     }
-    out
-}
-
-fn labels(db: &Database) -> Vec<String> {
-    let mut out = Vec::new();
-    out.extend(db.read_or_empty::<FrameRow>().iter().map(|row| row.label().to_owned()));
     out
 }

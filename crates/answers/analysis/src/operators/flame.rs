@@ -74,11 +74,7 @@ pub fn flame(db: &Database, max_nodes: usize) -> Option<Flame> {
     for row in &db.read_or_empty::<StackCostRow>() {
         builder.add(&WeightedStack {
             upid: row.upid(),
-            class: match row.class() {
-                "dpc" => Class::Dpc,
-                "isr" => Class::Isr,
-                _ => Class::Thread,
-            },
+            class: Class::named(row.class()),
             stack: row.stack_id(),
             weight: row.weight_ns(),
             count: row.samples(),

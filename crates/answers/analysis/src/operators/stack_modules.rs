@@ -12,15 +12,15 @@
 //! and no CPU time.
 
 use super::add;
-use crate::fold::Fold;
+use crate::fold::{Facts, Fold, FoldRows, Stacks, Sums, groups};
 use etwhy_table::{Database, RowOf};
 use etwhy_trace::catalog::image::ImageRow;
-use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow};
+use etwhy_trace::catalog::stack::FrameRow;
 use foldhash::HashMap;
 use serde::Serialize;
 
-/// Tables that it reads.
-pub const READS: &[&str] = &["process", "image", "stack_cost", "stack", "stack_frame", "frame"];
+/// What it reads.
+pub type StackModuleRows = FoldRows;
 
 /// A build of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,35 +91,28 @@ pub fn stack_modules(db: &Database, all: bool) -> Vec<StackModule> {
         of_frame.push(number);
     }
     let module_of = |frame: u32| of_frame.get(frame as usize).copied().flatten();
-    for row in &db.read_or_empty::<StackFrameRow>() {
-        let number = u32::try_from(row.frame_id()).ok().and_then(module_of);
-        if let Some(module) = number.and_then(|n| modules.get_mut(n as usize)) {
+    let fold = Fold { facts: Facts::read(db, false), stacks: Stacks::read(db), groups: groups(db) };
+    for number in fold.stacks.iter().flatten().filter_map(|&frame| module_of(frame)) {
+        if let Some(module) = modules.get_mut(number as usize) {
             module.places += 1;
         }
     }
-    let fold = Fold::read(db, false);
-    // Which stack counted a module last.
-    let mut marks = vec![0u64; modules.len()];
-    let mut mark = 0;
+    let mut sums = Sums::new(modules.len());
     for group in &fold.groups {
         for row in &group.rows {
-            mark += 1;
+            sums.next();
             let part = fold.part(group.class, row.stack);
             for number in part.frames().filter_map(module_of) {
-                let (Some(seen), Some(module)) =
-                    (marks.get_mut(number as usize), modules.get_mut(number as usize))
-                else {
-                    continue;
-                };
-                if *seen != mark {
-                    *seen = mark;
-                    add(&mut module.cpu_inclusive_ns, row.weight);
-                }
+                sums.on_stack(number, row.samples, row.weight);
             }
-            let leaf = part.leaf().and_then(module_of).and_then(|n| modules.get_mut(n as usize));
-            if let Some(module) = leaf {
-                add(&mut module.cpu_exclusive_ns, row.weight);
+            if let Some(cell) = part.leaf().and_then(module_of).and_then(|number| sums.cell(number)) {
+                add(&mut cell.exclusive, row.weight);
             }
+        }
+    }
+    for (number, cell) in sums.take() {
+        if let Some(module) = modules.get_mut(number as usize) {
+            (module.cpu_inclusive_ns, module.cpu_exclusive_ns) = (cell.inclusive, cell.exclusive);
         }
     }
     modules.retain(|module| all || module.frames > 0);

@@ -9,6 +9,7 @@ use crate::cell::Cell;
 use crate::function::{Args, Function, Item, Rows, rows_between};
 use etwhy_table::{ColumnType, Database, Role};
 use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow};
+use etwhy_trace::stacks::{LastStack, Stacks};
 use foldhash::HashMap;
 
 /// Declaration.
@@ -46,7 +47,7 @@ struct Sum {
     inclusive: f64,
     exclusive: f64,
     count: i64,
-    seen: u32,
+    last: LastStack,
 }
 
 fn run(db: &Database, args: &Args) -> Result<Rows, String> {
@@ -69,7 +70,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         entry.0 += value;
         entry.1 += 1;
     }
-    let (Ok(frames), Ok(on_stack)) = (db.read::<FrameRow>(), db.read::<StackFrameRow>()) else {
+    let (Ok(frames), Ok(_)) = (db.read::<FrameRow>(), db.read::<StackFrameRow>()) else {
         return Err("the stacks are not here: name the table stack_frame in the query".to_owned());
     };
     // Frames of the same function count as one.
@@ -86,21 +87,18 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
             *example = frame as u32;
         }
     }
-    for row in &on_stack {
-        let id = row.stack_id();
-        let Some(&(value, count)) = by_stack.get(&id) else { continue };
-        let frame = usize::try_from(row.frame_id()).ok();
-        let Some(&function) = frame.and_then(|f| functions.get(f)) else { continue };
-        let Some(sum) = sums.get_mut(function as usize) else { continue };
-        if row.position() == 0 {
-            sum.exclusive += value;
-        }
-        // Rows of a stack stand together, so the last stack seen tells whether it has counted.
-        let mark = u32::try_from(id).unwrap_or(u32::MAX).wrapping_add(1);
-        if sum.seen != mark {
-            sum.seen = mark;
-            sum.inclusive += value;
-            sum.count += count;
+    for (stack, mark) in Stacks::read(db).iter().zip(1..) {
+        let Some(&(value, count)) = by_stack.get(&(i64::from(mark) - 1)) else { continue };
+        for (position, &frame) in stack.iter().enumerate() {
+            let Some(&function) = functions.get(frame as usize) else { continue };
+            let Some(sum) = sums.get_mut(function as usize) else { continue };
+            if position == 0 {
+                sum.exclusive += value;
+            }
+            if sum.last.is_new(mark) {
+                sum.inclusive += value;
+                sum.count += count;
+            }
         }
     }
     let mut rows: Rows = sums

@@ -14,12 +14,13 @@ use crate::verbose::stage;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::{closure, derive};
+use etwhy_counters::tables::{CounterMachineRow, CounterNoteRow, CounterWantedRow};
 use etwhy_counters::{Bound, CounterLogs, Options};
 use etwhy_doc::Doc;
 use etwhy_record::{Recording, Session, Size, formats};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::{Engine, words};
-use etwhy_table::{Database, Memory, Pattern, Selection, Table, TableSpec};
+use etwhy_table::{Database, Memory, Pattern, RowOf, Selection, Table, TableSpec};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -207,10 +208,8 @@ fn write(args: &Args, table: &Table, read: &Read) -> anyhow::Result<Exit> {
 
 /// In part, if something could not be used.
 fn exit(db: &Database) -> Exit {
-    let lost = db.get("counter_note").is_some_and(|notes| {
-        (0..notes.rows() as u32).any(|row| notes.text(row, "severity") == Some("data_loss"))
-    });
-    if lost { Exit::InPart } else { Exit::Done }
+    let lost = |row: RowOf<'_, '_, CounterNoteRow>| row.severity() == "data_loss";
+    if db.read_or_empty::<CounterNoteRow>().iter().any(lost) { Exit::InPart } else { Exit::Done }
 }
 
 fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
@@ -306,22 +305,16 @@ fn commands(script: &str) -> String {
 
 /// A command that logs the counters that a machine lacks: those that were not logged, and those of which only the sum was.
 fn missing(db: &Database) -> Option<String> {
-    let wanted = db.get("counter_wanted")?;
     let mut paths: Vec<&str> = Vec::new();
-    let of_machines = db.get("counter_machine");
+    let machines = db.read_or_empty::<CounterMachineRow>();
     // Of a log in a language that is not known nobody can say what is missing.
-    let is_foreign = |machine: Option<&str>| {
-        of_machines.is_some_and(|table| {
-            (0..table.rows() as u32).any(|row| {
-                table.text(row, "machine") == machine && table.text(row, "unknown_language").is_some()
-            })
-        })
+    let is_foreign = |machine: &str| {
+        machines.iter().any(|row| row.machine() == machine && row.unknown_language().is_some())
     };
-    for row in 0..wanted.rows() as u32 {
-        let path = wanted.text(row, "path")?;
-        let number = |column| wanted.i64(row, column).unwrap_or(0);
-        let single = number("counters") - if path.contains("(*)") { number("totals") } else { 0 };
-        if single <= 0 && !is_foreign(wanted.text(row, "machine")) && !paths.contains(&path) {
+    for row in &db.read_or_empty::<CounterWantedRow>() {
+        let path = row.path();
+        let single = row.counters().saturating_sub(if path.contains("(*)") { row.totals() } else { 0 });
+        if single <= 0 && !is_foreign(row.machine()) && !paths.contains(&path) {
             paths.push(path);
         }
     }

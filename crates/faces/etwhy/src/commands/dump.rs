@@ -16,6 +16,7 @@ use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
     Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
 };
+use etwhy_trace::catalog::mark::MarkRow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -250,16 +251,13 @@ fn top_per(text: &str, spec: &TableSpec) -> anyhow::Result<(ColumnRef, usize)> {
 /// The time of the mark that `--zero` names.
 fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
     let Some(wanted) = &args.zero else { return Ok(0) };
-    let marks = db.get("mark").context("the pass made no table `mark`")?;
+    let marks = db.read::<MarkRow>()?;
     let pattern = Pattern::parse(wanted);
-    let found =
-        (0..marks.rows() as u32).find(|&row| marks.text(row, "text").is_some_and(|t| pattern.matches(t)));
-    let Some(row) = found else {
-        let known: BTreeSet<&str> =
-            (0..marks.rows() as u32).filter_map(|r| marks.text(r, "text")).take(20).collect();
+    let Some(mark) = marks.iter().find(|mark| pattern.matches(mark.text())) else {
+        let known: BTreeSet<&str> = marks.iter().map(|mark| mark.text()).take(20).collect();
         bail!("no mark matches `{wanted}`; marks of this trace: {}", Vec::from_iter(known).join(", "));
     };
-    Ok(marks.i64(row, "ts_ns").unwrap_or(0))
+    Ok(mark.ts_ns())
 }
 
 /// True for tables that name the function of their frames themselves.

@@ -18,6 +18,7 @@ use etwhy_export::profile::{
 };
 use etwhy_export::{replace_file, sanitize};
 use etwhy_table::{Database, Role};
+use etwhy_trace::catalog::thread::ThreadRow;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -97,8 +98,8 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     let without = without(format, &args.without)?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|name| (*name).to_owned()).collect();
     let parts = format.parts.iter().filter(|part| !without.contains(part.name));
-    let read = parts.flat_map(|part| part.tables).chain(metrics.iter().flat_map(|metric| metric.reads));
-    tables.extend(read.map(|name| (*name).to_owned()));
+    tables.extend(parts.flat_map(|part| part.tables).map(|name| (*name).to_owned()));
+    tables.extend(metrics.iter().flat_map(|metric| metric.tables()).map(|table| table.name.to_string()));
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     let db = &analysed.db;
     let mut profile = Profile::new(db);
@@ -248,14 +249,15 @@ fn threads(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
     let Some(filter) = &args.service else { return Ok(None) };
     let spec = specs().find(|spec| spec.name == "sample").context("there is no table `sample`")?;
     let services = Services::of(db, spec, filter)?;
-    let table = db.get("thread").context("the pass made no table `thread`")?;
-    let rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
-    let of = |row: u32, column: usize| match spec.columns.get(column).map(|column| column.role) {
-        Some(Role::Thread) => Some(i64::from(row)),
-        Some(Role::Process) => table.i64(row, "upid"),
-        _ => None,
-    };
-    Ok(Some(rows.map(|row| services.wants(row, &|column| of(row, column))).collect()))
+    let threads = db.read::<ThreadRow>()?;
+    let wanted = threads.iter().zip(0..).map(|(thread, row)| {
+        services.wants(row, &|column| match spec.columns.get(column).map(|column| column.role) {
+            Some(Role::Thread) => Some(i64::from(row)),
+            Some(Role::Process) => thread.upid(),
+            _ => None,
+        })
+    });
+    Ok(Some(wanted.collect()))
 }
 
 fn weights<'a>(db: &'a Database, metric: &'static Metric) -> Weights<'a> {

@@ -13,6 +13,7 @@ use etwhy_export::extract::{Anomalies, EndOfPass, Writer};
 use etwhy_export::sqlite;
 use etwhy_sql::views::{self, View};
 use etwhy_table::{Pattern, Role, Table, TableSpec};
+use etwhy_trace::catalog::trace::TraceRow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -102,9 +103,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 /// Writes the folder; the size of its tables.
 fn write_folder(folder: &Path, force: bool, analysed: &Analysed, tables: &[&Table]) -> anyhow::Result<u64> {
     let db = &analysed.db;
-    let files = db.get("trace").map_or(0, Table::rows);
-    let name = |row: usize| db.get("trace")?.text(u32::try_from(row).ok()?, "file").map(str::to_owned);
-    let mut writer = Writer::new(folder, (0..files).filter_map(name).collect(), force)?;
+    let files = db.read_or_empty::<TraceRow>().iter().map(|row| row.file().to_owned()).collect();
+    let mut writer = Writer::new(folder, files, force)?;
     let mut size = 0;
     for table in tables {
         size += writer.table(table)?;

@@ -9,10 +9,12 @@ use crate::report::terminal::{out, width};
 use crate::stack_args::{LimitArgs, StackArgs, nothing};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_analysis::stacks::{Frames, Metric, Tree, View, tree};
 use etwhy_base::units::{duration_ns, thousands};
 use etwhy_export::sanitize;
 use etwhy_report::flame::{Colours, Comparison, Options, html, svg};
+use etwhy_table::RowOf;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -168,15 +170,18 @@ fn side(args: &Args, trace: TraceArgs, metric: &Metric, view: &View) -> anyhow::
     let db = &analysed.db;
     let part = args.stacks.part(db, metric)?;
     let tree = tree(db, &Frames::read(db), metric, &part, view);
-    let machine = |column: &str| db.get("machine").and_then(|m| m.i64(0, column));
-    let end = machine("duration_ns").unwrap_or(0);
+    let machine = db.read_or_empty::<MachineRow>();
+    let machine = machine.first();
+    let end = machine.map_or(0, |machine| machine.duration_ns());
     let (from, to) = (part.from_ns.unwrap_or(0).max(0), part.to_ns.unwrap_or(end).min(end));
     let duration_ns = to.saturating_sub(from).max(0);
     // The whole of a trace counts as far as it was observed.
     let whole = (from, to) == (0, end);
-    let observed = machine("capacity_ns").filter(|_| whole);
-    let capacity =
-        observed.or_else(|| Some(machine("cpus")?.saturating_mul(duration_ns))).filter(|&ns| ns > 0);
+    let observed = |machine: RowOf<'_, '_, MachineRow>| match whole {
+        true => machine.capacity_ns(),
+        false => machine.cpus().saturating_mul(duration_ns),
+    };
+    let capacity = machine.map(observed).filter(|&ns| ns > 0);
     Ok(Side { name, analysed, tree, capacity, duration_ns })
 }
 

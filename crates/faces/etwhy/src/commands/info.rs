@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::Doc;
-use etwhy_table::{Database, Table, Value};
+use etwhy_table::{Database, RowOf, Table, Value};
+use etwhy_trace::catalog::trace::TraceRow;
 use serde_json::json;
 use std::io::Write;
 
@@ -98,10 +99,9 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
 }
 
 fn human_report(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
-    let trace = db.get("trace").context("the pass made no table `trace`")?;
     let mut doc = Doc::default();
-    for row in 0..trace.rows() as u32 {
-        file_lines(&mut doc, trace, row);
+    for trace in &db.read::<TraceRow>()? {
+        file_lines(&mut doc, trace);
     }
     let (records, size) = events(db);
     doc.note("Records", format!("{} in {} of records", thousands(records.into()), bytes(size as i64)));
@@ -110,38 +110,37 @@ fn human_report(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Resu
     types(out, db, top)
 }
 
-fn file_lines(doc: &mut Doc, trace: &Table, row: u32) {
-    let text = |column: &str| trace.text(row, column).map(|t| t.replace('\n', "; ")).unwrap_or_default();
-    let number = |column: &str| trace.i64(row, column).unwrap_or(0);
-    let flag = |column: &str| trace.value(row, column) == Value::Bool(true);
+fn file_lines(doc: &mut Doc, trace: RowOf<'_, '_, TraceRow>) {
+    let text = |text: &str| text.replace('\n', "; ");
+    let known = |cell: Option<&str>| text(cell.unwrap_or(""));
     let mut line = |name: &str, value: String| {
         if !value.trim().is_empty() {
             doc.note(name, value);
         }
     };
-    line("File", format!("{} ({})", text("file"), bytes(number("size_bytes"))));
-    line("Windows", format!("{} {} {}", text("os"), text("product"), text("build_lab")));
-    line("Computer", [text("computer"), text("platform")].join("  "));
-    let memory = trace.i64(row, "memory_bytes").map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
+    line("File", format!("{} ({})", text(trace.file()), bytes(trace.size_bytes())));
+    line("Windows", format!("{} {} {}", text(trace.os()), known(trace.product()), known(trace.build_lab())));
+    line("Computer", [known(trace.computer()), known(trace.platform())].join("  "));
+    let memory = trace.memory_bytes().map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
     line(
         "Processors",
         format!(
             "{}{}, {} MHz{memory}",
-            number("cpus"),
-            prefixed(" x ", &text("processor")),
-            number("cpu_mhz")
+            trace.cpus(),
+            prefixed(" x ", &known(trace.processor())),
+            trace.cpu_mhz()
         ),
     );
-    line("Disks", text("disks"));
-    line("Network", text("nics"));
-    line("Session", format!("{}  {}", text("session"), text("log_file")));
-    let bias = number("time_zone_bias_min");
+    line("Disks", known(trace.disks()));
+    line("Network", known(trace.nics()));
+    line("Session", format!("{}  {}", text(trace.session()), text(trace.log_file())));
+    let bias = trace.time_zone_bias_min();
     let zone = format!("UTC{:+03}:{:02}", -bias / 60, bias.abs() % 60);
-    line("Start", format!("{} UTC (machine at {zone})", text("start_utc")));
-    line("Duration", duration_ns(number("duration_ns")));
-    line("Clock", format!("{}, {} Hz", text("clock"), thousands(number("clock_hz").into())));
-    line("Mode", text("log_mode"));
-    let state = match (flag("merged"), flag("finalised")) {
+    line("Start", format!("{} UTC (machine at {zone})", text(trace.start_utc())));
+    line("Duration", duration_ns(trace.duration_ns()));
+    line("Clock", format!("{}, {} Hz", text(trace.clock()), thousands(trace.clock_hz().into())));
+    line("Mode", text(trace.log_mode()));
+    let state = match (trace.merged(), trace.finalised()) {
         (true, _) => "merged",
         (_, true) => "raw",
         _ => "raw, never finalised",
@@ -150,17 +149,17 @@ fn file_lines(doc: &mut Doc, trace: &Table, row: u32) {
         "Buffers",
         format!(
             "{} of {} ({} compressed), {state}, {} session(s)",
-            thousands(number("buffers").into()),
-            bytes(number("buffer_size_bytes")),
-            thousands(number("compressed_buffers").into()),
-            number("sessions")
+            thousands(trace.buffers().into()),
+            bytes(trace.buffer_size_bytes()),
+            thousands(trace.compressed_buffers().into()),
+            trace.sessions()
         ),
     );
     line(
         "Lost",
-        format!("{} events, {} buffers", thousands(number("events_lost").into()), number("buffers_lost")),
+        format!("{} events, {} buffers", thousands(trace.events_lost().into()), trace.buffers_lost()),
     );
-    line("Keywords", text("kernel_keywords"));
+    line("Keywords", known(trace.kernel_keywords()));
 }
 
 fn prefixed(prefix: &str, value: &str) -> String {

@@ -8,10 +8,10 @@ use crate::options::rows::{RowArgs, write_selection};
 use crate::report::terminal::{out, text};
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::derived::module::loaded_by;
+use etwhy_analysis::derived::module::{ModuleRow, loaded_by};
 use etwhy_base::units::duration_ns;
 use etwhy_doc::Doc;
-use etwhy_table::{Selection, SortKey, Table, Value};
+use etwhy_table::{RowOf, Selection, SortKey, Value};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -71,18 +71,21 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     let db = &analysed.db;
     let table = db.get("module").context("the pass made no table `module`")?;
+    let modules = table.read::<ModuleRow>()?;
     let wanted = args.process.as_ref().map(|filter| {
         let names = etwhy_analysis::operators::process_names(db);
         loaded_by(db, &wanted_processes(&names, filter))
     });
     let mut selection = Selection::all(table).filter_rows(|row| {
         let loaded = wanted.as_ref().is_none_or(|w| w.get(row as usize) == Some(&true));
-        let kernel = !args.kernel || table.text(row, "kind") == Some("kernel");
-        loaded && kernel && (!args.security || is_security(table, row))
+        let is = |module: RowOf<'_, '_, ModuleRow>| {
+            (!args.kernel || module.kind() == "kernel") && (!args.security || module.security())
+        };
+        loaded && modules.get(row).is_some_and(is)
     });
     let matching = selection.len();
     let mut keys = vec!["-security"];
-    if selection.row_ids().any(|row| table.i64(row, "cpu_inclusive_ns").is_some()) {
+    if selection.row_ids().filter_map(|row| modules.get(row)).any(|row| row.cpu_inclusive_ns().is_some()) {
         keys.push("-cpu_inclusive_ns");
     }
     keys.push("name");
@@ -91,7 +94,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if written.format.name == "table" {
         if written.path.is_none() {
-            security(&mut out, &selection)?;
+            let shown = selection.row_ids().filter_map(|row| modules.get(row));
+            security(&mut out, shown.filter(|module| module.security()))?;
         }
         let filled = |column: &&str| selection.row_ids().any(|row| table.value(row, column) != Value::Null);
         let shown: Vec<&str> = SHOWN.iter().copied().filter(filled).collect();
@@ -107,24 +111,21 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
-fn is_security(table: &Table, row: u32) -> bool {
-    table.value(row, "security") == Value::Bool(true)
-}
-
 /// One line for each security product: who, what, how many files, their time.
-fn security(out: &mut impl Write, selection: &Selection<'_>) -> anyhow::Result<()> {
-    let table = selection.table();
+fn security<'r, 't: 'r>(
+    out: &mut impl Write,
+    modules: impl Iterator<Item = RowOf<'r, 't, ModuleRow>>,
+) -> anyhow::Result<()> {
     let mut products: BTreeMap<String, (Vec<&str>, Option<i64>)> = BTreeMap::new();
-    for row in selection.row_ids().filter(|&row| is_security(table, row)) {
-        let text = |column| table.text(row, column).unwrap_or("");
-        let guess = if text("confidence") == "low" { "probably " } else { "" };
-        let (vendor, product) = (text("vendor"), text("product"));
+    for module in modules {
+        let guess = if module.confidence() == Some("low") { "probably " } else { "" };
+        let (vendor, product) = (module.vendor().unwrap_or(""), module.product().unwrap_or(""));
         let name =
             if product.starts_with(vendor) { product.to_owned() } else { format!("{vendor} {product}") };
-        let title = format!("{} ({guess}{})", name.trim(), text("category"));
+        let title = format!("{} ({guess}{})", name.trim(), module.category().unwrap_or(""));
         let (files, time) = products.entry(title).or_default();
-        files.push(text("name"));
-        if let Some(ns) = table.i64(row, "cpu_exclusive_ns") {
+        files.push(module.name());
+        if let Some(ns) = module.cpu_exclusive_ns() {
             *time = Some(time.unwrap_or(0).saturating_add(ns));
         }
     }

@@ -11,6 +11,7 @@ use etwhy_base::units::duration_ns;
 use etwhy_export::{sanitize, text};
 use etwhy_table::Database;
 use etwhy_trace::catalog::critical_path::{NameOrId, Stretch};
+use etwhy_trace::catalog::event_type::EventTypeRow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -75,9 +76,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         etwhy_report::json::to_writer_pretty(&mut out, &found)?;
         writeln!(out)?;
     } else if found.is_empty() {
-        let switches = db.get("event_type").is_some_and(|t| {
-            (0..t.rows() as u32).any(|row| t.text(row, "name").is_some_and(|name| name == "CSwitch"))
-        });
+        let switches = db.read_or_empty::<EventTypeRow>().iter().any(|row| row.name() == "CSwitch");
         let why = match (switches, args.process.is_some() || args.thread.is_some()) {
             (false, _) => {
                 "cannot tell: context switches were not recorded (keywords CSWITCH and DISPATCHER; see `etwhy record`)"

@@ -1,7 +1,6 @@
 //! `etwhy strace`: system calls as strace shows them.
 
 use super::dump::wanted_processes;
-use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
@@ -11,7 +10,11 @@ use crate::report::terminal::{out, width};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgAction, Args as _, FromArgMatches as _};
 use etwhy_analysis::strace::{
-    ARGUMENT_TABLES, Arguments, Calls, Choice, SummaryOrder, choose, summary, with_children,
+    ArgumentRows, Arguments, Calls, Choice, SummaryOrder, choose, summary, with_children,
+};
+use etwhy_table::reads;
+use etwhy_trace::catalog::{
+    ledger::LedgerRow, process::ProcessRow, syscall::SyscallRow, thread::ThreadRow, trace::TraceRow,
 };
 use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -163,12 +166,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
-/// Tables to ask for: what the catalogue has of those that give arguments.
+/// Tables to ask for.
 fn tables(arguments: bool) -> BTreeSet<String> {
-    let known: BTreeSet<&str> = catalog::specs().map(|table| table.name.as_ref()).collect();
-    let always = ["syscall", "process", "thread", "trace", "ledger"];
-    let more = ARGUMENT_TABLES.iter().filter(|_| arguments);
-    always.iter().chain(more).filter(|t| known.contains(**t)).map(|t| (*t).to_owned()).collect()
+    let mut tables = reads::<(SyscallRow, ProcessRow, ThreadRow, TraceRow, LedgerRow)>();
+    if arguments {
+        tables.extend(reads::<ArgumentRows>());
+    }
+    tables.iter().map(|table| table.name.to_string()).collect()
 }
 
 fn choice(args: &Args) -> anyhow::Result<Choice> {

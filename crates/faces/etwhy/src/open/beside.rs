@@ -4,8 +4,10 @@ use super::logs::{self, LogReading, Logs};
 use crate::exit::Exit;
 use etwhy_analysis::{closure, derive};
 use etwhy_base::units::thousands;
+use etwhy_evtx::tables::{LogFileRow, LogRecordRow};
 use etwhy_rules::{Answer, Outcome, Subject};
-use etwhy_table::{Database, Memory, Table};
+use etwhy_table::{Database, Memory};
+use etwhy_trace::catalog::trace::TraceRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -30,7 +32,7 @@ pub fn add(
 ) -> anyhow::Result<Beside> {
     let mut opened = logs::open(paths, reading)?;
     let closed = closure(tables);
-    let zero = db.get("trace").and_then(|t| t.i64(0, "start_unix_ns"));
+    let zero = db.read_or_empty::<TraceRow>().first().map(|trace| trace.start_unix_ns());
     opened.add_to(db, true, zero)?;
     // Only what is made from logs: what the trace's tables make is there already, or was not asked for.
     derive(db, Some(&closed), memory)?;
@@ -53,32 +55,23 @@ fn host(name: &str) -> String {
 
 fn notes(db: &Database) -> Vec<String> {
     let mut notes = Vec::new();
-    let trace = db.get("trace");
-    let (records, inside) = db.get("log_record").map_or((0, 0), |t| {
-        let time = |name: &str| {
-            let rows = 0..trace.map_or(0, Table::rows) as u32;
-            rows.filter_map(|row| trace.and_then(|t| t.i64(row, name))).collect::<Vec<i64>>()
-        };
-        let (first, last) = (time("first_ns").into_iter().min(), time("last_ns").into_iter().max());
-        let within = |ts: i64| first.is_some_and(|f| ts >= f) && last.is_some_and(|l| ts <= l);
-        let inside = (0..t.rows() as u32).filter(|row| t.i64(*row, "ts_ns").is_some_and(within)).count();
-        (t.rows(), inside)
-    });
+    let (trace, records) = (db.read_or_empty::<TraceRow>(), db.read_or_empty::<LogRecordRow>());
+    let first = trace.iter().map(|row| row.first_ns()).min();
+    let last = trace.iter().map(|row| row.last_ns()).max();
+    let within = |ts: i64| first.is_some_and(|f| ts >= f) && last.is_some_and(|l| ts <= l);
+    let inside = records.iter().filter(|row| within(row.ts_ns())).count();
     let count = |n: usize| thousands(n as i128);
     notes.push(format!(
         "Event logs: {} of {} records are of the time of the trace (log_record.ts_ns is on its clock).",
         count(inside),
-        count(records)
+        count(records.len())
     ));
-    let traced = trace.and_then(|t| t.text(0, "computer"));
-    if let (Some(traced), Some(files)) = (traced, db.get("log_file")) {
+    if let Some(traced) = trace.first().and_then(|trace| trace.computer()) {
         // A folder of a machine has hundreds of logs: one line for each computer.
         let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for row in 0..files.rows() as u32 {
-            let Some(computer) = files.text(row, "computer").filter(|c| host(c) != host(traced)) else {
-                continue;
-            };
-            others.entry(computer).or_default().push(files.text(row, "file").unwrap_or(""));
+        for row in &db.read_or_empty::<LogFileRow>() {
+            let Some(computer) = row.computer().filter(|c| host(c) != host(traced)) else { continue };
+            others.entry(computer).or_default().push(row.file());
         }
         notes.extend(others.iter().map(|(computer, files)| {
             let first = files.first().copied().unwrap_or_default();

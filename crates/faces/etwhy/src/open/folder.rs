@@ -7,6 +7,7 @@ use etwhy_analysis::derive;
 use etwhy_export::extract::{self, Folder, Limits};
 use etwhy_input::InputOptions;
 use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
+use etwhy_trace::catalog::kernel_class::KernelClassRow;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl TraceArgs {
@@ -60,8 +61,7 @@ pub(super) fn holds_other_classes(extract: &mut Folder, but: &[&str], memory: &M
     let mut strings = Strings::new();
     let loader = extract.load(spec, &mut strings, memory)?;
     let table = loader.finish(&strings.freeze().map_err(TableError::texts)?)?;
-    let class = |row: u32| table.text(row, "class").unwrap_or("");
-    Ok((0..table.rows() as u32).any(|row| !but.contains(&class(row))))
+    Ok(table.read::<KernelClassRow>()?.iter().any(|row| !but.contains(&row.class())))
 }
 
 /// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
@@ -148,7 +148,7 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>
             continue;
         };
         if made.insert(name) {
-            open.extend(derived.reads.iter().map(|read| (*read).to_owned()));
+            open.extend((derived.reads)().iter().map(|read| read.name.to_string()));
         }
     }
     if missing.is_empty() {

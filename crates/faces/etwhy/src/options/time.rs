@@ -1,7 +1,9 @@
 //! Times as people write them: `--from` and `--to` (or `--since` and `--until`) of all commands.
 
 use anyhow::{Context as _, bail};
-use etwhy_table::{Database, Table};
+use etwhy_counters::tables::CounterMachineRow;
+use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -138,21 +140,23 @@ impl Span {
     /// # Errors
     /// If the table is not there.
     pub fn of_trace(db: &Database) -> anyhow::Result<Span> {
-        let trace = db.get("trace").filter(|table| table.rows() > 0);
-        let trace =
-            trace.context("the start of the trace is not known; give times since the start, such as 1.5s")?;
-        let all = |name: &'static str| numbers(trace, name);
-        let start = all("start_unix_ns").filter(|ns| *ns > 0).min().unwrap_or(0);
-        let end_ns = start.saturating_add(all("last_ns").max().unwrap_or(0));
-        Ok(Span { start_ns: Some(start), end_ns, offset_ns: offset_ns(all("time_zone_bias_min").next()) })
+        let trace = db.read_or_empty::<TraceRow>();
+        let first = trace
+            .first()
+            .context("the start of the trace is not known; give times since the start, such as 1.5s")?;
+        let start = trace.iter().map(|row| row.start_unix_ns()).filter(|ns| *ns > 0).min().unwrap_or(0);
+        let end_ns = start.saturating_add(trace.iter().map(|row| row.last_ns()).max().unwrap_or(0));
+        Ok(Span { start_ns: Some(start), end_ns, offset_ns: offset_ns(Some(first.time_zone_bias_min())) })
     }
 
     /// Of counter logs, from their table `counter_machine`.
     pub fn of_counters(db: &Database) -> Span {
-        let all =
-            |name: &'static str| db.get("counter_machine").into_iter().flat_map(move |t| numbers(t, name));
-        let end_ns = all("last_utc_ns").max().unwrap_or(0);
-        Span { start_ns: all("first_utc_ns").min(), end_ns, offset_ns: offset_ns(all("bias_min").next()) }
+        let machines = db.read_or_empty::<CounterMachineRow>();
+        Span {
+            start_ns: machines.iter().map(|row| row.first_utc_ns()).min(),
+            end_ns: machines.iter().map(|row| row.last_utc_ns()).max().unwrap_or(0),
+            offset_ns: offset_ns(machines.iter().find_map(|row| row.bias_min())),
+        }
     }
 
     /// A time in UTC.
@@ -185,10 +189,6 @@ fn offset_ns(bias_min: Option<i64>) -> i64 {
 
 fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
-}
-
-fn numbers(table: &Table, column: &'static str) -> impl Iterator<Item = i64> {
-    (0..table.rows() as u32).filter_map(move |row| table.i64(row, column))
 }
 
 impl TimeArgs {

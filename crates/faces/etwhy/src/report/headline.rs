@@ -1,5 +1,6 @@
 //! The sentence that a manager understands.
 
+use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::units::{digits, energy_range, energy_unit};
 use etwhy_report::BillRow;
 use etwhy_rules::{Answer, Hit, Outcome, Severity, Subject};
@@ -28,7 +29,8 @@ fn priced(db: &Database, hit: &Hit, bill: &[BillRow]) -> Option<String> {
     // Waiting is not on the bill.
     let part = Some(cost as f64 / row.total_cpu_ns as f64).filter(|part| (0.0..=1.01).contains(part))?;
     let share = row.share_percent.map(|share| share * part).filter(|share| *share >= LEAST_PERCENT)?;
-    let all = db.get("machine").and_then(|m| m.f64(0, "capacity_ns")).unwrap_or(0.0) / 3.6e12;
+    let all =
+        db.read_or_empty::<MachineRow>().first().map_or(0.0, |machine| machine.capacity_ns() as f64) / 3.6e12;
     let (used, whole, unit) = core_time(row.core_hours? * part, all);
     let joules = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
     let energy = joules.map_or(String::new(), |((mid, low), high)| {

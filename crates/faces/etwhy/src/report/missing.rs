@@ -4,7 +4,8 @@ use etwhy_decode::kernel::KernelLayouts;
 use etwhy_decode::kernel::events::{Process, StackWalk, Thread};
 use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
 use etwhy_report::Missing;
-use etwhy_table::Database;
+use etwhy_table::{Database, RowOf};
+use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow};
 use etwhy_trace::event::What;
 
 /// A question that needs events.
@@ -101,13 +102,12 @@ pub fn recording_for(table: &str) -> String {
 pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     let holds = |spec: &&&etwhy_trace::AnalysisSpec| spec.tables.iter().any(|t| t.name == table);
     let spec = etwhy_trace::catalog::ALL.iter().find(holds)?;
-    let types = db.get("event_type")?;
-    let wanted = |row: u32| makes_rows(spec).any(|what| is_of(types, row, what));
+    let types = db.read::<EventTypeRow>().ok()?;
     // An empty ledger is good news, and so is nothing that could not be decoded.
     if matches!(table, "ledger" | "event" | "undecoded") {
         return None;
     }
-    let recorded = (0..types.rows() as u32).any(wanted);
+    let recorded = types.iter().any(|row| makes_rows(spec).any(|what| is_of(row, what)));
     // Everything that reads context switches lacks them.
     let switches = |select: &etwhy_trace::event::Select| select.what == What::Kernel(Thread::CSwitch);
     if !recorded && spec.selects.iter().any(switches) && compact(db) {
@@ -154,21 +154,19 @@ fn makes_rows(spec: &etwhy_trace::AnalysisSpec) -> impl Iterator<Item = What> {
 }
 
 /// Whether a row of `event_type` is of a kind of events.
-fn is_of(types: &etwhy_table::Table, row: u32, what: What) -> bool {
+fn is_of(row: RowOf<'_, '_, EventTypeRow>, what: What) -> bool {
     let guid = |wanted: etwhy_base::Guid| {
-        types.text(row, "guid").is_some_and(|guid| guid.eq_ignore_ascii_case(&wanted.to_string()))
+        row.guid().is_some_and(|guid| guid.eq_ignore_ascii_case(&wanted.to_string()))
     };
-    let number = |column: &str, wanted: u16| types.i64(row, column) == Some(i64::from(wanted));
-    let kernel = types.text(row, "provider") == Some(KERNEL);
     match what {
         What::Kernel(event) => {
             let group = KernelLayouts::builtin().group_guid(event.group).is_some_and(guid);
-            number("opcode", u16::from(event.opcode)) && group
+            row.opcode() == i64::from(event.opcode) && group
         }
-        What::Classic(class, ty) => guid(class) && number("opcode", u16::from(ty)),
-        What::Manifest(provider, id) => guid(provider) && number("id", id),
+        What::Classic(class, ty) => guid(class) && row.opcode() == i64::from(ty),
+        What::Manifest(provider, id) => guid(provider) && row.id() == i64::from(id),
         What::Provider(provider) => guid(provider),
-        What::AnyUser => !kernel,
+        What::AnyUser => row.provider() != KERNEL,
         What::Any => true,
     }
 }
@@ -183,26 +181,22 @@ const KERNEL: &str = "Windows Kernel";
 const COMPACT: &str = "context switches were recorded in compact form, whose layout is not public";
 
 fn compact(db: &Database) -> bool {
-    let named = |ledger: &etwhy_table::Table, row| ledger.text(row, "name") == Some(COMPACT_CSWITCH.name);
-    db.get("ledger").is_some_and(|ledger| (0..ledger.rows() as u32).any(|row| named(ledger, row)))
+    db.read_or_empty::<LedgerRow>().iter().any(|row| row.name() == COMPACT_CSWITCH.name)
 }
 
 /// The questions that this trace has no events for.
 pub fn missing(db: &Database) -> Vec<Missing> {
     let mut kernel = std::collections::BTreeSet::new();
     let mut providers = std::collections::BTreeSet::new();
-    if let Some(types) = db.get("event_type") {
-        for row in 0..types.rows() as u32 {
-            let provider = types.text(row, "provider").unwrap_or("");
-            if provider == KERNEL {
-                let name = types.text(row, "name").unwrap_or("");
-                // Short names suffice where no other group has them.
-                kernel.insert(name.rsplit('/').next().unwrap_or(name).to_owned());
-                kernel.insert(name.to_owned());
-                kernel.extend(types.text(row, "opcode_name").map(str::to_owned));
-            } else {
-                providers.insert(provider.to_owned());
-            }
+    for row in &db.read_or_empty::<EventTypeRow>() {
+        if row.provider() == KERNEL {
+            let name = row.name();
+            // Short names suffice where no other group has them.
+            kernel.insert(name.rsplit('/').next().unwrap_or(name).to_owned());
+            kernel.insert(name.to_owned());
+            kernel.extend(row.opcode_name().map(str::to_owned));
+        } else {
+            providers.insert(row.provider().to_owned());
         }
     }
     let compact = compact(db);

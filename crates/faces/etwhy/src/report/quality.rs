@@ -3,6 +3,7 @@
 use etwhy_base::units::thousands;
 use etwhy_doc::{Doc, Line};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow};
 
 /// Adds a note per anomaly that is more than a fact, worst first.
 pub fn add_ledger(doc: &mut Doc, db: &Database) {
@@ -31,27 +32,23 @@ pub struct Anomaly {
 
 /// The rows of table `ledger`, by name.
 pub fn ledger(db: &Database) -> Vec<Anomaly> {
-    let Some(table) = db.get("ledger") else { return Vec::new() };
-    let text = |row, column| table.text(row, column).unwrap_or("").to_owned();
-    (0..table.rows() as u32)
+    db.read_or_empty::<LedgerRow>()
+        .iter()
         .map(|row| Anomaly {
-            name: text(row, "name"),
-            severity: text(row, "severity"),
-            stage: text(row, "stage"),
-            count: table.i64(row, "count").unwrap_or(0),
-            meaning: text(row, "meaning"),
-            first: text(row, "first"),
+            name: row.name().to_owned(),
+            severity: row.severity().to_owned(),
+            stage: row.stage().to_owned(),
+            count: row.count(),
+            meaning: row.meaning().to_owned(),
+            first: row.first().unwrap_or("").to_owned(),
         })
         .collect()
 }
 
 /// Events of the trace, and the bytes of their records.
 pub fn events(db: &Database) -> (u64, u64) {
-    let Some(types) = db.get("event_type") else { return (0, 0) };
-    let sum = |column: &str| {
-        let rows = 0..types.rows() as u32;
-        let numbers = rows.filter_map(|row| u64::try_from(types.i64(row, column)?).ok());
-        numbers.fold(0u64, u64::saturating_add)
-    };
-    (sum("count"), sum("bytes"))
+    let number = |n| u64::try_from(n).unwrap_or(0);
+    db.read_or_empty::<EventTypeRow>().iter().fold((0u64, 0u64), |(count, bytes), row| {
+        (count.saturating_add(number(row.count())), bytes.saturating_add(number(row.bytes())))
+    })
 }

@@ -6,7 +6,8 @@
 //! worked for several services counts for each of them all the time.
 
 use anyhow::bail;
-use etwhy_table::{Database, Pattern, Role, Table, TableSpec};
+use etwhy_table::{Database, Pattern, Role, TableSpec};
+use etwhy_trace::catalog::{process::ProcessRow, service::ServiceRow, thread::ThreadRow};
 
 /// For each thread whether it works for a service that the filter means (`;` separates, `!` excludes, wildcards), and for each
 /// process whether it hosts one.
@@ -14,8 +15,9 @@ use etwhy_table::{Database, Pattern, Role, Table, TableSpec};
 /// # Errors
 /// If no service of that name is known.
 pub fn wanted(db: &Database, filter: &str) -> anyhow::Result<(Vec<bool>, Vec<bool>)> {
-    let threads = hits(db.get("thread"), "service", filter);
-    let processes = hits(db.get("process"), "services", filter);
+    let (threads, processes) = (db.read_or_empty::<ThreadRow>(), db.read_or_empty::<ProcessRow>());
+    let threads = hits(threads.iter().map(|row| row.service()), filter);
+    let processes = hits(processes.iter().map(|row| row.services()), filter);
     if !threads.contains(&true) && !processes.contains(&true) {
         bail!(
             "no service matches `{filter}`; `etwhy dump service` lists those that the trace names (it names none \
@@ -25,15 +27,10 @@ pub fn wanted(db: &Database, filter: &str) -> anyhow::Result<(Vec<bool>, Vec<boo
     Ok((threads, processes))
 }
 
-fn hits(table: Option<&Table>, column: &str, filter: &str) -> Vec<bool> {
-    let Some(table) = table else { return Vec::new() };
+fn hits<'t>(services: impl Iterator<Item = Option<&'t str>>, filter: &str) -> Vec<bool> {
     let pattern = Pattern::parse(filter);
-    let rows = 0..u32::try_from(table.rows()).unwrap_or(u32::MAX);
-    rows.map(|row| {
-        let services = table.text(row, column).unwrap_or("");
-        services.split(", ").any(|name| !name.is_empty() && pattern.matches(name))
-    })
-    .collect()
+    let hit = |name: &str| !name.is_empty() && pattern.matches(name);
+    services.map(|services| services.unwrap_or("").split(", ").any(hit)).collect()
 }
 
 /// The rows of some services.
@@ -59,7 +56,8 @@ impl Services {
         // Without tags of threads the process is all there is.
         let threads =
             thread.map(|c| (c, threads)).filter(|(_, wanted)| wanted.contains(&true) || process.is_none());
-        let rows = (spec.name == "service").then(|| hits(db.get("service"), "name", filter));
+        let own = db.read_or_empty::<ServiceRow>();
+        let rows = (spec.name == "service").then(|| hits(own.iter().map(|row| Some(row.name())), filter));
         Ok(Services { rows, threads, processes: process.map(|c| (c, processes)) })
     }
 

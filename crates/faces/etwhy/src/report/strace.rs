@@ -3,6 +3,7 @@
 use etwhy_analysis::strace::{Argument, Arguments, Call, Sum, Summary};
 use etwhy_export::{sanitize, text};
 use etwhy_table::Database;
+use etwhy_trace::catalog::{thread::ThreadRow, trace::TraceRow};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io::Write;
@@ -48,15 +49,13 @@ pub struct Who {
 impl Who {
     /// Of the tables `process`, `thread` and `trace`.
     pub fn of(db: &Database) -> Who {
-        let tids = |table: &etwhy_table::Table| {
-            (0..table.rows() as u32).map(|row| table.i64(row, "tid").unwrap_or(-1)).collect()
-        };
-        let trace = |column| db.get("trace").and_then(|t| t.i64(0, column)).unwrap_or(0);
+        let trace = db.read_or_empty::<TraceRow>();
+        let trace = trace.first();
         Who {
             processes: etwhy_analysis::operators::process_names(db),
-            threads: db.get("thread").map(tids).unwrap_or_default(),
-            epoch_ns: trace("start_unix_ns"),
-            zone_ns: trace("time_zone_bias_min").saturating_mul(-60_000_000_000),
+            threads: db.read_or_empty::<ThreadRow>().iter().map(|row| row.tid()).collect(),
+            epoch_ns: trace.map_or(0, |trace| trace.start_unix_ns()),
+            zone_ns: trace.map_or(0, |trace| trace.time_zone_bias_min()).saturating_mul(-60_000_000_000),
         }
     }
 

@@ -1,9 +1,9 @@
-//! Stacks and frames, read where they stand: nothing is copied but where each stack begins.
+//! Stacks and what their frames are called.
 
 use super::At;
 use super::column::row;
 use etwhy_table::{Database, Rows};
-use etwhy_trace::catalog::stack::{FrameRow, StackFrameRow, StackRow};
+use etwhy_trace::catalog::stack::FrameRow;
 
 /// A place in code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,22 +30,14 @@ pub(crate) struct Frame<'a> {
 
 /// Stacks and frames of a trace.
 pub(crate) struct Stacks<'a> {
-    /// Row of `stack_frame` at which each stack begins; one more for the end.
-    starts: Vec<u32>,
-    on_stack: Rows<'a, StackFrameRow>,
+    stacks: etwhy_trace::stacks::Stacks,
     frames: Rows<'a, FrameRow>,
 }
 
 impl<'a> Stacks<'a> {
     /// Those of tables `stack`, `stack_frame` and `frame`.
     pub fn read(db: &'a Database) -> Stacks<'a> {
-        let mut starts = vec![0];
-        let mut total = 0u32;
-        for stack in &db.read_or_empty::<StackRow>() {
-            total = total.saturating_add(u32::try_from(stack.depth()).unwrap_or(0));
-            starts.push(total);
-        }
-        Stacks { starts, on_stack: db.read_or_empty(), frames: db.read_or_empty() }
+        Stacks { stacks: etwhy_trace::stacks::Stacks::read(db), frames: db.read_or_empty() }
     }
 
     /// Number of frames.
@@ -54,24 +46,15 @@ impl<'a> Stacks<'a> {
     }
 
     /// Frames (rows of table `frame`) of a stack, innermost first. A stack that is not there has none.
-    pub fn of(&self, stack: Option<u32>) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator {
-        let find = || {
-            let stack = stack? as usize;
-            Some((*self.starts.get(stack)?, *self.starts.get(stack + 1)?))
-        };
-        let (from, to) = find().unwrap_or((0, 0));
-        // An extract may claim more frames than it has.
-        let to = to.min(self.on_stack.len() as u32).max(from);
-        let (from, to) = (from as usize, to as usize);
-        // A damaged extract may name frames that are not there; they become the frame that has no row.
-        (from..to).map(|at| self.on_stack.get(at).and_then(|at| row(at.frame_id())).unwrap_or(u32::MAX))
+    pub fn of(&self, stack: Option<u32>) -> &[u32] {
+        self.stacks.frames(stack.map(i64::from))
     }
 
     /// Frames of the place of a weight, innermost first.
     pub fn at(&self, at: At) -> impl DoubleEndedIterator<Item = u32> {
         let all = self.of(at.stack);
-        let own = at.own.map_or(all.len(), |own| all.len().min(own as usize));
-        all.take(own).chain(at.frame.filter(|_| own == 0))
+        let own = all.get(..at.own.map_or(all.len(), |own| own as usize)).unwrap_or(all);
+        own.iter().copied().chain(at.frame.filter(|_| own.is_empty()))
     }
 
     /// A frame.

@@ -56,5 +56,5 @@ pub fn query(
     }
     let conditions =
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
-    Some(format!("SELECT {sum} AS total FROM {}{conditions}", quoted(rows.table)))
+    Some(format!("SELECT {sum} AS total FROM {}{conditions}", quoted(&rows.table.name)))
 }

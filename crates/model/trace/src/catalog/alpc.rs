@@ -25,6 +25,7 @@ use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{ALPC_DOUBTFUL, PAYLOAD_TOO_SHORT};
 use crate::attribution::Actor;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use crate::model::stack::NO_STACK;
 use etwhy_decode::kernel::events::ALPC;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -140,9 +141,9 @@ impl Messages {
             wait_ns: span(m.wait, m.wait_end.or(m.reply_receive)),
             message_id: id as i32,
             port: m.port,
-            client_upid: m.client.map(|u| u as i32),
+            client_upid: m.client.map(process_later),
             client_utid: m.client.map(|u| u as i32),
-            server_upid: m.server.map(|u| u as i32),
+            server_upid: m.server.map(process_later),
             server_utid: m.server.map(|u| u as i32),
             stack_id: Some(m.ticket),
         });

@@ -15,6 +15,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use crate::model::stack::NO_STACK;
 use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::{thread_state, wait_reason};
@@ -183,13 +184,13 @@ impl Analysis for CSwitches {
         };
         let small = |field: usize| event.u64(field).map(|v| v as u8);
         let mode = prev.and_then(|p| p.mode).map(|m| if m == 0 { "KernelMode" } else { "UserMode" });
-        let readying = ready.and_then(|r| r.by).map(|u| u as i32);
+        let readying = ready.and_then(|r| r.by);
         let row = CSwitchRow {
             ts_ns: event.ns,
             cpu: i32::from(cpu),
-            new_upid: Some(switch.new_utid as i32),
+            new_upid: Some(process_later(switch.new_utid)),
             new_utid: switch.new_utid as i32,
-            old_upid: Some(switch.old_utid as i32),
+            old_upid: Some(process_later(switch.old_utid)),
             old_utid: switch.old_utid as i32,
             run_ns: None,
             cpu_ns: None,
@@ -197,8 +198,8 @@ impl Analysis for CSwitches {
             wait_ns: switch.wait_ns,
             ready_ns: switch.ready_ns,
             ready_ts_ns: ready.map(|r| r.ns),
-            readying_upid: readying,
-            readying_utid: readying,
+            readying_upid: readying.map(process_later),
+            readying_utid: readying.map(|utid| utid as i32),
             readied_in_dpc: ready.map(|r| r.in_dpc),
             prev_state: prev.and_then(|p| self.states.get(p.state, cx)),
             prev_wait_reason: prev.and_then(|p| self.reasons.get(p.reason, cx)),

@@ -21,6 +21,7 @@ mod by_file;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{DISK_REQUESTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 pub use by_file::DiskFileRow;
 use by_file::{ByFile, DISK_FILE};
 use etwhy_decode::kernel::events;
@@ -211,7 +212,7 @@ impl Analysis for DiskIo {
             disk,
             size_bytes: if flush { 0 } else { event.u64(2).unwrap_or(0) as i64 },
             offset_bytes: if flush { 0 } else { event.u64(3).unwrap_or(0) as i64 },
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             file_id: event.u64(4).and_then(|key| cx.model.files.known(key)).map(|f| f as i32),
             priority: event.u64(1).and_then(|flags| self.priority(flags as u32, cx)),

@@ -13,6 +13,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -78,7 +79,7 @@ impl Analysis for Dpcs {
         };
         let cpu = event.record.cpu;
         let interrupt = cx.model.cpus.last_interrupt(cpu);
-        let utid = cx.model.cpus.running(cpu, event.ns).map(|r| r.utid as i32);
+        let utid = cx.model.cpus.running(cpu, event.ns).map(|running| running.utid);
         let place = cx.place(None, routine);
         self.rows.push(DpcRow {
             start_ns: interrupt.start_ns,
@@ -88,11 +89,11 @@ impl Analysis for Dpcs {
             nested: interrupt.nested as i32,
             kind: cx.sym(PerfInfo::name(event.tag)),
             cpu: i32::from(cpu),
-            module: Sym::provisional(place),
-            routine: Sym::provisional(place),
-            frame_id: Some(place as i32),
-            upid: utid,
-            utid,
+            module: place.name_later(),
+            routine: place.name_later(),
+            frame_id: Some(place.frame_later()),
+            upid: utid.map(process_later),
+            utid: utid.map(|utid| utid as i32),
         });
     }
 

@@ -33,6 +33,7 @@ use crate::anomalies::{
     PAYLOAD_TOO_SHORT,
 };
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use crate::model::file_name::FileRef;
 use etwhy_decode::kernel::events;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -271,7 +272,7 @@ impl FileIo {
             done_bytes: None,
             status: None,
             status_name: None,
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             stack_id: Some(stack),
             info_class: None,

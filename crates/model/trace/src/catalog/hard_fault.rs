@@ -3,6 +3,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use etwhy_decode::kernel::events::PageFault;
 use etwhy_table::{TableBuilder, define_table};
 
@@ -65,7 +66,7 @@ impl Analysis for HardFaults {
             start_ns: event.ns.saturating_sub(dur),
             ts_ns: event.ns,
             dur_ns: dur,
-            upid: Some(utid as i32),
+            upid: Some(process_later(utid)),
             utid: utid as i32,
             address: event.u64(2).unwrap_or(0) as i64,
             size_bytes: event.u64(5).unwrap_or(0) as i64,

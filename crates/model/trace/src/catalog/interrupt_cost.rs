@@ -13,6 +13,7 @@ use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select, What};
 use crate::histogram::Histogram;
+use crate::model::place::PlaceId;
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use std::collections::BTreeMap;
@@ -154,7 +155,7 @@ impl Cost {
 
 struct Costs {
     /// By class (DPC or ISR), place of the routine, processor.
-    by: BTreeMap<(u8, u32, u16), Cost>,
+    by: BTreeMap<(u8, PlaceId, u16), Cost>,
     costs: TableBuilder<InterruptCostRow>,
     histogram: TableBuilder<DpcHistogramRow>,
 }

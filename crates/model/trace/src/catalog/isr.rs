@@ -13,6 +13,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
@@ -83,7 +84,7 @@ impl Analysis for Isrs {
         };
         let cpu = event.record.cpu;
         let interrupt = cx.model.cpus.last_interrupt(cpu);
-        let utid = cx.model.cpus.running(cpu, event.ns).map(|r| r.utid as i32);
+        let utid = cx.model.cpus.running(cpu, event.ns).map(|running| running.utid);
         let place = cx.place(None, routine);
         self.rows.push(IsrRow {
             start_ns: interrupt.start_ns,
@@ -93,14 +94,14 @@ impl Analysis for Isrs {
             nested: interrupt.nested as i32,
             kind: cx.sym(PerfInfo::name(event.tag)),
             cpu: i32::from(cpu),
-            module: Sym::provisional(place),
-            routine: Sym::provisional(place),
-            frame_id: Some(place as i32),
+            module: place.name_later(),
+            routine: place.name_later(),
+            frame_id: Some(place.frame_later()),
             vector: event.u64(3).map(|v| v as i32),
             message: event.u64(4).map(|m| m as i32),
             claimed: event.u64(2).map(|v| v != 0),
-            upid: utid,
-            utid,
+            upid: utid.map(process_later),
+            utid: utid.map(|utid| utid as i32),
         });
     }
 

@@ -28,7 +28,9 @@ mod cost;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FILTER_STARTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use crate::model::file_name::FileRef;
+use crate::model::place::PlaceId;
 pub use cost::MinifilterCostRow;
 use cost::{Costs, MINIFILTER_COST};
 use etwhy_decode::kernel::events::FileIo;
@@ -184,17 +186,17 @@ impl Analysis for Minifilters {
             dur_ns,
             phase: cx.sym(phase(post)),
             major: major_name(major, cx.strings),
-            routine: Some(Sym::provisional(place)),
-            module: Some(Sym::provisional(place)),
-            altitude: Some(Sym::provisional(place)),
-            vendor: Some(Sym::provisional(place)),
-            category: Some(Sym::provisional(place)),
+            routine: Some(place.name_later()),
+            module: Some(place.name_later()),
+            altitude: Some(place.name_later()),
+            vendor: Some(place.name_later()),
+            category: Some(place.name_later()),
             failed: status.is_some(),
             status: status.map(|s| s as i32),
             status_name: status.and_then(ntstatus_name).map(|name| cx.sym(name)),
             file_id: file.map(FileRef::provisional),
             path: file.map(FileRef::sym),
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             stack_id: Some(stack),
             irp: event.u64(2).unwrap_or(0) as i64,
@@ -210,10 +212,10 @@ impl Analysis for Minifilters {
         end.paths_of(&mut self.rows, "path")?;
         end.routines_of(&mut self.rows, "routine")?;
         end.modules_of(&mut self.rows, "module")?;
-        let mut known: HashMap<u32, Facts> = HashMap::default();
+        let mut known: HashMap<PlaceId, Facts> = HashMap::default();
         let (resolved, strings) = (end.resolved, &mut *end.strings);
         let mut facts = |place: Option<u32>| {
-            let place = place?;
+            let place = PlaceId::of_cell(place?);
             Some(*known.entry(place).or_insert_with(|| {
                 let module = resolved.frame_of_place(place).map(|(_, frame)| frame.module);
                 module.map_or_else(Facts::default, |module| Facts::of(module, strings))

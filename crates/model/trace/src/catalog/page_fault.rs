@@ -19,6 +19,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use crate::model::address_space::PAGE;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::PageFault;
@@ -95,9 +96,9 @@ impl Analysis for PageFaults {
             ts_ns: event.ns,
             kind: cx.sym(PageFault::name(event.tag)),
             address: address as i64,
-            routine: (counter != 0).then(|| Sym::provisional(cx.place(upid, counter))),
+            routine: (counter != 0).then(|| cx.place(upid, counter).name_later()),
             size_bytes: kind_bytes(event.tag),
-            upid: actor.map(|a| a.utid as i32),
+            upid: actor.map(|a| process_later(a.utid)),
             utid: actor.map(|a| a.utid as i32),
             stack_id: Some(cx.actor_stack(event, actor)),
             cpu: i32::from(event.record.cpu),

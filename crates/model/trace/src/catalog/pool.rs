@@ -17,6 +17,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use crate::row_ends::{Counter, How, RowEnds};
 use etwhy_decode::kernel::events;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -225,7 +226,7 @@ impl Analysis for Pool {
             pool_type: kind as i32,
             size_bytes: bytes as i64,
             address: entry as i64,
-            upid: actor.map(|a| a.utid as i32),
+            upid: actor.map(|a| process_later(a.utid)),
             utid: actor.map(|a| a.utid as i32),
             freed_by_upid: None,
             freed_by_utid: None,

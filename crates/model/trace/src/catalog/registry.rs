@@ -26,6 +26,7 @@ mod usage;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::finish::process_later;
 use crate::owner::Owner;
 use etwhy_decode::kernel::events;
 use etwhy_knowledge::ntstatus_name;
@@ -196,7 +197,7 @@ impl Analysis for Registry {
             status_name,
             index: event.u64(2).filter(|_| indexed).map(|index| index as i32),
             kcb: kcb as i64,
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             stack_id: Some(stack),
             cpu: i32::from(event.record.cpu),

@@ -12,6 +12,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{PAYLOAD_TOO_SHORT, SAMPLE_INTERVAL_ASSUMED, SAMPLES_WITHOUT_STACK};
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use crate::model::stack::NO_STACK;
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{TableBuilder, define_table};
@@ -91,7 +92,7 @@ impl Analysis for Samples {
         self.rows.push(SampleRow {
             ts_ns: event.ns,
             cpu: i32::from(event.record.cpu),
-            upid: Some(utid as i32),
+            upid: Some(process_later(utid)),
             utid: utid as i32,
             ip: ip as i64,
             stack_id: Some(stack),

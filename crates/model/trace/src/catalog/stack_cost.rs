@@ -13,6 +13,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
 use crate::model::stack::NO_STACK;
+use crate::stacks::Class;
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -50,7 +51,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 };
 
 struct Sample {
-    class: u8,
+    class: Class,
     kernel: bool,
     utid: u32,
     ticket: i32,
@@ -58,25 +59,20 @@ struct Sample {
 }
 
 /// Class, process and stack.
-type Key = (u8, Option<u32>, i32);
+type Key = (Class, Option<u32>, i32);
 
 struct StackCosts {
     rows: TableBuilder<StackCostRow>,
     samples: Vec<Sample>,
 }
 
-const CLASSES: [&str; 3] = ["thread", "dpc", "isr"];
-
 impl Analysis for StackCosts {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let (Some(ip), Some(tid)) = (event.u64(0), event.u64(1)) else { return };
         let tid = tid as u32;
-        let class = match event.u64(3).unwrap_or(0) & 3 {
-            0 => 0,
-            1 => 1,
-            _ => 2,
-        };
-        if tid == 0 && class == 0 {
+        let flags = event.u64(3).unwrap_or(0);
+        let class = Class::of_sample(flags & 1 != 0, flags & 2 != 0);
+        if tid == 0 && class == Class::Thread {
             return;
         }
         let count = event.u64(2).unwrap_or(1).max(1) as i64;
@@ -97,12 +93,12 @@ impl Analysis for StackCosts {
             let kernel = if sample.kernel { sample.weight_ns } else { 0 };
             *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight_ns), sum.2.saturating_add(kernel));
         }
-        let classes = CLASSES.map(|class| end.strings.intern(class));
+        let classes = Class::ALL.map(|class| end.strings.intern(class.name()));
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_unstable();
         for ((class, upid, stack), (samples, weight_ns, kernel_ns)) in sums {
             self.rows.push(StackCostRow {
-                class: classes.get(usize::from(class)).copied().unwrap_or(Sym::EMPTY),
+                class: classes.get(class as usize).copied().unwrap_or(Sym::EMPTY),
                 upid: upid.map(|u| u as i32),
                 stack_id: Some(stack).filter(|&s| s != NO_STACK),
                 samples,

@@ -29,6 +29,8 @@ use crate::anomalies::{
 };
 use crate::calls::{Call, Moment, ThreadCalls, Times};
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
+use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use etwhy_decode::kernel::events::{PerfInfo, StackWalk, Thread};
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
@@ -141,7 +143,7 @@ impl Outcome {
 /// What is known of a routine.
 #[derive(Clone, Copy)]
 struct Service {
-    place: u32,
+    place: PlaceId,
     calls: u32,
     known: bool,
     no_return: bool,
@@ -484,12 +486,12 @@ impl Rows {
             dur_ns: start_ns.zip(ended).map(|(start, e)| e.ns.saturating_sub(start)),
             on_cpu_ns: times.map(|t| t.on_cpu_ns),
             off_cpu_ns: times.map(|t| t.off_cpu_ns),
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             cpu: call.map(|c| i32::from(c.cpu)),
             address: call.map(|c| c.address as i64),
-            function: call.map(|c| Sym::provisional(c.place)),
-            frame_id: call.map(|c| c.place as i32),
+            function: call.map(|c| c.place.name_later()),
+            frame_id: call.map(|c| c.place.frame_later()),
             status: status.map(|s| s as i32),
             status_name: name.map(|n| strings.intern(n)),
             failed: status.filter(|_| is_status).map(|s| s >> 30 == 3),

@@ -12,7 +12,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::THREADS_WITHOUT_PROCESS;
 use crate::event::{Context, Event, Select, What};
-use crate::model::place::thread_start;
+use crate::model::place::{PlaceId, thread_start};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -77,7 +77,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 struct Threads {
     rows: TableBuilder<ThreadRow>,
     /// Place of the start routine of each thread, by its number.
-    start: Vec<Option<u32>>,
+    start: Vec<Option<PlaceId>>,
 }
 
 impl Analysis for Threads {
@@ -103,7 +103,7 @@ impl Analysis for Threads {
                 .filter_map(|&tag| Some(end.strings.get(end.model.services.by_tag(pid, tag)?.name)))
                 .collect();
             let service = (!services.is_empty()).then(|| services.join(", "));
-            let place = self.start.get(utid).copied().flatten().map(Sym::provisional);
+            let place = self.start.get(utid).copied().flatten().map(PlaceId::name_later);
             self.rows.push(ThreadRow {
                 utid: utid as i32,
                 tid: thread.tid as i32,

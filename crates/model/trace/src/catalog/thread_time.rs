@@ -11,6 +11,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use crate::histogram::Histogram;
 use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{TableBuilder, define_table};
@@ -141,7 +142,7 @@ impl Analysis for Times {
         for (utid, sum) in self.threads.iter().enumerate() {
             let Some(sum) = sum else { continue };
             self.rows.push(ThreadTimeRow {
-                upid: Some(utid as i32),
+                upid: Some(process_later(utid as u32)),
                 utid: utid as i32,
                 runs: sum.runs,
                 run_ns: sum.run_ns,

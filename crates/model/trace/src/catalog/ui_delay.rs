@@ -25,6 +25,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select, What};
+use crate::finish::process_later;
 use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -276,7 +277,7 @@ impl UiDelays {
             dur_ns,
             fresh_ns,
             kind: cx.sym(kind),
-            upid: utid.map(|u| u as i32),
+            upid: utid.map(process_later),
             utid: utid.map(|u| u as i32),
             unresponsive: looks.then_some(dur_ns >= NOT_RESPONDING_NS),
             pending,

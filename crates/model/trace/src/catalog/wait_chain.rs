@@ -26,6 +26,7 @@ mod union;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
 use crate::wait_class::{self, WaitClasses};
@@ -138,7 +139,7 @@ enum Readied {
     /// Owner, and the tag of its service.
     Thread(Owner, u32),
     /// Place of the routine.
-    Dpc(Option<u32>),
+    Dpc(Option<PlaceId>),
     Unknown,
 }
 
@@ -215,7 +216,7 @@ struct Thread {
     /// It was readied in a DPC: when and where.
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
-    routine: Option<u32>,
+    routine: Option<PlaceId>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
     /// Its last wait, whose stack was not complete yet.

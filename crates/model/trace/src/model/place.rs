@@ -6,6 +6,7 @@ use super::image::is_kernel;
 use crate::event::{Context, Event, Select, What};
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::{FileIo, PerfInfo, Thread};
+use etwhy_table::Sym;
 use foldhash::{HashMap, HashSet};
 
 /// Threads name the address where they begin.
@@ -57,30 +58,57 @@ pub struct Place {
     pub address: u64,
 }
 
+/// Number of a [`Place`]. What is there is known at the end of the pass: columns that name it hold the number until
+/// [`Finish`](crate::finish::Finish) exchanges it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceId(u32);
+
+impl PlaceId {
+    /// The number that a column held.
+    pub(crate) fn of_cell(cell: u32) -> PlaceId {
+        PlaceId(cell)
+    }
+
+    /// For a text column that will have the place's function (`routines_of`) or module (`modules_of`).
+    pub(crate) fn name_later(self) -> Sym {
+        Sym::provisional(self.0)
+    }
+
+    /// For a frame column that will have the place's frame (`frames_of`).
+    pub(crate) fn frame_later(self) -> i32 {
+        self.0 as i32
+    }
+
+    /// Its place in lists of all.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// All distinct places; the number is the index.
 #[derive(Debug, Default)]
 pub struct Places {
     all: Vec<Place>,
-    known: HashMap<Place, u32>,
+    known: HashMap<Place, PlaceId>,
     /// Numbers of the routines that have a frame in the table of frames.
-    routines: HashSet<u32>,
+    routines: HashSet<PlaceId>,
 }
 
 impl Places {
     /// The number of a place.
     #[inline]
-    pub(crate) fn number(&mut self, place: Place) -> u32 {
+    pub(crate) fn number(&mut self, place: Place) -> PlaceId {
         let all = &mut self.all;
         *self.known.entry(place).or_insert_with(|| {
             all.push(place);
-            (all.len() - 1) as u32
+            PlaceId((all.len() - 1) as u32)
         })
     }
 
     /// Numbers of the routines that have a frame in the table of frames, whatever is asked, by address.
-    pub(crate) fn routines(&self) -> Vec<u32> {
-        let key = |&number: &u32| self.all.get(number as usize).map(|p| (p.address, p.upid, p.epoch));
-        let mut routines: Vec<u32> = self.routines.iter().copied().collect();
+    pub(crate) fn routines(&self) -> Vec<PlaceId> {
+        let key = |number: &PlaceId| self.all.get(number.index()).map(|p| (p.address, p.upid, p.epoch));
+        let mut routines: Vec<PlaceId> = self.routines.iter().copied().collect();
         routines.sort_unstable_by_key(key);
         routines
     }
@@ -98,7 +126,7 @@ pub(crate) fn thread_start(
     tid: Option<u64>,
     pointer_size: usize,
     cx: &mut Context<'_>,
-) -> Option<(u32, u32)> {
+) -> Option<(u32, PlaceId)> {
     let address = address.filter(|&address| address != 0)?;
     let utid = cx.model.threads.current(tid? as u32)?;
     let upid = cx.model.upid_of(utid).filter(|_| !is_kernel(address, pointer_size));

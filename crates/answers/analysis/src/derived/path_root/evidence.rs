@@ -9,6 +9,9 @@ use etwhy_trace::catalog::{
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 
+/// What [`Evidence::look`] reads.
+pub(super) type EvidenceRows = (SampleRow, SlowFileIoRow, HardFaultRow, DiskIoRow, FileRow);
+
 /// What was seen of a thread's time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
@@ -107,7 +110,7 @@ impl<'e> Evidence<'e> {
 
     /// The function of a stack that is the program's own, and what it had called.
     fn functions(&self, stack: i64) -> Seen {
-        let part = self.stacks.of(stack);
+        let part = self.stacks.get(stack);
         let frames: Vec<u32> = part.frames().collect();
         let kernel = part.kernel.len();
         let label = |at: usize| {

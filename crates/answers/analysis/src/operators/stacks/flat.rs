@@ -2,6 +2,7 @@
 
 use super::grow::Builder;
 use super::tree::{NodeName, Sum};
+use etwhy_trace::stacks::LastStack;
 
 /// A function's sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,9 +18,8 @@ pub struct Flat {
 impl Builder<'_> {
     /// All functions that stand on stacks, those that cost most themselves first; the sum of all stacks; and the sum before steps.
     pub fn functions(self) -> (Vec<Flat>, Sum, Sum) {
-        let mut sums: Vec<(Sum, Sum)> = Vec::new();
-        // The path in which a name was seen last: recursion counts once.
-        let mut seen: Vec<u32> = Vec::new();
+        // Of each name its sums, and the path in which it was seen last.
+        let mut sums: Vec<(Sum, Sum, LastStack)> = Vec::new();
         let (mut number, mut all) = (0u32, Sum::default());
         let (names, before) = self.paths(|path| {
             number = number.wrapping_add(1);
@@ -27,22 +27,21 @@ impl Builder<'_> {
             for &name in path.frames {
                 let place = name as usize;
                 if sums.len() <= place {
-                    sums.resize(place + 1, (Sum::default(), Sum::default()));
-                    seen.resize(place + 1, 0);
+                    sums.resize(place + 1, Default::default());
                 }
-                if let (Some(sum), Some(last)) = (sums.get_mut(place), seen.get_mut(place))
-                    && *last != number
+                if let Some((total, _, last)) = sums.get_mut(place)
+                    && last.is_new(number)
                 {
-                    *last = number;
-                    sum.0.add(path.sum);
+                    total.add(path.sum);
                 }
             }
             if let Some(sum) = path.frames.last().and_then(|&name| sums.get_mut(name as usize)) {
                 sum.1.add(path.sum);
             }
         });
-        let found = names.into_iter().zip(sums).filter(|(_, (total, _))| total.count > 0 || total.weight > 0);
-        let mut out: Vec<Flat> = found.map(|(name, (total, own))| Flat { name, total, own }).collect();
+        let found =
+            names.into_iter().zip(sums).filter(|(_, (total, ..))| total.count > 0 || total.weight > 0);
+        let mut out: Vec<Flat> = found.map(|(name, (total, own, _))| Flat { name, total, own }).collect();
         out.sort_by(|a, b| {
             let key = |f: &Flat| (-f.own.weight, -f.total.weight);
             key(a).cmp(&key(b)).then_with(|| a.name.label.cmp(&b.name.label))

@@ -1,7 +1,7 @@
 //! Frames of weights, and what they are called.
 
 use super::{Class, WeightedStack};
-use crate::fold::{Classes, Facts, Fold, Kind, NONE, Stacks};
+use crate::fold::{Facts, Fold, Kind, NONE, Stacks};
 use etwhy_knowledge::{FrameTag, is_thread_start};
 use etwhy_table::Database;
 use etwhy_trace::catalog::stack::{FrameRow, StackRow};
@@ -79,14 +79,14 @@ impl Frames {
     /// Frames of a weight as rows of table `frame`, innermost first: of a DPC or ISR those inside of the kernel's
     /// dispatcher and the dispatcher itself, of others all.
     pub fn of<'a>(&'a self, weight: &WeightedStack) -> impl Iterator<Item = u32> + use<'a> {
-        let class = match weight.class {
-            Class::Thread => Classes::Thread,
-            Class::Dpc => Classes::Dpc,
-            Class::Isr => Classes::Isr,
-        };
-        let part = self.fold.part(class, weight.stack.unwrap_or(-1));
+        let part = self.fold.part(weight.class, weight.stack);
         let alone = weight.frame.filter(|_| part.leaf().is_none()).and_then(|f| u32::try_from(f).ok());
-        part.kernel.iter().chain(part.user).copied().chain(alone)
+        part.frames().chain(alone)
+    }
+
+    /// All stacks.
+    pub fn stacks(&self) -> &Stacks {
+        &self.fold.stacks
     }
 
     /// Number of a frame's name: the same for all addresses in a function.

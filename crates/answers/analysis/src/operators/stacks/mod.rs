@@ -40,19 +40,11 @@ pub use steps::Step;
 pub use tree::{Node, NodeKind, NodeName, Sum, Tree};
 pub use weighed::Weighed;
 
-use etwhy_table::{ColumnType, Database, Role, TableSpec, Unit};
-
-/// What ran when a weight was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// A thread.
-    #[default]
-    Thread,
-    /// A DPC, which is nobody's: the thread was interrupted by chance.
-    Dpc,
-    /// An ISR.
-    Isr,
-}
+use super::ProcessRow;
+use crate::fold::{FactsRows, StacksRows};
+use etwhy_table::{ColumnType, Database, Reads, Role, Row, TableSpec, Unit};
+use etwhy_trace::catalog::{stack::StackRow, thread::ThreadRow};
+pub use etwhy_trace::stacks::Class;
 
 /// A weight at a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,8 +80,6 @@ pub struct Metric {
     pub manual: &'static str,
     /// Unit of the weight.
     pub unit: Unit,
-    /// Tables that it reads, besides those of stacks and processes. The first is empty if its events were not recorded.
-    pub reads: &'static [&'static str],
     /// Where its weights come from.
     pub source: Source,
 }
@@ -99,12 +89,13 @@ pub struct Metric {
 pub enum Source {
     /// Rows of a table.
     Rows(Rows),
-    /// What this function hands over.
-    Code(fn(&Database, &mut dyn FnMut(WeightedStack))),
+    /// What the function hands over, and what it reads besides [`FramesRows`]. The first of these tables is empty if its events
+    /// were not recorded.
+    Code(fn() -> Vec<&'static TableSpec>, fn(&Database, &mut dyn FnMut(WeightedStack))),
 }
 
-/// Tables of stacks, frames, processes and threads, which [`Frames`] and trees read.
-pub const STACK_TABLES: &[&str] = &["stack", "stack_frame", "frame", "image", "process", "thread"];
+/// What [`Frames`] and trees read: stacks, frames, processes and threads.
+pub type FramesRows = (StacksRows, FactsRows, ProcessRow, ThreadRow);
 
 impl Metric {
     /// The metric with this name.
@@ -120,13 +111,11 @@ impl Metric {
     pub fn of_column(spec: &'static TableSpec, column: &str) -> Result<Metric, String> {
         let table = spec.name.as_ref();
         let rows = Rows::guess(spec).ok_or_else(|| format!("table {table} has no stacks"))?;
-        let reads: &'static [&'static str] = &[];
         let metric = |rows, about, unit, name| Metric {
             name,
             about,
             manual: spec.title.as_ref(),
             unit,
-            reads,
             source: Source::Rows(rows),
         };
         let adds_up = |role, unit| {
@@ -157,42 +146,48 @@ impl Metric {
     /// A metric of nothing in a unit, for tests of how trees look.
     #[doc(hidden)]
     pub fn of_unit(unit: Unit) -> Metric {
-        Metric {
-            name: "test",
-            about: "",
-            manual: "",
-            unit,
-            reads: &["none"],
-            source: Source::Code(|_, _| {}),
-        }
+        Metric { name: "test", about: "", manual: "", unit, source: Source::Code(Vec::new, |_, _| {}) }
     }
 
     /// What the command line calls it.
     pub fn label(&self) -> String {
         match &self.source {
-            Source::Rows(rows) if self.reads.is_empty() => format!("{}.{}", rows.table, self.name),
+            Source::Rows(rows)
+                if Metric::by_name(self.name).is_none_or(|known| known.about != self.about) =>
+            {
+                format!("{}.{}", rows.table.name, self.name)
+            }
             _ => self.name.to_owned(),
         }
     }
 
     /// The table whose rows it adds up.
     pub fn table(&self) -> &'static str {
+        &self.spec().name
+    }
+
+    fn spec(&self) -> &'static TableSpec {
         match &self.source {
             Source::Rows(rows) => rows.table,
-            Source::Code(_) => self.reads.first().copied().unwrap_or(""),
+            Source::Code(reads, _) => reads().first().copied().unwrap_or(StackRow::spec()),
         }
     }
 
-    /// All tables that must be there, those of stacks, processes and threads among them.
-    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
-        [self.table()].into_iter().chain(self.reads.iter().copied()).chain(STACK_TABLES.iter().copied())
+    /// All tables that must be there, those of stacks, processes and threads behind its own.
+    pub fn tables(&self) -> Vec<&'static TableSpec> {
+        let mut tables = match &self.source {
+            Source::Rows(rows) => vec![rows.table],
+            Source::Code(reads, _) => reads(),
+        };
+        FramesRows::add_to(&mut tables);
+        tables
     }
 
     /// The columns of its rows.
     pub fn rows(&self) -> Rows {
         match self.source {
             Source::Rows(rows) => rows,
-            Source::Code(_) => Rows::counted(self.table()),
+            Source::Code(..) => Rows::counted(self.spec()),
         }
     }
 
@@ -200,7 +195,7 @@ impl Metric {
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
         match &self.source {
             Source::Rows(rows) => rows.each(db, give),
-            Source::Code(each) => each(db, give),
+            Source::Code(_, each) => each(&db.limited_to(&self.tables()), give),
         }
     }
 

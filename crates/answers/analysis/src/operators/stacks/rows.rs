@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     /// The table.
-    pub table: &'static str,
+    pub table: &'static TableSpec,
     /// Time of a row.
     pub ts: Option<&'static str>,
     /// Process.
@@ -36,12 +36,12 @@ pub struct Rows {
 
 impl Rows {
     /// Rows of a table with the usual names of columns.
-    pub const fn of(table: &'static str, weight: &'static str) -> Rows {
+    pub const fn of(table: &'static TableSpec, weight: &'static str) -> Rows {
         Rows { weight: Some(weight), ..Rows::counted(table) }
     }
 
     /// Rows of a table with the usual names of columns, one like the other.
-    pub const fn counted(table: &'static str) -> Rows {
+    pub const fn counted(table: &'static TableSpec) -> Rows {
         Rows {
             table,
             ts: Some("ts_ns"),
@@ -77,7 +77,7 @@ impl Rows {
             cpu: first(Role::Cpu),
             stack: Some(stack),
             count,
-            ..Rows::counted(spec.name.as_ref())
+            ..Rows::counted(spec)
         })
     }
 
@@ -130,7 +130,7 @@ impl Rows {
 
     /// Hands over all rows.
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
-        let Some(table) = db.get(self.table) else { return };
+        let Some(table) = db.get(&self.table.name) else { return };
         let idle = if self.idle { Vec::new() } else { idle_processes(db) };
         let Some(conditions) = self.conditions(table.spec(), idle) else { return };
         let flag = |name| Some(name).filter(|_| self.class.is_none());
@@ -167,11 +167,8 @@ impl Rows {
                     upid: get(&upid, row),
                     utid: get(&utid, row),
                     cpu: get(&cpu, row),
-                    // An ISR may have interrupted a DPC: the innermost counts, as in table `stack_cost`.
-                    class: self.class.unwrap_or_else(|| match (get(&dpc, row), get(&isr, row)) {
-                        (_, Some(1)) => Class::Isr,
-                        (Some(1), _) => Class::Dpc,
-                        _ => Class::Thread,
+                    class: self.class.unwrap_or_else(|| {
+                        Class::of_sample(get(&dpc, row) == Some(1), get(&isr, row) == Some(1))
                     }),
                     stack: get(&stack, row),
                     frame: get(&frame, row),

@@ -13,11 +13,7 @@ fn weights(db: &Database) -> Vec<WeightedStack> {
     for (at, row) in db.read::<StackCostRow>().unwrap().iter().enumerate() {
         out.push(WeightedStack {
             ts_ns: Some(at as i64),
-            class: match row.class() {
-                "dpc" => Class::Dpc,
-                "isr" => Class::Isr,
-                _ => Class::Thread,
-            },
+            class: Class::named(row.class()),
             upid: row.upid(),
             stack: row.stack_id(),
             weight: row.weight_ns(),

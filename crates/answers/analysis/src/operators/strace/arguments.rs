@@ -93,22 +93,6 @@ const SOURCES: &[Source] = &[
     source!(minifilter, Thread(utid), start_ns, minifilter).aside(),
 ];
 
-/// Tables to ask for, where the catalogue has them.
-pub const TABLES: &[&str] = &[
-    "file_io",
-    "registry",
-    "virtual_alloc",
-    "process",
-    "network",
-    "alpc",
-    "handle",
-    "disk_io",
-    "hard_fault",
-    "minifilter",
-    "file",
-    "thread",
-];
-
 /// Threads of a process that are looked at for an event that names only the process; with more than that the one
 /// that did it is rarely the only one that can have.
 const MOST_THREADS: usize = 256;
@@ -287,6 +271,12 @@ fn only_one(spans: &Spans, calls: &Calls<'_>, threads: &[u32], ns: i64, class: &
     let first = rows.next()?;
     rows.next().is_none().then_some(first)
 }
+
+/// What [`Arguments`] are read from.
+pub type ArgumentRows = (
+    (FileRow, FileIoRow, RegistryRow, VirtualAllocRow, ProcessRow, NetworkRow, AlpcRow, HandleRow),
+    (DiskIoRow, HardFaultRow, MinifilterRow),
+);
 
 /// The tables that arguments come from; one that is absent gives none.
 #[derive(Default)]

@@ -6,7 +6,7 @@ mod classes;
 mod filter;
 mod summary;
 
-pub use arguments::{Argument, Arguments, TABLES as ARGUMENT_TABLES};
+pub use arguments::{Argument, ArgumentRows, Arguments};
 pub use classes::{CLASSES, Class, classes_of};
 pub use filter::{Filter, Results};
 pub use summary::{Sum, Summary, SummaryOrder, summary};

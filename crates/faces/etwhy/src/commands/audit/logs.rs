@@ -2,10 +2,12 @@
 
 use crate::exit::Exit;
 use crate::open::logs::{LogReading, Logs as Opened};
+use etwhy_analysis::derived::audit_cost::AuditCostRow;
 use etwhy_audit::Policy;
 use etwhy_audit::advise::{LogCost, Measured};
 use etwhy_etl::Severity;
-use etwhy_table::{Database, Table};
+use etwhy_evtx::tables::LogFileRow;
+use etwhy_table::{Database, RowOf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -81,16 +83,15 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReadi
 }
 
 fn machines(db: &Database, found: &mut Logs) {
-    let (Some(files), Some(costs)) = (db.get("log_file"), db.get("audit_cost")) else { return };
-    let of_log: BTreeMap<i64, u32> =
-        rows(files).filter_map(|row| Some((files.i64(row, "log")?, row))).collect();
-    let with_audit: BTreeSet<i64> = rows(costs).filter_map(|row| costs.i64(row, "log")).collect();
+    let (files, costs) = (db.read_or_empty::<LogFileRow>(), db.read_or_empty::<AuditCostRow>());
+    let of_log: BTreeMap<i64, RowOf<'_, '_, LogFileRow>> = files.iter().map(|row| (row.log(), row)).collect();
+    let with_audit: BTreeSet<i64> = costs.iter().map(|row| row.log()).collect();
     found.without = of_log.len().saturating_sub(with_audit.len());
     let mut by_name: BTreeMap<String, Machine> = BTreeMap::new();
     for log in &with_audit {
-        let Some(&row) = of_log.get(log) else { continue };
-        let file = files.text(row, "file").unwrap_or("").to_owned();
-        let computer = files.text(row, "computer").map(str::to_owned);
+        let Some(row) = of_log.get(log) else { continue };
+        let file = row.file().to_owned();
+        let computer = row.computer().map(str::to_owned);
         let name = computer.clone().unwrap_or_else(|| file.clone());
         let machine = by_name.entry(name.to_lowercase()).or_insert_with(|| Machine {
             cost: LogCost { name, ..LogCost::default() },
@@ -99,23 +100,21 @@ fn machines(db: &Database, found: &mut Logs) {
             first_utc_ns: None,
             last_utc_ns: None,
         });
-        let get = |column: &str| files.i64(row, column);
-        let (first, last) = (get("first_utc_ns"), get("last_utc_ns"));
+        let (first, last) = (row.first_utc_ns(), row.last_utc_ns());
         let span = last.unwrap_or(0).saturating_sub(first.unwrap_or(0)).max(0);
-        let size = get("size_bytes").unwrap_or(0);
+        let size = row.size_bytes();
         // Archives of one machine follow each other; their times add up.
         machine.cost.span_ns = machine.cost.span_ns.saturating_add(span);
         if size >= machine.cost.size_bytes {
             machine.cost.size_bytes = size;
             // Record ids go on when a log is cleared, so an overwritten log is one that is full besides.
-            let is_full = get("record_bytes").unwrap_or(0) >= size / 10 * 8;
-            machine.cost.wrapped = get("wrapped") == Some(1) && is_full;
+            machine.cost.wrapped = row.wrapped() && row.record_bytes() >= size / 10 * 8;
         }
         machine.first_utc_ns = machine.first_utc_ns.or(first).min(first.or(machine.first_utc_ns));
         machine.last_utc_ns = machine.last_utc_ns.max(last);
         machine.files.push(file);
-        for row in rows(costs).filter(|row| costs.i64(*row, "log") == Some(*log)) {
-            let measured = measured(costs, row);
+        for cost in costs.iter().filter(|cost| cost.log() == *log) {
+            let measured = measured(cost);
             machine.cost.records = machine.cost.records.saturating_add(measured.records);
             machine.cost.bytes = machine.cost.bytes.saturating_add(measured.bytes);
             machine.cost.rows.push(measured);
@@ -128,21 +127,16 @@ fn machines(db: &Database, found: &mut Logs) {
     found.machines.sort_by_key(|machine| std::cmp::Reverse(machine.cost.bytes));
 }
 
-fn rows(table: &Table) -> std::ops::Range<u32> {
-    0..u32::try_from(table.rows()).unwrap_or(u32::MAX)
-}
-
-fn measured(costs: &Table, row: u32) -> Measured {
-    let text = |column: &str| costs.text(row, column).map(str::to_owned);
+fn measured(cost: RowOf<'_, '_, AuditCostRow>) -> Measured {
     Measured {
-        guid: text("guid"),
-        switch: text("switch_guid"),
-        success: match costs.text(row, "outcome") {
-            Some("success") => Some(true),
-            Some("failure") => Some(false),
+        guid: cost.guid().map(str::to_owned),
+        switch: cost.switch_guid().map(str::to_owned),
+        success: match cost.outcome() {
+            "success" => Some(true),
+            "failure" => Some(false),
             _ => None,
         },
-        records: costs.i64(row, "records").unwrap_or(0),
-        bytes: costs.i64(row, "bytes").unwrap_or(0),
+        records: cost.records(),
+        bytes: cost.bytes(),
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::exit::Exit;
 use crate::open::TraceArgs;
-use etwhy_analysis::operators::stack_modules::{READS, StackModule, stack_modules};
+use etwhy_analysis::operators::stack_modules::{StackModule, StackModuleRows, stack_modules};
 use etwhy_base::Guid;
 use etwhy_base::units::{duration_ns, thousands};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::{ImageKey, ModuleKey, SafeName, Wanted};
+use etwhy_table::reads;
 use serde_json::{Value, json};
 
 /// Modules of the traces.
@@ -22,7 +23,7 @@ pub fn read(args: &TraceArgs, all: bool) -> anyhow::Result<Modules> {
     let mut args = args.clone();
     args.symbols.offline = true;
     let opened = args.open()?;
-    let tables = READS.iter().map(|table| (*table).to_owned()).collect();
+    let tables = reads::<StackModuleRows>().iter().map(|table| table.name.to_string()).collect();
     let analysed = opened.analyse(Some(tables))?;
     Ok(Modules { list: stack_modules(&analysed.db, all), exit: analysed.exit })
 }

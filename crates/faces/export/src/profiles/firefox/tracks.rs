@@ -145,9 +145,10 @@ impl<'p> Tracks<'p> {
         let frames = self.stacks.of(Some(stack));
         let innermost = frames.len().saturating_sub(1);
         let frames: Vec<fx::FrameInfo> = frames
+            .iter()
             .rev()
             .enumerate()
-            .map(|(depth, frame)| self.frame(frame, depth == innermost, place, made))
+            .map(|(depth, &frame)| self.frame(frame, depth == innermost, place, made))
             .collect();
         let handle = made.intern_stack_frames(thread, frames.into_iter());
         self.known.insert((thread, stack, place), handle);

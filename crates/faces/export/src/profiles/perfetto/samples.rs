@@ -26,13 +26,13 @@ impl<'a> Interned<'a> {
     /// Writes a stack unless it was written; its number.
     fn stack(&mut self, stack: u32, packets: &mut Packets<'_>) -> Result<Option<u64>> {
         let frames = self.stacks.of(Some(stack));
-        if frames.len() == 0 {
+        if frames.is_empty() {
             return Ok(None);
         }
         let number = u64::from(stack) + 1;
         if self.stack_seen.insert(stack) {
             // Outermost first.
-            let frames: Vec<u32> = frames.rev().collect();
+            let frames: Vec<u32> = frames.iter().rev().copied().collect();
             for frame in &frames {
                 self.frame(*frame, packets)?;
             }
@@ -141,8 +141,8 @@ pub(super) fn write(
             continue;
         };
         let stack = row(of.stack_id());
-        let leaf = stack.and_then(|stack| interned.stacks.of(Some(stack)).next());
-        let is_kernel = leaf.is_some_and(|leaf| interned.stacks.frame(leaf).kind == "kernel");
+        let leaf = stack.and_then(|stack| interned.stacks.of(Some(stack)).first());
+        let is_kernel = leaf.is_some_and(|&leaf| interned.stacks.frame(leaf).kind == "kernel");
         let number = match stack {
             Some(stack) => interned.stack(stack, packets)?,
             None => None,

@@ -6,6 +6,7 @@
 use super::series::{AllSeries, Operation};
 use crate::calls::{Call, Moment, ThreadCalls};
 use crate::event::{Context, Event};
+use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use crate::owner::Owner;
 use foldhash::HashMap;
@@ -45,7 +46,7 @@ const OWN_WORK: &[&str] = &[
 /// A routine of the kernel.
 #[derive(Clone, Copy)]
 struct Service {
-    place: u32,
+    place: PlaceId,
     own_work: bool,
 }
 

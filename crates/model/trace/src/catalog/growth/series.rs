@@ -2,6 +2,7 @@
 
 use super::bins::{Bins, Sizes};
 use super::samples::Within;
+use crate::model::place::PlaceId;
 use crate::owner::Owner;
 use etwhy_table::Sym;
 use foldhash::HashMap;
@@ -10,7 +11,7 @@ use foldhash::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Operation {
     /// A system call, by the number of its place.
-    Syscall(u32),
+    Syscall(PlaceId),
     /// A file operation, by event type.
     File(u8),
     /// A registry operation, by event type.

@@ -4,6 +4,7 @@ use super::{Facts, major_name, phase};
 use crate::analysis::{Filled, Finish};
 use crate::histogram::Histogram;
 use crate::model::file_name::{FileNames, FileRef, SameFile};
+use crate::model::place::PlaceId;
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -82,7 +83,7 @@ impl Cost {
 /// Sums so far.
 pub(super) struct Costs {
     /// By routine, major function and phase.
-    sums: HashMap<(u32, u32, bool), Cost>,
+    sums: HashMap<(PlaceId, u32, bool), Cost>,
     rows: TableBuilder<MinifilterCostRow>,
 }
 
@@ -94,7 +95,7 @@ impl Costs {
     /// Counts a callback.
     pub(super) fn add(
         &mut self,
-        key: (u32, u32, bool),
+        key: (PlaceId, u32, bool),
         dur_ns: Option<i64>,
         failed: bool,
         file: Option<FileRef>,

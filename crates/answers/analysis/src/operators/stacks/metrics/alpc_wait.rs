@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::alpc::ALPC;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,11 +10,10 @@ pub static METRIC: Metric = Metric {
     about: "time in which threads waited for answers over ALPC",
     manual: "Of each message how long its sender waited for the reply, with the stack that sent it.",
     unit: Unit::Ns,
-    reads: &["alpc"],
     source: Source::Rows(Rows {
         ts: Some("send_ns"),
         upid: Some("client_upid"),
         utid: Some("client_utid"),
-        ..Rows::of("alpc", "wait_ns")
+        ..Rows::of(&ALPC, "wait_ns")
     }),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,9 +11,8 @@ pub static METRIC: Metric = Metric {
     manual: "cpu, dpc and isr together: what the processors did. DPCs and ISRs stand apart from the threads \
              that they interrupted.",
     unit: Unit::Ns,
-    reads: &["sample"],
     source: Source::Rows(ROWS),
 };
 
 /// Also what energy is made of.
-pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::of("sample", "weight_ns") };
+pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::of(&SAMPLE, "weight_ns") };

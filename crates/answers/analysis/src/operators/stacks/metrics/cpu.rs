@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,10 +12,9 @@ pub static METRIC: Metric = Metric {
              stand under dpc and isr; those of the idle threads are left out. Few samples are a rough guess: \
              100 of them are right to a tenth.",
     unit: Unit::Ns,
-    reads: &["sample"],
     source: Source::Rows(Rows {
         only: &["in_dpc=no", "in_isr=no"],
         idle: false,
-        ..Rows::of("sample", "weight_ns")
+        ..Rows::of(&SAMPLE, "weight_ns")
     }),
 };

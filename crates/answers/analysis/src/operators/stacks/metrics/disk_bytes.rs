@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::disk_io::DISK_IO;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,6 +12,5 @@ pub static METRIC: Metric = Metric {
              (DISK_IO_INIT) have stacks. Writes are often issued by the system for others, much later than the \
              program wrote.",
     unit: Unit::Bytes,
-    reads: &["disk_io"],
-    source: Source::Rows(Rows::of("disk_io", "size_bytes")),
+    source: Source::Rows(Rows::of(&DISK_IO, "size_bytes")),
 };

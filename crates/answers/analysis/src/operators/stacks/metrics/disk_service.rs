@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::disk_io::DISK_IO;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "The part of the response time in which the disk worked on nothing else, with the stack that issued \
              the transfer. It adds up to the time in which the disks were busy.",
     unit: Unit::Ns,
-    reads: &["disk_io"],
-    source: Source::Rows(Rows::of("disk_io", "service_ns")),
+    source: Source::Rows(Rows::of(&DISK_IO, "service_ns")),
 };

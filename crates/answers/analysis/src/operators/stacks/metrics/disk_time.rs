@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::disk_io::DISK_IO;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "From issue to completion of each transfer, with the stack that issued it. Transfers overlap, so \
              that the sum may exceed the time of the trace; the program need not have waited.",
     unit: Unit::Ns,
-    reads: &["disk_io"],
-    source: Source::Rows(Rows::of("disk_io", "dur_ns")),
+    source: Source::Rows(Rows::of(&DISK_IO, "dur_ns")),
 };

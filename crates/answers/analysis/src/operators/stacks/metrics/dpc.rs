@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,10 +12,9 @@ pub static METRIC: Metric = Metric {
              thread that was interrupted by chance, which is left out. The sample says whether it interrupted a \
              DPC.",
     unit: Unit::Ns,
-    reads: &["sample"],
     source: Source::Rows(Rows {
         only: &["in_dpc=yes", "in_isr=no"],
         class: Some(Class::Dpc),
-        ..Rows::of("sample", "weight_ns")
+        ..Rows::of(&SAMPLE, "weight_ns")
     }),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::dpc::DPC;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,11 +11,10 @@ pub static METRIC: Metric = Metric {
     manual: "From the event of each DPC, without the ISRs and DPCs that interrupted it. These events carry no \
              stacks: the routine stands for it.",
     unit: Unit::Ns,
-    reads: &["dpc"],
     source: Source::Rows(Rows {
         stack: None,
         frame: Some("frame_id"),
         class: Some(Class::Dpc),
-        ..Rows::of("dpc", "exclusive_ns")
+        ..Rows::of(&DPC, "exclusive_ns")
     }),
 };

@@ -1,9 +1,9 @@
 //! Energy of CPU time.
 
-use crate::bill::energy::Model;
+use crate::bill::energy::{Model, ModelRows};
 use crate::operators::stacks::{Metric, Source};
-use etwhy_table::Unit;
-use etwhy_trace::catalog::sample::SampleRow;
+use etwhy_table::{Unit, reads};
+use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow};
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -14,8 +14,7 @@ pub static METRIC: Metric = Metric {
              an estimate from published results of servers, and the same watts for all code; it compares code on one machine, and says \
              no more than cpu does about which code is worse. Without samples the time is that of run, with its stacks.",
     unit: Unit::MicroJoules,
-    reads: &["sample", "cswitch", "trace", "machine", "cpu_frequency"],
-    source: Source::Code(|db, give| {
+    source: Source::Code(reads::<(SampleRow, CSwitchRow, ModelRows)>, |db, give| {
         let sampled = !db.read_or_empty::<SampleRow>().is_empty();
         let Some(model) = Model::read(db, sampled) else { return };
         // Joules per second are nanojoules per nanosecond.

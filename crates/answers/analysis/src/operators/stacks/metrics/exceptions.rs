@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::clr_exception::CLR_EXCEPTION;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "One for each exception that was thrown, caught or not. The runtime records the stack with the \
              event.",
     unit: Unit::Count,
-    reads: &["clr_exception"],
-    source: Source::Rows(Rows::counted("clr_exception")),
+    source: Source::Rows(Rows::counted(&CLR_EXCEPTION)),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::file_io::FILE_IO;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each read and write what it moved, as the file system says when it ends. Reads from the cache \
              are in it, reads of mapped files are not.",
     unit: Unit::Bytes,
-    reads: &["file_io"],
-    source: Source::Rows(Rows::of("file_io", "done_bytes")),
+    source: Source::Rows(Rows::of(&FILE_IO, "done_bytes")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::file_io::FILE_IO;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "From start to end in the file system and below: filters above it are not in it (see \
              minifilter-time and cpu).",
     unit: Unit::Ns,
-    reads: &["file_io"],
-    source: Source::Rows(Rows::of("file_io", "dur_ns")),
+    source: Source::Rows(Rows::of(&FILE_IO, "dur_ns")),
 };

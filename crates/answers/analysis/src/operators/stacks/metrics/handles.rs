@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::handle::HANDLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "handles that were opened",
     manual: "One for each handle, whether it was closed or not.",
     unit: Unit::Count,
-    reads: &["handle"],
-    source: Source::Rows(Rows::counted("handle")),
+    source: Source::Rows(Rows::counted(&HANDLE)),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::hard_fault::HARD_FAULT;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "bytes that hard page faults read",
     manual: "Of each hard fault what was read from disk.",
     unit: Unit::Bytes,
-    reads: &["hard_fault"],
-    source: Source::Rows(Rows::of("hard_fault", "size_bytes")),
+    source: Source::Rows(Rows::of(&HARD_FAULT, "size_bytes")),
 };

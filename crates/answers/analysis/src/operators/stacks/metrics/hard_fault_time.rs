@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::hard_fault::HARD_FAULT;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "time in which threads waited for hard page faults",
     manual: "From the fault to the moment at which the pages were there.",
     unit: Unit::Ns,
-    reads: &["hard_fault"],
-    source: Source::Rows(Rows::of("hard_fault", "dur_ns")),
+    source: Source::Rows(Rows::of(&HARD_FAULT, "dur_ns")),
 };

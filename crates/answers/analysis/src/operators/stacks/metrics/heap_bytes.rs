@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::heap::HEAP;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "heap that was allocated",
     manual: "Bytes of each allocation, freed or not. Heap events are recorded for chosen processes only.",
     unit: Unit::Bytes,
-    reads: &["heap"],
-    source: Source::Rows(Rows::of("heap", "size_bytes")),
+    source: Source::Rows(Rows::of(&HEAP, "size_bytes")),
 };

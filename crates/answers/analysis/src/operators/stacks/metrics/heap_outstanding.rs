@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::heap::HEAP;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of allocations whose end is not in the trace. What is still needed is no leak; what was freed after the trace is in \
              it.",
     unit: Unit::Bytes,
-    reads: &["heap"],
-    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of("heap", "size_bytes") }),
+    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of(&HEAP, "size_bytes") }),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::interval::INTERVAL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each pair of a start and a stop event of any provider, with the stack of the start. Intervals \
              lie inside each other and overlap.",
     unit: Unit::Ns,
-    reads: &["interval"],
-    source: Source::Rows(Rows::of("interval", "dur_ns")),
+    source: Source::Rows(Rows::of(&INTERVAL, "dur_ns")),
 };

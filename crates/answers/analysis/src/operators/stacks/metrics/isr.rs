@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::sample::SAMPLE;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,10 +11,9 @@ pub static METRIC: Metric = Metric {
     manual: "As dpc, for interrupt service routines. Where interrupts are off while they run, no sample can hit \
              them: compare isr-time.",
     unit: Unit::Ns,
-    reads: &["sample"],
     source: Source::Rows(Rows {
         only: &["in_isr=yes"],
         class: Some(Class::Isr),
-        ..Rows::of("sample", "weight_ns")
+        ..Rows::of(&SAMPLE, "weight_ns")
     }),
 };

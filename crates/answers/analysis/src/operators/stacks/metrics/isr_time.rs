@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Class, Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::isr::ISR;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,11 +11,10 @@ pub static METRIC: Metric = Metric {
     manual: "From the event of each ISR, without the ISRs that interrupted it. These events carry no stacks: \
              the routine stands for it.",
     unit: Unit::Ns,
-    reads: &["isr"],
     source: Source::Rows(Rows {
         stack: None,
         frame: Some("frame_id"),
         class: Some(Class::Isr),
-        ..Rows::of("isr", "exclusive_ns")
+        ..Rows::of(&ISR, "exclusive_ns")
     }),
 };

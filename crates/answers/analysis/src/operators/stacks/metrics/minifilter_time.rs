@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::minifilter::MINIFILTER;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each callback how long it ran. Callbacks may lie inside each other, if a filter opens files \
              itself.",
     unit: Unit::Ns,
-    reads: &["minifilter"],
-    source: Source::Rows(Rows::of("minifilter", "dur_ns")),
+    source: Source::Rows(Rows::of(&MINIFILTER, "dur_ns")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::network::NETWORK;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of TCP and UDP. Tracing of the network has no stacks that tell who sent: completions come in DPCs. \
              The sums are those of processes.",
     unit: Unit::Bytes,
-    reads: &["network"],
-    source: Source::Rows(Rows { utid: None, stack: None, ..Rows::of("network", "size_bytes") }),
+    source: Source::Rows(Rows { utid: None, stack: None, ..Rows::of(&NETWORK, "size_bytes") }),
 };

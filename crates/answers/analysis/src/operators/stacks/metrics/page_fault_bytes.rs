@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::page_fault::PAGE_FAULT;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "bytes that page faults brought",
     manual: "Of each fault the bytes that became part of the working set.",
     unit: Unit::Bytes,
-    reads: &["page_fault"],
-    source: Source::Rows(Rows::of("page_fault", "size_bytes")),
+    source: Source::Rows(Rows::of(&PAGE_FAULT, "size_bytes")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::page_fault::PAGE_FAULT;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "page faults, soft and hard",
     manual: "One for each fault. The stack leads to the code that touched the memory.",
     unit: Unit::Count,
-    reads: &["page_fault"],
-    source: Source::Rows(Rows::counted("page_fault")),
+    source: Source::Rows(Rows::counted(&PAGE_FAULT)),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::pool::POOL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "kernel pool that was allocated",
     manual: "Bytes of each allocation, freed or not.",
     unit: Unit::Bytes,
-    reads: &["pool"],
-    source: Source::Rows(Rows::of("pool", "size_bytes")),
+    source: Source::Rows(Rows::of(&POOL, "size_bytes")),
 };

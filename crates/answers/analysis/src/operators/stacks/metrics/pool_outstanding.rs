@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::pool::POOL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of allocations whose end is not in the trace. What is still needed is no leak; what was freed after the trace is in \
              it.",
     unit: Unit::Bytes,
-    reads: &["pool"],
-    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of("pool", "size_bytes") }),
+    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of(&POOL, "size_bytes") }),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::cswitch::CSWITCH;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,10 +12,9 @@ pub static METRIC: Metric = Metric {
              back, so that it shows where it had waited before, as in WPA (CPU Usage Precise, New Thread \
              Stack). Without ReadyThread events there is none.",
     unit: Unit::Ns,
-    reads: &["cswitch"],
     source: Source::Rows(Rows {
         upid: Some("new_upid"),
         utid: Some("new_utid"),
-        ..Rows::of("cswitch", "ready_ns")
+        ..Rows::of(&CSWITCH, "ready_ns")
     }),
 };

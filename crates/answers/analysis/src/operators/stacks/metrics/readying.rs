@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::cswitch::CSWITCH;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,12 +12,11 @@ pub static METRIC: Metric = Metric {
              Ready Thread Stack). What ends a wait need not be what made it long. Waits that a DPC ended, a timer's \
              or the end of a transfer, have no thread.",
     unit: Unit::Ns,
-    reads: &["cswitch"],
     source: Source::Rows(Rows {
         ts: Some("ready_ts_ns"),
         upid: Some("readying_upid"),
         utid: Some("readying_utid"),
         stack: Some("ready_stack_id"),
-        ..Rows::of("cswitch", "wait_ns")
+        ..Rows::of(&CSWITCH, "wait_ns")
     }),
 };

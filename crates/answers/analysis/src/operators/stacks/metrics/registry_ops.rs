@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::registry::REGISTRY;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "registry operations",
     manual: "One for each operation.",
     unit: Unit::Count,
-    reads: &["registry"],
-    source: Source::Rows(Rows::counted("registry")),
+    source: Source::Rows(Rows::counted(&REGISTRY)),
 };

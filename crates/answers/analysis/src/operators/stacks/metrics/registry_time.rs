@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::registry::REGISTRY;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -9,6 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "time of registry operations",
     manual: "From begin to end of each operation, with what tracing it costs, which is much.",
     unit: Unit::Ns,
-    reads: &["registry"],
-    source: Source::Rows(Rows::of("registry", "dur_ns")),
+    source: Source::Rows(Rows::of(&REGISTRY, "dur_ns")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::cswitch::CSWITCH;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,7 +12,6 @@ pub static METRIC: Metric = Metric {
              WPA (CPU Usage Precise, New Thread Stack): it shows where the thread had waited, not what it then did; cpu shows \
              that. The whole run belongs to the moment at which it began. Idle threads are left out.",
     unit: Unit::Ns,
-    reads: &["cswitch"],
     source: Source::Rows(ROWS),
 };
 
@@ -21,5 +21,5 @@ pub(super) const ROWS: Rows = Rows {
     utid: Some("new_utid"),
     only: &["cpu_ns>=0"],
     idle: false,
-    ..Rows::of("cswitch", "cpu_ns")
+    ..Rows::of(&CSWITCH, "cpu_ns")
 };

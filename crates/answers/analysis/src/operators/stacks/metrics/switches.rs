@@ -10,6 +10,5 @@ pub static METRIC: Metric = Metric {
     manual: "One for each time that a thread was switched in, with the stack with which it came back. Idle threads are left out. \
              Threads that often wait for a moment only show up here.",
     unit: Unit::Count,
-    reads: &["cswitch"],
     source: Source::Rows(Rows { weight: None, ..super::run::ROWS }),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::syscall::SYSCALL;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -11,12 +12,11 @@ pub static METRIC: Metric = Metric {
              Calls inside of another one are part of that one's time and left out. Calls that had not returned have no time. \
              Tracing system calls makes short ones several times as long.",
     unit: Unit::Ns,
-    reads: &["syscall"],
     source: Source::Rows(Rows {
         ts: Some("start_ns"),
         cpu: None,
         frame: Some("frame_id"),
         only: &["depth=!1.."],
-        ..Rows::of("syscall", "dur_ns")
+        ..Rows::of(&SYSCALL, "dur_ns")
     }),
 };

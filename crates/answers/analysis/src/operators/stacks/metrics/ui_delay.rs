@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::ui_delay::UI_DELAY;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each delay the part that no earlier one of the thread and kind covers. The stack is that of the \
              moment at which the delay was reported.",
     unit: Unit::Ns,
-    reads: &["ui_delay"],
-    source: Source::Rows(Rows::of("ui_delay", "fresh_ns")),
+    source: Source::Rows(Rows::of(&UI_DELAY, "fresh_ns")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::virtual_alloc::VIRTUAL_ALLOC;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of each call that had not been committed before. What was freed again is in it; see \
              virtual-outstanding.",
     unit: Unit::Bytes,
-    reads: &["virtual_alloc"],
-    source: Source::Rows(Rows::of("virtual_alloc", "committed_bytes")),
+    source: Source::Rows(Rows::of(&VIRTUAL_ALLOC, "committed_bytes")),
 };

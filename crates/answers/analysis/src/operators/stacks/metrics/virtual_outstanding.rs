@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::virtual_alloc::VIRTUAL_ALLOC;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -10,6 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each call of VirtualAlloc what is committed at the end of the trace. What a program still needs \
              is no leak.",
     unit: Unit::Bytes,
-    reads: &["virtual_alloc"],
-    source: Source::Rows(Rows::of("virtual_alloc", "outstanding_bytes")),
+    source: Source::Rows(Rows::of(&VIRTUAL_ALLOC, "outstanding_bytes")),
 };

@@ -2,6 +2,7 @@
 
 use crate::operators::stacks::{Metric, Rows, Source};
 use etwhy_table::Unit;
+use etwhy_trace::catalog::cswitch::CSWITCH;
 
 /// Declaration.
 pub static METRIC: Metric = Metric {
@@ -12,10 +13,9 @@ pub static METRIC: Metric = Metric {
              belongs to the moment at which it came back; waits that had not ended are not in it. Threads wait \
              at the same time, so that the sum is more than the trace is long, and most waiting is for work.",
     unit: Unit::Ns,
-    reads: &["cswitch"],
     source: Source::Rows(Rows {
         upid: Some("new_upid"),
         utid: Some("new_utid"),
-        ..Rows::of("cswitch", "wait_ns")
+        ..Rows::of(&CSWITCH, "wait_ns")
     }),
 };
