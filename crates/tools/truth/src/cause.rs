@@ -1,6 +1,7 @@
 //! What a kind of cause is, and what is known of one that was planted.
 
 use crate::plan::{Actor, Plan};
+use serde_json::Value;
 
 /// A kind of cause.
 pub struct Kind {
@@ -130,6 +131,9 @@ pub struct Planted {
     pub conditions: Vec<(f64, Limit)>,
     /// What it cost.
     pub figure: Option<Figure>,
+    /// Functions, modules or processes whose CPU time is that cost. The writer drops a little work where several threads want one processor;
+    /// its truth file says what is left.
+    pub written: Vec<String>,
     /// Findings that may be reported of the same cause in addition.
     pub also: Vec<(&'static str, Whom)>,
 }
@@ -148,7 +152,7 @@ pub enum Whom {
 impl Planted {
     /// Nothing known yet but who.
     pub fn by(target: Target) -> Planted {
-        Planted { target, conditions: Vec::new(), figure: None, also: Vec::new() }
+        Planted { target, conditions: Vec::new(), figure: None, written: Vec::new(), also: Vec::new() }
     }
 
     /// Adds a figure and what it has to reach.
@@ -166,6 +170,28 @@ impl Planted {
     /// Adds what it cost in time.
     pub fn costs_s(self, seconds: f64) -> Planted {
         self.costs("cost_ns", seconds * 1e9)
+    }
+
+    /// Adds what it cost in CPU time, which is that of these functions, modules or processes.
+    pub fn costs_cpu(mut self, seconds: f64, names: &[&str]) -> Planted {
+        self.written = names.iter().map(|name| (*name).to_owned()).collect();
+        self.costs_s(seconds)
+    }
+
+    /// Corrects the cost by what the writer says that it wrote.
+    pub fn correct(&mut self, truth: &Value) {
+        let part = |name: &String| {
+            let by = |table: &str| truth.get(table).and_then(|table| table.get(name));
+            let inclusive = |entry: &Value| entry.get("inclusive").and_then(Value::as_f64);
+            by("cpu_by_function_ms")
+                .and_then(inclusive)
+                .or_else(|| by("cpu_by_module_ms").and_then(inclusive))
+                .or_else(|| by("cpu_by_process_ms").and_then(Value::as_f64))
+        };
+        let sum: Option<f64> = self.written.iter().map(part).sum();
+        if let (Some(figure), Some(milliseconds), false) = (&mut self.figure, sum, self.written.is_empty()) {
+            figure.value = milliseconds * 1e6;
+        }
     }
 
     /// Adds findings that may name the same culprit.

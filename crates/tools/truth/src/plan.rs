@@ -27,6 +27,13 @@ pub struct Actor {
     pub twin: Vec<String>,
 }
 
+impl Actor {
+    /// The process and its id, as the writer's truth names it.
+    pub fn label(&self) -> String {
+        format!("{} ({})", self.name, self.pid)
+    }
+}
+
 /// A machine being planned.
 pub struct Plan {
     /// Where numbers come from.

@@ -75,7 +75,7 @@ impl Runner {
     /// # Errors
     /// If it cannot be written or asked about.
     pub fn one(&self, seed: u64, kind: Option<&'static Kind>) -> Result<Done> {
-        let machine = machine(seed, kind);
+        let mut machine = machine(seed, kind);
         let scratch = tempfile::tempdir().context("no temporary folder")?;
         let folder = self.keep.as_deref().unwrap_or(scratch.path());
         std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot make", folder.display()))?;
@@ -90,6 +90,10 @@ impl Runner {
             synth.args(["--drop-buffers", loss]);
         }
         output(synth, seed, &[0])?;
+        let truth =
+            std::fs::read_to_string(path("machine.truth.json")).context("the writer left no truth")?;
+        let truth = serde_json::from_str(&truth).context("the truth is not JSON")?;
+        machine.causes.iter_mut().for_each(|cause| cause.planted.correct(&truth));
         let mut why = Command::new(&self.program);
         why.arg("why").arg(path("machine.etl")).args(["--json", "--offline", "--threads", "1"]);
         // 1: parts of the trace are missing, which is what `loss` is for.

@@ -50,7 +50,7 @@ fn spin_wait(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfTrace(0.2))
         .needs(cost / (cost + 0.3), Limit::Fixed(0.1))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&format!("{}!SpinLock::Acquire", actor.name)])
         .also(&["cpu.single-thread"])
 }
 
@@ -70,7 +70,7 @@ fn dominant(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::OfTrace(0.8))
         .needs(cost, Limit::OfBusy(0.3))
         .needs(cost, Limit::Fixed(0.2))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&actor.label()])
         .also(&["cpu.single-thread"])
 }
 
@@ -89,7 +89,7 @@ fn single_thread(plan: &mut Plan, multiple: f64) -> Planted {
     let sure = if full { 2.0 } else { multiple };
     Planted::by(Target::process(&actor))
         .needs(sure, Limit::Fixed(1.0))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&actor.label()])
         .also_of(&Whom::Same, &["cpu.dominant"])
 }
 
@@ -110,7 +110,7 @@ fn spinlock(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost, Limit::OfTrace(0.1))
         .needs(cost, Limit::OfBusy(0.05))
-        .costs_s(cost)
+        .costs_cpu(cost, &["ntoskrnl.exe!KxWaitForSpinLockAndAcquire"])
         .also(&["cpu.spin-wait"])
 }
 
@@ -124,7 +124,7 @@ fn verifier(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing("Driver Verifier"))
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost, Limit::OfTrace(0.01))
-        .costs_s(cost)
+        .costs_cpu(cost, &["ntoskrnl.exe!VerifierIofCallDriver"])
 }
 
 /// Busy threads leave no processor to somebody's window.

@@ -117,7 +117,7 @@ fn hot_path(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::Fixed(0.3))
         .needs(cost, Limit::OfBusy(0.03))
         .needs(cost, Limit::OfCapacity(0.005))
-        .costs_s(each * 2.0)
+        .costs_cpu(each * 2.0, &[&driver])
 }
 
 /// A callout inspects packets; a filter before it only passes them on.
@@ -139,7 +139,7 @@ fn network_filter(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&driver))
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfBusy(0.03))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&driver])
 }
 
 /// A driver takes rundown protection for every call.
@@ -169,7 +169,7 @@ fn rundown(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&driver))
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfBusy(0.02))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&driver])
 }
 
 /// A driver works in the notification of each new process.
@@ -186,7 +186,7 @@ fn process_notify(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&driver))
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfBusy(0.03))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&driver])
 }
 
 /// A driver sits in the tracing of system calls.
@@ -230,7 +230,7 @@ fn syscall_hook(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&driver))
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost, Limit::OfBusy(0.01))
-        .costs_s(cost)
+        .costs_cpu(cost, &["ntoskrnl.exe!PerfInfoLogSysCallEntry", "ntoskrnl.exe!PerfInfoLogSysCallExit"])
         .also(&["security.driver-hot-path"])
         .also_of(&Whom::Anybody, &["trace.tracing-cost"])
 }
@@ -263,5 +263,5 @@ fn injected_dll(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&library))
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost, Limit::OfBusy(0.02))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&library])
 }

@@ -124,7 +124,7 @@ fn directory_watch(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::process(&watcher))
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost / (cost + 0.2), Limit::Fixed(0.05))
-        .costs_s(cost)
+        .costs_cpu(cost, &["ntoskrnl.exe!FsRtlNotifyFilterReportChangeLiteEx"])
         .also_of(&Whom::Named(writer.name.clone()), &["memory.demand-zero"])
 }
 
@@ -200,7 +200,7 @@ fn below(plan: &mut Plan, multiple: f64, least: f64, share: f64, frames: &str, p
     Planted::by(Target::thing(part))
         .needs(cost, Limit::Fixed(least))
         .needs(cost, Limit::OfBusy(share))
-        .costs_s(cost)
+        .costs_cpu(cost, &[part])
 }
 
 fn encryption(plan: &mut Plan, multiple: f64) -> Planted {

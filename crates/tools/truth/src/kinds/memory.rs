@@ -43,9 +43,11 @@ fn handles(plan: &mut Plan, multiple: f64) -> Planted {
 fn gdi(plan: &mut Plan, multiple: f64) -> Planted {
     let actor = plan.suspect("\"main\"");
     let count = (multiple * 300.0).round();
+    // The writer's pointers have 8 bytes.
+    let pointer = if plan.small { "u32" } else { "u64" };
     plan.table(
         "manifest_event",
-        &format!("process = \"{p}\"\nprovider = \"8c416c79-d49b-4f01-a467-e56d3aa8234c\"\nid = 455\ncount = {count}\nkeyword = \"0x10000000000\"\nfields = [{{ type = \"pointer\", value = {{ counter = [0x50000, 4] }} }}, {{ type = \"u32\", value = 5 }}, {{ type = \"u32\", value = 1 }}, {{ type = \"u32\", value = {p} }}]", p = actor.pid),
+        &format!("process = \"{p}\"\nprovider = \"8c416c79-d49b-4f01-a467-e56d3aa8234c\"\nid = 455\ncount = {count}\nkeyword = \"0x10000000000\"\nfields = [{{ type = \"{pointer}\", value = {{ counter = [0x50000, 4] }} }}, {{ type = \"u32\", value = 5 }}, {{ type = \"u32\", value = 1 }}, {{ type = \"u32\", value = {p} }}]", p = actor.pid),
     );
     Planted::by(Target::process(&actor)).needs(count, Limit::Fixed(300.0)).costs("outstanding", count)
 }

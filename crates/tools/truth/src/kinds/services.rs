@@ -58,6 +58,6 @@ fn works(plan: &mut Plan, multiple: f64, names: &[&str]) -> Planted {
     Planted::by(Target::process(&actor))
         .needs(cost, Limit::Fixed(1.0))
         .needs(cost, Limit::OfTrace(0.3))
-        .costs_s(cost)
+        .costs_cpu(cost, &[&actor.label()])
         .also(&["cpu.single-thread"])
 }
