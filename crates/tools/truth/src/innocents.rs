@@ -2,6 +2,7 @@
 //! recorded, and decoys that look guilty.
 
 use crate::plan::Plan;
+use crate::shapes;
 
 /// Drivers of well-known vendors, on the way of calls without guilt.
 const VENDORS: [&str; 8] = [
@@ -19,6 +20,9 @@ const VENDORS: [&str; 8] = [
 pub fn write(plan: &mut Plan) {
     ordinary(plan);
     decoys(plan);
+    if !plan.quiet {
+        shapes::write(plan);
+    }
 }
 
 /// A little of every class, far below every limit.

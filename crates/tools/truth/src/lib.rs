@@ -13,4 +13,5 @@ pub mod random;
 pub mod report;
 pub mod run;
 pub mod score;
+mod shapes;
 pub mod table;

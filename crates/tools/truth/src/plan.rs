@@ -48,6 +48,8 @@ pub struct Plan {
     pub busy: f64,
     /// No busy innocents: the cause is only one if the rest is quiet.
     pub quiet: bool,
+    /// Seconds of DPCs that network packets pass through.
+    pub packets: f64,
     /// The kinds of causes that come.
     pub kinds: Vec<&'static str>,
     /// When the whole machine stands still, and how long, in seconds.
@@ -68,6 +70,7 @@ impl Plan {
             small,
             busy: 0.0,
             quiet: false,
+            packets: 0.0,
             kinds: Vec::new(),
             stall: None,
             text: String::new(),

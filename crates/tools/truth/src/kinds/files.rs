@@ -58,7 +58,7 @@ fn failing_opens(plan: &mut Plan, multiple: f64) -> Planted {
     let least = rate.max(1000.0);
     let count = (multiple * least).round();
     // Twice the 3 % of the trace that it has to waste at the limit, never more than half of the trace.
-    let each = (0.06 * plan.duration / least).min(0.5 * plan.duration / count);
+    let each = (0.06 * plan.duration / least).min((0.5 * plan.duration).min(plan.room()) / count);
     let micros = (each * 1e6).round();
     plan.busy += count * micros / 1e6;
     plan.table(
@@ -134,7 +134,7 @@ fn registry_storm(plan: &mut Plan, multiple: f64) -> Planted {
     let least = (4000.0 * plan.duration).max(10_000.0);
     let count = (multiple * least / 2.0).round() * 2.0;
     // 6 % of the trace at the limit.
-    let total = (0.06 * plan.duration * multiple).min(0.5 * plan.duration);
+    let total = (0.06 * plan.duration * multiple).min(0.5 * plan.duration).min(plan.room());
     plan.busy += total;
     let keys: Vec<String> = (0..40)
         .map(|n| format!("'HKLM\\SOFTWARE\\Classes\\CLSID\\{{0000{n:04}-0000-0000-C000-000000000046}}'"))
@@ -162,7 +162,7 @@ fn registry_storm(plan: &mut Plan, multiple: f64) -> Planted {
 fn repeated_reads(plan: &mut Plan, multiple: f64) -> Planted {
     let actor = plan.suspect("\"main\"");
     let count = (multiple * 5000.0).round();
-    let total = (0.02 * plan.duration * multiple).min(0.5 * plan.duration);
+    let total = (0.02 * plan.duration * multiple).min(0.5 * plan.duration).min(plan.room());
     plan.busy += total;
     plan.table(
         "registry",

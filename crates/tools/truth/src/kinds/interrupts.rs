@@ -113,7 +113,7 @@ fn dpc_filter(plan: &mut Plan, multiple: f64) -> Planted {
     );
     let cost = total * share;
     Planted::by(Target::thing(&filter))
-        .needs(share, Limit::Fixed(0.1))
+        .needs(cost / (total + plan.packets), Limit::Fixed(0.1))
         .needs(cost, Limit::Fixed(0.05))
         .needs(cost, Limit::OfTrace(0.02))
         .also(&["security.network-filter"])

@@ -144,9 +144,9 @@ fn chain(plan: &mut Plan, multiple: f64) -> Planted {
     let second = plan.program("\"provider\"");
     let third = plan.process("lsass.exe", "\"lookup\"", "session = 0");
     let unit = 500.0;
-    let calls = (multiple * unit).round();
+    let calls = (multiple * unit).round().max(1.0);
     // Twice the tenth of the trace that they have to take at the limit, and never more than all of it.
-    let each = (0.2 * plan.duration / unit).min(0.8 * plan.duration / calls);
+    let each = (0.2 * plan.duration / unit).min(0.8 * plan.duration / calls).min(plan.room() / calls);
     let part = ((each * 1e6 - 50.0) / 3.0).max(20.0).round();
     plan.busy += calls * part * 3.0 / 1e6;
     plan.table(
