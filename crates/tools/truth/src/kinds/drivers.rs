@@ -53,6 +53,14 @@ pub const KINDS: &[Kind] = &[
         alone: false,
         plant: injected_dll,
     },
+    Kind {
+        id: "slow-opens",
+        answers: &["security.first-open-penalty"],
+        most: 30.0,
+        alone: false,
+        plant: slow_opens,
+    },
+    Kind { id: "full-scan", answers: &["security.full-scan"], most: 5.0, alone: false, plant: full_scan },
 ];
 
 const SECURITY: [&str; 6] =
@@ -266,4 +274,47 @@ fn injected_dll(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::Fixed(0.1))
         .needs(cost, Limit::OfBusy(0.02))
         .costs_cpu(cost, &[&library])
+}
+
+/// A driver works in each open of a file.
+fn slow_opens(plan: &mut Plan, multiple: f64) -> Planted {
+    let victim = plan.program("[\"opens\", \"worker*16\"]");
+    let driver = plan.driver();
+    let cost = plan.most(multiple, 0.3) * 0.3;
+    let stack =
+        format!("ntdll!RtlUserThreadStart;{}!Worker;{OPEN};fltmgr.sys!FltpPerformPreCallbacks", victim.name);
+    plan.cpu(&victim, "worker", cost, &format!("{stack};{driver}!PreCreate"));
+    plan.table(
+        "file_io",
+        &format!("process = \"{}\"\nthread = \"opens\"\nop = [\"create\", \"cleanup\", \"close\"]\npattern = 'C:\\src\\unit{{n}}.cpp'\ncount = 150\nduration = \"12us\"", victim.pid),
+    );
+    Planted::by(Target::thing(&driver))
+        .needs(cost, Limit::Fixed(0.3))
+        .costs_cpu(cost, &[&driver])
+        .also(&["security.driver-hot-path", "security.minifilter-delay"])
+}
+
+/// A security product reads the whole disk.
+fn full_scan(plan: &mut Plan, multiple: f64) -> Planted {
+    let name = plan
+        .known(&["MsMpEng.exe", "CSFalconService.exe", "SophosFileScanner.exe"])
+        .unwrap_or_else(|| "MsMpEng.exe".to_owned());
+    let (actor, disk) = (plan.process(&name, "\"scan\"", "session = 0"), plan.disk());
+    let count = (multiple * 400.0).round();
+    let each = (0.0015f64).min(plan.duration * 0.9 / count);
+    plan.cpu(
+        &actor,
+        "scan",
+        0.1,
+        &format!("ntdll!RtlUserThreadStart;{name}!ScanThread;mpengine.dll!ScanFile"),
+    );
+    plan.table(
+        "disk_io",
+        &format!("process = \"{}\"\nthread = \"scan\"\nop = \"read\"\ndisk = {disk}\nfile = 'D:\\pictures\\film.mkv'\ncount = {count}\nsize = \"256KiB\"\nduration = \"{}us\"\narrival = \"exact\"\nto = \"{:.3}s\"", actor.pid, (each * 1e6).round(), plan.duration * 0.97),
+    );
+    Planted::by(Target::process(&actor))
+        .needs(count, Limit::Fixed(400.0))
+        .needs(count * each, Limit::OfTrace(0.1))
+        .costs("read_bytes", count * 262_144.0)
+        .also(&["disk.saturated"])
 }

@@ -28,6 +28,7 @@ pub const KINDS: &[Kind] = &[
         plant: isr_over_limit,
     },
     Kind { id: "isr-storm", answers: &["isr.storm"], most: 2.5, alone: false, plant: isr_storm },
+    Kind { id: "dpc-imbalance", answers: &["dpc.cpu-imbalance"], most: 4.0, alone: false, plant: imbalance },
 ];
 
 /// Each DPC takes longer than Microsoft's 100 us. Others of the same machine are short.
@@ -147,4 +148,27 @@ fn isr_storm(plan: &mut Plan, multiple: f64) -> Planted {
     plan.busy += total;
     plan.table("isr", &format!("routine = \"{driver}!Isr\"\nvector = 145\nclaimed = false\ncount = {count}\nduration = \"5us\"\ncpus = {cpu}\narrival = \"constant\""));
     Planted::by(Target::thing(&driver)).needs(rate, Limit::Fixed(20_000.0)).costs_s(total)
+}
+
+/// All packets are received on one processor.
+fn imbalance(plan: &mut Plan, multiple: f64) -> Planted {
+    let miniport = plan.driver();
+    let total = multiple * 0.2 * plan.duration;
+    let cpu = plan.random.below(plan.cpus as usize);
+    plan.busy += total;
+    plan.packets += total;
+    plan.table(
+        "dpc",
+        &format!(
+            "routine = \"ndis.sys!ndisInterruptDpc\"\ncpus = {cpu}\ncount = {}\ntotal = \"{}us\"\nduration = {{ lognormal = [1, 0.15] }}\nstack = \"nt!KiRetireDpcList;nt!KiExecuteAllDpcs;ndis.sys!ndisInterruptDpc;{miniport}!Receive;tcpip.sys!TcpReceive\"",
+            (total / 40e-6).round(),
+            (total * 1e6).round()
+        ),
+    );
+    Planted::by(Target::thing("ndis.sys"))
+        .needs(total, Limit::OfTrace(0.2))
+        // One of at least four processors.
+        .needs(f64::from(plan.cpus), Limit::Fixed(if plan.cpus < 4 { 4.0 } else { 0.1 }))
+        .costs_s(total)
+        .also(&["dpc.flood", "dpc.over-limit"])
 }

@@ -10,6 +10,7 @@ pub const KINDS: &[Kind] = &[
     Kind { id: "pool-leak", answers: &["memory.pool-leak"], most: 100.0, alone: false, plant: pool },
     Kind { id: "memory-low", answers: &["memory.low"], most: 20.0, alone: false, plant: low },
     Kind { id: "top-down", answers: &["growth.top-down-alloc"], most: 30.0, alone: false, plant: top_down },
+    Kind { id: "demand-zero", answers: &["memory.demand-zero"], most: 2.4, alone: false, plant: demand_zero },
 ];
 
 const MIB: f64 = 1_048_576.0;
@@ -103,4 +104,19 @@ fn top_down(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::process(&actor))
         .needs(cost, Limit::Fixed(0.05))
         .also(&["growth.super-linear", "memory.commit-leak"])
+}
+
+/// A program takes and gives back the same memory all the time.
+fn demand_zero(plan: &mut Plan, multiple: f64) -> Planted {
+    let actor = plan.suspect("\"main\"");
+    let count = (multiple * (20_000.0 * plan.duration).max(50_000.0)).round();
+    let n = &actor.name;
+    plan.table(
+        "page_fault",
+        &format!("process = \"{}\"\nthread = \"main\"\nop = \"demand_zero\"\ncount = {count}\nstack_style = \"keys\"\nstack = \"ntdll!RtlUserThreadStart;{n}!main;ntdll!RtlAllocateHeap;nt!KiPageFault;nt!MmAccessFault;nt!MiResolveDemandZeroFault\"", actor.pid),
+    );
+    Planted::by(Target::process(&actor))
+        .needs(count, Limit::Fixed(50_000.0))
+        .needs(count, Limit::OfTrace(20_000.0))
+        .costs("faults", count)
 }

@@ -7,9 +7,11 @@ mod cpu;
 mod disk;
 mod drivers;
 mod files;
+mod growth;
 mod interrupts;
 mod memory;
 mod network;
+mod power;
 mod processes;
 mod services;
 mod waits;
@@ -18,13 +20,15 @@ use crate::cause::Kind;
 
 /// All kinds.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
-    let lists: [&'static [Kind]; 11] = [
+    let lists: [&'static [Kind]; 13] = [
         interrupts::KINDS,
         drivers::KINDS,
         files::KINDS,
         cpu::KINDS,
         waits::KINDS,
         disk::KINDS,
+        growth::KINDS,
+        power::KINDS,
         memory::KINDS,
         network::KINDS,
         processes::KINDS,

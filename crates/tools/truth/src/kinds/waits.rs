@@ -62,8 +62,10 @@ fn lock(plan: &mut Plan, multiple: f64) -> Planted {
 fn inversion(plan: &mut Plan, multiple: f64) -> Planted {
     let low = plan.suspect("[{ name = \"low\", priority = 4 }]");
     let high = plan.program("[{ name = \"audio\", priority = 13 }]");
-    let rounds = (multiple * (0.02 * plan.duration).max(0.05) / 0.03).max(1.0);
-    let window = (rounds * 0.07).min(plan.duration * 0.95);
+    // How much of a wait the other one is ready depends on where its own runs fall: a quarter to nearly all.
+    let share = if multiple < 1.0 { 0.95 } else { 0.25 };
+    let rounds = (multiple * (0.02 * plan.duration).max(0.05) / share / 0.06).max(1.0);
+    let window = (rounds * 0.065).min(plan.duration * 0.95);
     let from = plan.random.between(0.0, plan.duration * 0.97 - window);
     let span = format!("from = \"{from:.3}s\"\nto = \"{:.3}s\"", from + window);
     plan.table(
@@ -76,9 +78,8 @@ fn inversion(plan: &mut Plan, multiple: f64) -> Planted {
             l = low.name
         ),
     );
-    plan.table("thread_activity", &format!("thread = \"{}/low\"\npriority = 4\nrun = \"2ms\"\nwait = \"28ms\"\nready = \"30ms\"\n{span}\nstack = \"{}!Scan\"", low.pid, low.name));
-    // Half of the time of each wait.
-    let cost = window * 0.5 * 60.0 / 62.0;
+    plan.table("thread_activity", &format!("thread = \"{}/low\"\npriority = 4\nrun = \"1ms\"\nwait = \"1ms\"\nready = \"58ms\"\n{span}\nstack = \"{}!Scan\"", low.pid, low.name));
+    let cost = window * share * 60.0 / 65.0;
     Planted::by(Target::process(&low))
         .needs(cost, Limit::Fixed(0.05))
         .needs(cost, Limit::OfTrace(0.02))
