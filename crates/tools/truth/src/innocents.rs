@@ -99,7 +99,7 @@ fn decoys(plan: &mut Plan) {
     plan.cpu(
         &reader,
         "worker",
-        0.02,
+        below,
         &format!("{call};{vendor}+0x2f80;nt!IofCallDriver;Ntfs.sys!NtfsFsdRead"),
     );
     plan.table(

@@ -89,6 +89,30 @@ fn shape(random: &mut Random, seed: u64, cpus: u32, small: bool, duration: f64) 
     )
 }
 
+/// Kinds of which a machine may have several: each has its own culprit, figures and resources.
+const SEVERAL: [&str; 20] = [
+    "dpc-over-limit",
+    "isr-over-limit",
+    "minifilter-delay",
+    "network-filter",
+    "rundown",
+    "process-notify",
+    "failing-opens",
+    "registry-storm",
+    "repeated-reads",
+    "spin-wait",
+    "flush-storm",
+    "small-random",
+    "disk-slow",
+    "hard-faults",
+    "commit-leak",
+    "handle-leak",
+    "pool-leak",
+    "dns-slow",
+    "retransmits",
+    "exceptions",
+];
+
 /// The kinds of causes: none on a tenth of the machines, one on most.
 fn choose(random: &mut Random, wanted: Option<&'static Kind>) -> Vec<&'static Kind> {
     let list: Vec<&'static Kind> = kinds::all().collect();
@@ -103,6 +127,11 @@ fn choose(random: &mut Random, wanted: Option<&'static Kind>) -> Vec<&'static Ki
     let mut chosen: Vec<&'static Kind> = wanted.into_iter().collect();
     let wants = count.max(chosen.len());
     while chosen.len() < wants {
+        let again = chosen.last().filter(|kind| SEVERAL.contains(&kind.id)).copied();
+        if let Some(kind) = again.filter(|_| random.chance(0.15)) {
+            chosen.push(kind);
+            continue;
+        }
         let kind = *random.pick(&list);
         let fits = !kind.alone || (wants == 1 && chosen.is_empty());
         if fits && !chosen.iter().any(|other| other.id == kind.id || other.alone) {

@@ -161,6 +161,12 @@ impl Plan {
         }
     }
 
+    /// System, with more threads.
+    pub fn system(&mut self, threads: &str) -> Actor {
+        self.table("process", &format!("name = \"System\"\nthreads = {threads}"));
+        Actor { name: "System".to_owned(), pid: 4, own: vec!["System".to_owned()], twin: Vec::new() }
+    }
+
     /// A process whose name nobody knows.
     pub fn program(&mut self, threads: &str) -> Actor {
         let name = format!("{}.exe", self.word());

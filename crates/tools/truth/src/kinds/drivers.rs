@@ -110,10 +110,19 @@ fn minifilter_delay(plan: &mut Plan, multiple: f64) -> Planted {
 
 /// A security product's driver looks at calls that duplicate handles.
 fn hot_path(plan: &mut Plan, multiple: f64) -> Planted {
-    let Some(driver) = plan.known(&SECURITY) else { return rundown(plan, multiple) };
+    // There are more of them than a machine ever has.
+    let driver = plan.known(&SECURITY).unwrap_or_default();
     let cost = of_busy(plan, multiple, 0.3, 0.03).max(multiple * 0.005 * plan.capacity()).min(plan.room());
     let each = cost / 2.0;
-    for _ in 0..2 {
+    let queued = plan.random.chance(0.25);
+    if queued {
+        // It queues its work to threads of System, which is not to blame.
+        let system = plan.system("\"work*16\"");
+        let stack = "nt!PspSystemThreadStartup;nt!ExpWorkerThread;nt!IopProcessWorkItem";
+        plan.cpu(&system, "work", each * 2.0, &format!("{stack};{driver}+0x2a3c10"));
+        plan.cpu(&system, "work", 0.05, &format!("{stack};nt!ExQueueWorkItem"));
+    }
+    for _ in 0..if queued { 0 } else { 2 } {
         let victim = plan.program("\"worker*16\"");
         let stack = format!(
             "ntdll!RtlUserThreadStart;{}!Worker;ntdll!NtDuplicateObject;nt!NtDuplicateObject;nt!ObpCallPreOperationCallbacks",

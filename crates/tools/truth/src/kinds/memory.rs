@@ -119,4 +119,6 @@ fn demand_zero(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(count, Limit::Fixed(50_000.0))
         .needs(count, Limit::OfTrace(20_000.0))
         .costs("faults", count)
+        // The writer lets the thread run for each fault.
+        .also(&["cpu.context-switch-storm"])
 }
