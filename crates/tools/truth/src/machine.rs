@@ -113,6 +113,10 @@ const SEVERAL: [&str; 20] = [
     "exceptions",
 ];
 
+/// Kinds that are not on one machine: a library that is in many processes is in few of many short ones.
+const APART: [(&str, &str); 3] =
+    [("injected-dll", "process-churn"), ("injected-dll", "slower-starts"), ("injected-dll", "crash-loop")];
+
 /// The kinds of causes: none on a tenth of the machines, one on most.
 fn choose(random: &mut Random, wanted: Option<&'static Kind>) -> Vec<&'static Kind> {
     let list: Vec<&'static Kind> = kinds::all().collect();
@@ -134,7 +138,9 @@ fn choose(random: &mut Random, wanted: Option<&'static Kind>) -> Vec<&'static Ki
         }
         let kind = *random.pick(&list);
         let fits = !kind.alone || (wants == 1 && chosen.is_empty());
-        if fits && !chosen.iter().any(|other| other.id == kind.id || other.alone) {
+        let apart = |a: &str, b: &str| APART.contains(&(a, b)) || APART.contains(&(b, a));
+        let clash = |other: &Kind| other.id == kind.id || other.alone || apart(other.id, kind.id);
+        if fits && !chosen.iter().any(|other| clash(other)) {
             chosen.push(kind);
         } else if chosen.iter().any(|other| other.alone) {
             break;

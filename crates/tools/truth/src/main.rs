@@ -6,7 +6,7 @@ use etwhy_truth::cause::Kind;
 use etwhy_truth::machine::DUE;
 use etwhy_truth::run::{Done, Runner, neighbour};
 use etwhy_truth::score::Verdict;
-use etwhy_truth::table::Table;
+use etwhy_truth::table::{Table, figures};
 use etwhy_truth::{kinds, random};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -24,7 +24,7 @@ Options:
   --keep FOLDER     Keep scenario, trace and report there; with --seed
   --program PATH    The program to judge [default: etwhy next to this program]
   --json FILE       Write the sums there
-  --status          Print the section of docs/status.md
+  --status          Judge the machines four times, with and without losses, and print the section of docs/status.md
   --quiet           Do not print each wrong answer
   --kinds           List the kinds";
 
@@ -107,26 +107,29 @@ fn judge(options: &Options) -> Result<()> {
         Some(program) => program.clone(),
         None => neighbour()?,
     };
-    let runner = Runner { program, loss: options.loss.clone(), keep: options.keep.clone() };
-    let chosen: Vec<Option<&'static Kind>> =
-        if options.each { kinds::all().map(Some).collect() } else { vec![options.kind] };
-    let mut table = Table::default();
-    for kind in chosen {
-        let done = runner.all(&seeds, kind, &|done| {
-            if !options.quiet && !options.status {
-                print(done, kind);
-            }
-        })?;
-        for done in &done {
-            table.add(done.seed, &done.machine.causes, &done.score);
-        }
-    }
     let date = git(&["show", "-s", "--format=%cs", "HEAD"]).unwrap_or_default();
+    let origin = if options.from_commit { ", seeds from the commit" } else { "" };
+    let table = |loss: Option<String>| {
+        sums(options, &Runner { program: program.clone(), loss, keep: options.keep.clone() }, &seeds)
+    };
+    if options.status {
+        let losses = [None, Some("3%"), Some("10%"), Some("30%")];
+        let tables = losses.iter().map(|loss| table(loss.map(str::to_owned))).collect::<Result<Vec<_>>>()?;
+        let names = ["intact", "3 % of the buffers missing", "10 %", "30 %"];
+        let runs: Vec<(&str, &Table)> = names.into_iter().zip(&tables).collect();
+        let machines = tables.first().map_or(0, |table| table.machines);
+        println!("{machines} machines, commit {commit} of {date}{origin}:\n\n{}", figures(&runs));
+        println!(
+            "Nothing missing, by kind of cause:\n\n{}",
+            tables.first().map(Table::by_kind).unwrap_or_default()
+        );
+        return Ok(());
+    }
+    let table = table(options.loss.clone())?;
     let title = format!(
-        "{} machines{}, commit {commit} of {date}{}{}:",
+        "{} machines{}, commit {commit} of {date}{origin}{}:",
         table.machines,
         options.kind.map(|kind| format!(" with {}", kind.id)).unwrap_or_default(),
-        if options.from_commit { ", seeds from the commit" } else { "" },
         options.loss.as_ref().map(|loss| format!(", {loss} of the buffers missing")).unwrap_or_default(),
     );
     println!("{}", table.markdown(&title));
@@ -135,6 +138,24 @@ fn judge(options: &Options) -> Result<()> {
         std::fs::write(path, text).with_context(|| format!("{}: cannot write", path.display()))?;
     }
     Ok(())
+}
+
+/// Judges the machines of these seeds.
+fn sums(options: &Options, runner: &Runner, seeds: &[u64]) -> Result<Table> {
+    let chosen: Vec<Option<&'static Kind>> =
+        if options.each { kinds::all().map(Some).collect() } else { vec![options.kind] };
+    let mut table = Table::default();
+    for kind in chosen {
+        let done = runner.all(seeds, kind, &|done| {
+            if !options.quiet && !options.status {
+                print(done, kind);
+            }
+        })?;
+        for done in &done {
+            table.add(done.seed, &done.machine.causes, &done.score);
+        }
+    }
+    Ok(table)
 }
 
 /// Prints what was said of a machine, where it is wrong.

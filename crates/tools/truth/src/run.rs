@@ -100,7 +100,7 @@ impl Runner {
         let json = output(why, seed, &[0, 1])?;
         write("report.json", &json)?;
         let report = Report::read(&json).with_context(|| format!("seed {seed}"))?;
-        let score = judge(&machine.causes, &report);
+        let score = judge(&machine.causes, &report, self.loss.is_some());
         Ok(Done { seed, machine, score })
     }
 }

@@ -102,12 +102,13 @@ impl Table {
 
     /// The sums as text, in Markdown.
     pub fn markdown(&self, title: &str) -> String {
-        let mut out = format!("{title}\n\n");
-        let _ = writeln!(
-            out,
-            "| kind | due | alone | first | named | which? | wrong | cannot tell | missed | below | accused | worst cost |"
-        );
-        let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|---|");
+        format!("{title}\n\n{}\n{}", self.by_kind(), figures(&[("measured", self)]))
+    }
+
+    /// What became of the causes of each kind.
+    pub fn by_kind(&self) -> String {
+        let mut out = "| kind | due | alone | first | named | which? | wrong | cannot tell | missed | below | accused | worst cost |\n".to_owned();
+        out += "|---|---|---|---|---|---|---|---|---|---|---|---|\n";
         for (kind, l) in &self.lines {
             let cost = if l.worst_cost > 0.0 { percent(l.worst_cost) } else { String::new() };
             let _ = writeln!(
@@ -124,10 +125,6 @@ impl Table {
                 l.silent,
                 l.accused
             );
-        }
-        let _ = writeln!(out, "\n| figure | measured | goal |\n|---|---|---|");
-        for (name, value, goal) in self.figures() {
-            let _ = writeln!(out, "| {name} | {value} | {goal} |");
         }
         out
     }
@@ -161,11 +158,11 @@ impl Table {
             (
                 "cannot tell of a planted cause",
                 ratio(self.sum(|l| l.cannot_tell), self.sum(|l| l.due)),
-                "≤ 1 % of intact traces",
+                "≤ 1 % where nothing is missing",
             ),
             ("machines with an innocent accused", ratio(self.machines_accused, self.machines), "≤ 0.3 %"),
             (
-                "costs more than 2 % off",
+                "costs more than 2 % off the intact truth",
                 ratio(self.sum(|l| l.costs_wrong), self.sum(|l| l.named + l.unsaid)),
                 "0 %",
             ),
@@ -186,6 +183,22 @@ impl Table {
         json!({ "machines": self.machines, "machines_accused": self.machines_accused, "several": self.several,
                 "several_all": self.several_all, "kinds": lines })
     }
+}
+
+/// Totals of several runs beside each other and beside the goals, in Markdown.
+pub fn figures(runs: &[(&str, &Table)]) -> String {
+    let mut out = "| figure |".to_owned();
+    runs.iter().for_each(|(name, _)| out += &format!(" {name} |"));
+    out += " goal |\n|---|---|";
+    runs.iter().for_each(|_| out += "---|");
+    out.push('\n');
+    let all: Vec<_> = runs.iter().map(|(_, table)| table.figures()).collect();
+    for (row, (name, _, goal)) in all.first().into_iter().flatten().enumerate() {
+        let values: Vec<&str> =
+            all.iter().filter_map(|figures| figures.get(row)).map(|(_, value, _)| value.as_str()).collect();
+        let _ = writeln!(out, "| {name} | {} | {goal} |", values.join(" | "));
+    }
+    out
 }
 
 fn percent(share: f64) -> String {

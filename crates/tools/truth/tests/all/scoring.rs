@@ -36,7 +36,7 @@ fn finding(id: &str, answer: &str, hits: &[(&str, &str, f64)]) -> String {
 fn judged(cause: Cause, findings: &[String]) -> Score {
     let report =
         Report::read(&format!(r#"{{"sentence": "", "findings": [{}]}}"#, findings.join(","))).unwrap();
-    judge(&[cause], &report)
+    judge(&[cause], &report, false)
 }
 
 fn verdict(score: &Score) -> Verdict {
