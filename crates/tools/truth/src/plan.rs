@@ -14,6 +14,9 @@ const PARTS: [&str; 24] = [
     "tav", "ul", "ver", "wex", "xan", "yol", "zem", "bri", "dro",
 ];
 
+/// How the table of a process says which one of that name it is.
+type Role = fn(&str) -> String;
+
 /// A process.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -178,7 +181,7 @@ impl Plan {
         if self.random.chance(0.5) {
             return self.program(threads);
         }
-        let (name, roles): (String, Option<fn(&str) -> String>) = match self.random.below(3) {
+        let (name, roles): (String, Option<Role>) = match self.random.below(3) {
             0 => ("svchost.exe".to_owned(), Some(|role| format!("session = 0\nservices = [\"{role}\"]"))),
             1 => (
                 "w3wp.exe".to_owned(),

@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next 64 bits: SplitMix64 (Steele, Lea, Flood 2014, <https://doi.org/10.1145/2714064.2660195>).
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -20,7 +20,7 @@ impl Random {
 
     /// From 0 up to but not 1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// From `low` to `high`.
@@ -51,7 +51,7 @@ impl Random {
 
 /// The seed of machine `number` of a run.
 pub fn seed(run: u64, number: u64) -> u64 {
-    if run == 0 { number } else { Random::new(run ^ number.wrapping_mul(0xa076_1d64_78bd_642f)).next() >> 16 }
+    if run == 0 { number } else { Random::new(run ^ number.wrapping_mul(0xa076_1d64_78bd_642f)).bits() >> 16 }
 }
 
 #[cfg(test)]
