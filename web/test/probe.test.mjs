@@ -22,30 +22,34 @@ before(async () => {
 });
 after(() => browser?.close());
 
-const UNITS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 };
+const UNITS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, d: 86_400e9 };
 
-/** `3.71 µs` and `1,234` as numbers; times in nanoseconds. */
-function number(shown) {
-  const found = /^([\d.,]+)(?: (\S+))?$/.exec(shown.trim());
-  assert.ok(found, `no number: ${shown}`);
-  const unit = found[2] === undefined ? 1 : UNITS[found[2]];
-  assert.ok(unit, `unknown unit: ${shown}`);
-  return Number(found[1].replaceAll(",", "")) * unit;
+/** `3.71 µs`, `8 min 09 s` and `1,234` as parts: number and unit. */
+function parts(shown) {
+  assert.match(shown.trim(), /^[\d.,]+(?: [^\s\d]+(?: \d+ [^\s\d]+)?)?$/, `no number: ${shown}`);
+  return [...shown.matchAll(/([\d.,]+)(?: ([^\s\d]+))?/g)].map(([, digits, unit]) => {
+    assert.ok(unit === undefined || UNITS[unit], `unknown unit: ${shown}`);
+    return { digits, size: Number(digits.replaceAll(",", "")), unit: UNITS[unit] };
+  });
 }
 
-/** What is shown is the value, rounded to the digits that are shown. */
+/** As a number; times in nanoseconds. */
+const number = (shown) => parts(shown).reduce((sum, { size, unit = 1 }) => sum + size * unit, 0);
+
+/** What is shown is the value, rounded to the digits that are shown; of times these are three, of which zeros at the end are left out. */
 function same(shown, value, what) {
-  const [, decimals = "", unit] = /^[\d,]+(?:\.(\d+))?(?: (\S+))?$/.exec(shown.trim()) ?? [];
-  // Times are rounded to nanoseconds first.
-  const half = 0.5001 * 10 ** -decimals.length * (UNITS[unit] ?? 1) + (unit === undefined ? 0 : 0.5);
+  const all = parts(shown);
+  const { digits, size, unit } = all[all.length - 1];
+  const decimals = unit === undefined ? (digits.split(".")[1] ?? "").length : all.length > 1 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(size || 1)));
+  const half = 0.5001 * 10 ** -decimals * (unit ?? 1) + (unit === undefined ? 0 : 0.5);
   assert.ok(Math.abs(number(shown) - value) <= half, `${what}: ${shown} is shown, ${value} was computed`);
 }
 
 /** `value (low–high)` or `low–high`. */
 function interval(shown, values, what) {
-  const parts = shown.split(/[(–)]/).map((part) => part.trim()).filter(Boolean);
-  assert.equal(parts.length, values.length, `${what}: ${shown}`);
-  parts.forEach((part, at) => same(part, values[at], what));
+  const ends = shown.split(/[(–)]/).map((part) => part.trim()).filter(Boolean);
+  assert.equal(ends.length, values.length, `${what}: ${shown}`);
+  ends.forEach((part, at) => same(part, values[at], what));
 }
 
 /** Rows of all tables that have a column of this name, as objects by column. */

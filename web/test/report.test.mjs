@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { delimiter } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, opened, violations } from "./opened.mjs";
+import "./format.test.mjs";
 
 const reports = (process.env.ETWHY_REPORTS ?? "").split(delimiter).filter(Boolean);
 let browser;

@@ -127,7 +127,7 @@ const CATALOGUES: &[Catalogue] = &[
         path: "crates/faces/hud/src/api/mod.rs",
         folder: "crates/faces/hud/src/api",
         title: "What the page may ask the server",
-        visibility: "",
+        visibility: "pub ",
         import: "crate::call::Endpoint",
         list: "All of it, by file name.",
         element: "&Endpoint",

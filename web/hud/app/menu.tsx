@@ -8,7 +8,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { say } from "../parts/live.tsx";
 import { toTrace } from "../state/identity.ts";
 import { encode } from "../state/link.ts";
-import { session, type TraceInfo } from "../state/session.ts";
+import { session } from "../state/session.ts";
 import { view } from "../state/view.ts";
 import { ask, save } from "../wire/api.ts";
 
@@ -27,7 +27,7 @@ function Open(props: { onClose: () => void }) {
     const controller = new AbortController();
     reading.current = controller;
     try {
-      const info = await ask<TraceInfo>("open", { path }, controller.signal);
+      const info = await ask("open", { path }, controller.signal);
       if (session.value) session.value = { ...session.value, traces: [...session.value.traces, info] };
       await toTrace(info.trace);
       props.onClose();

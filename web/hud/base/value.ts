@@ -1,6 +1,6 @@
 /** Cells as people read them, by unit and role. */
 
-import { bytes, count, duration, number } from "../../src/lib/format.ts";
+import { bytes, count, duration, measuredEnergy, number } from "../../src/lib/format.ts";
 import type { Cell } from "../wire/rows.ts";
 
 export interface Meaning {
@@ -34,7 +34,7 @@ export function show(cell: Cell, of: Meaning): string {
       return `${number(cell)}\u00a0%`;
     case "micro_joules":
     case "uj":
-      return cell >= 1e6 ? `${number(cell / 1e6)}\u00a0J` : `${number(cell / 1e3)}\u00a0mJ`;
+      return measuredEnergy(cell / 1e6);
     default:
   }
   if (of.role === "address" || of.role === "status") return `0x${cell.toString(16)}`;

@@ -10,34 +10,12 @@ import { Box, copy, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Badge } from "../parts/finding_card.tsx";
 import { Grid } from "../parts/grid.tsx";
 import { toTrace } from "../state/identity.ts";
-import { session, type ColumnInfo } from "../state/session.ts";
+import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, table, trace, view, whole, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
 import type { Rows } from "../wire/rows.ts";
-
-interface Ratio {
-  before: number;
-  after: number;
-  ratio: number | null;
-  ratio_low: number | null;
-  ratio_high: number | null;
-  significant: boolean;
-}
-
-interface Change extends Ratio {
-  what: "new" | "gone" | "more" | "less" | "chance";
-  per_run: Ratio | null;
-}
-
-interface Diff {
-  traces: { label: string; duration_ns: number; cpus: number; busy_share: number | null }[];
-  caveats: string[];
-  entities: { kind: string; name: string; cpu_ns: number[]; share: number[]; changes: Change[] }[];
-  interrupts: { class: string; module: string; traces: { count: number; per_second: number; total_ns: number; mean_ns: number; p95_ns: number; max_ns: number; over_limit: number }[]; changes: Change[]; mean_changes: Change[] }[];
-  verdicts: { id: string; culprit: string; severity: string; shares: (number | null)[]; costs_ns: (number | null)[]; changes: string[]; headline: string }[];
-  modules: { added: string[]; removed: string[]; replaced: unknown[]; together: boolean }[];
-}
+import type { Change, ColumnInfo, Diff } from "../wire/types.ts";
 
 interface Settings {
   subject: number;
@@ -132,7 +110,7 @@ const CHANGED: Record<string, string> = { resolved: "✔ resolved", new: "✖ ne
 
 function Whole() {
   const body = { trace: view.value.other?.trace ?? 0, other: view.value.trace };
-  const answer = useAnswer(`diff ${JSON.stringify(body)}`, (signal) => ask<Diff>("diff", body, signal));
+  const answer = useAnswer(`diff ${JSON.stringify(body)}`, (signal) => ask("diff", body, signal));
   const data = answer.value;
   if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Comparing …</p>;
   const [a, b] = data.traces;
@@ -294,7 +272,7 @@ function Ranges() {
               </option>
             ))}
           </select>
-          <Sql sql={[before.value?.facts["sql"], after.value?.facts["sql"]].filter((sql): sql is string => typeof sql === "string")} />
+          <Sql sql={[before.value?.facts.sql, after.value?.facts.sql].filter((sql) => sql !== undefined)} />
         </>
       }
     >

@@ -4,9 +4,9 @@ import { useMemo, useState } from "preact/hooks";
 import { count, duration, number, percent, share } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
 import { span, visible } from "../base/value.ts";
-import { Bins, type Bin } from "../parts/bins.tsx";
+import { Bins } from "../parts/bins.tsx";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
-import { CpuLoads, type CpuLoad } from "../parts/cpu_loads.tsx";
+import { CpuLoads } from "../parts/cpu_loads.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
 import { toTrace } from "../state/identity.ts";
@@ -14,64 +14,10 @@ import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, view, whole, type Other } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask } from "../wire/api.ts";
+import type { InterruptDriver, InterruptRoutine, Interrupts, InterruptSums as Sums, KnownDriver, OnStack } from "../wire/types.ts";
 
-interface Sums {
-  count: number;
-  total_ns: number;
-  exclusive_ns: number;
-  mean_ns: number;
-  p50_ns: number;
-  p95_ns: number;
-  p99_ns: number;
-  max_ns: number;
-  over_limit: number;
-  over_limit_ns: number;
-}
-
-interface Routine extends Sums {
-  routine: string;
-  cpus: number;
-}
-
-interface Driver extends Sums {
-  class: "dpc" | "isr";
-  module: string | null;
-  cpus: Record<string, number>;
-  hot: number[];
-  hot_ns: number;
-  bins: Bin[];
-  routines: Routine[];
-  more_routines: number;
-  vendor?: string | null;
-  category?: string | null;
-  security?: boolean;
-}
-
-interface OnStack {
-  class: string;
-  host: string;
-  driver: string;
-  vendor: string | null;
-  product: string | null;
-  category: string | null;
-  security: boolean;
-  cost_ns: number;
-  percent: number;
-  samples: number;
-}
-
-interface Interrupts {
-  range: [number, number];
-  processors: number;
-  limits: { dpc: number; isr: number; source: string };
-  borders: number[];
-  all: Driver[];
-  drivers: Driver[];
-  cpus: CpuLoad[];
-  stacks: OnStack[];
-  sql: string[];
-  unused: string[];
-}
+/** A driver, or all of a class. */
+type Driver = InterruptDriver & Partial<KnownDriver>;
 
 interface Settings {
   /** `dpc ndis.sys`; `dpc` for all of a class; null: the dearest. */
@@ -92,7 +38,7 @@ const title = (driver: Driver) => `${driver.module === null ? "All drivers" : vi
 const cpuList = (cpus: number[]) => (cpus.length > 12 ? `${cpus.length} processors` : `CPU ${cpus.join(", ")}`);
 
 /** `36.8 CPU-s`. */
-const cpuTime = (ns: number) => duration(ns).replace(/([mµn]?s)$/, "CPU-$1");
+const cpuTime = (ns: number) => duration(ns).replace(/([a-zµ]+)$/, "CPU-$1");
 
 const hotShare = (driver: Driver, data: Interrupts) => share(driver.hot_ns, (data.range[1] - data.range[0]) * Math.max(1, driver.hot.length));
 
@@ -197,7 +143,7 @@ const COMPARED: Figure[] = ["exclusive_ns", "count", "mean_ns", "p95_ns", "max_n
 
 interface Line {
   driver: Driver;
-  routine: Routine | null;
+  routine: InterruptRoutine | null;
   /** The same of the other side. */
   was: Sums | null;
 }
@@ -373,9 +319,9 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
 function View() {
   const settings = setting<Settings>("interrupts", FALLBACK);
   const { other } = view.value;
-  const answer = useAnswer(`interrupts ${JSON.stringify(part.value)}`, (signal) => ask<Interrupts>("interrupts", part.value, signal));
+  const answer = useAnswer(`interrupts ${JSON.stringify(part.value)}`, (signal) => ask("interrupts", part.value, signal));
   const asked = other ? otherPart(other) : null;
-  const second = useAnswer(asked ? `interrupts ${JSON.stringify(asked)}` : null, (signal) => ask<Interrupts>("interrupts", asked, signal));
+  const second = useAnswer(asked ? `interrupts ${JSON.stringify(asked)}` : null, (signal) => ask("interrupts", asked, signal));
   const data = answer.value;
   if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Adding up …</p>;
   const before = other ? second.value : null;

@@ -10,15 +10,16 @@ import { describe, Lanes, threadName } from "../parts/lanes.tsx";
 import { Pieces, STATES } from "../parts/lanes_draw.ts";
 import type { Preset } from "../parts/pivot/model.ts";
 import { Pivot } from "../parts/pivot/pivot.tsx";
-import { PathList, type PathAnswer } from "../parts/path_list.tsx";
+import { PathList } from "../parts/path_list.tsx";
 import { SwitchDetail, useSwitch } from "../parts/switch_detail.tsx";
-import { ThreadList, type Sort, type ThreadLine } from "../parts/thread_list.tsx";
+import { ThreadList } from "../parts/thread_list.tsx";
 import { part, scope, set, setting, shown, view, whole, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
+import type { ThreadSort } from "../wire/types.ts";
 
 interface Settings {
-  sort: Sort;
+  sort: ThreadSort;
   search: string;
   /** utids; none: the first of the list. */
   picked: number[];
@@ -35,15 +36,6 @@ const TOP = 8;
 const MOST = 48;
 /** Threads of a critical path that get a lane of their own. */
 const OF_PATH = 12;
-
-interface List {
-  threads: ThreadLine[];
-  total: number;
-  sums: { run_ns: number; ready_ns: number; wait_ns: number; switches: number };
-  range: Range;
-  sql: string;
-  unused: string[];
-}
 
 /** What WPA's CPU Usage (Precise) shows of each group. */
 const VALUES: Preset["values"] = [
@@ -131,14 +123,14 @@ function View() {
   const [hover, setHover] = useState<{ piece: number; x: number; y: number } | null>(null);
   const trace = view.value.trace;
   const question = { ...part.value, sort: settings.sort, search: settings.search, limit: 500 };
-  const list = useAnswer(`thread_states ${JSON.stringify(question)}`, (signal) => ask<List>("thread_states", question, signal));
+  const list = useAnswer(`thread_states ${JSON.stringify(question)}`, (signal) => ask("thread_states", question, signal));
 
   // Lanes stay while something on them is selected: they are the first of what is shown, the list is of the selection.
   const first = { ...part.value, range: view.value.zoom, sort: settings.sort, limit: TOP };
-  const top = useAnswer(settings.picked.length > 0 ? null : `thread_states ${JSON.stringify(first)}`, (signal) => ask<List>("thread_states", first, signal));
+  const top = useAnswer(settings.picked.length > 0 ? null : `thread_states ${JSON.stringify(first)}`, (signal) => ask("thread_states", first, signal));
 
   const walk = settings.path ? { trace, range: settings.path.range, thread: settings.path.utid } : null;
-  const found = useAnswer(walk ? `path ${JSON.stringify(walk)}` : null, (signal) => ask<PathAnswer>("path", walk, signal));
+  const found = useAnswer(walk ? `path ${JSON.stringify(walk)}` : null, (signal) => ask("path", walk, signal));
   const path = walk ? found.value : null;
 
   const base = settings.picked.length > 0 ? settings.picked : (top.value?.threads ?? []).map((one) => one.utid);

@@ -185,7 +185,7 @@ function Processes() {
         <button type="button" class="small" aria-pressed={!kept.flat} onClick={() => change({ flat: false })}>Tree</button>
         <button type="button" class="small" aria-pressed={kept.flat} onClick={() => change({ flat: true })}>List</button>
         <span class="muted">{rows.count.toLocaleString("en")} processes</span>
-        <Sql sql={[sums.value?.facts["sql"] as string, list.value?.facts["sql"] as string]} />
+        <Sql sql={[sums.value?.facts.sql, list.value?.facts.sql].filter((sql) => sql !== undefined)} />
       </>
     }>
       <Grid

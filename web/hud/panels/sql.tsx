@@ -139,7 +139,7 @@ function Sql() {
         {answer.pending && <p class="about">Running query …</p>}
         {rows && (
           <p class="about" data-part="sql-count">
-            {count(rows.count)} rows{rows.facts["more"] ? "; there are more: only the first are shown, a file holds all" : ""}
+            {count(rows.count)} rows{rows.facts.more ? "; there are more: only the first are shown, a file holds all" : ""}
           </p>
         )}
         {rows && (rows.count > 0 ? <RowsGrid label="Result" rows={rows} /> : <Nothing why="The query has no rows for this trace." />)}

@@ -19,39 +19,37 @@ import type { Whole } from "../parts/stacks/tip.tsx";
 import { view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
-import type { Rows } from "../wire/rows.ts";
+import type { TreeFacts } from "../wire/types.ts";
 
 /** What is missing or must be known of an answer. */
-function Notes(props: { facts: Record<string, unknown> }) {
+function Notes(props: { facts: TreeFacts }) {
   const { facts } = props;
-  const unit = String(facts["unit"] ?? "");
-  const number = (name: string) => Number(facts[name] ?? 0);
-  const unused = (facts["unused"] as string[] | undefined) ?? [];
+  const { unit, unused } = facts;
   return (
     <>
       {unused.length > 0 && (
         <p class="stack-note" role="note">
-          Rows of table {String(facts["table"])} have no {unused.map((one) => (one === "range" ? "time" : one)).join(", ")}: the {unused.join(" and the filter ")} says nothing of this metric, all rows count.
+          Rows of table {facts.table} have no {unused.map((one) => (one === "range" ? "time" : one)).join(", ")}: the {unused.join(" and the filter ")} says nothing of this metric, all rows count.
         </p>
       )}
-      {facts["root_found"] === false && (
+      {!facts.root_found && (
         <p class="stack-note" role="note">
           What was zoomed into is not in this part of the trace: all of it is shown.
         </p>
       )}
-      {number("no_stack") > 0 && (
+      {facts.no_stack > 0 && (
         <p class="stack-note" role="note">
-          {amount(number("no_stack"), unit)} ({percent(number("no_stack"), number("total"))}) have no stack: stacks of these events were not recorded.
-          {typeof facts["stacks_record"] === "string" && (
+          {amount(facts.no_stack, unit)} ({percent(facts.no_stack, facts.total)}) have no stack: stacks of these events were not recorded.
+          {facts.stacks_record && (
             <>
               {" "}
-              This recording has them: <code>{facts["stacks_record"]}</code>
+              This recording has them: <code>{facts.stacks_record}</code>
             </>
           )}
         </p>
       )}
-      {number("refused") > 0 && <p class="stack-note">{amount(number("refused"), "count")} stacks were too many and count in part of their frames.</p>}
-      {number("gone") > 0 && <p class="stack-note">{amount(number("gone"), unit)} of the other side are on stacks that this side does not have.</p>}
+      {facts.refused > 0 && <p class="stack-note">{amount(facts.refused, "count")} stacks were too many and count in part of their frames.</p>}
+      {facts.gone !== null && facts.gone > 0 && <p class="stack-note">{amount(facts.gone, unit)} of the other side are on stacks that this side does not have.</p>}
     </>
   );
 }
@@ -70,11 +68,10 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
     40,
   );
   const rows = answer.value?.rows ?? null;
-  const nodes = useMemo(() => (answer.value && answer.value.rows.facts["root_found"] !== undefined ? new Nodes(answer.value.rows, "tree", answer.value.rows.facts["root_found"] === true ? answer.value.root : [], answer.value.inverted) : null), [answer.value]);
-  const facts: Record<string, unknown> = rows?.facts ?? {};
-  const number = (name: string) => Number(facts[name] ?? 0);
-  const unit = String(facts["unit"] ?? "");
-  const whole = useMemo((): Whole => ({ unit: String(rows?.facts["unit"] ?? ""), total: Number(rows?.facts["total"] ?? 0), before: typeof rows?.facts["before_total"] === "number" ? rows.facts["before_total"] : null }), [rows]);
+  const nodes = useMemo(() => (answer.value ? new Nodes(answer.value.rows, "tree", answer.value.rows.facts.root_found ? answer.value.root : [], answer.value.inverted) : null), [answer.value]);
+  const facts = rows?.facts;
+  const unit = facts?.unit ?? "";
+  const whole = useMemo((): Whole => ({ unit, total: rows?.facts.total ?? 0, before: rows?.facts.before_total ?? null }), [rows]);
   const found = useMemo(() => (nodes ? searched(nodes, all.search) : null), [nodes, all.search]);
   const keys = useMemo(
     () => (nodes ? Array.from({ length: nodes.count }, (_, at) => colorKey({ label: nodes.label[at] ?? "", kind: nodes.text(at, "kind"), module: nodes.text(at, "module"), category: nodes.text(at, "category"), tag: nodes.text(at, "tag") }, all.color)) : []),
@@ -87,14 +84,14 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
       <Bar found={found && nodes ? `${found.count} ${found.count === 1 ? "box matches" : "boxes match"}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
       <Steps tree={tab !== "flame"} />
       <div class="stack-row" data-part="sum" aria-busy={answer.pending}>
-        {rows && (
-          <span data-total={number("total")} data-part-total={number("part_total")}>
-            <b>{amount(number("total"), unit)}</b>
-            {unit !== "count" && ` in ${amount(number("count"), "count")} events`}
-            {number("part_total") !== number("total") && `, of ${amount(number("part_total"), unit)} before the steps`}
+        {facts && (
+          <span data-total={facts.total} data-part-total={facts.part_total}>
+            <b>{amount(facts.total, unit)}</b>
+            {unit !== "count" && ` in ${amount(facts.count, "count")} events`}
+            {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
             <span class="muted">
               {" "}
-              · {amount(nodes?.count ?? 0, "count")} of {amount(number("nodes"), "count")} nodes{number("left_out") > 0 ? ", the rest is too small to draw: zoom in" : ""}
+              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? ", the rest is too small to draw: zoom in" : ""}
             </span>
           </span>
         )}
@@ -117,16 +114,16 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
         <button type="button" class="small" disabled={!nodes} onClick={() => nodes && saveFolded(nodes, name)}>
           Folded stacks
         </button>
-        <button type="button" class="small" disabled={!rows} onClick={() => rows && saveCsv(rows as Rows, name)}>
+        <button type="button" class="small" disabled={!rows} onClick={() => rows && saveCsv(rows, name)}>
           CSV
         </button>
-        <Sql sql={facts["sql"] as string | null} />
+        <Sql sql={facts?.sql} />
       </div>
       <Trail />
       <Fault error={answer.error} />
-      {rows && <Notes facts={facts} />}
-      {rows && number("count") === 0 && <Nothing why={(facts["why"] as string | null) ?? "Nothing of this metric is here."} record={facts["record"] as string | null} />}
-      {nodes && number("count") > 0 && (
+      {facts && <Notes facts={facts} />}
+      {facts?.count === 0 && <Nothing why={facts.why ?? "Nothing of this metric is here."} record={facts.record} />}
+      {nodes && facts && facts.count > 0 && (
         <>
           {tab === "flame" ? <Flame nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} /> : <Tree nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} canZoom />}
           {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} />}

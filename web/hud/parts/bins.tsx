@@ -2,16 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { border, count, duration, percent, share } from "../../src/lib/format.ts";
+import type { InterruptBin as Bin } from "../wire/types.ts";
 import { Grid } from "./grid.tsx";
 import { say } from "./live.tsx";
-
-export interface Bin {
-  above_ns: number;
-  up_to_ns: number | null;
-  count: number;
-  total_ns: number;
-  over_limit: boolean;
-}
 
 interface Props {
   label: string;

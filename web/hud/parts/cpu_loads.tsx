@@ -4,16 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
 import { addFilter } from "../state/view.ts";
+import type { CpuLoad } from "../wire/types.ts";
 import { Grid } from "./grid.tsx";
 import { say } from "./live.tsx";
-
-export interface CpuLoad {
-  cpu: number;
-  dpc_ns: number;
-  isr_ns: number;
-  count: number;
-  top: [string, number] | null;
-}
 
 /** From this share on a processor hardly runs threads. */
 export const PEGGED = 0.8;

@@ -29,7 +29,7 @@ const kept = new Map<string, Promise<Knowledge>>();
 function know(name: string): Promise<Knowledge> {
   let answer = kept.get(name);
   if (!answer) {
-    answer = ask<Knowledge>("knowledge", { name });
+    answer = ask("knowledge", { name }) as Promise<Knowledge>;
     kept.set(name, answer);
   }
   return answer;

@@ -5,11 +5,12 @@ import { duration } from "../../src/lib/format.ts";
 import { themed } from "../base/theme.ts";
 import { moment, visible } from "../base/value.ts";
 import { look, shown, view, whole, zoomTo, type Range } from "../state/view.ts";
+import type { PathPiece, Thread } from "../wire/types.ts";
 import { GuardMark } from "./guard_mark.tsx";
-import { AXIS, draw, height, LANE, STATES, type LaneThread, type PathPiece, type Pieces } from "./lanes_draw.ts";
+import { AXIS, draw, height, LANE, STATES, type Pieces } from "./lanes_draw.ts";
 import { say } from "./live.tsx";
 
-export const threadName = (thread: LaneThread) =>
+export const threadName = (thread: Thread) =>
   `${visible(thread.process)} (${thread.pid ?? "?"}) ${thread.tid ?? "?"}${thread.name ? ` ${visible(thread.name)}` : ""}`;
 
 /** What a piece is, in words. */

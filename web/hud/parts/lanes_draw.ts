@@ -4,6 +4,7 @@ import { colorOf, css, hash, theme } from "../base/colors.ts";
 import { moment } from "../base/value.ts";
 import type { Range } from "../state/view.ts";
 import type { Rows } from "../wire/rows.ts";
+import type { PathPiece, StatesFacts, ThreadLane } from "../wire/types.ts";
 
 export const RUN = 0;
 export const READY = 1;
@@ -15,41 +16,9 @@ export const LANE = 28;
 const PAD = 3;
 export const AXIS = 20;
 
-export interface LaneThread {
-  utid: number;
-  tid: number | null;
-  name: string | null;
-  upid: number | null;
-  process: string;
-  pid: number | null;
-  security: boolean;
-}
-
-export interface Lane {
-  thread: LaneThread;
-  run_ns: number;
-  ready_ns: number;
-  wait_ns: number;
-  open_wait_ns: number;
-  unknown_ns: number;
-}
-
-export interface PathPiece {
-  start_ns: number;
-  dur_ns: number;
-  kind: string;
-  utid: number;
-  depth: number;
-  cpu: number | null;
-  reason: string | null;
-  in_dpc: boolean;
-  row: number | null;
-  leaf: string | null;
-}
-
 /** The answer of `states`, in arrays that can be searched. */
 export class Pieces {
-  readonly lanes: Lane[];
+  readonly lanes: ThreadLane[];
   readonly reasons: string[];
   readonly bucket: number | null;
   readonly range: Range;
@@ -67,17 +36,8 @@ export class Pieces {
   readonly first: number[];
   readonly rows: Rows;
 
-  constructor(rows: Rows) {
-    const facts = rows.facts as unknown as {
-      lanes: Lane[];
-      reasons: string[];
-      bucket_ns: number | null;
-      range: Range;
-      wakeups: [number, number, number, number][];
-      wakeups_total: number;
-      from_threads: number;
-      from_dpcs: number;
-    };
+  constructor(rows: Rows<StatesFacts>) {
+    const { facts } = rows;
     this.rows = rows;
     this.lanes = facts.lanes;
     this.reasons = facts.reasons;

@@ -2,30 +2,18 @@
 
 import { count, duration, percent, share } from "../../src/lib/format.ts";
 import { moment, span, visible } from "../base/value.ts";
-import { look, type Range } from "../state/view.ts";
+import { look } from "../state/view.ts";
+import type { CriticalPath, PathPiece } from "../wire/types.ts";
 import { Box } from "./box.tsx";
 import { Grid } from "./grid.tsx";
 import { threadName } from "./lanes.tsx";
-import type { LaneThread, PathPiece } from "./lanes_draw.ts";
-
-export interface PathAnswer {
-  range: Range;
-  thread: LaneThread;
-  threads: LaneThread[];
-  /** Latest first. */
-  pieces: PathPiece[];
-  total: number;
-  cut: boolean;
-  causes: { kind: string; utid: number; reason: string | null; in_dpc: boolean; dur_ns: number; pieces: number; longest: PathPiece | null }[];
-  causes_total: number;
-}
 
 const KINDS: Record<string, string> = { run: "ran", ready: "ready, no processor", wait: "waited", unknown: "unknown" };
 
 const what = (one: { kind: string; reason: string | null; in_dpc: boolean }) =>
   `${KINDS[one.kind] ?? one.kind}${one.reason ? `: ${one.reason}` : ""}${one.kind === "wait" && one.in_dpc ? " (ended in a DPC)" : ""}`;
 
-export function PathList(props: { path: PathAnswer; onPiece: (piece: PathPiece) => void; onClose: () => void }) {
+export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece) => void; onClose: () => void }) {
   const { path } = props;
   const whole = path.range[1] - path.range[0];
   const names = new Map(path.threads.map((thread) => [thread.utid, thread]));

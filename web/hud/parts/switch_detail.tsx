@@ -5,37 +5,15 @@ import { moment, visible } from "../base/value.ts";
 import { view } from "../state/view.ts";
 import { useAnswer, type Answer } from "../wire/answer.ts";
 import { ask } from "../wire/api.ts";
+import type { FrameList, SwitchDetail as Detail } from "../wire/types.ts";
 import { Sql } from "./box.tsx";
 import { GuardMark } from "./guard_mark.tsx";
 import { threadName } from "./lanes.tsx";
-import type { LaneThread } from "./lanes_draw.ts";
-
-interface Stack {
-  frames: { label: string; kind: string; security: boolean }[];
-  more: boolean;
-}
-
-export interface Detail {
-  thread: LaneThread;
-  ts_ns: number;
-  cpu: number;
-  run_ns: number | null;
-  wait_ns: number | null;
-  ready_ns: number | null;
-  waited: boolean;
-  reason: string | null;
-  priority: number;
-  in_dpc: boolean | null;
-  readier: LaneThread | null;
-  stack: Stack | null;
-  ready_stack: Stack | null;
-  sql: string;
-}
 
 /** Asks for a row of `cswitch`. */
 export function useSwitch(row: number | null, delay = 0): Answer<Detail> {
   const trace = view.value.trace;
-  return useAnswer(row === null ? null : `switch ${trace} ${row}`, (signal) => ask<Detail>("switch", { trace, row }, signal), delay);
+  return useAnswer(row === null ? null : `switch ${trace} ${row}`, (signal) => ask("switch", { trace, row }, signal), delay);
 }
 
 export function readiedBy(detail: Detail): string {
@@ -44,7 +22,7 @@ export function readiedBy(detail: Detail): string {
   return detail.waited ? "nothing tells who readied it" : "it had been preempted: nobody readied it";
 }
 
-function Frames(props: { title: string; stack: Stack | null; most?: number }) {
+function Frames(props: { title: string; stack: FrameList | null; most?: number }) {
   if (!props.stack || props.stack.frames.length === 0) return <p class="muted">{props.title}: no stack was recorded.</p>;
   const frames = props.most ? props.stack.frames.slice(0, props.most) : props.stack.frames;
   const more = props.stack.more || frames.length < props.stack.frames.length;

@@ -8,29 +8,16 @@ import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
 import { say } from "./live.tsx";
 import { threadName } from "./lanes.tsx";
-import type { LaneThread } from "./lanes_draw.ts";
-
-export interface ThreadLine extends LaneThread {
-  run_ns: number;
-  ready_ns: number;
-  wait_ns: number;
-  wait_max_ns: number;
-  open_wait_ns: number;
-  switches: number;
-  top_reason: [string, number] | null;
-  top_readier: [string, number | null, number] | null;
-}
-
-export type Sort = "run" | "ready" | "wait" | "switches";
+import type { ThreadLine, ThreadSort } from "../wire/types.ts";
 
 interface Props {
   threads: ThreadLine[];
   total: number;
-  sort: Sort;
+  sort: ThreadSort;
   search: string;
   /** utids on the lanes. */
   drawn: number[];
-  onSort: (sort: Sort) => void;
+  onSort: (sort: ThreadSort) => void;
   onSearch: (text: string) => void;
   onToggle: (utid: number) => void;
 }
@@ -78,7 +65,7 @@ export function ThreadList(props: Props) {
         count={threads.length}
         most={8}
         sort={{ id: props.sort, down: true }}
-        onSort={(id) => props.onSort(id as Sort)}
+        onSort={(id) => props.onSort(id as ThreadSort)}
         selected={(row) => drawn.has(threads[row]?.utid ?? -1)}
         onActivate={toggle}
         onKey={(event, row) => {

@@ -8,16 +8,11 @@ import { computed, effect } from "@preact/signals";
 import { pending } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
 import { ask } from "../wire/api.ts";
+import type { Known } from "../wire/types.ts";
 import { amend } from "./link.ts";
 import { note } from "./notes.ts";
 import { session } from "./session.ts";
 import { look, view, type Filter, type View } from "./view.ts";
-
-interface Known {
-  value: number | string;
-  label: string;
-  who?: Record<string, unknown>;
-}
 
 const personal = (filter: Filter) => filter.kind === "process" || filter.kind === "thread";
 /** Somebody whose number in this trace is not known yet. */
@@ -34,7 +29,7 @@ const nameOf = (trace: number) => visible(session.value?.traces[trace]?.name ?? 
 const called = (filter: Filter) => `${filter.kind} ${visible(filter.label)}`;
 
 async function identify(trace: number, asked: Record<string, unknown>[]): Promise<(Known | null)[]> {
-  return asked.length === 0 ? [] : (await ask<{ known: (Known | null)[] }>("identity", { trace, asked })).known;
+  return asked.length === 0 ? [] : (await ask("identity", { trace, asked })).known;
 }
 
 /** Whether an old link, which has a number and what people read of it, means this one. */

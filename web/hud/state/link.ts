@@ -8,8 +8,9 @@
 
 import { later } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
+import type { TraceInfo } from "../wire/types.ts";
 import { note } from "./notes.ts";
-import { session, type TraceInfo } from "./session.ts";
+import { session } from "./session.ts";
 import { EMPTY, view, type Filter, type View } from "./view.ts";
 
 export const VERSION = 2;

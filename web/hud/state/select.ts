@@ -2,20 +2,12 @@
 
 import { say } from "../parts/live.tsx";
 import { ask } from "../wire/api.ts";
-import { look, view, type Filter, type Range } from "./view.ts";
-
-interface Selection {
-  range: Range | null;
-  why: string;
-  filters: Filter[];
-  /** What to add up along stacks. */
-  metric: string;
-}
+import { look, view } from "./view.ts";
 
 /** Selects what a culprit of a finding did; goes to a panel if one is named. */
 export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
   try {
-    const found = await ask<Selection>("select", { trace: view.value.trace, finding, hit });
+    const found = await ask("select", { trace: view.value.trace, finding, hit });
     // Filters that an earlier finding set go with it; the user's own stay.
     const mine = view.value.finding ? [] : view.value.filters;
     const added = found.filters.filter((one) => !mine.some((own) => own.kind === one.kind && own.value === one.value));

@@ -4,14 +4,15 @@
  */
 
 import { computed, signal } from "@preact/signals";
-import { schemas, session, tablesOf, reports, type Schema, type TableInfo, type TraceInfo } from "./session.ts";
+import type { Filter as WireFilter, FilterKind, Part as WirePart, Schema, TableInfo, TraceInfo } from "../wire/types.ts";
+import { schemas, session, tablesOf, reports } from "./session.ts";
 
 /** Nanoseconds since the start of the trace's clock; the end does not belong to it. */
 export type Range = [number, number];
 
 /** Restricts all panels. `kind` says which columns it speaks of: those with such a role, or frames on stacks. */
 export interface Filter {
-  kind: "process" | "thread" | "cpu" | "module" | "frame";
+  kind: FilterKind;
   /** upid, utid, number of a processor; name of a module; `module!function`. null: not looked up in this trace yet (`identity.ts`). */
   value: number | string | null;
   /** What people read. */
@@ -116,15 +117,11 @@ export function removeFilter(filter: Filter): void {
   look({ filters: view.value.filters.filter((one) => !sameFilter(one, filter)) });
 }
 
-/** What every question about a part of the trace carries. `crates/faces/hud/src/part.rs` reads it. */
-export interface Part {
-  trace: number;
-  range: Range | null;
-  filters: { kind: string; value: number | string; not: boolean }[];
-}
+/** What every question about a part of the trace carries. */
+export type Part = WirePart & { trace: number };
 
 export const part = computed<Part>(() => ({
   trace: view.value.trace,
   range: scope.value,
-  filters: view.value.filters.flatMap(({ kind, value, not }) => (value === null ? [] : [{ kind, value, not: not ?? false }])),
+  filters: view.value.filters.flatMap(({ kind, value, not }): WireFilter[] => (value === null ? [] : [{ kind, value, not: not ?? false }])),
 }));

@@ -1,6 +1,7 @@
 /** Questions to the server: `POST api/v1/{name}` with JSON, relative to the page, whose address holds the token. */
 
 import { Rows } from "./rows.ts";
+import type { Answers, Facts } from "./types.ts";
 
 /** The server says why it cannot answer. */
 export class Fault extends Error {
@@ -11,7 +12,7 @@ export class Fault extends Error {
   }
 }
 
-async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+export async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`api/v1/${name}`, {
@@ -35,14 +36,14 @@ async function post(name: string, body: unknown, signal?: AbortSignal): Promise<
 }
 
 /** An answer in JSON. */
-export async function ask<T>(name: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
-  return (await post(name, body, signal)).json() as Promise<T>;
+export async function ask<N extends keyof Answers>(name: N, body: unknown = {}, signal?: AbortSignal): Promise<Answers[N]> {
+  return (await post(name, body, signal)).json() as Promise<Answers[N]>;
 }
 
 /** An answer in Arrow. */
-export async function askRows(name: string, body: unknown = {}, signal?: AbortSignal): Promise<Rows> {
+export async function askRows<N extends keyof Facts>(name: N, body: unknown = {}, signal?: AbortSignal): Promise<Rows<Facts[N]>> {
   const response = await post(name, body, signal);
-  return Rows.of(new Uint8Array(await response.arrayBuffer()));
+  return Rows.of<Facts[N]>(new Uint8Array(await response.arrayBuffer()));
 }
 
 /** An answer that is a file: it is saved as a download. */

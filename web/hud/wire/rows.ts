@@ -18,21 +18,21 @@ export interface Column {
 /** Roles whose 64 bits are no number: they are shown in hexadecimal. */
 const BITS = new Set(["address", "status"]);
 
-export class Rows {
+/** `F`: what the server says of the whole. */
+export class Rows<F = unknown> {
   readonly columns: Column[];
   readonly count: number;
-  /** What the server says of the whole: `sql`, `more`, `total`, … */
-  readonly facts: Record<string, unknown>;
+  readonly facts: F;
   private readonly byName: Map<string, Column>;
 
-  constructor(columns: Column[], count: number, facts: Record<string, unknown>) {
+  constructor(columns: Column[], count: number, facts: F) {
     this.columns = columns;
     this.count = count;
     this.facts = facts;
     this.byName = new Map(columns.map((column) => [column.name, column]));
   }
 
-  static of(bytes: Uint8Array): Rows {
+  static of<F>(bytes: Uint8Array): Rows<F> {
     const table = tableFromIPC(bytes, { useBigInt: true });
     const columns = table.schema.fields.map((field, at): Column => {
       const get = (key: string) => field.metadata?.get(`etwhy.${key}`) ?? "";
@@ -53,7 +53,7 @@ export class Rows {
       return { name: field.name, unit: get("unit"), role, doc: get("doc"), isNumber, values };
     });
     const facts = table.schema.metadata?.get("etwhy.answer");
-    return new Rows(columns, table.numRows, facts ? (JSON.parse(facts) as Record<string, unknown>) : {});
+    return new Rows(columns, table.numRows, JSON.parse(facts ?? "{}") as F);
   }
 
   column(name: string): Column | undefined {

@@ -2,7 +2,7 @@
 
 import type { BillRow } from "../model.ts";
 import { h, type Child } from "../lib/dom.ts";
-import { duration, number, percent, wattHours, wattRange } from "../lib/format.ts";
+import { duration, energy as energyText, energyRange, energyUnit, number, percent } from "../lib/format.ts";
 import { segmented } from "./frame.ts";
 import { dataTable, type Column } from "./table.ts";
 
@@ -15,8 +15,6 @@ const PARTS = [
 /** Kinds in the order in which people ask. */
 const ORDER = ["product", "driver", "process", "category"];
 
-/** Joules of a watt-hour. */
-const WH = 3600;
 const nobody = (row: BillRow) => row.part !== "culprit";
 const time = (ns: number | null) => (ns ? duration(ns) : ns === 0 ? "0" : "–");
 
@@ -40,6 +38,8 @@ function parts(row: BillRow, most: number): Child {
 function energy(row: BillRow, most: number): Child {
   const { energy_low_j: low, energy_j: mid, energy_high_j: high } = row;
   if (low === null || mid === null || high === null) return "–";
+  // One unit for all rows.
+  const unit = energyUnit(most);
   const at = (joules: number) => `${(100 * joules) / Math.max(1e-12, most)}%`;
   return h(
     "div",
@@ -50,7 +50,7 @@ function energy(row: BillRow, most: number): Child {
       h("i", { class: "mid", style: { width: at(mid) } }),
       h("i", { class: "whisker", style: { left: at(low), width: at(Math.max(0, high - low)) } }),
     ),
-    h("span", {}, wattHours(mid / WH), h("small", { class: "line" }, wattRange(low / WH, high / WH))),
+    h("span", {}, energyText(mid, unit), h("small", { class: "line" }, energyRange(low, high, unit))),
   );
 }
 

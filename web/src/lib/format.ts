@@ -1,41 +1,55 @@
-/** Numbers as people read them; the same rules as in the terminal. */
+/** Numbers as people read them, by the rules of `crates/foundation/base/src/units.rs`: `test/formats.json` holds both to them. */
 
 const NBSP = "\u00a0";
-
-function scaled(value: number): string {
-  return value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : value.toFixed(0);
-}
-
-/** A span of time in the unit that leaves three to four digits. */
-export function duration(ns: number): string {
-  const size = Math.abs(ns);
-  const sign = ns < 0 ? "-" : "";
-  if (size < 1e3) return `${sign}${Number.isInteger(size) ? size : size.toPrecision(3)}${NBSP}ns`;
-  if (size < 999_500) return `${sign}${scaled(size / 1e3)}${NBSP}µs`;
-  if (size < 999_500_000) return `${sign}${scaled(size / 1e6)}${NBSP}ms`;
-  if (size < 119.5e9) return `${sign}${scaled(size / 1e9)}${NBSP}s`;
-  const seconds = Math.round(size / 1e9);
-  const hours = Math.floor(seconds / 3600);
-  const minutes = Math.floor(seconds / 60) % 60;
-  return hours > 0
-    ? `${sign}${hours}${NBSP}h ${minutes}${NBSP}min`
-    : `${sign}${minutes}${NBSP}min ${seconds % 60}${NBSP}s`;
-}
-
-/** A limit or the border of a class: without digits that say nothing. */
-export function border(ns: number): string {
-  const trim = (value: number, unit: string) => `${Number(value.toPrecision(4))}${NBSP}${unit}`;
-  if (ns === 0) return "0";
-  if (ns >= 1e9) return trim(ns / 1e9, "s");
-  if (ns >= 1e6) return trim(ns / 1e6, "ms");
-  return ns >= 1e3 ? trim(ns / 1e3, "µs") : trim(ns, "ns");
-}
 
 /** A number with separators. */
 export function count(value: number): string {
   return Math.round(value)
     .toString()
     .replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+/** So many significant digits; whole numbers are kept whole. */
+function significant(value: number, wanted: number): string {
+  if (value === 0 || !Number.isFinite(value)) return value === 0 ? "0" : "unknown";
+  const size = Math.abs(value);
+  const decimals = Math.min(9, Math.max(0, wanted - 1 - Math.floor(Math.log10(size))));
+  const scale = 10 ** decimals;
+  const [whole = "0", fraction = ""] = (Math.round(size * scale) / scale).toFixed(decimals).split(".");
+  const digits = fraction.replace(/0+$/, "");
+  const text = `${whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",")}${digits === "" ? "" : `.${digits}`}`;
+  return value < 0 && text !== "0" ? `-${text}` : text;
+}
+
+/** About three significant digits. */
+export const number = (value: number): string => significant(value, 3);
+
+/** A span of time in the unit that a person would choose. */
+export function duration(ns: number): string {
+  const size = Math.abs(ns);
+  if (size < 999.5) return `${number(ns)}${NBSP}ns`;
+  if (size < 999.5e3) return `${number(ns / 1e3)}${NBSP}µs`;
+  if (size < 999.5e6) return `${number(ns / 1e6)}${NBSP}ms`;
+  if (size < 59.95e9) return `${number(ns / 1e9)}${NBSP}s`;
+  const pair = (value: number, per: number, large: string, small: string, width: number) => {
+    const rest = value % per;
+    const whole = `${ns < 0 ? "-" : ""}${count(Math.floor(value / per))}${NBSP}${large}`;
+    return rest === 0 ? whole : `${whole} ${String(rest).padStart(width, "0")}${NBSP}${small}`;
+  };
+  const seconds = Math.round(size / 1e9);
+  if (seconds < 3600) return pair(seconds, 60, "min", "s", 2);
+  const minutes = Math.round(size / 60e9);
+  return minutes < 24 * 60 ? pair(minutes, 60, "h", "min", 2) : pair(Math.round(size / 3600e9), 24, "d", "h", 1);
+}
+
+/** A limit or the border of a class: without digits that say nothing. */
+export function border(ns: number): string {
+  const trim = (value: number, unit: string) => `${Number(value.toPrecision(4))}${NBSP}${unit}`;
+  if (ns === 0) return "0";
+  if (ns >= 59.95e9) return duration(ns);
+  if (ns >= 1e9) return trim(ns / 1e9, "s");
+  if (ns >= 1e6) return trim(ns / 1e6, "ms");
+  return ns >= 1e3 ? trim(ns / 1e3, "µs") : trim(ns, "ns");
 }
 
 /** A share between 0 and 1. */
@@ -51,32 +65,42 @@ export function share(part: number, whole: number): number {
 
 /** A size in the binary unit that leaves one to four digits. */
 export function bytes(size: number): string {
-  let value = Math.abs(size);
-  let unit = "B";
-  for (const next of ["KiB", "MiB", "GiB", "TiB"]) {
-    if (value < 1024) break;
+  let value = Math.trunc(size);
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (Math.abs(value) < 1023.5) return `${number(value)}${NBSP}${unit}`;
     value /= 1024;
-    unit = next;
   }
-  return `${size < 0 ? "-" : ""}${unit === "B" ? value : value.toFixed(value < 99.95 ? 1 : 0)}${NBSP}${unit}`;
+  return `${number(value)}${NBSP}TiB`;
 }
 
-/** Energy. */
-export function wattHours(wh: number): string {
-  if (wh >= 0.9995) return `${Number(wh.toPrecision(3))}${NBSP}Wh`;
-  return `${Number((wh * 1000).toPrecision(3))}${NBSP}mWh`;
+/** The unit for an energy: watt-hours from a tenth of one on. Of a list: that of its largest. */
+export function energyUnit(joules: number): [number, string] {
+  const size = Math.abs(joules);
+  return size < 1 ? [1e-3, "mJ"] : size < 360 ? [1, "J"] : [3600, "Wh"];
 }
 
-/** Energy between two bounds, in the unit of the upper one. */
-export function wattRange(low: number, high: number): string {
-  const [unit, scale] = high >= 0.9995 ? ["Wh", 1] : ["mWh", 1000];
-  const show = (wh: number) => Number((wh * scale).toPrecision(3));
-  return `${show(low)}–${show(high)}${NBSP}${unit}`;
+/** Two digits, because no more are known. */
+function estimate(value: number): string {
+  const size = Math.abs(value);
+  if (size < 100) return significant(value, 2);
+  const step = 10 ** (Math.floor(Math.log10(size)) - 1);
+  return significant(Math.sign(value) * Math.round(size / step) * step, 2);
 }
 
-/** Three significant digits. */
-export function number(value: number): string {
-  return Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(3)));
+/** An estimated energy, of which two digits are known. */
+export function energy(joules: number, [factor, unit] = energyUnit(joules)): string {
+  return `${estimate(joules / factor)}${NBSP}${unit}`;
+}
+
+/** A measured energy. */
+export function measuredEnergy(joules: number): string {
+  const [factor, unit] = energyUnit(joules);
+  return `${number(joules / factor)}${NBSP}${unit}`;
+}
+
+/** The bounds of an estimated energy. */
+export function energyRange(low: number, high: number, [factor, unit] = energyUnit(high)): string {
+  return `${estimate(low / factor)}–${estimate(high / factor)}${NBSP}${unit}`;
 }
 
 /** What a key says to people: words apart, and without the unit, which stands behind the number. */

@@ -2,6 +2,7 @@
 
 use etwhy_stats::rate::{Sum, ratio_of_sums};
 use serde::Serialize;
+use ts_rs::TS;
 
 /// A sum with what its chance depends on.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl Measured {
 }
 
 /// Two figures and their ratio.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, TS)]
 pub struct Ratio {
     /// Before.
     pub before: f64,
@@ -64,7 +65,7 @@ impl Ratio {
 }
 
 /// How a figure went from one trace to another.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, TS)]
 pub struct Change {
     /// new (nothing before), gone (nothing after), more, less, or chance (no more than that). What is new or gone may be chance too.
     pub what: &'static str,

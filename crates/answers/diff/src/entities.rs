@@ -17,9 +17,11 @@ use etwhy_analysis::operators::process_names;
 use etwhy_stats::dispersion::dispersion;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use ts_rs::TS;
 
 /// Something that used the processor.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffEntity")]
 pub struct Entity {
     /// process, driver, module or function.
     pub kind: &'static str,

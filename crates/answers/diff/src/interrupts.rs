@@ -15,9 +15,11 @@ use etwhy_trace::catalog::{
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use ts_rs::TS;
 
 /// What a module's DPCs or ISRs did in each trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffInterrupts")]
 pub struct Module {
     /// dpc or isr.
     pub class: String,
@@ -34,7 +36,8 @@ pub struct Module {
 }
 
 /// A class of durations.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffClass")]
 pub struct Class {
     /// Longer than this, ns.
     pub above_ns: i64,
@@ -49,7 +52,8 @@ pub struct Class {
 }
 
 /// Figures of one trace.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, TS)]
+#[ts(rename = "DiffFigures")]
 pub struct Figures {
     /// How many.
     pub count: i64,

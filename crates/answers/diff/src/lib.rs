@@ -29,8 +29,9 @@ pub mod verdicts;
 pub use change::{Change, Ratio};
 pub use scale::{Scale, Side};
 
-use etwhy_base::prose::{digits, duration};
+use etwhy_base::units::{digits, duration_ns};
 use serde::Serialize;
+use ts_rs::TS;
 
 /// From this factor on, lengths of traces are different.
 const OTHER_LENGTH: f64 = 1.2;
@@ -56,9 +57,9 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
                 "{} lasts {}, {} {}: {} times as {word}. If both did the same work, compare what it cost per run; per second, work that \
                  takes longer looks the same",
                 first.label,
-                duration(first.duration_ns as f64),
+                duration_ns(first.duration_ns),
                 other.label,
-                duration(other.duration_ns as f64),
+                duration_ns(other.duration_ns),
                 digits(times)
             ));
         }
@@ -73,7 +74,7 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
         caveats.push(format!(
             "{}: records of up to {} of processor time may be missing; differences that this could make are not counted",
             trace.label,
-            duration(trace.lost_ns as f64)
+            duration_ns(trace.lost_ns)
         ));
     }
     for trace in traces.iter().filter(|trace| trace.busy_ns.is_some()) {
@@ -91,7 +92,7 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
 }
 
 /// All comparisons of some traces, the first of which is the base.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
 pub struct Diff {
     /// Version of this form.
     pub schema: &'static str,

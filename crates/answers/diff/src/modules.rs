@@ -4,9 +4,11 @@ use super::scale::Side;
 use etwhy_analysis::derived::module::ModuleRow;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use ts_rs::TS;
 
 /// What changed from the first trace to another one.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, TS)]
+#[ts(rename = "ModuleChanges")]
 pub struct Changes {
     /// Modules that came.
     pub added: Vec<String>,

@@ -5,6 +5,7 @@ use etwhy_rules::Outcome;
 use etwhy_table::Database;
 use etwhy_trace::catalog::unobserved::UnobservedRow;
 use serde::Serialize;
+use ts_rs::TS;
 
 /// From this share of time on, lost records could hide or make a difference: as in findings.
 const COULD_HIDE: f64 = 0.01;
@@ -20,7 +21,8 @@ pub struct Side<'a> {
 }
 
 /// What a trace can be normalised by.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffTrace")]
 pub struct Scale {
     /// What the trace is called.
     pub label: String,

@@ -8,17 +8,21 @@ use super::scale::{Scale, Side};
 use etwhy_rules::{Answer, Severity};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use ts_rs::TS;
 
 /// How a finding went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "DiffVerdict")]
 pub struct Verdict {
     /// The finding.
     pub id: String,
     /// Who.
     pub culprit: String,
     /// How much it matters at its worst.
+    #[ts(type = "string")]
     pub severity: Severity,
     /// In each trace: found, not_found or cannot_tell.
+    #[ts(type = "string[]")]
     pub answers: Vec<Answer>,
     /// Cost in each trace as share of the observed time of the processors, if the finding tells.
     pub shares: Vec<Option<f64>>,

@@ -5,8 +5,8 @@ use super::counter_needs;
 use super::instance::Instance;
 use super::rule::{Need, Rule, Severity, Subject, Threshold};
 use etwhy_analysis::derived::machine::MachineRow;
-use etwhy_base::prose::{digits, duration};
 use etwhy_base::units::thousands;
+use etwhy_base::units::{digits, duration_ns};
 pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
@@ -246,7 +246,7 @@ impl Facts {
         }
         // A session that was stopped and wrote its rundown is complete; one that lost a class of events on the way is not.
         for row in db.read_or_empty::<KernelClassRow>().iter().filter(|row| row.stopped()) {
-            let silent = duration(row.silent_ns() as f64);
+            let silent = duration_ns(row.silent_ns());
             facts.unobserved = Some(format!("{} events stopped {silent} before the end", row.class()));
         }
         facts

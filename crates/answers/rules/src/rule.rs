@@ -4,7 +4,7 @@ use super::advice::Advice;
 
 use super::list::FILES;
 use super::text::{fill, fill_known, is_key, label, names};
-use etwhy_base::prose::digits;
+use etwhy_base::units::digits;
 use etwhy_sql::{Cell, placeholders};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,8 +4,7 @@
 //! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
 //! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
 
-use etwhy_base::prose::{bytes, digits, duration, energy};
-use etwhy_base::units::thousands;
+use etwhy_base::units::{bytes, digits, duration, energy, thousands};
 use etwhy_sql::Cell;
 use std::fmt::Write as _;
 
@@ -147,7 +146,7 @@ fn shown(name: &str, format: &str, cell: &Cell) -> String {
     let format = if format.is_empty() { by_name(name, cell) } else { format };
     match format {
         "duration" => duration(number),
-        "bytes" => bytes(number),
+        "bytes" => bytes(number as i64),
         "percent" => format!("{} %", digits(number * 100.0)),
         "per_cent" => format!("{} %", digits(number)),
         "count" => thousands((number.round() as i64).into()),

@@ -2,8 +2,7 @@
 
 use crate::layout::width;
 use crate::sanitize;
-use etwhy_base::prose::duration;
-use etwhy_base::units::decimal;
+use etwhy_base::units::{decimal, duration};
 use serde::{Serialize, Serializer};
 
 /// What draws itself: a chart of one crate. What the others know is a [`Timeline`] or a [`crate::Span`].

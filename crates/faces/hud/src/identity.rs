@@ -7,9 +7,11 @@
 use crate::trace::Trace;
 use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow, trace::TraceRow};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// A process, wherever it is seen.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, TS)]
+#[ts(rename = "KnownProcess")]
 pub struct Process {
     /// Image name.
     pub name: String,
@@ -21,7 +23,8 @@ pub struct Process {
 }
 
 /// A thread, wherever it is seen.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, TS)]
+#[ts(rename = "KnownThread")]
 pub struct Thread {
     /// Thread id.
     pub tid: i64,
@@ -33,7 +36,7 @@ pub struct Thread {
 }
 
 /// Times of the clock, milliseconds since 1970 UTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, TS)]
 pub struct Life {
     /// Start; `None`: before the trace.
     pub start_ms: Option<f64>,

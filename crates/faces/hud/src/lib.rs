@@ -37,6 +37,8 @@ pub mod server;
 pub mod stacks;
 pub mod trace;
 pub mod who;
+#[cfg(test)]
+mod wire;
 
 pub use connections::Patience;
 pub use host::{Host, Loaded};

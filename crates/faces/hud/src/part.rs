@@ -9,11 +9,12 @@ use crate::trace::Trace;
 use etwhy_analysis::pivot::{Condition, Op};
 use etwhy_analysis::stacks::{Matcher, Part as StackPart};
 use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use ts_rs::TS;
 
 /// What the page asks about; it stands beside the other keys of a body.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, TS)]
 pub struct Part {
     /// From (included) and to (not), ns.
     #[serde(default)]
@@ -24,20 +25,39 @@ pub struct Part {
 }
 
 /// A filter of the page.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, TS)]
 pub struct Filter {
     /// What it speaks of.
     pub kind: Kind,
     /// upid, utid, number of a processor, name of a module, or a frame as [`Matcher`] reads it.
+    #[ts(type = "number | string")]
     pub value: Value,
     /// The others.
     #[serde(default)]
     pub not: bool,
 }
 
+/// A filter that an answer suggests.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct Chosen {
+    kind: Kind,
+    #[ts(type = "number | string")]
+    value: Value,
+    /// What people read.
+    label: String,
+}
+
+impl Chosen {
+    /// A filter and what people read.
+    pub fn new(kind: Kind, value: impl Into<Value>, label: impl Into<String>) -> Chosen {
+        Chosen { kind, value: value.into(), label: label.into() }
+    }
+}
+
 /// What a filter speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "FilterKind")]
 pub enum Kind {
     /// Process.
     Process,

@@ -9,7 +9,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use etwhy_table::{Selection, Table};
 use serde::Serialize;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// An answer.
@@ -45,7 +44,7 @@ impl Reply {
     ///
     /// # Errors
     /// Those of Arrow.
-    pub fn table(table: &Table, facts: &Value) -> Result<Reply, Fault> {
+    pub fn table(table: &Table, facts: &impl Serialize) -> Result<Reply, Fault> {
         Reply::selection(&Selection::all(table), facts)
     }
 
@@ -53,7 +52,7 @@ impl Reply {
     ///
     /// # Errors
     /// Those of Arrow.
-    pub fn selection(selection: &Selection<'_>, facts: &Value) -> Result<Reply, Fault> {
+    pub fn selection(selection: &Selection<'_>, facts: &impl Serialize) -> Result<Reply, Fault> {
         // All texts of a trace stand in one dictionary: only those of these rows are to travel.
         let small = selection.to_table().map_err(Fault::wrong)?;
         Reply::batches(small.schema(), small.batches(), facts)
@@ -63,9 +62,13 @@ impl Reply {
     ///
     /// # Errors
     /// Those of Arrow.
-    pub fn batches(schema: &SchemaRef, batches: &[RecordBatch], facts: &Value) -> Result<Reply, Fault> {
+    pub fn batches(
+        schema: &SchemaRef,
+        batches: &[RecordBatch],
+        facts: &impl Serialize,
+    ) -> Result<Reply, Fault> {
         let mut metadata = schema.metadata().clone();
-        metadata.insert(FACTS.to_owned(), facts.to_string());
+        metadata.insert(FACTS.to_owned(), serde_json::to_string(facts).map_err(Fault::wrong)?);
         let schema = Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata));
         let mut out = Vec::new();
         let mut writer = StreamWriter::try_new(&mut out, &schema).map_err(Fault::wrong)?;

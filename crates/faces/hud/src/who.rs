@@ -5,10 +5,10 @@ use crate::trace::Trace;
 use etwhy_analysis::stacks::{Frames, WeightedStack};
 use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow};
 use serde::Serialize;
-use serde_json::{Value, json};
+use ts_rs::TS;
 
 /// A process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
 pub struct Process {
     /// Number of the instance.
     pub upid: Option<u32>,
@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 /// A thread of a process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
 pub struct Thread {
     /// Number of the instance.
     pub utid: u32,
@@ -56,24 +56,37 @@ pub fn thread(trace: &Trace, utid: u32) -> Thread {
     Thread { utid, tid: Some(row.tid()), name: name.map(str::to_owned), process: process(trace, upid) }
 }
 
-/// Frames of a stack, innermost first, at most `most`.
-pub fn frames(trace: &Trace, stack: Option<i64>, most: usize) -> Value {
-    if stack.is_none() {
-        return Value::Null;
-    }
+/// Frames of a stack, innermost first.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct FrameList {
+    frames: Vec<Frame>,
+    /// There are more.
+    more: bool,
+}
+
+/// A frame.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct Frame {
+    label: String,
+    kind: &'static str,
+    security: bool,
+}
+
+/// Frames of a stack, at most `most`.
+pub fn frames(trace: &Trace, stack: Option<i64>, most: usize) -> Option<FrameList> {
+    stack?;
     let frames: &Frames = trace.frames();
     let weight = WeightedStack { stack, ..WeightedStack::default() };
     let named = frames.of(&weight).filter_map(|frame| frames.name(frames.name_of(frame)?));
-    let line = |name: &etwhy_analysis::stacks::FrameName| {
-        json!({
-            "label": name.label,
-            "kind": name.kind.name(),
-            "security": etwhy_knowledge::is_security(&name.category),
-        })
+    let line = |name: &etwhy_analysis::stacks::FrameName| Frame {
+        label: name.label.clone(),
+        kind: name.kind.name(),
+        security: etwhy_knowledge::is_security(&name.category),
     };
-    let list: Vec<Value> = named.take(most.saturating_add(1)).map(line).collect();
-    let more = list.len() > most;
-    json!({ "frames": list.into_iter().take(most).collect::<Vec<_>>(), "more": more })
+    let mut frames: Vec<Frame> = named.take(most.saturating_add(1)).map(line).collect();
+    let more = frames.len() > most;
+    frames.truncate(most);
+    Some(FrameList { frames, more })
 }
 
 /// Filters by a number (`process`, `thread`, `cpu`), with the column that holds it.

@@ -1,7 +1,7 @@
 //! The bill, as reports show it.
 
 use etwhy_analysis::derived::bill;
-use etwhy_base::prose::duration;
+use etwhy_base::units::duration_ns;
 use etwhy_table::Database;
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ const PER_KIND: usize = 20;
 pub fn unobserved(rows: &[BillRow]) -> Option<String> {
     let (ns, row) = rows.iter().find_map(|row| Some((row.unobserved_ns?, row)))?;
     let why = row.why.as_deref().unwrap_or("nothing was recorded");
-    Some(format!("{} of processor time were not observed and are in no share: {why}", duration(ns as f64)))
+    Some(format!("{} of processor time were not observed and are in no share: {why}", duration_ns(ns)))
 }
 
 /// The bill by kind: culprits by CPU time, then what is nobody's. Nothing without the table.

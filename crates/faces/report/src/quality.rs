@@ -1,9 +1,11 @@
 //! How good the trace is.
 
 use etwhy_analysis::cpu::Cpu;
-use etwhy_base::units::percent;
+use etwhy_base::units::{duration_ns, percent, thousands};
 use etwhy_table::Database;
-use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow, trace::TraceRow};
+use etwhy_trace::catalog::{
+    event_type::EventTypeRow, ledger::LedgerRow, trace::TraceRow, unobserved::UnobservedRow,
+};
 use serde::Serialize;
 
 /// How good the trace is.
@@ -37,6 +39,10 @@ pub struct Quality {
     pub named_percent: Option<f64>,
     /// Interval of CPU samples.
     pub sample_interval_ns: Option<i64>,
+    /// Time in which records of processors may be missing, summed over processors.
+    pub unobserved_ns: i64,
+    /// Time ranges of that.
+    pub unobserved_ranges: usize,
     /// Everything in the ledger, worst first.
     pub ledger: Vec<LedgerLine>,
 }
@@ -77,6 +83,9 @@ impl Quality {
             }
         }
         quality.cpus = quality.cpus.max(cpu.cpus);
+        let gaps = db.read_or_empty::<UnobservedRow>();
+        quality.unobserved_ranges = gaps.len();
+        quality.unobserved_ns = gaps.iter().map(|gap| gap.dur_ns()).fold(0, i64::saturating_add);
         let types = db.read_or_empty::<EventTypeRow>();
         quality.event_types = types.len();
         let counts = types.iter().filter_map(|row| u64::try_from(row.count()).ok());
@@ -87,6 +96,20 @@ impl Quality {
             quality.named_percent = Some(percent(cpu.named_ns, cpu.busy_ns));
         }
         quality
+    }
+
+    /// What is missing of it, in time and share; `None` if nothing is.
+    pub fn missing(&self) -> Option<String> {
+        let whole = self.duration_ns.saturating_mul(self.cpus.max(1));
+        (self.unobserved_ns > 0 && whole > 0).then(|| {
+            format!(
+                "records may be missing in {} of {} of the processors' time ({:.1} %), in {} time ranges (etwhy dump unobserved)",
+                duration_ns(self.unobserved_ns),
+                duration_ns(whole),
+                percent(self.unobserved_ns, whole),
+                thousands(self.unobserved_ranges as i128),
+            )
+        })
     }
 }
 

@@ -3,7 +3,6 @@
 
 mod bytes;
 mod guid;
-pub mod prose;
 pub mod time;
 pub mod units;
 pub mod utf16;

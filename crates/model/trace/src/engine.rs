@@ -253,6 +253,7 @@ impl Pass<'_> {
                 strings: &mut self.strings,
                 timeline: self.timeline,
                 ledger: own.unwrap_or(&mut self.ledger),
+                inputs: &self.inputs,
                 symbols: &mut self.symbols,
             };
             if binding.tracker {

@@ -1,5 +1,6 @@
 //! What handlers see of an event, and how they say which events they want.
 
+use crate::inputs::Inputs;
 use crate::model::Model;
 use crate::symbols::Symbols;
 use etwhy_base::{Guid, utf16};
@@ -183,6 +184,8 @@ pub struct Context<'c> {
     pub timeline: &'c Timeline,
     /// Where anomalies are counted.
     pub ledger: &'c mut Ledger,
+    /// What the user gave for the analyses.
+    pub inputs: &'c Inputs,
     pub(crate) symbols: &'c mut Symbols,
 }
 

@@ -35,6 +35,7 @@ mod resolve;
 mod row_ends;
 mod symbols;
 mod trend;
+mod wait_class;
 
 pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;

@@ -247,7 +247,9 @@ impl Resolved {
                 let run = frames.frame(stack, address, position > 0);
                 stack_frames.extend(run.first..run.first.saturating_add(run.count));
                 // The lone instruction pointer of an event stands among the user's.
-                if position < kernel || (stack.leaf_only && is_kernel(address, 8)) {
+                let lone =
+                    || frames.frames.get(run.first as usize).is_some_and(|f| f.kind == FrameKind::Kernel);
+                if position < kernel || (stack.leaf_only && (is_kernel(address, 8) || lone())) {
                     kernel_depth = (stack_frames.len() - from) as u32;
                 }
             }

@@ -302,7 +302,7 @@ mod tests {
             sample("strace", 4.0, 7.0),
             sample("strace", 1.0, 24_000.0),
         ];
-        assert_eq!(costs(&samples), ["strace: getppid took 24.0 µs with one thread instead of 120 ns."]);
+        assert_eq!(costs(&samples), ["strace: getppid took 24 µs with one thread instead of 120 ns."]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 import { say } from "../live.tsx";
 import { table } from "../../state/view.ts";
-import { FUNCTIONS, resolve, target, title, type Fn, type Shown, type Value } from "./model.ts";
+import type { PivotFunction } from "../../wire/types.ts";
+import { FUNCTIONS, resolve, target, title, type Shown, type Value } from "./model.ts";
 
 function moved<T>(list: T[], from: number, to: number): T[] {
   const out = [...list];
@@ -98,7 +99,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
         {values.map((value, at) => (
           <span key={`${value.fn} ${value.column ?? ""} ${at}`} class="chip value" draggable onDragStart={() => setDrag({ kind: "value", at })} onDragEnd={() => setDrag(null)} onDragOver={over} onDrop={(event) => { event.stopPropagation(); drop("value", at); }}>
             {value.column && (
-              <select aria-label={`Function of ${title(value.column)}`} value={value.fn} onChange={(event) => props.onValues(values.map((one, i) => (i === at ? { ...one, fn: event.currentTarget.value as Fn } : one)))}>
+              <select aria-label={`Function of ${title(value.column)}`} value={value.fn} onChange={(event) => props.onValues(values.map((one, i) => (i === at ? { ...one, fn: event.currentTarget.value as PivotFunction } : one)))}>
                 {FUNCTIONS.filter((fn) => !(resolve(name, value.column ?? "")?.type.includes("text") && (fn === "sum" || fn === "avg"))).map((fn) => <option key={fn}>{fn}</option>)}
               </select>
             )}
@@ -112,7 +113,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
         <Add label="value" tableName={name} without={[]} numbers onAdd={(key) => {
           const text = resolve(name, key)?.type.includes("text");
           const id = resolve(name, key);
-          const fn: Fn = text || (id && target(id)) || id?.role === "time" ? "unique" : "sum";
+          const fn: PivotFunction = text || (id && target(id)) || id?.role === "time" ? "unique" : "sum";
           props.onValues([...values, key === "*" ? { fn: "count" } : { column: key, fn }]);
         }} />
       </div>

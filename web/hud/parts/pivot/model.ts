@@ -1,23 +1,19 @@
 /** What a pivot table shows: a preset, and what the user changed of it. */
 
-import type { ColumnInfo, TableInfo } from "../../state/session.ts";
 import { table } from "../../state/view.ts";
 import type { Cell } from "../../wire/rows.ts";
+import type { ColumnInfo, ConditionOp, PivotCondition, PivotFunction, TableInfo } from "../../wire/types.ts";
 
-export const FUNCTIONS = ["count", "sum", "min", "max", "avg", "unique"] as const;
-export type Fn = (typeof FUNCTIONS)[number];
+export const FUNCTIONS = ["count", "sum", "min", "max", "avg", "unique"] as const satisfies PivotFunction[];
 
 export interface Value {
   column?: string;
-  fn: Fn;
+  fn: PivotFunction;
 }
 
-export interface Condition {
+export interface Condition extends Partial<Omit<PivotCondition, "column" | "op">> {
   column: string;
-  or?: string[];
-  op: "eq" | "ne" | "ge" | "le" | "gt" | "lt" | "contains" | "is_null" | "not_null" | "in";
-  value?: unknown;
-  not?: boolean;
+  op: ConditionOp;
   /** What people read. */
   label?: string;
 }
@@ -153,7 +149,7 @@ export function is(column: string, value: Cell, label?: string): Condition {
 
 export function conditionText(one: Condition): string {
   const value = one.label ?? String(one.value ?? "");
-  const signs: Record<Condition["op"], string> = { eq: "=", ne: "≠", ge: "≥", le: "≤", gt: ">", lt: "<", contains: "contains", is_null: "is empty", not_null: "is not empty", in: "in" };
+  const signs: Record<ConditionOp, string> = { eq: "=", ne: "≠", ge: "≥", le: "≤", gt: ">", lt: "<", contains: "contains", is_null: "is empty", not_null: "is not empty", in: "in", stack_has: "has" };
   return `${one.not ? "not " : ""}${title(one.column)} ${signs[one.op]}${["is_null", "not_null"].includes(one.op) ? "" : ` ${value}`}`;
 }
 

@@ -9,6 +9,7 @@ import { bind } from "../../base/keys.ts";
 import { amount, show } from "../../base/value.ts";
 import { addFilter, look, scope, set, setting, table, whole, type Filter } from "../../state/view.ts";
 import { save } from "../../wire/api.ts";
+import type { RowsFacts } from "../../wire/types.ts";
 import type { Cell } from "../../wire/rows.ts";
 import { Box, copy, Fault, Nothing, Sql, whyEmpty } from "../box.tsx";
 import { Grid, type GridColumn } from "../grid.tsx";
@@ -77,7 +78,7 @@ function Shown(props: {
   const [menu, setMenu] = useState<MenuAt | null>(null);
   const [line, setLine] = useState<{ title: string; text: string } | null>(null);
   const [limit, setLimit] = useState(1000);
-  const [rowFacts, setRowFacts] = useState<Record<string, unknown>>({});
+  const [rowFacts, setRowFacts] = useState<RowsFacts | null>(null);
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => setDraft(kept.search), [kept.search]);
   useEffect(() => {
@@ -172,7 +173,7 @@ function Shown(props: {
             {FORMATS.map((format) => <option key={format} value={format}>{format.toUpperCase()}</option>)}
           </select>
           <button type="button" class="small" onClick={() => change({ ...FRESH, preset: preset.name })} title="Back to the preset">Reset</button>
-          {!grouped && <Sql sql={rowFacts["sql"] as string | undefined} />}
+          {!grouped && <Sql sql={rowFacts?.sql} />}
         </>
       }
     >
@@ -187,7 +188,7 @@ function Shown(props: {
           ))}
         </div>
       )}
-      {!grouped && Array.isArray(rowFacts["unused"]) && <Unused facts={rowFacts} />}
+      {!grouped && rowFacts && <Unused facts={rowFacts} />}
       {fault ?? (grouped ? (
         <Groups {...props} limit={limit} onMore={() => setLimit(limit * 4)} onMenu={setMenu} onLine={setLine} items={cellItems} keyed={keyed} />
       ) : (
@@ -213,9 +214,9 @@ const unitOf = (shown: Shown): string => {
   return first?.column && !["count", "unique"].includes(first.fn) ? (resolve(shown.table, first.column)?.unit ?? "") : "count";
 };
 
-function Unused(props: { facts: Record<string, unknown> }) {
-  const unused = props.facts["unused"] as string[] | undefined;
-  return unused && unused.length > 0 ? <p class="about warn" role="note">These are sums without a column for {[...new Set(unused)].join(" and ")}: that choice says nothing of this table.</p> : null;
+function Unused(props: { facts: { unused: string[] } }) {
+  const { unused } = props.facts;
+  return unused.length > 0 ? <p class="about warn" role="note">These are sums without a column for {[...new Set(unused)].join(" and ")}: that choice says nothing of this table.</p> : null;
 }
 
 function Groups(props: {
@@ -235,7 +236,7 @@ function Groups(props: {
   // The answer before this one may be of other keys.
   if (!root.value?.column(shown.group[0] ?? "")) return <p class="about">Adding up …</p>;
   const facts = root.value.facts;
-  const totals = (facts["totals"] ?? []) as (number | null)[];
+  const totals = facts.totals as (number | null)[];
   const range = scope.value ?? whole.value;
   const unit = unitOf(shown);
   const shared = kept.share && shown.values[0] && ["sum", "count"].includes(shown.values[0].fn) && typeof totals[0] === "number" && totals[0] !== 0;
@@ -255,7 +256,7 @@ function Groups(props: {
       kind: "value" as const, at, id: valueName(value), title: valueTitle(value),
       doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "116px",
     })),
-    ...(kept.spark && facts["spark"] ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
+    ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
   ];
   const share = (line: Line): number => {
     const value = shown.values[0] ? line.rows.get(line.row, valueName(shown.values[0])) : 0;
@@ -272,7 +273,7 @@ function Groups(props: {
   };
   // Lines of one level share a height, so that rows can be compared.
   let top = 0;
-  if (kept.spark && facts["spark"]) {
+  if (kept.spark && facts.spark) {
     for (let row = 0; row < Math.min(200, root.value.count); row += 1) for (const part of root.value.text(row, "spark").split(" ")) if (part !== "-" && Number(part) > top) top = Number(part);
   }
   const conditions = (line: Line): Condition[] =>
@@ -285,23 +286,23 @@ function Groups(props: {
     const more: Item[] = [
       ...(line.open !== null ? [{ text: line.open ? "Close" : "Open", key: line.open ? "←" : "→", run: () => toggle(line) }] : []),
       { text: "Show its rows", run: () => props.change({ where: [...shown.where, ...conditions(line)], mode: "rows" }) },
-      ...(kept.spark && facts["spark"] ? [{ text: "Over time as a table", run: () => props.onLine({ title: `${name(line)} over time`, text: line.rows.text(line.row, "spark") }) }] : []),
+      ...(kept.spark && facts.spark ? [{ text: "Over time as a table", run: () => props.onLine({ title: `${name(line)} over time`, text: line.rows.text(line.row, "spark") }) }] : []),
       { text: "Copy table", run: () => void copy([columns.map((one) => one.title).join("\t"), ...lines.map((_, at) => whole_(at))].join("\n"), "table") },
     ];
     props.onMenu({ x, y, items: props.items(conditions(line), filter(line), text(row, at), whole_(row), more) });
   };
-  const groups = Number(facts["groups"] ?? 0);
+  const groups = facts.groups;
   return (
     <>
       <div class="totals" data-part="totals">
-        <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{Number(facts["rows"] ?? 0).toLocaleString("en")}</strong> rows
+        <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{facts.rows.toLocaleString("en")}</strong> rows
         {shown.values.map((value, at) => (value.fn === "count" && !value.column) || totals[at] === null || totals[at] === undefined ? null : (
           <span key={valueName(value)}> · {valueTitle(value)} {amountOf(value.fn, totals[at] ?? 0, value.column ? (resolve(shown.table, value.column)?.unit ?? "") : "")}</span>
         ))}
         {shown.group.length > 1 && <button type="button" class="small" onClick={() => all(true)}>Open all</button>}
         {shown.group.length > 1 && <button type="button" class="small" onClick={() => all(false)}>Close all</button>}
         {groups > root.value.count && <button type="button" class="small" onClick={props.onMore}>Show more than {root.value.count.toLocaleString("en")}</button>}
-        <Sql sql={facts["sql"] as string} />
+        <Sql sql={facts.sql} />
       </div>
       <Unused facts={facts} />
       {root.value.count === 0 ? <Nothing why="No row is in this range and these filters." /> : (

@@ -7,6 +7,7 @@ import { part } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
+import type { RowsFacts } from "../../wire/types.ts";
 import { Fault, Nothing } from "../box.tsx";
 import { Grid } from "../grid.tsx";
 import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
@@ -40,7 +41,7 @@ export function RowsView(props: {
   shown: Shown;
   kept: Settings;
   onOrder: (order: [string, boolean][]) => void;
-  onFacts: (facts: Record<string, unknown>) => void;
+  onFacts: (facts: RowsFacts) => void;
   onMenu: (cell: RowCell, x: number, y: number) => void;
   onKey: (event: KeyboardEvent, cell: RowCell) => boolean;
   onActivate: ((cell: RowCell) => void) | undefined;
@@ -96,7 +97,7 @@ export function RowsView(props: {
   };
   if (root.error) return <Fault error={root.error} />;
   if (!root.value) return <p class="about">Reading …</p>;
-  const count = Number(root.value.facts["rows"] ?? root.value.count);
+  const count = root.value.facts.rows;
   if (count === 0) return <Nothing why="No row is in this range and these filters." />;
   return (
     <>

@@ -3,7 +3,7 @@
 import { useRef } from "preact/hooks";
 import { visible } from "../../base/value.ts";
 import { schema, table as tableOf } from "../../state/view.ts";
-import type { MetricInfo } from "../../state/session.ts";
+import type { MetricInfo } from "../../wire/types.ts";
 import { GENERAL } from "./menu.tsx";
 import { change, PANEL, settings, stepText, type ColorBy } from "./model.ts";
 

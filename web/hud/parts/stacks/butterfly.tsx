@@ -9,8 +9,6 @@ import { Grid, type GridColumn } from "../grid.tsx";
 import { change, isCode, Nodes, percent, pointed, question, settings } from "./model.ts";
 import { Tree } from "./tree.tsx";
 
-interface Group { name: string; total: number; own: number; count: number }
-
 const COLUMNS: GridColumn[] = [
   { id: "name", title: "Function", doc: "module!function; module!? where no symbol is known", width: "minmax(150px, 1fr)" },
   { id: "own", title: "Own", doc: "Itself: where stacks end", number: true, width: "92px", sortable: true },
@@ -23,7 +21,7 @@ function Functions(props: { about: string }) {
   const body = { ...question(false), search, by_total: byTotal };
   const answer = useAnswer(`functions ${JSON.stringify(body)}`, (signal) => askRows("functions", body, signal), 60);
   const rows = answer.value;
-  const unit = String(rows?.facts["unit"] ?? "");
+  const unit = rows?.facts.unit ?? "";
   const name = (row: number) => rows?.text(row, "name") ?? "";
   return (
     <div class="stack-functions" data-part="functions">
@@ -31,7 +29,7 @@ function Functions(props: { about: string }) {
       {rows && (
         <>
           <p class="about">
-            {amount(Number(rows.facts["matched"]), "count")} of {amount(Number(rows.facts["functions"]), "count")} functions{Number(rows.facts["matched"]) > rows.count ? `, the first ${rows.count}` : ""}
+            {amount(rows.facts.matched, "count")} of {amount(rows.facts.functions, "count")} functions{rows.facts.matched > rows.count ? `, the first ${rows.count}` : ""}
           </p>
           <Grid
             label="Functions"
@@ -70,10 +68,10 @@ export function ButterflyTab() {
   const answer = useAnswer(about ? `butterfly ${JSON.stringify(body)}` : null, (signal) => askRows("butterfly", body, signal), 60);
   const rows = answer.value;
   const wings = useMemo(() => (rows ? [new Nodes(rows, "callers", [], true), new Nodes(rows, "callees", [], false)] : []), [rows]);
-  const fact = (name: string) => Number(rows?.facts[name] ?? 0);
-  const unit = String(rows?.facts["unit"] ?? "");
-  const whole = useMemo(() => ({ unit, total: Number(rows?.facts["total"] ?? 0), before: null }), [rows]);
-  const groups = (rows?.facts["groups"] as Group[] | undefined) ?? [];
+  const facts = rows?.facts;
+  const unit = rows?.facts.unit ?? "";
+  const whole = useMemo(() => ({ unit, total: rows?.facts.total ?? 0, before: null }), [rows]);
+  const groups = facts?.groups ?? [];
   const [callers, callees] = wings;
   return (
     <div class="stack-butterfly" data-part="butterfly">
@@ -81,12 +79,12 @@ export function ButterflyTab() {
       <div class="stack-wings">
         {!about && <p class="nothing">Choose a function on the left (Enter), or “Butterfly” in the menu of a box.</p>}
         <Fault error={answer.error} />
-        {rows && about && fact("inclusive_count") === 0 && <Nothing why={(rows.facts["why"] as string | null) ?? `${visible(about)} stands on no stack of this part of the trace.`} record={rows.facts["record"] as string | null} />}
-        {rows && about && fact("inclusive_count") > 0 && callers && callees && (
+        {rows && about && facts?.inclusive_count === 0 && <Nothing why={rows.facts.why ?? `${visible(about)} stands on no stack of this part of the trace.`} record={rows.facts.record} />}
+        {facts && about && facts.inclusive_count > 0 && callers && callees && (
           <>
             <p class="stack-sum">
-              <b class="name" data-knows={about}>{visible(about)}</b>: {amount(fact("inclusive"), unit)} with all that it called ({percent(fact("inclusive"), fact("total"))}), {amount(fact("exclusive"), unit)} itself ({percent(fact("exclusive"), fact("total"))})
-              {fact("recursive") > 0 && `; ${amount(fact("recursive"), unit)} with it on the stack more than once, counted once`} <Sql sql={rows.facts["sql"] as string | null} />
+              <b class="name" data-knows={about}>{visible(about)}</b>: {amount(facts.inclusive, unit)} with all that it called ({percent(facts.inclusive, facts.total)}), {amount(facts.exclusive, unit)} itself ({percent(facts.exclusive, facts.total)})
+              {facts.recursive > 0 && `; ${amount(facts.recursive, unit)} with it on the stack more than once, counted once`} <Sql sql={facts.sql} />
             </p>
             <h3>Callers (who calls it, outwards)</h3>
             <Tree nodes={callers} whole={whole} label="Callers" details={false} narrow />

@@ -13,8 +13,6 @@ import { Menu } from "./menu.tsx";
 import { change, isCode, pointed, settings, type Pointed } from "./model.ts";
 import { Legend } from "./legend.tsx";
 
-interface Thread { utid: number; name: string; weight: number; samples: number }
-
 export function ChartTab() {
   const { lane, color, search, table } = settings();
   const [selected, setSelected] = useState(-1);
@@ -22,8 +20,8 @@ export function ChartTab() {
   const body = { ...part.value, ...(lane ?? {}), width: Math.max(400, Math.min(4000, innerWidth - 220)) };
   const answer = useAnswer(`stack_chart ${JSON.stringify(body)}`, (signal) => askRows("stack_chart", body, signal), 60);
   const rows = answer.value;
-  const facts = rows?.facts ?? {};
-  const [from, to] = [Number(facts["from"] ?? 0), Number(facts["to"] ?? 1)];
+  const facts = rows?.facts;
+  const [from, to] = [facts?.from ?? 0, facts?.to ?? 1];
   const wanted = search.trim().toLowerCase();
   const keys = useMemo(
     () => (rows ? Array.from({ length: rows.count }, (_, at) => colorKey({ label: rows.text(at, "name"), kind: rows.text(at, "kind"), module: rows.text(at, "module"), category: rows.text(at, "category"), tag: rows.text(at, "tag") }, color)) : []),
@@ -34,7 +32,7 @@ export function ChartTab() {
     const place = (name: string) => Float64Array.from({ length: rows.count }, (_, at) => (rows.num(at, name) - from) / (to - from));
     return {
       count: rows.count,
-      levels: Number(rows.facts["levels"] ?? 0),
+      levels: rows.facts.levels,
       x0: place("from_ns"),
       x1: place("to_ns"),
       depth: Int32Array.from({ length: rows.count }, (_, at) => rows.num(at, "depth")),
@@ -70,8 +68,8 @@ export function ChartTab() {
     const samples = rows?.num(at, "samples") ?? 0;
     return `${visible(rows?.text(at, "name") ?? "")}: ${amount(b - a, "ns")} from ${moment(a, (to - from) / 1000)}${samples > 0 ? `, ${samples} samples, ${amount(rows?.num(at, "weight") ?? 0, "ns")} CPU` : ""}`;
   };
-  const threads = (facts["threads"] as Thread[] | undefined) ?? [];
-  const value = facts["cpu"] !== null && facts["cpu"] !== undefined ? `cpu ${facts["cpu"]}` : `utid ${facts["utid"] ?? ""}`;
+  const threads = facts?.threads ?? [];
+  const value = typeof facts?.cpu === "number" ? `cpu ${facts.cpu}` : `utid ${facts?.utid ?? ""}`;
   const known = value.startsWith("cpu") || threads.some((one) => `utid ${one.utid}` === value);
   const ticks = Array.from({ length: 7 }, (_, at) => from + ((to - from) * at) / 6);
   return (
@@ -87,7 +85,7 @@ export function ChartTab() {
               change({ lane: kind === "cpu" ? { cpu: Number(number) } : { utid: Number(number) } });
             }}
           >
-            {!known && <option value={value}>thread {String(facts["utid"] ?? "–")} (no samples here)</option>}
+            {!known && <option value={value}>thread {facts?.utid ?? "–"} (no samples here)</option>}
             <optgroup label="Threads by CPU time here">
               {threads.map((one) => (
                 <option key={one.utid} value={`utid ${one.utid}`}>
@@ -104,18 +102,18 @@ export function ChartTab() {
             </optgroup>
           </select>
         </label>
-        {rows && (
+        {facts && (
           <span class="muted">
-            {amount(Number(facts["samples"]), "count")} samples, {amount(Number(facts["weight"]), "ns")} CPU in {span([from, to])}
-            {Number(facts["hidden"]) > 0 && `; ${amount(Number(facts["hidden"]), "count")} of them are under heavier stacks of the same pixel: zoom in to see them`}
-            {Number(facts["left_out"]) > 0 && `; ${amount(Number(facts["left_out"]), "count")} boxes were too many`}
-            {facts["switches"] === false && "; no waits: context switches were not recorded"}
+            {amount(facts.samples, "count")} samples, {amount(facts.weight, "ns")} CPU in {span([from, to])}
+            {facts.hidden > 0 && `; ${amount(facts.hidden, "count")} of them are under heavier stacks of the same pixel: zoom in to see them`}
+            {facts.left_out > 0 && `; ${amount(facts.left_out, "count")} boxes were too many`}
+            {!facts.switches && "; no waits: context switches were not recorded"}
           </span>
         )}
-        <Sql sql={facts["sql"] as string | null} />
+        <Sql sql={facts?.sql ?? null} />
       </div>
       <Fault error={answer.error} />
-      {rows && rows.count === 0 && <Nothing why={(facts["why"] as string | null) ?? "No samples of this thread or processor in this range."} record={facts["record"] as string | null} />}
+      {rows && rows.count === 0 && <Nothing why={rows.facts.why ?? "No samples of this thread or processor in this range."} record={rows.facts.record} />}
       {boxes && rows && rows.count > 0 && (
         <>
           {table ? (

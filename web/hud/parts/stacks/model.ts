@@ -1,8 +1,10 @@
 /** What the panel of stacks asks, and the answer as lists of numbers that pictures and trees read. */
 
 import { signal } from "@preact/signals";
+import { percent as shown, share } from "../../../src/lib/format.ts";
 import { part, set, setting, view, type Part } from "../../state/view.ts";
 import type { Rows } from "../../wire/rows.ts";
+import type { StackQuestion, Step } from "../../wire/types.ts";
 
 export const PANEL = "stacks";
 
@@ -14,13 +16,6 @@ export const TABS = [
   ["butterfly", "Butterfly"],
 ] as const;
 export type Tab = (typeof TABS)[number][0];
-
-/** A step, as `crates/faces/hud/src/stacks/mod.rs` reads it. */
-export type Step =
-  | { op: "subtree"; path: string[]; inverted: boolean }
-  | { op: "focus" | "with" | "drop" | "merge" | "trim_above" | "trim_below"; function: string }
-  | { op: "focus_module" | "drop_module" | "merge_module" | "collapse"; module: string }
-  | { op: "recursion" | "mine" };
 
 export type ColorBy = "module" | "category" | "tag" | "kind";
 
@@ -78,15 +73,7 @@ export function takeStep(step: Step): void {
 }
 
 /** Part, metric, levels, steps: what questions about stacks share. */
-export interface Question extends Part {
-  metric: string;
-  by: string[];
-  steps: Step[];
-  inverted: boolean;
-  names_only: boolean;
-}
-
-export function question(inverted: boolean): Question {
+export function question(inverted: boolean): Part & StackQuestion {
   const { metric, by, steps } = settings();
   return { ...part.value, metric, by, steps, inverted, names_only: false };
 }
@@ -223,7 +210,4 @@ export function searched(nodes: Nodes, text: string): { hit: Uint8Array; under: 
   return { hit, under, weight, count };
 }
 
-export const percent = (value: number, whole: number): string => {
-  const share = whole > 0 ? (100 * value) / whole : 0;
-  return `${share >= 10 || share === 0 ? share.toFixed(1) : share.toFixed(2)}\u00a0%`;
-};
+export const percent = (value: number, whole: number): string => shown(share(value, whole));

@@ -2,69 +2,27 @@
 
 import { tableFromIPC } from "@uwdata/flechette";
 import { Fault } from "../../wire/api.ts";
-import type { Range } from "../../state/view.ts";
+import type { LanesFacts, WireBand, WireLane, WireMark } from "../../wire/types.ts";
 
-export interface Band {
-  band: "process" | "rest" | "idle" | "dpc" | "isr" | "unknown" | "kernel" | "user" | "plain";
-  name: string;
-  upid: number | null;
-  total: number;
-  /** Its numbers: from (included) and to (not) in `buckets` and `values`. */
-  from: number;
-  to: number;
-}
+/** A band, and where its numbers are: from (included) and to (not) in `buckets` and `values`. */
+export type Band = WireBand & { from: number; to: number };
 
-export interface Mark {
-  from: number;
-  to: number;
-  text: string;
-  what: string;
-  upid: number | null;
-  count: number;
+export interface Mark extends WireMark {
   /** Which of the lane's levels it stands on, so that marks do not hide each other. */
   level?: number;
   /** Of findings. */
   finding?: { id: string; hit: number; severity: string };
 }
 
-export interface Lane {
-  id: string;
-  kind: string;
-  title: string;
-  unit: string;
-  shape: "share" | "stack" | "level" | "marks";
-  full: number;
-  cpu: number | null;
-  source: string;
-  sql: string;
+export interface Lane extends WireLane {
   series: Band[];
   marks: Mark[];
 }
 
-export interface Finding {
-  finding: string;
-  hit: number;
-  title: string;
-  severity: string;
-  headline: string;
-  culprit: string;
-  range: Range | null;
-}
-
-export interface Lanes {
+export interface Lanes extends LanesFacts {
+  lanes: Lane[];
   /** What was asked about, but for the range. */
   key: string;
-  start_ns: number;
-  bucket_ns: number;
-  count: number;
-  lanes: Lane[];
-  empty: { kind: string; about: string; why: string | null; recording: string }[];
-  unused: string[];
-  places: [number | null, number | null, number | null][];
-  findings: Finding[] | null;
-  events_lost: number;
-  buffers_lost: number;
-  start_unix_ns: number | null;
   buckets: Int32Array;
   values: Float64Array;
 }

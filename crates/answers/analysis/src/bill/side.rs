@@ -46,19 +46,6 @@ impl Side {
     }
 }
 
-/// Reasons of waits (`KWAIT_REASON`) that are for somebody: an answer, or a lock that he holds. Threads without work wait
-/// for other reasons.
-const FOR_SOMEBODY: [&str; 8] = [
-    "WrLpcReply",
-    "WrResource",
-    "WrPushLock",
-    "WrFastMutex",
-    "WrGuardedMutex",
-    "WrMutex",
-    "WrRundown",
-    "WrKeyedEvent",
-];
-
 /// All side costs.
 pub(crate) struct Sides {
     /// By process.
@@ -88,13 +75,15 @@ impl Sides {
         self.waits |= !rows.is_empty();
         for row in &rows {
             let (Some(waiting), Some(readying)) = (row.waiting_upid(), row.readying_upid()) else { continue };
-            let Some(reason) = row.wait_reason() else { continue };
+            // For somebody are waits for an answer and for a lock; threads without work wait for other reasons.
+            let class = row.wait_class();
             if waiting == readying || parties.is_kernel(waiting) || parties.is_kernel(readying) {
                 continue;
             }
             // A filter driver that asks its service lets the thread wait inside of the kernel.
-            let asked = reason == "Executive" && is_imposing(&parties.process(readying).category);
-            if asked || FOR_SOMEBODY.contains(&reason) {
+            let asked =
+                || row.wait_reason() == Some("Executive") && is_imposing(&parties.process(readying).category);
+            if matches!(class, "lock" | "call") || asked() {
                 let side = self.processes.entry(readying).or_default();
                 add(side.imposed_ns.get_or_insert(0), row.wait_sum_ns());
             }

@@ -18,6 +18,7 @@ pub mod log_retention;
 pub mod machine;
 pub mod module;
 pub mod page_fault_site;
+pub mod path_root;
 pub mod pool_flow;
 pub mod process_slice;
 pub mod registry_caller;
@@ -47,6 +48,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &machine::DERIVED,
     &module::DERIVED,
     &page_fault_site::DERIVED,
+    &path_root::DERIVED,
     &pool_flow::DERIVED,
     &process_slice::DERIVED,
     &registry_caller::DERIVED,

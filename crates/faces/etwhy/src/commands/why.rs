@@ -28,9 +28,9 @@ use std::time::Instant;
 pub static COMMAND: Command = Command {
     name: "why",
     about: "Why it was slow: quality of the trace, who used the CPU, .NET, disks, and what cannot be determined",
-    long_about: "Reads the trace once and prints first how good it is, then which processes, modules, functions and \
-                 stacks used the CPU, what .NET and the disks did, and at last what this trace cannot answer and which \
-                 recording would. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
+    long_about: "Reads the trace once and prints the verdict on one screen: what was found and what to do, who cost how much, what the trace \
+                 cannot answer, and where to look next. With --full it also prints why each finding matters, which processes, modules, functions and \
+                 stacks used the CPU, what .NET and the disks did, and which recording would answer the rest. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
                  events, errors, and what could not be decoded. Several recordings are answered one by one, with a summary at the end; parts of one recording (its \
                  segments, its kernel and user part) are read as one.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
@@ -58,7 +58,10 @@ struct Args {
     /// At most N rows per list
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// Also report why each other pattern was not found or cannot be determined
+    /// Print all: why each finding matters, processes, modules, functions, stacks, .NET, disks
+    #[arg(long)]
+    full: bool,
+    /// As --full, and also report why each other pattern was not found or cannot be determined
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -125,7 +128,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         json::write(&report, &mut out)?;
     }
     report.add_charts(&analysed.db);
-    args.write_markdown(&document(&report, &Form { full: true, ..args.form() }), &mut out)?;
+    args.write_markdown(&document(&report, &Form { brief: false, full: true, ..args.form() }), &mut out)?;
     if let Some(path) = &args.html {
         write_file(path, quiet, |out| html::write(&report, out))?;
     }
@@ -140,7 +143,7 @@ impl Args {
     }
 
     fn form(&self) -> Form {
-        Form { full: false, all: self.all, frames: self.frames }
+        Form { brief: !(self.full || self.all), full: false, all: self.all, frames: self.frames }
     }
 
     /// Prints a document as Markdown or writes it to a file, as wanted.

@@ -60,8 +60,8 @@ mod tests {
             vec![LongInterval { name: "Request".into(), dur_ns: 5_000_000, ..LongInterval::default() }];
         assert_eq!(
             sentence(&activity),
-            "No. It holds 1,499 events of 2 providers in 2.00 s (and 1 that describes machine and session); the longest \
-             operation is Request, 5.00 ms. Most of them could not be decoded: see below what would."
+            "No. It holds 1,499 events of 2 providers in 2 s (and 1 that describes machine and session); the longest \
+             operation is Request, 5 ms. Most of them could not be decoded: see below what would."
         );
     }
 }

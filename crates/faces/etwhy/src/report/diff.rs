@@ -1,7 +1,6 @@
 //! The comparison of traces for people.
 
-use etwhy_base::prose::digits;
-use etwhy_base::units::{duration_ns, thousands};
+use etwhy_base::units::{digits, duration_ns, thousands};
 use etwhy_diff::entities::Entity;
 use etwhy_diff::interrupts::Module;
 use etwhy_diff::modules::Changes;

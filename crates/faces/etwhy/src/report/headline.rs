@@ -1,6 +1,6 @@
 //! The sentence that a manager understands.
 
-use etwhy_base::prose::{digits, energy_range};
+use etwhy_base::units::{digits, energy_range, energy_unit};
 use etwhy_report::BillRow;
 use etwhy_rules::{Answer, Hit, Outcome, Severity, Subject};
 use etwhy_sql::Cell;
@@ -32,7 +32,7 @@ fn priced(db: &Database, hit: &Hit, bill: &[BillRow]) -> Option<String> {
     let (used, whole, unit) = core_time(row.core_hours? * part, all);
     let joules = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
     let energy = joules.map_or(String::new(), |((mid, low), high)| {
-        format!(", about {}", energy_range(mid * part, low * part, high * part))
+        format!(", about {}", energy_range([mid, low, high].map(|j| j * part), energy_unit(mid * part)))
     });
     Some(format!(
         "{who} cost this machine {} % of its CPU, {used} of {whole} core-{unit}{energy}, and {effect}.",

@@ -3,10 +3,10 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::stacks::nodes::Nodes;
-use crate::stacks::{Asked, with};
+use crate::stacks::{Asked, StackFacts};
 use etwhy_analysis::stacks::{Matcher, Ordered};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -38,6 +38,35 @@ fn half() -> f64 {
 const MOST: usize = 10_000;
 const GROUPS: usize = 200;
 
+/// Of the function or module.
+#[derive(Serialize, TS)]
+#[ts(rename = "ButterflyFacts")]
+pub(crate) struct Facts {
+    #[serde(flatten)]
+    stacks: StackFacts,
+    total: i64,
+    count: i64,
+    part_total: i64,
+    inclusive: i64,
+    inclusive_count: i64,
+    exclusive: i64,
+    exclusive_count: i64,
+    recursive: i64,
+    functions: Vec<String>,
+    groups: Vec<Group>,
+    groups_in_all: usize,
+}
+
+/// What it cost in a process or thread.
+#[derive(Serialize, TS)]
+#[ts(rename = "ButterflyGroup")]
+struct Group {
+    name: String,
+    total: i64,
+    own: i64,
+    count: i64,
+}
+
 struct Wings {
     callers: Ordered,
     callees: Ordered,
@@ -67,21 +96,25 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         nodes.add(side, tree, &tree.shown(0, least, MOST, 1000), None)?;
     }
     let rest = &wings.rest;
-    let groups = rest.by_group.iter().take(GROUPS).map(|(name, total, own)| {
-        json!({ "name": name, "total": total.weight, "own": own.weight, "count": total.count })
+    let groups = rest.by_group.iter().take(GROUPS).map(|(name, total, own)| Group {
+        name: name.clone(),
+        total: total.weight,
+        own: own.weight,
+        count: total.count,
     });
-    let facts = json!({
-        "total": all.weight,
-        "count": all.count,
-        "part_total": rest.before_steps.weight,
-        "inclusive": rest.inclusive.weight,
-        "inclusive_count": rest.inclusive.count,
-        "exclusive": rest.exclusive.weight,
-        "exclusive_count": rest.exclusive.count,
-        "recursive": rest.recursive.weight,
-        "functions": rest.functions.iter().take(50).map(|f| f.label.as_str()).collect::<Vec<_>>(),
-        "groups": groups.collect::<Vec<_>>(),
-        "groups_in_all": rest.by_group.len(),
-    });
-    Reply::table(&nodes.finish()?, &with(asked.facts(call, all.count), facts))
+    let facts = Facts {
+        stacks: asked.facts(call, all.count),
+        total: all.weight,
+        count: all.count,
+        part_total: rest.before_steps.weight,
+        inclusive: rest.inclusive.weight,
+        inclusive_count: rest.inclusive.count,
+        exclusive: rest.exclusive.weight,
+        exclusive_count: rest.exclusive.count,
+        recursive: rest.recursive.weight,
+        functions: rest.functions.iter().take(50).map(|f| f.label.clone()).collect(),
+        groups: groups.collect(),
+        groups_in_all: rest.by_group.len(),
+    };
+    Reply::table(&nodes.finish()?, &facts)
 }

@@ -3,11 +3,11 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
-use crate::stacks::{Asked, with};
+use crate::stacks::{Asked, StackFacts};
 use etwhy_analysis::stacks::{Flat, Sum};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -33,6 +33,19 @@ fn most() -> usize {
 }
 
 const MOST: usize = 20_000;
+
+/// Of all functions.
+#[derive(Serialize, TS)]
+#[ts(rename = "FunctionsFacts")]
+pub(crate) struct Facts {
+    #[serde(flatten)]
+    stacks: StackFacts,
+    total: i64,
+    count: i64,
+    part_total: i64,
+    functions: usize,
+    matched: usize,
+}
 
 struct Functions {
     list: Vec<Flat>,
@@ -79,9 +92,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         cells.extend([Value::I64(one.total.weight), Value::I64(one.own.weight), Value::I64(one.total.count)]);
         rows.push(&cells).map_err(Fault::wrong)?;
     }
-    let facts = json!({
-        "total": known.all.weight, "count": known.all.count, "part_total": known.before.weight,
-        "functions": known.list.len(), "matched": matched,
-    });
-    Reply::table(&rows.finish().map_err(Fault::wrong)?, &with(asked.facts(call, known.all.count), facts))
+    let facts = Facts {
+        stacks: asked.facts(call, known.all.count),
+        total: known.all.weight,
+        count: known.all.count,
+        part_total: known.before.weight,
+        functions: known.list.len(),
+        matched,
+    };
+    Reply::table(&rows.finish().map_err(Fault::wrong)?, &facts)
 }

@@ -6,8 +6,9 @@ use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_table::Pattern;
 use etwhy_trace::catalog::{dpc::DpcRow, image::ImageRow, isr::IsrRow, stack::FrameRow};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -32,33 +33,56 @@ enum Asked {
     Frame { value: String },
 }
 
+#[derive(Serialize, TS)]
+pub(crate) struct Identities {
+    /// In the order of the questions; none: nobody here, or more than one.
+    known: Vec<Option<Known>>,
+}
+
+/// Who or what it is in this trace.
+#[derive(Serialize, TS)]
+struct Known {
+    #[ts(type = "number | string")]
+    value: Value,
+    /// What people read.
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    who: Option<Somebody>,
+}
+
+#[derive(Serialize, TS)]
+#[serde(untagged)]
+enum Somebody {
+    Process(Process),
+    Thread(Thread),
+}
+
 /// More filters no view has.
 const MOST: usize = 100;
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let trace = call.trace()?;
-    let known: Vec<Value> = body.asked.iter().take(MOST).map(|asked| one(&trace, asked)).collect();
-    Reply::json(&json!({ "known": known }))
+    let known = body.asked.iter().take(MOST).map(|asked| one(&trace, asked)).collect();
+    Reply::json(&Identities { known })
 }
 
-fn one(trace: &Trace, asked: &Asked) -> Value {
+fn one(trace: &Trace, asked: &Asked) -> Option<Known> {
     match asked {
         Asked::Process { value, who } => {
-            let value = who.as_ref().map_or(*value, |who| identity::find_process(trace, who));
-            let found = value.and_then(|value| Some((value, identity::process(trace, value)?)));
-            found.map_or(Value::Null, |(value, who)| {
-                json!({ "value": value, "label": format!("{} ({})", who.name, who.pid), "who": who })
-            })
+            let value = who.as_ref().map_or(*value, |who| identity::find_process(trace, who))?;
+            let who = identity::process(trace, value)?;
+            let label = format!("{} ({})", who.name, who.pid);
+            Some(Known { value: value.into(), label, who: Some(Somebody::Process(who)) })
         }
         Asked::Thread { value, who } => {
-            let value = who.as_ref().map_or(*value, |who| identity::find_thread(trace, who));
-            let found = value.and_then(|value| Some((value, identity::thread(trace, value)?)));
-            found.map_or(Value::Null, |(value, who)| {
-                let process =
-                    who.process.as_ref().map_or_else(String::new, |p| format!(" of {} ({})", p.name, p.pid));
-                json!({ "value": value, "label": format!("{}{process}", who.tid), "who": who })
-            })
+            let value = who.as_ref().map_or(*value, |who| identity::find_thread(trace, who))?;
+            let who = identity::thread(trace, value)?;
+            let process =
+                who.process.as_ref().map_or_else(String::new, |p| format!(" of {} ({})", p.name, p.pid));
+            let label = format!("{}{process}", who.tid);
+            Some(Known { value: value.into(), label, who: Some(Somebody::Thread(who)) })
         }
         Asked::Module { value } => named(value, |is| {
             trace.db.read_or_empty::<FrameRow>().iter().any(|row| is(row.module()))
@@ -74,11 +98,8 @@ fn one(trace: &Trace, asked: &Asked) -> Value {
 }
 
 /// A name or pattern, if something has such a name.
-fn named(value: &str, something: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Value {
+fn named(value: &str, something: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Option<Known> {
     let pattern = Pattern::parse(value);
-    if something(&|name| pattern.matches(name)) {
-        json!({ "value": value, "label": value })
-    } else {
-        Value::Null
-    }
+    let known = || Known { value: value.into(), label: value.to_owned(), who: None };
+    something(&|name| pattern.matches(name)).then(known)
 }

@@ -4,10 +4,12 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
 use crate::who;
-use etwhy_analysis::interrupts::{BORDERS_NS, Class, Driver, LIMIT_SOURCE, interrupts, on_stacks};
+use etwhy_analysis::interrupts::{
+    BORDERS_NS, Class, CpuLoad, Driver, LIMIT_SOURCE, OnStack, interrupts, on_stacks,
+};
 use etwhy_table::TableSpec;
 use serde::Serialize;
-use serde_json::json;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -17,8 +19,36 @@ pub static ENDPOINT: Endpoint = Endpoint {
     answer,
 };
 
+#[derive(Serialize, TS)]
+pub(crate) struct Interrupts {
+    range: [i64; 2],
+    processors: i64,
+    limits: Limits,
+    /// Upper borders of classes of durations.
+    borders: [i64; 17],
+    /// All DPCs, all ISRs: no module.
+    all: Vec<Driver>,
+    /// The costliest first.
+    drivers: Vec<Known>,
+    cpus: Vec<CpuLoad>,
+    /// Of the whole trace.
+    stacks: Vec<OnStack>,
+    sql: Vec<String>,
+    unused: Vec<&'static str>,
+}
+
+/// How long one should take at most, ns, and who says so.
+#[derive(Serialize, TS)]
+#[ts(rename = "InterruptLimits")]
+struct Limits {
+    dpc: i64,
+    isr: i64,
+    source: &'static str,
+}
+
 /// A driver, and what is known of it.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
+#[ts(rename = "KnownDriver")]
 struct Known {
     #[serde(flatten)]
     driver: Driver,
@@ -51,16 +81,16 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let found = interrupts(&trace.db, &conditions, || !call.cancel.is_set())?;
     call.cancel.check()?;
     let range = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
-    Reply::json(&json!({
-        "range": range,
-        "processors": extent.cpus,
-        "limits": { "dpc": Class::Dpc.limit_ns(), "isr": Class::Isr.limit_ns(), "source": LIMIT_SOURCE },
-        "borders": BORDERS_NS,
-        "all": found.all,
-        "drivers": found.drivers.into_iter().map(Known::of).collect::<Vec<_>>(),
-        "cpus": found.cpus,
-        "stacks": on_stacks(&trace.db),
-        "sql": found.sql,
-        "unused": who::unused(&asked, &[Kind::Cpu, Kind::Module]),
-    }))
+    Reply::json(&Interrupts {
+        range,
+        processors: extent.cpus,
+        limits: Limits { dpc: Class::Dpc.limit_ns(), isr: Class::Isr.limit_ns(), source: LIMIT_SOURCE },
+        borders: BORDERS_NS,
+        all: found.all,
+        drivers: found.drivers.into_iter().map(Known::of).collect(),
+        cpus: found.cpus,
+        stacks: on_stacks(&trace.db),
+        sql: found.sql,
+        unused: who::unused(&asked, &[Kind::Cpu, Kind::Module]),
+    })
 }

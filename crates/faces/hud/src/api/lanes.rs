@@ -8,11 +8,12 @@ use crate::who;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use etwhy_analysis::lanes::{Ask, Extent, Grid, Lane, kinds};
+use etwhy_rules::Severity;
 use etwhy_table::Table;
 use etwhy_trace::catalog::{cpu_time::CpuRow, trace::TraceRow};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -37,6 +38,48 @@ struct Body {
     findings: bool,
 }
 
+/// Of the answer. Series are numbered through all lanes.
+#[derive(Serialize, TS)]
+pub(crate) struct LanesFacts {
+    start_ns: i64,
+    bucket_ns: i64,
+    /// Buckets.
+    count: usize,
+    lanes: Vec<Lane>,
+    empty: Vec<EmptyLane>,
+    unused: Vec<&'static str>,
+    /// Where processors are: number, group and NUMA node.
+    places: Vec<[Option<i64>; 3]>,
+    /// If asked for.
+    findings: Option<Vec<FindingMark>>,
+    events_lost: i64,
+    buffers_lost: i64,
+    /// By the clock; none: the trace does not say.
+    start_unix_ns: Option<i64>,
+}
+
+/// A kind of lane of which there is nothing.
+#[derive(Serialize, TS)]
+struct EmptyLane {
+    kind: &'static str,
+    about: &'static str,
+    why: Option<String>,
+    recording: String,
+}
+
+/// A culprit that a finding names, with the time range that a click on its card selects; without one it happened all the time.
+#[derive(Clone, Serialize, TS)]
+struct FindingMark {
+    finding: String,
+    hit: usize,
+    title: String,
+    #[ts(type = "string")]
+    severity: Severity,
+    headline: String,
+    culprit: String,
+    range: Option<[i64; 2]>,
+}
+
 fn usual() -> usize {
     1024
 }
@@ -55,7 +98,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         modes: body.modes,
         given_up: &|| call.cancel.is_set(),
     };
-    let (mut lanes, mut empty): (Vec<Lane>, Vec<Value>) = (Vec::new(), Vec::new());
+    let (mut lanes, mut empty): (Vec<Lane>, Vec<EmptyLane>) = (Vec::new(), Vec::new());
     for kind in kinds::ALL {
         if body.lanes.as_ref().is_some_and(|wanted| !wanted.iter().any(|name| name == kind.name)) {
             continue;
@@ -64,10 +107,12 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         let rows = |table: &&str| trace.db.get(table).map_or(0, Table::rows);
         if kind.tables.iter().all(|table| rows(table) == 0) {
             let table = kind.tables.first().copied().unwrap_or("");
-            empty.push(json!({
-                "kind": kind.name, "about": kind.about, "why": call.hud.host.why_empty(&trace.db, table),
-                "recording": call.hud.host.recording_for(table),
-            }));
+            empty.push(EmptyLane {
+                kind: kind.name,
+                about: kind.about,
+                why: call.hud.host.why_empty(&trace.db, table),
+                recording: call.hud.host.recording_for(table),
+            });
             continue;
         }
         let source = trace.once(&format!("lanes {}", kind.name), || (kind.open)(&trace.db, extent));
@@ -76,59 +121,47 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     call.cancel.check()?;
     let of_trace = trace.db.read_or_empty::<TraceRow>();
     let sum = |lost: &mut dyn Iterator<Item = i64>| lost.fold(0i64, i64::saturating_add);
-    let facts = json!({
-        "start_ns": ask.grid.start_ns, "bucket_ns": ask.grid.bucket_ns, "count": ask.grid.count,
-        "lanes": lanes.iter().map(described).collect::<Vec<_>>(),
-        "empty": empty,
-        "unused": who::unused(&part, &[Speaks::Process, Speaks::Cpu]),
-        "places": places(&trace),
-        "findings": body.findings.then(|| findings(&trace)),
-        "events_lost": sum(&mut of_trace.iter().map(|row| row.events_lost())),
-        "buffers_lost": sum(&mut of_trace.iter().map(|row| row.buffers_lost())),
-        "start_unix_ns": of_trace.first().map(|row| row.start_unix_ns()),
-    });
-    reply(&lanes, &facts)
+    let facts = LanesFacts {
+        start_ns: ask.grid.start_ns,
+        bucket_ns: ask.grid.bucket_ns,
+        count: ask.grid.count,
+        lanes,
+        empty,
+        unused: who::unused(&part, &[Speaks::Process, Speaks::Cpu]),
+        places: places(&trace),
+        findings: body.findings.then(|| findings(&trace).as_ref().clone()),
+        events_lost: sum(&mut of_trace.iter().map(|row| row.events_lost())),
+        buffers_lost: sum(&mut of_trace.iter().map(|row| row.buffers_lost())),
+        start_unix_ns: of_trace.first().map(|row| row.start_unix_ns()),
+    };
+    reply(&facts)
 }
 
-/// A lane as JSON. Its series are numbered through the whole answer.
-fn described(lane: &Lane) -> Value {
-    let series = lane.series.iter().map(|series| {
-        json!({ "band": series.band.name(), "name": series.name, "upid": series.upid, "total": series.total })
-    });
-    let marks = lane.marks.iter().map(|mark| {
-        json!({ "from": mark.from_ns, "to": mark.to_ns, "text": mark.text, "what": mark.what, "upid": mark.upid, "count": mark.count })
-    });
-    json!({
-        "id": lane.id, "kind": lane.kind, "title": lane.title, "unit": lane.unit, "shape": lane.shape.name(), "full": lane.full,
-        "cpu": lane.cpu, "source": lane.source, "sql": lane.sql, "series": series.collect::<Vec<_>>(), "marks": marks.collect::<Vec<_>>(),
+fn places(trace: &Trace) -> Vec<[Option<i64>; 3]> {
+    let table = trace.db.read_or_empty::<CpuRow>();
+    table.iter().map(|row| [Some(row.cpu()), row.group(), row.numa_node()]).collect()
+}
+
+fn findings(trace: &Trace) -> Arc<Vec<FindingMark>> {
+    trace.once("lanes findings", || {
+        let found = trace.report.findings.iter().filter(|outcome| !outcome.hits.is_empty());
+        let hits =
+            found.flat_map(|outcome| outcome.hits.iter().take(20).enumerate().map(move |hit| (outcome, hit)));
+        let marks = hits.map(|(outcome, (number, hit))| FindingMark {
+            finding: outcome.id.clone(),
+            hit: number,
+            title: outcome.title.clone(),
+            severity: hit.severity,
+            headline: hit.headline.clone(),
+            culprit: hit.culprit.clone(),
+            range: super::select::selection(trace, outcome, hit).range,
+        });
+        marks.collect()
     })
 }
 
-/// Where processors are: number, group and NUMA node.
-fn places(trace: &Trace) -> Vec<Value> {
-    let table = trace.db.read_or_empty::<CpuRow>();
-    table.iter().map(|row| json!([row.cpu(), row.group(), row.numa_node()])).collect()
-}
-
-/// Culprits that findings name, with the stretch that a click on their cards selects; those without one happened all the time.
-fn findings(trace: &Trace) -> Value {
-    let made = trace.once("lanes findings", || {
-        let found = trace.report.findings.iter().filter(|outcome| !outcome.hits.is_empty());
-        let hits = found.flat_map(|outcome| outcome.hits.iter().take(20).enumerate().map(move |hit| (outcome, hit)));
-        let marks = hits.map(|(outcome, (number, hit))| {
-            let chosen = super::select::selection(trace, outcome, hit);
-            json!({
-                "finding": outcome.id, "hit": number, "title": outcome.title, "severity": hit.severity, "headline": hit.headline,
-                "culprit": hit.culprit, "range": chosen.get("range"),
-            })
-        });
-        Value::Array(marks.collect())
-    });
-    made.as_ref().clone()
-}
-
-fn reply(lanes: &[Lane], facts: &Value) -> Result<Reply, Fault> {
-    let all = || lanes.iter().flat_map(|lane| &lane.series).zip(0i32..);
+fn reply(facts: &LanesFacts) -> Result<Reply, Fault> {
+    let all = || facts.lanes.iter().flat_map(|lane| &lane.series).zip(0i32..);
     let number = all().flat_map(|(series, number)| series.values.iter().map(move |_| number));
     let bucket = all().flat_map(|(series, _)| series.values.iter().map(|(bucket, _)| *bucket as i32));
     let value = all().flat_map(|(series, _)| series.values.iter().map(|(_, value)| *value));

@@ -5,11 +5,12 @@ use crate::part::Part;
 use crate::reply::Reply;
 use crate::trace::Trace;
 use crate::who;
+use etwhy_analysis::states::State;
 use etwhy_analysis::states::path::{Link, MOST_LINKS, causes, of};
 use etwhy_trace::catalog::stack::StackRow;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -24,6 +25,50 @@ struct Body {
     thread: u32,
     #[serde(default = "some")]
     limit: usize,
+}
+
+#[derive(Serialize, TS)]
+pub(crate) struct CriticalPath {
+    range: [i64; 2],
+    thread: who::Thread,
+    /// All that pieces and causes name.
+    threads: Vec<who::Thread>,
+    /// Latest first.
+    pieces: Vec<PathPiece>,
+    /// Pieces in all.
+    total: usize,
+    /// It has more pieces than can be followed.
+    cut: bool,
+    /// Largest first.
+    causes: Vec<PathCause>,
+    causes_total: usize,
+}
+
+#[derive(Serialize, TS)]
+struct PathPiece {
+    start_ns: i64,
+    dur_ns: i64,
+    kind: State,
+    utid: u32,
+    depth: i32,
+    cpu: Option<i64>,
+    reason: Option<String>,
+    in_dpc: bool,
+    /// Row of `cswitch`.
+    row: Option<u32>,
+    /// Innermost frame.
+    leaf: Option<String>,
+}
+
+#[derive(Serialize, TS)]
+struct PathCause {
+    kind: State,
+    utid: u32,
+    reason: Option<String>,
+    in_dpc: bool,
+    dur_ns: i64,
+    pieces: i64,
+    longest: Option<PathPiece>,
 }
 
 fn some() -> usize {
@@ -54,23 +99,30 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         places.truncate(body.limit);
         places.sort_unstable();
     }
-    let piece = |link: &Link<'_>| {
-        json!({
-            "start_ns": link.range.0, "dur_ns": length(link), "kind": link.kind.name(), "utid": link.utid,
-            "depth": link.depth, "cpu": link.cpu, "reason": link.reason, "in_dpc": link.in_dpc, "row": link.row,
-            "leaf": leaf(&trace, link.stack),
-        })
+    let piece = |link: &Link<'_>| PathPiece {
+        start_ns: link.range.0,
+        dur_ns: length(link),
+        kind: link.kind,
+        utid: link.utid,
+        depth: link.depth,
+        cpu: link.cpu,
+        reason: link.reason.map(str::to_owned),
+        in_dpc: link.in_dpc,
+        row: link.row,
+        leaf: leaf(&trace, link.stack),
     };
-    let pieces: Vec<Value> = places.iter().filter_map(|&place| links.get(place)).map(piece).collect();
+    let pieces = places.iter().filter_map(|&place| links.get(place)).map(piece).collect();
     let mut sums = causes(&links);
     let total = sums.len();
     sums.truncate(MOST_CAUSES);
-    let cause = |cause: &etwhy_analysis::states::path::Cause<'_>| {
-        let longest = links.get(cause.longest);
-        json!({
-            "kind": cause.kind.name(), "utid": cause.utid, "reason": cause.reason, "in_dpc": cause.in_dpc,
-            "dur_ns": cause.dur_ns, "pieces": cause.pieces, "longest": longest.map(piece),
-        })
+    let cause = |cause: &etwhy_analysis::states::path::Cause<'_>| PathCause {
+        kind: cause.kind,
+        utid: cause.utid,
+        reason: cause.reason.map(str::to_owned),
+        in_dpc: cause.in_dpc,
+        dur_ns: cause.dur_ns,
+        pieces: cause.pieces,
+        longest: links.get(cause.longest).map(piece),
     };
     let utids: BTreeSet<u32> = places
         .iter()
@@ -78,14 +130,14 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         .map(|link| link.utid)
         .chain(sums.iter().map(|cause| cause.utid))
         .collect();
-    Reply::json(&json!({
-        "range": [range.0, range.1],
-        "thread": who::thread(&trace, body.thread),
-        "threads": utids.iter().map(|&utid| who::thread(&trace, utid)).collect::<Vec<_>>(),
-        "pieces": pieces,
-        "total": links.len(),
-        "cut": links.len() >= MOST_LINKS,
-        "causes": sums.iter().map(cause).collect::<Vec<_>>(),
-        "causes_total": total,
-    }))
+    Reply::json(&CriticalPath {
+        range: [range.0, range.1],
+        thread: who::thread(&trace, body.thread),
+        threads: utids.iter().map(|&utid| who::thread(&trace, utid)).collect(),
+        pieces,
+        total: links.len(),
+        cut: links.len() >= MOST_LINKS,
+        causes: sums.iter().map(cause).collect(),
+        causes_total: total,
+    })
 }

@@ -3,6 +3,8 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::pivot::Asked;
 use crate::reply::Reply;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -14,17 +16,33 @@ pub static ENDPOINT: Endpoint = Endpoint {
     answer,
 };
 
+/// Of the answer.
+#[derive(Serialize, TS)]
+pub(crate) struct PivotFacts {
+    sql: String,
+    /// Groups in all.
+    groups: usize,
+    /// Rows that the conditions let through.
+    rows: u64,
+    /// The values over all those rows.
+    #[ts(type = "(number | string | null)[]")]
+    totals: Vec<serde_json::Value>,
+    /// False if there are too many groups for `spark`.
+    spark: bool,
+    unused: Vec<&'static str>,
+}
+
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let cancel = call.cancel.clone();
     let mut asked = Asked::of(call)?;
     let found = asked.pivot(None, &|| cancel.is_set())?;
-    let facts = serde_json::json!({
-        "sql": found.sql,
-        "groups": found.groups,
-        "rows": found.rows,
-        "totals": found.totals,
-        "spark": found.spark,
-        "unused": asked.unused,
-    });
+    let facts = PivotFacts {
+        sql: found.sql,
+        groups: found.groups,
+        rows: found.rows,
+        totals: found.totals,
+        spark: found.spark,
+        unused: asked.unused,
+    };
     Reply::table(&found.table, &facts)
 }

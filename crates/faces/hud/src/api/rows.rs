@@ -3,6 +3,8 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::pivot::Asked;
 use crate::reply::Reply;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -13,9 +15,18 @@ pub static ENDPOINT: Endpoint = Endpoint {
     answer,
 };
 
+/// Of the answer.
+#[derive(Serialize, TS)]
+pub(crate) struct RowsFacts {
+    sql: String,
+    /// In all.
+    rows: u64,
+    unused: Vec<&'static str>,
+}
+
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let cancel = call.cancel.clone();
     let mut asked = Asked::of(call)?;
     let (table, sql, rows) = asked.rows(None, &|| cancel.is_set())?;
-    Reply::table(&table, &serde_json::json!({ "sql": sql, "rows": rows, "unused": asked.unused }))
+    Reply::table(&table, &RowsFacts { sql, rows, unused: asked.unused })
 }

@@ -5,7 +5,8 @@ use crate::reply::Reply;
 use etwhy_analysis::stacks::METRICS;
 use etwhy_sql::{functions, scalars, views};
 use etwhy_table::{Table, TableSpec};
-use serde_json::json;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -15,47 +16,120 @@ pub static ENDPOINT: Endpoint = Endpoint {
     answer,
 };
 
+#[derive(Serialize, TS)]
+pub(crate) struct Schema {
+    tables: Vec<TableInfo>,
+    views: Vec<ViewInfo>,
+    functions: Vec<FunctionInfo>,
+    scalars: Vec<ScalarInfo>,
+    metrics: Vec<MetricInfo>,
+}
+
+#[derive(Serialize, TS)]
+struct TableInfo {
+    name: &'static str,
+    title: &'static str,
+    doc: String,
+    sorted_by: Option<&'static str>,
+    rows: usize,
+    why_empty: Option<String>,
+    /// The command that records it, if it is empty.
+    recording: Option<String>,
+    columns: Vec<ColumnInfo>,
+}
+
+#[derive(Serialize, TS)]
+struct ColumnInfo {
+    name: &'static str,
+    r#type: &'static str,
+    unit: &'static str,
+    role: &'static str,
+    doc: &'static str,
+}
+
+#[derive(Serialize, TS)]
+struct ViewInfo {
+    name: &'static str,
+    title: String,
+    doc: String,
+    columns: Vec<(String, String)>,
+    sql: &'static str,
+}
+
+#[derive(Serialize, TS)]
+struct FunctionInfo {
+    name: &'static str,
+    args: Vec<&'static str>,
+    about: &'static str,
+}
+
+#[derive(Serialize, TS)]
+struct ScalarInfo {
+    usage: &'static str,
+    about: &'static str,
+}
+
+#[derive(Serialize, TS)]
+struct MetricInfo {
+    name: &'static str,
+    about: &'static str,
+    manual: &'static str,
+    unit: &'static str,
+    table: &'static str,
+    /// Its table has rows.
+    there: bool,
+}
+
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let host = &call.hud.host;
-    let table = |spec: &TableSpec| {
-        let found = trace.db.get(&spec.name);
-        let columns = spec.columns.iter().map(|c| {
-            json!({ "name": c.name, "type": c.ty.name(), "unit": c.unit.name(), "role": c.role.name(), "doc": c.doc })
+    let rows_of = |table: &str| trace.db.get(table).map_or(0, Table::rows);
+    let table = |spec: &'static TableSpec| {
+        let columns = spec.columns.iter().map(|c| ColumnInfo {
+            name: &c.name,
+            r#type: c.ty.name(),
+            unit: c.unit.name(),
+            role: c.role.name(),
+            doc: &c.doc,
         });
-        let rows = found.map_or(0, Table::rows);
-        let empty = if rows == 0 { host.why_empty(&trace.db, &spec.name) } else { None };
-        json!({
-            "name": spec.name,
-            "title": spec.title,
-            "doc": spec.manual(),
-            "sorted_by": spec.sorted_by,
-            "rows": rows,
-            "why_empty": empty,
-            "recording": (rows == 0).then(|| host.recording_for(&spec.name)),
-            "columns": columns.collect::<Vec<_>>(),
-        })
+        let rows = rows_of(&spec.name);
+        TableInfo {
+            name: &spec.name,
+            title: &spec.title,
+            doc: spec.manual().to_string(),
+            sorted_by: spec.sorted_by.as_deref(),
+            rows,
+            why_empty: if rows == 0 { host.why_empty(&trace.db, &spec.name) } else { None },
+            recording: (rows == 0).then(|| host.recording_for(&spec.name)),
+            columns: columns.collect(),
+        }
     };
-    let metrics = METRICS.iter().map(|metric| {
-        let rows = trace.db.get(metric.table()).map_or(0, Table::rows);
-        json!({
-            "name": metric.name, "about": metric.about, "manual": metric.manual, "unit": metric.unit.name(),
-            "table": metric.table(), "there": rows > 0,
-        })
+    let metrics = METRICS.iter().map(|metric| MetricInfo {
+        name: metric.name,
+        about: metric.about,
+        manual: metric.manual,
+        unit: metric.unit.name(),
+        table: metric.table(),
+        there: rows_of(metric.table()) > 0,
     });
-    let functions = functions::ALL.iter().map(|function| {
-        let args: Vec<&str> = function.args.iter().map(|arg| arg.name).collect();
-        json!({ "name": function.name, "args": args, "about": function.about })
+    let functions = functions::ALL.iter().map(|function| FunctionInfo {
+        name: function.name,
+        args: function.args.iter().map(|arg| arg.name).collect(),
+        about: function.about,
     });
-    let scalars = scalars::ALL.iter().map(|scalar| json!({ "usage": scalar.usage, "about": scalar.about }));
-    let views = views::all().map(|view| {
-        json!({ "name": view.name, "title": view.title, "doc": view.manual, "columns": view.columns, "sql": view.sql })
+    let scalars = scalars::ALL.iter().map(|scalar| ScalarInfo { usage: scalar.usage, about: scalar.about });
+    let views = views::all().map(|view| ViewInfo {
+        name: view.name,
+        title: view.title,
+        doc: view.manual,
+        columns: view.columns,
+        sql: view.sql,
     });
-    Reply::json(&json!({
-        "tables": host.specs().iter().map(|spec| table(spec)).collect::<Vec<_>>(),
-        "views": views.collect::<Vec<_>>(),
-        "functions": functions.collect::<Vec<_>>(),
-        "scalars": scalars.collect::<Vec<_>>(),
-        "metrics": metrics.collect::<Vec<_>>(),
-    }))
+    Reply::json(&Schema {
+        tables: host.specs().into_iter().map(table).collect(),
+        views: views.collect(),
+        functions: functions.collect(),
+        scalars: scalars.collect(),
+        metrics: metrics.collect(),
+    })
 }

@@ -1,14 +1,15 @@
 //! What a finding's culprit selects: the stretch in which it happened, and the rows and stacks that are its.
 
 use crate::call::{Call, Endpoint, Fault, Work};
+use crate::part::{Chosen, Kind};
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_analysis::operators::episode::{Who, episode};
 use etwhy_rules::{Hit, Outcome};
 use etwhy_sql::Cell;
 use etwhy_trace::catalog::{dpc::DpcRow, image::ImageRow, isr::IsrRow, process::ProcessRow, stack::FrameRow};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -17,6 +18,17 @@ pub static ENDPOINT: Endpoint = Endpoint {
     work: Work::Panel,
     answer,
 };
+
+/// Range, filters, metric.
+#[derive(Serialize, TS)]
+pub(crate) struct Selection {
+    /// None: all the time.
+    pub(super) range: Option<[i64; 2]>,
+    why: &'static str,
+    filters: Vec<Chosen>,
+    /// What to add up along stacks.
+    metric: &'static str,
+}
 
 #[derive(Deserialize)]
 struct Body {
@@ -63,8 +75,8 @@ fn word<'h>(hit: &'h Hit, name: &str) -> Option<&'h str> {
     }
 }
 
-/// Range, filters, metric.
-pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
+/// What a culprit selects.
+pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Selection {
     let extent = trace.extent();
     let (filters, who) = of_culprit(trace, outcome, hit);
     let told = match (number(hit, "start_ns"), number(hit, "end_ns"), number(hit, "since_ns")) {
@@ -80,32 +92,31 @@ pub(super) fn selection(trace: &Trace, outcome: &Outcome, hit: &Hit) -> Value {
     } else {
         "active throughout the trace"
     };
-    json!({
-        "range": told.or(found).map(|(from, to)| [from, to]),
-        "why": why,
-        "filters": filters,
-        "metric": metric(trace, &outcome.topic),
-    })
+    Selection {
+        range: told.or(found).map(|(from, to)| [from, to]),
+        why,
+        filters,
+        metric: metric(trace, &outcome.topic),
+    }
 }
 
 /// Filters as the page has them, and whose episode it is.
-fn of_culprit(trace: &Trace, outcome: &Outcome, hit: &Hit) -> (Vec<Value>, Option<Who>) {
+fn of_culprit(trace: &Trace, outcome: &Outcome, hit: &Hit) -> (Vec<Chosen>, Option<Who>) {
     let module = word(hit, "driver").or_else(|| word(hit, "module"));
     let module = module
         .or_else(|| matches!(hit.culprit_kind.as_str(), "driver" | "module").then_some(hit.culprit.as_str()));
     if let Some(module) = module.filter(|name| is_module(trace, name)) {
         // A driver inside of another one's DPCs has none of its own: asked by module, panels of DPCs would be empty.
         let inside = outcome.topic == "interrupts" && !interrupts_of(trace, module);
-        let kind = if inside { "frame" } else { "module" };
-        let filter = json!({ "kind": kind, "value": module, "label": module });
-        return (vec![filter], Some(Who::Module(module.to_owned())));
+        let kind = if inside { Kind::Frame } else { Kind::Module };
+        return (vec![Chosen::new(kind, module, module)], Some(Who::Module(module.to_owned())));
     }
     if let Some(upid) = number(hit, "upid").or_else(|| process_called(trace, hit)) {
         let label = process_label(trace, upid).unwrap_or_else(|| hit.culprit.clone());
-        return (vec![json!({ "kind": "process", "value": upid, "label": label })], Some(Who::Process(upid)));
+        return (vec![Chosen::new(Kind::Process, upid, label)], Some(Who::Process(upid)));
     }
     if let Some(cpu) = number(hit, "cpu") {
-        return (vec![json!({ "kind": "cpu", "value": cpu, "label": cpu.to_string() })], Some(Who::Cpu(cpu)));
+        return (vec![Chosen::new(Kind::Cpu, cpu, cpu.to_string())], Some(Who::Cpu(cpu)));
     }
     (Vec::new(), word(hit, "path").map(|path| Who::Path(path.to_owned())))
 }

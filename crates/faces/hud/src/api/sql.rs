@@ -3,7 +3,8 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use etwhy_sql::Limits;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -18,6 +19,15 @@ struct Body {
     sql: String,
     #[serde(default = "some")]
     limit: usize,
+}
+
+/// Of the answer.
+#[derive(Serialize, TS)]
+pub(crate) struct SqlFacts {
+    sql: String,
+    rows: usize,
+    /// There are others.
+    more: bool,
 }
 
 fn some() -> usize {
@@ -39,5 +49,5 @@ pub(super) fn rows(call: &Call<'_>, limits: &Limits) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let trace = call.trace()?;
     let (table, more) = trace.sql(&body.sql, body.limit.min(MOST), limits, &call.cancel)?;
-    Reply::table(&table, &serde_json::json!({ "sql": body.sql, "rows": table.rows(), "more": more }))
+    Reply::table(&table, &SqlFacts { sql: body.sql, rows: table.rows(), more })
 }

@@ -10,8 +10,8 @@ use etwhy_analysis::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedSt
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
 use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow, thread::ThreadRow};
 use foldhash::HashMap;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -30,6 +30,41 @@ struct Body {
     width: f64,
 }
 
+/// Of the picture.
+#[derive(Serialize, TS)]
+#[ts(rename = "ChartFacts")]
+pub(crate) struct Facts {
+    from: i64,
+    to: i64,
+    utid: Option<i64>,
+    cpu: Option<i64>,
+    samples: i64,
+    weight: i64,
+    /// Samples under heavier stacks of the same pixel.
+    hidden: i64,
+    /// Boxes that were too many.
+    left_out: u64,
+    levels: u32,
+    /// Context switches were recorded.
+    switches: bool,
+    sql: Option<String>,
+    threads: Vec<Named>,
+    threads_in_all: usize,
+    why: Option<String>,
+    /// The command that records what is missing.
+    record: Option<String>,
+}
+
+/// A thread and its CPU time.
+#[derive(Clone, Serialize, TS)]
+#[ts(rename = "ChartThread")]
+struct Named {
+    utid: i64,
+    name: String,
+    weight: i64,
+    samples: i64,
+}
+
 fn width() -> f64 {
     1000.0
 }
@@ -45,7 +80,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let [from, to] = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
     let busy = metric_of(call, "busy")?;
     let kept = weighed(call, &trace, &busy)?;
-    let threads = threads(
+    let mut threads = threads(
         call,
         &trace,
         &StackPart { from_ns: Some(from), to_ns: Some(to), ..part.of_stacks(&trace) },
@@ -54,7 +89,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let lane = match (body.cpu, body.utid) {
         (Some(cpu), _) => Some(Lane::Cpu(cpu)),
         (None, Some(utid)) => Some(Lane::Thread(utid)),
-        (None, None) => threads.first().map(|(utid, ..)| Lane::Thread(*utid)),
+        (None, None) => threads.first().map(|thread| Lane::Thread(thread.utid)),
     };
     let pixel = (to.saturating_sub(from) as f64 / body.width.clamp(1.0, 1e5)) as i64;
     let made = match lane {
@@ -110,31 +145,29 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     });
     let host = &call.hud.host;
     let empty = trace.db.read_or_empty::<SampleRow>().is_empty();
-    let facts = json!({
-        "from": from,
-        "to": to,
-        "utid": if let Some(Lane::Thread(utid)) = lane { Some(utid) } else { None },
-        "cpu": if let Some(Lane::Cpu(cpu)) = lane { Some(cpu) } else { None },
-        "samples": made.samples,
-        "weight": made.weight,
-        "hidden": made.hidden,
-        "left_out": made.left_out,
-        "levels": made.levels,
-        "switches": !trace.db.read_or_empty::<CSwitchRow>().is_empty(),
-        "sql": sql,
-        "threads": threads.iter().take(THREADS).map(|(utid, name, weight, samples)| {
-            json!({ "utid": utid, "name": name, "weight": weight, "samples": samples })
-        }).collect::<Vec<_>>(),
-        "threads_in_all": threads.len(),
-        "why": if empty { host.why_empty(&trace.db, "sample") } else { None },
-        "record": empty.then(|| host.recording_for("sample")),
-    });
+    let threads_in_all = threads.len();
+    threads.truncate(THREADS);
+    let facts = Facts {
+        from,
+        to,
+        utid: if let Some(Lane::Thread(utid)) = lane { Some(utid) } else { None },
+        cpu: if let Some(Lane::Cpu(cpu)) = lane { Some(cpu) } else { None },
+        samples: made.samples,
+        weight: made.weight,
+        hidden: made.hidden,
+        left_out: made.left_out,
+        levels: made.levels,
+        switches: !trace.db.read_or_empty::<CSwitchRow>().is_empty(),
+        sql,
+        threads,
+        threads_in_all,
+        why: if empty { host.why_empty(&trace.db, "sample") } else { None },
+        record: empty.then(|| host.recording_for("sample")),
+    };
     Reply::table(&rows.finish().map_err(Fault::wrong)?, &facts)
 }
 
-type Named = (i64, String, i64, i64);
-
-/// Threads of the part by CPU time: utid, name, time, samples.
+/// Threads of the part by CPU time.
 fn threads(
     call: &Call<'_>,
     trace: &Trace,
@@ -162,9 +195,10 @@ fn threads(
             let process = upid.and_then(|p| processes.get(usize::try_from(p).ok()?));
             let (tid, own) = threads.get(utid).map_or((-1, ""), |row| (row.tid(), row.name().unwrap_or("")));
             let (name, pid) = process.map_or(("[unknown process]", -1), |(name, pid)| (name.as_str(), *pid));
-            (utid, format!("{name} ({pid}) thread {tid} {own}").trim_end().to_owned(), weight, samples)
+            let name = format!("{name} ({pid}) thread {tid} {own}").trim_end().to_owned();
+            Named { utid, name, weight, samples }
         })
         .collect();
-    out.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.cmp(&b.0)));
+    out.sort_by_key(|thread| (std::cmp::Reverse(thread.weight), thread.utid));
     Ok(out)
 }

@@ -7,8 +7,8 @@ use crate::who;
 use etwhy_analysis::states::lanes::{Detail, lanes};
 use etwhy_analysis::states::{State, Switches};
 use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, TableSpec, Unit, Value};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -27,6 +27,33 @@ struct Body {
     width: usize,
     #[serde(default = "some")]
     wakeups: usize,
+}
+
+/// Of the answer.
+#[derive(Serialize, TS)]
+pub(crate) struct StatesFacts {
+    range: [i64; 2],
+    lanes: Vec<ThreadLane>,
+    /// None: intervals as they are.
+    bucket_ns: Option<i64>,
+    /// Wait reasons, by number.
+    reasons: Vec<String>,
+    /// When, lane that did it, lane that could run then, row of `cswitch`.
+    wakeups: Vec<[i64; 4]>,
+    wakeups_total: u64,
+    from_threads: u64,
+    from_dpcs: u64,
+}
+
+/// A lane and its time in each state.
+#[derive(Serialize, TS)]
+struct ThreadLane {
+    thread: who::Thread,
+    run_ns: i64,
+    ready_ns: i64,
+    wait_ns: i64,
+    open_wait_ns: i64,
+    unknown_ns: i64,
 }
 
 fn wide() -> usize {
@@ -104,30 +131,27 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
             .map_err(Fault::wrong)?;
     }
     let table = table.finish().map_err(Fault::wrong)?;
-    let list: Vec<_> = found
-        .lanes
-        .iter()
-        .map(|lane| {
-            let [run, ready, wait, unknown] = lane.ns;
-            json!({
-                "thread": who::thread(&trace, lane.utid), "run_ns": run, "ready_ns": ready,
-                "wait_ns": wait.saturating_sub(lane.open_wait_ns), "open_wait_ns": lane.open_wait_ns, "unknown_ns": unknown,
-            })
-        })
-        .collect();
-    let wakeups: Vec<_> =
-        found.wakeups.iter().map(|w| [w.ts, i64::from(w.from), i64::from(w.to), i64::from(w.row)]).collect();
-    Reply::table(
-        &table,
-        &json!({
-            "range": [from, to],
-            "lanes": list,
-            "bucket_ns": found.bucket_ns,
-            "reasons": found.reasons,
-            "wakeups": wakeups,
-            "wakeups_total": found.wakeups_total,
-            "from_threads": found.from_elsewhere.0,
-            "from_dpcs": found.from_elsewhere.1,
-        }),
-    )
+    let lanes = found.lanes.iter().map(|lane| {
+        let [run_ns, ready_ns, wait, unknown_ns] = lane.ns;
+        ThreadLane {
+            thread: who::thread(&trace, lane.utid),
+            run_ns,
+            ready_ns,
+            wait_ns: wait.saturating_sub(lane.open_wait_ns),
+            open_wait_ns: lane.open_wait_ns,
+            unknown_ns,
+        }
+    });
+    let wakeups = found.wakeups.iter().map(|w| [w.ts, i64::from(w.from), i64::from(w.to), i64::from(w.row)]);
+    let facts = StatesFacts {
+        range: [from, to],
+        lanes: lanes.collect(),
+        bucket_ns: found.bucket_ns,
+        wakeups: wakeups.collect(),
+        wakeups_total: found.wakeups_total,
+        from_threads: found.from_elsewhere.0,
+        from_dpcs: found.from_elsewhere.1,
+        reasons: found.reasons,
+    };
+    Reply::table(&table, &facts)
 }

@@ -6,7 +6,7 @@ use crate::reply::Reply;
 use crate::who;
 use etwhy_analysis::states::{State, threads};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -31,9 +31,10 @@ fn some() -> usize {
     500
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-enum Sort {
+#[ts(rename = "ThreadSort")]
+pub(crate) enum Sort {
     #[default]
     Run,
     Ready,
@@ -41,7 +42,28 @@ enum Sort {
     Switches,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
+pub(crate) struct ThreadStates {
+    threads: Vec<Line>,
+    total: usize,
+    /// Of all, also those that are not listed.
+    sums: Whole,
+    range: [i64; 2],
+    sql: String,
+    unused: Vec<&'static str>,
+}
+
+#[derive(Serialize, TS)]
+#[ts(rename = "ThreadTotals")]
+struct Whole {
+    run_ns: i64,
+    ready_ns: i64,
+    wait_ns: i64,
+    switches: i64,
+}
+
+#[derive(Serialize, TS)]
+#[ts(rename = "ThreadLine")]
 struct Line {
     #[serde(flatten)]
     thread: who::Thread,
@@ -52,7 +74,8 @@ struct Line {
     top_readier: Option<(String, Option<u32>, i64)>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
+#[ts(rename = "ThreadFigures")]
 struct Figures {
     run_ns: i64,
     ready_ns: i64,
@@ -117,13 +140,13 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     sums.sort_by_key(|sum| (std::cmp::Reverse(threads::rank(sum, by)), sum.utid));
     let total = sums.len();
     let all = |of: fn(&threads::ThreadSums) -> i64| sums.iter().map(of).fold(0i64, i64::saturating_add);
-    let whole = json!({
-        "run_ns": all(|s| s.run_ns),
-        "ready_ns": all(|s| s.ready_ns),
-        "wait_ns": all(|s| s.wait_ns),
-        "switches": all(|s| s.switches),
-    });
-    let lines: Vec<Line> = sums
+    let whole = Whole {
+        run_ns: all(|s| s.run_ns),
+        ready_ns: all(|s| s.ready_ns),
+        wait_ns: all(|s| s.wait_ns),
+        switches: all(|s| s.switches),
+    };
+    let threads: Vec<Line> = sums
         .into_iter()
         .take(body.limit.min(10_000))
         .map(|sum| Line {
@@ -143,12 +166,12 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
             }),
         })
         .collect();
-    Reply::json(&json!({
-        "threads": lines,
-        "total": total,
-        "sums": whole,
-        "range": [choice.range.0, choice.range.1],
-        "sql": threads::sql(choice.range, &conditions(&part)),
-        "unused": who::unused(&part, &[Kind::Process, Kind::Thread, Kind::Cpu]),
-    }))
+    Reply::json(&ThreadStates {
+        threads,
+        total,
+        sums: whole,
+        range: [choice.range.0, choice.range.1],
+        sql: threads::sql(choice.range, &conditions(&part)),
+        unused: who::unused(&part, &[Kind::Process, Kind::Thread, Kind::Cpu]),
+    })
 }

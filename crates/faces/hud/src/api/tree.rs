@@ -4,10 +4,10 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::Part;
 use crate::reply::Reply;
 use crate::stacks::nodes::Nodes;
-use crate::stacks::{Asked, Question, with};
+use crate::stacks::{Asked, Question, StackFacts};
 use etwhy_analysis::stacks::{Before, NodeKind};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
@@ -36,6 +36,31 @@ struct Body {
 #[derive(Deserialize)]
 struct Other {
     range: Option<[i64; 2]>,
+}
+
+/// Of the whole tree.
+#[derive(Serialize, TS)]
+#[ts(rename = "TreeFacts")]
+pub(crate) struct Facts {
+    #[serde(flatten)]
+    stacks: StackFacts,
+    total: i64,
+    count: i64,
+    part_total: i64,
+    part_count: i64,
+    nodes: usize,
+    left_out: u64,
+    least: i64,
+    refused: u64,
+    /// Weight without stacks.
+    no_stack: i64,
+    /// The recording that has stacks, if most of it has none.
+    stacks_record: Option<String>,
+    root_found: bool,
+    before_total: Option<i64>,
+    before_count: Option<i64>,
+    /// Weight of paths that are not there any more.
+    gone: Option<i64>,
 }
 
 fn width() -> f64 {
@@ -96,24 +121,22 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let bare = tree.nodes.iter().filter(|node| tree.name(node).kind == NodeKind::NoStack);
     let bare = bare.fold(0i64, |sum, node| sum.saturating_add(node.own.weight));
     let left_out = shown.iter().map(|one| u64::from(one.left_out)).sum::<u64>();
-    let facts = with(
-        asked.facts(call, total.count),
-        json!({
-            "total": total.weight,
-            "count": total.count,
-            "part_total": tree.before_steps.weight,
-            "part_count": tree.before_steps.count,
-            "nodes": tree.nodes.len(),
-            "left_out": left_out,
-            "least": least,
-            "refused": tree.refused,
-            "no_stack": bare,
-            "stacks_record": (bare > total.weight / 2).then(|| call.hud.host.recording_for("stack")),
-            "root_found": root.is_some(),
-            "before_total": compared.as_ref().map(|(_, total, _)| total),
-            "before_count": compared.as_ref().map(|(.., count)| count),
-            "gone": compared.as_ref().map(|(before, ..)| before.gone),
-        }),
-    );
+    let facts = Facts {
+        stacks: asked.facts(call, total.count),
+        total: total.weight,
+        count: total.count,
+        part_total: tree.before_steps.weight,
+        part_count: tree.before_steps.count,
+        nodes: tree.nodes.len(),
+        left_out,
+        least,
+        refused: tree.refused,
+        no_stack: bare,
+        stacks_record: (bare > total.weight / 2).then(|| call.hud.host.recording_for("stack")),
+        root_found: root.is_some(),
+        before_total: compared.as_ref().map(|(_, total, _)| *total),
+        before_count: compared.as_ref().map(|(.., count)| *count),
+        gone: compared.as_ref().map(|(before, ..)| before.gone),
+    };
     Reply::table(&nodes.finish()?, &facts)
 }

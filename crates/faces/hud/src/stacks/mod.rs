@@ -14,9 +14,11 @@ use etwhy_table::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use ts_rs::TS;
 
 /// What a body says besides its part.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, TS)]
+#[ts(rename = "StackQuestion")]
 pub struct Question {
     /// Name of a metric, or TABLE.COLUMN.
     #[serde(default = "cpu")]
@@ -44,7 +46,8 @@ fn process() -> Vec<String> {
 }
 
 /// A step.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, TS)]
+#[ts(rename = "Step")]
 #[serde(tag = "op", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum StepBody {
@@ -102,6 +105,21 @@ impl StepBody {
             StepBody::Mine => Folding { just_my_code: true, ..none },
         })
     }
+}
+
+/// Facts of every answer: the metric, what says nothing of it, the query, why nothing is there.
+#[derive(Serialize, TS)]
+pub struct StackFacts {
+    metric: String,
+    about: &'static str,
+    manual: &'static str,
+    unit: &'static str,
+    table: &'static str,
+    unused: Vec<&'static str>,
+    sql: Option<String>,
+    why: Option<String>,
+    /// The command that records what is missing.
+    record: Option<String>,
 }
 
 /// A question that was understood.
@@ -244,7 +262,7 @@ impl Asked {
     }
 
     /// Facts of every answer: the metric, what says nothing of it, the query, why nothing is there.
-    pub fn facts(&self, call: &Call<'_>, count: i64) -> Value {
+    pub fn facts(&self, call: &Call<'_>, count: i64) -> StackFacts {
         let host = &call.hud.host;
         let table = self.metric.table();
         let rows = self.trace.db.get(table).map_or(0, Table::rows);
@@ -257,17 +275,17 @@ impl Asked {
             }
             _ => (None, None),
         };
-        json!({
-            "metric": self.metric.label(),
-            "about": self.metric.about,
-            "manual": self.metric.manual,
-            "unit": self.metric.unit.name(),
-            "table": table,
-            "unused": self.unused,
-            "sql": self.sql,
-            "why": why,
-            "record": record,
-        })
+        StackFacts {
+            metric: self.metric.label(),
+            about: self.metric.about,
+            manual: self.metric.manual,
+            unit: self.metric.unit.name(),
+            table,
+            unused: self.unused.clone(),
+            sql: self.sql.clone(),
+            why,
+            record,
+        }
     }
 }
 
@@ -285,12 +303,4 @@ pub fn weighed(call: &Call<'_>, trace: &Trace, metric: &Metric) -> Result<Arc<Op
         let bytes = read.as_ref().map_or(0, Weighed::bytes);
         Ok((read, bytes))
     })
-}
-
-/// Puts more facts into facts.
-pub fn with(mut facts: Value, more: Value) -> Value {
-    if let (Some(facts), Value::Object(more)) = (facts.as_object_mut(), more) {
-        facts.extend(more);
-    }
-    facts
 }

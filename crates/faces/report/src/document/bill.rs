@@ -2,7 +2,7 @@
 
 use super::dash;
 use crate::{BillRow, unobserved};
-use etwhy_base::prose::{duration, energy_range};
+use etwhy_base::units::{duration_ns, energy_range, energy_unit};
 use etwhy_doc::{Column, Doc, Line, Table};
 
 /// Culprits of a kind that are shown where there is little room.
@@ -36,7 +36,9 @@ pub(super) fn section(doc: &mut Doc, bill: &[BillRow], full: bool) {
     }
 }
 
-fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow>) -> Table {
+fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow> + Clone) -> Table {
+    // One unit for all rows.
+    let unit = energy_unit(rows.clone().filter_map(|row| row.energy_j).fold(0.0, f64::max));
     let numbers = [
         "CPU",
         "share",
@@ -50,15 +52,15 @@ fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow>) -> Table {
     ];
     let columns = std::iter::once(Column::name(kind).least(32)).chain(numbers.map(Column::number));
     let mut table = Table::new(columns.chain([Column::word("confidence")]));
-    let time = |ns: i64| if ns == 0 { dash() } else { duration(ns as f64) };
-    let known = |ns: Option<i64>| ns.map_or_else(dash, |ns| duration(ns as f64));
+    let time = |ns: i64| if ns == 0 { dash() } else { duration_ns(ns) };
+    let known = |ns: Option<i64>| ns.map_or_else(dash, duration_ns);
     for row in rows {
         let category = row.category.as_ref().map(|category| format!(" [{category}]"));
         let energy = row.energy_j.zip(row.energy_low_j).zip(row.energy_high_j);
         let figures = [
-            duration(row.total_cpu_ns as f64),
+            duration_ns(row.total_cpu_ns),
             row.share_percent.map_or_else(dash, |share| format!("{share:.1} %")),
-            energy.map_or_else(dash, |((mid, low), high)| energy_range(mid, low, high)),
+            energy.map_or_else(dash, |((mid, low), high)| energy_range([mid, low, high], unit)),
             time(row.own_cpu_ns),
             time(row.frames_cpu_ns),
             time(row.dpc_ns.saturating_add(row.isr_ns)),

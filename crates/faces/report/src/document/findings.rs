@@ -57,6 +57,47 @@ pub fn section(doc: &mut Doc, outcomes: &[Outcome], words: Words, full: bool) {
     }
 }
 
+/// Findings that are shown where there is room for one screen.
+const SHOWN: usize = 8;
+
+/// What was found, the worst first, each with the first step of what to do.
+pub(super) fn brief(doc: &mut Doc, outcomes: &[Outcome]) {
+    let of = |answer: Answer| outcomes.iter().filter(move |outcome| outcome.answer == answer);
+    let found: Vec<&Outcome> = of(Answer::Found).collect();
+    doc.heading("Findings");
+    for outcome in found.iter().take(SHOWN) {
+        let Some((first, others)) = outcome.hits.split_first() else { continue };
+        let above_info = outcome.severity > Some(Severity::Info);
+        let step = |text: &str| if above_info { first_sentence(text).to_owned() } else { String::new() };
+        doc.finding(Finding {
+            severity: outcome.severity.map_or("", Severity::name).to_owned(),
+            headline: (&first.headline).into(),
+            more: others.len(),
+            fix: step(&first.fix).into(),
+            caveats: outcome.caveats.iter().take(1).map(|caveat| step(caveat).into()).collect(),
+            ..Finding::default()
+        });
+    }
+    let (more, untold) = (found.len().saturating_sub(SHOWN), of(Answer::CannotTell).count());
+    if more > 0 {
+        doc.text(format!("and {more} more: etwhy why --full"));
+    }
+    let open = if untold == 0 {
+        String::new()
+    } else {
+        format!("; {untold} cannot be determined (etwhy why --all says why)")
+    };
+    doc.text(format!("{} of {} patterns found{open}.", found.len(), outcomes.len()));
+}
+
+/// The first sentence, if the text has several. Names of files and commands have dots too, but no space and capital behind them.
+fn first_sentence(text: &str) -> &str {
+    let ends = text.match_indices(". ").map(|(at, _)| at);
+    let mut ends =
+        ends.filter(|at| text.get(at + 2..).is_some_and(|rest| rest.starts_with(char::is_uppercase)));
+    ends.next().and_then(|at| text.get(..=at)).unwrap_or(text)
+}
+
 fn found(doc: &mut Doc, outcome: &Outcome, full: bool) {
     let Some((first, others)) = outcome.hits.split_first() else { return };
     // What is only worth knowing is said in a line.

@@ -2,6 +2,7 @@
 
 mod activity;
 mod bill;
+mod brief;
 mod cpu;
 pub mod findings;
 mod system;
@@ -14,6 +15,8 @@ use findings::Words;
 /// How much is said.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
+    /// On one screen: what the rest would say is left out.
+    pub brief: bool,
     /// Evidence, limits and all kinds of the bill, for what is read apart from the command.
     pub full: bool,
     /// Why each other pattern was not found or cannot be determined.
@@ -24,11 +27,14 @@ pub struct Form {
 
 impl Form {
     /// A document to keep.
-    pub const FULL: Form = Form { full: true, all: false, frames: 16 };
+    pub const FULL: Form = Form { brief: false, full: true, all: false, frames: 16 };
 }
 
 /// The report as a document. Terminals do not show its title.
 pub fn document(report: &Report, form: &Form) -> Doc {
+    if form.brief {
+        return brief::document(report);
+    }
     let mut doc = Doc::titled("Why was it slow?");
     doc.text(&report.sentence);
     doc.space();
@@ -74,6 +80,7 @@ fn quality(quality: &Quality) -> Vec<Line> {
                 .into(),
         );
     }
+    lines.extend(quality.missing().map(Line::from));
     for line in quality.ledger.iter().filter(|line| line.severity != "info") {
         let count = format!(": {} x ", thousands(line.count.into()));
         let meaning = format!(": {}", line.meaning);

@@ -97,7 +97,7 @@ fn terminals_show_names_and_keep_their_width() {
         activity.by_count = activity.by_total.clone();
     }
     for columns in [60, 80, 200] {
-        let form = Form { full: false, all: true, frames: 0 };
+        let form = Form { brief: false, full: false, all: true, frames: 0 };
         let text = Terminal::plain(columns).render(&document(&report, &form));
         assert!(!text.contains(|c| c != '\n' && etwhy_doc::is_unsafe(c)), "{text}");
         let copied = |line: &str| line.starts_with("    ") && line.contains("PerfView");

@@ -24,6 +24,7 @@
 //! No real trace with these events was at hand: layouts follow Microsoft's class definitions.
 
 mod names;
+mod slow;
 mod usage;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
@@ -37,6 +38,8 @@ use etwhy_decode::kernel::events;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use names::Names;
+pub use slow::SlowFileIoRow;
+use slow::{SLOW_FILE_IO, Slow};
 use usage::{FILE_OPEN, FILE_USAGE, Usage};
 pub use usage::{FileOpenRow, FileUsageRow};
 
@@ -129,7 +132,7 @@ const DIR: &[&str] = &["IrpPtr", "FileObject", "TTID", "InfoClass", "Length", "F
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
-    tables: &[&FILE_IO, &FILE_USAGE, &FILE_OPEN],
+    tables: &[&FILE_IO, &SLOW_FILE_IO, &FILE_USAGE, &FILE_OPEN],
     selects: &[
         Select::kernel(events::FileIo::Create, CREATE_FIELDS),
         Select::kernel(events::FileIo::Cleanup, SIMPLE),
@@ -154,6 +157,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     new: |memory| {
         Box::new(FileIo {
             rows: TableBuilder::if_wanted(memory),
+            slow: Slow::new(memory),
             usage: Usage::new(memory),
             pending: HashMap::default(),
             names: Names::default(),
@@ -168,6 +172,7 @@ const MOST_PENDING: usize = 1 << 20;
 
 struct FileIo {
     rows: TableBuilder<FileIoRow>,
+    slow: Slow,
     usage: Usage,
     /// Operations without an end, by IRP.
     pending: HashMap<u64, Pending>,
@@ -208,6 +213,7 @@ impl Analysis for FileIo {
         end.ledger.count(&FILE_OPERATIONS_UNFINISHED, left.len() as u64);
         for pending in left {
             self.usage.add(&pending.row, pending.op, pending.file, pending.utid, end.model);
+            self.slow.add(&pending.row, pending.op, Some(end.span_ns.1));
             self.rows.push(pending.row);
         }
         end.stacks_of(&mut self.rows, "stack_id")?;
@@ -219,8 +225,9 @@ impl Analysis for FileIo {
             let path = volumes.drive_path(strings.get(Sym(target?)));
             Some(strings.intern(&path))
         })?;
+        let slow = self.slow.finish(end)?;
         let [usage, open] = self.usage.finish(end);
-        Ok(vec![self.rows.into(), usage, open])
+        Ok(vec![self.rows.into(), slow, usage, open])
     }
 }
 
@@ -353,6 +360,7 @@ impl FileIo {
             cx.ledger.count(&FILE_OPERATIONS_UNFINISHED, 1);
         }
         self.usage.add(row, pending.op, pending.file, pending.utid, cx.model);
+        self.slow.add(row, pending.op, None);
         self.rows.push(pending.row);
     }
 }

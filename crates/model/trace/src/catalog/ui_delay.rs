@@ -104,12 +104,12 @@ pub(super) const WIN32K: Guid = Guid::from_text("8c416c79-d49b-4f01-a467-e56d3aa
 const FOCUS_CHANGE: u8 = 2;
 const PROCESS_FOCUS: u8 = 26;
 const WAIT_CURSOR: u8 = 35;
-const RUNDOWN: u8 = 36;
-const INPUT_DELAY: u8 = 37;
-const CHECK_DELAY: u8 = 38;
+pub(super) const RUNDOWN: u8 = 36;
+pub(super) const INPUT_DELAY: u8 = 37;
+pub(super) const CHECK_DELAY: u8 = 38;
 const THREAD_EXIT: u8 = 45;
-const IMMERSIVE_INPUT_DELAY: u8 = 172;
-const IMMERSIVE_CHECK_DELAY: u8 = 173;
+pub(super) const IMMERSIVE_INPUT_DELAY: u8 = 172;
+pub(super) const IMMERSIVE_CHECK_DELAY: u8 = 173;
 
 /// Documented with `IsHungAppWindow` (winuser.h).
 const NOT_RESPONDING_NS: i64 = 5_000_000_000;
@@ -200,36 +200,66 @@ fn ms(value: Option<u32>) -> Option<i64> {
     Some(i64::from(value?) * 1_000_000)
 }
 
+/// A delay that an event reports.
+pub(super) struct Delay {
+    /// As in column `kind`.
+    pub kind: &'static str,
+    /// Start; before the start of the trace if negative.
+    pub start_ns: i64,
+    /// Time until the event.
+    pub dur_ns: i64,
+    /// Thread that was late.
+    pub utid: Option<u32>,
+    /// It has not ended.
+    pending: bool,
+}
+
+/// An event that lacks the fields of a delay.
+pub(super) struct TooShort;
+
+/// The delay that an event of the window manager reports; `None` if it reports none.
+pub(super) fn delay(event: &Event<'_>, cx: &mut Context<'_>) -> Result<Option<Delay>, TooShort> {
+    let fields = event.fields();
+    let (kind, length) = match event.tag {
+        CHECK_DELAY => ("MessageCheckDelay", ms(fields.u32("DelayTimeMs"))),
+        IMMERSIVE_CHECK_DELAY => ("ImmersiveMessageCheckDelay", ms(fields.u32("DelayTimeMs"))),
+        INPUT_DELAY => ("InputProcessDelay", ms(fields.u32("TimeSinceInputRemoveMs"))),
+        IMMERSIVE_INPUT_DELAY => ("ImmersiveInputProcessDelay", ms(fields.u32("TimeSinceInputRemoveMs"))),
+        WAIT_CURSOR => ("WaitCursor", ms(fields.u32("DisplayTimeMs"))),
+        RUNDOWN => ("ThreadInfoRundown", ms(fields.u32("TimeSinceInputCheckMs"))),
+        _ => ("ThreadExit", ms(fields.u32("TimeSinceInputCheckMs"))),
+    };
+    let pending = matches!(event.tag, RUNDOWN | THREAD_EXIT);
+    let oldest = fields.u32("TimeSinceOldestInputMs");
+    let Some(dur_ns) = length.filter(|_| !pending || oldest.is_some()) else {
+        return Err(TooShort);
+    };
+    if pending && oldest == Some(0) {
+        return Ok(None);
+    }
+    // The rundown comes from another thread, and the wait cursor may.
+    let named = match event.tag {
+        WAIT_CURSOR => fields.u32("ThreadId").map(|tid| (tid, fields.u32("ProcessId"))),
+        RUNDOWN | THREAD_EXIT => fields.u32("ThreadId").map(|tid| (tid, None)),
+        _ => event.tid_pid().map(|(tid, pid)| (tid, Some(pid))),
+    };
+    let utid = named.map(|(tid, pid)| cx.model.thread(tid, pid, event.ns));
+    Ok(Some(Delay { kind, start_ns: event.ns.saturating_sub(dur_ns), dur_ns, utid, pending }))
+}
+
 impl UiDelays {
     fn delay(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let Delay { kind, start_ns, dur_ns, utid, pending } = match delay(event, cx) {
+            Ok(Some(delay)) => delay,
+            Ok(None) => return,
+            Err(TooShort) => {
+                cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+                return;
+            }
+        };
         let fields = event.fields();
         let since_remove = ms(fields.u32("TimeSinceInputRemoveMs"));
         let oldest = ms(fields.u32("TimeSinceOldestInputMs"));
-        let (kind, length) = match event.tag {
-            CHECK_DELAY => ("MessageCheckDelay", ms(fields.u32("DelayTimeMs"))),
-            IMMERSIVE_CHECK_DELAY => ("ImmersiveMessageCheckDelay", ms(fields.u32("DelayTimeMs"))),
-            INPUT_DELAY => ("InputProcessDelay", since_remove),
-            IMMERSIVE_INPUT_DELAY => ("ImmersiveInputProcessDelay", since_remove),
-            WAIT_CURSOR => ("WaitCursor", ms(fields.u32("DisplayTimeMs"))),
-            RUNDOWN => ("ThreadInfoRundown", ms(fields.u32("TimeSinceInputCheckMs"))),
-            _ => ("ThreadExit", ms(fields.u32("TimeSinceInputCheckMs"))),
-        };
-        let pending = matches!(event.tag, RUNDOWN | THREAD_EXIT);
-        let Some(dur_ns) = length.filter(|_| !pending || oldest.is_some()) else {
-            cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
-            return;
-        };
-        if pending && oldest == Some(0) {
-            return;
-        }
-        // The rundown comes from another thread, and the wait cursor may.
-        let named = match event.tag {
-            WAIT_CURSOR => fields.u32("ThreadId").map(|tid| (tid, fields.u32("ProcessId"))),
-            RUNDOWN | THREAD_EXIT => fields.u32("ThreadId").map(|tid| (tid, None)),
-            _ => event.tid_pid().map(|(tid, pid)| (tid, Some(pid))),
-        };
-        let utid = named.map(|(tid, pid)| cx.model.thread(tid, pid, event.ns));
-        let start_ns = event.ns.saturating_sub(dur_ns);
         let mut fresh_ns = dur_ns;
         if let Some(utid) = utid {
             let covered = self.covered.entry((utid, event.tag)).or_insert(i64::MIN);

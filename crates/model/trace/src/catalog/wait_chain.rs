@@ -9,6 +9,10 @@
 //! `inverted_queued_ns` is the part of these in which that thread was itself ready and had no processor (its last time in
 //! the queue): what a priority inversion looks like.
 //!
+//! `wait_class` says what the wait was for. The reason decides where it can. Where several kinds of waits share one (critical sections,
+//! slim locks and condition variables wait with `WrAlertByThreadId`; a .NET Monitor and an idle worker with `UserRequest`), the
+//! innermost function on the stack that is known for waiting decides, for waits of at least 100 µs that a thread ended.
+//!
 //! # What fools it
 //! A wait ends when somebody signals, which does not make him its cause: a thread without work waits for the next request, and
 //! whoever sends it ends the wait. `wait_reason` tells some: `WrQueue` and `WrLpcReceive` are threads without work,
@@ -22,9 +26,12 @@ mod union;
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
+use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
+use crate::wait_class::{self, WaitClasses};
 use etwhy_decode::kernel::events;
 use etwhy_decode::kernel::names::wait_reason;
+use etwhy_knowledge::WaitClass;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
@@ -33,7 +40,7 @@ use union::Union;
 define_table! {
     /// Waits by the process that waited, and by the process, service or driver that ended the wait.
     pub table WAIT_CHAIN: WaitChainRow = "wait_chain" {
-        version: 1,
+        version: 2,
         /// Process that waited.
         waiting_upid: Option<i32> [None, Process],
         /// Who ended the wait: thread, dpc, or unknown (nothing tells who ran).
@@ -46,6 +53,10 @@ define_table! {
         readying_driver: Option<Sym> [None, Name],
         /// Why it waited (`KWAIT_REASON`).
         wait_reason: Option<Sym> [None, Kind],
+        /// What the wait was for, by stack or else by reason: lock, condition (condition variable, address, barrier), queue (work, messages,
+        /// requests), sleep, call (the answer of another process), page_fault, io, throttled, suspended, lock_or_condition (no stack tells
+        /// which), object (a kernel object), other.
+        wait_class: Sym [None, Kind],
         /// Waits.
         count: i64 [Count, Count],
         /// Sum of the waits.
@@ -88,7 +99,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Select::kernel(events::PerfInfo::TimerDPC, ROUTINE),
         Select::kernel(events::PerfInfo::IOTimer, ROUTINE),
     ],
-    stacks: false,
+    stacks: true,
     on_demand: false,
     new: |memory| Box::new(Chains { rows: TableBuilder::new(memory), ..Chains::default() }),
 };
@@ -97,12 +108,23 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 /// events they would pile up.
 const MAX_OPEN: usize = 256;
 
+/// Shorter waits keep the class of their reason: the stack costs more to find than it says.
+const MIN_STACK_WAIT_NS: i64 = 100_000;
+/// Waits whose stack comes late. Few do; where no stacks were recorded, all would wait for theirs.
+const MAX_LATE: usize = 1 << 16;
+/// A wait without a stack, or whose class the reason decides.
+const NO_NUMBER: u32 = u32::MAX;
+/// Set in the final number of a stack.
+const FINAL: u32 = 1 << 31;
+
 /// Who waited: his process if it is known at that moment, else his thread; by whom, why.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     waiting: Owner,
     readied: Readied,
     reason: u8,
+    /// Number that waits with the same stack share.
+    stack: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,6 +158,8 @@ struct Wait {
 
 #[derive(Default)]
 struct Sum {
+    /// Ticket of the stack of all of them.
+    ticket: Option<i32>,
     count: i64,
     wait_ns: i64,
     wait_max_ns: i64,
@@ -194,6 +218,16 @@ struct Thread {
     routine: Option<u32>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
+    /// Its last wait, whose stack was not complete yet.
+    pending: Option<Pending>,
+}
+
+/// A wait that is charged once the stack of its ticket is known.
+#[derive(Clone, Copy)]
+struct Pending {
+    wait: Wait,
+    readied: Readied,
+    ticket: i32,
 }
 
 /// A thread that a DPC readied, before the DPC's event has come.
@@ -216,6 +250,10 @@ struct Chains {
     numbers: HashMap<Key, u32>,
     threads: Vec<Thread>,
     cpus: Vec<Cpu>,
+    /// Waits whose stack was not complete when their thread ran again.
+    late: Vec<Pending>,
+    /// Whether the stack may say more than each wait reason.
+    open_reasons: Vec<bool>,
 }
 
 impl Default for Chains {
@@ -226,6 +264,8 @@ impl Default for Chains {
             numbers: HashMap::default(),
             threads: Vec::new(),
             cpus: Vec::new(),
+            late: Vec::new(),
+            open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
         }
     }
 }
@@ -258,11 +298,20 @@ impl Analysis for Chains {
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         for cpu in std::mem::take(&mut self.cpus) {
             for wait in cpu.open.into_iter().filter_map(|open| open.wait) {
-                self.charge(&wait, Readied::Dpc(None));
+                self.charge(&wait, Readied::Dpc(None), None);
             }
         }
+        let mut pending = std::mem::take(&mut self.late);
+        pending.extend(self.threads.iter_mut().filter_map(|thread| thread.pending.take()));
+        for pending in pending {
+            let stack = end.resolved.stack_of_ticket(pending.ticket);
+            // Numbers of the end, apart from those of the pass.
+            let number = stack.and_then(|stack| u32::try_from(stack).ok()).map(|stack| stack | FINAL);
+            self.charge(&pending.wait, pending.readied, number.map(|number| (number, pending.ticket)));
+        }
+        let mut classes = WaitClasses::default();
         /// Names that rows are told apart by.
-        type Group = (Option<u32>, u8, Option<u32>, Option<Sym>, Option<Sym>, u8);
+        type Group = (Option<u32>, u8, Option<u32>, Option<Sym>, Option<Sym>, u8, WaitClass);
         let mut groups: BTreeMap<Group, Sum> = BTreeMap::new();
         let upid = |owner: Owner| match owner {
             Owner::Process(upid) => Some(upid),
@@ -285,13 +334,14 @@ impl Analysis for Chains {
                 }
                 Readied::Unknown => (2, None, None, None),
             };
-            let group = (upid(key.waiting), by.0, by.1, by.2, by.3, key.reason);
+            let class = classes.class(end, key.reason, sum.ticket.unwrap_or(NO_STACK));
+            let group = (upid(key.waiting), by.0, by.1, by.2, by.3, key.reason, class);
             groups.entry(group).or_default().merge(sum);
         }
         let kinds = ["thread", "dpc", "unknown"].map(|name| end.strings.intern(name));
         let mut groups: Vec<(Group, Sum)> = groups.into_iter().collect();
         groups.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.wait_ns));
-        for ((waiting, kind, readying, service, driver, reason), sum) in groups {
+        for ((waiting, kind, readying, service, driver, reason, class), sum) in groups {
             let name = wait_reason(u32::from(reason)).map(|name| end.strings.intern(name));
             self.rows.push(WaitChainRow {
                 waiting_upid: waiting.map(|u| u as i32),
@@ -300,6 +350,7 @@ impl Analysis for Chains {
                 readying_service: service,
                 readying_driver: driver,
                 wait_reason: name,
+                wait_class: end.strings.intern(class.name()),
                 count: sum.count,
                 wait_sum_ns: sum.wait_ns,
                 wait_union_ns: sum.union.length(),
@@ -317,13 +368,15 @@ impl Analysis for Chains {
 }
 
 impl Chains {
-    fn charge(&mut self, wait: &Wait, readied: Readied) {
-        let key = Key { waiting: wait.waiting, readied, reason: wait.reason };
+    /// `stack`: the number that its stack shares with others, and its ticket.
+    fn charge(&mut self, wait: &Wait, readied: Readied, stack: Option<(u32, i32)>) {
+        let (stack, ticket) = stack.map_or((NO_NUMBER, None), |(stack, ticket)| (stack, Some(ticket)));
+        let key = Key { waiting: wait.waiting, readied, reason: wait.reason, stack };
         let mut thread = self.threads.get_mut(wait.utid as usize);
         let known = thread.as_ref().and_then(|t| t.last).filter(|(last, _)| *last == key);
         let number = known.map(|(_, number)| number).unwrap_or_else(|| {
             *self.numbers.entry(key).or_insert_with(|| {
-                self.sums.push(Sum::default());
+                self.sums.push(Sum { ticket, ..Sum::default() });
                 (self.sums.len() - 1) as u32
             })
         });
@@ -348,7 +401,7 @@ impl Chains {
             if here.open.len() >= MAX_OPEN {
                 let given_up: Vec<Open> = here.open.drain(..MAX_OPEN / 2).collect();
                 for wait in given_up.into_iter().filter_map(|open| open.wait) {
-                    self.charge(&wait, Readied::Dpc(None));
+                    self.charge(&wait, Readied::Dpc(None), None);
                 }
             }
             if let Some(here) = self.cpus.get_mut(usize::from(cpu)) {
@@ -373,7 +426,7 @@ impl Chains {
             // What was readied before this DPC began was readied in one whose event is missing.
             let place = (open.ns >= began).then_some(place);
             if let Some(wait) = open.wait {
-                self.charge(&wait, Readied::Dpc(place));
+                self.charge(&wait, Readied::Dpc(place), None);
             } else if let Some(thread) = self.threads.get_mut(open.utid as usize)
                 && thread.dpc.is_some_and(|(ns, _)| ns == open.ns)
             {
@@ -398,7 +451,17 @@ impl Chains {
         }
         let Some(new) = slot(&mut self.threads, switch.new_utid as usize) else { return };
         let was = *new;
-        (new.dpc, new.routine) = (None, None);
+        (new.dpc, new.routine, new.pending) = (None, None, None);
+        if let Some(pending) = was.pending {
+            match cx.model.stacks.shared_by(pending.ticket) {
+                Some(number) => {
+                    self.charge(&pending.wait, pending.readied, Some((number & !FINAL, pending.ticket)));
+                }
+                None if self.late.len() < MAX_LATE => self.late.push(pending),
+                None => self.charge(&pending.wait, pending.readied, None),
+            }
+        }
+        let Some(new) = self.threads.get_mut(switch.new_utid as usize) else { return };
         let Some(ready_ns) = switch.ready_ns else { return };
         let to_ns = event.ns.saturating_sub(ready_ns);
         new.queued = (to_ns, event.ns);
@@ -440,6 +503,16 @@ impl Chains {
                 Readied::Dpc(was.routine)
             }
         };
-        self.charge(&wait, readied);
+        let open = self.open_reasons.get(usize::from(wait.reason)) == Some(&true);
+        if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
+            let ticket = cx.stack_ticket(event, Some(switch.new_tid), Some(switch.new_utid));
+            if let Some(thread) =
+                self.threads.get_mut(switch.new_utid as usize).filter(|_| ticket != NO_STACK)
+            {
+                thread.pending = Some(Pending { wait, readied, ticket });
+                return;
+            }
+        }
+        self.charge(&wait, readied, None);
     }
 }

@@ -59,6 +59,8 @@ struct Open {
     user: u32,
     /// Instruction pointer of a sample, for a stack of one frame if no half comes; 0 if there is none.
     ip: u64,
+    /// Bytes of its pointers.
+    width: usize,
     /// First of the tickets that take a stack of one frame too.
     samples: u32,
     /// First of the other tickets.
@@ -70,7 +72,7 @@ struct Open {
 impl Open {
     fn new(ns: i64, who: u32) -> Open {
         let (kernel, user) = (NO_PART, NO_PART);
-        Open { ns, who, kernel, user, ip: 0, samples: NO_PART, tickets: NO_PART, whole: false }
+        Open { ns, who, kernel, user, ip: 0, width: 8, samples: NO_PART, tickets: NO_PART, whole: false }
     }
 
     fn has_half(&self) -> bool {
@@ -79,7 +81,7 @@ impl Open {
 
     /// A sample that was taken in user mode has no kernel half.
     fn is_user_mode(&self) -> bool {
-        self.ip != 0 && !is_kernel(self.ip, 8)
+        self.ip != 0 && !is_kernel(self.ip, self.width)
     }
 
     /// The next kernel half of its time and thread is its own.
@@ -182,7 +184,8 @@ impl Stacks {
         self.asked = Some((address, record.ticks, tid, ticket as i32));
         self.tickets.push(NO_PART);
         let key = (record.ticks, tid);
-        let mut new = Open { ip, ..Open::new(ns, who(utid, threads)) };
+        let width = record.pointer_size();
+        let mut new = Open { ip, width, ..Open::new(ns, who(utid, threads)) };
         for item in record.ext_items() {
             self.item(&item, record, key, &mut new);
         }
@@ -206,7 +209,7 @@ impl Stacks {
         if let Some(open) = waiting {
             let first = if ip == 0 { &mut open.tickets } else { &mut open.samples };
             link(tickets, first);
-            open.ip = if open.ip == 0 { ip } else { open.ip };
+            (open.ip, open.width) = if open.ip == 0 { (ip, width) } else { (open.ip, open.width) };
             return ticket as i32;
         }
         link(tickets, if ip == 0 { &mut new.tickets } else { &mut new.samples });

@@ -114,6 +114,11 @@ impl Switches {
         self.threads.get(utid as usize)?.ready.map(|ready| ready.ns)
     }
 
+    /// How a thread that has not run since left a processor.
+    pub fn out(&self, utid: u32) -> Option<Out> {
+        self.threads.get(utid as usize)?.out
+    }
+
     fn state(&mut self, utid: u32) -> Option<&mut State> {
         let index = utid as usize;
         if self.threads.len() <= index {

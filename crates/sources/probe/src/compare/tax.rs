@@ -1,8 +1,8 @@
 //! The tax: what a difference costs somebody who does this all day, in sentences for people who are no experts.
 
 use super::{Comparison, Difference, Verdict};
-use crate::amount::{factor, joules, time, value};
-use etwhy_base::units::{decimal, thousands};
+use crate::amount::{factor, time, value};
+use etwhy_base::units::{decimal, energy_range, energy_unit, thousands};
 use etwhy_knowledge::{WattGroup, watt_groups, watts_of};
 use etwhy_stats::Interval;
 
@@ -127,14 +127,12 @@ fn day(tax: &mut Tax, comparison: &Comparison, one: &Difference, per_day: f64) {
         if let Some(group) = group {
             let energy = [group.p50, group.p10, group.p90].map(|watts| watts * cpu.value / 1e9);
             tax.day_joules = Some(energy);
-            let [likely, low, high] = energy;
+            let [likely, ..] = energy;
             tax.sentence.push_str(&format!(
-                ", {} of CPU time and about {} ({}–{}{})",
+                ", {} of CPU time and about {}{}",
                 range(cpu),
-                joules(likely),
-                joules(low),
-                joules(high),
-                if known { "" } else { ", for any kind of machine" }
+                energy_range(energy, energy_unit(likely)),
+                if known { "" } else { " for any kind of machine" }
             ));
         }
     }

@@ -244,7 +244,7 @@ mod tests {
         for part in [
             "libx.so: with no setting its workers burn 50 % of a processor",
             "busy; alone it would be up to 98 %",
-            "KMP_BLOCKTIME=0 ends it: 0.1 % of a processor; a region then takes 60.0 µs instead of 5.00 µs",
+            "KMP_BLOCKTIME=0 ends it: 0.1 % of a processor; a region then takes 60 µs instead of 5 µs",
             // Half of the 3.66 W that half of all machines stay below.
             "some 1.8 W",
         ] {

@@ -24,6 +24,7 @@ use etwhy_trace::catalog::{dpc::DpcRow, isr::IsrRow};
 use foldhash::HashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ts_rs::TS;
 
 /// Upper borders of classes of durations, ns: those of table `dpc_histogram`.
 pub const BORDERS_NS: [i64; 17] = [
@@ -35,8 +36,9 @@ pub const BORDERS_NS: [i64; 17] = [
 pub const LIMIT_SOURCE: &str = "Microsoft, WDK, \"Example 15: Measuring DPC/ISR Time\"";
 
 /// DPC or ISR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "InterruptClass")]
 pub enum Class {
     /// Table `dpc`.
     Dpc,
@@ -66,7 +68,8 @@ impl Class {
 }
 
 /// Sums of durations.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
+#[ts(rename = "InterruptSums")]
 pub struct Sums {
     /// How many.
     pub count: i64,
@@ -91,7 +94,8 @@ pub struct Sums {
 }
 
 /// A class of durations.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
+#[ts(rename = "InterruptBin")]
 pub struct Bin {
     /// Above this.
     pub above_ns: i64,
@@ -106,7 +110,8 @@ pub struct Bin {
 }
 
 /// DPCs or ISRs of a driver.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[ts(rename = "InterruptDriver")]
 pub struct Driver {
     /// DPC or ISR.
     pub class: Class,
@@ -130,7 +135,8 @@ pub struct Driver {
 }
 
 /// One routine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[ts(rename = "InterruptRoutine")]
 pub struct Routine {
     /// `module!function`.
     pub routine: String,
@@ -142,7 +148,7 @@ pub struct Routine {
 }
 
 /// The load of a processor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
 pub struct CpuLoad {
     /// Number.
     pub cpu: i64,
@@ -386,7 +392,7 @@ pub fn interrupts(
 }
 
 /// Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct OnStack {
     /// DPC or ISR.
     pub class: String,

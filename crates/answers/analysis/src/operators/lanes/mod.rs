@@ -26,6 +26,8 @@ pub mod who;
 pub use grid::Grid;
 
 use etwhy_table::Database;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// A kind of lane.
 pub struct Kind {
@@ -98,7 +100,9 @@ impl Ask<'_> {
 }
 
 /// How a lane is to be drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(rename = "LaneShape")]
 pub enum Shape {
     /// Parts of the bucket's time, on top of each other; a full bucket is `max`.
     Share,
@@ -110,20 +114,9 @@ pub enum Shape {
     Marks,
 }
 
-impl Shape {
-    /// Name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Shape::Share => "share",
-            Shape::Stack => "stack",
-            Shape::Level => "level",
-            Shape::Marks => "marks",
-        }
-    }
-}
-
 /// One lane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "WireLane")]
 pub struct Lane {
     /// Unique among the lanes of an answer: the kind, and which one.
     pub id: String,
@@ -139,14 +132,14 @@ pub struct Lane {
     pub full: f64,
     /// Processor, if it is one's.
     pub cpu: Option<i64>,
-    /// Bands, the lowest first.
-    pub series: Vec<Series>,
-    /// Single things.
-    pub marks: Vec<Mark>,
     /// The table that it is made of.
     pub source: &'static str,
     /// The same sums, of all buckets together.
     pub sql: String,
+    /// Bands, the lowest first.
+    pub series: Vec<Series>,
+    /// Single things.
+    pub marks: Vec<Mark>,
 }
 
 impl Lane {
@@ -169,7 +162,9 @@ impl Lane {
 }
 
 /// What a band stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(rename = "BandKind")]
 pub enum Band {
     /// A process.
     Process,
@@ -191,25 +186,9 @@ pub enum Band {
     Plain,
 }
 
-impl Band {
-    /// Name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Band::Process => "process",
-            Band::Rest => "rest",
-            Band::Idle => "idle",
-            Band::Dpc => "dpc",
-            Band::Isr => "isr",
-            Band::Unknown => "unknown",
-            Band::Kernel => "kernel",
-            Band::User => "user",
-            Band::Plain => "plain",
-        }
-    }
-}
-
 /// One band of a lane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(rename = "WireBand")]
 pub struct Series {
     /// What it stands for.
     pub band: Band,
@@ -220,6 +199,7 @@ pub struct Series {
     /// Sum of all buckets (of levels: the largest).
     pub total: f64,
     /// Number of a bucket, and what is in it; rising, without zeros.
+    #[serde(skip)]
     pub values: Vec<(u32, f64)>,
 }
 
@@ -232,11 +212,14 @@ impl Series {
 }
 
 /// A single thing on a lane.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(rename = "WireMark")]
 pub struct Mark {
     /// Begin.
+    #[serde(rename = "from")]
     pub from_ns: i64,
     /// End; the begin itself if it is a moment.
+    #[serde(rename = "to")]
     pub to_ns: i64,
     /// What it says.
     pub text: String,

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::ops::Bound;
 use std::sync::Arc;
+use ts_rs::TS;
 
 /// A condition. Texts are compared by their bytes, except by [`Op::Contains`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, TS)]
+#[ts(rename = "PivotCondition")]
 pub struct Condition {
     /// Column.
     #[serde(default)]
@@ -23,15 +25,17 @@ pub struct Condition {
     pub op: Op,
     /// With what: a number, a text, a list; 64 bits that are no number as `0x…`.
     #[serde(default)]
-    pub value: serde_json::Value,
+    #[ts(type = "unknown")]
+    pub value: Value,
     /// The other rows, also those with nulls.
     #[serde(default)]
     pub not: bool,
 }
 
 /// How a cell is compared. Null fulfils nothing but [`Op::IsNull`] and [`Op::Ne`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "ConditionOp")]
 pub enum Op {
     /// Equal.
     Eq,

@@ -36,6 +36,7 @@ pub use spark::Spark;
 
 use etwhy_table::{Database, Table};
 use serde::Deserialize;
+use ts_rs::TS;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +60,8 @@ fn wrong<T>(text: String) -> Result<T, PivotError> {
 pub type GiveUp<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// A pivot table.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, TS)]
+#[ts(rename = "PivotQuestion")]
 pub struct Pivot {
     /// Table.
     pub table: String,
@@ -87,7 +89,8 @@ pub struct Pivot {
 }
 
 /// Something to compute.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, TS)]
+#[ts(rename = "PivotValue")]
 pub struct Value {
     /// What of; nothing: rows (for [`Function::Count`]).
     #[serde(default)]
@@ -98,8 +101,9 @@ pub struct Value {
 }
 
 /// How a value is computed. Nulls do not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "PivotFunction")]
 pub enum Function {
     /// How many.
     Count,
@@ -140,7 +144,8 @@ impl Value {
 }
 
 /// What groups are ordered by: a value or a key, by position.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, TS)]
+#[ts(rename = "PivotSort")]
 pub struct Sort {
     /// Value.
     #[serde(default)]

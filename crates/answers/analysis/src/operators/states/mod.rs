@@ -21,9 +21,13 @@ pub mod threads;
 
 use etwhy_table::{Database, RowOf, Rows};
 use etwhy_trace::catalog::{cswitch::CSwitchRow, thread::ThreadRow};
+use serde::Serialize;
+use ts_rs::TS;
 
 /// State of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(rename = "ThreadState")]
 pub enum State {
     /// On a processor.
     Run,

@@ -405,8 +405,8 @@ mod tests {
     }
 
     #[allow(clippy::type_complexity)]
-    fn shown(lane: &Lane) -> Vec<(&'static str, &str, Vec<(u32, f64)>)> {
-        lane.series.iter().map(|s| (s.band.name(), s.name.as_str(), s.values.clone())).collect()
+    fn shown(lane: &Lane) -> Vec<(Band, &str, Vec<(u32, f64)>)> {
+        lane.series.iter().map(|s| (s.band, s.name.as_str(), s.values.clone())).collect()
     }
 
     #[test]
@@ -417,21 +417,21 @@ mod tests {
         assert_eq!(
             shown(&lanes[0]),
             [
-                ("process", "a.exe (4)", vec![(0, 15.0), (1, 4.0), (2, 16.0)]),
-                ("idle", "idle", vec![(0, 7.0), (1, 8.0)]),
-                ("unknown", "not recorded", vec![(0, 10.0), (1, 20.0), (2, 16.0), (3, 4.0)]),
-                ("dpc", "DPC", vec![(0, 4.0), (1, 4.0)]),
-                ("kernel", "kernel", vec![(0, 7.0)]),
-                ("user", "user", vec![(0, 7.0)]),
+                (Band::Process, "a.exe (4)", vec![(0, 15.0), (1, 4.0), (2, 16.0)]),
+                (Band::Idle, "idle", vec![(0, 7.0), (1, 8.0)]),
+                (Band::Unknown, "not recorded", vec![(0, 10.0), (1, 20.0), (2, 16.0), (3, 4.0)]),
+                (Band::Dpc, "DPC", vec![(0, 4.0), (1, 4.0)]),
+                (Band::Kernel, "kernel", vec![(0, 7.0)]),
+                (Band::User, "user", vec![(0, 7.0)]),
             ]
         );
         assert_eq!(
             shown(&lanes[2])[..2],
-            [("process", "a.exe (4)", vec![(0, 7.0)]), ("dpc", "DPC", vec![(0, 7.0)])]
+            [(Band::Process, "a.exe (4)", vec![(0, 7.0)]), (Band::Dpc, "DPC", vec![(0, 7.0)])]
         );
         let process = shown(&lanes[3]);
-        assert_eq!(process[0], ("process", "b.exe (8)", vec![(0, 32.0), (1, 32.0), (2, 32.0), (3, 4.0)]));
-        assert_eq!(process[1], ("process", "a.exe (4)", vec![(0, 22.0), (1, 4.0), (2, 16.0)]));
+        assert_eq!(process[0], (Band::Process, "b.exe (8)", vec![(0, 32.0), (1, 32.0), (2, 32.0), (3, 4.0)]));
+        assert_eq!(process[1], (Band::Process, "a.exe (4)", vec![(0, 22.0), (1, 4.0), (2, 16.0)]));
         assert_eq!((lanes[4].marks[0].from_ns, lanes[4].marks[0].to_ns), (40, 60));
     }
 

@@ -1,0 +1,320 @@
+//! The root of each critical path: the process that most of it leads to, and what it did there.
+//!
+//! # How it is computed
+//!
+//! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
+//! processor meanwhile. The process with the largest sum is the root, and its largest group of pieces (running, waiting for one class of
+//! things, keeping the processor) the cause. Running is explained by the samples of the thread in that time, waiting by the stack with which
+//! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
+//! called. What a wait for a file or page was for, file operations, hard faults and disk transfers of the same thread and time tell.
+//!
+//! # What fools it
+//!
+//! A path leads to whoever ended each wait (see `critical_path`). A root with a small `share` is one of many: then nobody is the cause. Pieces
+//! before the trace or over missing buffers are unknown, and belong to nobody (`unknown_ns`).
+
+mod evidence;
+
+use crate::derive::DerivedSpec;
+use crate::fold::{Facts, Stacks, freeze, id};
+use crate::operators::add;
+use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
+use evidence::Evidence;
+use foldhash::HashMap;
+
+define_table! {
+    /// Roots of critical paths: who the time range was really spent on.
+    pub table PATH_ROOT: PathRootRow = "path_root" {
+        version: 1,
+        /// Path (table `critical_path`).
+        path_id: i32 [None, Id],
+        /// Why the path was looked at, as in `critical_path`.
+        origin: Sym [None, Kind],
+        /// Process whose time range it is.
+        victim_upid: Option<i32> [None, Other],
+        /// Thread whose time range it is.
+        victim_utid: Option<i32> [None, Thread],
+        /// Start of the time range.
+        start_ns: i64 [Ns, Time],
+        /// Its length.
+        dur_ns: i64 [Ns, Duration],
+        /// Part of it that nothing explains.
+        unknown_ns: i64 [Ns, Duration],
+        /// Process that most of the rest leads to.
+        root_upid: Option<i32> [None, Process],
+        /// Its name; with its services for a host of services.
+        root: Sym [None, Name],
+        /// It is the process whose time range it is.
+        own: bool [None, Flag],
+        /// Time that leads to it.
+        root_ns: i64 [Ns, Duration],
+        /// Part of the time range that leads to it, 0 to 1.
+        share: f64 [None, Other],
+        /// What it mostly did there: work, processor (it had the processor that the path waited for), or the class of its waits as in
+        /// `wait_chain`.
+        cause: Sym [None, Kind],
+        /// Time of that.
+        cause_ns: i64 [Ns, Duration],
+        /// Thread that did it.
+        root_utid: Option<i32> [None, Thread],
+        /// Function of its own code in which it did it.
+        function: Option<Sym> [None, Name],
+        /// Function that this one had called.
+        callee: Option<Sym> [None, Name],
+        /// File that it waited for.
+        path: Option<Sym> [None, Path],
+        /// All of it in words: `slept in svc.exe!Start`.
+        did: Sym [None, Message],
+        /// Processes from the victim to the root, in the order in which they waited for each other.
+        chain: Sym [None, Name],
+    }
+}
+
+/// Declaration.
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&PATH_ROOT],
+    reads: &[
+        "critical_path",
+        "process",
+        "thread",
+        "stack",
+        "stack_frame",
+        "frame",
+        "image",
+        "sample",
+        "slow_file_io",
+        "hard_fault",
+        "disk_io",
+        "file",
+    ],
+    on_demand: false,
+    make,
+};
+
+/// What a piece is charged to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause<'d> {
+    Work,
+    Processor,
+    Wait(&'d str),
+}
+
+impl Cause<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Cause::Work => "work",
+            Cause::Processor => "processor",
+            Cause::Wait(class) => class,
+        }
+    }
+}
+
+/// A piece of a path.
+struct Piece<'d> {
+    from: i64,
+    to: i64,
+    /// Wake-ups away from the victim.
+    depth: usize,
+    /// Process and thread that it is charged to.
+    upid: i64,
+    utid: i64,
+    /// Thread of the path itself.
+    on_path: i64,
+    cause: Cause<'d>,
+    stack: i64,
+}
+
+/// A path, latest piece first.
+struct Path<'d> {
+    id: i64,
+    origin: &'d str,
+    utid: i64,
+    from: i64,
+    dur_ns: i64,
+    unknown_ns: i64,
+    pieces: Vec<Piece<'d>>,
+}
+
+/// The largest sum, and its key.
+fn largest<K: Ord + Copy>(sums: impl Iterator<Item = (K, i64)>) -> Option<(K, i64)> {
+    let mut all: std::collections::BTreeMap<K, i64> = Default::default();
+    sums.for_each(|(key, ns)| add(all.entry(key).or_default(), ns));
+    all.into_iter().max_by_key(|(key, ns)| (*ns, std::cmp::Reverse(*key)))
+}
+
+impl Path<'_> {
+    /// Processes from the victim to the longest piece for which `wanted` holds.
+    fn chain(&self, wanted: impl Fn(&Piece<'_>) -> bool, process_of: impl Fn(i64) -> i64) -> Vec<i64> {
+        let mut above: Vec<i64> = vec![self.utid];
+        let mut best: Option<(i64, Vec<i64>)> = None;
+        for piece in &self.pieces {
+            above.truncate(piece.depth);
+            above.resize(piece.depth, -1);
+            above.push(piece.on_path);
+            let length = piece.to.saturating_sub(piece.from);
+            if wanted(piece) && best.as_ref().is_none_or(|(longest, _)| length > *longest) {
+                let mut chain: Vec<i64> =
+                    above.iter().filter(|utid| **utid >= 0).map(|utid| process_of(*utid)).collect();
+                chain.push(piece.upid);
+                chain.dedup();
+                best = Some((length, chain));
+            }
+        }
+        best.map(|(_, chain)| chain).unwrap_or_default()
+    }
+}
+
+fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
+    let mut rows = TableBuilder::<PathRootRow>::new(memory);
+    let mut strings = Strings::new();
+    let links = db.read_or_empty::<CriticalPathRow>();
+    if links.is_empty() {
+        return Ok(vec![rows.finish(&freeze(strings, db)?)?]);
+    }
+    let threads = db.read_or_empty::<ThreadRow>();
+    let process_of = |utid: i64| threads.get(utid).and_then(|thread| thread.upid()).unwrap_or(-1);
+    let mut paths: Vec<Path<'_>> = Vec::new();
+    for row in &links {
+        if paths.last().is_none_or(|path| path.id != row.path_id()) {
+            paths.push(Path {
+                id: row.path_id(),
+                origin: row.origin(),
+                utid: row.of_utid(),
+                from: row.start_ns(),
+                dur_ns: 0,
+                unknown_ns: 0,
+                pieces: Vec::new(),
+            });
+        }
+        let Some(path) = paths.last_mut() else { continue };
+        path.from = path.from.min(row.start_ns());
+        add(&mut path.dur_ns, row.dur_ns());
+        let cause = match row.kind() {
+            "run" => Cause::Work,
+            "ready" => Cause::Processor,
+            "wait" => Cause::Wait(row.wait_class().unwrap_or("other")),
+            _ => {
+                add(&mut path.unknown_ns, row.dur_ns());
+                continue;
+            }
+        };
+        let charged = row.displaced_by_utid().unwrap_or_else(|| row.utid());
+        path.pieces.push(Piece {
+            from: row.start_ns(),
+            to: row.start_ns().saturating_add(row.dur_ns()),
+            depth: usize::try_from(row.depth()).unwrap_or(0),
+            upid: process_of(charged),
+            utid: charged,
+            on_path: row.utid(),
+            cause,
+            stack: row.stack_id().unwrap_or(-1),
+        });
+    }
+    let names = names(db);
+    let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
+    let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
+    let mut evidence = Evidence::new(&facts, &stacks);
+    let mut found = Vec::new();
+    for path in &paths {
+        let length = |piece: &Piece<'_>| piece.to.saturating_sub(piece.from);
+        let Some((upid, root_ns)) = largest(path.pieces.iter().map(|p| (p.upid, length(p)))) else {
+            continue;
+        };
+        let own = || path.pieces.iter().filter(move |piece| piece.upid == upid);
+        let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), length(p)))) else {
+            continue;
+        };
+        let pieces: Vec<&Piece<'_>> = own().filter(|p| p.cause == cause && p.utid == utid).collect();
+        let times: Vec<(i64, i64)> = pieces.iter().map(|p| (p.from, p.to)).collect();
+        // A thread that had the processor ran, on whatever stack.
+        let request = match cause {
+            Cause::Wait(_) => {
+                let stack =
+                    largest(pieces.iter().map(|p| (p.stack, length(p)))).map_or(-1, |(stack, _)| stack);
+                evidence.wait(utid, stack, times)
+            }
+            _ => evidence.run(utid, times),
+        };
+        let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
+        found.push((path, upid, root_ns, cause, cause_ns, utid, request, chain));
+    }
+    evidence.look(db);
+    for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
+        let seen = evidence.of(request);
+        let did = did(cause, &seen);
+        let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).collect();
+        let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
+        let (function, callee, file) = (text(&seen.function), text(&seen.callee), text(&seen.path));
+        rows.push(PathRootRow {
+            path_id: path.id as i32,
+            origin: strings.intern(path.origin),
+            victim_upid: id(process_of(path.utid)),
+            victim_utid: id(path.utid),
+            start_ns: path.from,
+            dur_ns: path.dur_ns,
+            unknown_ns: path.unknown_ns,
+            root_upid: id(upid),
+            root: strings.intern(name(upid)),
+            own: upid == process_of(path.utid),
+            root_ns,
+            share: root_ns as f64 / path.dur_ns.max(1) as f64,
+            cause: strings.intern(cause.name()),
+            cause_ns,
+            root_utid: id(utid),
+            function,
+            callee,
+            path: file,
+            did: strings.intern(&did),
+            chain: strings.intern(&chain.join(" > ")),
+        });
+    }
+    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+/// What the root did, in words.
+fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
+    let at = |verb: &str| match (&seen.function, &seen.callee) {
+        (Some(function), Some(callee)) => format!("{verb} in {function}, which had called {callee}"),
+        (Some(function), None) => format!("{verb} in {function}"),
+        (None, Some(callee)) => format!("{verb} in {callee}"),
+        (None, None) => verb.to_owned(),
+    };
+    let path = |verb: &str| match &seen.path {
+        Some(path) => format!("{verb} {path}"),
+        None => at("waited for I/O"),
+    };
+    match cause {
+        Cause::Work => at("worked"),
+        Cause::Processor => at("had the processor"),
+        Cause::Wait("lock") => at("waited for a lock"),
+        Cause::Wait("sleep") => at("slept"),
+        Cause::Wait("call") => at("waited for an answer"),
+        Cause::Wait("io") => path("waited for"),
+        Cause::Wait("page_fault") => path("waited for a page of"),
+        Cause::Wait("throttled") => at("was throttled"),
+        Cause::Wait("suspended") => at("was suspended"),
+        Cause::Wait("queue" | "condition") => at("waited for work"),
+        // A wait in the kernel during a file operation of the same thread is for that.
+        Cause::Wait(_) if seen.path.is_some() => path("waited for"),
+        Cause::Wait(_) => at("waited"),
+    }
+}
+
+/// Longest list of services beside a name, in characters.
+const MAX_SERVICES: usize = 40;
+
+/// Names of processes; with their services where these are few.
+fn names(db: &Database) -> HashMap<i64, String> {
+    let mut names = HashMap::default();
+    for row in &db.read_or_empty::<ProcessRow>() {
+        let name = match row.services() {
+            Some(services) if !services.is_empty() && services.chars().count() <= MAX_SERVICES => {
+                format!("{} ({services})", row.name())
+            }
+            _ => row.name().to_owned(),
+        };
+        names.insert(row.upid(), name);
+    }
+    names
+}

@@ -1,0 +1,80 @@
+//! The report on one screen: the verdict, the findings in a few lines each, the bill, what is missing, and where to look next.
+
+use super::{bill, findings};
+use crate::{Quality, Report};
+use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_doc::{Doc, Line};
+
+/// Lines of the ledger that are shown.
+const LEDGER_LINES: usize = 3;
+
+pub(super) fn document(report: &Report) -> Doc {
+    let mut doc = Doc::titled("Why was it slow?");
+    doc.text(&report.sentence);
+    findings::brief(&mut doc, &report.findings);
+    bill::section(&mut doc, &report.bill, false);
+    doc.heading("The trace");
+    quality(&mut doc, &report.quality);
+    if !report.cannot_tell.is_empty() {
+        let questions: Vec<&str> =
+            report.cannot_tell.iter().map(|missing| missing.question.as_str()).collect();
+        doc.text(format!("Not recorded, so it cannot be determined {}.", questions.join("; ")));
+    }
+    doc.heading("Where to look next");
+    let item = |doc: &mut Doc, command: &str, what: &str| {
+        doc.item(Line::name(command).and(format!(": {what}")), None::<Line>);
+    };
+    if let Some(first) = report.findings.iter().find(|outcome| !outcome.hits.is_empty()) {
+        item(
+            &mut doc,
+            &format!("etwhy rules show {}", first.id),
+            "how the first finding is computed, and what fools it",
+        );
+    }
+    item(
+        &mut doc,
+        "etwhy why --full",
+        "why each finding matters, processes, modules, functions, stacks, disks, .NET",
+    );
+    item(&mut doc, "etwhy serve", "all of it in the browser");
+    doc
+}
+
+fn quality(doc: &mut Doc, quality: &Quality) {
+    let files = quality.files.iter().fold(Line::default(), |line, file| {
+        let line = if line.is_empty() { line } else { line.and(", ") };
+        line.and(etwhy_doc::Span::Name(file.clone()))
+    });
+    let memory = quality.memory_bytes.map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
+    let (events, lost) =
+        (thousands(quality.events.into()), quality.events_lost.saturating_add(quality.buffers_lost));
+    let lost = match lost {
+        0 => "nothing lost".to_owned(),
+        _ => format!(
+            "{} events and {} buffers lost",
+            thousands(quality.events_lost.into()),
+            thousands(quality.buffers_lost.into())
+        ),
+    };
+    doc.text(files.and(format!(
+        ": {} recorded, {events} events, {lost}; Windows {}, {} processors{memory}",
+        duration_ns(quality.duration_ns),
+        quality.os,
+        quality.cpus
+    )));
+    if let Some(missing) = quality.missing() {
+        doc.text(missing);
+    }
+    let serious = quality.ledger.iter().filter(|line| line.severity != "info");
+    for line in serious.clone().take(LEDGER_LINES) {
+        let meaning = line.meaning.split_once(". ").map_or(line.meaning.as_str(), |(first, _)| first);
+        doc.note(
+            Line::mark(&line.severity),
+            format!("{} x {}", thousands(line.count.into()), meaning.trim_end_matches('.')),
+        );
+    }
+    let more = serious.count().saturating_sub(LEDGER_LINES);
+    if more > 0 {
+        doc.text(format!("{more} more kinds of anomalies: etwhy dump ledger"));
+    }
+}

@@ -1,0 +1,220 @@
+//! The path of a thread between two moments, walked backwards over the runs of all threads.
+
+use crate::model::stack::NO_STACK;
+use crate::model::switch::{Switches, WAITING};
+
+/// A run of a thread and what went before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Switched in.
+    pub from: i64,
+    /// Switched out; `i64::MAX` if it is not known.
+    pub to: i64,
+    /// When the thread left a processor before; `None` if not known.
+    pub left: Option<i64>,
+    /// When it was readied.
+    pub ready: Option<i64>,
+    pub by: Option<u32>,
+    pub in_dpc: bool,
+    pub waited: bool,
+    pub reason: u8,
+    pub cpu: u16,
+    pub ticket: i32,
+    /// Thread that had the processor until then; `None` for the idle thread.
+    pub after: Option<u32>,
+}
+
+/// What a piece of a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Run,
+    Ready,
+    Wait,
+    Unknown,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Run => "run",
+            Kind::Ready => "ready",
+            Kind::Wait => "wait",
+            Kind::Unknown => "unknown",
+        }
+    }
+}
+
+/// A piece of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub from: i64,
+    pub to: i64,
+    pub utid: u32,
+    pub depth: i32,
+    pub kind: Kind,
+    pub cpu: Option<u16>,
+    pub reason: Option<u8>,
+    pub in_dpc: bool,
+    pub ticket: i32,
+    /// Thread that had the processor while this one was ready.
+    pub displaced_by: Option<u32>,
+}
+
+/// Most pieces of one path, and most wake-ups that are followed into each other: a path of a minute on a busy server
+/// has thousands.
+pub(super) const MOST_LINKS: usize = 100_000;
+const MOST_DEPTH: usize = 256;
+
+/// The path of `utid` between two moments, latest piece first.
+pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from: i64, to: i64) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    // Threads whose waits are being explained: thread, and the moment at which to go on with it.
+    let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
+    let (mut utid, mut at) = (utid, to);
+    while links.len() < MOST_LINKS {
+        let Some(&(_, low)) = waiting.last() else { break };
+        if at <= low {
+            // The wait is explained down to its start: go on with the thread that waited.
+            waiting.pop();
+            match waiting.last() {
+                Some(&(above, _)) if !waiting.is_empty() => utid = above,
+                _ => break,
+            }
+            continue;
+        }
+        let depth = waiting.len() as i32 - 1;
+        let mut push = |kind, start: i64, end: i64, piece: Option<&Piece>| {
+            if end > start {
+                links.push(Link {
+                    from: start,
+                    to: end,
+                    utid,
+                    depth,
+                    kind,
+                    cpu: piece.filter(|_| kind != Kind::Wait).map(|p| p.cpu),
+                    reason: piece.filter(|p| kind == Kind::Wait && p.reason != u8::MAX).map(|p| p.reason),
+                    in_dpc: piece.is_some_and(|p| p.in_dpc),
+                    ticket: piece.map_or(NO_STACK, |p| p.ticket),
+                    displaced_by: piece.filter(|_| kind == Kind::Ready).and_then(|p| p.after),
+                });
+            }
+        };
+        let pieces = threads.get(utid as usize).map_or(&[][..], Vec::as_slice);
+        // The last piece that began before the moment.
+        let index = pieces.partition_point(|p| p.from < at);
+        let before = index.checked_sub(1).and_then(|i| pieces.get(i));
+        if let Some(piece) = before.filter(|p| p.to >= at) {
+            push(Kind::Run, piece.from.max(low), at, Some(piece));
+            at = piece.from.max(low);
+            continue;
+        }
+        // It was off the processors: the piece behind the moment tells why.
+        let off_since = before.map_or(low, |p| p.to).max(low);
+        // What left at this very moment was elsewhere before: nothing tells where.
+        let Some(next) = pieces.get(index).filter(|p| p.left.is_some_and(|left| left < at)) else {
+            // It has not come back.
+            let out = if index == pieces.len() { switches.out(utid) } else { None };
+            let left = out.map_or(at, |out| out.ns.max(off_since));
+            if let Some(out) = out.filter(|_| left < at) {
+                let kind = if out.state == WAITING { Kind::Wait } else { Kind::Ready };
+                push(kind, left, at, None);
+                if let Some(link) = links.last_mut().filter(|_| kind == Kind::Wait) {
+                    link.reason = Some(out.reason);
+                }
+                at = left;
+            } else {
+                push(Kind::Unknown, off_since, at, None);
+                at = off_since;
+            }
+            continue;
+        };
+        let left = next.left.unwrap_or(off_since).max(off_since);
+        let ready = next.ready.unwrap_or(at).clamp(left, next.from);
+        if !next.waited {
+            push(Kind::Ready, left, at, Some(next));
+            at = left;
+        } else if at > ready {
+            push(Kind::Ready, ready, at, Some(next));
+            at = ready;
+        } else {
+            match next.by.filter(|&by| by != utid && waiting.len() < MOST_DEPTH) {
+                // Only from the moment of the wake-up on does the other thread explain the wait.
+                Some(by) if next.ready == Some(at) && !waiting.iter().any(|w| w.0 == by) => {
+                    waiting.push((by, left));
+                    utid = by;
+                }
+                _ => {
+                    push(Kind::Wait, left, at, Some(next));
+                    at = left;
+                }
+            }
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(from: i64, to: i64, left: i64, ready: i64, by: Option<u32>) -> Piece {
+        let (left, ready) = (Some(left), Some(ready));
+        let (in_dpc, waited, reason, cpu, ticket, after) = (by.is_none(), true, 6, 0, 0, None);
+        Piece { from, to, left, ready, by, in_dpc, waited, reason, cpu, ticket, after }
+    }
+
+    fn short(links: &[Link]) -> Vec<(i64, i64, u32, &'static str)> {
+        links.iter().map(|l| (l.from, l.to, l.utid, l.kind.name())).collect()
+    }
+
+    #[test]
+    fn a_chain_of_three_is_followed() {
+        // 0 waits from 10 to 50, readied by 1, which waited from 20 to 40 for 2, which a DPC woke at 30.
+        let first = |to| Piece { left: None, ready: None, ..piece(0, to, 0, 0, None) };
+        let zero = vec![first(10), piece(52, 60, 10, 50, Some(1))];
+        let one = vec![first(20), piece(41, 51, 20, 40, Some(2))];
+        let two = vec![first(12), piece(30, 45, 12, 30, None)];
+        let links = path(&[zero, one, two], &Switches::default(), 0, 5, 60);
+        assert_eq!(
+            short(&links),
+            [
+                (52, 60, 0, "run"),
+                (50, 52, 0, "ready"),
+                (41, 50, 1, "run"),
+                (40, 41, 1, "ready"),
+                (30, 40, 2, "run"),
+                (20, 30, 2, "wait"),
+                (10, 20, 1, "run"),
+                (5, 10, 0, "run"),
+            ]
+        );
+        assert_eq!(links.iter().map(|l| l.to - l.from).sum::<i64>(), 55);
+        assert_eq!(links.iter().map(|l| l.depth).max(), Some(2));
+    }
+
+    #[test]
+    fn two_that_wake_each_other_end() {
+        let zero = vec![piece(10, 20, 0, 10, Some(1)), piece(30, 40, 20, 30, Some(1))];
+        let one = vec![piece(10, 30, 0, 10, Some(0))];
+        let links = path(&[zero, one], &Switches::default(), 0, 0, 40);
+        assert_eq!(links.iter().map(|l| l.to - l.from).sum::<i64>(), 40);
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_unknown() {
+        let links = path(&[Vec::new()], &Switches::default(), 0, 3, 9);
+        assert_eq!(short(&links), [(3, 9, 0, "unknown")]);
+    }
+
+    #[test]
+    fn a_thread_that_left_twice_ends_nowhere() {
+        // Switched out at 10 and, on another processor, at 20 again. The path begins at this very moment.
+        let mut again = piece(30, 40, 20, 25, Some(1));
+        let first = Piece { left: None, ready: None, ..piece(0, 10, 0, 0, None) };
+        for waited in [true, false] {
+            again.waited = waited;
+            let links = path(&[vec![first, again]], &Switches::default(), 0, 5, 20);
+            assert_eq!(short(&links), [(10, 20, 0, "unknown"), (5, 10, 0, "run")]);
+        }
+    }
+}
