@@ -10,6 +10,7 @@ mod new;
 mod picture;
 mod repo;
 mod schema_page;
+mod truth;
 mod web;
 mod words;
 
@@ -31,6 +32,7 @@ Tasks:
   files                 Check lengths of files, links and paths in documents
   web                   Check that the page in web/dist is built from the sources in web/
   words                 Check that texts for readers avoid the phrases that docs/terms.md replaces
+  truth [OPTIONS]       Judge what etwhy says of random machines with planted causes; --help lists the options
   lines                 Count lines of code, comments and tests, by crate";
 
 fn usage() -> String {
@@ -59,6 +61,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["reference", folder] => generated::release(&repo, folder),
         ["words"] => words::check(&repo),
         ["lines"] => lines::print(&repo),
+        ["truth", rest @ ..] => truth::run(rest),
         ["layers"] => layers::check(&repo),
         ["files"] => files::check(&repo),
         ["web"] => web::check(&repo),
