@@ -46,6 +46,10 @@ export interface Quality {
   events_lost: number;
   /** Buffers lost, as the headers say. */
   buffers_lost: number;
+  /** Time in which records of processors may be missing, summed over processors. */
+  unobserved_ns: number;
+  /** Time ranges of that. */
+  unobserved_ranges: number;
   /** Kinds of events. */
   event_types: number;
   /** Kinds of events that nothing describes. */

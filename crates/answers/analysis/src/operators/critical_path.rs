@@ -69,7 +69,8 @@ pub struct Path {
     pub links: Vec<Link>,
 }
 
-/// All paths of the table `critical_path`.
+/// All paths of the table `critical_path`: those of time ranges that were asked for or of windows that were late; where there are none, those
+/// of the longest waits.
 pub fn paths(db: &Database) -> Vec<Path> {
     let names = process_names(db);
     let threads = db.read_or_empty::<ThreadRow>();
@@ -108,6 +109,10 @@ pub fn paths(db: &Database) -> Vec<Path> {
         path.links.push(Link { start_ns, depth: row.depth(), cause });
     }
     let mut paths: Vec<Path> = found.into_values().collect();
+    let of_a_wait = |path: &Path| path.origin.ends_with(" wait");
+    if !paths.iter().all(of_a_wait) {
+        paths.retain(|path| !of_a_wait(path));
+    }
     for path in &mut paths {
         let whole = path.dur_ns.max(1) as f64;
         let mut sums: BTreeMap<CauseKey, i64> = BTreeMap::new();

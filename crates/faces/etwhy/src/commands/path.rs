@@ -22,7 +22,8 @@ pub static COMMAND: Command = Command {
     long_about: "Walks a stretch of a thread backwards: its own running time, its time in the queue for a processor, and for each \
                  wait the thread that ended it, transitively. All pieces together are as long as the stretch. Needs context switches and \
                  ReadyThread events.\n\n\
-                 Without --process and --thread it explains every delay of a window that the trace reports.",
+                 Without --process and --thread it explains every delay of a window that the trace reports, or, where there are none, the longest waits of each \
+                 process that another thread ended.",
     examples: "Examples:\n  etwhy path trace.etl --process app --from 2s --to 3.5s\n  etwhy path trace.etl --thread 4711\n  \
                etwhy path trace.etl --json",
     build: |command| Args::augment_args(command),

@@ -1,6 +1,6 @@
 //! The report on one screen: the verdict, the findings in a few lines each, the bill, what is missing, and where to look next.
 
-use super::{bill, findings};
+use super::{activity, bill, findings};
 use crate::{Quality, Report};
 use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::{Doc, Line};
@@ -13,6 +13,10 @@ pub(super) fn document(report: &Report) -> Doc {
     doc.text(&report.sentence);
     findings::brief(&mut doc, &report.findings);
     bill::section(&mut doc, &report.bill, false);
+    // Where no kernel events were recorded, this is the answer.
+    if let Some(activity) = &report.activity {
+        activity::section(&mut doc, activity);
+    }
     doc.heading("The trace");
     quality(&mut doc, &report.quality);
     if !report.cannot_tell.is_empty() {
@@ -68,10 +72,9 @@ fn quality(doc: &mut Doc, quality: &Quality) {
     let serious = quality.ledger.iter().filter(|line| line.severity != "info");
     for line in serious.clone().take(LEDGER_LINES) {
         let meaning = line.meaning.split_once(". ").map_or(line.meaning.as_str(), |(first, _)| first);
-        doc.note(
-            Line::mark(&line.severity),
-            format!("{} x {}", thousands(line.count.into()), meaning.trim_end_matches('.')),
-        );
+        let count = Line::from(format!("{} x ", thousands(line.count.into())));
+        let text = count.and(Line::name(&line.name)).and(format!(": {}", meaning.trim_end_matches('.')));
+        doc.note(Line::mark(&line.severity), text);
     }
     let more = serious.count().saturating_sub(LEDGER_LINES);
     if more > 0 {
