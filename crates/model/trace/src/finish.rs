@@ -85,7 +85,7 @@ impl Finish<'_> {
         })
     }
 
-    /// Exchanges the threads in a process column ([`process_later`]) for their processes.
+    /// Exchanges the threads in a process column (`process_later`) for their processes.
     ///
     /// # Errors
     /// Those of the table builder.

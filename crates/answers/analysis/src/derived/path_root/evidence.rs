@@ -23,6 +23,9 @@ pub(super) struct Seen {
     pub path: Option<String>,
 }
 
+/// A function of the program's own, and what it had called.
+type OwnAndCallee = (Option<String>, Option<String>);
+
 /// Time ranges of threads, each with the number of the request that asks for it.
 #[derive(Default)]
 struct Ranges {
@@ -156,7 +159,7 @@ impl<'e> Evidence<'e> {
             });
         }
         // By own function and callee: the same function has many stacks.
-        let mut functions: BTreeMap<usize, BTreeMap<(Option<String>, Option<String>), i64>> = BTreeMap::new();
+        let mut functions: BTreeMap<usize, BTreeMap<OwnAndCallee, i64>> = BTreeMap::new();
         for ((request, stack), ns) in sums {
             let seen = self.functions(stack);
             add(functions.entry(request).or_default().entry((seen.function, seen.callee)).or_default(), ns);
