@@ -61,7 +61,7 @@ struct Args {
     /// Print all: why each finding matters, processes, modules, functions, stacks, .NET, disks
     #[arg(long)]
     full: bool,
-    /// As --full, and also report why each other pattern was not found or cannot be determined
+    /// Also report why each other pattern was not found or cannot be determined (implies --full)
     #[arg(long)]
     all: bool,
     #[command(flatten)]
