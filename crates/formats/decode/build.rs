@@ -39,9 +39,10 @@ fn main() -> Result<()> {
     names.sort();
     let (mut files, mut events) = (String::from("&[\n"), String::new());
     for name in &names {
-        let path = std::env::current_dir()?.join(folder).join(name);
-        writeln!(files, "    LayoutFile {{ name: {name:?}, text: include_str!({path:?}) }},")?;
+        let path = folder.join(name);
         let text = std::fs::read_to_string(&path)?;
+        // The text, not its path: clones that share a target folder share this file.
+        writeln!(files, "    LayoutFile {{ name: {name:?}, text: {text:?} }},")?;
         for group in groups(&text).map_err(|why| format!("{}: {why}", path.display()))? {
             write_group(&mut events, &group)?;
         }

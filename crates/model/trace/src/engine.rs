@@ -227,19 +227,23 @@ impl Pass<'_> {
             Verdict::Never => record.pointer_size(),
         };
         let width = usize::from(pointer_size == 8);
+        let payload = if state.bindings.is_empty() { &[][..] } else { record.payload() };
+        let any = Event {
+            record,
+            payload,
+            ns,
+            tag: 0,
+            type_index,
+            schema: state.schema.as_deref(),
+            names: state.names.as_ref().map_or(("", ""), |(provider, name)| (provider, name)),
+            slots: &[],
+            own_header: state.own_header,
+            pointer_size,
+        };
         let bindings = state.bindings.iter();
         for binding in bindings.filter(|binding| binding.any || verdict != Verdict::Never) {
-            let event = Event {
-                record,
-                ns,
-                tag: binding.tag,
-                type_index,
-                schema: state.schema.as_deref(),
-                names: state.names.as_ref().map_or(("", ""), |(provider, name)| (provider, name)),
-                slots: binding.slots.get(width).map_or(&[], Vec::as_slice),
-                own_header: state.own_header,
-                pointer_size,
-            };
+            let slots = binding.slots.get(width).map_or(&[][..], Vec::as_slice);
+            let event = Event { tag: binding.tag, slots, ..any };
             let handler = usize::from(binding.handler);
             let own = match binding.tracker {
                 true if TRACKERS.get(handler).is_some_and(|t| t.needed > Needed::Always) => {

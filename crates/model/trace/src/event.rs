@@ -3,6 +3,7 @@
 use crate::inputs::Inputs;
 use crate::model::Model;
 use crate::model::place::PlaceId;
+use crate::model::stack::NO_STACK;
 use crate::symbols::Symbols;
 use etwhy_base::{Guid, utf16};
 use etwhy_decode::Value;
@@ -65,6 +66,8 @@ impl Select {
 pub struct Event<'a> {
     /// The record.
     pub record: &'a Record<'a>,
+    /// Its own data, behind header and extended items.
+    pub payload: &'a [u8],
     /// Nanoseconds since the start of the trace.
     pub ns: i64,
     /// The handler's number for this kind of event.
@@ -86,13 +89,13 @@ impl<'a> Event<'a> {
     /// The fast field of that index, zero-extended; `None` if the payload is too short.
     #[inline]
     pub fn u64(&self, field: usize) -> Option<u64> {
-        self.slots.get(field)?.as_ref()?.u64(self.record.payload())
+        self.slots.get(field)?.as_ref()?.u64(self.payload)
     }
 
     /// The fast field of that index, sign-extended.
     #[inline]
     pub fn i64(&self, field: usize) -> Option<i64> {
-        self.slots.get(field)?.as_ref()?.i64(self.record.payload())
+        self.slots.get(field)?.as_ref()?.i64(self.payload)
     }
 
     /// The UTF-16 text that stands right behind the fast field of that index, up to its nul; empty without it.
@@ -100,12 +103,12 @@ impl<'a> Event<'a> {
     pub fn text_after(&self, field: usize) -> String {
         let slot = self.slots.get(field).and_then(Option::as_ref);
         let start = slot.map_or(usize::MAX, |slot| slot.offset().saturating_add(slot.width()));
-        utf16::text(utf16::until_nul(self.record.payload().get(start..).unwrap_or(&[])))
+        utf16::text(utf16::until_nul(self.payload.get(start..).unwrap_or(&[])))
     }
 
     /// All fields by name.
     pub fn fields(&self) -> Fields<'a> {
-        let decoded = self.schema.map(|s| read(s, self.record.payload(), self.pointer_size));
+        let decoded = self.schema.map(|s| read(s, self.payload, self.pointer_size));
         Fields { schema: self.schema, decoded }
     }
 
@@ -248,6 +251,21 @@ impl Context<'_> {
         self.stack_ticket_at(event, tid, utid, 0)
     }
 
+    /// As [`Context::stack_ticket`], but [`NO_STACK`] for most events of a kind that has had no stack so far. For sums
+    /// that gain little by a stack: where none are recorded, each ticket would wait for its stack in vain for seconds.
+    #[inline]
+    pub fn stack_ticket_if_recorded(
+        &mut self,
+        event: &Event<'_>,
+        tid: Option<u32>,
+        utid: Option<u32>,
+    ) -> i32 {
+        match self.model.stacks.expects(event.type_index) {
+            true => self.stack_ticket(event, tid, utid),
+            false => NO_STACK,
+        }
+    }
+
     /// As [`Context::stack_ticket`], for an event whose instruction pointer is known: it makes a stack of
     /// one frame where no stack was recorded.
     #[inline]
@@ -260,7 +278,7 @@ impl Context<'_> {
     ) -> i32 {
         let model = &mut *self.model;
         let known = (&model.threads, &model.images);
-        let ticket = model.stacks.ticket(event.record, tid, utid, ip, event.ns, known);
+        let ticket = model.stacks.ticket(event, tid, utid, ip, known);
         if ticket & TICKETS_BETWEEN_CLOSING == 0 {
             self.model.close_stacks(event.ns);
         }

@@ -35,7 +35,7 @@ impl FieldsText {
         event: &Event<'_>,
         more: impl FnOnce(&EventSchema, &Decoded<'_>, usize) -> Option<(T, usize)>,
     ) -> (Box<str>, Option<T>) {
-        let payload = event.record.payload();
+        let payload = event.payload;
         let own = PER_EVENT.saturating_add(payload.len().saturating_mul(PER_BYTE));
         self.room = self.room.saturating_add(own);
         let limit = self.room.clamp(own, MOST_TEXT.max(own));

@@ -39,6 +39,7 @@ mod memory;
 mod modules;
 mod outputs;
 mod pivot;
+mod recomputed;
 mod record;
 mod refusals;
 mod report;

@@ -14,7 +14,7 @@
 //! # What fools it
 //! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
 //! reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*. Where no stretch was
-//! asked for, the last million runs are kept: the begin of a delay before that is unknown too.
+//! asked for, the last half million runs are kept: the begin of a delay before that is unknown too.
 
 mod runs;
 mod walk;
@@ -312,7 +312,7 @@ impl Paths {
         };
         let to = event.ns.saturating_sub(ready_ns);
         let Some(followed) = self.follow("wait", utid, to.saturating_sub(wait_ns), to, cx) else { return };
-        let ticket = cx.stack_ticket(event, Some(switch.new_tid), Some(utid));
+        let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(utid));
         let waits = self.waits.entry(key).or_default();
         if let Some(at) = shortest {
             let dropped = waits.swap_remove(at);

@@ -198,7 +198,7 @@ impl Counters {
 
     /// The entries of a `MemInfoWS`. They hold as many of the layout's counters as their size allows.
     fn working_sets(&mut self, event: &Event<'_>, cx: &mut Context<'_>) -> Option<()> {
-        let payload = event.record.payload();
+        let payload = event.payload;
         let count = usize::try_from(payload.u32_at(0)?).ok()?;
         let entries = payload.get(4..)?;
         let size = entries.len().checked_div(count)?;

@@ -219,8 +219,8 @@ struct Thread {
     routine: Option<PlaceId>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
-    /// Its last wait, whose stack was not complete yet.
-    pending: Option<Pending>,
+    /// A wait of it is in [`Chains::pending`].
+    pends: bool,
 }
 
 /// A wait that is charged once the stack of its ticket is known.
@@ -250,6 +250,9 @@ struct Chains {
     sums: Vec<Sum>,
     numbers: HashMap<Key, u32>,
     threads: Vec<Thread>,
+    /// The last wait of each thread if its stack was not complete; apart, because few have one and each switch
+    /// looks at the thread.
+    pending: Vec<Option<Pending>>,
     cpus: Vec<Cpu>,
     /// Waits whose stack was not complete when their thread ran again.
     late: Vec<Pending>,
@@ -264,6 +267,7 @@ impl Default for Chains {
             sums: Vec::new(),
             numbers: HashMap::default(),
             threads: Vec::new(),
+            pending: Vec::new(),
             cpus: Vec::new(),
             late: Vec::new(),
             open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
@@ -303,7 +307,7 @@ impl Analysis for Chains {
             }
         }
         let mut pending = std::mem::take(&mut self.late);
-        pending.extend(self.threads.iter_mut().filter_map(|thread| thread.pending.take()));
+        pending.extend(std::mem::take(&mut self.pending).into_iter().flatten());
         for pending in pending {
             let stack = end.resolved.stack_of_ticket(pending.ticket);
             // Numbers of the end, apart from those of the pass.
@@ -452,8 +456,9 @@ impl Chains {
         }
         let Some(new) = slot(&mut self.threads, switch.new_utid as usize) else { return };
         let was = *new;
-        (new.dpc, new.routine, new.pending) = (None, None, None);
-        if let Some(pending) = was.pending {
+        (new.dpc, new.routine, new.pends) = (None, None, false);
+        let pending = if was.pends { self.pending.get_mut(switch.new_utid as usize) } else { None };
+        if let Some(pending) = pending.and_then(Option::take) {
             match cx.model.stacks.shared_by(pending.ticket) {
                 Some(number) => {
                     self.charge(&pending.wait, pending.readied, Some((number & !FINAL, pending.ticket)));
@@ -506,11 +511,13 @@ impl Chains {
         };
         let open = self.open_reasons.get(usize::from(wait.reason)) == Some(&true);
         if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
-            let ticket = cx.stack_ticket(event, Some(switch.new_tid), Some(switch.new_utid));
-            if let Some(thread) =
-                self.threads.get_mut(switch.new_utid as usize).filter(|_| ticket != NO_STACK)
+            let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(switch.new_utid));
+            if ticket != NO_STACK
+                && let Some(thread) = self.threads.get_mut(switch.new_utid as usize)
+                && let Some(pending) = slot(&mut self.pending, switch.new_utid as usize)
             {
-                thread.pending = Some(Pending { wait, readied, ticket });
+                thread.pends = true;
+                *pending = Some(Pending { wait, readied, ticket });
                 return;
             }
         }

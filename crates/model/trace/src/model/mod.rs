@@ -8,6 +8,7 @@ pub mod file_name;
 mod halves;
 pub mod il_map;
 pub mod image;
+mod living;
 mod naming;
 pub mod place;
 pub mod process;

@@ -213,7 +213,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
 
 /// The processes of a `MemInfoWS`, whose entries hold as many of the layout's counters as their size allows.
 fn working_sets(event: &Event<'_>, cx: &mut Context<'_>) {
-    let payload = event.record.payload();
+    let payload = event.payload;
     let count = payload.u32_at(0).and_then(|count| usize::try_from(count).ok());
     let entries = payload.get(4..).unwrap_or(&[]);
     let Some(size) = count.and_then(|count| entries.len().checked_div(count)) else { return };

@@ -1,5 +1,6 @@
 //! Process instances: `Process` events, and every event that names a process id.
 
+use super::living::Living;
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events;
@@ -81,7 +82,7 @@ const BY_MANIFEST: u8 = 2;
 #[derive(Debug, Default)]
 pub struct Processes {
     all: Vec<Process>,
-    by_pid: HashMap<u32, u32>,
+    by_pid: Living,
     /// An analysis is at work: what it looks up was named before.
     pub(crate) sealed: bool,
     /// Instances that an analysis made nevertheless.
@@ -92,7 +93,7 @@ impl Processes {
     /// The instance with process id `pid` at `ns`, made if it is new.
     #[inline]
     pub fn at(&mut self, pid: u32, ns: i64) -> u32 {
-        if let Some(&upid) = self.by_pid.get(&pid) {
+        if let Some(upid) = self.by_pid.find(pid) {
             if !self.sealed
                 && let Some(process) = self.all.get_mut(upid as usize)
             {
@@ -108,7 +109,7 @@ impl Processes {
         let upid = self.all.len() as u32;
         self.made_by_tables += u64::from(self.sealed);
         self.all.push(Process { pid, first_ns: ns, last_ns: ns, ..Process::default() });
-        self.by_pid.insert(pid, upid);
+        self.by_pid.set(pid, upid);
         upid
     }
 
@@ -180,7 +181,7 @@ impl Processes {
 
     /// The living instance of a process id, if it was ever named.
     pub fn current(&self, pid: u32) -> Option<u32> {
-        self.by_pid.get(&pid).copied()
+        self.by_pid.get(pid)
     }
 }
 

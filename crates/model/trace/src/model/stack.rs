@@ -59,34 +59,41 @@ struct Open {
     user: u32,
     /// Instruction pointer of a sample, for a stack of one frame if no half comes; 0 if there is none.
     ip: u64,
-    /// Bytes of its pointers.
-    width: usize,
     /// First of the tickets that take a stack of one frame too.
     samples: u32,
     /// First of the other tickets.
     tickets: u32,
+    /// Type of the event whose tickets wait, see [`Kinds`].
+    kind: u16,
+    /// Its instruction pointer is one of user mode: it has no kernel half.
+    user_mode: bool,
     /// A record held it as a whole.
     whole: bool,
 }
 
 impl Open {
     fn new(ns: i64, who: u32) -> Open {
-        let (kernel, user) = (NO_PART, NO_PART);
-        Open { ns, who, kernel, user, ip: 0, width: 8, samples: NO_PART, tickets: NO_PART, whole: false }
+        Open {
+            ns,
+            who,
+            kernel: NO_PART,
+            user: NO_PART,
+            ip: 0,
+            samples: NO_PART,
+            tickets: NO_PART,
+            kind: NO_KIND,
+            user_mode: false,
+            whole: false,
+        }
     }
 
     fn has_half(&self) -> bool {
         self.kernel != NO_PART || self.user != NO_PART
     }
 
-    /// A sample that was taken in user mode has no kernel half.
-    fn is_user_mode(&self) -> bool {
-        self.ip != 0 && !is_kernel(self.ip, self.width)
-    }
-
     /// The next kernel half of its time and thread is its own.
     fn awaits_kernel(&self) -> bool {
-        !self.has_half() && !self.is_user_mode()
+        !self.has_half() && !self.user_mode
     }
 
     /// It lacks the user half of its time and thread.
@@ -113,6 +120,45 @@ struct Provisional {
 /// Time (ticks) and thread of an event, by which stack records name it.
 type Key = (i64, u32);
 
+/// Which types of events have stacks: the kernel records them for the types that the session asks for.
+#[derive(Debug, Default)]
+struct Kinds {
+    /// By type: how often somebody asked whether it has stacks, and whether one came.
+    types: Vec<(u32, bool)>,
+}
+
+/// Events of a type that are given tickets before it is taken for one without stacks, and how many of the later ones
+/// (one in so many) find out whether they have come up since.
+const TRIED: u32 = 4_096;
+const TRIED_LATER: u32 = 1_024;
+/// A type that is not counted: all after the first 65,535, each of which may have stacks.
+const NO_KIND: u16 = u16::MAX;
+
+impl Kinds {
+    fn number(type_index: u32) -> u16 {
+        u16::try_from(type_index).unwrap_or(NO_KIND)
+    }
+
+    fn slot(&mut self, kind: u16) -> Option<&mut (u32, bool)> {
+        if kind != NO_KIND && self.types.len() <= usize::from(kind) {
+            self.types.resize(usize::from(kind) + 1, (0, false));
+        }
+        self.types.get_mut(usize::from(kind))
+    }
+
+    fn came(&mut self, kind: u16) {
+        if let Some((_, came)) = self.slot(kind) {
+            *came = true;
+        }
+    }
+
+    fn expects(&mut self, kind: u16) -> bool {
+        let Some((asked, came)) = self.slot(kind) else { return true };
+        *asked = asked.saturating_add(1);
+        *came || *asked <= TRIED || (*asked).is_multiple_of(TRIED_LATER)
+    }
+}
+
 /// Stacks of the trace.
 #[derive(Debug, Default)]
 pub struct Stacks {
@@ -131,6 +177,7 @@ pub struct Stacks {
     /// Provisional stack of each ticket, or what it waits for ([`WAITS`]).
     tickets: Vec<u32>,
     late: u64,
+    kinds: Kinds,
     /// The record that asked last, with its ticket: several analyses may want the stack of one event.
     asked: Option<(usize, i64, u32, i32)>,
 }
@@ -163,13 +210,13 @@ impl Stacks {
     /// switches that is the new thread. `utid` is its instance. `ip` makes a stack of one frame where none was recorded.
     pub(crate) fn ticket(
         &mut self,
-        record: &Record<'_>,
+        event: &Event<'_>,
         tid: Option<u32>,
         utid: Option<u32>,
         ip: u64,
-        ns: i64,
         (threads, images): (&Threads, &Images),
     ) -> i32 {
+        let (record, ns) = (event.record, event.ns);
         let tid = tid.map_or(ANY_TID, |tid| thread_key(tid, record.cpu));
         let address = record.bytes.as_ptr() as usize;
         if let Some((of, ticks, thread, ticket)) = self.asked
@@ -184,12 +231,16 @@ impl Stacks {
         self.asked = Some((address, record.ticks, tid, ticket as i32));
         self.tickets.push(NO_PART);
         let key = (record.ticks, tid);
-        let width = record.pointer_size();
-        let mut new = Open { ip, width, ..Open::new(ns, who(utid, threads)) };
+        let kind = Kinds::number(event.type_index);
+        let user_mode = ip != 0 && !is_kernel(ip, event.pointer_size);
+        let mut new = Open { ip, user_mode, kind, ..Open::new(ns, who(utid, threads)) };
         for item in record.ext_items() {
             self.item(&item, record, key, &mut new);
         }
-        let fits = |open: &Open| match (new.has_half(), new.is_user_mode()) {
+        if new.has_half() {
+            self.kinds.came(kind);
+        }
+        let fits = |open: &Open| match (new.has_half(), new.user_mode) {
             (true, _) => false,
             (_, true) => open.ip == ip && open.user == NO_PART,
             (..) => open.awaits_kernel(),
@@ -209,7 +260,10 @@ impl Stacks {
         if let Some(open) = waiting {
             let first = if ip == 0 { &mut open.tickets } else { &mut open.samples };
             link(tickets, first);
-            (open.ip, open.width) = if open.ip == 0 { (ip, width) } else { (open.ip, open.width) };
+            open.kind = kind;
+            if open.ip == 0 {
+                (open.ip, open.user_mode) = (ip, user_mode);
+            }
             return ticket as i32;
         }
         link(tickets, if ip == 0 { &mut new.tickets } else { &mut new.samples });
@@ -224,6 +278,11 @@ impl Stacks {
             Some(before) => self.before.entry(key).or_default().push(before),
             None => self.queue.push_back((new.ns, key)),
         }
+    }
+
+    /// Whether an event of this type can be expected to have a stack.
+    pub(crate) fn expects(&mut self, type_index: u32) -> bool {
+        self.kinds.expects(Kinds::number(type_index))
     }
 
     /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
@@ -306,6 +365,7 @@ impl Stacks {
             None => open.entry(key).or_insert_with(|| Open::new(ns, whose)),
         };
         (found.ns, found.who) = (ns, whose);
+        self.kinds.came(found.kind);
         // Tickets without a thread join those that have one.
         let mut last = any;
         while let Some(&next) = tickets.get(last as usize).filter(|&&next| next != NO_PART) {
@@ -328,11 +388,18 @@ impl Stacks {
 
     /// Closes the stacks of a time and thread.
     fn close_all(&mut self, key: Key, images: &Images) {
-        for open in self.before.remove(&key).into_iter().flatten() {
+        let open = self.open.remove(&key);
+        if !self.before.is_empty() {
+            for open in self.before.remove(&key).into_iter().flatten() {
+                self.close_one(open, images);
+            }
+        }
+        if let Some(open) = open {
             self.close_one(open, images);
         }
-        if let Some(open) = self.open.remove(&key) {
-            self.close_one(open, images);
+        // Most stacks come right behind their event: nothing of them is left to wait.
+        if self.queue.back().is_some_and(|&(_, last)| last == key) {
+            self.queue.pop_back();
         }
     }
 
@@ -516,7 +583,7 @@ pub struct FinishedStacks {
 
 pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let width = event.pointer_size;
-    let payload = event.record.payload();
+    let payload = event.payload;
     let model = &mut *cx.model;
     match event.tag {
         WITH_ITEMS => {

@@ -239,7 +239,7 @@ impl SystemFacts {
 
 /// Elements behind a count of 32 bits, at most [`MAX_FACTS`] of them.
 fn counted<T>(event: &Event<'_>, size: usize, read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
-    let payload = event.record.payload();
+    let payload = event.payload;
     let count = payload.u32_at(0).unwrap_or(0) as usize;
     let rest = payload.get(4..).unwrap_or(&[]);
     rest.chunks_exact(size).take(count.min(MAX_FACTS)).map_while(read).collect()

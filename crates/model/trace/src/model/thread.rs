@@ -1,11 +1,11 @@
 //! Thread instances: `Thread` events, and every event that names a thread id.
 
+use super::living::Living;
 use super::process::Processes;
 use crate::event::{Context, Event, Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events;
 use etwhy_table::Sym;
-use foldhash::HashMap;
 
 const START: u8 = events::Thread::Start.opcode;
 const END: u8 = events::Thread::End.opcode;
@@ -82,7 +82,7 @@ const LEAD_NS: i64 = 50_000_000;
 #[derive(Debug, Default)]
 pub struct Threads {
     all: Vec<Thread>,
-    by_tid: HashMap<u32, u32>,
+    by_tid: Living,
     /// An analysis is at work: what it looks up was named before.
     pub(crate) sealed: bool,
     /// Instances that an analysis made nevertheless.
@@ -95,7 +95,7 @@ impl Threads {
     pub fn at(&mut self, tid: u32, pid: Option<u32>, ns: i64, processes: &mut Processes) -> u32 {
         // The idle threads have id 0 on every processor and belong to process 0.
         let pid = if tid == 0 { Some(0) } else { pid };
-        if let Some(&utid) = self.by_tid.get(&tid)
+        if let Some(utid) = self.by_tid.find(tid)
             && let Some(thread) = self.all.get_mut(utid as usize)
         {
             if self.sealed {
@@ -126,7 +126,7 @@ impl Threads {
         let utid = self.all.len() as u32;
         self.made_by_tables += u64::from(self.sealed);
         self.all.push(Thread { tid, upid, first_ns: ns, last_ns: ns, ..Thread::default() });
-        self.by_tid.insert(tid, utid);
+        self.by_tid.set(tid, utid);
         utid
     }
 
@@ -141,7 +141,7 @@ impl Threads {
     ) -> u32 {
         let upid = processes.at(pid, ns);
         if tid != 0
-            && let Some(&utid) = self.by_tid.get(&tid)
+            && let Some(utid) = self.by_tid.find(tid)
             && let Some(thread) = self.all.get(utid as usize)
         {
             let other_process = thread.upid.is_some_and(|u| u != upid);
@@ -182,7 +182,7 @@ impl Threads {
 
     /// The living instance of a thread id, if it was ever named.
     pub fn current(&self, tid: u32) -> Option<u32> {
-        self.by_tid.get(&tid).copied()
+        self.by_tid.get(tid)
     }
 }
 

@@ -1,12 +1,12 @@
 //! The runs of all threads, as far back as paths reach.
 
-use super::walk::Piece;
+use super::walk::{NEVER, NOBODY, Piece};
 use crate::event::{Context, Event};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
 
 /// Runs that are kept where nobody asked for a time range beforehand: seconds of a busy machine, minutes of a quiet one.
-const MAX_RUNS: usize = 1 << 20;
+const MAX_RUNS: usize = 1 << 19;
 
 /// What came back sooner gets no stack, except where somebody asked for the path: it explains little, and there are many.
 const MIN_STACK_OFF_NS: i64 = 1_000_000;
@@ -47,22 +47,23 @@ impl Runs {
         let piece = Piece {
             from: event.ns,
             to: i64::MAX,
-            left: switch.prev.map(|prev| prev.ns),
-            ready: switch.ready_ns.map(|ready| event.ns.saturating_sub(ready)),
+            left: switch.prev.map_or(NEVER, |prev| prev.ns),
+            ready: switch.ready_ns.map_or(NEVER, |ready| event.ns.saturating_sub(ready)),
             // The idle thread does nothing that could explain a wait: an interrupt came while it ran.
             by: switch
                 .ready
                 .and_then(|ready| ready.by)
-                .filter(|by| cx.model.threads.get(*by).is_some_and(|thread| thread.tid != 0)),
+                .filter(|by| cx.model.threads.get(*by).is_some_and(|thread| thread.tid != 0))
+                .unwrap_or(NOBODY),
             in_dpc: switch.ready.is_some_and(|ready| ready.in_dpc),
             waited: switch.prev.is_none_or(|prev| prev.state == WAITING),
             reason: switch.prev.map_or(u8::MAX, |prev| prev.reason),
             cpu,
             ticket: match explains {
-                true => cx.stack_ticket(event, Some(switch.new_tid), Some(new)),
+                true => cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(new)),
                 false => NO_STACK,
             },
-            after: (switch.old_tid != 0).then_some(switch.old_utid),
+            after: if switch.old_tid == 0 { NOBODY } else { switch.old_utid },
         };
         if let Some(pieces) = self.threads.get_mut(new as usize) {
             if pieces.is_empty() {
@@ -81,19 +82,19 @@ impl Runs {
         }
     }
 
-    /// Forgets the older half.
+    /// Forgets the oldest quarter.
     fn forget(&mut self, now: i64) {
-        let middle = self.first_ns.saturating_add(now.saturating_sub(self.first_ns) / 2);
+        let begin = self.first_ns.saturating_add(now.saturating_sub(self.first_ns) / 4);
         self.kept = 0;
         for pieces in &mut self.threads {
             // The last run of a thread stays: it may go on.
-            let ended = pieces.partition_point(|piece| piece.to < middle).min(pieces.len().saturating_sub(1));
+            let ended = pieces.partition_point(|piece| piece.to < begin).min(pieces.len().saturating_sub(1));
             pieces.drain(..ended);
             if pieces.capacity() > 4 * pieces.len() + 4 {
                 pieces.shrink_to_fit();
             }
             self.kept += pieces.len();
         }
-        self.first_ns = middle;
+        self.first_ns = begin;
     }
 }

@@ -3,25 +3,30 @@
 use crate::model::stack::NO_STACK;
 use crate::model::switch::{Switches, WAITING};
 
-/// A run of a thread and what went before.
+/// What nobody knows: no moment, no thread.
+pub(super) const NEVER: i64 = i64::MIN;
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// A run of a thread and what went before. There are a million of them, so missing values take no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Switched in.
     pub from: i64,
     /// Switched out; `i64::MAX` if it is not known.
     pub to: i64,
-    /// When the thread left a processor before; `None` if not known.
-    pub left: Option<i64>,
-    /// When it was readied.
-    pub ready: Option<i64>,
-    pub by: Option<u32>,
+    /// When the thread left a processor before, or [`NEVER`].
+    pub left: i64,
+    /// When it was readied, or [`NEVER`].
+    pub ready: i64,
+    /// Thread that readied it, or [`NOBODY`].
+    pub by: u32,
+    /// Thread that had the processor until then; [`NOBODY`] for the idle thread.
+    pub after: u32,
+    pub ticket: i32,
+    pub cpu: u16,
+    pub reason: u8,
     pub in_dpc: bool,
     pub waited: bool,
-    pub reason: u8,
-    pub cpu: u16,
-    pub ticket: i32,
-    /// Thread that had the processor until then; `None` for the idle thread.
-    pub after: Option<u32>,
 }
 
 /// What a piece of a path is.
@@ -95,7 +100,10 @@ pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from:
                     reason: piece.filter(|p| kind == Kind::Wait && p.reason != u8::MAX).map(|p| p.reason),
                     in_dpc: piece.is_some_and(|p| p.in_dpc),
                     ticket: piece.map_or(NO_STACK, |p| p.ticket),
-                    displaced_by: piece.filter(|_| kind == Kind::Ready).and_then(|p| p.after),
+                    displaced_by: piece
+                        .filter(|_| kind == Kind::Ready)
+                        .map(|p| p.after)
+                        .filter(|&after| after != NOBODY),
                 });
             }
         };
@@ -111,7 +119,7 @@ pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from:
         // It was off the processors: the piece behind the moment tells why.
         let off_since = before.map_or(low, |p| p.to).max(low);
         // What left at this very moment was elsewhere before: nothing tells where.
-        let Some(next) = pieces.get(index).filter(|p| p.left.is_some_and(|left| left < at)) else {
+        let Some(next) = pieces.get(index).filter(|p| p.left != NEVER && p.left < at) else {
             // It has not come back.
             let out = if index == pieces.len() { switches.out(utid) } else { None };
             let left = out.map_or(at, |out| out.ns.max(off_since));
@@ -128,8 +136,8 @@ pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from:
             }
             continue;
         };
-        let left = next.left.unwrap_or(off_since).max(off_since);
-        let ready = next.ready.unwrap_or(at).clamp(left, next.from);
+        let left = next.left.max(off_since);
+        let ready = if next.ready == NEVER { at } else { next.ready }.clamp(left, next.from);
         if !next.waited {
             push(Kind::Ready, left, at, Some(next));
             at = left;
@@ -137,9 +145,9 @@ pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from:
             push(Kind::Ready, ready, at, Some(next));
             at = ready;
         } else {
-            match next.by.filter(|&by| by != utid && waiting.len() < MOST_DEPTH) {
+            match Some(next.by).filter(|&by| by != NOBODY && by != utid && waiting.len() < MOST_DEPTH) {
                 // Only from the moment of the wake-up on does the other thread explain the wait.
-                Some(by) if next.ready == Some(at) && !waiting.iter().any(|w| w.0 == by) => {
+                Some(by) if next.ready == at && !waiting.iter().any(|w| w.0 == by) => {
                     waiting.push((by, left));
                     utid = by;
                 }
@@ -158,8 +166,8 @@ mod tests {
     use super::*;
 
     fn piece(from: i64, to: i64, left: i64, ready: i64, by: Option<u32>) -> Piece {
-        let (left, ready) = (Some(left), Some(ready));
-        let (in_dpc, waited, reason, cpu, ticket, after) = (by.is_none(), true, 6, 0, 0, None);
+        let (in_dpc, by) = (by.is_none(), by.unwrap_or(NOBODY));
+        let (waited, reason, cpu, ticket, after) = (true, 6, 0, 0, NOBODY);
         Piece { from, to, left, ready, by, in_dpc, waited, reason, cpu, ticket, after }
     }
 
@@ -170,7 +178,7 @@ mod tests {
     #[test]
     fn a_chain_of_three_is_followed() {
         // 0 waits from 10 to 50, readied by 1, which waited from 20 to 40 for 2, which a DPC woke at 30.
-        let first = |to| Piece { left: None, ready: None, ..piece(0, to, 0, 0, None) };
+        let first = |to| Piece { left: NEVER, ready: NEVER, ..piece(0, to, 0, 0, None) };
         let zero = vec![first(10), piece(52, 60, 10, 50, Some(1))];
         let one = vec![first(20), piece(41, 51, 20, 40, Some(2))];
         let two = vec![first(12), piece(30, 45, 12, 30, None)];
@@ -210,7 +218,7 @@ mod tests {
     fn a_thread_that_left_twice_ends_nowhere() {
         // Switched out at 10 and, on another processor, at 20 again. The path begins at this very moment.
         let mut again = piece(30, 40, 20, 25, Some(1));
-        let first = Piece { left: None, ready: None, ..piece(0, 10, 0, 0, None) };
+        let first = Piece { left: NEVER, ready: NEVER, ..piece(0, 10, 0, 0, None) };
         for waited in [true, false] {
             again.waited = waited;
             let links = path(&[vec![first, again]], &Switches::default(), 0, 5, 20);
