@@ -82,7 +82,7 @@ fn asked(text: &str, id: &str, synth: &[&str]) -> Value {
     let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("s.etl"));
     std::fs::write(&scenario, text).unwrap();
     ETWHY.synth(&scenario, &trace, synth);
-    let report = ETWHY.json(&["why", "--json", "-q", trace.str()]);
+    let report: Value = ETWHY.partly().json(&["why", "--json", "-q", trace.str()]);
     report["findings"].list().iter().find(|finding| finding["id"] == id).unwrap().clone()
 }
 
