@@ -151,11 +151,14 @@ fn compare(rule: &Rule, test: &RuleTest, outcome: &Outcome) -> Vec<String> {
             expect("the texts", "filled".to_owned(), format!("with {{{name}}}: {text}"));
         }
     }
+    let all = match first {
+        Some(hit) => format!("{}\n{}\n{}", hit.headline, hit.explanation, hit.fix),
+        None => outcome.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("\n"),
+    };
+    for text in test.says.iter().filter(|text| !all.contains(text.as_str())) {
+        expect("the text", format!("with `{text}`"), all.clone());
+    }
     if let Some(hit) = first {
-        let all = format!("{}\n{}\n{}", hit.headline, hit.explanation, hit.fix);
-        for text in test.says.iter().filter(|text| !all.contains(text.as_str())) {
-            expect("the text", format!("with `{text}`"), all.clone());
-        }
         if let Some(name) = rule.unknown(&hit.values) {
             expect("the texts", "free of unknown names".to_owned(), format!("with {{{name}}}"));
         }

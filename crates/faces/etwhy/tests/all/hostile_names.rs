@@ -32,7 +32,12 @@ fn blamed() -> Vec<(PathBuf, String)> {
         let text = std::fs::read_to_string(file).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("culprit = \"").map(str::to_owned))?;
         let name = line.split('"').next()?.to_owned();
-        (name.ends_with(".exe") && text.contains(&format!("\nname = \"{name}\""))).then_some(name)
+        // A literal string of TOML cannot hold the other name.
+        let literal = text.lines().any(|line| line.contains('\'') && line.contains(&name));
+        // The end of a longer name would be renamed, too.
+        let inner = text.match_indices(&name).any(|(at, _)| text[..at].ends_with(char::is_alphanumeric));
+        let named = text.contains(&format!("\nname = \"{name}\""));
+        (name.ends_with(".exe") && named && !literal && !inner).then_some(name)
     };
     files.into_iter().filter_map(|file| culprit(&file).map(|name| (file, name))).collect()
 }

@@ -44,6 +44,7 @@ mod record;
 mod refusals;
 mod report;
 mod reused_ids;
+mod roots;
 mod same_answers;
 mod same_rows;
 mod same_sql;

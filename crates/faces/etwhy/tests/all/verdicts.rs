@@ -101,6 +101,31 @@ fn every_planted_culprit_is_named_and_nothing_else_is_as_severe() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// The same machines with a 32-bit Windows: whatever is written or read in the width of a pointer.
+#[test]
+fn every_planted_culprit_is_named_on_32_bit_windows_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut faults = Vec::new();
+    for scenario in scenarios("scenarios/findings") {
+        let name = scenario.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&scenario).unwrap();
+        let narrow = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&narrow, text.replacen("[machine]", "[machine]\npointer_size = 4", 1)).unwrap();
+        let (report, truth) = why(&narrow, &[]);
+        let planted = planted(&truth);
+        let (id, culprit) = planted.first().unwrap_or_else(|| panic!("{name} plants nothing"));
+        match found(&report).iter().find(|(found, ..)| found == id) {
+            None => faults.push(format!("{name}: {id} is {}", answer(&report, id))),
+            Some((.., named)) => {
+                if !culprit.is_empty() && culprit != named && !OTHER_WORDS.contains(&name.as_str()) {
+                    faults.push(format!("{name}: {id} names {named}, not {culprit}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
 #[test]
 fn a_story_without_its_cause_loses_the_finding() {
     let mut faults = Vec::new();

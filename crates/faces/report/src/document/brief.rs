@@ -22,7 +22,10 @@ pub(super) fn document(report: &Report) -> Doc {
     if !report.cannot_tell.is_empty() {
         let questions: Vec<&str> =
             report.cannot_tell.iter().map(|missing| missing.question.as_str()).collect();
-        doc.text(format!("Not recorded, so it cannot be determined {}.", questions.join("; ")));
+        doc.text(format!(
+            "Not recorded, so it cannot be determined {} (etwhy why --full names the recordings that would tell).",
+            questions.join("; ")
+        ));
     }
     doc.heading("Where to look next");
     let item = |doc: &mut Doc, command: &str, what: &str| {

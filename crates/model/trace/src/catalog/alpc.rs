@@ -112,6 +112,8 @@ struct Message {
     wait: Option<i64>,
     wait_end: Option<i64>,
     port: Option<Sym>,
+    /// Processor of the last of these events.
+    cpu: u16,
 }
 
 struct Messages {
@@ -182,10 +184,10 @@ impl Messages {
             && (message.client.and_then(|c| cx.model.upid_of(c)) != process
                 || actor.is_some_and(|a| message.client != Some(a.utid)))
         {
-            if cx.model.cpus.doubtful(receive, event.ns) {
+            if cx.model.cpus.parted((message.cpu, receive), (event.record.cpu, event.ns)) {
                 cx.ledger.count(&ALPC_DOUBTFUL, 1);
             } else {
-                message.reply = Some(event.ns);
+                (message.reply, message.cpu) = (Some(event.ns), event.record.cpu);
                 return;
             }
         }
@@ -200,6 +202,7 @@ impl Messages {
             wait: None,
             wait_end: None,
             port: None,
+            cpu: event.record.cpu,
         };
         self.begin(id, message);
     }
@@ -211,7 +214,7 @@ impl Messages {
         let utid = actor.map(|a| a.utid);
         if let Some(message) = self.open.get_mut(&id) {
             let since = message.reply.or(message.send).unwrap_or(ns);
-            if cx.model.cpus.doubtful(since, ns) {
+            if cx.model.cpus.parted((message.cpu, since), (event.record.cpu, ns)) {
                 cx.ledger.count(&ALPC_DOUBTFUL, 1);
             } else if message.reply.is_some() {
                 // The reply reaches the client: the same process, be it another thread.
@@ -224,6 +227,7 @@ impl Messages {
                 }
             } else if message.receive.is_none() && (utid.is_none() || utid != message.client) {
                 (message.receive, message.server, message.port) = (Some(ns), utid, port);
+                message.cpu = event.record.cpu;
                 return;
             }
         }
@@ -238,6 +242,7 @@ impl Messages {
             wait: None,
             wait_end: None,
             port,
+            cpu: event.record.cpu,
         };
         self.begin(id, message);
     }
@@ -252,7 +257,9 @@ impl Analysis for Messages {
                 && let Some(message) = self.open.get_mut(&id).filter(|m| m.client == Some(actor.utid))
             {
                 // An Unwait of a later wait does not end one whose own Unwait may be lost.
-                if message.wait.is_some_and(|wait| cx.model.cpus.doubtful(wait, event.ns)) {
+                let cpu = event.record.cpu;
+                let unseen = |wait| cx.model.may_have_run_unseen(cpu, actor.utid, wait, event.ns);
+                if message.wait.is_some_and(unseen) {
                     cx.ledger.count(&ALPC_DOUBTFUL, 1);
                 } else {
                     message.wait_end = message.wait_end.or(Some(event.ns));

@@ -123,6 +123,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             found: Vec::new(),
             waits: BTreeMap::new(),
             links: 0,
+            walked: 0,
             beyond: 0,
         })
     },
@@ -139,6 +140,9 @@ const MAX_WAIT_GROUPS: usize = 4_096;
 /// have pieces in common, but a trace in which every window says that it waited all the time would make as many long
 /// paths as it has events.
 const LINKS_PER_RUN: usize = 4;
+/// As many pieces may be walked for waits as all paths may have, this many times: waits that each are a little longer than the one before would
+/// have every path walked.
+const MAX_WALKS: usize = 4;
 const MOST_LINKS_IN_ALL: usize = 1_000_000;
 
 /// A path that was followed.
@@ -166,6 +170,8 @@ struct Paths {
     waits: BTreeMap<(Option<u32>, u32, u8), Vec<LongWait>>,
     /// Pieces of all of them.
     links: usize,
+    /// Pieces that were ever walked for waits, those of paths that longer ones displaced included.
+    walked: usize,
     /// Paths that were left out.
     beyond: u64,
 }
@@ -310,8 +316,13 @@ impl Paths {
             None if self.waits.len() >= MAX_WAIT_GROUPS => return,
             _ => None,
         };
+        if self.walked >= self.most_links().saturating_mul(MAX_WALKS) {
+            self.beyond += 1;
+            return;
+        }
         let to = event.ns.saturating_sub(ready_ns);
         let Some(followed) = self.follow("wait", utid, to.saturating_sub(wait_ns), to, cx) else { return };
+        self.walked += followed.links.len();
         let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(utid));
         let waits = self.waits.entry(key).or_default();
         if let Some(at) = shortest {

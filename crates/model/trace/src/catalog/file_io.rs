@@ -332,7 +332,8 @@ impl FileIo {
         let cpus = &cx.model.cpus;
         let watched = i32::from(cpu) == pending.row.cpu
             && pending.utid.is_some_and(|utid| cpus.stayed(cpu, utid, start, event.ns));
-        let end = if cpus.doubtful(start, event.ns) && !watched {
+        let begun_on = u16::try_from(pending.row.cpu).unwrap_or(u16::MAX);
+        let end = if cpus.parted((begun_on, start), (cpu, event.ns)) && !watched {
             cx.ledger.count(&FILE_PAIRS_DOUBTFUL, 1);
             None
         } else {

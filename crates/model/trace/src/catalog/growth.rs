@@ -10,7 +10,8 @@
 //! * `duration`: file and registry operations; also system calls that wait for the kernel only (`NtCreateFile`, `NtOpenKey`, ...).
 //! * `on_cpu`: system calls, time on a processor from enter to exit, by context switches.
 //! * `samples`: `VirtualAlloc` and handles have no duration. Samples with `NtAllocateVirtualMemory` (and the like) on the stack,
-//!   since the call before of the same process. Bins with fewer than 9 samples are put together.
+//!   since the call before of the same process. Bins with fewer than 9 samples are put together (fewer than 5, where there are not
+//!   enough samples for 24 bins); below some 110 samples in all there are too few bins for a law.
 //! * `kernel_samples`: the same where no symbols name functions: all samples in the kernel since the call before.
 //! * `interval`: without samples, the time since the call before. It also grows when a program merely calls less often, so it
 //!   never makes a verdict.
@@ -57,7 +58,7 @@ use series::{AllSeries, Memory, Operation};
 define_table! {
     /// Growth laws: how the cost of an operation of a process depends on how often it was done, or on size.
     pub table GROWTH: GrowthRow = "growth" {
-        title: "Growth laws", version: 1,
+        title: "Growth laws", version: 2,
         /// Number of the row, for table `growth_point`.
         growth_id: i32 [None, Id],
         /// virtual_alloc, process_start, file, registry, syscall or handle.
@@ -80,6 +81,8 @@ define_table! {
         n_high: f64 [None, Other],
         /// Points that the law was fitted to (table `growth_point`).
         points: i32 [Count, Other],
+        /// Samples in its calls; null where the calls have a duration of their own.
+        samples: Option<i64> [Count, Count],
         /// super_linear, slight (to less than one and a half times), constant, logarithmic, linear, with_time, cannot_tell.
         verdict: Sym [None, Kind],
         /// Why it cannot be determined, or what the verdict says, in words.
@@ -375,7 +378,7 @@ impl Growths {
 
     fn file_ends(&mut self, pending: &Pending, event: &Event<'_>, cx: &Context<'_>) {
         let (cpus, cpu, start) = (&cx.model.cpus, event.record.cpu, pending.start_ns);
-        let doubtful = cpus.doubtful(start, event.ns)
+        let doubtful = cpus.parted((pending.cpu, start), (cpu, event.ns))
             && !(cpu == pending.cpu && cpus.stayed(cpu, pending.utid, start, event.ns));
         let cost = (!doubtful).then(|| event.ns.saturating_sub(start));
         let owner = Owner::of(cx.model, Some(pending.utid));

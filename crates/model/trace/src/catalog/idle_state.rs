@@ -107,7 +107,7 @@ impl Analysis for IdleStates {
                 self.push(cpu, lost, None);
             }
         } else if let Some(enter) = slot.take() {
-            let doubtful = cx.model.cpus.doubtful(enter.ns, event.ns);
+            let doubtful = cx.model.cpus.doubtful_on(event.record.cpu, enter.ns, event.ns);
             let status = event.u64(1).map(|s| s as i32);
             self.push(cpu, enter, Some((event.ns, doubtful, state, status)));
         }

@@ -275,7 +275,13 @@ impl Analysis for Intervals {
         }
         match self.take(kind, &half) {
             Some((open, how)) => {
-                let doubtful = how != "activity" && cx.model.cpus.doubtful(open.half.ns, half.ns);
+                let doubtful = match (how, half.utid) {
+                    ("activity", _) => false,
+                    ("thread", Some(utid)) => {
+                        cx.model.may_have_run_unseen(event.record.cpu, utid, open.half.ns, half.ns)
+                    }
+                    _ => cx.model.cpus.doubtful(open.half.ns, half.ns),
+                };
                 cx.ledger.count(&INTERVALS_DOUBTFUL, u64::from(doubtful));
                 self.paired.insert(kind);
                 let state = if doubtful { "doubtful" } else { "complete" };

@@ -127,8 +127,8 @@ const MOST_BEGUN: usize = 1 << 17;
 struct Minifilters {
     rows: TableBuilder<MinifilterRow>,
     costs: Costs,
-    /// Begin of callbacks that have not returned, by callback data, routine and phase.
-    begun: HashMap<(u64, u64, bool), i64>,
+    /// Processor and begin of callbacks that have not returned, by callback data, routine and phase.
+    begun: HashMap<(u64, u64, bool), (u16, i64)>,
 }
 
 impl Analysis for Minifilters {
@@ -145,7 +145,7 @@ impl Analysis for Minifilters {
                 cx.ledger.count(&FILTER_STARTS_FORGOTTEN, self.begun.len() as u64);
                 self.begun.clear();
             }
-            self.begun.insert(key, event.ns);
+            self.begun.insert(key, (event.record.cpu, event.ns));
             return;
         }
         let begun = self.begun.remove(&key);
@@ -164,8 +164,9 @@ impl Analysis for Minifilters {
                 return;
             };
             // The begin may be that of an earlier callback if records are missing in between.
-            let sure = |&start: &i64| !cx.model.cpus.doubtful(start, event.ns);
-            (begun.filter(sure), Some(status as u32))
+            let now = (event.record.cpu, event.ns);
+            let sure = |&start: &(u16, i64)| !cx.model.cpus.parted(start, now);
+            (begun.filter(sure).map(|(_, start)| start), Some(status as u32))
         };
         let header = event.tid_pid();
         // A DPC that interrupts the idle thread completes somebody else's operation.

@@ -6,6 +6,7 @@ pub mod clr_exception;
 pub mod clr_gc;
 pub mod clr_jit;
 pub mod clr_method;
+pub mod clr_thread_pool;
 pub mod cpu_frequency;
 pub mod cpu_time;
 pub mod critical_path;
@@ -41,6 +42,7 @@ pub mod page_fault;
 pub mod page_fault_cost;
 pub mod pool;
 pub mod process;
+pub mod process_defunct;
 pub mod process_start;
 pub mod registry;
 pub mod sample;
@@ -71,6 +73,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &clr_gc::SPEC,
     &clr_jit::SPEC,
     &clr_method::SPEC,
+    &clr_thread_pool::SPEC,
     &cpu_frequency::SPEC,
     &cpu_time::SPEC,
     &critical_path::SPEC,
@@ -106,6 +109,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &page_fault_cost::SPEC,
     &pool::SPEC,
     &process::SPEC,
+    &process_defunct::SPEC,
     &process_start::SPEC,
     &registry::SPEC,
     &sample::SPEC,

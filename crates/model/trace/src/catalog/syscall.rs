@@ -319,7 +319,8 @@ impl Syscalls {
         let now = moment(event, cx);
         let cpus = &cx.model.cpus;
         let replaced = cpus.replaced(number).map(|r| (r.utid, true));
-        let told = told.filter(|(tid, _, since)| *tid == old_tid && !cpus.doubtful(*since, event.ns));
+        let told =
+            told.filter(|(tid, _, since)| *tid == old_tid && !cpus.doubtful_on(number, *since, event.ns));
         let old = replaced
             .or(told.map(|(_, utid, _)| (utid, true)))
             .or_else(|| Some((cx.model.threads.current(old_tid)?, false)));
@@ -361,7 +362,8 @@ impl Syscalls {
             return Some((running.tid, running.utid)).filter(|(tid, _)| *tid != 0);
         }
         let told = self.cpu(event.record.cpu)?.told?;
-        (cpus.switches && !cpus.doubtful(told.2, event.ns)).then_some((told.0, told.1))
+        let doubtful = cpus.doubtful_on(event.record.cpu, told.2, event.ns);
+        (cpus.switches && !doubtful).then_some((told.0, told.1))
     }
 
     /// The stack record of the call that waits for it did not come at once: it can still name the thread, but
@@ -517,8 +519,8 @@ impl Service {
 /// Gives up the open calls of a thread that may have had events that are missing.
 fn judge(rows: &mut Rows, event: &Event<'_>, utid: u32, thread: &mut ThreadCalls, cx: &mut Context<'_>) {
     let last = std::mem::replace(&mut thread.last_ns, event.ns);
-    let (cpus, depth) = (&cx.model.cpus, thread.depth());
-    if depth > 0 && cpus.doubtful(last, event.ns) && !cpus.stayed(event.record.cpu, utid, last, event.ns) {
+    let depth = thread.depth();
+    if depth > 0 && cx.model.may_have_run_unseen(event.record.cpu, utid, last, event.ns) {
         cx.ledger.count(&SYSCALLS_UNPAIRED, depth as u64);
         rows.give_up(cx.strings, utid, thread, Outcome::Unknown);
         thread.given_up = depth as u32;

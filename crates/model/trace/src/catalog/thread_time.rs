@@ -19,7 +19,7 @@ use etwhy_table::{TableBuilder, define_table};
 define_table! {
     /// Running, waiting and ready time of threads, from context switches.
     pub table THREAD_TIME: ThreadTimeRow = "thread_time" {
-        sorted_by: "utid", version: 1,
+        sorted_by: "utid", version: 2,
         /// Process.
         upid: Option<i32> [None, Process],
         /// Thread; the idle threads of all processors are one.
@@ -56,6 +56,8 @@ define_table! {
         off_ns: i64 [Ns, Duration],
         /// Switches to it that woke the processor from a C-state of 2 or deeper.
         deep_wakeups: i64 [Count, Count],
+        /// Switches to it from a processor's idle thread: each of them ends a rest of the processor.
+        idle_wakeups: i64 [Count, Count],
     }
 }
 
@@ -90,6 +92,7 @@ struct Sum {
     ready: Histogram,
     off_ns: i64,
     deep_wakeups: i64,
+    idle_wakeups: i64,
 }
 
 impl Times {
@@ -120,6 +123,7 @@ impl Analysis for Times {
         if switch.new_tid == 0 {
             return;
         }
+        new.idle_wakeups += i64::from(switch.old_tid == 0);
         // C1 is a mere halt; deeper states take tens of microseconds to leave.
         new.deep_wakeups += i64::from(switch.old_tid == 0 && event.u64(2).is_some_and(|c| c >= 2));
         let waited = switch.prev.is_some_and(|p| p.state == 5);
@@ -160,6 +164,7 @@ impl Analysis for Times {
                 ready_max_ns: sum.ready.max_ns,
                 off_ns: sum.off_ns,
                 deep_wakeups: sum.deep_wakeups,
+                idle_wakeups: sum.idle_wakeups,
             });
         }
         end.processes_of(&mut self.rows, "upid")?;

@@ -83,6 +83,8 @@ struct Cpu {
     last: Interrupt,
     /// Ends of gaps, latest first.
     gap_ends: Vec<i64>,
+    /// Its stretches of time that lack records: sorted, without overlap.
+    gaps: Vec<(i64, i64)>,
 }
 
 /// All processors.
@@ -97,8 +99,32 @@ pub struct Cpus {
     missed_until_ns: Option<i64>,
     /// Files whose buffers are shared by all processors: their records do not say on which one they were made.
     mixed: Vec<bool>,
+    /// Processors of the machine, as the headers say.
+    processors: u32,
     /// Context switches were seen.
     pub switches: bool,
+}
+
+/// A pair may lie across gaps of at most one in so many processors, see [`Cpus::parted`].
+const FEW_PROCESSORS: usize = 8;
+
+/// Whether some of `gaps`, which are sorted and do not overlap, touches a stretch of time.
+fn touches(gaps: &[(i64, i64)], from_ns: i64, to_ns: i64) -> bool {
+    let first = gaps.partition_point(|gap| gap.1 < from_ns);
+    gaps.get(first).is_some_and(|gap| gap.0 <= to_ns)
+}
+
+/// Sorts stretches of time and joins those that overlap.
+fn join(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    all.sort_unstable();
+    let mut joined: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in all {
+        match joined.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
 }
 
 /// Inner interrupts that one processor may have under an outer one that has not ended yet. Real ones nest a few
@@ -113,6 +139,8 @@ impl Cpus {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
             let modes = file.segments().iter().map(|s| s.header.log_file_mode);
             self.mixed.push(modes.fold(0, |all, mode| all | mode) & MODE_NO_PER_PROCESSOR_BUFFERING != 0);
+            let processors = file.segments().iter().map(|s| s.header.processors).max();
+            self.processors = self.processors.max(processors.unwrap_or(0));
             let ns = |ticks: i64| match ticks {
                 i64::MIN | i64::MAX => ticks,
                 ticks => timeline.ticks_to_ns(number, ticks),
@@ -123,19 +151,15 @@ impl Cpus {
                 self.gaps_of.push((gap.cpu, from, to));
                 if let Some(cpu) = self.cpu(gap.cpu) {
                     cpu.gap_ends.push(to);
+                    cpu.gaps.push((from, to));
                 }
             }
         }
         for cpu in &mut self.list {
             cpu.gap_ends.sort_unstable_by(|a, b| b.cmp(a));
+            cpu.gaps = join(std::mem::take(&mut cpu.gaps));
         }
-        all.sort_unstable();
-        for (from, to) in all {
-            match self.gaps.last_mut() {
-                Some(last) if last.1 >= from => last.1 = last.1.max(to),
-                _ => self.gaps.push((from, to)),
-            }
-        }
+        self.gaps = join(all);
     }
 
     /// Processor, begin and end of the time ranges in which its records may be missing; ends may lie outside of the trace.
@@ -191,12 +215,46 @@ impl Cpus {
     /// Whether records of any processor may be missing between two moments, the later one being now: what began before may have ended
     /// and begun again unseen.
     pub fn doubtful(&self, from_ns: i64, to_ns: i64) -> bool {
-        // Sessions also lose single events, which leave no gap in the numbers of buffers.
-        if self.missed_until_ns.is_some_and(|missed| missed >= from_ns) {
+        self.missed_since(from_ns) || touches(&self.gaps, from_ns, to_ns)
+    }
+
+    /// Whether records of one processor may be missing between two moments, the later one being now. Decides about what happens on
+    /// that processor alone.
+    pub fn doubtful_on(&self, cpu: u16, from_ns: i64, to_ns: i64) -> bool {
+        let mixed = self.mixed.contains(&true);
+        self.missed_since(from_ns)
+            || touches(if mixed { &self.gaps } else { self.gaps_on(cpu) }, from_ns, to_ns)
+    }
+
+    /// Whether two events that share an identity (an IRP, a message, a callback), each given as processor and time, the later one being
+    /// now, may belong to two different things.
+    ///
+    /// Identities are used again at once: a freed IRP is the next one that its processor hands out. For a wrong pair, though, the end of
+    /// the first thing and the beginning of the second must both be among the missing records. What was begun on a processor mostly
+    /// ends there or goes on there, so a gap of one of the two processors is always in doubt. A gap of others hides both only if the
+    /// first thing ended over there and the second one, begun over there, came back. On a small machine that is common; where at most
+    /// one in [`FEW_PROCESSORS`] has a gap meanwhile, it takes two moves in a row of which each has that chance at best, and is less
+    /// likely than the damage that leaving out most pairs does: a quiet processor's buffer covers half a second.
+    pub fn parted(&self, from: (u16, i64), to: (u16, i64)) -> bool {
+        if !self.doubtful(from.1, to.1) {
+            return false;
+        }
+        let lacking = |cpu: u16| touches(self.gaps_on(cpu), from.1, to.1);
+        if self.missed_since(from.1) || self.mixed.contains(&true) || lacking(from.0) || lacking(to.0) {
             return true;
         }
-        let first = self.gaps.partition_point(|gap| gap.1 < from_ns);
-        self.gaps.get(first).is_some_and(|gap| gap.0 <= to_ns)
+        let processors = self.list.len().max(self.processors as usize);
+        let few = processors / FEW_PROCESSORS;
+        self.list.iter().filter(|cpu| touches(&cpu.gaps, from.1, to.1)).nth(few).is_some()
+    }
+
+    /// Sessions also lose single events, which leave no gap in the numbers of buffers: whether that was noticed since then.
+    fn missed_since(&self, from_ns: i64) -> bool {
+        self.missed_until_ns.is_some_and(|missed| missed >= from_ns)
+    }
+
+    fn gaps_on(&self, cpu: u16) -> &[(i64, i64)] {
+        self.list.get(usize::from(cpu)).map_or(&[], |cpu| &cpu.gaps)
     }
 
     /// Whether `utid` has been on `cpu` without a break from `from_ns` to `ns`, the time of the event that is
@@ -330,5 +388,43 @@ mod tests {
         assert!(cpus.doubtful(0, 10) && cpus.doubtful(15, 16) && cpus.doubtful(20, 30));
         assert!(!cpus.doubtful(21, 39));
         assert!(cpus.doubtful(50, 60));
+    }
+
+    /// A machine of which some processors have a gap from 10 to 20.
+    fn machine(processors: u16, lacking: &[u16]) -> Cpus {
+        let mut cpus = Cpus { gaps: vec![(10, 20)], processors: u32::from(processors), ..Cpus::default() };
+        for &cpu in lacking {
+            cpus.cpu(cpu).unwrap().gaps.push((10, 20));
+        }
+        cpus
+    }
+
+    #[test]
+    fn a_gap_of_others_parts_pairs_of_small_machines_only() {
+        assert!(machine(4, &[3]).parted((0, 5), (1, 25)));
+        assert!(machine(7, &[6]).parted((0, 5), (1, 25)));
+        let large = machine(16, &[3]);
+        assert!(!large.parted((0, 5), (1, 25)) && !large.parted((0, 12), (0, 13)));
+        // One of the two processors has it.
+        assert!(
+            large.parted((3, 5), (1, 25)) && large.parted((0, 5), (3, 25)) && large.parted((0, 12), (3, 13))
+        );
+        assert!(!large.parted((3, 5), (1, 9)) && !large.parted((3, 21), (1, 29)));
+        assert!(!machine(16, &[3, 4]).parted((0, 5), (1, 25)));
+        assert!(machine(16, &[3, 4, 5]).parted((0, 5), (1, 25)));
+    }
+
+    #[test]
+    fn a_lost_event_or_shared_buffers_part_pairs_everywhere() {
+        let missed = Cpus { missed_until_ns: Some(15), ..machine(16, &[3]) };
+        assert!(missed.parted((0, 5), (1, 9)) && !missed.parted((0, 16), (1, 25)));
+        let mixed = Cpus { mixed: vec![false, true], ..machine(16, &[3]) };
+        assert!(mixed.parted((0, 5), (1, 25)) && mixed.doubtful_on(0, 5, 25));
+    }
+
+    #[test]
+    fn what_happens_on_one_processor_does_not_care_for_others() {
+        let cpus = machine(2, &[1]);
+        assert!(cpus.doubtful_on(1, 5, 15) && !cpus.doubtful_on(0, 5, 15) && !cpus.doubtful_on(1, 21, 25));
     }
 }

@@ -113,6 +113,15 @@ impl Model {
         self.threads.sealed = sealed;
     }
 
+    /// Whether the thread `utid`, whose event on `cpu` is being looked at, may have been on a processor meanwhile whose records are
+    /// missing: what it began at `from_ns` may have ended and begun again there.
+    pub fn may_have_run_unseen(&self, cpu: u16, utid: u32, from_ns: i64, ns: i64) -> bool {
+        let here = |r: cpu::Running| {
+            r.utid == utid && (r.since_ns <= from_ns || self.switches.known_since(utid, from_ns))
+        };
+        self.cpus.doubtful(from_ns, ns) && !self.cpus.running(cpu, ns).is_some_and(here)
+    }
+
     /// The thread instance for `tid` at `ns`; `pid` if the event knows it.
     #[inline]
     pub fn thread(&mut self, tid: u32, pid: Option<u32>, ns: i64) -> u32 {

@@ -5,6 +5,7 @@
 
 use crate::anomalies::WAITS_ACROSS_LOSS;
 use crate::event::{Context, Event, Select};
+use crate::model::cpu::Cpus;
 use etwhy_decode::kernel::events::Thread;
 
 const READY: u8 = Thread::ReadyThread.opcode;
@@ -41,6 +42,8 @@ pub struct Out {
     pub reason: u8,
     /// It waits in user mode (1) or kernel mode (0); `None` where flags stand in its place (version 3 on).
     pub mode: Option<u8>,
+    /// Processor that it left.
+    pub cpu: u16,
 }
 
 /// Who made a thread ready.
@@ -94,6 +97,29 @@ pub struct Switch {
 struct State {
     out: Option<Out>,
     ready: Option<Ready>,
+    /// It was readied more than once since it left.
+    again: bool,
+    /// Since when every run of it was seen, as far as gaps tell.
+    known_since_ns: Option<i64>,
+}
+
+impl State {
+    /// Whether the thread, which is switched in, may have run unseen since it left: `None` if nothing is known of that.
+    ///
+    /// Where a gap of another processor lies in between, it may have been woken for it, have run and have left there. It is taken as
+    /// having waited all the time if it comes back to where it left, was woken exactly once, and few processors have a gap: the
+    /// wake-up, the run and the return would all have to be missing ([`Cpus::parted`] says why few is enough).
+    fn ran_unseen(&self, cpu: u16, ns: i64, cpus: &Cpus) -> Option<bool> {
+        let since = self.out.map(|out| out.ns).or(self.ready.map(|ready| ready.ns))?;
+        if !cpus.doubtful(since, ns) {
+            return Some(false);
+        }
+        let sure = self.out.is_some_and(|out| {
+            let woken = self.ready.is_some() || out.state != WAITING;
+            out.cpu == cpu && woken && !self.again && !cpus.parted((cpu, out.ns), (cpu, ns))
+        });
+        Some(!sure)
+    }
 }
 
 /// What threads did last.
@@ -117,6 +143,13 @@ impl Switches {
     /// How a thread that has not run since left a processor.
     pub fn out(&self, utid: u32) -> Option<Out> {
         self.threads.get(utid as usize)?.out
+    }
+
+    /// Whether every run of `utid`, which runs now, was seen from `from_ns` on: what it began then it was not able to end and begin
+    /// again in a gap of some processor.
+    pub fn known_since(&self, utid: u32, from_ns: i64) -> bool {
+        let since = self.threads.get(utid as usize).and_then(|state| state.known_since_ns);
+        since.is_some_and(|since| since <= from_ns)
     }
 
     fn state(&mut self, utid: u32) -> Option<&mut State> {
@@ -144,6 +177,8 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             if !of_this_wait || state.out.is_none() {
                 state.ready = Some(Ready { ns, by, in_dpc });
                 cx.model.switches.readied = Some(utid);
+            } else {
+                state.again = true;
             }
         }
         return;
@@ -161,12 +196,17 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let mut switch = Switch { new_utid, new_tid, old_utid, old_tid, old_run, ..Switch::default() };
     let number = |field: usize| event.u64(field).unwrap_or(0) as u8;
     let state = if number(2) == GATE_WAIT { WAITING } else { number(2) };
-    let out = Out { ns, state, reason: number(3), mode: event.u64(4).map(|m| m as u8) };
+    let out = Out { ns, state, reason: number(3), mode: event.u64(4).map(|m| m as u8), cpu };
     let mut came = State::default();
     if old_tid != 0
         && let Some(state) = cx.model.switches.state(old_utid)
     {
         state.out = (out.state != TERMINATED).then_some(out);
+        state.again = false;
+        if old_run.is_none() {
+            // A gap on this processor, or nobody saw it come: it may have been here and elsewhere.
+            state.known_since_ns = Some(ns);
+        }
     }
     if new_tid != 0
         && let Some(state) = cx.model.switches.state(new_utid)
@@ -175,11 +215,17 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         came.ready =
             came.ready.filter(|r| came.out.is_none_or(|out| r.ns >= out.ns.saturating_sub(ON_ITS_WAY_NS)));
     }
-    let since = came.out.map(|out| out.ns).or(came.ready.map(|ready| ready.ns));
-    if since.is_some_and(|since| cx.model.cpus.doubtful(since, ns)) {
+    let ran_unseen = came.ran_unseen(cpu, ns, &cx.model.cpus);
+    if ran_unseen == Some(true) {
         // It may have run and waited again in between.
         cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
         came = State::default();
+    }
+    if new_tid != 0
+        && let Some(state) = cx.model.switches.state(new_utid)
+    {
+        let known = came.known_since_ns.filter(|_| came.out.is_some());
+        state.known_since_ns = Some(known.unwrap_or(ns));
     }
     if let Some(out) = came.out {
         switch.prev = Some(out);
@@ -209,7 +255,7 @@ mod tests {
     #[test]
     fn states_are_kept_by_thread() {
         let mut switches = Switches::default();
-        let out = Out { ns: 5, state: WAITING, reason: 6, mode: None };
+        let out = Out { ns: 5, state: WAITING, reason: 6, mode: None, cpu: 0 };
         switches.state(7).unwrap().out = Some(out);
         assert_eq!(switches.state(7).unwrap().out, Some(out));
         assert!(switches.state(3).unwrap().out.is_none());

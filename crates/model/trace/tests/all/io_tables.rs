@@ -24,9 +24,13 @@ const TID: u32 = 404;
 
 impl Writer {
     fn new(name: &str, pointer: u8) -> Writer {
+        Writer::on(2, name, pointer)
+    }
+
+    fn on(processors: u32, name: &str, pointer: u8) -> Writer {
         let folder = std::env::temp_dir().join(format!("etwhy-io-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let setup = TraceSetup { pointer_size: pointer, processors: 2, ..TraceSetup::default() };
+        let setup = TraceSetup { pointer_size: pointer, processors, ..TraceSetup::default() };
         let start = setup.start_ticks;
         let writer = TraceWriter::create(&folder.join("trace.etl"), setup).unwrap();
         let mut writer = Writer { folder, writer, start, pointer };
@@ -314,6 +318,27 @@ fn what_lies_across_missing_buffers_has_no_duration() {
         "60000 61000 1000",
     ]);
     assert_eq!(ledger_count(&output, "file_operations_across_gaps"), 1);
+}
+
+/// Operations that begin on processor 0 and end on processor 1, while processor 5 or 0 has a gap.
+fn across_a_gap_of(cpu: u16, processors: u32) -> String {
+    let mut w = Writer::on(processors, &format!("gap{cpu}of{processors}"), 8);
+    w.perf(5, 0x0400, 2, 10, |r| r.ptr(0xA0).utf16z("\\a"));
+    w.read(100, 1, 0x10, 0xA0, 1);
+    w.writer.flush_cpu(cpu).unwrap();
+    w.perf(1, 0x044C, 3, 150, |r| r.ptr(1).ptr(1).u32(OK));
+    w.perf(cpu, 0x0400, 2, 200, |r| r.ptr(0xA0).utf16z("\\a"));
+    w.writer.mark_lost(cpu, false, true);
+    let output = w.tables("file_io");
+    lines(&output, "file_io", "start_ns dur_ns").concat()
+}
+
+#[test]
+fn a_gap_of_one_of_many_processors_leaves_the_pairs_of_others() {
+    assert_eq!(across_a_gap_of(5, 16), "10000 5000");
+    // On its own processor the read may have ended, and another one have got its IRP.
+    assert_eq!(across_a_gap_of(0, 16), "10000 -");
+    assert_eq!(across_a_gap_of(5, 6), "10000 -");
 }
 
 #[test]

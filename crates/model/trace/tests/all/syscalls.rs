@@ -16,8 +16,12 @@ struct Script {
 
 impl Script {
     fn new(name: &str) -> Script {
+        Script::on(4, name)
+    }
+
+    fn on(processors: u32, name: &str) -> Script {
         let path = std::env::temp_dir().join(format!("etwhy-syscalls-{name}-{}.etl", std::process::id()));
-        let setup = TraceSetup { processors: 4, start_ticks: START, ..TraceSetup::default() };
+        let setup = TraceSetup { processors, start_ticks: START, ..TraceSetup::default() };
         let writer = TraceWriter::<std::io::BufWriter<std::fs::File>>::create(&path, setup).unwrap();
         Script { writer, record: RecordBuf::new(), path }
     }
@@ -39,6 +43,11 @@ impl Script {
         self.perf(cpu, us, 0x0524, 4, |r| {
             r.u32(new).u32(old).u8(8).u8(8).u8(0).u8(0).u8(6).u8(1).u8(5).u8(0).u32(1).u32(0)
         });
+    }
+
+    /// Who runs on the processor wakes a thread.
+    fn ready(&mut self, cpu: u16, us: i64, tid: u32) {
+        self.perf(cpu, us, 0x0532, 2, |r| r.u32(tid).u8(0).u8(0).u8(0).u8(0));
     }
 
     fn enter(&mut self, cpu: u16, us: i64, address: u64) {
@@ -215,7 +224,7 @@ fn missing_buffers_break_pairs_unless_the_thread_stayed() {
     s.switch(0, 105, 100, 0);
     s.switch(1, 106, 200, 0);
     s.switch(0, 110, 0, 200);
-    s.exit(0, 120, 0); // of 200; it may have come back to user mode on processor 2
+    s.exit(0, 120, 0); // of 200, which was on processor 1 as long as the gap lasted
     s.enter(0, 125, 0xD);
     s.exit(0, 130, 0);
     s.switch(2, 140, 0, 300);
@@ -223,12 +232,55 @@ fn missing_buffers_break_pairs_unless_the_thread_stayed() {
     let output = s.analyse();
     calls(&output).are(&[
         (100, 0xA, 20, 101, 81, 0, 0, "returned"),
-        (200, 0xB, 21, -1, -1, -1, -1, "unknown"),
+        (200, 0xB, 21, 120, 95, 4, 0, "returned"),
         (200, 0xD, 125, 130, 5, 0, 0, "returned"),
         (300, 0xC, 22, -1, -1, -1, -1, "unknown"),
         (-1, 0xE, 100, -1, -1, -1, -1, "unknown"),
     ]);
-    assert_ledger(&output, &[("syscalls_unpaired", 2), ("syscalls_unattributed", 1)]);
+    assert_ledger(&output, &[("syscalls_unpaired", 1), ("syscalls_unattributed", 1)]);
+}
+
+/// Five threads are in a call, wait, and come back while processor 3 has a gap.
+fn waits_beside_a_gap(processors: u32) -> Output {
+    let mut s = Script::on(processors, &format!("beside{processors}"));
+    s.switch(3, 10, 300, 0);
+    s.switch(0, 11, 0, 900); // wakes the others
+    for (cpu, tid) in [(1, 100), (2, 200), (4, 400), (5, 500)] {
+        s.switch(cpu, 12, 0, tid);
+        s.enter(cpu, 20, u64::from(tid));
+        s.switch(cpu, 30, tid, 0);
+    }
+    s.ready(0, 40, 100);
+    s.ready(0, 41, 200);
+    s.ready(0, 42, 400);
+    s.ready(0, 48, 400); // 400 ran in between
+    s.switch(1, 50, 0, 100); // back where it was, woken once
+    s.switch(6, 51, 0, 200); // comes from elsewhere
+    s.switch(4, 52, 0, 400);
+    s.switch(5, 53, 0, 500); // nobody was seen to wake it
+    for (cpu, _) in [(1, 100), (6, 200), (4, 400), (5, 500)] {
+        s.exit(cpu, 60, 0);
+    }
+    s.writer.flush_cpu(3).unwrap();
+    s.switch(3, 100, 0, 300);
+    s.writer.mark_lost(3, false, true);
+    s.analyse()
+}
+
+#[test]
+fn a_gap_of_another_processor_breaks_only_what_may_have_been_there() {
+    let output = waits_beside_a_gap(16);
+    calls(&output).are(&[
+        (100, 100, 20, 60, 20, 20, 0, "returned"),
+        (400, 400, 20, -1, -1, -1, -1, "unknown"),
+        (500, 500, 20, -1, -1, -1, -1, "unknown"),
+        (200, 200, 20, -1, -1, -1, -1, "unknown"),
+    ]);
+    // 300 has one, too.
+    assert_ledger(&output, &[("syscalls_unpaired", 3), ("waits_across_loss", 4)]);
+    // On four processors a way over the one with the gap is likely.
+    let output = waits_beside_a_gap(7);
+    assert_ledger(&output, &[("syscalls_unpaired", 4), ("waits_across_loss", 5)]);
 }
 
 #[test]

@@ -73,8 +73,8 @@ impl Data {
 }
 
 /// A value: text is UTF-16, a whole number u64, a fraction f64, a boolean bool32; a table with `type` and
-/// `value` says exactly.
-fn data(value: &Value) -> Result<Data, String> {
+/// `value` says exactly. Pointers are as wide as those of the machine.
+fn data(value: &Value, pointer: usize) -> Result<Data, String> {
     let Value::Table(table) = value else {
         return match value {
             Value::String(text) => Ok(Data::Utf16(text.clone())),
@@ -98,7 +98,8 @@ fn data(value: &Value) -> Result<Data, String> {
         "u8" | "i8" => whole(1)?,
         "u16" | "i16" => whole(2)?,
         "u32" | "i32" | "pid" | "tid" => whole(4)?,
-        "u64" | "i64" | "pointer" | "filetime" => whole(8)?,
+        "pointer" => whole(pointer)?,
+        "u64" | "i64" | "filetime" => whole(8)?,
         "f32" => Data::F32(number()?),
         "f64" => Data::F64(number()?),
         "guid" => {
@@ -162,10 +163,11 @@ pub(crate) fn tracelogging(t: &TraceLogging, site: &Site, w: &mut World) -> Resu
     if t.provider.is_empty() || t.name.is_empty() {
         return Err(fail("it needs provider = \"My.Provider\" and name = \"MyEvent\"".into()));
     }
+    let pointer = usize::from(w.facts.pointer_size);
     let mut fields = Vec::new();
     let mut schema = Vec::new();
     for (name, value) in &t.fields {
-        let field = data(value).map_err(|e| fail(format!("field {name}: {e}")))?;
+        let field = data(value, pointer).map_err(|e| fail(format!("field {name}: {e}")))?;
         let (in_type, out_type) = field.tracelogging_types();
         if let (Data::Bytes(bytes), 14) = (&field, in_type) {
             // Binary data carries its length.
@@ -195,7 +197,9 @@ pub(crate) fn tracelogging(t: &TraceLogging, site: &Site, w: &mut World) -> Resu
 
 pub(crate) fn manifest_event(t: &ManifestEvent, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
     let fail = |e: String| site.fail(w, e);
-    let fields = t.fields.iter().map(data).collect::<Result<Vec<_>, _>>().map_err(fail)?;
+    let pointer = usize::from(w.facts.pointer_size);
+    let fields =
+        t.fields.iter().map(|value| data(value, pointer)).collect::<Result<Vec<_>, _>>().map_err(fail)?;
     let raw = t.payload.as_deref().map(hex).transpose().map_err(fail)?;
     let head = EventHead {
         provider: guid(&Some(t.provider.clone()), "").map_err(fail)?,

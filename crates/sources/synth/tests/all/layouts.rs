@@ -64,3 +64,30 @@ fn every_payload_fits_its_layout() {
         assert!(misfits.is_empty(), "{name}: {misfits:#?}");
     }
 }
+
+/// A field of type pointer is as wide as the pointers of the machine, and the fields behind it stand where they belong.
+#[test]
+fn pointers_of_manifest_events_are_those_of_the_machine() {
+    for (size, wanted) in [(4, "0d0c0b0a07000000"), (8, "0d0c0b0a0000000007000000")] {
+        let text = format!(
+            "[machine]\nduration = \"1s\"\npointer_size = {size}\n[[process]]\nname = \"a.exe\"\n\
+             [[manifest_event]]\nprocess = \"a.exe\"\nprovider = \"11111111-2222-3333-4444-555555555555\"\nid = 1\nat = [0.5]\n\
+             fields = [{{ type = \"pointer\", value = 0x0A0B0C0D }}, {{ type = \"u32\", value = 7 }}]\n"
+        );
+        let folder = std::env::temp_dir().join(format!("etwhy-pointers-{}-{size}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let out = folder.join("out.etl");
+        write(&Scenario::parse(&text, "pointers").unwrap(), &out, &mut |_| ()).unwrap();
+        let mut ledger = Ledger::new();
+        let files = vec![EtlFile::open(&out, &out, &OpenOptions::default()).unwrap()];
+        let timeline = Timeline::of(&files, &mut ledger);
+        let mut payloads = Vec::new();
+        Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| {
+            if record.guid().is_some_and(|guid| guid.to_string().starts_with("11111111")) {
+                payloads.push(record.payload().iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+            }
+        });
+        assert_eq!(payloads, [wanted], "{size}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -74,6 +74,29 @@ impl Bin {
         }
     }
 
+    /// Its first `calls` calls and the rest, as if calls came at a steady pace.
+    pub(super) fn split(self, calls: u32) -> (Bin, Bin) {
+        let share = f64::from(calls) / f64::from(self.calls.max(1));
+        let between = (self.to_ns.saturating_sub(self.from_ns) as f64 * share) as i64;
+        let at_ns = self.from_ns.saturating_add(between);
+        let known = self.known.min(calls);
+        let part = |bin: Bin, share: f64| Bin {
+            sum: self.sum * share,
+            logs: self.logs * share,
+            sizes: self.sizes * share,
+            ..bin
+        };
+        let first = part(Bin { calls, known, to_ns: at_ns, ..self }, share);
+        let rest = Bin {
+            first: self.first.saturating_add(u64::from(calls)),
+            calls: self.calls.saturating_sub(calls),
+            known: self.known.saturating_sub(known),
+            from_ns: at_ns,
+            ..self
+        };
+        (first, part(rest, 1.0 - share))
+    }
+
     /// With all calls of the same cost.
     pub(super) fn costing(self, total: f64) -> Bin {
         let mean = total / f64::from(self.calls.max(1));

@@ -148,8 +148,8 @@ fn who(event: &Event<'_>, cx: &Context<'_>) -> Option<u32> {
 /// Gives up the open calls of a thread that may have had events that are missing.
 fn judge(event: &Event<'_>, utid: u32, thread: &mut ThreadCalls, cx: &Context<'_>) {
     let last = std::mem::replace(&mut thread.last_ns, event.ns);
-    let (cpus, depth) = (&cx.model.cpus, thread.depth());
-    if depth > 0 && cpus.doubtful(last, event.ns) && !cpus.stayed(event.record.cpu, utid, last, event.ns) {
+    let depth = thread.depth();
+    if depth > 0 && cx.model.may_have_run_unseen(event.record.cpu, utid, last, event.ns) {
         drop(thread.take());
         thread.given_up = depth as u32;
     }

@@ -32,6 +32,8 @@ struct Candidate {
     size_factor: Option<f64>,
     total: f64,
     calls: u64,
+    /// Samples in its calls, if these tell the cost.
+    samples: Option<u32>,
     culprit: Culprit,
 }
 
@@ -65,7 +67,10 @@ pub(super) fn fill(
         }
         let upid = series.owner.upid(end.model);
         let mut add = |bins: &Bins, source| {
-            found.extend(Candidate::by_calls(series, number, upid, bins, source, span));
+            let candidate = Candidate::by_calls(series, number, upid, bins, source, span);
+            let samples = matches!(source, "samples" | "kernel_samples" | "interval")
+                .then(|| sampled.get(&number).map_or(0, |costs| costs.count));
+            found.extend(candidate.map(|candidate| Candidate { samples, ..candidate }));
         };
         match sampled.get(&number) {
             Some(costs) if costs.bins.list.len() >= MIN_POINTS => {
@@ -177,11 +182,15 @@ impl Candidate {
             size_factor: size_factor.filter(|f| f.is_finite() && *f > 0.0),
             total,
             calls,
+            samples: None,
             culprit: Culprit::default(),
         };
         if candidate.verdict == Verdict::SuperLinear {
             if source == "interval" {
-                candidate.withhold("calls become rarer; that each costs more would take CPU samples", None);
+                candidate.withhold(
+                    "calls become rarer; that each costs more would take more CPU samples in them",
+                    None,
+                );
             } else if candidate.size_factor.is_some_and(|f| f > LARGER) {
                 candidate.withhold("the calls became larger, too", Some("size"));
             }
@@ -219,6 +228,7 @@ impl Candidate {
             size_factor: None,
             total,
             calls,
+            samples: None,
             culprit: Culprit::default(),
         })
     }
@@ -399,6 +409,7 @@ impl Candidate {
             n_low: growth.range.0,
             n_high: growth.range.1,
             points: growth.points as i32,
+            samples: self.samples.map(i64::from),
             verdict,
             why,
             confounded_by,

@@ -60,10 +60,17 @@ pub(super) struct Sampled {
     pub(super) bins: Bins,
     /// By names of functions, or else by kernel code.
     pub(super) by_name: bool,
+    /// Samples in the calls.
+    pub(super) count: u32,
 }
 
 /// Samples that a bin should have: a cost by fewer is off by more than a third too often (Poisson).
 const LEAST_SAMPLES: u32 = 9;
+/// Samples that it must have. The comparison of laws takes the scatter into account, but a bin of one to four samples is more often
+/// off by a factor of two than a law can be told from a constant (the test counts how often that goes wrong).
+const FEWEST_SAMPLES: u32 = 5;
+/// Bins that few samples are spread over: a verdict needs twenty, and a range of n that the first bin of fewer would not leave.
+const FEW_BINS: u32 = 24;
 
 /// What samples tell of all series that `within` knows how to look at.
 pub(super) fn costs<'s>(
@@ -101,27 +108,48 @@ pub(super) fn costs<'s>(
         }
         let sums: Vec<(f64, u32)> =
             sums.into_iter().map(|[call, kernel]| if by_name { call } else { kernel }).collect();
-        found.insert(number, Sampled { bins: costing(bins, &sums), by_name });
+        let count = sums.iter().fold(0, |all: u32, (_, count)| all.saturating_add(*count));
+        found.insert(number, Sampled { bins: costing(bins, &sums), by_name, count });
     }
     found
 }
 
-/// Neighbouring bins come together until each has enough samples.
+/// Neighbouring bins come together until each has enough samples. Where samples are few, fewer are enough, and bins with more are split
+/// as if samples came at a steady pace within: a bin that waits for the fifth sample would often get the eighth with it.
 fn costing(bins: &Bins, sums: &[(f64, u32)]) -> Bins {
+    let all = sums.iter().fold(0, |all: u32, (_, count)| all.saturating_add(*count));
+    let enough = (all / FEW_BINS).clamp(FEWEST_SAMPLES, LEAST_SAMPLES);
     let mut list = Vec::new();
     let mut open: Option<(Bin, f64, u32)> = None;
     for (bin, &(weight, count)) in bins.list.iter().zip(sums) {
+        let (mut bin, mut weight, mut count) = (*bin, weight, count);
+        while let Some((calls, wanted)) = cut(&bin, count, enough, open.map_or(0, |(.., had)| had)) {
+            let part = f64::from(wanted) / f64::from(count.max(1));
+            let (first, rest) = bin.split(calls);
+            let (before, w) = open.take().map_or((first, 0.0), |(before, w, _)| (before.join(first), w));
+            list.push(before.costing(w + weight * part));
+            (bin, weight, count) = (rest, weight * (1.0 - part), count.saturating_sub(wanted));
+        }
         let (bin, weight, count) = match open.take() {
-            Some((before, w, c)) => (before.join(*bin), w + weight, c + count),
-            None => (*bin, weight, count),
+            Some((before, w, c)) => (before.join(bin), w + weight, c.saturating_add(count)),
+            None => (bin, weight, count),
         };
-        if count >= LEAST_SAMPLES {
+        if count >= enough {
             list.push(bin.costing(weight));
         } else {
             open = Some((bin, weight, count));
         }
     }
     Bins::of(list)
+}
+
+/// How many calls of a bin with `count` samples make up the samples that lack after `had`, and how many those are; `None` if it has no
+/// more than these, or samples are not few.
+fn cut(bin: &Bin, count: u32, enough: u32, had: u32) -> Option<(u32, u32)> {
+    let wanted = enough.saturating_sub(had);
+    let calls = (f64::from(bin.calls) * f64::from(wanted) / f64::from(count.max(1))) as u32;
+    let splits = enough < LEAST_SAMPLES && wanted > 0 && count > wanted && (1..bin.calls).contains(&calls);
+    splits.then_some((calls, wanted))
 }
 
 /// Whether a stack lies in a call, whether it is in the kernel, whether its kernel functions have names.
@@ -259,5 +287,51 @@ impl Sample {
         }
         let within = |bin: &Bin| bin.from_ns <= self.ns && self.ns <= bin.to_ns;
         [&wanted.first, &wanted.last].into_iter().position(within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_stats::growth::{Form, Verdict, fit};
+
+    /// The verdict about 3,000 calls with this many samples, of which the n-th call gets a share in proportion to n to the `power`.
+    fn verdict(samples: u32, power: f64, seed: u64) -> Verdict {
+        let mut bins = Bins::default();
+        (0..3000).for_each(|n| bins.add(n * 1000, Some(1), 0));
+        let mut sums = vec![(0.0, 0); bins.list.len()];
+        let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        for _ in 0..samples {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let uniform = (random >> 11) as f64 / (1u64 << 53) as f64;
+            let call = 3000.0 * uniform.powf(1.0 / (power + 1.0));
+            let at = bins.list.partition_point(|bin| (bin.last() as f64) < call).min(sums.len() - 1);
+            sums[at] = (sums[at].0 + 1e6, sums[at].1 + 1);
+        }
+        // Time is not what is tested here.
+        let points: Vec<_> = costing(&bins, &sums).points();
+        let points: Vec<_> = points
+            .into_iter()
+            .map(|mut p| {
+                p.time = None;
+                p
+            })
+            .collect();
+        fit(&points, Form::PerCall).verdict
+    }
+
+    #[test]
+    fn few_samples_tell_a_line_from_a_constant() {
+        for (samples, least) in [(130, 70), (138, 70), (160, 70), (175, 70), (400, 95)] {
+            let told = (0..100).filter(|&seed| verdict(samples, 1.0, seed) == Verdict::SuperLinear).count();
+            let wrong = (0..200).filter(|&seed| verdict(samples, 0.0, seed) == Verdict::SuperLinear).count();
+            println!("{samples}: {told} of 100 lines, {wrong} of 200 constants");
+            assert!(told >= least && wrong <= 1, "{samples}: {told} of 100 lines, {wrong} of 200 constants");
+        }
+    }
+
+    #[test]
+    fn fewer_samples_than_make_twenty_bins_tell_nothing() {
+        assert!((0..20).all(|seed| verdict(90, 1.0, seed) == Verdict::CannotTell));
     }
 }

@@ -1,0 +1,155 @@
+//! Roots: who really made a window wait, with decoys, twins and missing buffers; and which waits are for locks.
+
+use crate::{ETWHY, Json as _, Str as _};
+use serde_json::Value;
+
+/// A window that calls a broker, which hands the call on to another program, which works for 4 s. Two programs have its name.
+const HANG: &str = r#"
+[machine]
+cpus = 8
+duration = "8s"
+context_switches = true
+
+[[process]]
+name = "explorer.exe"
+threads = ["main"]
+
+[[samples]]
+process = "explorer.exe"
+busy = 0.5
+stack = "ntdll!RtlUserThreadStart;explorer.exe!wWinMain;explorer.exe!WndProc"
+
+[[process]]
+name = "editor.exe"
+pid = 2000
+threads = [{ name = "ui", tid = 2004 }]
+
+[[process]]
+name = "billing.exe"
+pid = 3000
+threads = ["idle"]
+
+[[process]]
+name = "billing.exe"
+pid = 4000
+threads = ["rpc"]
+
+[[process]]
+name = "broker.exe"
+threads = ["rpc"]
+
+[[manifest_event]]
+process = "editor.exe"
+provider = "8c416c79-d49b-4f01-a467-e56d3aa8234c"
+id = 38
+at = [5.6]
+keyword = "0x40000"
+fields = [{ type = "u32", value = 1 }, { type = "u32", value = 4200 }, { type = "u32", value = 520 }, { type = "u32", value = 540 }, "Edit", "MainWindow", "editor.exe", { type = "u32", value = 513 }, { type = "u64", value = 1 }]
+"#;
+
+const CALL: &str = r#"
+[[alpc]]
+process = "editor.exe"
+thread = "ui"
+at = [1.5]
+servers = ["broker.exe/rpc", "billing.exe/rpc"]
+service = ["20ms", "4s"]
+server_stacks = ["broker.exe!Serve;broker.exe!Forward", "billing.exe!Serve;billing.exe!ComputeTotals"]
+stack = "editor.exe!wWinMain;editor.exe!OnClick;rpcrt4.dll!NdrClientCall3"
+"#;
+
+const OWN_WORK: &str = r#"
+[[samples]]
+process = "editor.exe"
+thread = "ui"
+busy = 1
+from = "1.4s"
+to = "5.6s"
+stack = "editor.exe!wWinMain;editor.exe!Layout"
+"#;
+
+/// The scenario of a finding.
+fn shipped(id: &str) -> String {
+    let file = format!("{id}.toml");
+    let scenarios = etwhy_testkit::scenarios(&["scenarios/findings"]);
+    let path = scenarios.into_iter().find(|path| path.file_name().is_some_and(|name| name == file.as_str()));
+    std::fs::read_to_string(path.unwrap()).unwrap()
+}
+
+/// The answer of a finding about a written scenario.
+fn asked(text: &str, id: &str, synth: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("s.etl"));
+    std::fs::write(&scenario, text).unwrap();
+    ETWHY.synth(&scenario, &trace, synth);
+    let report: Value = ETWHY.partly().json(&["why", "--json", "-q", trace.str()]);
+    report["findings"].list().iter().find(|finding| finding["id"] == id).unwrap().clone()
+}
+
+#[test]
+fn the_root_of_a_hang_is_named_by_instance_and_not_the_layer_that_passes_on() {
+    let hang = asked(&format!("{HANG}{CALL}"), "ui.hang", &[]);
+    let hit = &hang["hits"][0];
+    assert_eq!(hit["values"]["victim"], "editor.exe");
+    assert_eq!(hit["values"]["culprit"], "billing.exe (4000)", "{hit:#}");
+    let root_ns = hit["values"]["root_ns"].int();
+    assert!((3_990_000_000..=4_010_000_000).contains(&root_ns), "{root_ns}");
+    assert!(hit["headline"].str().contains("which worked in billing.exe!ComputeTotals"), "{hit:#}");
+    assert!(hit["explanation"].str().contains("editor.exe > broker.exe > billing.exe"), "{hit:#}");
+}
+
+#[test]
+fn a_window_that_works_itself_is_its_own_root() {
+    let hang = asked(&format!("{HANG}{OWN_WORK}"), "ui.hang", &[]);
+    assert_eq!(hang["hits"][0]["culprit"], "editor.exe");
+    assert!(hang["hits"][0]["headline"].str().contains("it worked in editor.exe!Layout itself"), "{hang:#}");
+}
+
+/// What is missing makes the root unknown, never another program guilty.
+#[test]
+fn missing_buffers_accuse_nobody() {
+    for (loss, seed) in [("3%", 1), ("10%", 2), ("30%", 3), ("30%", 4)] {
+        let text = format!("{HANG}{CALL}").replace("cpus = 8", &format!("cpus = 8\nseed = {seed}"));
+        let hang = asked(&text, "ui.hang", &["--drop-buffers", loss]);
+        for hit in hang["hits"].list() {
+            let culprit = hit["culprit"].str();
+            assert!(["billing.exe", "editor.exe"].contains(&culprit), "{loss}: {hit:#}");
+            let unknown = hit["headline"].str().contains("who made it wait is not known");
+            assert!(culprit == "billing.exe" || unknown, "{loss}: {hit:#}");
+        }
+    }
+}
+
+/// Threads that wait at a condition variable are a healthy pool; at a lock they queue; without stacks nobody knows.
+#[test]
+fn waits_are_told_by_their_stacks() {
+    let text = shipped("lock.contention");
+    let entered = "ntdll!RtlEnterCriticalSection;ntdll!RtlpEnterCriticalSectionContended;ntdll!RtlpWaitOnCriticalSection;";
+    assert!(text.contains(entered));
+    let condition = "KernelBase.dll!SleepConditionVariableSRW;ntdll!RtlSleepConditionVariableSRW;";
+    let again = format!("{condition}ntdll!RtlAcquireSRWLockExclusive;");
+    for (frames, answer, severity) in [
+        (entered, "found", "warning"),
+        ("ntdll!RtlAcquireSRWLockExclusive;", "found", "warning"),
+        // It was woken, and waits for its lock.
+        (again.as_str(), "found", "warning"),
+        (condition, "not_found", ""),
+    ] {
+        let contention = asked(&text.replace(entered, frames), "lock.contention", &[]);
+        assert_eq!(contention["answer"], answer, "{frames}");
+        assert_eq!(contention["severity"].as_str().unwrap_or_default(), severity, "{frames}");
+    }
+    let bare = text.replace("context_switches = true", "context_switches = true\nswitch_stacks = false");
+    assert_eq!(asked(&bare, "lock.contention", &[])["severity"], "info");
+}
+
+/// The kernel half of a sample's stack is kept whatever the width of pointers.
+#[test]
+fn drivers_of_32_bit_windows_are_found_too() {
+    let text = shipped("security.driver-hot-path");
+    let narrow = text.replacen("[machine]", "[machine]\npointer_size = 4", 1);
+    let (wide, narrow) =
+        (asked(&text, "security.driver-hot-path", &[]), asked(&narrow, "security.driver-hot-path", &[]));
+    assert_eq!(narrow["answer"], "found");
+    assert_eq!(narrow["hits"][0]["culprit"], wide["hits"][0]["culprit"]);
+}
