@@ -17,7 +17,15 @@ impl Database {
     /// # Errors
     /// If it is not there.
     pub fn read<R: Row>(&self) -> Result<Rows<'_, R>, Absent> {
-        self.get(&R::spec().name).ok_or_else(|| Absent::Table(name::<R>()))?.read()
+        self.table::<R>()?.read()
+    }
+
+    /// The table whose rows are `R`, for code that shows all of its columns.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn table<R: Row>(&self) -> Result<&Table, Absent> {
+        self.get(&R::spec().name).ok_or_else(|| Absent::Table(name::<R>()))
     }
 
     /// The rows of a table, none if it is not there: for sums, and for names of what has none.

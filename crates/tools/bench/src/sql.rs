@@ -43,9 +43,7 @@ pub fn run(rows: usize) -> anyhow::Result<()> {
     let db = database(rows)?;
     let engine = Engine::new(&db)?;
     let start = Instant::now();
-    let sum: i64 = db.get("sample").and_then(|t| t.column("weight_ns")).map_or(0, |views| {
-        views.iter().map(|view| (0..view.len()).filter_map(|row| view.i64(row)).sum::<i64>()).sum()
-    });
+    let sum: i64 = db.read::<SampleRow>()?.iter().map(|row| row.weight_ns()).sum();
     let plain = start.elapsed().as_secs_f64();
     println!("\nSQL over {rows} rows (a plain sum of one column: {:.3} s, {sum})", plain);
     println!("ad-hoc questions (target 5 s at 10 million rows)");

@@ -240,13 +240,13 @@ fn document(args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<Do
         .iter()
         .map(|f| format!("{}: {} samples, {} values", f.path.display(), count(f.rows), count(f.values)))
         .collect();
-    page::add_quality(&mut doc, &read.db, &files);
+    page::add_quality(&mut doc, &read.db, &files)?;
     let words =
         Words { of: "these counter logs", more: "etwhy counters --all", untold: true, absent: args.all };
     findings_page::add(&mut doc, outcomes, words);
     add_recordings(&mut doc, outcomes)?;
     add_missing(&mut doc, &read.db);
-    page::add(&mut doc, &read.db, args.top.unwrap_or(10));
+    page::add(&mut doc, &read.db, args.top.unwrap_or(10))?;
     Ok(doc)
 }
 

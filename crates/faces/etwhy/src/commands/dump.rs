@@ -13,10 +13,17 @@ pub(super) use crate::who::wanted_processes;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_table::{
-    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, ColumnView, Database, Derived, Make, Memory, Pattern,
-    Predicate, Role, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
+    AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Memory, Pattern, Predicate,
+    Role, Rows, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
 };
-use etwhy_trace::catalog::mark::MarkRow;
+use etwhy_trace::catalog::{
+    file::FileRow,
+    mark::MarkRow,
+    process::ProcessRow,
+    stack::{FrameRow, StackRow},
+    thread::ThreadRow,
+};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -281,7 +288,7 @@ fn name_for(column: &ColumnSpec) -> Option<String> {
 
 /// The table with names beside the numbers (`process`, `tid`, `path`, `leaf`), and times counted from `zero`.
 fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyhow::Result<Table> {
-    let own_pool = db.get("process").is_some_and(|p| !p.texts().is_same(table.texts()));
+    let own_pool = db.table::<ProcessRow>().is_ok_and(|p| !p.texts().is_same(table.texts()));
     let repooled = if own_pool { Some(with_texts_of_names(db, table, memory)?) } else { None };
     let table = repooled.as_ref().unwrap_or(table);
     let spec = table.spec();
@@ -290,21 +297,17 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
         .iter()
         .map(|(name, pid)| texts.find(&format!("{name} ({pid})")))
         .collect();
-    let (threads, files, stacks) = (db.get("thread"), db.get("file"), db.get("stack"));
-    let text_of = |of: Option<&Table>, name: &str| -> Vec<Option<Sym>> {
-        let views = of.and_then(|t| t.column(name)).unwrap_or_default();
-        let sym = |view: &ColumnView<'_>, row| {
-            if own_pool { texts.find(view.text(row)?) } else { view.key(row) }
-        };
-        views.iter().flat_map(|view| (0..view.len()).map(|row| sym(view, row))).collect()
-    };
-    let tids: Vec<Option<i32>> = threads.and_then(|t| t.column("tid")).map_or(Vec::new(), |views| {
-        views.iter().flat_map(|view| (0..view.len()).map(|row| view.i32(row))).collect()
-    });
+    let sym = |text: Option<&str>, own: Option<Sym>| if own_pool { texts.find(text?) } else { own };
     let has = |role: Role| spec.columns.iter().any(|c| c.role == role && name_for(c).is_some());
-    let paths = if has(Role::Id) { text_of(files, "path") } else { Vec::new() };
-    let frames = if has(Role::Frame) { text_of(db.get("frame"), "label") } else { Vec::new() };
-    let leaves = if has(Role::Stack) { text_of(stacks, "leaf") } else { Vec::new() };
+    let threads = if has(Role::Thread) { db.read_or_empty::<ThreadRow>() } else { Rows::default() };
+    let tids: Vec<_> = threads.iter().map(|row| i32::try_from(row.tid()).ok()).collect();
+    let files = if has(Role::Id) { db.read_or_empty::<FileRow>() } else { Rows::default() };
+    let paths: Vec<_> = files.iter().map(|row| sym(row.path(), row.views.path.sym(row.at))).collect();
+    let frames = if has(Role::Frame) { db.read_or_empty::<FrameRow>() } else { Rows::default() };
+    let frames: Vec<_> =
+        frames.iter().map(|row| sym(Some(row.label()), row.views.label.sym(row.at))).collect();
+    let stacks = if has(Role::Stack) { db.read_or_empty::<StackRow>() } else { Rows::default() };
+    let leaves: Vec<_> = stacks.iter().map(|row| sym(row.leaf(), row.views.leaf.sym(row.at))).collect();
     let mut derived = Vec::new();
     for (from, column) in spec.columns.iter().enumerate() {
         if column.role == Role::Time && zero != 0 {
@@ -369,19 +372,22 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
 /// numbers stand for.
 fn with_texts_of_names(db: &Database, table: &Table, memory: &Memory) -> anyhow::Result<Table> {
     let processes = etwhy_analysis::operators::process_names(db);
+    let (stacks, frames) = (db.read_or_empty::<StackRow>(), db.read_or_empty::<FrameRow>());
+    let files = db.read_or_empty::<FileRow>();
     let mut rows = AdHocBuilder::new(table.spec().clone(), memory);
     let columns = table.spec().columns.len();
     for row in 0..table.rows() as u32 {
         let cells: Vec<Value<'_>> = (0..columns).map(|column| table.cell(row, column)).collect();
         for (cell, column) in cells.iter().zip(table.spec().columns.iter()) {
             let Some(n) = cell.as_i64().and_then(|n| u32::try_from(n).ok()) else { continue };
-            let text =
-                |table: &str, column: &str| db.get(table).and_then(|t| t.text(n, column)).map(str::to_owned);
             let name = match column.role {
-                Role::Process => processes.get(n as usize).map(|(name, pid)| format!("{name} ({pid})")),
-                Role::Stack => text("stack", "leaf"),
-                Role::Frame => text("frame", "label"),
-                Role::Id => text("file", "path"),
+                Role::Process => {
+                    let process = processes.get(n as usize);
+                    process.map(|(name, pid)| Cow::Owned(format!("{name} ({pid})")))
+                }
+                Role::Stack => stacks.get(n).and_then(|row| row.leaf()).map(Cow::Borrowed),
+                Role::Frame => frames.get(n).map(|row| Cow::Borrowed(row.label())),
+                Role::Id => files.get(n).and_then(|row| row.path()).map(Cow::Borrowed),
                 _ => None,
             };
             if let Some(name) = name {

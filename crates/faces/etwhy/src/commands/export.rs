@@ -18,7 +18,7 @@ use etwhy_export::profile::{
 };
 use etwhy_export::{replace_file, sanitize};
 use etwhy_table::{Database, Role};
-use etwhy_trace::catalog::thread::ThreadRow;
+use etwhy_trace::catalog::{sample::SampleRow, thread::ThreadRow};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -146,7 +146,7 @@ fn empty(
     if !format.weighted {
         let asked =
             format.parts.iter().any(|part| part.name == "sample") && !profile.without.contains("sample");
-        let none = asked && db.get("sample").is_none_or(|table| table.rows() == 0);
+        let none = asked && db.read_or_empty::<SampleRow>().is_empty();
         return none.then(|| format!("no stacks: {}", cannot_tell(db, "sample"))).into_iter().collect();
     }
     let (from, to) = (profile.scope.from_ns.unwrap_or(i64::MIN), profile.scope.to_ns.unwrap_or(i64::MAX));

@@ -4,13 +4,13 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::quality::events;
+use crate::report::table_json::table_json;
 use crate::report::terminal::{out, text};
-use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::Doc;
-use etwhy_table::{Database, RowOf, Table, Value};
-use etwhy_trace::catalog::trace::TraceRow;
+use etwhy_table::{Absent, Database, Row, RowOf, reads};
+use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow, logger::LoggerRow, trace::TraceRow};
 use serde_json::json;
 use std::io::Write;
 
@@ -39,8 +39,8 @@ struct Args {
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let opened = args.trace.open()?;
-    let names = ["trace", "event_type", "ledger", "logger"];
-    let analysed = opened.analyse(Some(names.iter().map(|n| (*n).to_owned()).collect()))?;
+    let tables = reads::<(TraceRow, EventTypeRow, LedgerRow, LoggerRow)>();
+    let analysed = opened.analyse(Some(tables.iter().map(|table| table.name.to_string()).collect()))?;
     let db = &analysed.db;
     let mut out = out();
     if args.json {
@@ -52,32 +52,14 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
-/// A cell as JSON.
-fn json_value(value: Value<'_>) -> serde_json::Value {
-    match value {
-        Value::Null => serde_json::Value::Null,
-        Value::I64(n) => n.into(),
-        Value::F64(n) => n.into(),
-        Value::Bool(b) => b.into(),
-        Value::Text(t) => t.into(),
-    }
-}
-
-/// A table as a list of JSON objects.
-fn json_rows(table: Option<&Table>) -> Vec<serde_json::Value> {
-    let Some(table) = table else { return Vec::new() };
-    (0..table.rows() as u32)
-        .map(|row| {
-            let columns = table.spec().columns.iter().enumerate();
-            let fields = columns.map(|(n, column)| (column.name.to_string(), json_value(table.cell(row, n))));
-            serde_json::Value::Object(fields.collect())
-        })
-        .collect()
+/// All rows of a table.
+fn rows<R: Row>(db: &Database) -> Result<Vec<serde_json::Value>, Absent> {
+    db.table::<R>().map(table_json)
 }
 
 fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow::Result<()> {
     let db = &analysed.db;
-    let files = json_rows(db.get("trace"));
+    let files = rows::<TraceRow>(db)?;
     let sum = |key: &str| files.iter().filter_map(|f| f.get(key)?.as_i64()).sum::<i64>();
     let (records, record_bytes) = events(db);
     let report = json!({
@@ -89,9 +71,9 @@ fn json_report(out: &mut impl Write, analysed: &crate::open::Analysed) -> anyhow
         "buffers_lost": sum("buffers_lost"),
         "duration_ns": files.first().and_then(|f| f.get("duration_ns")),
         "files": files,
-        "event_types": json_rows(db.get("event_type")),
-        "loggers": json_rows(db.get("logger")),
-        "ledger": json_rows(db.get("ledger")),
+        "event_types": rows::<EventTypeRow>(db)?,
+        "loggers": rows::<LoggerRow>(db)?,
+        "ledger": rows::<LedgerRow>(db)?,
     });
     etwhy_report::json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
     writeln!(out)?;
@@ -167,7 +149,7 @@ fn prefixed(prefix: &str, value: &str) -> String {
 }
 
 fn types(out: &mut impl Write, db: &Database, top: usize) -> anyhow::Result<()> {
-    let table = db.get("event_type").context("the pass made no table `event_type`")?;
+    let table = db.table::<EventTypeRow>()?;
     let spec = table.spec();
     let key = etwhy_table::SortKey::parse("-count", spec)?;
     let limit = if top == 0 { table.rows() } else { top };

@@ -6,12 +6,15 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::options::rows::{RowArgs, write_selection};
 use crate::report::terminal::{out, text};
-use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::derived::module::{ModuleRow, loaded_by};
+use etwhy_analysis::fold::module_cost::ModuleCostRow;
 use etwhy_base::units::duration_ns;
 use etwhy_doc::Doc;
-use etwhy_table::{RowOf, Selection, SortKey, Value};
+use etwhy_table::{RowOf, Selection, SortKey, Value, reads};
+use etwhy_trace::catalog::{
+    event_type::EventTypeRow, image::ImageRow, ledger::LedgerRow, process::ProcessRow,
+};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -63,14 +66,13 @@ const SHOWN: &[&str] = &[
     "cpu_inclusive_ns",
 ];
 
-const TABLES: &[&str] = &["module", "module_cost", "image", "process", "event_type", "ledger"];
-
 fn run(args: Args) -> anyhow::Result<Exit> {
     let written = args.rows.written()?;
-    let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
+    let tables = reads::<(ModuleRow, ModuleCostRow, ImageRow, ProcessRow, EventTypeRow, LedgerRow)>();
+    let tables = tables.iter().map(|table| table.name.to_string()).collect();
     let analysed = args.trace.open()?.analyse(Some(tables))?;
     let db = &analysed.db;
-    let table = db.get("module").context("the pass made no table `module`")?;
+    let table = db.table::<ModuleRow>()?;
     let modules = table.read::<ModuleRow>()?;
     let wanted = args.process.as_ref().map(|filter| {
         let names = etwhy_analysis::operators::process_names(db);

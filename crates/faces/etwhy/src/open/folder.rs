@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use etwhy_analysis::derive;
 use etwhy_export::extract::{self, Folder, Limits};
 use etwhy_input::InputOptions;
-use etwhy_table::{AdHocBuilder, Database, Memory, Strings, Table, TableError, TableLoader, Value};
-use etwhy_trace::catalog::kernel_class::KernelClassRow;
+use etwhy_table::{Database, Memory, Rows, Strings, Table, TableBuilder, TableError, TableLoader};
+use etwhy_trace::catalog::{kernel_class::KernelClassRow, ledger::LedgerRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl TraceArgs {
@@ -100,8 +100,8 @@ pub(super) fn load(
     for loader in loaders {
         db.insert(loader.finish(&texts)?);
     }
-    if let Some(ledger) = db.get("ledger") {
-        let ledger = of_tables(ledger, extract, &wanted, &memory)?;
+    if present.contains("ledger") {
+        let ledger = of_tables(&db.read()?, extract, &wanted, &memory)?;
         db.insert(ledger);
     }
     if retag && let Some(stacks) = etwhy_analysis::operators::stacks::retag(&db, &memory)? {
@@ -166,7 +166,12 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>
 
 /// The ledger without what was counted for tables that nobody asks for: what a pass for these tables would have
 /// counted.
-fn of_tables(ledger: &Table, extract: &Folder, wanted: &BTreeSet<String>, memory: &Memory) -> Result<Table> {
+fn of_tables(
+    ledger: &Rows<'_, LedgerRow>,
+    extract: &Folder,
+    wanted: &BTreeSet<String>,
+    memory: &Memory,
+) -> Result<Table> {
     let mut others: BTreeMap<&str, u64> = BTreeMap::new();
     let all = etwhy_analysis::closure(wanted);
     for part in &extract.manifest().end.anomalies {
@@ -177,21 +182,21 @@ fn of_tables(ledger: &Table, extract: &Folder, wanted: &BTreeSet<String>, memory
             }
         }
     }
-    let columns = ledger.spec().columns.len();
-    let (name, count) = (ledger.spec().column_index("name"), ledger.spec().column_index("count"));
-    let mut rows = AdHocBuilder::new(ledger.spec().clone(), memory);
-    for row in 0..u32::try_from(ledger.rows()).unwrap_or(u32::MAX) {
-        let mut cells: Vec<Value<'_>> = (0..columns).map(|column| ledger.cell(row, column)).collect();
-        let less = name.and_then(|at| cells.get(at)?.as_text()).and_then(|name| others.get(name)).copied();
-        let cell = count.and_then(|at| cells.get_mut(at));
-        if let (Some(less), Some(cell)) = (less, cell) {
-            let left = cell.as_i64().unwrap_or(0).saturating_sub(i64::try_from(less).unwrap_or(i64::MAX));
-            if left <= 0 {
-                continue;
-            }
-            *cell = Value::I64(left);
+    let (mut rows, mut strings) = (TableBuilder::<LedgerRow>::new(memory), Strings::new());
+    for row in ledger {
+        let less = others.get(row.name()).map(|less| i64::try_from(*less).unwrap_or(i64::MAX));
+        let count = row.count().saturating_sub(less.unwrap_or(0));
+        if less.is_some() && count <= 0 {
+            continue;
         }
-        rows.push(&cells)?;
+        rows.push(LedgerRow {
+            name: strings.intern(row.name()),
+            severity: strings.intern(row.severity()),
+            stage: strings.intern(row.stage()),
+            count,
+            meaning: strings.intern(row.meaning()),
+            first: row.first().map(|first| strings.intern(first)),
+        });
     }
-    Ok(rows.finish()?)
+    Ok(rows.finish(&strings.freeze().map_err(TableError::texts)?)?)
 }

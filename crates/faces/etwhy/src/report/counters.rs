@@ -1,10 +1,10 @@
 //! Counter logs in words: machines, processors, disks, memory, network.
 
-use etwhy_analysis::derived::counter_cpu::stamp;
+use etwhy_analysis::derived::counter_cpu::{CounterCpuRow, stamp};
 use etwhy_base::units::{bytes, decimal, duration_ns, thousands};
-use etwhy_counters::tables::{CounterRow, CounterSliceRow};
+use etwhy_counters::tables::{CounterMachineRow, CounterNoteRow, CounterRow, CounterSliceRow};
 use etwhy_doc::{Column, Doc, Line, Span};
-use etwhy_table::{Database, Table};
+use etwhy_table::{Absent, Database, RowOf};
 use std::collections::BTreeMap;
 
 /// Processors that are all listed; of more, the busiest.
@@ -19,9 +19,13 @@ pub struct Slices {
 
 impl Slices {
     /// Reads `counter_slice`.
-    pub fn of(db: &Database) -> Slices {
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn of(db: &Database) -> Result<Slices, Absent> {
+        let rows = db.read::<CounterSliceRow>()?;
         let (mut first, mut last, mut width) = (i64::MAX, i64::MIN, 0);
-        for row in &db.read_or_empty::<CounterSliceRow>() {
+        for row in &rows {
             let begin = row.utc_ns();
             (first, last) = (first.min(begin), last.max(begin));
             // The first and the last slice may be shorter.
@@ -35,7 +39,7 @@ impl Slices {
             0
         };
         let mut means: BTreeMap<i64, Vec<Option<f64>>> = BTreeMap::new();
-        for row in &db.read_or_empty::<CounterSliceRow>() {
+        for row in &rows {
             let (counter, begin) = (row.counter(), row.utc_ns());
             let slice = |ns: i64| ns.div_euclid(width.max(1));
             let at = usize::try_from(slice(begin).saturating_sub(slice(first))).unwrap_or(0);
@@ -43,7 +47,7 @@ impl Slices {
                 *place = Some(row.mean_value());
             }
         }
-        Slices { width, count, means }
+        Ok(Slices { width, count, means })
     }
 
     /// The means of a counter as bars. `whole`: the value of a full bar, the largest one if there is none.
@@ -55,17 +59,19 @@ impl Slices {
 }
 
 /// Adds the machines: what was logged, and how busy they were.
-pub fn add(doc: &mut Doc, db: &Database, top: usize) {
-    let Some(machines) = db.get("counter_machine") else { return };
-    let slices = Slices::of(db);
-    for row in 0..machines.rows() as u32 {
-        let machine = machines.text(row, "machine").unwrap_or("");
-        if machines.rows() > 1 {
+///
+/// # Errors
+/// If a table is not there.
+pub fn add(doc: &mut Doc, db: &Database, top: usize) -> Result<(), Absent> {
+    let machines = db.read::<CounterMachineRow>()?;
+    let slices = Slices::of(db)?;
+    for machine in machines.iter().map(|row| row.machine()) {
+        if machines.len() > 1 {
             doc.heading(format!("═══ {}", name_of(machine)));
         }
-        cpus(doc, db, machine, &slices);
+        cpus(doc, db, machine, &slices)?;
         for (title, objects) in LISTS {
-            list(doc, db, machine, (title, objects), &slices, top);
+            list(doc, db, machine, (title, objects), &slices, top)?;
         }
     }
     if slices.count > 0 {
@@ -75,6 +81,7 @@ pub fn add(doc: &mut Doc, db: &Database, top: usize) {
             duration_ns(slices.width)
         ));
     }
+    Ok(())
 }
 
 /// Lists of counters with the objects that they show.
@@ -91,35 +98,32 @@ fn name_of(machine: &str) -> &str {
 }
 
 /// Adds what was read: machines, time, counters, and what was strange.
-pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) {
+///
+/// # Errors
+/// If a table is not there.
+pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) -> Result<(), Absent> {
     let mut lines: Vec<Line> = files.iter().take(5).map(Line::from).collect();
     if let Some(more) = files.len().checked_sub(5).filter(|more| *more > 0) {
         lines.push(format!("and {more} more files").into());
     }
-    if let Some(machines) = db.get("counter_machine") {
-        lines.extend((0..machines.rows() as u32).map(|row| machine_line(machines, row).into()));
-    }
-    if let Some(notes) = db.get("counter_note") {
-        for row in 0..notes.rows() as u32 {
-            let text = |column| notes.text(row, column).unwrap_or("");
-            let count = thousands(notes.i64(row, "count").unwrap_or(0).into());
-            let note =
-                format!(": {count} x {}: {} (first: {})", text("name"), text("meaning"), text("first"));
-            lines.push(Line::mark(text("severity")).and(note));
-        }
+    lines.extend(db.read::<CounterMachineRow>()?.iter().map(|row| machine_line(row).into()));
+    for row in &db.read::<CounterNoteRow>()? {
+        let count = thousands(row.count().into());
+        let note = format!(": {count} x {}: {} (first: {})", row.name(), row.meaning(), row.first());
+        lines.push(Line::mark(row.severity()).and(note));
     }
     doc.facts("Counter logs", lines);
+    Ok(())
 }
 
-fn machine_line(machines: &Table, row: u32) -> String {
-    let number = |column| machines.i64(row, column);
-    let bias = number("bias_min").unwrap_or(0);
+fn machine_line(machine: RowOf<'_, '_, CounterMachineRow>) -> String {
+    let bias = machine.bias_min().unwrap_or(0);
     let local = |utc: i64| stamp(utc.saturating_sub(bias.saturating_mul(60_000_000_000)));
-    let (first, last) = (number("first_utc_ns").unwrap_or(0), number("last_utc_ns").unwrap_or(0));
+    let (first, last) = (machine.first_utc_ns(), machine.last_utc_ns());
     let cpus =
-        number("cpus").map_or(String::new(), |n| format!(", {n} processor{}", if n == 1 { "" } else { "s" }));
-    let every = number("interval_ns").map(|ns| format!(", every {}", duration_ns(ns))).unwrap_or_default();
-    let zone = machines.text(row, "zone").map_or("zone not named".to_owned(), |zone| {
+        machine.cpus().map_or(String::new(), |n| format!(", {n} processor{}", if n == 1 { "" } else { "s" }));
+    let every = machine.interval_ns().map(|ns| format!(", every {}", duration_ns(ns))).unwrap_or_default();
+    let zone = machine.zone().map_or("zone not named".to_owned(), |zone| {
         format!(
             "{zone}, UTC{}{:02}:{:02}",
             if bias > 0 { '-' } else { '+' },
@@ -127,65 +131,67 @@ fn machine_line(machines: &Table, row: u32) -> String {
             bias.abs() % 60
         )
     });
-    let unknown = match number("unknown_counters").unwrap_or(0) {
+    let unknown = match machine.unknown_counters() {
         0 => String::new(),
         n => format!(" ({} of them are of no finding and not judged)", thousands(n.into())),
     };
-    let gaps = match number("gaps").unwrap_or(0) {
+    let gaps = match machine.gaps() {
         0 => String::new(),
         n => format!(
             "; {} gap{} without samples, {} in all",
             thousands(n.into()),
             if n == 1 { "" } else { "s" },
-            duration_ns(number("gap_ns").unwrap_or(0))
+            duration_ns(machine.gap_ns())
         ),
     };
-    let language = machines.text(row, "unknown_language").map_or(String::new(), |example| {
+    let language = machine.unknown_language().map_or(String::new(), |example| {
         format!("; the language of its counters is not known ({example}), so they are not judged")
     });
     format!(
         "{}: {} counters{unknown}{cpus}{every}, {} from {} to {} ({zone}){gaps}{language}",
-        name_of(machines.text(row, "machine").unwrap_or("")),
-        thousands(number("counters").unwrap_or(0).into()),
+        name_of(machine.machine()),
+        thousands(machine.counters().into()),
         duration_ns(last.saturating_sub(first)),
         local(first),
         local(last)
     )
 }
 
-fn cpus(doc: &mut Doc, db: &Database, machine: &str, slices: &Slices) {
-    let Some(table) = db.get("counter_cpu") else { return };
-    let mut rows: Vec<u32> =
-        (0..table.rows() as u32).filter(|row| table.text(*row, "machine") == Some(machine)).collect();
+fn cpus(doc: &mut Doc, db: &Database, machine: &str, slices: &Slices) -> Result<(), Absent> {
+    let table = db.read::<CounterCpuRow>()?;
+    let mut rows: Vec<_> = table.iter().filter(|row| row.machine() == machine).enumerate().collect();
     if rows.is_empty() {
-        return;
+        return Ok(());
     }
     let all = rows.len();
     if all > MOST_CPUS {
-        let busy = |row: &u32| table.f64(*row, "busy_mean").unwrap_or(0.0);
+        let busy = |(_, row): &(usize, RowOf<'_, '_, CounterCpuRow>)| row.busy_mean().unwrap_or(0.0);
         rows.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
         rows.truncate(MOST_CPUS);
-        rows.sort_unstable();
+        rows.sort_unstable_by_key(|(at, _)| *at);
     }
-    let ids = cpu_counters(db, machine);
+    let ids = cpu_counters(db, machine)?;
     doc.heading("Processors (percent of time; >90: share of samples above 90)");
-    let groups = [("busy", "% Processor Time"), ("dpc", "% DPC Time"), ("interrupt", "% Interrupt Time")];
+    let groups = ["% Processor Time", "% DPC Time", "% Interrupt Time"];
     let figures = groups
         .iter()
-        .flat_map(|(_, group)| ["mean", "p95", "max", ">90"].map(|head| Column::number(head).below(*group)));
+        .flat_map(|group| ["mean", "p95", "max", ">90"].map(|head| Column::number(head).below(*group)));
     let bars = Column::rest("").below("% Processor Time (bars)");
     let mut list = etwhy_doc::Table::new(
         std::iter::once(Column::number("")).chain(figures).chain(std::iter::once(bars)),
     );
-    for row in rows {
-        let figure = |column: String| {
-            table.f64(row, &column).map_or("-".to_owned(), |v| decimal(v, usize::from(v.abs() < 9.95)))
-        };
-        let instance = table.text(row, "instance").unwrap_or("");
+    let figure = |value: Option<f64>| {
+        Line::from(value.map_or("-".to_owned(), |v| decimal(v, usize::from(v.abs() < 9.95))))
+    };
+    for (_, row) in rows {
+        let instance = row.instance();
         let mut cells = vec![Line::from(instance)];
-        for (name, _) in groups {
-            cells.extend(["mean", "p95", "max"].map(|f| Line::from(figure(format!("{name}_{f}")))));
-            let share = table.f64(row, &format!("{name}_high_share"));
+        for (figures, share) in [
+            ([row.busy_mean(), row.busy_p95(), row.busy_max()], row.busy_high_share()),
+            ([row.dpc_mean(), row.dpc_p95(), row.dpc_max()], row.dpc_high_share()),
+            ([row.interrupt_mean(), row.interrupt_p95(), row.interrupt_max()], row.interrupt_high_share()),
+        ] {
+            cells.extend(figures.map(figure));
             cells.push(share.map_or("-".to_owned(), |v| format!("{:.0}%", 100.0 * v)).into());
         }
         cells.extend(ids.get(instance).map(|id| slices.bars(*id, Some(100.0))));
@@ -195,12 +201,13 @@ fn cpus(doc: &mut Doc, db: &Database, machine: &str, slices: &Slices) {
     if all > MOST_CPUS {
         doc.text(format!("the {MOST_CPUS} busiest of {all}"));
     }
+    Ok(())
 }
 
 /// Counters of `% Processor Time`, by instance.
-fn cpu_counters(db: &Database, machine: &str) -> BTreeMap<String, i64> {
+fn cpu_counters(db: &Database, machine: &str) -> Result<BTreeMap<String, i64>, Absent> {
     let mut ids = BTreeMap::new();
-    for row in &db.read_or_empty::<CounterRow>() {
+    for row in &db.read::<CounterRow>()? {
         let is_cpu = matches!(row.object_en(), Some("Processor" | "Processor Information"));
         if let (true, Some("% Processor Time"), Some(instance)) =
             (is_cpu && row.machine() == machine, row.name_en(), row.instance())
@@ -208,7 +215,7 @@ fn cpu_counters(db: &Database, machine: &str) -> BTreeMap<String, i64> {
             ids.entry(instance.to_owned()).or_insert(row.counter());
         }
     }
-    ids
+    Ok(ids)
 }
 
 /// A value in its unit, short.
@@ -243,22 +250,21 @@ fn list(
     (title, objects): (&str, &[&str]),
     slices: &Slices,
     top: usize,
-) {
-    let Some(table) = db.get("counter") else { return };
-    let text = |row: u32, column: &str| table.text(row, column).unwrap_or("");
-    let mut rows: Vec<u32> = (0..table.rows() as u32)
-        .filter(|row| text(*row, "machine") == machine && objects.contains(&text(*row, "object_en")))
-        .filter(|row| table.i64(*row, "samples").unwrap_or(0) > 0 && !text(*row, "name_en").is_empty())
-        .filter(|row| !NOISE.contains(&text(*row, "name_en")))
+) -> Result<(), Absent> {
+    let table = db.read::<CounterRow>()?;
+    let mut rows: Vec<_> = table
+        .iter()
+        .filter(|row| row.machine() == machine && row.samples() > 0)
+        .map(|row| ((row.object_en().unwrap_or(""), row.name_en().unwrap_or("")), row))
+        .filter(|((object, name), _)| objects.contains(object) && !name.is_empty() && !NOISE.contains(name))
         .collect();
     if rows.is_empty() {
-        return;
+        return Ok(());
     }
     // Those of one name stand together, the largest first; sums are no instances.
-    rows.sort_by(|a, b| {
-        let key = |row: u32| (text(row, "object_en"), text(row, "name_en"));
-        let mean = |row: u32| table.f64(row, "mean_value").unwrap_or(0.0);
-        key(*a).cmp(&key(*b)).then(mean(*b).total_cmp(&mean(*a))).then(a.cmp(b))
+    rows.sort_by(|(name, row), (other, than)| {
+        let mean = |row: &RowOf<'_, '_, CounterRow>| row.mean_value().unwrap_or(0.0);
+        name.cmp(other).then(mean(than).total_cmp(&mean(row)))
     });
     doc.heading(title);
     let figures = ["mean", "p95", "max", "last"].map(Column::number);
@@ -268,28 +274,27 @@ fn list(
     list.hint = "--top; --dump counter has all".to_owned();
     let mut same = ("", "");
     let mut shown_rows = 0usize;
-    for row in rows {
-        let name = (text(row, "object_en"), text(row, "name_en"));
+    for (name, row) in rows {
         shown_rows = if name == same { shown_rows + 1 } else { 1 };
         if shown_rows > top {
             list.more += 1;
             continue;
         }
         same = name;
-        let instance = match (text(row, "instance"), table.i64(row, "nth").unwrap_or(0)) {
+        let instance = match (row.instance().unwrap_or(""), row.nth()) {
             ("", _) => String::new(),
             (instance, 0) => format!("{instance} "),
             (instance, nth) => format!("{instance}#{nth} "),
         };
-        let unit = text(row, "unit");
-        let value = |column: &str| Line::from(shown(table.f64(row, column), unit));
-        let id = table.i64(row, "counter").unwrap_or(-1);
+        let unit = row.unit();
         let mut cells = vec![Line::name(format!("{instance}{}", name.1))];
-        cells.extend(["mean_value", "p95_value", "max_value", "last_value"].map(value));
-        cells.push(slices.bars(id, (unit == "percent").then_some(100.0)));
+        let values = [row.mean_value(), row.p95_value(), row.max_value(), row.last_value()];
+        cells.extend(values.map(|value| Line::from(shown(value, unit))));
+        cells.push(slices.bars(row.counter(), (unit == "percent").then_some(100.0)));
         list.row(cells);
     }
     doc.table(list);
+    Ok(())
 }
 
 /// Counters that say nothing about how busy something is.

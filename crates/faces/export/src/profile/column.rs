@@ -1,6 +1,6 @@
-//! Cells by row number, for references from one table to another.
+//! Cells by row number, of columns that a declaration of events names: one reader serves the tables of all kinds.
 
-use etwhy_table::{ColumnView, Database, Table, Value};
+use etwhy_table::{ColumnView, Table, Value};
 
 /// A column of a table that may be missing: then every cell is empty.
 #[derive(Clone, Debug, Default)]
@@ -10,10 +10,9 @@ pub(crate) struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column `name` of table `table`.
-    pub fn of(db: &'a Database, table: &str, name: &str) -> Column<'a> {
-        let found = db.get(table).and_then(|table| Some((table, table.column(name)?)));
-        found.map_or_else(Column::default, |(table, views)| Column { table: Some(table), views })
+    /// The column `name` of a table.
+    pub fn of(table: &'a Table, name: &str) -> Column<'a> {
+        table.column(name).map_or_else(Column::default, |views| Column { table: Some(table), views })
     }
 
     fn at(&self, row: u32) -> Option<(ColumnView<'a>, usize)> {

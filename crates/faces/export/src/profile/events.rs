@@ -3,7 +3,8 @@
 use super::Profile;
 use super::column::{Column, row};
 use crate::sanitize;
-use etwhy_table::{Unit, Value};
+use etwhy_table::{Rows, Unit, Value};
+use etwhy_trace::catalog::file::FileRow;
 use std::borrow::Cow;
 
 /// A kind of event.
@@ -199,7 +200,7 @@ pub(crate) struct Events<'a> {
     pub kind: &'static EventKind,
     name: Option<Column<'a>>,
     fields: Vec<(&'static str, Unit, Column<'a>)>,
-    paths: Column<'a>,
+    files: Rows<'a, FileRow>,
     start: Column<'a>,
     end: Option<Column<'a>>,
     upid: Column<'a>,
@@ -212,20 +213,13 @@ impl<'a> Events<'a> {
     /// Those of a kind; `None` if it was left out or there are none.
     pub fn of(profile: &Profile<'a>, kind: &'static EventKind) -> Option<Events<'a>> {
         let table = profile.db.get(kind.table).filter(|_| profile.has(kind.part))?;
-        let column = |name: &str| Column::of(profile.db, kind.table, name);
-        let unit = |name: &str| {
-            let at = table.spec().column_index(name)?;
-            table.spec().columns.get(at).map(|column| column.unit)
-        };
+        let column = |name: &str| Column::of(table, name);
+        let unit = |name: &str| table.spec().column(name).map_or(Unit::None, |column| column.unit);
         Some(Events {
             kind,
             name: kind.name.map(column),
-            fields: kind
-                .fields
-                .iter()
-                .map(|name| (*name, unit(name).unwrap_or(Unit::None), column(name)))
-                .collect(),
-            paths: Column::of(profile.db, "file", "path"),
+            fields: kind.fields.iter().map(|name| (*name, unit(name), column(name))).collect(),
+            files: profile.db.read_or_empty(),
             start: column(kind.start),
             end: match kind.end {
                 End::Moment => None,
@@ -285,8 +279,8 @@ impl<'a> Events<'a> {
     pub fn fields(&self, event: &Event) -> impl Iterator<Item = (&'static str, Shown<'a>)> {
         self.fields.iter().filter_map(move |(name, unit, column)| {
             if *name == "file_id" {
-                let path = self.paths.text(row(column.i64(event.row))?)?;
-                return Some(("path", Shown::Text(sanitize(path))));
+                let file = self.files.get(column.i64(event.row)?)?;
+                return Some(("path", Shown::Text(sanitize(file.path()?))));
             }
             let shown = match column.value(event.row) {
                 Value::Null => return None,
@@ -296,5 +290,25 @@ impl<'a> Events<'a> {
             };
             Some((*name, shown))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_the_columns() {
+        for kind in EVENTS {
+            let mut specs = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables);
+            let spec = specs.find(|spec| spec.name == kind.table).expect(kind.table);
+            let end = match kind.end {
+                End::Moment => None,
+                End::At(name) | End::After(name) => Some(name),
+            };
+            for name in kind.fields.iter().copied().chain([kind.start]).chain(kind.name).chain(end) {
+                assert!(spec.column(name).is_some(), "{}.{name}", kind.table);
+            }
+        }
     }
 }

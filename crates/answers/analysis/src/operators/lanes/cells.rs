@@ -1,4 +1,4 @@
-//! Cells of some columns by row number, quickly.
+//! Cells by row number, quickly, of columns that a declaration names: the same names make the query of its lane.
 
 use etwhy_table::{ColumnView, Database, Table};
 

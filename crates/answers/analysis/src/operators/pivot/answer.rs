@@ -8,6 +8,14 @@ use super::{Answer, Function, Pivot, PivotError, SOME, wrong};
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, Role, Table, TableSpec, Unit, Value,
 };
+use etwhy_trace::catalog::{
+    event_type::EventTypeRow,
+    file::FileRow,
+    image::ImageRow,
+    process::ProcessRow,
+    stack::{FrameRow, StackRow},
+    thread::ThreadRow,
+};
 use std::borrow::Cow;
 
 /// The declaration of a table that is made for an answer.
@@ -37,31 +45,33 @@ pub(super) fn label_spec(reference: &Reference<'_>) -> Option<ColumnSpec> {
 /// What people call what an id refers to.
 pub(super) fn label(db: &Database, reference: &Reference<'_>, id: Value<'_>) -> Option<String> {
     let (name, _) = target(&reference.spec)?;
-    let table = db.get(name)?;
-    let row = u32::try_from(position(id.as_i64()?)).ok().filter(|row| (*row as usize) < table.rows())?;
-    let text = |column: &str| table.text(row, column);
-    let process = |row: u32| {
-        let processes = db.get("process")?;
-        Some(format!(
-            "{} ({})",
-            processes.text(row, "name").unwrap_or("?"),
-            processes.i64(row, "pid").unwrap_or(-1)
-        ))
+    let id = position(id.as_i64()?);
+    let process = |id: i64| {
+        let processes = db.read_or_empty::<ProcessRow>();
+        processes.get(id).map(|process| format!("{} ({})", process.name(), process.pid()))
     };
     match name {
-        "process" => process(row),
+        "process" => process(id.try_into().ok()?),
         "thread" => {
-            let tid = table.i64(row, "tid").unwrap_or(-1);
-            let of = table.i64(row, "upid").and_then(|upid| process(u32::try_from(upid).ok()?));
-            let name = text("name").or_else(|| text("start_function")).filter(|name| !name.is_empty());
+            let threads = db.read_or_empty::<ThreadRow>();
+            let thread = threads.get(id)?;
+            let of = thread.upid().and_then(process).unwrap_or_else(|| "?".to_owned());
+            let name = thread.name().or(thread.start_function()).filter(|name| !name.is_empty());
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            Some(format!("{tid}{name} · {}", of.unwrap_or_else(|| "?".to_owned())))
+            Some(format!("{}{name} · {of}", thread.tid()))
         }
-        "stack" => text("leaf").map(str::to_owned),
-        "frame" => text("label").map(str::to_owned),
-        "image" => text("name").map(str::to_owned),
-        "file" => text("path").or_else(|| text("name")).map(str::to_owned),
-        "event_type" => Some(format!("{}/{}", text("provider").unwrap_or("?"), text("name").unwrap_or("?"))),
+        "stack" => db.read_or_empty::<StackRow>().get(id)?.leaf().map(str::to_owned),
+        "frame" => Some(db.read_or_empty::<FrameRow>().get(id)?.label().to_owned()),
+        "image" => Some(db.read_or_empty::<ImageRow>().get(id)?.name().to_owned()),
+        "file" => {
+            let files = db.read_or_empty::<FileRow>();
+            let file = files.get(id)?;
+            file.path().or(file.name()).map(str::to_owned)
+        }
+        "event_type" => {
+            let types = db.read_or_empty::<EventTypeRow>();
+            types.get(id).map(|event| format!("{}/{}", event.provider(), event.name()))
+        }
         _ => None,
     }
 }

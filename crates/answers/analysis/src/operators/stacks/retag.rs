@@ -6,7 +6,7 @@
 
 use etwhy_knowledge::{FrameTag, deciding_frame, tag_path};
 use etwhy_table::{AdHocBuilder, Database, Memory, Table, Value};
-use etwhy_trace::catalog::stack::FrameRow;
+use etwhy_trace::catalog::stack::{FrameRow, StackRow};
 use etwhy_trace::stacks::Stacks;
 
 /// Table `stack` with its tags told anew; `None` if there is none.
@@ -14,7 +14,8 @@ use etwhy_trace::stacks::Stacks;
 /// # Errors
 /// Those of the table builder.
 pub fn retag(db: &Database, memory: &Memory) -> etwhy_table::Result<Option<Table>> {
-    let Some(stacks) = db.get("stack") else { return Ok(None) };
+    let Ok(stacks) = db.table::<StackRow>() else { return Ok(None) };
+    // All other columns are copied, whichever there are.
     let Some(tag_column) = stacks.spec().column_index("tag") else { return Ok(None) };
     let frames = db.read_or_empty::<FrameRow>();
     let tags: Vec<Option<FrameTag>> =

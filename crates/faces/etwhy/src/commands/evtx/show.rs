@@ -13,6 +13,7 @@ use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{ScanOptions, scan};
+use etwhy_evtx::tables::{LogRecordRow, LogTypeRow};
 use etwhy_messages::{Messages, Options as MessageOptions};
 use etwhy_sql::{Engine, may_ask_for, texts, words};
 use etwhy_table::{Database, Selection, SortKey};
@@ -331,7 +332,7 @@ fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
         }
         None if args.counts => counts(&analysed.db, args, &written, &mut out)?,
         None => {
-            let table = analysed.db.get("log_record").context("the table was not made")?;
+            let table = analysed.db.table::<LogRecordRow>()?;
             write_selection(&limited(Selection::all(table), args), &written, table.rows(), &mut out)?;
         }
     }
@@ -367,7 +368,7 @@ fn wanted_ids(logs: &Logs) -> Result<BTreeSet<u16>> {
 }
 
 fn counts(db: &Database, args: &Args, written: &Written<'_>, out: &mut (impl Write + Send)) -> Result<()> {
-    let table = db.get("log_type").context("the table was not made")?;
+    let table = db.table::<LogTypeRow>()?;
     let key = SortKey::parse("-records", table.spec())?;
     let mut selection = Selection::all(table).sort(&[key], args.first);
     if written.path.is_none() && written.format.name == "table" {

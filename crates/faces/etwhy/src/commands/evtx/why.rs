@@ -10,13 +10,20 @@ use crate::report::quality;
 use crate::report::terminal::out;
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
+use etwhy_analysis::derived::log_burst::LogBurstRow;
+use etwhy_analysis::derived::log_incident::LogIncidentRow;
+use etwhy_analysis::derived::log_rate::{LogPartyRow, LogRateRow};
+use etwhy_analysis::derived::log_reader_cost::LogReaderCostRow;
+use etwhy_analysis::derived::log_retention::LogRetentionRow;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, duration, thousands};
 use etwhy_doc::{Column, Doc, Line, Timeline};
+use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::Cell;
 use etwhy_sql::Engine;
-use etwhy_table::{Database, Table, Value};
+use etwhy_table::{Absent, Database, RowOf, TableSpec, reads};
+use etwhy_trace::catalog::ledger::LedgerRow;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
@@ -47,16 +54,12 @@ pub struct Args {
 }
 
 /// Tables of the report.
-const TABLES: [&str; 8] = [
-    "log_file",
-    "log_type",
-    "log_retention",
-    "log_rate",
-    "log_party",
-    "log_burst",
-    "log_reader_cost",
-    "log_incident",
-];
+fn tables() -> Vec<&'static TableSpec> {
+    reads::<(
+        (LogFileRow, LogTypeRow),
+        (LogRetentionRow, LogRateRow, LogPartyRow, LogBurstRow, LogReaderCostRow, LogIncidentRow),
+    )>()
+}
 
 /// A number of days.
 fn days(text: &str) -> Result<f64, String> {
@@ -86,9 +89,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         set("wanted_days", args.retention);
         set("max_mib", args.max_size.map(|size| size as f64 / f64::from(1 << 20)));
     }
-    let mut tables = tables_of(rules.iter().flat_map(Rule::words));
-    tables.extend(TABLES.map(str::to_owned));
-    let analysed = args.logs.open()?.analyse(&tables, None)?;
+    let mut wanted = tables_of(rules.iter().flat_map(Rule::words));
+    wanted.extend(tables().iter().map(|table| table.name.to_string()));
+    let analysed = args.logs.open()?.analyse(&wanted, None)?;
     let db = &analysed.db;
     let engine = Engine::new(db)?;
     let outcomes = stage("findings", || evaluate_all(&engine, &rules));
@@ -99,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         writeln!(out)?;
     }
     if !args.json || args.markdown.is_wanted() {
-        args.markdown.write(&report(args, db, &outcomes), &mut out)?;
+        args.markdown.write(&report(args, db, &outcomes)?, &mut out)?;
     }
     out.flush()?;
     Ok(analysed.exit)
@@ -121,19 +124,11 @@ fn rows_json(db: &Database, name: &str) -> serde_json::Result<serde_json::Value>
 
 fn as_json(db: &Database, outcomes: &[Outcome]) -> serde_json::Result<serde_json::Value> {
     let mut object = serde_json::Map::new();
-    for name in TABLES.iter().chain(&["ledger"]) {
-        object.insert((*name).to_owned(), rows_json(db, name)?);
+    for table in tables().into_iter().chain(reads::<LedgerRow>()) {
+        object.insert(table.name.to_string(), rows_json(db, &table.name)?);
     }
     object.insert("findings".to_owned(), findings_page::json(outcomes)?);
     Ok(object.into())
-}
-
-/// Rows of a table that are of a log.
-fn rows_of(table: Option<&Table>, log: i64) -> impl Iterator<Item = (&Table, u32)> {
-    let rows = table.map_or(0, Table::rows) as u32;
-    (0..rows)
-        .filter_map(move |row| table.map(|t| (t, row)))
-        .filter(move |(t, row)| t.i64(*row, "log") == Some(log))
 }
 
 fn utc(ns: i64) -> String {
@@ -155,18 +150,16 @@ fn count(n: i64) -> String {
     thousands(n.into())
 }
 
-fn report(args: &Args, db: &Database, outcomes: &[Outcome]) -> Doc {
+fn report(args: &Args, db: &Database, outcomes: &[Outcome]) -> Result<Doc, Absent> {
     let mut doc = Doc::titled("What fills the logs");
-    let files = db.get("log_file");
-    let all = files.map_or(0, Table::rows);
+    let files = db.read::<LogFileRow>()?;
+    let all = files.len();
     // Of many logs those with most bytes; all of them are in the table.
-    let mut order: Vec<u32> = (0..all as u32).collect();
-    order.sort_by_key(|row| std::cmp::Reverse(files.and_then(|t| t.i64(*row, "record_bytes")).unwrap_or(0)));
+    let mut order: Vec<_> = files.iter().collect();
+    order.sort_by_key(|file| std::cmp::Reverse(file.record_bytes()));
     let shown = if all > args.top { args.top.max(1) } else { all };
-    for row in order.iter().take(shown) {
-        if let Some(table) = files {
-            one_log(&mut doc, args, db, table, *row);
-        }
+    for file in order.into_iter().take(shown) {
+        one_log(&mut doc, args, db, file)?;
     }
     if all > shown {
         doc.space();
@@ -179,62 +172,64 @@ fn report(args: &Args, db: &Database, outcomes: &[Outcome]) -> Doc {
     findings_page::add(&mut doc, outcomes, words);
     doc.space();
     quality::add_ledger(&mut doc, db);
-    doc
+    Ok(doc)
 }
 
-fn one_log(doc: &mut Doc, args: &Args, db: &Database, files: &Table, row: u32) {
-    let n = |name: &str| files.i64(row, name);
-    let log = n("log").unwrap_or(-1);
-    let channel = files.text(row, "channel").unwrap_or("no channel");
-    let computer = files.text(row, "computer").unwrap_or("unknown computer");
-    doc.heading(Line::name(files.text(row, "file").unwrap_or("")));
-    let flag = |name: &str| files.value(row, name) == Value::Bool(true);
+fn one_log(doc: &mut Doc, args: &Args, db: &Database, file: RowOf<'_, '_, LogFileRow>) -> Result<(), Absent> {
+    let log = file.log();
+    let channel = file.channel().unwrap_or("no channel");
+    let computer = file.computer().unwrap_or("unknown computer");
+    doc.heading(Line::name(file.file()));
     let mut state: Vec<String> = Vec::new();
-    state.push(if flag("wrapped") { "has wrapped".to_owned() } else { "has not wrapped".to_owned() });
-    if flag("full") {
+    state.push(if file.wrapped() { "has wrapped".to_owned() } else { "has not wrapped".to_owned() });
+    if file.full() {
         state.push("full".to_owned());
     }
-    if flag("dirty") {
+    if file.dirty() {
         state.push("not closed".to_owned());
     }
-    if let Some(damaged) = n("damaged_chunks").filter(|d| *d > 0) {
+    let damaged = file.damaged_chunks();
+    if damaged > 0 {
         state.push(format!("{} damaged chunk{}", count(damaged), if damaged == 1 { "" } else { "s" }));
     }
-    let covered = n("first_utc_ns").zip(n("last_utc_ns"));
+    let covered = file.first_utc_ns().zip(file.last_utc_ns());
     let when = covered.map_or("no records".to_owned(), |(first, last)| {
         let length = span(last.saturating_sub(first) as f64);
         format!("{} to {} UTC ({length})", utc(first), utc(last))
     });
     doc.text(format!(
         "{channel} of {computer}: {} records, {} in a file of {}, {when}, {}",
-        count(n("records").unwrap_or(0)),
-        bytes(n("record_bytes").unwrap_or(0)),
-        bytes(n("size_bytes").unwrap_or(0)),
+        count(file.records()),
+        bytes(file.record_bytes()),
+        bytes(file.size_bytes()),
         state.join(", ")
     ));
-    retention(doc, args, db, log);
-    timeline(doc, db, log);
-    bursts(doc, args, db, log);
-    kinds(doc, args, db, log);
+    retention(doc, args, db, log)?;
+    timeline(doc, db, log)?;
+    bursts(doc, args, db, log)?;
+    kinds(doc, args, db, log)?;
     for (kind, title) in
         [("process", "Processes that records name"), ("account", "Accounts that records name")]
     {
-        parties(doc, args, db, log, kind, title);
+        parties(doc, args, db, log, kind, title)?;
     }
-    reader_cost(doc, db, log);
+    reader_cost(doc, db, log)
 }
 
-fn retention(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
-    let whole = rows_of(db.get("log_retention"), log).find(|(t, row)| t.text(*row, "scope") == Some("log"));
-    let Some((table, row)) = whole else { return };
-    let Some(rollover) = table.i64(row, "rollover_ns") else {
-        return doc.text("It covers less than ten minutes: no rate can be told.");
+fn retention(doc: &mut Doc, args: &Args, db: &Database, log: i64) -> Result<(), Absent> {
+    let rows = db.read::<LogRetentionRow>()?;
+    let Some(whole) = rows.iter().find(|row| row.log() == log && row.scope() == "log") else {
+        return Ok(());
     };
-    let per_day = table.f64(row, "bytes_per_day").unwrap_or(0.0) as i64;
-    let records = table.f64(row, "records_per_day").unwrap_or(0.0) as i64;
-    let per_mib = table.i64(row, "rollover_per_mib_ns").unwrap_or(0) as f64;
+    let Some(rollover) = whole.rollover_ns() else {
+        doc.text("It covers less than ten minutes: no rate can be told.");
+        return Ok(());
+    };
+    let per_day = whole.bytes_per_day().unwrap_or(0.0) as i64;
+    let records = whole.records_per_day().unwrap_or(0.0) as i64;
+    let per_mib = whole.rollover_per_mib_ns().unwrap_or(0) as f64;
     let mut text = format!("Rate: {} and {} records a day. ", bytes(per_day), count(records));
-    text += &if table.value(row, "wrapped") == Value::Bool(true) {
+    text += &if whole.wrapped() {
         format!("It reaches back {}: older records were overwritten.", span(rollover as f64))
     } else {
         format!(
@@ -252,19 +247,19 @@ fn retention(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
         text += &format!(" {wanted} days need {}.", bytes(needed as i64));
     }
     doc.text(text);
+    Ok(())
 }
 
 /// The records over time.
-fn timeline(doc: &mut Doc, db: &Database, log: i64) {
+fn timeline(doc: &mut Doc, db: &Database, log: i64) -> Result<(), Absent> {
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let mut bucket = 1;
-    for (t, row) in rows_of(db.get("log_rate"), log) {
-        bucket = t.i64(row, "bucket_ns").unwrap_or(1).max(1);
-        *sums.entry(t.i64(row, "start_utc_ns").unwrap_or(0)).or_default() +=
-            t.i64(row, "records").unwrap_or(0);
+    for row in db.read::<LogRateRow>()?.iter().filter(|row| row.log() == log) {
+        bucket = row.bucket_ns().max(1);
+        *sums.entry(row.start_utc_ns()).or_default() += row.records();
     }
     let (Some(first), Some(last)) = (sums.keys().next().copied(), sums.keys().last().copied()) else {
-        return;
+        return Ok(());
     };
     let buckets = (last.saturating_sub(first) / bucket).saturating_add(1).clamp(1, 1_000) as usize;
     let mut slices = vec![0.0; buckets];
@@ -275,49 +270,48 @@ fn timeline(doc: &mut Doc, db: &Database, log: i64) {
     }
     let (title, unit) = ("Records".to_owned(), "records".to_owned());
     doc.timeline(Timeline { title, sums: slices, slice_ns: bucket as f64, unit });
+    Ok(())
 }
 
-fn bursts(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
-    let rows: Vec<_> = rows_of(db.get("log_burst"), log).collect();
-    let of = |kind: &str| rows.iter().filter(|(t, r)| t.text(*r, "kind") == Some(kind)).collect::<Vec<_>>();
-    let what = |t: &Table, row: u32| {
-        format!("{} {}", t.text(row, "provider").unwrap_or(""), t.i64(row, "event_id").unwrap_or(0))
-    };
+fn bursts(doc: &mut Doc, args: &Args, db: &Database, log: i64) -> Result<(), Absent> {
+    let rows = db.read::<LogBurstRow>()?;
+    let of =
+        |kind: &str| rows.iter().filter(|row| row.log() == log && row.kind() == kind).collect::<Vec<_>>();
+    let what = |row: &RowOf<'_, '_, LogBurstRow>| format!("{} {}", row.provider(), row.event_id());
     let found = of("burst");
-    for (t, row) in found.iter().take(3.min(args.top)) {
-        let n = |name: &str| t.i64(*row, name).unwrap_or(0);
-        let usual = t.f64(*row, "usual_records").unwrap_or(0.0);
+    for row in found.iter().take(3.min(args.top)) {
         let text = format!(
             "{} UTC: {} records in {} ({} are usual), {} of them {}",
-            utc(n("start_utc_ns")),
-            count(n("records")),
-            span((n("end_ns").saturating_sub(n("start_ns"))) as f64),
-            count(usual.round() as i64),
-            count(n("kind_records")),
-            what(t, *row)
+            utc(row.start_utc_ns()),
+            count(row.records()),
+            span(row.end_ns().saturating_sub(row.start_ns()) as f64),
+            count(row.usual_records().unwrap_or(0.0).round() as i64),
+            count(row.kind_records()),
+            what(row)
         );
         doc.note("Burst", text);
     }
     if found.len() > 3 {
         doc.note("Burst", format!("and {} more (table log_burst)", count(found.len() as i64 - 3)));
     }
-    for (t, row) in of("periodic").iter().take(3.min(args.top)) {
+    for row in of("periodic").iter().take(3.min(args.top)) {
         let text = format!(
             "every {}: {} ({} records, autocorrelation {:.2})",
-            span(t.i64(*row, "period_ns").unwrap_or(0) as f64),
-            what(t, *row),
-            count(t.i64(*row, "records").unwrap_or(0)),
-            t.f64(*row, "strength").unwrap_or(0.0)
+            span(row.period_ns().unwrap_or(0) as f64),
+            what(row),
+            count(row.records()),
+            row.strength().unwrap_or(0.0)
         );
         doc.note("Periodic", text);
     }
+    Ok(())
 }
 
 fn share(value: f64) -> String {
     format!("{:.1} %", value * 100.0)
 }
 
-fn kinds(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
+fn kinds(doc: &mut Doc, args: &Args, db: &Database, log: i64) -> Result<(), Absent> {
     let mut table = etwhy_doc::Table::new([
         Column::name("What fills it").least(36),
         Column::number("records"),
@@ -326,63 +320,64 @@ fn kinds(doc: &mut Doc, args: &Args, db: &Database, log: i64) {
         Column::number("lasts"),
         Column::number("a day"),
     ]);
-    let rows: Vec<_> = rows_of(db.get("log_retention"), log)
-        .filter(|(t, row)| t.text(*row, "scope") == Some("kind"))
-        .collect();
-    for (t, row) in &rows {
-        let n = |name: &str| t.i64(*row, name);
-        let provider = t.text(*row, "provider").unwrap_or("");
+    let retention = db.read::<LogRetentionRow>()?;
+    let rows = retention.iter().filter(|row| row.log() == log && row.scope() == "kind");
+    for row in rows.clone() {
+        let provider = row.provider().unwrap_or("");
         let provider = provider.strip_prefix("Microsoft-Windows-").unwrap_or(provider);
-        let task = match t.text(*row, "subcategory") {
+        let task = match row.subcategory() {
             Some(name) => format!("{name}, "),
             None => {
-                n("task").filter(|task| *task != 0).map_or(String::new(), |task| format!("task {task}, "))
+                row.task().filter(|task| *task != 0).map_or(String::new(), |task| format!("task {task}, "))
             }
         };
-        let name = format!("{} {task}{provider}", n("event_id").unwrap_or(0));
-        let day = t.f64(*row, "bytes_per_day").map_or("-".to_owned(), |b| bytes(b as i64));
-        let without = n("rollover_without_ns").map_or("-".to_owned(), |ns| span(ns as f64));
-        let numbers = [
-            count(n("records").unwrap_or(0)),
-            bytes(n("bytes").unwrap_or(0)),
-            share(t.f64(*row, "share").unwrap_or(0.0)),
-            without,
-            day,
-        ];
+        let name = format!("{} {task}{provider}", row.event_id().unwrap_or(0));
+        let day = row.bytes_per_day().map_or("-".to_owned(), |b| bytes(b as i64));
+        let without = row.rollover_without_ns().map_or("-".to_owned(), |ns| span(ns as f64));
+        let numbers = [count(row.records()), bytes(row.bytes()), share(row.share()), without, day];
         table.row(std::iter::once(Line::name(name)).chain(numbers.map(Line::from)));
     }
     doc.table(table.at_most(args.top));
-    if rows.iter().any(|(t, row)| t.i64(*row, "rollover_without_ns").is_some()) {
+    if rows.clone().any(|row| row.rollover_without_ns().is_some()) {
         doc.text("lasts: how far back the log would reach without these records, at the same size and rate");
     }
+    Ok(())
 }
 
-fn parties(doc: &mut Doc, args: &Args, db: &Database, log: i64, kind: &str, title: &str) {
-    let rows: Vec<_> =
-        rows_of(db.get("log_party"), log).filter(|(t, row)| t.text(*row, "kind") == Some(kind)).collect();
+fn parties(
+    doc: &mut Doc,
+    args: &Args,
+    db: &Database,
+    log: i64,
+    kind: &str,
+    title: &str,
+) -> Result<(), Absent> {
+    let parties = db.read::<LogPartyRow>()?;
+    let rows = parties.iter().filter(|row| row.log() == log && row.kind() == kind);
     // One row without a name says nothing.
-    if rows.iter().all(|(t, row)| t.text(*row, "name") == Some("(none)")) {
-        return;
+    if rows.clone().all(|row| row.name() == "(none)") {
+        return Ok(());
     }
     let numbers = ["records", "bytes", "share", "most of"].map(Column::number);
     let mut table = etwhy_doc::Table::new(std::iter::once(Column::name(title).least(28)).chain(numbers));
-    for (t, row) in &rows {
-        let n = |name: &str| t.i64(*row, name).unwrap_or(0);
-        let part = share(t.f64(*row, "share").unwrap_or(0.0));
-        let numbers = [count(n("records")), bytes(n("bytes")), part, n("top_event_id").to_string()];
-        let name = Line::name(t.text(*row, "name").unwrap_or(""));
-        table.row(std::iter::once(name).chain(numbers.map(Line::from)));
+    for row in rows {
+        let part = share(row.share());
+        let numbers = [count(row.records()), bytes(row.bytes()), part, row.top_event_id().to_string()];
+        table.row(std::iter::once(Line::name(row.name())).chain(numbers.map(Line::from)));
     }
     doc.table(table.at_most(5.min(args.top)));
+    Ok(())
 }
 
-fn reader_cost(doc: &mut Doc, db: &Database, log: i64) {
-    let parts: Vec<String> = rows_of(db.get("log_reader_cost"), log)
-        .map(|(t, row)| {
-            let (low, high) = (t.i64(row, "low_ns").unwrap_or(0), t.i64(row, "high_ns").unwrap_or(0));
-            let (low, high) = (span(low as f64), span(high as f64));
+fn reader_cost(doc: &mut Doc, db: &Database, log: i64) -> Result<(), Absent> {
+    let costs = db.read::<LogReaderCostRow>()?;
+    let parts: Vec<String> = costs
+        .iter()
+        .filter(|row| row.log() == log)
+        .map(|row| {
+            let (low, high) = (span(row.low_ns() as f64), span(row.high_ns() as f64));
             let time = if low == high { low } else { format!("{low} to {high}") };
-            format!("{} {time}", t.text(row, "reader").unwrap_or(""))
+            format!("{} {time}", row.reader())
         })
         .collect();
     if !parts.is_empty() {
@@ -391,6 +386,7 @@ fn reader_cost(doc: &mut Doc, db: &Database, log: i64) {
             parts.join("; ")
         ));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@
 
 use crate::operators::lanes::index::{Entry, Group, Index};
 use crate::operators::lanes::spans::by_key;
-use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, Read, interrupt, run, sample};
+use crate::operators::lanes::who::{IDLE, IN_DPC, IN_ISR, NOBODY, Read, dpc, isr, run, sample};
 use crate::operators::lanes::{
     Ask, Band, Extent, Grid, Kind, Lane, Mark, Series, Shape, Source, process_name,
 };
 use crate::operators::process_names;
 use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -46,36 +47,35 @@ struct Cpu {
     pointer_size: i64,
 }
 
-fn build(extent: Extent, reader: Option<(u32, impl Read)>) -> Index {
-    let Some((rows, read)) = reader else { return Index::default() };
+fn build(extent: Extent, (rows, read): (u32, impl Read)) -> Index {
     Index::build(rows, extent, |row| read(row).map(|(cpu, _)| cpu), |row| read(row).map(|(_, item)| item))
 }
 
 fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
     let names = process_names(db);
     let runs = build(extent, run(db, &names));
-    let pointer_size = db.get("trace").and_then(|table| table.i64(0, "pointer_size")).unwrap_or(8);
+    let pointer_size = db.read_or_empty::<TraceRow>().first().map_or(8, |trace| trace.pointer_size());
     let mut gaps = Vec::new();
-    if let Some((_, read)) = run(db, &names) {
-        for group in &runs.groups {
-            let mut known: Option<i64> = None;
-            for item in group.rows().filter_map(&read).map(|(_, item)| item) {
-                if let Some(end) = known
-                    && item.from_ns > end
-                    && gaps.len() < GAPS
-                {
-                    gaps.push((end, item.from_ns, group.id));
-                }
-                known = Some(known.unwrap_or(i64::MIN).max(item.to_ns));
+    let (_, read) = run(db, &names);
+    for group in &runs.groups {
+        let mut known: Option<i64> = None;
+        for item in group.rows().filter_map(&read).map(|(_, item)| item) {
+            if let Some(end) = known
+                && item.from_ns > end
+                && gaps.len() < GAPS
+            {
+                gaps.push((end, item.from_ns, group.id));
             }
+            known = Some(known.unwrap_or(i64::MIN).max(item.to_ns));
         }
     }
+    drop(read);
     gaps.sort_unstable();
     Box::new(Cpu {
         extent,
         runs,
-        dpcs: build(extent, interrupt(db, "dpc")),
-        isrs: build(extent, interrupt(db, "isr")),
+        dpcs: build(extent, dpc(db)),
+        isrs: build(extent, isr(db)),
         samples: OnceLock::new(),
         gaps,
         pointer_size,
@@ -88,8 +88,8 @@ fn group_of(index: &Index, id: i64) -> Option<&Group> {
 }
 
 /// Sums of one processor's buckets.
-fn sum(index: &Index, cpu: i64, ask: &Ask<'_>, reader: Option<(u32, impl Read)>) -> Vec<Entry> {
-    let (Some(group), Some((_, read))) = (group_of(index, cpu), reader) else { return Vec::new() };
+fn sum(index: &Index, cpu: i64, ask: &Ask<'_>, (_, read): (u32, impl Read)) -> Vec<Entry> {
+    let Some(group) = group_of(index, cpu) else { return Vec::new() };
     index.sum(group, &ask.grid, false, |row| read(row).map(|(_, item)| item), ask.given_up)
 }
 
@@ -181,7 +181,7 @@ impl Source for Cpu {
         let of_switches = self.runs.groups.iter().map(|group| group.id);
         let mut cpus: BTreeSet<i64> = of_switches.collect();
         // Reading samples costs time: only if a processor has nothing else.
-        let count = db.get("trace").and_then(|table| table.i64(0, "cpus")).unwrap_or(0);
+        let count = db.read_or_empty::<TraceRow>().first().map_or(0, |trace| trace.cpus());
         if i64::try_from(cpus.len()).unwrap_or(i64::MAX) < count || cpus.is_empty() {
             cpus.extend(self.samples(db).groups.iter().map(|group| group.id));
         }
@@ -229,8 +229,9 @@ impl Source for Cpu {
             if !left.is_empty() {
                 lane.series.push(Series::new(Band::Unknown, "not recorded", left));
             }
-            for (index, table, key) in [(&self.dpcs, "dpc", IN_DPC), (&self.isrs, "isr", IN_ISR)] {
-                let entries = sum(index, *cpu, ask, interrupt(db, table));
+            let dpcs = sum(&self.dpcs, *cpu, ask, dpc(db));
+            let isrs = sum(&self.isrs, *cpu, ask, isr(db));
+            for (entries, key) in [(dpcs, IN_DPC), (isrs, IN_ISR)] {
                 if source == "cswitch" && !entries.is_empty() {
                     for entry in &entries {
                         let sum = all.entry((key, entry.bucket)).or_default();

@@ -10,10 +10,10 @@
 //! What was set is not what was delivered: firmware can throttle without a word.
 
 use super::memory::level;
-use crate::operators::lanes::cells::Cells;
 use crate::operators::lanes::counter::Counter;
 use crate::operators::lanes::{Ask, Band, Extent, Kind, Lane, Shape, Source};
 use etwhy_table::Database;
+use etwhy_trace::catalog::cpu_frequency::CpuFrequencyRow;
 use std::collections::BTreeMap;
 
 /// Declaration.
@@ -30,16 +30,12 @@ struct Frequency {
 
 fn open(db: &Database, _: Extent) -> Box<dyn Source> {
     let mut found: [BTreeMap<i64, Vec<(i64, f64)>>; 2] = Default::default();
-    if let Some(cells) = Cells::of(db, "cpu_frequency", ["ts_ns", "cpu", "kind", "mhz", "percent"]) {
-        for row in 0..cells.rows() {
-            let Some(([ts, cpu, kind, mhz, percent], row)) = cells.row(row) else { continue };
-            if !matches!(kind.text(row), Some("change" | "rundown" | "delivered")) {
-                continue;
-            }
-            let (Some(ts), Some(cpu)) = (ts.i64(row), cpu.i64(row)) else { continue };
-            for (list, value) in found.iter_mut().zip([mhz.f64(row), percent.f64(row)]) {
-                list.entry(cpu).or_default().extend(value.map(|value| (ts, value)));
-            }
+    for row in &db.read_or_empty::<CpuFrequencyRow>() {
+        let Some(cpu) = row.cpu().filter(|_| matches!(row.kind(), "change" | "rundown" | "delivered")) else {
+            continue;
+        };
+        for (list, value) in found.iter_mut().zip([row.mhz(), row.percent()]) {
+            list.entry(cpu).or_default().extend(value.map(|value| (row.ts_ns(), value as f64)));
         }
     }
     let [mhz, percent] = found;

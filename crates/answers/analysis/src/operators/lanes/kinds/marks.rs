@@ -10,10 +10,15 @@
 //!
 //! A delay that had begun before the trace starts with the trace.
 
-use crate::operators::lanes::cells::Cells;
 use crate::operators::lanes::{Ask, Extent, Grid, Kind, Lane, Mark, Shape, Source, process_name};
 use crate::operators::process_names;
+use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::Database;
+use etwhy_trace::catalog::{
+    interval::IntervalRow,
+    mark::MarkRow,
+    ui_delay::{FocusRow, UiDelayRow},
+};
 
 /// Declaration.
 pub static KIND: Kind = Kind {
@@ -24,7 +29,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// More intervals than these are a panel's business.
-const FEW: u32 = 5_000;
+const FEW: usize = 5_000;
 
 /// Records of event logs within a trace that are shown whatever their level.
 const FEW_RECORDS: usize = 500;
@@ -50,72 +55,45 @@ fn open(db: &Database, extent: Extent) -> Box<dyn Source> {
         upid,
         count: 1,
     };
-    if let Some(cells) = Cells::of(db, "mark", ["ts_ns", "text", "upid"]) {
-        let marks = (0..cells.rows()).filter_map(|row| {
-            let ([ts, text, upid], row) = cells.row(row)?;
-            let ts = ts.i64(row)?;
-            Some(one(ts, ts, text.text(row).unwrap_or("").to_owned(), "mark", upid.i64(row)))
-        });
-        add("marks", "Marks", "mark", marks.collect());
-    }
-    if let Some(cells) = Cells::of(db, "focus", ["start_ns", "end_ns", "kind", "upid"]) {
-        let marks = (0..cells.rows()).filter_map(|row| {
-            let ([start, end, kind, upid], row) = cells.row(row)?;
-            (kind.text(row) == Some("process")).then_some(())?;
-            let upid = upid.i64(row);
-            let from = start.i64(row).unwrap_or(extent.first_ns);
-            Some(one(
-                from,
-                end.i64(row).unwrap_or(extent.end_ns),
-                format!("focus: {}", who(upid)),
-                "focus",
-                upid,
-            ))
-        });
-        add("focus", "Focus", "focus", marks.collect());
-    }
-    if let Some(cells) = Cells::of(db, "ui_delay", ["start_ns", "ts_ns", "kind", "upid", "fresh_ns"]) {
-        let marks = (0..cells.rows()).filter_map(|row| {
-            let ([start, end, kind, upid, fresh], row) = cells.row(row)?;
-            fresh.i64(row).filter(|ns| *ns > 0)?;
-            let upid = upid.i64(row);
-            let text = format!("{}: {}", kind.text(row).unwrap_or("delay"), who(upid));
-            Some(one(start.i64(row)?, end.i64(row)?, text, "delay", upid))
-        });
-        add("delays", "UI delays", "ui_delay", marks.collect());
-    }
-    if let Some(cells) = Cells::of(db, "interval", ["start_ns", "dur_ns", "provider", "name", "upid"])
-        && cells.rows() <= FEW
-    {
-        let marks = (0..cells.rows()).filter_map(|row| {
-            let ([start, dur, provider, name, upid], row) = cells.row(row)?;
-            let from = start.i64(row)?;
-            let text = format!("{}: {}", provider.text(row).unwrap_or(""), name.text(row).unwrap_or(""));
-            Some(one(from, from.saturating_add(dur.i64(row)?.max(0)), text, "interval", upid.i64(row)))
+    let rows = db.read_or_empty::<MarkRow>();
+    let marks =
+        rows.iter().map(|row| one(row.ts_ns(), row.ts_ns(), row.text().to_owned(), "mark", row.upid()));
+    add("marks", "Marks", "mark", marks.collect());
+    let rows = db.read_or_empty::<FocusRow>();
+    let marks = rows.iter().filter(|row| row.kind() == "process").map(|row| {
+        let (from, to) = (row.start_ns().unwrap_or(extent.first_ns), row.end_ns().unwrap_or(extent.end_ns));
+        one(from, to, format!("focus: {}", who(row.upid())), "focus", row.upid())
+    });
+    add("focus", "Focus", "focus", marks.collect());
+    let rows = db.read_or_empty::<UiDelayRow>();
+    let marks = rows.iter().filter(|row| row.fresh_ns() > 0).map(|row| {
+        let text = format!("{}: {}", row.kind(), who(row.upid()));
+        one(row.start_ns(), row.ts_ns(), text, "delay", row.upid())
+    });
+    add("delays", "UI delays", "ui_delay", marks.collect());
+    let rows = db.read_or_empty::<IntervalRow>();
+    if rows.len() <= FEW {
+        let marks = rows.iter().filter_map(|row| {
+            let (from, dur) = (row.start_ns()?, row.dur_ns()?.max(0));
+            let text = format!("{}: {}", row.provider(), row.name());
+            Some(one(from, from.saturating_add(dur), text, "interval", row.upid()))
         });
         add("intervals", "Intervals", "interval", marks.collect());
     }
-    if let Some(cells) = Cells::of(db, "log_record", ["ts_ns", "level", "provider", "event_id", "channel"]) {
-        let inside = |ts: i64| (extent.first_ns..=extent.end_ns).contains(&ts);
-        let rows = || (0..cells.rows()).filter_map(|row| cells.row(row));
-        let few =
-            rows().filter(|([ts, ..], row)| ts.i64(*row).is_some_and(inside)).take(FEW_RECORDS + 1).count();
-        let marks = rows().filter_map(|([ts, level, provider, id, channel], row)| {
-            let ts = ts.i64(row).filter(|ts| inside(*ts))?;
-            let level = level.i64(row).unwrap_or(0);
-            (few <= FEW_RECORDS || (1..=3).contains(&level)).then_some(())?;
-            let word = match level {
-                1 => "critical: ",
-                2 => "error: ",
-                3 => "warning: ",
-                _ => "",
-            };
-            let text = |cell: &etwhy_table::ColumnView<'_>| cell.text(row).unwrap_or("").to_owned();
-            let text = format!("{word}{} {} ({})", text(provider), id.i64(row).unwrap_or(0), text(channel));
-            Some(one(ts, ts, text, "log", None))
-        });
-        add("logs", "Event logs", "log_record", marks.collect());
-    }
+    let records = db.read_or_empty::<LogRecordRow>();
+    let inside = || records.iter().filter(|row| (extent.first_ns..=extent.end_ns).contains(&row.ts_ns()));
+    let few = inside().take(FEW_RECORDS + 1).count() <= FEW_RECORDS;
+    let marks = inside().filter(|row| few || (1..=3).contains(&row.level())).map(|row| {
+        let word = match row.level() {
+            1 => "critical: ",
+            2 => "error: ",
+            3 => "warning: ",
+            _ => "",
+        };
+        let text = format!("{word}{} {} ({})", row.provider(), row.event_id(), row.channel());
+        one(row.ts_ns(), row.ts_ns(), text, "log", None)
+    });
+    add("logs", "Event logs", "log_record", marks.collect());
     Box::new(Marks(lanes))
 }
 

@@ -9,11 +9,11 @@
 //!
 //! Counters are read twice a second at best: shorter peaks do not show.
 
-use crate::operators::lanes::cells::Cells;
 use crate::operators::lanes::counter::Counter;
 use crate::operators::lanes::{Ask, Band, Extent, Kind, Lane, Series, Shape, Source, process_name};
 use crate::operators::process_names;
 use etwhy_table::Database;
+use etwhy_trace::catalog::memory_counter::{MemoryCounterRow, ProcessMemoryRow};
 use foldhash::HashMap;
 
 /// Declaration.
@@ -33,38 +33,30 @@ struct Memory {
 }
 
 fn open(db: &Database, _: Extent) -> Box<dyn Source> {
-    let mut machine = Vec::new();
-    let columns =
-        [("committed", "commit_bytes"), ("available", "available_bytes"), ("modified", "modified_bytes")];
-    for (name, column) in columns {
-        let Some(cells) = Cells::of(db, "memory_counter", ["ts_ns", column]) else { continue };
-        let points = (0..cells.rows()).filter_map(|row| {
-            let ([ts, value], row) = cells.row(row)?;
-            Some((ts.i64(row)?, value.f64(row)?))
-        });
-        let points: Vec<(i64, f64)> = points.collect();
-        if !points.is_empty() {
-            machine.push((name, column, Counter::new(points)));
+    let mut machine =
+        [("committed", "commit_bytes"), ("available", "available_bytes"), ("modified", "modified_bytes")]
+            .map(|(name, column)| (name, column, Vec::new()));
+    for row in &db.read_or_empty::<MemoryCounterRow>() {
+        let values = [row.commit_bytes(), Some(row.available_bytes()), Some(row.modified_bytes())];
+        for ((.., points), value) in machine.iter_mut().zip(values) {
+            points.extend(value.map(|value| (row.ts_ns(), value as f64)));
         }
     }
-    let mut processes = Vec::new();
-    if let Some(cells) = Cells::of(db, "process_memory", ["ts_ns", "upid", "commit_bytes"]) {
-        let mut by: HashMap<i64, Vec<(i64, f64)>> = HashMap::default();
-        for row in 0..cells.rows() {
-            let Some(([ts, upid, value], row)) = cells.row(row) else { continue };
-            if let (Some(ts), Some(upid), Some(value)) = (ts.i64(row), upid.i64(row), value.f64(row)) {
-                by.entry(upid).or_default().push((ts, value));
-            }
+    let machine = machine.into_iter().filter(|(.., points)| !points.is_empty());
+    let machine = machine.map(|(name, column, points)| (name, column, Counter::new(points)));
+    let mut by: HashMap<i64, Vec<(i64, f64)>> = HashMap::default();
+    for row in &db.read_or_empty::<ProcessMemoryRow>() {
+        if let Some(value) = row.commit_bytes() {
+            by.entry(row.upid()).or_default().push((row.ts_ns(), value as f64));
         }
-        let most = |points: &[(i64, f64)]| points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-        let mut list: Vec<(i64, Vec<(i64, f64)>)> = by.into_iter().collect();
-        list.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)).then(a.0.cmp(&b.0)));
-        let names = process_names(db);
-        let counters =
-            list.into_iter().map(|(upid, points)| (upid, process_name(&names, upid), Counter::new(points)));
-        processes = counters.collect();
     }
-    Box::new(Memory { machine, processes })
+    let most = |points: &[(i64, f64)]| points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let mut list: Vec<(i64, Vec<(i64, f64)>)> = by.into_iter().collect();
+    list.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)).then(a.0.cmp(&b.0)));
+    let names = process_names(db);
+    let processes =
+        list.into_iter().map(|(upid, points)| (upid, process_name(&names, upid), Counter::new(points)));
+    Box::new(Memory { machine: machine.collect(), processes: processes.collect() })
 }
 
 /// Levels have a largest one instead of a sum.
