@@ -212,7 +212,17 @@ def waits(threads, functions, stack_of, pids, facts):
 
 def drivers(trace, functions, stack_of, names, facts):
     """Samples of the drivers asked for: charged, own, passed on."""
-    crossings = {tuple(line.split("\t")[:2]) for line in (facts / "layer_crossings.tsv").read_text().splitlines() if line[:1] not in ("#", "")}
+    lines = (facts / "layer_crossings.tsv").read_text().splitlines()
+    crossings = [tuple(line.lower().split("\t")[:2]) for line in lines if line[:1] not in ("#", "")]
+
+    def crosses(frame, caller):
+        """The driver only hands over: to a function of the list, or as a hook to the system call that it stands in front of."""
+        module, function = frame[0], (frame[1] or "").lower()
+        if any(module == m and fnmatch.fnmatchcase(function, f) for m, f in crossings):
+            return True
+        is_call = module == "ntoskrnl.exe" and function.startswith("nt")
+        return is_call and caller is not None and (caller[1] or "").startswith("KiSystemService")
+
     dispatchers = {"KiRetireDpcList", "KiExecuteAllDpcs", "KiExecuteDpc", "KiExecuteDpcDelegate", "KiDpcInterrupt", "KiInterruptDispatch",
                    "KiCallInterruptServiceRoutine", "KiScanInterruptObjectList", "KiInterruptDispatchNoLock", "KiChainedDispatch",
                    "KiInterruptDispatchNoLockNoEtw", "KiInterruptMessageDispatch"}
@@ -233,7 +243,8 @@ def drivers(trace, functions, stack_of, names, facts):
             continue
         name = frames[first][0]
         callee = frames[first - 1] if first else None
-        if callee is None or callee not in crossings:
+        caller = next((frame for frame in frames[first:] if frame[0] != name), None)
+        if callee is None or not crosses(callee, caller):
             found[name][0] += 1
             found[name][1] += first == 0
             found[name][2] -= 1
