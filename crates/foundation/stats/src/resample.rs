@@ -10,7 +10,7 @@
 
 use crate::Interval;
 use crate::percentile::{median, weighted_percentile};
-use crate::rng::Rng;
+use etwhy_base::rng::Rng;
 
 /// How a bootstrap is done.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Bootstrap {
         for _ in 0..self.draws.max(1) {
             for (sample, drawn) in samples.iter().zip(&mut drawn) {
                 for slot in drawn {
-                    *slot = sample.get(rng.below(sample.len())).copied().unwrap_or(f64::NAN);
+                    *slot = sample.get(rng.index(sample.len())).copied().unwrap_or(f64::NAN);
                 }
             }
             figures.push((figure(&mut drawn), 1.0));

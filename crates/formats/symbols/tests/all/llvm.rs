@@ -6,6 +6,7 @@ mod sources;
 mod tools;
 
 use etwhy_base::Guid;
+use etwhy_base::rng::Rng;
 use etwhy_symbols::{
     ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
     exports, pdb,
@@ -19,18 +20,6 @@ const X86: &str = "i686-pc-windows-msvc";
 const ALL: &[&str] = &["one.cpp", "two.cpp", "three.c"];
 const FUNCTIONS: u32 = 400;
 const RANDOM: usize = 12_000;
-
-/// The same numbers in every run.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as u32 % limit
-    }
-}
 
 fn ours(module: &ModuleSymbols, rva: u32, style: NameStyle) -> Vec<Frame> {
     let Some(symbol) = module.lookup(rva) else { return Vec::new() };
@@ -55,8 +44,8 @@ fn addresses(pair: &Pair) -> (Vec<u32>, usize) {
         .map(|(_, _, offset)| start + offset)
         .collect();
     let publics = all.len();
-    let mut random = Xorshift(0x9E37_79B9_7F4A_7C15);
-    all.extend((0..RANDOM).map(|_| start + random.below(*size)));
+    let mut random = Rng::new(1);
+    all.extend((0..RANDOM).map(|_| start + random.below((*size).into()) as u32));
     (all, publics)
 }
 

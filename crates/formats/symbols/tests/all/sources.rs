@@ -2,6 +2,7 @@
 
 use crate::support::{Temp, cabinet, pdb};
 use etwhy_base::Guid;
+use etwhy_base::rng::Rng;
 use etwhy_symbols::source::Outcome;
 use etwhy_symbols::verify::{Identity, VerifyError, identify};
 use etwhy_symbols::{
@@ -312,20 +313,16 @@ fn damage_never_panics() {
         pe(1, 2, &key("a.pdb")),
         format!("MODULE a b {ID} c\n").into_bytes(),
     ];
-    let mut state = 7u64;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(state >> 33).unwrap() % below.max(1)
-    };
+    let mut rng = Rng::new(7);
     let mut told = 0;
     for round in 0..2000 {
         let mut file = files[round % files.len()].clone();
         file.truncate(0xb00);
-        for _ in 0..1 + random(6) {
-            let at = random(file.len());
-            file[at] = [0, 1, 0xff, 0x7f, 0x80][random(5)];
+        for _ in 0..1 + rng.index(6) {
+            let at = rng.index(file.len());
+            file[at] = [0, 1, 0xff, 0x7f, 0x80][rng.index(5)];
         }
-        file.truncate(file.len() - random(file.len()) * (round % 2));
+        file.truncate(file.len() - rng.index(file.len()) * (round % 2));
         told += usize::from(identify(&temp.write("file", &file)).is_err());
     }
     assert!(told > 100, "{told}");

@@ -287,6 +287,7 @@ impl AddressSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     /// What went, added up: committed and reserved bytes by owner.
     #[derive(Debug, Default, PartialEq, Eq)]
@@ -351,11 +352,8 @@ mod tests {
 
     #[test]
     fn ranges_are_what_pages_one_by_one_are() {
-        let mut seed = 12345u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % n
-        };
+        let mut rng = Rng::new(12345);
+        let mut below = |n: u64| rng.below(n);
         let mut space = space(&[(0, 64 * PAGE, 0)]);
         let mut pages = Pages(vec![None; 64]);
         for owner in 1..4000 {
@@ -478,11 +476,8 @@ mod tests {
     /// Against a model that keeps each page by itself.
     #[test]
     fn random_calls_agree_with_single_pages() {
-        let (mut seed, mut space) = (7u64, AddressSpace::default());
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % below
-        };
+        let (mut rng, mut space) = (Rng::new(7), AddressSpace::default());
+        let mut random = |below: u64| rng.below(below);
         let mut owner_of = [None::<u32>; 64];
         space.reserve(0, 64 * PAGE, 0, &mut |_, _| ());
         for owner in 1..20_000u32 {

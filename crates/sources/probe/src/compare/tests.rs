@@ -2,7 +2,7 @@ use super::*;
 use crate::sample::{Case, Sample};
 use crate::support::outcome;
 use crate::who::Suspect;
-use etwhy_stats::rng::Rng;
+use etwhy_base::rng::Rng;
 
 fn results(state: &str, rounds: u32, scale: f64, seed: u64) -> ProbeOutcome {
     let mut rng = Rng::new(seed);

@@ -68,7 +68,7 @@ fn student(z: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_stats::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn quantiles_are_those_of_the_table() {

@@ -6,6 +6,7 @@
 //! tables, and text with page and rows.
 
 use crate::support::{options, outcome, tried};
+use etwhy_base::rng::Rng;
 use etwhy_doc::{Line, Span, terminal::Terminal};
 use etwhy_probe::compare::{ALPHA, Comparison, OFF, ON, Verdict, contrasts, files, states, tax};
 use etwhy_probe::outcome::ProbeOutcome;
@@ -13,7 +14,6 @@ use etwhy_probe::probe::Kind;
 use etwhy_probe::probes::ALL;
 use etwhy_probe::show::{compared, operations, page, results};
 use etwhy_probe::{Probe, Sample, amount, summary, tables};
-use etwhy_stats::rng::Rng;
 use etwhy_table::Memory;
 use std::collections::BTreeSet;
 

@@ -2,9 +2,10 @@
 
 use super::{Facts, Images};
 use crate::error::{Place, Result, one_of};
+use crate::hash_text;
 use crate::model::{self, Common, OneOrMany, Text};
-use crate::rng::{Rng, hash_text, mix};
 use crate::value::{Draw, Time};
+use etwhy_base::rng::{Xoshiro, mix};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -141,7 +142,7 @@ impl Processes {
             return Err(format!("count = {}: allowed are up to {MOST}", p.count.unwrap_or(1)));
         }
         let copies = p.count.map_or(1, |n| ((f64::from(n) * facts.counts).round() as u32).clamp(1, MOST));
-        let mut rng = Rng::new(facts.seed ^ hash_text(&p.name));
+        let mut rng = Xoshiro::seeded(facts.seed ^ hash_text(&p.name));
         let mut shift = 0;
         let first_tid = self.next_tid;
         for copy in 0..copies {
