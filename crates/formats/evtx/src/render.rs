@@ -171,7 +171,7 @@ fn number(value: &Value<'_>) -> Option<u64> {
 type Kind = (u32, u32, u32, u16, Option<u16>, u8);
 
 /// What is known of a kind of event.
-struct Known {
+struct KindTexts {
     text: Option<Arc<EventText>>,
     names: Arc<ProviderNames>,
 }
@@ -185,7 +185,7 @@ const MOST: usize = 1 << 16;
 pub struct Renderer<'m> {
     messages: &'m Messages,
     codes: Codes,
-    known: Vec<Known>,
+    known: Vec<KindTexts>,
     index: HashMap<Kind, usize, RandomState>,
     /// What was rendered last, by some bits: identity, event id, version and qualifiers; and what is known of it.
     recent: Box<[((u64, u64), usize)]>,
@@ -247,7 +247,7 @@ impl<'m> Renderer<'m> {
             self.recent.fill(((0, 0), 0));
         }
         let event = Self::key(system, self.codes.text(provider), self.codes.text(channel));
-        self.known.push(Known {
+        self.known.push(KindTexts {
             text: self.messages.event(&event),
             names: self.messages.names(event.provider, event.guid),
         });

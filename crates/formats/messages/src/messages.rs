@@ -67,7 +67,7 @@ pub(crate) struct Cache {
     events: HashMap<Key, Found>,
     parameters: HashMap<Vec<String>, Arc<Parameters>>,
     names: HashMap<(String, Option<Guid>), Arc<ProviderNames>>,
-    pub(crate) wanted: BTreeMap<(String, Option<Guid>), Wanted>,
+    pub(crate) wanted: BTreeMap<(String, Option<Guid>), MissingTexts>,
     /// What databases refused.
     failed: Vec<String>,
 }
@@ -446,7 +446,7 @@ fn classic_ids(key: &EventKey<'_>) -> impl Iterator<Item = u32> {
 
 /// A provider for which texts were missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct MissingTexts {
     /// Its name.
     pub provider: String,
     /// Its GUID.

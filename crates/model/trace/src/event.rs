@@ -230,7 +230,7 @@ impl Context<'_> {
     pub fn place(&mut self, upid: Option<u32>, address: u64) -> PlaceId {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
-        self.model.places.number(crate::model::place::Place { upid, epoch, address })
+        self.model.places.number(crate::model::place::CodeAddress { upid, epoch, address })
     }
 
     /// Module and function at an address of the kernel, as far as images and symbols are known at this moment

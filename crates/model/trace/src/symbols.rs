@@ -9,7 +9,7 @@ use etwhy_base::Guid;
 use etwhy_etl::Ledger;
 use etwhy_symbols::{
     ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, PortableLines, Resolver,
-    SymbolStore, Wanted,
+    SymbolStore, WantedModule,
 };
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
@@ -124,7 +124,7 @@ impl Symbols {
         let name = image.path.map(|path| base_name(strings.get(path)).to_owned());
         // Some linkers write no time stamp; 0 identifies nothing.
         let stamp = Some(image.time_date_stamp).filter(|stamp| *stamp != 0);
-        let wanted = Wanted {
+        let wanted = WantedModule {
             pdb: pdb.map(|(name, guid, age)| ModuleKey { pdb_name: strings.get(name).to_owned(), guid, age }),
             image: name.zip(stamp).zip(u32::try_from(image.size).ok()).map(
                 |((name, time_date_stamp), size_of_image)| ImageKey { name, time_date_stamp, size_of_image },

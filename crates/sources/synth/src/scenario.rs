@@ -1,7 +1,7 @@
 //! From text to trace: the crate's public face.
 
 use crate::engine::{Engine, Sampler, Source, activity, interrupts};
-use crate::error::{Place, Result, ScenarioError};
+use crate::error::{Result, ScenarioError, SourceText};
 use crate::events::{self, Lifecycle, Site, rundown_end, rundown_start};
 use crate::model::{Common, Frames, Text, choose, has_cause, parse};
 use crate::output::{Output, Sink};
@@ -31,7 +31,7 @@ pub struct Scenario {
     all: Text,
     cause: bool,
     without: Without,
-    place: Place,
+    place: SourceText,
     factors: Factors,
 }
 
@@ -62,7 +62,7 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError::Text`] with line, column and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Scenario> {
-        let place = Place { name: name.into(), text: text.into() };
+        let place = SourceText { name: name.into(), text: text.into() };
         let all = parse(&place)?;
         let scenario = Scenario {
             text: choose(&all, &place, true)?,

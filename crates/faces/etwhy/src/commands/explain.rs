@@ -11,7 +11,9 @@ use crate::report::tree::{LETTERS, Look, print, print_list};
 use crate::rules::RuleArgs;
 use crate::stack_args::{StackArgs, nothing};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::stacks::{Butterfly, Frames, GroupBy, Limits, Matcher, Metric, Part, View, butterfly};
+use etwhy_analysis::stacks::{
+    Butterfly, Frames, GroupBy, Limits, Matcher, Metric, TracePart, View, butterfly,
+};
 use etwhy_doc::{Doc, Line};
 use etwhy_table::Database;
 use std::io::Write;
@@ -146,7 +148,7 @@ fn costs<'m>(db: &Database, metrics: &[(&'m Metric, &'m str)], function: &str) -
     metrics
         .iter()
         .map(|(metric, label)| {
-            let found = butterfly(db, &frames, metric, &Part::default(), &view, &matcher);
+            let found = butterfly(db, &frames, metric, &TracePart::default(), &view, &matcher);
             Cost { metric, label, found }
         })
         .collect()

@@ -29,7 +29,7 @@ pub(crate) struct Interrupts {
     /// All DPCs, all ISRs: no module.
     all: Vec<Driver>,
     /// The costliest first.
-    drivers: Vec<Known>,
+    drivers: Vec<KnownDriver>,
     cpus: Vec<CpuLoad>,
     /// Of the whole trace.
     stacks: Vec<OnStack>,
@@ -48,8 +48,7 @@ struct Limits {
 
 /// A driver, and what is known of it.
 #[derive(Serialize, TS)]
-#[ts(rename = "KnownDriver")]
-struct Known {
+struct KnownDriver {
     #[serde(flatten)]
     driver: Driver,
     vendor: Option<&'static str>,
@@ -57,10 +56,10 @@ struct Known {
     security: bool,
 }
 
-impl Known {
-    fn of(driver: Driver) -> Known {
+impl KnownDriver {
+    fn of(driver: Driver) -> KnownDriver {
         let known = driver.module.as_deref().and_then(|module| etwhy_knowledge::category_of(module, ""));
-        Known {
+        KnownDriver {
             vendor: known.map(|known| known.vendor),
             category: known.map(|known| known.category),
             security: known.is_some_and(|known| etwhy_knowledge::is_security(known.category)),
@@ -87,7 +86,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         limits: Limits { dpc: Class::Dpc.limit_ns(), isr: Class::Isr.limit_ns(), source: LIMIT_SOURCE },
         borders: BORDERS_NS,
         all: found.all,
-        drivers: found.drivers.into_iter().map(Known::of).collect(),
+        drivers: found.drivers.into_iter().map(KnownDriver::of).collect(),
         cpus: found.cpus,
         stacks: on_stacks(&trace.db),
         sql: found.sql,

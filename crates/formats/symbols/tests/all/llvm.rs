@@ -8,7 +8,7 @@ mod tools;
 use etwhy_base::Guid;
 use etwhy_base::rng::Rng;
 use etwhy_symbols::{
-    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
+    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, WantedModule,
     exports, pdb,
 };
 use std::collections::BTreeMap;
@@ -273,7 +273,7 @@ fn another_build_is_refused_and_the_right_one_taken() {
         let store = SymbolStore::new(vec![folder.to_path_buf()]);
         Resolver::new(vec![Box::new(store)], Some(cache.path().to_path_buf())).caching_all()
     };
-    let both = |key: &ModuleKey| Wanted { pdb: Some(key.clone()), image: Some(wanted.clone()) };
+    let both = |key: &ModuleKey| WantedModule { pdb: Some(key.clone()), image: Some(wanted.clone()) };
     let first = resolver(folder.path());
     assert_eq!(first.load(&both(&older)).unwrap().origin(), Origin::Export);
     let problems = first.problems();

@@ -6,7 +6,8 @@ use etwhy_base::rng::Rng;
 use etwhy_symbols::source::Outcome;
 use etwhy_symbols::verify::{Identity, VerifyError, identify};
 use etwhy_symbols::{
-    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, SourceOptions, SymbolPath, Wanted, parse_store_id,
+    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, SourceOptions, SymbolPath, WantedModule,
+    parse_store_id,
 };
 use std::path::Path;
 
@@ -25,8 +26,8 @@ fn image() -> ImageKey {
     }
 }
 
-fn wanted() -> Wanted {
-    Wanted { pdb: Some(key("App.pdb")), image: Some(image()) }
+fn wanted() -> WantedModule {
+    WantedModule { pdb: Some(key("App.pdb")), image: Some(image()) }
 }
 
 fn good() -> Vec<u8> {
@@ -338,7 +339,7 @@ fn real_pdbs_are_what_their_store_says() {
             let (guid, age) = parse_store_id(&id.file_name().to_string_lossy()).unwrap();
             let key = ModuleKey { pdb_name: name.to_owned(), guid, age };
             assert!(identify(&id.path().join(name)).unwrap().fits_pdb(&key), "{}", id.path().display());
-            let wanted = Wanted { pdb: Some(key), image: None };
+            let wanted = WantedModule { pdb: Some(key), image: None };
             let path = SymbolPath::parse(&format!("srv*{}", store.display())).unwrap();
             assert_eq!(path.sources(SourceOptions::default()).candidates(&wanted).len(), 1);
             seen += 1;

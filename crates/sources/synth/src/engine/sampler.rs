@@ -8,7 +8,7 @@ use super::arrivals::burst;
 use super::cpus::{Running, Switch};
 use super::stack::Owner;
 use super::{Engine, Source, Style};
-use crate::error::{Place, Result};
+use crate::error::{Result, SourceText};
 use crate::model::{Common, Samples};
 use crate::value::{Dist, Draw};
 use crate::world::{StackSet, World};
@@ -139,7 +139,7 @@ impl Load {
     pub(crate) fn new(table: &toml::Spanned<Samples>, w: &mut World) -> Result<Load> {
         let (s, span) = (table.get_ref(), table.span());
         let c = s.common();
-        let place: Place = w.place.clone();
+        let place: SourceText = w.place.clone();
         let fail = |e: &str| place.error(Some(span.clone()), e);
         let mut threads = w.processes.select(c.process.as_ref(), c.thread.as_ref(), &place, &span)?;
         if threads.is_empty() {

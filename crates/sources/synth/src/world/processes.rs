@@ -1,7 +1,7 @@
 //! Processes and threads, with ids.
 
 use super::{Facts, Images};
-use crate::error::{Place, Result, one_of};
+use crate::error::{Result, SourceText, one_of};
 use crate::hash_text;
 use crate::model::{self, Common, OneOrMany, Text};
 use crate::value::{Draw, Time};
@@ -70,7 +70,12 @@ const SYSTEM_SID: &str = "S-1-5-18";
 const USER_SID: &str = "S-1-5-21-1004336348-1177238915-682003330-1001";
 
 impl Processes {
-    pub(crate) fn build(text: &Text, facts: &Facts, images: &mut Images, place: &Place) -> Result<Processes> {
+    pub(crate) fn build(
+        text: &Text,
+        facts: &Facts,
+        images: &mut Images,
+        place: &SourceText,
+    ) -> Result<Processes> {
         let mut all = Processes { next_pid: 1000, next_tid: 5000, ..Processes::default() };
         all.built_in(facts, images);
         for p in text.process.iter().map(toml::Spanned::get_ref) {
@@ -281,7 +286,7 @@ impl Processes {
     }
 
     /// Sets parent ids when all processes are known.
-    fn parents(&mut self, text: &Text, place: &Place) -> Result<()> {
+    fn parents(&mut self, text: &Text, place: &SourceText) -> Result<()> {
         for table in &text.process {
             let p = table.get_ref();
             let Some(parent) = &p.parent else { continue };
@@ -324,7 +329,7 @@ impl Processes {
         &self,
         process: Option<&OneOrMany>,
         thread: Option<&OneOrMany>,
-        place: &Place,
+        place: &SourceText,
         span: &Range<usize>,
     ) -> Result<Vec<usize>> {
         let fail = |message: String| place.error(Some(span.clone()), message);

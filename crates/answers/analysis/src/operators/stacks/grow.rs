@@ -10,7 +10,7 @@ use super::groups::{GroupBy, Groups};
 use super::matcher::Matcher;
 use super::steps::{Step, Stepper};
 use super::tree::{Grow, NodeKind, NodeName, Sum, Tree};
-use super::{Class, Metric, Part, WeightedStack};
+use super::{Class, Metric, TracePart, WeightedStack};
 use etwhy_table::Database;
 use foldhash::HashMap;
 
@@ -162,7 +162,7 @@ impl<'f> Builder<'f> {
 }
 
 /// The tree of a metric over a part of the trace.
-pub fn tree(db: &Database, frames: &Frames, metric: &Metric, part: &Part, view: &View) -> Tree {
+pub fn tree(db: &Database, frames: &Frames, metric: &Metric, part: &TracePart, view: &View) -> Tree {
     let mut builder = Builder::new(db, frames, view);
     metric.each_of(db, part, &mut |weight| builder.add(&weight));
     builder.finish("[all]")
@@ -173,7 +173,7 @@ pub fn butterfly(
     db: &Database,
     frames: &Frames,
     metric: &Metric,
-    part: &Part,
+    part: &TracePart,
     view: &View,
     matcher: &Matcher,
 ) -> Butterfly {

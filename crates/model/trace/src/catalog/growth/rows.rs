@@ -1,7 +1,7 @@
 //! The end of the pass: from series to laws, verdicts and culprits.
 
 use super::bins::{Bin, Bins, Sizes};
-use super::samples::{ByStack, Culprit, Samples, Wanted, costs, stack_of};
+use super::samples::{ByStack, Culprit, CulpritSearch, Samples, costs, stack_of};
 use super::series::{AllSeries, Memory, Operation, Series};
 use super::{GrowthPointRow, GrowthRow};
 use crate::catalog::process::{initial_loads, lifetime, name_and_path};
@@ -261,7 +261,7 @@ fn judge_together(found: &mut [Candidate]) {
 fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: &Finish<'_>) {
     let mut of_process: HashMap<u32, Vec<usize>> = HashMap::default();
     let mut of_name: HashMap<Sym, Vec<usize>> = HashMap::default();
-    let mut wanted: HashMap<usize, (Wanted, ByStack)> = HashMap::default();
+    let mut wanted: HashMap<usize, (CulpritSearch, ByStack)> = HashMap::default();
     for (at, candidate) in found.iter().enumerate().filter(|(_, c)| c.grows()) {
         let bins = Bins::of(candidate.bins.clone());
         let Some((first, last)) = bins.thirds() else { continue };
@@ -271,7 +271,7 @@ fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: 
             _ => continue,
         }
         let series = candidate.series.filter(|_| candidate.source != "interval");
-        wanted.insert(at, (Wanted { series, first, last }, ByStack::default()));
+        wanted.insert(at, (CulpritSearch { series, first, last }, ByStack::default()));
     }
     if wanted.is_empty() {
         return;

@@ -152,7 +152,7 @@ pub(super) struct Culprit {
 }
 
 /// A series whose culprit is wanted.
-pub(super) struct Wanted {
+pub(super) struct CulpritSearch {
     /// Only samples that wait for a call of this series.
     pub(super) series: Option<u32>,
     pub(super) first: Bin,
@@ -253,7 +253,7 @@ pub(super) fn stack_of(sample: &Sample, end: &Finish<'_>) -> i32 {
 
 impl Sample {
     /// In which third of a series it lies.
-    pub(super) fn third(&self, wanted: &Wanted) -> Option<usize> {
+    pub(super) fn third(&self, wanted: &CulpritSearch) -> Option<usize> {
         if wanted.series.is_some_and(|series| series != self.series) {
             return None;
         }
