@@ -17,7 +17,7 @@ use etwhy_analysis::derived::ALL as DERIVED;
 use etwhy_base::Guid;
 use etwhy_export::extract::Folder;
 use etwhy_knowledge::{FrameTag, deciding_frame, stack_tag, tag_path};
-use etwhy_symbols::{ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Problem, Resolver, Wanted};
+use etwhy_symbols::{ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Problem, Resolver, WantedModule};
 use etwhy_table::{
     AdHocBuilder, Database, Memory, Role, RowOf, Rows, Strings, Table, TableBuilder, TableError, TableLoader,
     Value,
@@ -133,7 +133,7 @@ struct Resolving<'a> {
     images: Rows<'a, ImageRow>,
     resolver: &'a Resolver,
     names: NameStyle,
-    modules: HashMap<Wanted, Option<Arc<ModuleSymbols>>>,
+    modules: HashMap<WantedModule, Option<Arc<ModuleSymbols>>>,
     new: Vec<NewFrame>,
     /// By old frame, and whether it was seen as a return address.
     runs: HashMap<(u32, bool), Run>,
@@ -277,7 +277,7 @@ impl<'a> Resolving<'a> {
             let name = image.name().to_owned();
             (time_date_stamp != 0).then_some(ImageKey { name, time_date_stamp, size_of_image })
         };
-        let wanted = Wanted { pdb: pdb(), image: key() };
+        let wanted = WantedModule { pdb: pdb(), image: key() };
         let resolver = self.resolver;
         self.modules.entry(wanted).or_insert_with_key(|wanted| resolver.load(wanted)).clone()
     }
@@ -315,7 +315,7 @@ impl<'a> Resolving<'a> {
         for (number, new) in self.new.iter().enumerate() {
             let Some(old) = self.frames.get(new.old) else { continue };
             let function = new.function.as_deref().unwrap_or("");
-            tags.push(FrameTag::of(old.module(), function));
+            tags.push(FrameTag::for_frame(old.module(), function));
             frame_rows.push(FrameRow {
                 frame_id: number as i32,
                 address: old.address(),

@@ -9,7 +9,7 @@ use crate::who::{thread_names, wanted_processes};
 use anyhow::{Context as _, anyhow, bail};
 use etwhy_analysis::operators::process_names;
 use etwhy_analysis::stacks::{
-    Folding, GroupBy, Limits, MAX_FOCUS, METRICS, Matcher, Metric, Part, Source, Sum, View,
+    Folding, GroupBy, Limits, MAX_FOCUS, METRICS, Matcher, Metric, Source, Sum, TracePart, View,
 };
 use etwhy_table::{Database, Unit};
 use std::collections::BTreeSet;
@@ -207,9 +207,9 @@ impl StackArgs {
     ///
     /// # Errors
     /// If a time is none, or nothing has the name.
-    pub fn part(&self, db: &Database, metric: &Metric) -> anyhow::Result<Part> {
+    pub fn part(&self, db: &Database, metric: &Metric) -> anyhow::Result<TracePart> {
         let (from_ns, to_ns) = self.time.in_trace(db)?;
-        let mut part = Part { from_ns, to_ns, ..Part::default() };
+        let mut part = TracePart { from_ns, to_ns, ..TracePart::default() };
         if let Some(filter) = &self.process {
             let wanted = wanted_processes(&process_names(db), filter);
             if !wanted.contains(&true) {

@@ -28,7 +28,7 @@ pub struct SymbolArgs {
 }
 
 /// A part of the symbol path and where it comes from.
-pub struct Part {
+pub struct PathPart {
     /// `--symbols` or the name of the variable.
     pub origin: &'static str,
     /// What it says.
@@ -40,7 +40,7 @@ impl SymbolArgs {
     ///
     /// # Errors
     /// `--symbols` makes no sense.
-    pub fn parts(&self) -> anyhow::Result<Vec<Part>> {
+    pub fn parts(&self) -> anyhow::Result<Vec<PathPart>> {
         // Several parts of a command ask for the path; what is wrong with it is said once.
         static TOLD: AtomicBool = AtomicBool::new(false);
         let told = TOLD.swap(true, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl SymbolArgs {
             } else {
                 SymbolPath::parse(text).context("--symbols")?
             };
-            parts.push(Part { origin: "--symbols", path });
+            parts.push(PathPart { origin: "--symbols", path });
         }
         for origin in VARIABLES {
             let Some(text) = std::env::var(origin).ok().filter(|text| !text.is_empty()) else { continue };
@@ -60,7 +60,7 @@ impl SymbolArgs {
             for fault in faults.into_iter().filter(|_| !told) {
                 eprintln!("etwhy: {origin}: {} (left out)", etwhy_export::sanitize(&fault.to_string()));
             }
-            parts.push(Part { origin, path });
+            parts.push(PathPart { origin, path });
         }
         Ok(parts)
     }

@@ -7,7 +7,7 @@
 use crate::call::{Call, Fault};
 use crate::trace::Trace;
 use etwhy_analysis::pivot::{Condition, Op};
-use etwhy_analysis::stacks::{Matcher, Part as StackPart};
+use etwhy_analysis::stacks::{Matcher, TracePart};
 use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -116,7 +116,7 @@ impl Part {
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn of(call: &Call<'_>) -> Result<Part, Fault> {
+    pub fn parse(call: &Call<'_>) -> Result<Part, Fault> {
         let part: Part = call.parse()?;
         match part.range {
             Some([from, to]) if from >= to => Err(Fault::wrong("the range ends before it begins")),
@@ -148,12 +148,12 @@ impl Part {
     }
 
     /// What trees of stacks need: the part, and frames that must (not) be on stacks.
-    pub fn of_stacks(&self, trace: &Trace) -> StackPart {
+    pub fn of_stacks(&self, trace: &Trace) -> TracePart {
         let count = |table: &str| trace.db.get(table).map_or(0, Table::rows);
-        let mut part = StackPart {
+        let mut part = TracePart {
             from_ns: self.range.map(|[from, _]| from),
             to_ns: self.range.map(|[_, to]| to),
-            ..StackPart::default()
+            ..TracePart::default()
         };
         for filter in &self.filters {
             let (list, rows) = match filter.kind {

@@ -33,13 +33,13 @@ pub fn fold(text: &str) -> String {
 }
 
 /// One known name.
-struct Known {
+struct KnownName {
     subcategory: &'static AuditSubcategory,
     languages: Vec<&'static str>,
 }
 
 struct Lists {
-    names: HashMap<String, Known>,
+    names: HashMap<String, KnownName>,
     /// Folded names, the longest first.
     by_length: Vec<String>,
     settings: HashMap<String, (Setting, Vec<&'static str>)>,
@@ -48,11 +48,11 @@ struct Lists {
 }
 
 static LISTS: LazyLock<Lists> = LazyLock::new(|| {
-    let mut names: HashMap<String, Known> = HashMap::new();
+    let mut names: HashMap<String, KnownName> = HashMap::new();
     for name in audit_subcategory_names() {
         if let Some(subcategory) = audit_subcategory(name.guid) {
             let known = names.entry(fold(name.text));
-            known.or_insert(Known { subcategory, languages: Vec::new() }).languages.push(name.language);
+            known.or_insert(KnownName { subcategory, languages: Vec::new() }).languages.push(name.language);
         }
     }
     let mut settings: HashMap<String, (Setting, Vec<&'static str>)> = HashMap::new();

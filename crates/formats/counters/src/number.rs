@@ -112,6 +112,7 @@ fn slow(bytes: &[u8]) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn numbers_as_logs_have_them() {
@@ -143,9 +144,9 @@ mod tests {
 
     #[test]
     fn the_short_way_gives_what_the_standard_library_gives() {
-        let mut seed = 1u64;
+        let mut rng = Rng::new(1);
         for _ in 0..200_000 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let seed = rng.bits();
             let text = format!(
                 "{}.{:0width$}",
                 seed >> 40,

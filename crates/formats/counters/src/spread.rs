@@ -120,6 +120,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn few_values_are_exact() {
@@ -134,11 +135,10 @@ mod tests {
 
     #[test]
     fn many_values_are_nearly_exact() {
-        let mut seed = 7u64;
+        let mut rng = Rng::new(7);
         let mut values: Vec<f64> = (0..50_000)
             .map(|n| {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let uniform = (seed >> 11) as f64 / (1u64 << 53) as f64;
+                let uniform = rng.uniform();
                 match n % 10 {
                     0 => 0.0,
                     1 => -uniform * 5.0,

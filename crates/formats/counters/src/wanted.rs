@@ -2,7 +2,7 @@
 
 /// A counter that a finding reads: object, counter, and whether the object has instances.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct CounterSelection {
     /// English name of the object.
     pub object: &'static str,
     /// English name of the counter.
@@ -13,12 +13,12 @@ pub struct Wanted {
 
 macro_rules! wanted {
     ($($object:literal $instances:expr => [$($name:literal),+ $(,)?];)+) => {
-        &[$($(Wanted { object: $object, name: $name, instances: $instances }),+),+]
+        &[$($(CounterSelection { object: $object, name: $name, instances: $instances }),+),+]
     };
 }
 
 /// All of them, in the order of findings.
-pub static WANTED: &[Wanted] = wanted! {
+pub static WANTED: &[CounterSelection] = wanted! {
     "Processor" Some("*") => ["% Processor Time", "% DPC Time", "% Interrupt Time", "% Privileged Time"];
     "System" None => ["Processor Queue Length", "Context Switches/sec"];
     "PhysicalDisk" Some("*") => ["Avg. Disk sec/Read", "Avg. Disk sec/Write", "Avg. Disk Queue Length"];
@@ -27,7 +27,7 @@ pub static WANTED: &[Wanted] = wanted! {
     "Process" Some("*") => ["Handle Count"];
 };
 
-impl Wanted {
+impl CounterSelection {
     /// The path that logs it.
     pub fn path(&self) -> String {
         match self.instances {

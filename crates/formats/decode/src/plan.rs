@@ -17,7 +17,7 @@ const MAX_REFERRED: usize = 8;
 
 /// Where one wanted field stands.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum FieldPosition {
     /// The schema has no field of that name.
     Missing,
     /// At a fixed offset, for 4-byte and for 8-byte pointers; with its width, if that is fixed, too.
@@ -27,16 +27,16 @@ enum Place {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct PlannedField {
     field: u16,
-    place: Place,
+    place: FieldPosition,
 }
 
 /// Fields of one event type, resolved by name.
 #[derive(Clone, Debug)]
 pub struct FieldPlan {
     schema: Arc<EventSchema>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<PlannedField>,
     /// Fields that give counts or lengths to others.
     referred: Vec<u16>,
 }
@@ -55,7 +55,7 @@ impl FieldPlan {
             .iter()
             .map(|name| match fields.iter().position(|field| &*field.name == *name) {
                 Some(at) => locate(fields, at),
-                None => Wanted { field: 0, place: Place::Missing },
+                None => PlannedField { field: 0, place: FieldPosition::Missing },
             })
             .collect();
         let mut referred: Vec<u16> = Vec::new();
@@ -79,14 +79,14 @@ impl FieldPlan {
 
     /// True when the schema has the field with this index.
     pub fn has(&self, index: usize) -> bool {
-        self.wanted.get(index).is_some_and(|w| !matches!(w.place, Place::Missing))
+        self.wanted.get(index).is_some_and(|w| !matches!(w.place, FieldPosition::Missing))
     }
 
     /// A number (integers, pointers, booleans, times, ports); `None` when it is missing or no number.
     #[inline]
     pub fn u64(&self, index: usize, payload: &[u8], pointer_size: usize) -> Option<u64> {
         let wanted = self.wanted.get(index)?;
-        if let Place::At { offset, width } = wanted.place {
+        if let FieldPosition::At { offset, width } = wanted.place {
             let flavour = flavour(pointer_size);
             let at = offset[flavour] as usize;
             // Plain widths of unsigned numbers; everything else takes the general way.
@@ -125,9 +125,9 @@ impl FieldPlan {
         let wanted = self.wanted.get(index)?;
         let flavour = flavour(pointer_size);
         let (from, offset) = match wanted.place {
-            Place::Missing => return None,
-            Place::At { offset, .. } => (wanted.field, offset[flavour]),
-            Place::Walk { from, offset } => (from, offset[flavour]),
+            FieldPosition::Missing => return None,
+            FieldPosition::At { offset, .. } => (wanted.field, offset[flavour]),
+            FieldPosition::Walk { from, offset } => (from, offset[flavour]),
         };
         let target = self.schema.fields.get(usize::from(wanted.field))?;
         let refers_back =
@@ -163,7 +163,7 @@ fn lookup(known: &[(u16, u64)], field: u16) -> Option<u64> {
 }
 
 /// Finds the offset of a field, or of the last field before it whose offset is fixed.
-fn locate(fields: &[Field], index: usize) -> Wanted {
+fn locate(fields: &[Field], index: usize) -> PlannedField {
     let field = u16::try_from(index).unwrap_or(u16::MAX);
     let mut offset = [0u32; 2];
     for (i, earlier) in fields.iter().take(index).enumerate() {
@@ -174,12 +174,12 @@ fn locate(fields: &[Field], index: usize) -> Wanted {
             }
             None => {
                 let from = u16::try_from(i).unwrap_or(u16::MAX);
-                return Wanted { field, place: Place::Walk { from, offset } };
+                return PlannedField { field, place: FieldPosition::Walk { from, offset } };
             }
         }
     }
     let width = fields.get(index).map_or([0; 2], plain_widths);
-    Wanted { field, place: Place::At { offset, width } }
+    PlannedField { field, place: FieldPosition::At { offset, width } }
 }
 
 /// Widths of a field for 4-byte and 8-byte pointers, when they are fixed.

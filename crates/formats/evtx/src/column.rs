@@ -65,23 +65,23 @@ pub struct Column {
     pub shown: String,
     scratch: String,
     /// SIDs and GUIDs that came before, with their texts, by some of their bits.
-    known: Vec<Known>,
+    known: Vec<IdText>,
 }
 
 /// A SID or GUID and its text, if both are as short as nearly all are.
 #[derive(Clone, Debug)]
-struct Known {
+struct IdText {
     key: [u8; 32],
     key_len: u8,
     text: [u8; 64],
     text_len: u8,
 }
 
-impl Known {
-    const NONE: Known = Known { key: [0; 32], key_len: u8::MAX, text: [0; 64], text_len: 0 };
+impl IdText {
+    const NONE: IdText = IdText { key: [0; 32], key_len: u8::MAX, text: [0; 64], text_len: 0 };
 
-    fn of(key: &[u8], text: &str) -> Option<Known> {
-        let mut known = Known::NONE;
+    fn of(key: &[u8], text: &str) -> Option<IdText> {
+        let mut known = IdText::NONE;
         known.key.get_mut(..key.len())?.copy_from_slice(key);
         known.text.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         (known.key_len, known.text_len) = (key.len() as u8, text.len() as u8);
@@ -224,8 +224,8 @@ impl Column {
         self.scratch.clear();
         value.push_text(&mut self.scratch);
         self.bytes.extend_from_slice(self.scratch.as_bytes());
-        self.known.resize(KNOWN, Known::NONE);
-        if let (Some(place), Some(known)) = (self.known.get_mut(at), Known::of(bytes, &self.scratch)) {
+        self.known.resize(KNOWN, IdText::NONE);
+        if let (Some(place), Some(known)) = (self.known.get_mut(at), IdText::of(bytes, &self.scratch)) {
             *place = known;
         }
     }
@@ -241,7 +241,7 @@ impl Column {
         {
             self.numbers.push(number);
         } else {
-            self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[])));
+            self.push(&Value::parse(kind, tail.get(..size).unwrap_or(&[])));
         }
     }
 
@@ -295,7 +295,7 @@ fn zeros(rows: usize) -> Vec<i64> {
     all
 }
 
-/// The integers that most fields are, as [`Value::of`] reads them.
+/// The integers that most fields are, as [`Value::parse`] reads them.
 #[inline]
 fn integer(kind: u8, size: usize, bytes: &[u8]) -> Option<i64> {
     Some(match (kind, size) {

@@ -119,7 +119,7 @@ pub fn count_wanted(log: &LogFile, threads: usize, filter: &Filter) -> Result<Co
     let mut taken: HashMap<EventType, Amount> = HashMap::new();
     let mut computers: HashMap<String, u64> = HashMap::new();
     let options = ScanOptions { threads, in_order: true };
-    let take = |part: Part| {
+    let take = |part: BatchCounts| {
         counts.all.add(&part.all);
         counts.unread += part.unread;
         counts.starts.extend(part.starts);
@@ -155,7 +155,7 @@ fn in_order(types: HashMap<EventType, Amount>) -> Vec<(EventType, Amount)> {
 
 /// What a batch holds.
 #[derive(Default)]
-struct Part {
+struct BatchCounts {
     all: Amount,
     ids: Option<(u64, u64)>,
     /// All records of a kind, and those that the filter takes.
@@ -239,10 +239,10 @@ impl<'f> Counter<'f> {
 
     fn codes(&mut self, system: &System<'_>) -> [u32; 4] {
         [
-            self.channels.of(&system.channel),
-            self.providers.of(&system.provider),
-            self.guids.of(&system.provider_guid),
-            self.hosts.of(&system.computer),
+            self.channels.code_of(&system.channel),
+            self.providers.code_of(&system.provider),
+            self.guids.code_of(&system.provider_guid),
+            self.hosts.code_of(&system.computer),
         ]
     }
 
@@ -255,7 +255,7 @@ impl<'f> Counter<'f> {
 }
 
 impl Reader for Counter<'_> {
-    type Output = Part;
+    type Output = BatchCounts;
 
     #[inline]
     fn record(
@@ -326,8 +326,8 @@ impl Reader for Counter<'_> {
         self.starts.push(std::mem::replace(&mut self.start, u64::MAX));
     }
 
-    fn finish(&mut self) -> Part {
-        let mut part = Part { unread: self.unread.0, all: self.unread.1, ..Part::default() };
+    fn finish(&mut self) -> BatchCounts {
+        let mut part = BatchCounts { unread: self.unread.0, all: self.unread.1, ..BatchCounts::default() };
         self.unread = Default::default();
         part.starts = std::mem::take(&mut self.starts);
         if self.ids.0 <= self.ids.1 {

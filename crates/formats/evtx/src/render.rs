@@ -103,7 +103,7 @@ impl Texts {
             key.clear();
             key.extend_from_slice(bytes);
             text.clear();
-            Value::of(kind, bytes).push_text(text);
+            Value::parse(kind, bytes).push_text(text);
         }
         out.extend_from_slice(text.as_bytes());
     }
@@ -136,7 +136,7 @@ impl Inserts for Places<'_> {
             ty::SID | ty::GUID | ty::HEX_INT32 | ty::HEX_INT64 if size <= 68 => {
                 self.1.borrow_mut().push(kind, bytes(), out);
             }
-            _ => match Value::of(kind, bytes()) {
+            _ => match Value::parse(kind, bytes()) {
                 Value::UInt(number) => push_decimal_bytes(out, number),
                 other => {
                     let mut text = String::new();
@@ -171,7 +171,7 @@ fn number(value: &Value<'_>) -> Option<u64> {
 type Kind = (u32, u32, u32, u16, Option<u16>, u8);
 
 /// What is known of a kind of event.
-struct Known {
+struct KindTexts {
     text: Option<Arc<EventText>>,
     names: Arc<ProviderNames>,
 }
@@ -185,7 +185,7 @@ const MOST: usize = 1 << 16;
 pub struct Renderer<'m> {
     messages: &'m Messages,
     codes: Codes,
-    known: Vec<Known>,
+    known: Vec<KindTexts>,
     index: HashMap<Kind, usize, RandomState>,
     /// What was rendered last, by some bits: identity, event id, version and qualifiers; and what is known of it.
     recent: Box<[((u64, u64), usize)]>,
@@ -235,8 +235,8 @@ impl<'m> Renderer<'m> {
 
     /// Index of what is known of a kind of event.
     fn known(&mut self, system: &System<'_>) -> usize {
-        let (provider, channel) = (self.codes.of(&system.provider), self.codes.of(&system.channel));
-        let guid = self.codes.of(&system.provider_guid);
+        let (provider, channel) = (self.codes.code_of(&system.provider), self.codes.code_of(&system.channel));
+        let guid = self.codes.code_of(&system.provider_guid);
         let key = (provider, guid, channel, system.event_id, system.qualifiers, system.version);
         if let Some(known) = self.index.get(&key) {
             return *known;
@@ -247,7 +247,7 @@ impl<'m> Renderer<'m> {
             self.recent.fill(((0, 0), 0));
         }
         let event = Self::key(system, self.codes.text(provider), self.codes.text(channel));
-        self.known.push(Known {
+        self.known.push(KindTexts {
             text: self.messages.event(&event),
             names: self.messages.names(event.provider, event.guid),
         });

@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::etl_magic::may_be_etl;
 use crate::file::{InputFile, TempGuard};
 use crate::spool::{self, Head, Spooled};
-use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, shown, sniff};
+use crate::{InputError, InputOptions, Kind, Progress, WantedFiles, anomaly, shown, sniff};
 
 /// The reader numbers its files with 16 bits.
 pub const MAX_FILES: usize = 65_535;
@@ -158,7 +158,7 @@ impl<'a> Collector<'a> {
     /// Whether the reader could make something of a file that begins with these bytes, which are no known kind's. Logs are
     /// found behind damaged beginnings.
     fn may_be_wanted(&self, head: &[u8]) -> bool {
-        self.options.wanted == Wanted::Logs || may_be_etl(head)
+        self.options.wanted == WantedFiles::Logs || may_be_etl(head)
     }
 
     /// Counts damage that left nothing, or not everything, of a member.
@@ -331,7 +331,7 @@ impl Package {
         }
     }
 
-    fn why_nothing(self, wanted: Wanted) -> InputError {
+    fn why_nothing(self, wanted: WantedFiles) -> InputError {
         let file = self.shown;
         if let Some(member) = self.encrypted {
             InputError::Encrypted { file, member }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::{InputOptions, Kind, Wanted};
+use crate::{InputOptions, Kind, WantedFiles};
 
 /// A reason why an input cannot be used at all.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum InputError {
         /// What it is instead.
         kind: Kind,
         /// What was asked for.
-        wanted: Wanted,
+        wanted: WantedFiles,
     },
     /// A folder without traces.
     #[error(
@@ -54,7 +54,7 @@ pub enum InputError {
         /// There are folders inside that were not looked into.
         deeper: bool,
         /// What was asked for.
-        wanted: Wanted,
+        wanted: WantedFiles,
     },
     /// An archive without traces.
     #[error("{}: no {} in this archive ({members} members{})", file.display(), wanted.noun(), examples_text(examples))]
@@ -66,7 +66,7 @@ pub enum InputError {
         /// Names of the first few, cleaned for display.
         examples: Vec<String>,
         /// What was asked for.
-        wanted: Wanted,
+        wanted: WantedFiles,
     },
     /// The archive's traces are encrypted.
     #[error("{}: {member} is encrypted. Unpack it with its password and name the file inside", file.display())]
@@ -143,11 +143,13 @@ fn examples_text(examples: &[String]) -> String {
 }
 
 /// What to do with something else than what was asked for.
-fn advice(kind: Kind, wanted: Wanted) -> &'static str {
+fn advice(kind: Kind, wanted: WantedFiles) -> &'static str {
     match (wanted, kind) {
-        (Wanted::Logs, Kind::Etl) => "Use `etwhy why`, or `etwhy info`",
-        (Wanted::Logs, Kind::Empty) => "Was it copied to its end?",
-        (Wanted::Logs, _) => "etwhy reads .evtx files here, archives that hold them, and folders of them",
-        (Wanted::Traces, kind) => kind.advice(),
+        (WantedFiles::Logs, Kind::Etl) => "Use `etwhy why`, or `etwhy info`",
+        (WantedFiles::Logs, Kind::Empty) => "Was it copied to its end?",
+        (WantedFiles::Logs, _) => {
+            "etwhy reads .evtx files here, archives that hold them, and folders of them"
+        }
+        (WantedFiles::Traces, kind) => kind.advice(),
     }
 }

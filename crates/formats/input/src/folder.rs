@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Wanted;
+use crate::WantedFiles;
 
 /// How deep `recursive` looks.
 const MAX_DEPTH: usize = 16;
@@ -22,7 +22,7 @@ pub struct Listing {
 }
 
 /// Lists `folder`; folders inside it only if `recursive`.
-pub fn list(folder: &Path, recursive: bool, wanted: Wanted) -> io::Result<Listing> {
+pub fn list(folder: &Path, recursive: bool, wanted: WantedFiles) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let depth = if recursive { MAX_DEPTH } else { 0 };
     walk(folder, depth, wanted, &mut listing)?;
@@ -30,7 +30,7 @@ pub fn list(folder: &Path, recursive: bool, wanted: Wanted) -> io::Result<Listin
     Ok(listing)
 }
 
-fn walk(folder: &Path, depth: usize, wanted: Wanted, listing: &mut Listing) -> io::Result<()> {
+fn walk(folder: &Path, depth: usize, wanted: WantedFiles, listing: &mut Listing) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
@@ -115,10 +115,10 @@ mod tests {
         let names = |listing: &Listing| -> Vec<String> {
             listing.traces.iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect()
         };
-        let flat = list(dir.path(), false, Wanted::Traces).unwrap();
+        let flat = list(dir.path(), false, WantedFiles::Traces).unwrap();
         assert_eq!(names(&flat), ["b_9.ETL", "b_10.etl"]);
         assert_eq!((flat.others, flat.deeper), (1, true));
-        let all = list(dir.path(), true, Wanted::Traces).unwrap();
+        let all = list(dir.path(), true, WantedFiles::Traces).unwrap();
         assert_eq!(all.traces.len(), 3);
     }
 }

@@ -29,4 +29,4 @@ pub use error::InputError;
 pub use file::{InputFile, TempGuard};
 pub use kind::{Foreign, Kind, SNIFF_LEN, sniff};
 pub use open::{open, open_with_stdin};
-pub use options::{InputOptions, Progress, Wanted};
+pub use options::{InputOptions, Progress, WantedFiles};

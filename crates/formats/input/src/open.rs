@@ -11,7 +11,7 @@ use crate::etl_magic::may_be_etl;
 use crate::file::InputFile;
 use crate::kind::Foreign;
 use crate::spool;
-use crate::{InputError, InputOptions, Kind, Progress, Wanted, anomaly, folder, sniff};
+use crate::{InputError, InputOptions, Kind, Progress, WantedFiles, anomaly, folder, sniff};
 
 /// Opens everything that `args` name, in their order; `-` is standard input.
 ///
@@ -143,7 +143,7 @@ fn one_stream(collector: &mut Collector<'_>, shown: &Path, source: &mut dyn Read
     let kind = sniff(&head.bytes);
     // It may have no end: what does not begin like what is wanted is not unpacked.
     let begins =
-        kind == Kind::Unknown && collector.options.wanted == Wanted::Traces && may_be_etl(&head.bytes);
+        kind == Kind::Unknown && collector.options.wanted == WantedFiles::Traces && may_be_etl(&head.bytes);
     if !(kind.is_archive() || begins || collector.options.wanted.is(kind)) {
         return Err(InputError::NotATrace {
             file: shown.to_path_buf(),

@@ -6,7 +6,7 @@ const GIB: u64 = 1 << 30;
 
 /// What is looked for in folders and archives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedFiles {
     /// Traces (`.etl`).
     #[default]
     Traces,
@@ -14,36 +14,36 @@ pub enum Wanted {
     Logs,
 }
 
-impl Wanted {
+impl WantedFiles {
     /// True if a file of this kind is one.
     pub fn is(self, kind: crate::Kind) -> bool {
         match self {
-            Wanted::Traces => kind == crate::Kind::Etl,
-            Wanted::Logs => kind == crate::Kind::Foreign(crate::kind::Foreign::Evtx),
+            WantedFiles::Traces => kind == crate::Kind::Etl,
+            WantedFiles::Logs => kind == crate::Kind::Foreign(crate::kind::Foreign::Evtx),
         }
     }
 
     /// One of them, with its article.
     pub fn name(self) -> &'static str {
         match self {
-            Wanted::Traces => "an event trace",
-            Wanted::Logs => "an event log",
+            WantedFiles::Traces => "an event trace",
+            WantedFiles::Logs => "an event log",
         }
     }
 
     /// The same in short.
     pub fn noun(self) -> &'static str {
         match self {
-            Wanted::Traces => "trace",
-            Wanted::Logs => "event log",
+            WantedFiles::Traces => "trace",
+            WantedFiles::Logs => "event log",
         }
     }
 
     /// How names of such files end.
     pub fn ending(self) -> &'static str {
         match self {
-            Wanted::Traces => ".etl",
-            Wanted::Logs => ".evtx",
+            WantedFiles::Traces => ".etl",
+            WantedFiles::Logs => ".evtx",
         }
     }
 
@@ -68,7 +68,7 @@ pub struct InputOptions {
     /// Take the `.etl` files of folders inside a folder too (links to folders are not followed).
     pub recursive: bool,
     /// What is looked for.
-    pub wanted: Wanted,
+    pub wanted: WantedFiles,
 }
 
 impl InputOptions {
@@ -93,7 +93,7 @@ impl Default for InputOptions {
             max_unpacked_bytes: InputOptions::DEFAULT_MAX_UNPACKED,
             max_ratio: InputOptions::DEFAULT_MAX_RATIO,
             recursive: false,
-            wanted: Wanted::Traces,
+            wanted: WantedFiles::Traces,
         }
     }
 }

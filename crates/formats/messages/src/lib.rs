@@ -24,7 +24,7 @@ pub mod wevt;
 pub mod winmeta;
 
 pub use error::Error;
-pub use messages::{EventKey, Messages, Options, Wanted};
+pub use messages::{EventKey, Messages, MissingTexts, Options};
 pub use names::ProviderNames;
 pub use show::{EventSummary, ProviderSummary};
 pub use store::{Counts, FileInfo, Registration, SCHEMA_VERSION, module_name};

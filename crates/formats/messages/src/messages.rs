@@ -67,7 +67,7 @@ pub(crate) struct Cache {
     events: HashMap<Key, Found>,
     parameters: HashMap<Vec<String>, Arc<Parameters>>,
     names: HashMap<(String, Option<Guid>), Arc<ProviderNames>>,
-    pub(crate) wanted: BTreeMap<(String, Option<Guid>), Wanted>,
+    pub(crate) wanted: BTreeMap<(String, Option<Guid>), MissingTexts>,
     /// What databases refused.
     failed: Vec<String>,
 }
@@ -111,16 +111,16 @@ impl Messages {
             )?;
             stores.insert(0, built.store);
         }
-        Ok(Self::of(stores, options))
+        Ok(Self::new(stores, options))
     }
 
     /// Without any source: names of Windows itself only, and every text is missing.
     #[must_use]
     pub fn empty(options: &Options) -> Self {
-        Self::of(Vec::new(), options)
+        Self::new(Vec::new(), options)
     }
 
-    pub(crate) fn of(stores: Vec<Store>, options: &Options) -> Self {
+    pub(crate) fn new(stores: Vec<Store>, options: &Options) -> Self {
         Self { stores, options: options.clone(), cache: Mutex::default() }
     }
 
@@ -307,7 +307,7 @@ impl Messages {
             .filter_map(|(value, message)| {
                 let (text, _) = self.text(modules, message?)?;
                 let mut out = String::new();
-                EventText::of(&text).render(&[] as &[&str], &mut out);
+                EventText::parse(&text).render(&[] as &[&str], &mut out);
                 Some((value, out.trim_end().to_owned()))
             })
             .collect::<Vec<_>>();
@@ -446,7 +446,7 @@ fn classic_ids(key: &EventKey<'_>) -> impl Iterator<Item = u32> {
 
 /// A provider for which texts were missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct MissingTexts {
     /// Its name.
     pub provider: String,
     /// Its GUID.

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::known;
-use crate::messages::{CACHED_MAX, EventKey, Messages, Wanted};
+use crate::messages::{CACHED_MAX, EventKey, Messages, MissingTexts};
 use crate::store::{Store, module_name};
 use crate::template::Inserts;
 
@@ -31,14 +31,15 @@ impl Messages {
         if cache.wanted.len() >= CACHED_MAX {
             return;
         }
-        let wanted = cache.wanted.entry((key.provider.to_lowercase(), key.guid)).or_insert_with(|| Wanted {
-            provider: key.provider.to_owned(),
-            guid: key.guid,
-            events: Vec::new(),
-            files,
-            registered,
-            other_build: there,
-        });
+        let wanted =
+            cache.wanted.entry((key.provider.to_lowercase(), key.guid)).or_insert_with(|| MissingTexts {
+                provider: key.provider.to_owned(),
+                guid: key.guid,
+                events: Vec::new(),
+                files,
+                registered,
+                other_build: there,
+            });
         if let Err(at) = wanted.events.binary_search(&key.event_id) {
             wanted.events.insert(at, key.event_id);
         }
@@ -46,7 +47,7 @@ impl Messages {
 
     /// Providers whose texts were asked for and are missing, with the files that would have them, by name.
     #[must_use]
-    pub fn wanted(&self) -> Vec<Wanted> {
+    pub fn wanted(&self) -> Vec<MissingTexts> {
         self.cache().wanted.values().cloned().collect()
     }
 

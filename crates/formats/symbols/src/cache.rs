@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ModuleSymbols, Wanted};
+use crate::{ModuleSymbols, WantedModule};
 
 /// Keeps modules alive up to a number of bytes. What a caller holds beyond that is its own.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Cache {
 
 #[derive(Debug)]
 struct Entry {
-    key: Wanted,
+    key: WantedModule,
     module: Arc<ModuleSymbols>,
     used: u64,
 }
@@ -25,7 +25,7 @@ impl Cache {
         Cache { limit, held: 0, clock: 0, entries: Vec::new() }
     }
 
-    pub fn get(&mut self, key: &Wanted) -> Option<Arc<ModuleSymbols>> {
+    pub fn get(&mut self, key: &WantedModule) -> Option<Arc<ModuleSymbols>> {
         self.clock = self.clock.saturating_add(1);
         let clock = self.clock;
         let entry = self.entries.iter_mut().find(|e| e.key == *key)?;
@@ -33,7 +33,7 @@ impl Cache {
         Some(entry.module.clone())
     }
 
-    pub fn put(&mut self, key: &Wanted, module: &Arc<ModuleSymbols>) {
+    pub fn put(&mut self, key: &WantedModule, module: &Arc<ModuleSymbols>) {
         self.held = self.held.saturating_add(module.memory());
         self.clock = self.clock.saturating_add(1);
         self.entries.push(Entry { key: key.clone(), module: module.clone(), used: self.clock });
@@ -61,8 +61,8 @@ mod tests {
         Arc::new(builder.finish(crate::Origin::Breakpad, ""))
     }
 
-    fn key(age: u32) -> Wanted {
-        Wanted {
+    fn key(age: u32) -> WantedModule {
+        WantedModule {
             pdb: Some(ModuleKey { pdb_name: "a.pdb".into(), guid: etwhy_base::Guid::ZERO, age }),
             image: None,
         }

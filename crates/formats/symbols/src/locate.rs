@@ -1,6 +1,6 @@
 //! Where symbol files are: folders, stores and servers give candidates, readers decide whether they fit.
 
-use crate::wanted::Wanted;
+use crate::wanted::WantedModule;
 use std::path::PathBuf;
 
 /// What a file is taken for, by its name; the reader checks.
@@ -31,7 +31,7 @@ pub trait Locate: Send + Sync {
 
     /// Files that may hold the symbols of `wanted`, the best first, without reading them. Whoever has to fetch them does so
     /// here; what went wrong is kept for [`Locate::problems`].
-    fn candidates(&self, wanted: &Wanted) -> Vec<Candidate>;
+    fn candidates(&self, wanted: &WantedModule) -> Vec<Candidate>;
 
     /// What went wrong since the last call: servers that did not answer, broken cabinets, files of another build.
     fn problems(&self) -> Vec<Problem> {

@@ -54,7 +54,7 @@ impl<'a> Name<'a> {
 
 /// A function at an address and the place in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SourceFrame<'a> {
     /// The function.
     pub name: Name<'a>,
     /// Source file of the instruction, or of the call of what is inlined here.
@@ -79,7 +79,7 @@ pub struct Places<'a> {
 }
 
 impl ModuleSymbols {
-    pub(crate) fn of(image: Image) -> ModuleSymbols {
+    pub(crate) fn new(image: Image) -> ModuleSymbols {
         ModuleSymbols { image }
     }
 
@@ -89,7 +89,7 @@ impl ModuleSymbols {
     /// The file cannot be read, is damaged, of another version or of another module.
     pub fn open(file: &Path, key: &str) -> Result<ModuleSymbols, SymbolError> {
         let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
-        let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+        let mapped = Mapped::new(&File::open(file).map_err(io)?).map_err(io)?;
         let image = Image::open(mapped, key)
             .map_err(|reason| SymbolError::Damaged { file: file.to_path_buf(), reason })?;
         Ok(ModuleSymbols { image })
@@ -251,12 +251,12 @@ impl ModuleSymbols {
 }
 
 impl<'a> Iterator for Places<'a> {
-    type Item = Place<'a>;
+    type Item = SourceFrame<'a>;
 
-    fn next(&mut self) -> Option<Place<'a>> {
+    fn next(&mut self) -> Option<SourceFrame<'a>> {
         let Some(depth) = self.depth.checked_sub(1) else {
             let name = self.function.take()?;
-            return Some(Place { name, file: self.file, line: self.line, inlined: false });
+            return Some(SourceFrame { name, file: self.file, line: self.line, inlined: false });
         };
         self.depth = depth;
         let image = &self.module.image;
@@ -264,10 +264,10 @@ impl<'a> Iterator for Places<'a> {
         let (file, line) = (image.text(file), Some(line).filter(|l| *l != NONE));
         let name = Name { plain: image.text(name).unwrap_or(""), linkage: None, machine: image.machine };
         if image.flags & INNERMOST_LINES == 0 {
-            return Some(Place { name, file, line, inlined: true });
+            return Some(SourceFrame { name, file, line, inlined: true });
         }
         // The row has the place of the call, which is that of the next frame outwards.
-        let place = Place { name, file: self.file, line: self.line, inlined: true };
+        let place = SourceFrame { name, file: self.file, line: self.line, inlined: true };
         (self.file, self.line) = (file, line);
         Some(place)
     }

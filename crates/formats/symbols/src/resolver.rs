@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cache::Cache;
 use crate::locate::Problem;
 use crate::{
-    Candidate, FileKind, Locate, ModuleKey, ModuleSymbols, PortableLines, SafeName, SymbolError, Wanted,
-    breakpad, exports, image, pdb, portable,
+    Candidate, FileKind, Locate, ModuleKey, ModuleSymbols, PortableLines, SafeName, SymbolError,
+    WantedModule, breakpad, exports, image, pdb, portable,
 };
 
 /// Symbols that stay in memory, in bytes. Those of the compact cache are mapped and do not count.
@@ -58,7 +58,7 @@ impl Resolver {
 
     /// The symbols of a module; `None` if nobody has any that fit. The best that is found counts: a PDB, then a
     /// Breakpad file, then the export table of the image.
-    pub fn load(&self, wanted: &Wanted) -> Option<Arc<ModuleSymbols>> {
+    pub fn load(&self, wanted: &WantedModule) -> Option<Arc<ModuleSymbols>> {
         if let Some(module) = lock(&self.memory).get(wanted) {
             return Some(module);
         }
@@ -75,7 +75,7 @@ impl Resolver {
     /// Conventions", dotnet/symstore), whatever `RSDS` record and runtime say. The caller keeps them.
     pub fn lines(&self, pdb: &ModuleKey) -> Option<PortableLines> {
         let pdb = ModuleKey { age: u32::MAX, ..pdb.clone() };
-        let wanted = Wanted { pdb: Some(pdb.clone()), image: None };
+        let wanted = WantedModule { pdb: Some(pdb.clone()), image: None };
         let candidates = self.locators.iter().flat_map(|locator| locator.candidates(&wanted));
         for candidate in candidates.filter(|c| c.kind == FileKind::Pdb) {
             match portable::open(&candidate.file, Some(&pdb)) {
@@ -93,7 +93,7 @@ impl Resolver {
         problems
     }
 
-    fn find(&self, wanted: &Wanted) -> Option<ModuleSymbols> {
+    fn find(&self, wanted: &WantedModule) -> Option<ModuleSymbols> {
         // The cache has what was read from a PDB or a Breakpad file under the PDB's key: both are exact, and the PDB
         // would have been taken if there had been one.
         if let Some(module) = wanted.pdb.as_ref().and_then(|_| self.cached(wanted, FileKind::Pdb)) {
@@ -117,7 +117,7 @@ impl Resolver {
     }
 
     /// The first of several files that fits.
-    fn read_any(&self, candidates: &[Candidate], wanted: &Wanted) -> Option<ModuleSymbols> {
+    fn read_any(&self, candidates: &[Candidate], wanted: &WantedModule) -> Option<ModuleSymbols> {
         for candidate in candidates {
             match self.read(candidate, wanted) {
                 Ok(Some(module)) => {
@@ -133,7 +133,11 @@ impl Resolver {
     }
 
     /// `None` if it is of a kind that cannot be checked against what is known of the module.
-    fn read(&self, candidate: &Candidate, wanted: &Wanted) -> Result<Option<ModuleSymbols>, SymbolError> {
+    fn read(
+        &self,
+        candidate: &Candidate,
+        wanted: &WantedModule,
+    ) -> Result<Option<ModuleSymbols>, SymbolError> {
         let file = candidate.file.as_path();
         let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
         let bytes = fs::metadata(file).map_err(io)?.len();
@@ -166,12 +170,12 @@ impl Resolver {
     }
 
     /// The file of the compact cache, if the module has a name that may be one.
-    fn cache_file(&self, wanted: &Wanted, kind: FileKind) -> Option<PathBuf> {
+    fn cache_file(&self, wanted: &WantedModule, kind: FileKind) -> Option<PathBuf> {
         let (name, id) = cache_names(wanted, kind)?;
         Some(self.folder.as_ref()?.join(name.as_str()).join(format!("{id}.v{}", image::VERSION)))
     }
 
-    fn cached(&self, wanted: &Wanted, kind: FileKind) -> Option<ModuleSymbols> {
+    fn cached(&self, wanted: &WantedModule, kind: FileKind) -> Option<ModuleSymbols> {
         let file = self.cache_file(wanted, kind)?;
         match ModuleSymbols::open(&file, &cache_key(wanted, kind)?) {
             Ok(module) => {
@@ -188,7 +192,7 @@ impl Resolver {
     }
 
     /// Writes a file of the compact cache. Without a place for it there is none the next time, and nothing worse.
-    fn keep(&self, wanted: &Wanted, candidate: &Candidate, module: &ModuleSymbols) {
+    fn keep(&self, wanted: &WantedModule, candidate: &Candidate, module: &ModuleSymbols) {
         if fs::metadata(&candidate.file).is_ok_and(|file| file.len() < self.least_cached) {
             return;
         }
@@ -212,7 +216,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Names of folder and file in the compact cache. Only a validated name becomes one.
-fn cache_names(wanted: &Wanted, kind: FileKind) -> Option<(SafeName, String)> {
+fn cache_names(wanted: &WantedModule, kind: FileKind) -> Option<(SafeName, String)> {
     match (kind, &wanted.pdb, &wanted.image) {
         (FileKind::Image, _, Some(image)) => Some((SafeName::of_path(&image.name)?, image.store_id())),
         (FileKind::Pdb | FileKind::Breakpad, Some(pdb), _) => {
@@ -223,7 +227,7 @@ fn cache_names(wanted: &Wanted, kind: FileKind) -> Option<(SafeName, String)> {
 }
 
 /// What a file of the compact cache says that it is of.
-fn cache_key(wanted: &Wanted, kind: FileKind) -> Option<String> {
+fn cache_key(wanted: &WantedModule, kind: FileKind) -> Option<String> {
     cache_names(wanted, kind).map(|(name, id)| format!("{name}/{id}"))
 }
 

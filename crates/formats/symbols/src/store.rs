@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::key::parse_store_id;
-use crate::{Candidate, FileKind, Locate, SafeName, Wanted};
+use crate::{Candidate, FileKind, Locate, SafeName, WantedModule};
 
 const EXTENSION: &str = "sym";
 
@@ -60,7 +60,7 @@ impl Locate for SymbolStore {
         format!("symbol store {}", dirs.join(", "))
     }
 
-    fn candidates(&self, wanted: &Wanted) -> Vec<Candidate> {
+    fn candidates(&self, wanted: &WantedModule) -> Vec<Candidate> {
         let mut found = Vec::new();
         let mut add = |dir: &Path, components: &[&str], kind| {
             found.extend(self.find(dir, components).map(|file| Candidate { file, kind }));
@@ -137,9 +137,9 @@ mod tests {
 
     const ID: &str = "00112233445566778899AABBCCDDEEFF1";
 
-    fn wanted(pdb_name: &str, age: u32) -> Wanted {
+    fn wanted(pdb_name: &str, age: u32) -> WantedModule {
         let (guid, _) = parse_store_id(ID).unwrap();
-        Wanted { pdb: Some(ModuleKey { pdb_name: pdb_name.into(), guid, age }), image: None }
+        WantedModule { pdb: Some(ModuleKey { pdb_name: pdb_name.into(), guid, age }), image: None }
     }
 
     struct TempStore(PathBuf);

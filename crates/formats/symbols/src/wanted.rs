@@ -23,7 +23,7 @@ impl ImageKey {
 
 /// A module whose symbols are wanted. What is not known of it is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub struct WantedModule {
     /// The PDB that belongs to it, from its `RSDS` record.
     pub pdb: Option<ModuleKey>,
     /// The image itself.

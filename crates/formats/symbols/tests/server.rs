@@ -12,7 +12,7 @@ use etwhy_symbols::server::{Proxies, ServerOptions};
 use etwhy_symbols::source::{Attempt, Outcome};
 use etwhy_symbols::verify::identify;
 use etwhy_symbols::{
-    FileKind, Locate as _, ModuleKey, SourceOptions, Sources, SymbolPath, Wanted, parse_store_id,
+    FileKind, Locate as _, ModuleKey, SourceOptions, Sources, SymbolPath, WantedModule, parse_store_id,
 };
 use std::time::Duration;
 use support::{Faulty, Serve, Temp, cabinet, pdb};
@@ -29,8 +29,8 @@ fn key(name: &str) -> ModuleKey {
     ModuleKey { pdb_name: name.to_owned(), guid, age }
 }
 
-fn wanted() -> Wanted {
-    Wanted { pdb: Some(key(r"d:\build\app.pdb")), image: None }
+fn wanted() -> WantedModule {
+    WantedModule { pdb: Some(key(r"d:\build\app.pdb")), image: None }
 }
 
 fn good(bytes: usize) -> Vec<u8> {
@@ -410,7 +410,7 @@ fn a_server_that_is_not_there_is_asked_once() {
     assert!(sources.candidates(&wanted()).is_empty());
     let first = told(&sources);
     assert!(first.contains("refused"), "{first}");
-    let other = Wanted { pdb: Some(key("other.pdb")), image: None };
+    let other = WantedModule { pdb: Some(key("other.pdb")), image: None };
     assert!(sources.candidates(&other).is_empty());
     let second = told(&sources);
     assert!(second.contains("is not asked any more"), "{second}");
@@ -532,7 +532,7 @@ fn several_modules_come_at_the_same_time_and_one_only_once() {
         for thread in 0..24 {
             let sources = &sources;
             scope.spawn(move || {
-                let wanted = Wanted { pdb: Some(key(&format!("m{}.pdb", thread % 12))), image: None };
+                let wanted = WantedModule { pdb: Some(key(&format!("m{}.pdb", thread % 12))), image: None };
                 let found = sources.candidates(&wanted);
                 assert!(identify(&found[0].file).unwrap().fits(&wanted));
             });

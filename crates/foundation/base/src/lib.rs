@@ -3,6 +3,7 @@
 
 mod bytes;
 mod guid;
+pub mod rng;
 pub mod time;
 pub mod units;
 pub mod utf16;

@@ -23,7 +23,7 @@ pub enum Access {
 
 /// Where a region is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Placement {
     /// Where the system wants it.
     Anywhere,
     /// At the highest free address: `MEM_TOP_DOWN`. Windows only.
@@ -45,7 +45,7 @@ impl Region {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if something is at that place; [`io::ErrorKind::Unsupported`] for what this system
     /// does not have; else the system's: no room, too many regions.
-    pub fn new(bytes: usize, access: Access, place: Place) -> io::Result<Region> {
+    pub fn new(bytes: usize, access: Access, place: Placement) -> io::Result<Region> {
         if bytes == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -71,12 +71,12 @@ impl Drop for Region {
 
 #[cfg(unix)]
 mod system {
-    use super::{Access, Place};
+    use super::{Access, Placement};
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     use std::ffi::c_void;
     use std::io;
 
-    pub fn ask(bytes: usize, access: Access, place: Place) -> io::Result<usize> {
+    pub fn ask(bytes: usize, access: Access, place: Placement) -> io::Result<usize> {
         let protection = match access {
             Access::Nothing => ProtFlags::empty(),
             Access::Read => ProtFlags::READ,
@@ -84,13 +84,13 @@ mod system {
             Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
         let (wanted, flags) = match place {
-            Place::Anywhere => (0, MapFlags::PRIVATE),
+            Placement::Anywhere => (0, MapFlags::PRIVATE),
             #[cfg(any(target_os = "linux", target_os = "android"))]
-            Place::At(address) => (address, MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE),
+            Placement::At(address) => (address, MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE),
             // Without a flag the address is a wish, and where something is already it is another one.
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
-            Place::At(address) => (address, MapFlags::PRIVATE),
-            Place::TopDown => return Err(io::ErrorKind::Unsupported.into()),
+            Placement::At(address) => (address, MapFlags::PRIVATE),
+            Placement::TopDown => return Err(io::ErrorKind::Unsupported.into()),
         };
         let hint = std::ptr::without_provenance_mut::<c_void>(wanted);
         // SAFETY: none of the flags replaces a mapping that is there, so no memory that is in use changes; the new one is
@@ -114,7 +114,7 @@ mod system {
 
 #[cfg(windows)]
 mod system {
-    use super::{Access, Place};
+    use super::{Access, Placement};
     use std::io;
     use windows_sys::Win32::System::Memory::{
         MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_NOACCESS, PAGE_READONLY, PAGE_READWRITE, VirtualAlloc,
@@ -126,16 +126,16 @@ mod system {
     /// `ERROR_INVALID_ADDRESS`: something is there.
     const INVALID_ADDRESS: i32 = 487;
 
-    pub fn ask(bytes: usize, access: Access, place: Place) -> io::Result<usize> {
+    pub fn ask(bytes: usize, access: Access, place: Placement) -> io::Result<usize> {
         let (kind, protection) = match access {
             Access::Nothing => (MEM_RESERVE, PAGE_NOACCESS),
             Access::Read => (MEM_RESERVE | MEM_COMMIT, PAGE_READONLY),
             Access::Write | Access::ReadWrite => (MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE),
         };
         let (wanted, kind) = match place {
-            Place::Anywhere => (0, kind),
-            Place::TopDown => (0, kind | MEM_TOP_DOWN),
-            Place::At(address) => (address, kind),
+            Placement::Anywhere => (0, kind),
+            Placement::TopDown => (0, kind | MEM_TOP_DOWN),
+            Placement::At(address) => (address, kind),
         };
         // SAFETY: a reservation (`MEM_RESERVE`) never overlaps one that is there, so no memory that is in use changes; the new
         // one is known to nobody else.
@@ -163,10 +163,10 @@ mod system {
 
 #[cfg(not(any(unix, windows)))]
 mod system {
-    use super::{Access, Place};
+    use super::{Access, Placement};
     use std::io;
 
-    pub fn ask(_: usize, _: Access, _: Place) -> io::Result<usize> {
+    pub fn ask(_: usize, _: Access, _: Placement) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -181,26 +181,26 @@ mod tests {
     #[test]
     fn regions_never_overlap_and_are_given_back() {
         let size = 1 << 16;
-        let first = Region::new(size, Access::Nothing, Place::Anywhere).unwrap();
-        let second = Region::new(size, Access::ReadWrite, Place::Anywhere).unwrap();
+        let first = Region::new(size, Access::Nothing, Placement::Anywhere).unwrap();
+        let second = Region::new(size, Access::ReadWrite, Placement::Anywhere).unwrap();
         assert!(first.address().abs_diff(second.address()) >= size);
-        let taken = Region::new(size, Access::Read, Place::At(first.address())).unwrap_err();
+        let taken = Region::new(size, Access::Read, Placement::At(first.address())).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(
-            Region::new(0, Access::Read, Place::Anywhere).unwrap_err().kind(),
+            Region::new(0, Access::Read, Placement::Anywhere).unwrap_err().kind(),
             io::ErrorKind::InvalidInput
         );
         // A place that is free now: the middle of a large region that was given back. Other threads of the test may be quicker.
-        let wide = Region::new(1 << 30, Access::Nothing, Place::Anywhere).unwrap();
+        let wide = Region::new(1 << 30, Access::Nothing, Placement::Anywhere).unwrap();
         let middle = wide.address() + (1 << 29);
         drop(wide);
-        let third = Region::new(size, Access::Nothing, Place::At(middle)).unwrap();
+        let third = Region::new(size, Access::Nothing, Placement::At(middle)).unwrap();
         assert_eq!((third.address(), third.bytes()), (middle, size));
     }
 
     #[test]
     fn top_down_is_of_windows() {
-        match Region::new(1 << 16, Access::Nothing, Place::TopDown) {
+        match Region::new(1 << 16, Access::Nothing, Placement::TopDown) {
             Ok(region) => assert!(cfg!(windows) && region.address() > 0),
             Err(error) => assert!(!cfg!(windows) && error.kind() == io::ErrorKind::Unsupported),
         }

@@ -138,7 +138,7 @@ fn rank_sum_counts(m: usize, n: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn counts_are_those_of_the_tables() {

@@ -378,7 +378,7 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     fn points(count: u32, step: f64, cost: impl Fn(f64) -> f64) -> Vec<Point> {
         let point = |n: f64| Point { n, cost: cost(n), weight: 1.0, time: None };

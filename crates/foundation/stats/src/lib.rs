@@ -21,7 +21,6 @@ pub mod periodic;
 pub mod rank;
 pub mod rate;
 pub mod resample;
-pub mod rng;
 
 /// An estimate with the interval that holds the true value with the confidence that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

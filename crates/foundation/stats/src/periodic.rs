@@ -112,7 +112,7 @@ pub fn period(counts: &[u32]) -> Option<Period> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     /// Poisson by multiplying uniforms (Knuth).
     fn poisson(rng: &mut Rng, mean: f64) -> u32 {
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(period(&[]), None);
         let mut random = vec![0; 2000];
         for _ in 0..40 {
-            random[rng.below(2000)] += 50;
+            random[rng.index(2000)] += 50;
         }
         assert_eq!(period(&random), None, "storms at random times");
         // Starts of a computer in minutes of a day (a real log): twelve logons each, many 18 minutes after another.

@@ -6,7 +6,7 @@
 
 use crate::normal::two_sided;
 use crate::percentile::{median, weighted_percentile};
-use crate::rng::Rng;
+use etwhy_base::rng::Rng;
 
 /// Two samples compared by ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ fn pairs(before: &[f64], after: &[f64], figure: impl Fn(f64, f64) -> f64) -> Vec
             .collect();
     }
     let mut rng = Rng::new(0x5EED);
-    let mut one_of = |values: &[f64]| values.get(rng.below(values.len())).copied().unwrap_or(f64::NAN);
+    let mut one_of = |values: &[f64]| values.get(rng.index(values.len())).copied().unwrap_or(f64::NAN);
     (0..MOST_PAIRS).map(|_| (one_of(before), one_of(after))).map(|(b, a)| figure(b, a)).collect()
 }
 

@@ -64,7 +64,7 @@ pub fn wilson(share: f64, count: f64, confidence: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn wilson_is_that_of_the_books() {

@@ -133,7 +133,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of a record with that schema.
-    pub(crate) fn of(schema: &'a EventSchema, record: &Record<'a>) -> Fields<'a> {
+    pub(crate) fn new(schema: &'a EventSchema, record: &Record<'a>) -> Fields<'a> {
         Fields { schema: Some(schema), decoded: Some(read(schema, record.payload(), record.pointer_size())) }
     }
 
@@ -233,7 +233,7 @@ impl Context<'_> {
     pub fn place(&mut self, upid: Option<u32>, address: u64) -> PlaceId {
         let upid = upid.filter(|_| !crate::model::image::is_kernel(address, 8));
         let epoch = upid.map_or(0, |u| self.model.images.epoch(Some(u)));
-        self.model.places.number(crate::model::place::Place { upid, epoch, address })
+        self.model.places.number(crate::model::place::CodeAddress { upid, epoch, address })
     }
 
     /// Module and function at an address of the kernel, as far as images and symbols are known at this moment

@@ -111,21 +111,20 @@ struct Space {
 impl Space {
     fn new(model: &Model, upid: Option<u32>) -> Space {
         let all = model.images.all();
-        let mut images: Vec<(u64, u64, u32)> = model
-            .images
-            .of(upid)
-            .iter()
-            .filter_map(|&n| all.get(n as usize).map(|i| (i.base, i.base.saturating_add(i.size), n)))
-            .collect();
+        let images = model.images.for_process(upid).iter();
+        Space::with(images.filter_map(|&n| all.get(n as usize).map(|i| (i.base, i.size, n))))
+    }
+
+    /// Of images by base, size and number.
+    fn with(images: impl Iterator<Item = (u64, u64, u32)>) -> Space {
+        let mut images: Vec<_> =
+            images.map(|(base, size, number)| (base, base.saturating_add(size), number)).collect();
         images.sort_unstable();
-        let mut high = 0;
-        let reach = images
-            .iter()
-            .map(|i| {
-                high = high.max(i.1);
-                high
-            })
-            .collect();
+        let highest = |high: &mut u64, image: &(u64, u64, u32)| {
+            *high = image.1.max(*high);
+            Some(*high)
+        };
+        let reach = images.iter().scan(0, highest).collect();
         Space { images, reach }
     }
 
@@ -464,7 +463,7 @@ impl<'a> Frames<'a> {
         }
         // System libraries stand at the same place in all processes of a boot. A process of which no image
         // is known at all borrows them from others.
-        if !kernel && upid.is_none_or(|u| model.images.of(Some(u)).is_empty()) {
+        if !kernel && upid.is_none_or(|u| model.images.for_process(Some(u)).is_empty()) {
             let shared = self.shared.get_or_insert_with(|| shared_space(model));
             return (shared.find(address, u32::MAX, all), true);
         }
@@ -513,21 +512,8 @@ fn shared_space(model: &Model) -> Space {
     for (number, image) in model.images.all().iter().enumerate().filter(|(_, i)| i.upid.is_some()) {
         seen.entry((image.base, image.size, image.path)).or_insert((number as u32, 0)).1 += 1;
     }
-    let mut images: Vec<(u64, u64, u32)> = seen
-        .into_iter()
-        .filter(|(_, (_, n))| *n >= 2)
-        .map(|((base, size, _), (number, _))| (base, base.saturating_add(size), number))
-        .collect();
-    images.sort_unstable();
-    let mut high = 0;
-    let reach = images
-        .iter()
-        .map(|i| {
-            high = high.max(i.1);
-            high
-        })
-        .collect();
-    Space { images, reach }
+    let shared = seen.into_iter().filter(|(_, (_, n))| *n >= 2);
+    Space::with(shared.map(|((base, size, _), (number, _))| (base, size, number)))
 }
 
 /// File name of a Windows path.

@@ -9,7 +9,7 @@ use etwhy_base::Guid;
 use etwhy_etl::Ledger;
 use etwhy_symbols::{
     ImageKey, Locate, ModuleKey, ModuleSymbols, Name, NameStyle, Origin, PortableLines, Resolver,
-    SymbolStore, Wanted,
+    SymbolStore, WantedModule,
 };
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
@@ -47,11 +47,11 @@ impl Symbols {
         if !folders.is_empty() {
             locators.push(Box::new(SymbolStore::new(folders.to_vec())));
         }
-        Symbols::of(Resolver::new(locators, None), NameStyle::Short)
+        Symbols::with_resolver(Resolver::new(locators, None), NameStyle::Short)
     }
 
     /// Symbols that `resolver` finds, with names in the form `names`.
-    pub fn of(resolver: Resolver, names: NameStyle) -> Symbols {
+    pub fn with_resolver(resolver: Resolver, names: NameStyle) -> Symbols {
         Symbols {
             resolver,
             names,
@@ -70,7 +70,7 @@ impl Symbols {
         ledger: &mut Ledger,
     ) -> Option<(&'s str, Option<String>)> {
         let all = model.images.all();
-        let loaded = model.images.of(None).iter().rev().take(MAX_CANDIDATES);
+        let loaded = model.images.for_process(None).iter().rev().take(MAX_CANDIDATES);
         let image = loaded
             .filter_map(|&number| all.get(number as usize))
             .find(|image| image.contains(address) && image.unload_ns.is_none())?;
@@ -124,7 +124,7 @@ impl Symbols {
         let name = image.path.map(|path| base_name(strings.get(path)).to_owned());
         // Some linkers write no time stamp; 0 identifies nothing.
         let stamp = Some(image.time_date_stamp).filter(|stamp| *stamp != 0);
-        let wanted = Wanted {
+        let wanted = WantedModule {
             pdb: pdb.map(|(name, guid, age)| ModuleKey { pdb_name: strings.get(name).to_owned(), guid, age }),
             image: name.zip(stamp).zip(u32::try_from(image.size).ok()).map(
                 |((name, time_date_stamp), size_of_image)| ImageKey { name, time_date_stamp, size_of_image },

@@ -202,8 +202,8 @@ fn cost_of(sample: &Sample, cost: Cost) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::sample::Case;
+    use etwhy_base::rng::Rng;
     use etwhy_stats::growth::Law;
-    use etwhy_stats::rng::Rng;
 
     /// Wall time is the CPU time times what a busy machine makes of it; it rises over the run.
     fn result(cost: impl Fn(f64) -> f64) -> ProbeOutcome {
@@ -215,7 +215,7 @@ mod tests {
                 let cpu = cost(n) * 100.0 * (1.0 + 0.05 * rng.normal());
                 let queue = cpu * (f64::from(step) / 10.0) * rng.uniform();
                 samples.push(Sample {
-                    case: Case::of("call").at(n),
+                    case: Case::new("call").at(n),
                     round,
                     operations: 100,
                     unit: "ns".into(),

@@ -1,6 +1,6 @@
 //! Damage done to a finished trace: buffers that were never written, as on a machine that was too busy.
 
-use crate::rng::Rng;
+use etwhy_base::rng::Xoshiro;
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> 
     let part = trace.with_extension("part");
     let mut from = BufReader::with_capacity(1 << 20, File::open(trace)?);
     let mut to = BufWriter::with_capacity(1 << 20, create(&part)?);
-    let mut rng = Rng::new(seed ^ 0xD40B);
+    let mut rng = Xoshiro::seeded(seed ^ 0xD40B);
     let mut dropped = Dropped { of: total.saturating_sub(1), buffers: 0 };
     let mut buffer = Vec::new();
     for number in 0..total {
@@ -36,7 +36,7 @@ pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> 
         let size = buffer.as_slice().try_into().map(u32::from_le_bytes).map_err(|_| wrong())? as usize;
         buffer.resize(size, 0);
         from.read_exact(buffer.get_mut(4..).ok_or_else(wrong)?)?;
-        if number > 0 && number < keep_from && rng.unit() < share {
+        if number > 0 && number < keep_from && rng.uniform() < share {
             dropped.buffers += 1;
         } else {
             to.write_all(&buffer)?;

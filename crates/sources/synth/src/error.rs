@@ -33,12 +33,12 @@ pub type Result<T, E = ScenarioError> = std::result::Result<T, E>;
 
 /// The text of a scenario with its name: turns byte ranges into lines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct SourceText {
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-impl Place {
+impl SourceText {
     /// An error at a byte range of the text.
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> ScenarioError {
         let at = span.map_or(0, |s| s.start).min(self.text.len());

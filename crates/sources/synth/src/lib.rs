@@ -20,7 +20,6 @@ mod error;
 mod events;
 mod model;
 mod output;
-mod rng;
 mod scenario;
 mod symbols;
 mod tally;
@@ -32,3 +31,8 @@ mod world;
 pub use degrade::{Dropped, drop_buffers};
 pub use error::{Result, ScenarioError};
 pub use scenario::{DEMO, Report, Scenario, write};
+
+/// A 64-bit hash of a text.
+fn hash_text(text: &str) -> u64 {
+    etwhy_base::rng::mix(etwhy_base::rng::fnv1a(text))
+}

@@ -1,7 +1,7 @@
 //! Records on their way to the file: held back until their time comes, counted by type.
 
-use crate::rng::Rng;
 use crate::without::Without;
+use etwhy_base::rng::Xoshiro;
 use etwhy_base::{Bytes, Guid};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter, Written};
 use etwhy_etl::{HeaderKind, Record};
@@ -168,7 +168,7 @@ impl Output {
     }
 
     /// Marks some buffers as having lost events, as the counts in the header say.
-    pub(crate) fn lose(&mut self, cpus: u16, rng: &mut Rng) {
+    pub(crate) fn lose(&mut self, cpus: u16, rng: &mut Xoshiro) {
         if self.setup.events_lost > 0 || self.setup.buffers_lost > 0 {
             let cpu = rng.below(u64::from(cpus)) as u16;
             self.writer.mark_lost(cpu, self.setup.events_lost > 0, self.setup.buffers_lost > 0);

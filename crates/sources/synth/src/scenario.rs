@@ -1,15 +1,15 @@
 //! From text to trace: the crate's public face.
 
 use crate::engine::{Engine, Sampler, Source, activity, interrupts};
-use crate::error::{Place, Result, ScenarioError};
+use crate::error::{Result, ScenarioError, SourceText};
 use crate::events::{self, Lifecycle, Site, rundown_end, rundown_start};
 use crate::model::{Common, Frames, Text, choose, has_cause, parse};
 use crate::output::{Output, Sink};
-use crate::rng::mix;
 use crate::symbols::write_symbols;
 use crate::tally::{Scaled, Stated, check_findings};
 use crate::without::Without;
 use crate::world::{Factors, World};
+use etwhy_base::rng::mix;
 use etwhy_etl::write::{TraceSetup, Written};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub struct Scenario {
     all: Text,
     cause: bool,
     without: Without,
-    place: Place,
+    place: SourceText,
     factors: Factors,
 }
 
@@ -62,7 +62,7 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError::Text`] with line, column and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Scenario> {
-        let place = Place { name: name.into(), text: text.into() };
+        let place = SourceText { name: name.into(), text: text.into() };
         let all = parse(&place)?;
         let scenario = Scenario {
             text: choose(&all, &place, true)?,

@@ -1,6 +1,6 @@
 //! Counts of what was written, by table and name, and the comparison with what the scenario's author states.
 
-use crate::error::{Place, Result};
+use crate::error::{Result, SourceText};
 use crate::model::{Figure, TruthText};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl Tally {
     /// Compares with what the author states. What a table does not count (`law`) is passed on as it is.
     ///
     /// Counts must be exact when nothing is scaled. A scaled scenario rounds: up to three events of a figure.
-    pub(crate) fn check(&self, stated: &TruthText, factors: &Scaled, place: &Place) -> Result<Stated> {
+    pub(crate) fn check(&self, stated: &TruthText, factors: &Scaled, place: &SourceText) -> Result<Stated> {
         let mut all = Stated::new();
         let number = |figure: &Figure| match figure {
             Figure::Number(n) => Some(*n),
@@ -160,7 +160,7 @@ pub(crate) fn number(value: f64) -> Value {
 }
 
 /// Every finding names its culprit.
-pub(crate) fn check_findings(stated: &TruthText, place: &Place) -> Result<()> {
+pub(crate) fn check_findings(stated: &TruthText, place: &SourceText) -> Result<()> {
     for (id, figures) in stated.get(FINDING).into_iter().flatten() {
         if !matches!(figures.get("culprit").map(|c| c.get_ref()), Some(Figure::Text(_))) {
             let span = figures.values().next().map(|f| f.span());
@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use crate::model::parse;
 
-    fn stated(text: &str) -> (TruthText, Place) {
-        let place = Place { name: "s".into(), text: text.into() };
+    fn stated(text: &str) -> (TruthText, SourceText) {
+        let place = SourceText { name: "s".into(), text: text.into() };
         (parse(&place).unwrap().truth, place)
     }
 

@@ -1,6 +1,6 @@
 //! Numbers of a scenario: plain, with a unit, or drawn from a distribution.
 
-use crate::rng::Rng;
+use etwhy_base::rng::Xoshiro;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Value;
 
@@ -144,7 +144,7 @@ pub struct Dist {
 
 /// What a draw may depend on besides chance.
 pub(crate) struct Draw<'a> {
-    pub(crate) rng: &'a mut Rng,
+    pub(crate) rng: &'a mut Xoshiro,
     /// How many came before in the same table.
     pub(crate) n: u64,
     /// Where in the table's window, 0 to 1.
@@ -252,11 +252,11 @@ impl Dist {
                 list.get((draw.n % list.len().max(1) as u64) as usize).copied().unwrap_or(0.0)
             }
             Shape::Choose(values, weights) => values.get(pick(weights, draw.rng)).copied().unwrap_or(0.0),
-            Shape::Uniform(a, b) => a + (b - a) * draw.rng.unit(),
+            Shape::Uniform(a, b) => a + (b - a) * draw.rng.uniform(),
             Shape::Normal(mean, sd) => mean + sd * draw.rng.normal(),
             Shape::Exponential(mean) => mean * draw.rng.exponential(),
             Shape::Lognormal(median, sigma) => median * (sigma * draw.rng.normal()).exp(),
-            Shape::Pareto(min, alpha) => min * (1.0 - draw.rng.unit()).powf(-1.0 / alpha),
+            Shape::Pareto(min, alpha) => min * (1.0 - draw.rng.uniform()).powf(-1.0 / alpha),
             Shape::Zipf(weights) => pick(weights, draw.rng) as f64 + 1.0,
             Shape::Ramp(a, b, power) => a + (b - a) * draw.x.powf(*power),
             Shape::Poly(c) => c.iter().rev().fold(0.0, |sum, c| sum * n + c),
@@ -284,9 +284,9 @@ fn zipf(n: f64, s: f64) -> Shape {
 }
 
 /// An index, chosen by weight.
-pub(crate) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
+pub(crate) fn pick(weights: &[f64], rng: &mut Xoshiro) -> usize {
     let total: f64 = weights.iter().sum();
-    let mut rest = rng.unit() * total;
+    let mut rest = rng.uniform() * total;
     for (i, weight) in weights.iter().enumerate() {
         rest -= weight;
         if rest < 0.0 {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn mean(text: &str) -> f64 {
-        let (d, mut rng) = (dist(text).unwrap(), Rng::new(1));
+        let (d, mut rng) = (dist(text).unwrap(), Xoshiro::seeded(1));
         (0..20_000).map(|n| d.draw(&mut Draw { rng: &mut rng, n, x: n as f64 / 20_000.0 })).sum::<f64>()
             / 20_000.0
     }

@@ -1,5 +1,6 @@
 //! SQL over tables of ten million rows, against a plain sum over one column.
 
+use etwhy_base::rng::Rng;
 use etwhy_sql::{Engine, views};
 use etwhy_table::{AdHocBuilder, Database, Memory, TableBuilder, TableSpec, Value};
 use etwhy_trace::catalog::cswitch::CSWITCH;
@@ -68,11 +69,8 @@ fn database(rows: usize) -> anyhow::Result<Database> {
     let memory = Memory::default();
     let strings = etwhy_table::Strings::new();
     let mut samples = TableBuilder::<SampleRow>::new(&memory);
-    let mut dice = 12345u64;
-    let mut roll = |n: u64| {
-        dice = dice.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (dice >> 33) % n
-    };
+    let mut rng = Rng::new(12345);
+    let mut roll = |n: u64| rng.below(n);
     for row in 0..rows {
         samples.push(SampleRow {
             ts_ns: row as i64 * 100_000,

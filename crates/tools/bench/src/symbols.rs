@@ -5,6 +5,7 @@
 mod sources;
 
 use anyhow::{Context as _, bail};
+use etwhy_base::rng::Rng;
 use etwhy_symbols::{ModuleSymbols, NameStyle, pdb};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -94,22 +95,13 @@ fn one(file: &Path, folder: &Path) -> anyhow::Result<()> {
 
 /// Addresses in functions (or behind publics), the same in every run.
 fn addresses(module: &ModuleSymbols, count: usize) -> Vec<u32> {
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state >> 16
-    };
+    let mut rng = Rng::new(1);
     let functions: Vec<(u32, u32)> = module.all_functions().map(|f| (f.0, f.1)).collect();
-    if functions.is_empty() {
-        return (0..count).map(|_| (next() % (64 << 20)) as u32).collect();
-    }
-    let pick = |random: u64| {
-        let (start, size) = functions.get(random as usize % functions.len()).copied().unwrap_or((0, 1));
-        start + (random >> 24) as u32 % size.max(1)
+    let mut one = || {
+        let (start, size) = rng.pick(&functions).copied().unwrap_or((0, 64 << 20));
+        start + rng.below(size.max(1).into()) as u32
     };
-    (0..count).map(|_| pick(next())).collect()
+    (0..count).map(|_| one()).collect()
 }
 
 /// Seconds that `llvm-symbolizer` takes, reading the PDB included, as ours is with the cache opened.

@@ -6,11 +6,11 @@
 
 use crate::etl_mutate::buffers;
 use crate::mutate::{EXTREMES, put};
-use crate::rng::Rng;
 use crate::scratch;
 use crate::seeds::{Seed, traces};
 use crate::targets::{accepted, open_trace};
 use etwhy_base::Bytes;
+use etwhy_base::rng::Rng;
 use etwhy_etl::abi::{buffer, header, logfile};
 use etwhy_etl::read::{EtlFile, Timeline, Walk};
 use etwhy_etl::{Anomaly, Ledger, Severity, Stage};
@@ -44,7 +44,7 @@ fn walk(data: &[u8]) -> Option<Walked> {
     let path = scratch::file("damage.etl", data)?;
     let files = [open_trace(&path, data.len().is_multiple_of(2).then_some(500))?];
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let mut records = Records::new();
     let stats = Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| {
         let mut hasher = DefaultHasher::new();
@@ -119,7 +119,7 @@ pub fn seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
 
 /// Chooses the damage: eight bytes in front of the trace.
 pub fn choose(rng: &mut Rng, data: &mut Vec<u8>, _: &[u8]) {
-    let number = rng.next().to_le_bytes();
+    let number = rng.bits().to_le_bytes();
     data.splice(0..0, number);
 }
 
@@ -151,13 +151,13 @@ const FIELDS: [(usize, usize); 9] = [
 /// whether it can be noticed.
 fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize>, Told) {
     let mut rng = Rng::new(number);
-    let hit = 1 + rng.below(expected.buffers.len().saturating_sub(1));
+    let hit = 1 + rng.index(expected.buffers.len().saturating_sub(1));
     let (at, size) = expected.buffers.get(hit).map_or((0, 0), |b| (b.0, b.1));
     // A circular file that is not full holds any number of buffers: nobody can tell that one more was there.
     let counted = if log_file_mode(data) & logfile::MODE_CIRCULAR == 0 { Told::Yes } else { Told::No };
-    match rng.below(8) {
+    match rng.index(8) {
         0 => {
-            let end = rng.below(data.len());
+            let end = rng.index(data.len());
             data.truncate(end);
             return (None, Told::Yes);
         }
@@ -166,36 +166,36 @@ fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize
             return (None, counted);
         }
         2 => {
-            for _ in 0..=rng.below(16) {
-                if let Some(byte) = data.get_mut(at + rng.below(size)) {
-                    *byte ^= 1 << rng.below(8);
+            for _ in 0..=rng.index(16) {
+                if let Some(byte) = data.get_mut(at + rng.index(size)) {
+                    *byte ^= 1 << rng.index(8);
                 }
             }
             return (Some(hit), Told::IfShrunk);
         }
         3 | 4 => {
-            for _ in 0..=rng.below(3) {
+            for _ in 0..=rng.index(3) {
                 let (field, width) = rng.pick(&FIELDS).copied().unwrap_or((0, 4));
-                let value = if rng.below(2) == 0 {
+                let value = if rng.index(2) == 0 {
                     rng.pick(&EXTREMES).copied().unwrap_or(0)
                 } else {
-                    rng.below(2 * size + 2) as u64
+                    rng.index(2 * size + 2) as u64
                 };
                 put(data, at + field, width, value);
             }
         }
         5 => {
             // Both ends of data agree, and are not where the data end.
-            let end = buffer::LEN + (rng.below(size.saturating_sub(buffer::LEN)) & !7);
+            let end = buffer::LEN + (rng.index(size.saturating_sub(buffer::LEN)) & !7);
             put(data, at + buffer::SAVED_OFFSET, 4, end as u64);
             put(data, at + buffer::OFFSET, 4, end as u64);
         }
         6 => {
             // Another buffer in its place, or beside it, or nothing.
-            let other = rng.below(expected.buffers.len());
+            let other = rng.index(expected.buffers.len());
             let (from, len) = expected.buffers.get(other).map_or((0, 0), |b| (b.0, b.1));
             let copy = data.get(from..from + len).unwrap_or(&[]).to_vec();
-            match rng.below(3) {
+            match rng.index(3) {
                 0 => drop(data.splice(at..at + size, copy)),
                 1 => drop(data.splice(at..at, copy)),
                 _ => drop(data.drain(at..at + size)),
@@ -203,8 +203,8 @@ fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize
             return (Some(hit), counted);
         }
         _ => {
-            let fill = [0u8, 0xFF, 0x5A].get(rng.below(3)).copied().unwrap_or(0);
-            let from = if rng.below(2) == 0 { 0 } else { rng.below(size) & !511 };
+            let fill = [0u8, 0xFF, 0x5A].get(rng.index(3)).copied().unwrap_or(0);
+            let from = if rng.index(2) == 0 { 0 } else { rng.index(size) & !511 };
             if let Some(range) = data.get_mut(at + from..at + size) {
                 range.fill(fill);
             }

@@ -1,8 +1,8 @@
 //! Mutations that know where buffers and records of a trace stand.
 
 use crate::mutate::{self, EXTREMES, put};
-use crate::rng::Rng;
 use etwhy_base::Bytes;
+use etwhy_base::rng::Rng;
 use etwhy_etl::abi::{buffer, header};
 
 /// Offsets of the buffers, as far as their sizes make sense.
@@ -59,14 +59,14 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
         mutate::once(rng, data, other);
         return;
     };
-    match rng.below(12) {
+    match rng.index(12) {
         0 => {
             let (field, width) = rng.pick(&BUFFER_FIELDS).copied().unwrap_or((0, 4));
             let old = data.u32_at(place.0 + field).unwrap_or(0);
-            let value = match rng.below(3) {
+            let value = match rng.index(3) {
                 0 => rng.pick(&EXTREMES).copied().unwrap_or(0),
-                1 => u64::from(old).wrapping_add(rng.below(64) as u64).wrapping_sub(32),
-                _ => rng.next(),
+                1 => u64::from(old).wrapping_add(rng.index(64) as u64).wrapping_sub(32),
+                _ => rng.bits(),
             };
             put(data, place.0 + field, width, value);
         }
@@ -74,7 +74,7 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
             // Buffers change places, or one stands there twice.
             let (from, size) = rng.pick(&all).copied().unwrap_or(place);
             let piece = data.get(from..from + size).unwrap_or(&[]).to_vec();
-            let to = if rng.below(2) == 0 { place.0..place.0 + place.1 } else { place.0..place.0 };
+            let to = if rng.index(2) == 0 { place.0..place.0 + place.1 } else { place.0..place.0 };
             data.splice(to, piece);
         }
         2 => {
@@ -90,15 +90,15 @@ fn record(rng: &mut Rng, data: &mut [u8], place: (usize, usize)) {
     let all = records(data, place);
     let Some(&(at, len)) = rng.pick(&all) else { return };
     let payload = at + len.min(header::COMPACT_LEN);
-    match rng.below(8) {
+    match rng.index(8) {
         // Another kind of kernel event with this payload.
         0 | 1 => {
-            let group = rng.below(0x1F) as u64;
-            let types = if rng.below(2) == 0 { 48 } else { 256 };
-            let hook = group << 8 | rng.below(types) as u64;
+            let group = rng.index(0x1F) as u64;
+            let types = if rng.index(2) == 0 { 48 } else { 256 };
+            let hook = group << 8 | rng.index(types) as u64;
             put(data, at + header::SYSTEM_HOOK, 2, hook);
         }
-        2 => put(data, at + header::SYSTEM_VERSION, 1, rng.below(6) as u64),
+        2 => put(data, at + header::SYSTEM_VERSION, 1, rng.index(6) as u64),
         3 => {
             // Another header.
             let kinds = [1, 2, 3, 4, 10, 11, 13, 16, 17, 18, 19, 20, 21, 64, 99];
@@ -107,7 +107,7 @@ fn record(rng: &mut Rng, data: &mut [u8], place: (usize, usize)) {
         }
         4 => {
             let size = rng.pick(&EXTREMES).copied().unwrap_or(0);
-            let at_size = if rng.below(2) == 0 { header::SYSTEM_SIZE } else { header::GUID_SIZE };
+            let at_size = if rng.index(2) == 0 { header::SYSTEM_SIZE } else { header::GUID_SIZE };
             put(data, at + at_size, 2, size);
         }
         5 => {
@@ -115,11 +115,11 @@ fn record(rng: &mut Rng, data: &mut [u8], place: (usize, usize)) {
             put(data, at + header::COMMON_TIME, 8, value);
         }
         _ => {
-            for _ in 0..=rng.below(8) {
-                let offset = rng.below((at + len).saturating_sub(payload));
-                let width = [1, 2, 4, 8].get(rng.below(4)).copied().unwrap_or(1);
+            for _ in 0..=rng.index(8) {
+                let offset = rng.index((at + len).saturating_sub(payload));
+                let width = [1, 2, 4, 8].get(rng.index(4)).copied().unwrap_or(1);
                 let value =
-                    if rng.below(2) == 0 { rng.pick(&EXTREMES).copied().unwrap_or(0) } else { rng.next() };
+                    if rng.index(2) == 0 { rng.pick(&EXTREMES).copied().unwrap_or(0) } else { rng.bits() };
                 if offset + width <= (at + len).saturating_sub(payload) {
                     put(data, payload + offset, width, value);
                 }
@@ -130,14 +130,14 @@ fn record(rng: &mut Rng, data: &mut [u8], place: (usize, usize)) {
 
 fn session_header(rng: &mut Rng, data: &mut [u8]) {
     let start = buffer::LEN + header::SYSTEM_LEN;
-    let at = start + (rng.below(0x118) & !3);
+    let at = start + (rng.index(0x118) & !3);
     let value = rng.pick(&EXTREMES).copied().unwrap_or(0);
     put(data, at, 4, value);
 }
 
 /// A few mutations of a trace.
 pub fn several(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
-    for _ in 0..=rng.below(10) {
+    for _ in 0..=rng.index(10) {
         once(rng, data, other);
     }
 }

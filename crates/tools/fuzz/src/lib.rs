@@ -16,7 +16,6 @@ pub mod driver;
 pub mod etl_mutate;
 pub mod hostile;
 pub mod mutate;
-pub mod rng;
 pub mod scratch;
 pub mod seeds;
 pub mod targets;

@@ -1,6 +1,6 @@
 //! Mutations that know nothing of the format.
 
-use crate::rng::Rng;
+use etwhy_base::rng::Rng;
 
 /// Values that programs trip over.
 pub const EXTREMES: [u64; 20] = [
@@ -35,18 +35,24 @@ pub fn put(data: &mut [u8], at: usize, width: usize, value: u64) {
     }
 }
 
+/// A length: mostly short, at times up to `max`.
+fn length(rng: &mut Rng, max: usize) -> usize {
+    let bits = rng.index(usize::BITS as usize - max.max(1).leading_zeros() as usize + 1);
+    rng.index(1 << bits.min(40)).min(max)
+}
+
 /// One mutation of `data`. `other` is another seed to take pieces from.
 pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
     let len = data.len();
-    let at = rng.below(len);
-    match rng.below(16) {
+    let at = rng.index(len);
+    match rng.index(16) {
         0..=2 => {
             if let Some(byte) = data.get_mut(at) {
-                *byte ^= 1 << rng.below(8);
+                *byte ^= 1 << rng.index(8);
             }
         }
         3 => {
-            let value = rng.next();
+            let value = rng.bits();
             put(data, at, 1, value);
         }
         4 => {
@@ -68,8 +74,8 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
         10 => data.truncate(at),
         11 => {
             // A piece of another seed over this one.
-            let n = rng.length(other.len().min(4096));
-            let from = rng.below(other.len().saturating_sub(n) + 1);
+            let n = length(rng, other.len().min(4096));
+            let from = rng.index(other.len().saturating_sub(n) + 1);
             let piece = other.get(from..from + n).unwrap_or(&[]).to_vec();
             for (i, byte) in piece.into_iter().enumerate() {
                 put(data, at.saturating_add(i), 1, byte.into());
@@ -77,17 +83,17 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
         }
         12 => {
             // A piece of itself once more.
-            let n = rng.length(len.saturating_sub(at).min(4096));
+            let n = length(rng, len.saturating_sub(at).min(4096));
             let piece = data.get(at..at + n).unwrap_or(&[]).to_vec();
-            let to = rng.below(len + 1);
+            let to = rng.index(len + 1);
             data.splice(to..to, piece);
         }
         13 => {
-            let n = rng.length(len.saturating_sub(at).min(4096));
+            let n = length(rng, len.saturating_sub(at).min(4096));
             data.drain(at..at + n);
         }
         14 => {
-            let n = rng.length(len.saturating_sub(at).min(256));
+            let n = length(rng, len.saturating_sub(at).min(256));
             let value = rng.pick(&[0u8, 0xFF, b'%', b'A']).copied().unwrap_or(0);
             if let Some(range) = data.get_mut(at..at + n) {
                 range.fill(value);
@@ -96,7 +102,7 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
         _ => {
             // Add or take a little: lengths and counts that are almost right.
             let value = data.get(at).copied().unwrap_or(0);
-            let step = rng.below(5) as u8;
+            let step = rng.index(5) as u8;
             put(data, at, 1, value.wrapping_add(step).wrapping_sub(2).into());
         }
     }
@@ -104,7 +110,7 @@ pub fn once(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
 
 /// A few mutations.
 pub fn several(rng: &mut Rng, data: &mut Vec<u8>, other: &[u8]) {
-    for _ in 0..=rng.below(6) {
+    for _ in 0..=rng.index(6) {
         once(rng, data, other);
     }
 }

@@ -1,26 +1,20 @@
 //! Random numbers that are the same everywhere: a seed is a machine.
 
+use etwhy_base::rng::Rng;
+
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Rng);
 
 impl Random {
     /// The stream of a seed.
-    pub const fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// The next 64 bits: SplitMix64 (Steele, Lea, Flood 2014, <https://doi.org/10.1145/2714064.2660195>).
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn new(seed: u64) -> Random {
+        Random(Rng::new(seed))
     }
 
     /// From 0 up to but not 1.
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.uniform()
     }
 
     /// From `low` to `high`.
@@ -35,7 +29,7 @@ impl Random {
 
     /// A number below `n`; 0 if there is none.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.unit() * n as f64) as usize
+        self.0.index(n)
     }
 
     /// True with this probability.
@@ -51,7 +45,7 @@ impl Random {
 
 /// The seed of machine `number` of a run.
 pub fn seed(run: u64, number: u64) -> u64 {
-    if run == 0 { number } else { Random::new(run ^ number.wrapping_mul(0xa076_1d64_78bd_642f)).bits() >> 16 }
+    if run == 0 { number } else { Rng::new(run ^ number.wrapping_mul(0xa076_1d64_78bd_642f)).bits() >> 16 }
 }
 
 #[cfg(test)]

@@ -143,13 +143,13 @@ impl Item {
 
 /// Order of rows: culprits first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum RowKind {
     Culprit,
     Rest,
     Interrupt,
 }
 
-impl Part {
+impl RowKind {
     fn name(self) -> &'static str {
         ["culprit", "rest", "interrupt"].get(self as usize).copied().unwrap_or("")
     }
@@ -169,7 +169,7 @@ impl Kind {
     }
 }
 
-type Items = BTreeMap<(Part, String), Item>;
+type Items = BTreeMap<(RowKind, String), Item>;
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<BillRow>::new(memory);
@@ -193,7 +193,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 /// The row of an owner.
 fn item_of<'i>(items: &'i mut Items, kind: Kind, party: &Party, ns: i64) -> &'i mut Item {
     let key = if kind == Kind::Category { party.category.clone() } else { party.key() };
-    let item = items.entry((Part::Culprit, key)).or_default();
+    let item = items.entry((RowKind::Culprit, key)).or_default();
     if item.culprit.is_empty() || ns > item.largest {
         item.largest = ns;
         let name = if kind == Kind::Category { &party.category } else { &party.product };
@@ -207,14 +207,14 @@ fn item_of<'i>(items: &'i mut Items, kind: Kind, party: &Party, ns: i64) -> &'i 
 }
 
 /// A row that is no culprit's.
-fn nobody(items: &mut Items, part: Part) -> &mut Item {
+fn nobody(items: &mut Items, part: RowKind) -> &mut Item {
     let item = items.entry((part, String::new())).or_default();
-    item.culprit = if part == Part::Interrupt { "[DPC and ISR]" } else { "[no driver]" }.to_owned();
+    item.culprit = if part == RowKind::Interrupt { "[DPC and ISR]" } else { "[no driver]" }.to_owned();
     item
 }
 
 fn process_item<'i>(items: &'i mut Items, upid: i64, parties: &Parties) -> &'i mut Item {
-    let item = items.entry((Part::Culprit, format!("{upid:020}"))).or_default();
+    let item = items.entry((RowKind::Culprit, format!("{upid:020}"))).or_default();
     let party = parties.process(upid);
     parties.label(upid).clone_into(&mut item.culprit);
     item.upid = id(upid);
@@ -223,7 +223,7 @@ fn process_item<'i>(items: &'i mut Items, upid: i64, parties: &Parties) -> &'i m
 }
 
 fn driver_item<'i>(items: &'i mut Items, name: &str, party: &Party) -> &'i mut Item {
-    let item = items.entry((Part::Culprit, name.to_ascii_lowercase())).or_default();
+    let item = items.entry((RowKind::Culprit, name.to_ascii_lowercase())).or_default();
     name.clone_into(&mut item.culprit);
     (item.vendor, item.category) = (party.vendor.clone(), party.category.clone());
     item
@@ -238,11 +238,11 @@ fn charge_to(items: &mut Items, kind: Kind, charge: &Charge, parties: &Parties) 
             own = true;
             process_item(items, charge.upid, parties)
         }
-        (Kind::Process, _) => nobody(items, Part::Interrupt),
+        (Kind::Process, _) => nobody(items, RowKind::Interrupt),
         (Kind::Driver, Some((name, party))) if charge.driver => driver_item(items, name, party),
         (Kind::Driver, _) if thread => {
             own = true;
-            nobody(items, Part::Rest)
+            nobody(items, RowKind::Rest)
         }
         (Kind::Product | Kind::Category, Some((_, party))) if !party.is_windows() => {
             own = thread && parties.process(charge.upid).is_same(party);
@@ -252,7 +252,7 @@ fn charge_to(items: &mut Items, kind: Kind, charge: &Charge, parties: &Parties) 
             own = true;
             item_of(items, kind, parties.process(charge.upid), charge.ns)
         }
-        _ => nobody(items, Part::Interrupt),
+        _ => nobody(items, RowKind::Interrupt),
     };
     let cell = match charge.class {
         Class::Thread if own => &mut item.own,
@@ -351,7 +351,8 @@ impl<'t> Printer<'t> {
     }
 
     fn print(&self, kind: Kind, items: Items, rows: &mut TableBuilder<BillRow>, strings: &mut Strings) {
-        let mut items: Vec<(Part, Item)> = items.into_iter().map(|((part, _), item)| (part, item)).collect();
+        let mut items: Vec<(RowKind, Item)> =
+            items.into_iter().map(|((part, _), item)| (part, item)).collect();
         items.sort_by(|(a, x), (b, y)| (a, y.total()).cmp(&(b, x.total())));
         for (part, item) in &items {
             if item.total() > 0 || !item.side.is_nothing() {
@@ -360,7 +361,7 @@ impl<'t> Printer<'t> {
         }
         let nobody = |part: &'static str, label: &str, strings: &mut Strings| {
             let item = Item { culprit: label.to_owned(), ..Item::default() };
-            let mut row = self.row(kind, Part::Rest, &item, strings);
+            let mut row = self.row(kind, RowKind::Rest, &item, strings);
             row.part = strings.intern(part);
             row.is_idle = part == "idle";
             row.is_unattributed = part != "idle";
@@ -395,7 +396,7 @@ impl<'t> Printer<'t> {
         (self.time.capacity > 0).then(|| 100.0 * ns as f64 / self.time.capacity as f64)
     }
 
-    fn row(&self, kind: Kind, part: Part, item: &Item, strings: &mut Strings) -> BillRow {
+    fn row(&self, kind: Kind, part: RowKind, item: &Item, strings: &mut Strings) -> BillRow {
         let total = item.total();
         let (confidence, why) = self.confidence(kind, total);
         let joules = self.model.as_ref().filter(|_| total > 0).map(|model| model.joules(total));
@@ -419,7 +420,7 @@ impl<'t> Printer<'t> {
             share_percent: self.share(total),
             core_hours: hours(total),
             unobserved_ns: None,
-            imposed_wait_ns: imposed.filter(|_| part == Part::Culprit),
+            imposed_wait_ns: imposed.filter(|_| part == RowKind::Culprit),
             filter_ns: item.side.filter_ns,
             file_ns: item.side.file_ns,
             registry_ns: item.side.registry_ns,

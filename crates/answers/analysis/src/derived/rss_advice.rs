@@ -86,7 +86,7 @@ struct Processor {
 
 /// Where one card goes.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct RssPlacement {
     node: i32,
     group: i32,
     base_core: i32,
@@ -106,7 +106,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let (threads, seen) = threads(db);
     let count = recorded.len().clamp(1, MOST_NICS);
     let plan = plan(&nodes, threads, count);
-    let list = |of: &dyn Fn(&Place) -> i32| {
+    let list = |of: &dyn Fn(&RssPlacement) -> i32| {
         plan.iter().map(|place| of(place).to_string()).collect::<Vec<_>>().join(", ")
     };
     let name = |at: usize| recorded.get(at).map(String::as_str);
@@ -228,7 +228,7 @@ fn threads(db: &Database) -> (usize, bool) {
 }
 
 /// Deals cards to nodes, and the cores of each node to its cards.
-fn plan(nodes: &BTreeMap<i32, Vec<Processor>>, threads: usize, nics: usize) -> Vec<Place> {
+fn plan(nodes: &BTreeMap<i32, Vec<Processor>>, threads: usize, nics: usize) -> Vec<RssPlacement> {
     let mut plan = Vec::new();
     let mut first_core = 0;
     let nodes_count = nodes.len().max(1);
@@ -243,7 +243,7 @@ fn plan(nodes: &BTreeMap<i32, Vec<Processor>>, threads: usize, nics: usize) -> V
             let base = (card * each) % cores.len().max(1);
             let last = (base + each - 1).min(cores.len().saturating_sub(1));
             let (Some(low), Some(high)) = (cores.get(base), cores.get(last)) else { continue };
-            plan.push(Place {
+            plan.push(RssPlacement {
                 node,
                 group: low.group,
                 base_core: (first_core + base) as i32,
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn six_cards_on_two_nodes_get_two_cores_each() {
         let plan = plan(&machine(2, 12), 2, 6);
-        let of = |get: fn(&Place) -> i32| plan.iter().map(get).collect::<Vec<_>>();
+        let of = |get: fn(&RssPlacement) -> i32| plan.iter().map(get).collect::<Vec<_>>();
         assert_eq!(of(|p| p.base_core), [0, 2, 4, 6, 8, 10]);
         assert_eq!(of(|p| p.base_processor), [0, 4, 8, 12, 16, 20]);
         assert_eq!(of(|p| p.max_processor), [2, 6, 10, 14, 18, 22]);
@@ -283,7 +283,14 @@ mod tests {
     #[test]
     fn a_power_of_two_of_cores_on_one_node() {
         let one = plan(&machine(2, 12), 1, 1);
-        one.are(&[Place { node: 0, group: 0, base_core: 0, base_processor: 0, max_processor: 7, cores: 8 }]);
+        one.are(&[RssPlacement {
+            node: 0,
+            group: 0,
+            base_core: 0,
+            base_processor: 0,
+            max_processor: 7,
+            cores: 8,
+        }]);
         let crowded = plan(&machine(1, 2), 2, 3);
         assert_eq!(crowded.iter().map(|p| p.base_core).collect::<Vec<_>>(), [0, 0, 0]);
         assert!(plan(&BTreeMap::new(), 2, 3).is_empty());

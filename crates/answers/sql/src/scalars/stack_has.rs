@@ -21,13 +21,13 @@ pub static SCALAR: Scalar = Scalar {
 };
 
 /// For each pattern asked: whether stack n matches.
-type Known = Mutex<HashMap<String, Arc<Vec<bool>>>>;
+type PatternMatches = Mutex<HashMap<String, Arc<Vec<bool>>>>;
 
 /// Patterns whose stacks are remembered.
 const MOST_PATTERNS: usize = 64;
 
 fn register(connection: &Connection, db: &Database) -> Result<()> {
-    let state = AssertUnwindSafe((db.clone(), Known::default()));
+    let state = AssertUnwindSafe((db.clone(), PatternMatches::default()));
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("stack_has", 2, flags, move |call| {
         let (db, known) = &*state;

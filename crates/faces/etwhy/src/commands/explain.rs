@@ -11,7 +11,9 @@ use crate::report::tree::{LETTERS, Look, print, print_list};
 use crate::rules::RuleArgs;
 use crate::stack_args::{StackArgs, nothing};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::stacks::{Butterfly, Frames, GroupBy, Limits, Matcher, Metric, Part, View, butterfly};
+use etwhy_analysis::stacks::{
+    Butterfly, Frames, GroupBy, Limits, Matcher, Metric, TracePart, View, butterfly,
+};
 use etwhy_doc::{Doc, Line};
 use etwhy_table::Database;
 use std::io::Write;
@@ -60,7 +62,7 @@ const COSTS: &[(&str, &str)] =
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     crate::knowledge::load(&args.trace.knowledge)?;
-    let known = Knowledge::of(&args.function, &args.rules.load()?);
+    let known = Knowledge::about(&args.function, &args.rules.load()?);
     let mut out = out();
     if args.trace.traces.is_empty() && !args.trace.demo {
         if args.json {
@@ -146,7 +148,7 @@ fn costs<'m>(db: &Database, metrics: &[(&'m Metric, &'m str)], function: &str) -
     metrics
         .iter()
         .map(|(metric, label)| {
-            let found = butterfly(db, &frames, metric, &Part::default(), &view, &matcher);
+            let found = butterfly(db, &frames, metric, &TracePart::default(), &view, &matcher);
             Cost { metric, label, found }
         })
         .collect()
@@ -175,7 +177,7 @@ fn here(doc: &mut Doc, db: &Database, function: &str, costs: &[Cost<'_>]) -> boo
         doc.note("waits", text);
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
-        let scale = Scale::of(cost.metric.unit, cost.found.all.weight);
+        let scale = Scale::for_total(cost.metric.unit, cost.found.all.weight);
         let (all, inclusive, own) =
             (cost.found.all.weight, cost.found.inclusive.weight, cost.found.exclusive.weight);
         let what = if cost.metric.name == "energy" { "about " } else { "" };

@@ -12,7 +12,7 @@ use etwhy_evtx::EvtxError;
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::tables::{Options, make};
-use etwhy_input::{InputFile, InputOptions, Wanted};
+use etwhy_input::{InputFile, InputOptions, WantedFiles};
 use etwhy_table::{Database, Memory};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> Result<Logs> {
     let options = InputOptions {
         temp_dir: reading.temp_dir.clone(),
         recursive: reading.recursive,
-        wanted: Wanted::Logs,
+        wanted: WantedFiles::Logs,
         ..InputOptions::default()
     };
     let bar = Bar::new("unpacking", reading.quiet);

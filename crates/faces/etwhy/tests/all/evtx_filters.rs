@@ -2,6 +2,7 @@
 //! columns and files, and those are the records that the filter asks for.
 
 use crate::{ETWHY, Json as _, Str as _};
+use etwhy_base::rng::Rng;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,18 +21,9 @@ fn etwhy(arguments: &[String]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// Numbers that look random and are the same in each run.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % n.max(1)
-    }
-
-    fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
+/// One of a list that is not empty.
+fn one<'a, T>(list: &'a [T], draw: &mut Rng) -> &'a T {
+    draw.pick(list).unwrap()
 }
 
 /// A condition on the command line, and whether a record meets it, where the test can say so by itself.
@@ -42,9 +34,9 @@ fn text(row: &Value, name: &str) -> String {
 }
 
 /// A condition that some record meets, as a rule.
-fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
-    let row = draw.of(rows).clone();
-    let other = draw.of(rows).clone();
+fn condition(kind: usize, rows: &[Value], draw: &mut Rng) -> Condition {
+    let row = one(rows, draw).clone();
+    let other = one(rows, draw).clone();
     let args = |option: &str, value: String| vec![option.to_owned(), value];
     let number = move |row: &Value, name: &str| row[name].as_u64().unwrap_or(u64::MAX);
     match kind {
@@ -61,7 +53,7 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
             (args("--provider", wanted.clone()), Some(Box::new(move |r| text(r, "provider") == wanted)))
         }
         2 => {
-            let (name, of) = [("--channel", "channel"), ("--computer", "computer")][draw.below(2)];
+            let (name, of) = [("--channel", "channel"), ("--computer", "computer")][draw.index(2)];
             let half: String = text(&row, of).chars().take(5).collect();
             let start = half.to_lowercase();
             let holds = move |r: &Value| text(r, of).to_lowercase().starts_with(&start);
@@ -77,7 +69,7 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
             )
         }
         4 => {
-            let failure = draw.below(2) == 0;
+            let failure = draw.index(2) == 0;
             let holds = move |r: &Value| {
                 let bits = u64::from_str_radix(text(r, "keywords").trim_start_matches("0x"), 16).unwrap();
                 let success = bits & 0x0020_0000_0000_0000 != 0;
@@ -107,7 +99,7 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
         },
         8 => {
             // Times of one form order as texts do.
-            let option = *draw.of(&["--since", "--until"]);
+            let option = *one(&["--since", "--until"], draw);
             let at = text(&row, "time");
             let bound = at.clone();
             let holds = move |r: &Value| {
@@ -123,10 +115,10 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
                     Some((name, value.as_str().filter(|v| !v.is_empty() && !v.contains(['*', '\0']))?))
                 })
                 .collect();
-            let Some((name, value)) = (!texts.is_empty()).then(|| *draw.of(&texts)) else {
+            let Some((name, value)) = (!texts.is_empty()).then(|| *one(&texts, draw)) else {
                 return (args("--where", "NoSuchField=x".to_owned()), Some(Box::new(|_| false)));
             };
-            let operator = *draw.of(&["=", "!=", "~"]);
+            let operator = *one(&["=", "!=", "~"], draw);
             (args("--where", format!("{name}{operator}{value}")), None)
         }
         _ => {
@@ -136,7 +128,7 @@ fn condition(kind: usize, rows: &[Value], draw: &mut Draw) -> Condition {
                 row["event_id"].to_string(),
                 row["fields"].to_string(),
             ];
-            let word: String = draw.of(&words).chars().filter(|c| c.is_alphanumeric()).take(4).collect();
+            let word: String = one(&words, draw).chars().filter(|c| c.is_alphanumeric()).take(4).collect();
             (args("--grep", if word.is_empty() { "e".to_owned() } else { word }), None)
         }
     }
@@ -170,10 +162,10 @@ fn every_output_has_the_records_that_the_filter_takes() {
     let mut all = etwhy_testkit::files(&corpus, "evtx");
     all.retain(|log| log.metadata().unwrap().len() <= LARGEST);
     let folder = tempfile::tempdir().unwrap();
-    let mut draw = Draw(20_261_124);
+    let mut draw = Rng::new(20_261_124);
     let (mut kind, mut some, mut none) = (0, 0, 0);
     for _ in 0..LOGS {
-        let log = draw.of(&all).to_string_lossy().into_owned();
+        let log = one(&all, &mut draw).to_string_lossy().into_owned();
         let run = |filter: &[String], form: &[&str]| {
             let mut arguments = vec!["evtx".to_owned(), log.clone(), "--quiet".to_owned()];
             arguments.extend(filter.iter().cloned());
@@ -185,7 +177,7 @@ fn every_output_has_the_records_that_the_filter_takes() {
             continue;
         }
         for _ in 0..FILTERS {
-            let conditions: Vec<Condition> = (0..=draw.below(2))
+            let conditions: Vec<Condition> = (0..=draw.index(2))
                 .map(|_| {
                     kind += 1;
                     condition(kind % 11, &whole, &mut draw)

@@ -3,6 +3,7 @@
 
 use crate::server::Server;
 use crate::{ETWHY, Json as _, Str as _};
+use etwhy_base::rng::Rng;
 use serde_json::{Value, json};
 
 /// Everything that the page asks, over a part.
@@ -74,14 +75,6 @@ fn check(server: &Server, what: &str) {
     assert_eq!(server.ask("session", &json!({})).status, 200, "{what}: the server is gone");
 }
 
-/// A generator of numbers that is the same everywhere (Marsaglia's xorshift64).
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
 #[test]
 fn extreme_questions_are_answered() {
     check(&Server::start(&["--demo"]), "demo");
@@ -90,7 +83,7 @@ fn extreme_questions_are_answered() {
 #[test]
 fn damaged_traces_are_shown_without_faults() {
     let folder = tempfile::tempdir().unwrap();
-    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut rng = Rng::new(1);
     for scenario in ["scenarios/dpc_flood.toml", "scenarios/syscall_hook.toml"] {
         let trace = folder.path().join("sound.etl");
         ETWHY.synth(&etwhy_testkit::root().join(scenario), &trace, &["--scale", "0.02"]);
@@ -99,8 +92,8 @@ fn damaged_traces_are_shown_without_faults() {
             let mut bytes = sound.clone();
             // Behind the header of the session: what is damaged there is another test's matter.
             for _ in 0..400 {
-                let at = 8_192 + (next(&mut state) as usize) % (bytes.len() - 8_192);
-                bytes[at] = if round % 2 == 0 { next(&mut state) as u8 } else { 0xff };
+                let at = 8_192 + rng.index(bytes.len() - 8_192);
+                bytes[at] = if round % 2 == 0 { rng.bits() as u8 } else { 0xff };
             }
             let damaged = folder.path().join("damaged.etl");
             std::fs::write(&damaged, &bytes).unwrap();

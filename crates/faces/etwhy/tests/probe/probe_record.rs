@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-struct Place {
+struct ToolFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl ToolFolder {
     /// A folder with a program that writes down how it is called, and does `start` or `stop` (lines of a shell script).
-    fn new(start: &str, stop: &str) -> Place {
+    fn new(start: &str, stop: &str) -> ToolFolder {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folder };
+        let place = ToolFolder { folder };
         let script = format!(
             "#!/bin/sh\nhere='{0}'\necho \"$@\" >> \"$here/calls\"\ncase $1 in\n-start) cp \"${{2%!*}}\" \"$here/profile\"; {start};;\n\
              -stop) {stop};;\nesac\n",
@@ -64,7 +64,7 @@ fn errors(output: &Output) -> String {
 
 #[test]
 fn a_recording_is_started_stopped_and_checked() {
-    let place = Place::new(":", "cp \"$here/demo.etl\" \"$2\"");
+    let place = ToolFolder::new(":", "cp \"$here/demo.etl\" \"$2\"");
     ETWHY.demo(&place.path("demo.etl"));
     let output = place.run(&["--set", "files=100", "--record-profile", "cpu,registry"]);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
@@ -84,7 +84,7 @@ fn a_recording_is_started_stopped_and_checked() {
 
 #[test]
 fn what_is_refused_is_not_cancelled() {
-    let place = Place::new("echo 'Zugriff verweigert' >&2; exit 5", "exit 1");
+    let place = ToolFolder::new("echo 'Zugriff verweigert' >&2; exit 5", "exit 1");
     let output = place.run(&[]);
     let said = errors(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -96,7 +96,7 @@ fn what_is_refused_is_not_cancelled() {
 
 #[test]
 fn a_stop_that_fails_ends_the_recording_and_keeps_the_results() {
-    let place = Place::new(":", "echo 'disk full'; exit 112");
+    let place = ToolFolder::new(":", "echo 'disk full'; exit 112");
     let output = place.run(&["--set", "files=100"]);
     let said = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -108,7 +108,7 @@ fn a_stop_that_fails_ends_the_recording_and_keeps_the_results() {
 #[test]
 fn success_without_a_trace_is_not_believed() {
     for (stop, hint) in [(":", "not there"), ("echo nothing > \"$2\"", "no trace")] {
-        let place = Place::new(":", stop);
+        let place = ToolFolder::new(":", stop);
         let output = place.run(&["--set", "files=100"]);
         let said = errors(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -118,7 +118,7 @@ fn success_without_a_trace_is_not_believed() {
 
 #[test]
 fn a_file_that_is_there_stays() {
-    let place = Place::new(":", ":");
+    let place = ToolFolder::new(":", ":");
     std::fs::write(place.path("out.etl"), "precious").unwrap();
     let output = place.run(&[]);
     assert_eq!(output.status.code(), Some(2));
@@ -129,7 +129,7 @@ fn a_file_that_is_there_stays() {
 
 #[test]
 fn ctrl_c_cancels() {
-    let place = Place::new(":", "exit 1");
+    let place = ToolFolder::new(":", "exit 1");
     let child = place
         .command(&["--set", "files=20000"])
         .stdout(Stdio::piped())

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Something that a format carries and that can be left out.
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct ProfilePart {
     /// Its name.
     pub name: &'static str,
     /// What it is, in a few words.
@@ -37,7 +37,7 @@ pub struct ProfileFormat {
     /// True if a terminal cannot show it.
     pub binary: bool,
     /// What it carries, beside the stacks of weights.
-    pub parts: &'static [Part],
+    pub parts: &'static [ProfilePart],
     /// Writes it.
     pub write: fn(&Profile<'_>, &mut dyn Write) -> Result<()>,
 }

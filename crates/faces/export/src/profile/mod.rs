@@ -15,7 +15,7 @@ mod weights;
 
 pub(crate) use column::row;
 pub(crate) use events::{EVENTS, Event, EventKind, Events, Shown};
-pub use format::{Part, ProfileFormat, profile_formats, write_profile};
+pub use format::{ProfileFormat, ProfilePart, profile_formats, write_profile};
 pub(crate) use people::People;
 #[cfg(test)]
 pub(crate) use people::{Process, Thread};

@@ -21,7 +21,7 @@ use std::time::Duration;
 use fxprof_processed_profile as fx;
 
 use crate::Result;
-use crate::profile::{Part, People, Profile, ProfileFormat};
+use crate::profile::{People, Profile, ProfileFormat, ProfilePart};
 use tracks::Tracks;
 
 /// Declaration.
@@ -35,30 +35,42 @@ pub static FORMAT: ProfileFormat = ProfileFormat {
     always_gzip: false,
     binary: false,
     parts: &[
-        Part {
+        ProfilePart {
             name: "sample",
             about: "CPU samples with stacks; those in DPCs and ISRs by processor",
             tables: &["sample"],
         },
-        Part { name: "sched", about: "CPU time of threads from context switches", tables: &["cswitch"] },
-        Part {
+        ProfilePart {
+            name: "sched",
+            about: "CPU time of threads from context switches",
+            tables: &["cswitch"],
+        },
+        ProfilePart {
             name: "counter",
             about: "CPU use and memory of the machine",
             tables: &["cpu_time", "memory_counter"],
         },
-        Part {
+        ProfilePart {
             name: "interrupt",
             about: "DPCs over 100 µs and ISRs over 25 µs as markers",
             tables: &["dpc", "isr"],
         },
-        Part { name: "gc", about: ".NET garbage collections as markers", tables: &["clr_gc"] },
-        Part { name: "exception", about: ".NET exceptions as markers", tables: &["clr_exception"] },
-        Part { name: "contention", about: ".NET lock contention as markers", tables: &["clr_contention"] },
-        Part { name: "disk_io", about: "disk transfers as markers", tables: &["disk_io", "file"] },
-        Part { name: "file_io", about: "file operations as markers", tables: &["file_io", "file"] },
-        Part { name: "hard_fault", about: "hard page faults as markers", tables: &["hard_fault", "file"] },
-        Part { name: "hang", about: "delays of user interfaces as markers", tables: &["ui_delay"] },
-        Part { name: "mark", about: "marks as markers", tables: &["mark"] },
+        ProfilePart { name: "gc", about: ".NET garbage collections as markers", tables: &["clr_gc"] },
+        ProfilePart { name: "exception", about: ".NET exceptions as markers", tables: &["clr_exception"] },
+        ProfilePart {
+            name: "contention",
+            about: ".NET lock contention as markers",
+            tables: &["clr_contention"],
+        },
+        ProfilePart { name: "disk_io", about: "disk transfers as markers", tables: &["disk_io", "file"] },
+        ProfilePart { name: "file_io", about: "file operations as markers", tables: &["file_io", "file"] },
+        ProfilePart {
+            name: "hard_fault",
+            about: "hard page faults as markers",
+            tables: &["hard_fault", "file"],
+        },
+        ProfilePart { name: "hang", about: "delays of user interfaces as markers", tables: &["ui_delay"] },
+        ProfilePart { name: "mark", about: "marks as markers", tables: &["mark"] },
     ],
     write,
 };

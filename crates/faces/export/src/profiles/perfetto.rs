@@ -18,7 +18,7 @@ mod slices;
 use std::io::Write;
 
 use crate::Result;
-use crate::profile::{Part, People, Profile, ProfileFormat};
+use crate::profile::{People, Profile, ProfileFormat, ProfilePart};
 use ids::Ids;
 use packets::{Packets, field};
 
@@ -33,43 +33,43 @@ pub static FORMAT: ProfileFormat = ProfileFormat {
     always_gzip: false,
     binary: true,
     parts: &[
-        Part {
+        ProfilePart {
             name: "sample",
             about: "CPU samples with stacks; those in DPCs and ISRs under a process of their own",
             tables: &["sample"],
         },
-        Part {
+        ProfilePart {
             name: "sched",
             about: "context switches and wake-ups: processors and thread states",
             tables: &["cswitch"],
         },
-        Part {
+        ProfilePart {
             name: "power",
             about: "frequency and idle states of processors",
             tables: &["cpu_frequency", "idle_state"],
         },
-        Part {
+        ProfilePart {
             name: "counter",
             about: "counters of CPU use, memory, disk queues",
             tables: &["cpu_time", "memory_counter", "disk_io"],
         },
-        Part { name: "interrupt", about: "DPCs and ISRs by processor", tables: &["dpc", "isr"] },
-        Part { name: "gc", about: ".NET garbage collections", tables: &["clr_gc"] },
-        Part { name: "exception", about: ".NET exceptions", tables: &["clr_exception"] },
-        Part { name: "contention", about: ".NET lock contention", tables: &["clr_contention"] },
-        Part { name: "disk_io", about: "disk transfers", tables: &["disk_io", "file"] },
-        Part { name: "file_io", about: "file operations", tables: &["file_io", "file"] },
-        Part { name: "hard_fault", about: "hard page faults", tables: &["hard_fault", "file"] },
-        Part { name: "hang", about: "delays of user interfaces", tables: &["ui_delay"] },
-        Part { name: "mark", about: "marks", tables: &["mark"] },
-        Part { name: "syscall", about: "system calls", tables: &["syscall"] },
+        ProfilePart { name: "interrupt", about: "DPCs and ISRs by processor", tables: &["dpc", "isr"] },
+        ProfilePart { name: "gc", about: ".NET garbage collections", tables: &["clr_gc"] },
+        ProfilePart { name: "exception", about: ".NET exceptions", tables: &["clr_exception"] },
+        ProfilePart { name: "contention", about: ".NET lock contention", tables: &["clr_contention"] },
+        ProfilePart { name: "disk_io", about: "disk transfers", tables: &["disk_io", "file"] },
+        ProfilePart { name: "file_io", about: "file operations", tables: &["file_io", "file"] },
+        ProfilePart { name: "hard_fault", about: "hard page faults", tables: &["hard_fault", "file"] },
+        ProfilePart { name: "hang", about: "delays of user interfaces", tables: &["ui_delay"] },
+        ProfilePart { name: "mark", about: "marks", tables: &["mark"] },
+        ProfilePart { name: "syscall", about: "system calls", tables: &["syscall"] },
     ],
     write,
 };
 
 fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     let people = People::read(profile.db);
-    let ids = Ids::of(&people);
+    let ids = Ids::new(&people);
     let mut packets = Packets::new(out);
     packets.start(profile.start_unix_ns(), profile.sample_interval_ns())?;
     process_tree(&people, &ids, &mut packets)?;

@@ -3,6 +3,7 @@
 
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
+use etwhy_base::rng::Rng;
 use etwhy_export::extract::{ExtractError, Folder, Limits, Manifest, Writer, is_extract};
 use etwhy_table::{Memory, Strings, Sym, Table, TableBuilder, TableSpec, define_table};
 use parquet::arrow::ArrowWriter;
@@ -208,12 +209,6 @@ fn versions_decide() {
     assert!(matches!(load(&place), Err(ExtractError::Io { .. })));
 }
 
-/// Numbers that are the same in every run.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 20
-}
-
 /// All cells, or that the extract is refused.
 fn cells(folder: &Path) -> Option<Vec<String>> {
     let table = load(folder).ok()?;
@@ -229,16 +224,16 @@ fn what_changed_is_refused_or_answers_the_same() {
     let place = folder.path().join("x");
     write(&place, &things(1000));
     let expected = cells(&place).unwrap();
-    let (mut refused, mut state) = (0, 1);
+    let (mut refused, mut rng) = (0, Rng::new(1));
     for name in ["thing.parquet", "manifest.json"] {
         let file = place.join(name);
         let whole = std::fs::read(&file).unwrap();
         for _ in 0..600 {
             let mut bytes = whole.clone();
-            let at = random(&mut state) as usize % whole.len();
-            bytes[at] ^= match random(&mut state) % 2 {
-                0 => 1 << (random(&mut state) % 8),
-                _ => (random(&mut state) % 255 + 1) as u8,
+            let at = rng.index(whole.len());
+            bytes[at] ^= match rng.below(2) {
+                0 => 1 << rng.below(8),
+                _ => (rng.below(255) + 1) as u8,
             };
             std::fs::write(&file, &bytes).unwrap();
             match cells(&place) {
@@ -268,10 +263,10 @@ fn damage_with_right_checksums_is_an_error_or_harmless() {
     let whole = std::fs::read(&file).unwrap();
     let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().unwrap()) as usize;
     let pages = whole.len() - 8 - footer;
-    let (mut errors, mut state) = (0, 1);
+    let (mut errors, mut rng) = (0, Rng::new(1));
     for at in (0..pages).step_by(pages / 1000 + 1) {
         let mut bytes = whole.clone();
-        bytes[at] ^= (random(&mut state) % 255 + 1) as u8;
+        bytes[at] ^= (rng.below(255) + 1) as u8;
         std::fs::write(&file, &bytes).unwrap();
         trust(&place);
         errors += usize::from(load(&place).is_err());
@@ -283,7 +278,7 @@ fn damage_with_right_checksums_is_an_error_or_harmless() {
     let sealed = std::fs::read(place.join("manifest.json")).unwrap();
     for at in (pages..whole.len()).step_by(5) {
         let mut bytes = whole.clone();
-        bytes[at] ^= 1 << (random(&mut state) % 8);
+        bytes[at] ^= 1 << rng.below(8);
         std::fs::write(&file, &bytes).unwrap();
         std::fs::write(place.join("manifest.json"), &sealed).unwrap();
         let mut manifest = Folder::open(&place, LIMITS).unwrap().manifest().clone();

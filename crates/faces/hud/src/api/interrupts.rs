@@ -29,7 +29,7 @@ pub(crate) struct Interrupts {
     /// All DPCs, all ISRs: no module.
     all: Vec<Driver>,
     /// The costliest first.
-    drivers: Vec<Known>,
+    drivers: Vec<KnownDriver>,
     cpus: Vec<CpuLoad>,
     /// Of the whole trace.
     stacks: Vec<OnStack>,
@@ -48,8 +48,7 @@ struct Limits {
 
 /// A driver, and what is known of it.
 #[derive(Serialize, TS)]
-#[ts(rename = "KnownDriver")]
-struct Known {
+struct KnownDriver {
     #[serde(flatten)]
     driver: Driver,
     vendor: Option<&'static str>,
@@ -57,10 +56,10 @@ struct Known {
     security: bool,
 }
 
-impl Known {
-    fn of(driver: Driver) -> Known {
+impl KnownDriver {
+    fn of(driver: Driver) -> KnownDriver {
         let known = driver.module.as_deref().and_then(|module| etwhy_knowledge::category_of(module, ""));
-        Known {
+        KnownDriver {
             vendor: known.map(|known| known.vendor),
             category: known.map(|known| known.category),
             security: known.is_some_and(|known| etwhy_knowledge::is_security(known.category)),
@@ -73,7 +72,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     // DPCs and ISRs are nobody's: the process and thread of a row were interrupted by chance, and to count only those would name the
     // wrong driver.
-    let asked = Part::of(call)?;
+    let asked = Part::parse(call)?;
     let mut part = asked.clone();
     part.filters.retain(|filter| !matches!(filter.kind, Kind::Process | Kind::Thread));
     let extent = trace.extent();
@@ -87,7 +86,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         limits: Limits { dpc: Class::Dpc.limit_ns(), isr: Class::Isr.limit_ns(), source: LIMIT_SOURCE },
         borders: BORDERS_NS,
         all: found.all,
-        drivers: found.drivers.into_iter().map(Known::of).collect(),
+        drivers: found.drivers.into_iter().map(KnownDriver::of).collect(),
         cpus: found.cpus,
         stacks: on_stacks(&trace.db),
         sql: found.sql,

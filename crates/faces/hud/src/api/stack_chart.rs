@@ -6,7 +6,7 @@ use crate::reply::Reply;
 use crate::stacks::nodes::{column, name_cells, name_columns, spec};
 use crate::stacks::{metric_of, weighed};
 use crate::trace::Trace;
-use etwhy_analysis::stacks::{Class, Lane, Part as StackPart, Weighed, WeightedStack, chart};
+use etwhy_analysis::stacks::{Class, Lane, TracePart, Weighed, WeightedStack, chart};
 use etwhy_table::{AdHocBuilder, ColumnType, Memory, Role, Unit, Value};
 use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow, thread::ThreadRow};
 use foldhash::HashMap;
@@ -74,7 +74,7 @@ const THREADS: usize = 100;
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let trace = call.trace()?;
     let extent = trace.extent();
     let [from, to] = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
@@ -83,7 +83,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let mut threads = threads(
         call,
         &trace,
-        &StackPart { from_ns: Some(from), to_ns: Some(to), ..part.of_stacks(&trace) },
+        &TracePart { from_ns: Some(from), to_ns: Some(to), ..part.of_stacks(&trace) },
         &kept,
     )?;
     let lane = match (body.cpu, body.utid) {
@@ -171,7 +171,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
 fn threads(
     call: &Call<'_>,
     trace: &Trace,
-    part: &StackPart,
+    part: &TracePart,
     kept: &Option<Weighed>,
 ) -> Result<Vec<Named>, Fault> {
     let mut sums: HashMap<i64, (Option<i64>, i64, i64)> = HashMap::default();

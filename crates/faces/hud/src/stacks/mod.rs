@@ -7,8 +7,8 @@ use crate::call::{Call, Fault};
 use crate::part::{Kind, Part};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{
-    Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Part as StackPart, Step,
-    View, Weighed,
+    Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Step, TracePart, View,
+    Weighed,
 };
 use etwhy_table::Table;
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,7 @@ pub struct Asked {
     /// What is added up.
     pub metric: Metric,
     /// Of which part.
-    pub part: StackPart,
+    pub part: TracePart,
     /// How.
     pub view: View,
     /// What says nothing of the metric's rows.
@@ -163,12 +163,12 @@ impl Asked {
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn of(call: &Call<'_>) -> Result<Asked, Fault> {
+    pub fn parse(call: &Call<'_>) -> Result<Asked, Fault> {
         let question: Question = call.parse()?;
-        Asked::with(call, call.trace()?, &Part::of(call)?, question)
+        Asked::with(call, call.trace()?, &Part::parse(call)?, question)
     }
 
-    /// As [`Asked::of`], of another trace or part.
+    /// As [`Asked::parse`], of another trace or part.
     ///
     /// # Errors
     /// If it makes no sense.

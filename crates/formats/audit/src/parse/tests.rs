@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::policy::{Doubt, Form};
+use etwhy_base::rng::Rng;
 
 fn of(policy: &Policy, name: &str) -> Option<Setting> {
     let guid = etwhy_knowledge::audit_subcategories().iter().find(|s| s.name == name).unwrap().guid;
@@ -179,11 +180,8 @@ fn hostile_bytes() {
         "Systemüberwachungsrichtlinie\n  Anmelden     Erfolg\n".as_bytes().to_vec(),
         b"W1,S-1-5-21-1,Logon,{0cce9215-69ae-11d9-bed3-505054503030},Success,Failure,9\r\n".to_vec(),
     ];
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap() % below.max(1)
-    };
+    let mut rng = Rng::new(1);
+    let mut next = |below: usize| rng.index(below);
     for round in 0..3000 {
         let mut bytes = seeds[round % seeds.len()].clone();
         for _ in 0..=next(8) {

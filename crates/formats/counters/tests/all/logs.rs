@@ -1,5 +1,6 @@
 //! Logs of the shapes that Windows writes, in several languages.
 
+use etwhy_base::rng::Rng;
 use etwhy_counters::{Bound, CounterLogs, CountersError, Options, read};
 use etwhy_table::{Memory, Table};
 use etwhy_testkit::Are as _;
@@ -301,14 +302,13 @@ fn what_is_no_counter_log() {
 #[test]
 fn damaged_logs_are_read_as_far_as_they_go() {
     let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\S\\System\\Processes\",\"\\\\S\\Memory\\Pages/sec\"\r\n\"02/27/2012 18:36:00.000\",\"100\",\"1\"\r\n\"02/27/2012 18:36:01.000\",\"101\",\"2\"\r\n";
-    let mut seed = 3u64;
+    let mut rng = Rng::new(3);
     for _ in 0..1000 {
         let mut bytes = log.as_bytes().to_vec();
         for _ in 0..4 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let at = (seed >> 33) as usize % bytes.len();
-            match seed % 3 {
-                0 => bytes[at] = (seed >> 20) as u8,
+            let at = rng.index(bytes.len());
+            match rng.below(3) {
+                0 => bytes[at] = rng.bits() as u8,
                 1 => bytes.truncate(at.max(1)),
                 _ => {
                     let part = bytes[at..].to_vec();

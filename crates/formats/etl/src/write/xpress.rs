@@ -139,6 +139,7 @@ fn push_match(out: &mut Vec<u8>, nibble: &mut Option<usize>, offset: usize, len:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     /// A plain decoder straight from the description of the format, independent of the reader's.
     fn decode(input: &[u8]) -> Vec<u8> {
@@ -194,11 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_unpacks_to_itself() {
-        let mut seed = 1u64;
-        let mut noise = |bits: u32| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 40) as u8 & ((1u32 << bits) - 1) as u8
-        };
+        let mut rng = Rng::new(1);
+        let mut noise = |bits: u32| rng.below(1 << bits) as u8;
         let mut inputs: Vec<Vec<u8>> =
             vec![vec![], vec![1], vec![7; 31], vec![7; 32], vec![0; 70_000], b"abcabcabcabcX".to_vec()];
         inputs.push((0..66_000).map(|_| noise(8)).collect());

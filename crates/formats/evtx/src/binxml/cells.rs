@@ -30,7 +30,7 @@ impl<'a> Cells<'a> {
     #[inline]
     pub fn value(&self, cell: &Cell) -> Value<'a> {
         let (kind, size, tail) = self.raw(cell);
-        Value::of(kind, tail.get(..size).unwrap_or(&[]))
+        Value::parse(kind, tail.get(..size).unwrap_or(&[]))
     }
 
     /// True if each field is an insert of the event's message, in order.
@@ -82,7 +82,7 @@ impl<'a> InOrder<'a> {
 }
 
 /// Where the fields of an instance are.
-enum Place<'c> {
+enum FieldsAt<'c> {
     /// There are none.
     None,
     /// The instance and its template.
@@ -97,8 +97,8 @@ impl Decoder {
         let (layout, of) = match &event.root {
             Root::Pattern(at, ..) => return self.pattern_cells(chunk, *at),
             Root::Instance(number, shape, instance) => match self.place(chunk, *number, *shape, instance)? {
-                (layout, Place::None) => return Some(Cells { layout, fields: &[], chunk, values: &[] }),
-                (layout, Place::In(instance, of)) => {
+                (layout, FieldsAt::None) => return Some(Cells { layout, fields: &[], chunk, values: &[] }),
+                (layout, FieldsAt::In(instance, of)) => {
                     self.values.clear();
                     push_values(&mut self.values, &instance);
                     (layout, of)
@@ -120,7 +120,7 @@ impl Decoder {
     pub fn cells_in_order<'a>(&'a mut self, event: &'a Event<'a>) -> Option<InOrder<'a>> {
         let chunk = Decoder::parts(event);
         if let Root::Instance(number, shape, instance) = &event.root
-            && let (layout, Place::In(instance, of)) = self.place(chunk, *number, *shape, instance)?
+            && let (layout, FieldsAt::In(instance, of)) = self.place(chunk, *number, *shape, instance)?
         {
             let plan = &self.templates.get(of)?.plan;
             let fields = plan.cells.as_deref()?;
@@ -155,15 +155,15 @@ impl Decoder {
         number: u32,
         shape: u32,
         instance: &Instance<'c>,
-    ) -> Option<(u64, Place<'c>)> {
+    ) -> Option<(u64, FieldsAt<'c>)> {
         let (program, shape) = self.templates.shape(number, shape)?;
         let layout = u64::from(number) << 32;
         let [Item::Nested(nested)] = program.plan.items.as_slice() else {
-            return Some((layout, Place::In(*instance, number)));
+            return Some((layout, FieldsAt::In(*instance, number)));
         };
         let raw = shape.raw(instance, usize::from(*nested))?;
         let Some((from, to)) = raw.document() else {
-            return raw.value(chunk).is_empty().then_some((layout, Place::None));
+            return raw.value(chunk).is_empty().then_some((layout, FieldsAt::None));
         };
         let at = match chunk.get(from..to) {
             Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
@@ -175,6 +175,6 @@ impl Decoder {
             return None;
         }
         let of = self.templates.find(chunk, instance.id, instance.definition).0?;
-        Some((layout | u64::from(of.wrapping_add(1)), Place::In(instance, of)))
+        Some((layout | u64::from(of.wrapping_add(1)), FieldsAt::In(instance, of)))
     }
 }

@@ -34,7 +34,7 @@ enum Step {
 
 /// A name.
 #[derive(Debug)]
-struct Known {
+struct RawName {
     /// Hash, length, text.
     raw: Box<[u8]>,
     /// Where it was found in the present chunk.
@@ -47,7 +47,7 @@ pub struct Pattern {
     /// No other pattern has or had this number.
     pub number: u32,
     steps: Vec<Step>,
-    names: Vec<Known>,
+    names: Vec<RawName>,
     /// The chunk in which names were found.
     chunk: u64,
     /// System values, by the number of the value.
@@ -192,7 +192,7 @@ impl Pattern {
         let at = match self.names.iter().position(|known| *known.raw == *name.raw) {
             Some(at) => at,
             None => {
-                self.names.push(Known { raw: name.raw.into(), here: None });
+                self.names.push(RawName { raw: name.raw.into(), here: None });
                 self.names.len() - 1
             }
         };
@@ -225,8 +225,8 @@ impl Pattern {
             begin += 4;
         }
         let mut tokens = Tokens::new(chunk, begin, to, false);
-        let mut finder = Finder::<Place>::new();
-        let mut found: Vec<(Target, Vec<Place>)> = Vec::new();
+        let mut finder = Finder::<ValueSlot>::new();
+        let mut found: Vec<(Target, Vec<ValueSlot>)> = Vec::new();
         let mut values = 0u16;
         // As `inline_system` goes: `System` is the first of its name in the root.
         let (mut depth, mut in_system, mut had_system) = (0usize, false, false);
@@ -239,7 +239,7 @@ impl Pattern {
                 return None;
             }
             pattern.byte(code);
-            let mut each = |target: Target, places: &[Place]| found.push((target, places.to_vec()));
+            let mut each = |target: Target, places: &[ValueSlot]| found.push((target, places.to_vec()));
             match token {
                 Token::Open(of, _, sized) => {
                     depth += 1;
@@ -278,8 +278,8 @@ impl Pattern {
                             return None;
                         }
                         let mut text = String::new();
-                        Value::of(kind, bytes).push_text(&mut text);
-                        finder.piece(Place(0, Some(text)));
+                        Value::parse(kind, bytes).push_text(&mut text);
+                        finder.piece(ValueSlot(0, Some(text)));
                         pattern.steps.push(Step::Text(chunk.sub(at + 2, 2 + bytes.len())?.into()));
                         continue;
                     }
@@ -289,7 +289,7 @@ impl Pattern {
                     {
                         pattern.system.push((field, values));
                     }
-                    finder.piece(Place(values, None));
+                    finder.piece(ValueSlot(values, None));
                     pattern.steps.push(Step::Value(kind));
                     values = values.checked_add(1)?;
                 }
@@ -316,7 +316,7 @@ impl Pattern {
             };
             let value = match places.as_slice() {
                 [] => Cell::NOTHING,
-                [Place(value, None)] => *value,
+                [ValueSlot(value, None)] => *value,
                 _ => return None,
             };
             pattern.cells.push(Cell::new(name, value, false));
@@ -328,9 +328,9 @@ impl Pattern {
 
 /// A value: its number, or the text that it has in all records.
 #[derive(Clone, Debug)]
-struct Place(u16, Option<String>);
+struct ValueSlot(u16, Option<String>);
 
-impl Piece for Place {
+impl Piece for ValueSlot {
     fn literal(&self) -> Option<String> {
         self.1.clone()
     }

@@ -26,7 +26,7 @@ struct Entry {
 
 /// A definition in the present chunk.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct DefinitionAt {
     /// The chunk.
     chunk: u64,
     at: u32,
@@ -50,7 +50,7 @@ pub struct Templates {
     /// The same by their UTF-16 bytes, of records without a template.
     inline_names: HashMap<Box<[u8]>, Arc<str>, RandomState>,
     /// Which definition of the present chunk is which program.
-    here: Vec<Place>,
+    here: Vec<DefinitionAt>,
     /// Number of the present chunk.
     chunk: u64,
     /// Identities that were given.
@@ -84,7 +84,7 @@ impl Templates {
     /// Forgets what stands where: another chunk begins.
     pub fn next_chunk(&mut self) {
         self.chunk += 1;
-        self.here.resize(PLACES, Place::default());
+        self.here.resize(PLACES, DefinitionAt::default());
         if self.entries.len() > MOST_PROGRAMS {
             self.first = self.first.wrapping_add(self.entries.len() as u32);
             self.entries.clear();
@@ -158,7 +158,7 @@ impl Templates {
 
     fn remember(&mut self, at: usize, entry: u32) {
         if let (Some(place), Ok(at)) = (self.here.get_mut(at / 16 % PLACES), u32::try_from(at)) {
-            *place = Place { chunk: self.chunk, at, entry };
+            *place = DefinitionAt { chunk: self.chunk, at, entry };
         }
     }
 
@@ -214,13 +214,13 @@ impl Entry {
         self.last = match self.shapes.iter().position(|shape| shape.fits(plan, instance)) {
             Some(at) => at,
             None if self.shapes.len() < MOST_SHAPES => {
-                self.shapes.push(Shape::of(plan, instance));
+                self.shapes.push(Shape::from_instance(plan, instance));
                 self.shapes.len() - 1
             }
             None => {
                 let at = (self.last + 1) % MOST_SHAPES;
                 if let Some(shape) = self.shapes.get_mut(at) {
-                    *shape = Shape::of(plan, instance);
+                    *shape = Shape::from_instance(plan, instance);
                 }
                 at
             }

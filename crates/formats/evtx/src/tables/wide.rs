@@ -45,7 +45,7 @@ struct Kept {
 struct Keep(Vec<Kept>);
 
 impl Sink for Keep {
-    type Output = Part;
+    type Output = ChunkRows;
 
     fn take(&mut self, batch: &Batch, codes: &Codes) {
         let system = &batch.system;
@@ -55,18 +55,18 @@ impl Sink for Keep {
         self.0.push(Kept { batch: batch.rows_alone(), texts });
     }
 
-    fn finish(&mut self) -> Part {
+    fn finish(&mut self) -> ChunkRows {
         let mut kept = std::mem::take(&mut self.0);
         // Whatever this thread has read before.
         kept.sort_by_key(|k| (k.batch.system.record_id.first().copied(), k.batch.event_id));
         let rows = kept.iter().enumerate().flat_map(|(n, k)| (0..k.batch.rows()).map(move |row| (n, row)));
         let rows = rows.collect();
-        Part { kept, rows }
+        ChunkRows { kept, rows }
     }
 }
 
 /// What chunks that were read together gave.
-struct Part {
+struct ChunkRows {
     kept: Vec<Kept>,
     /// Batch and row.
     rows: Vec<(usize, usize)>,
@@ -233,14 +233,14 @@ struct Tables {
     scratch: Vec<String>,
 }
 
-impl Rows<Part> for Tables {
+impl Rows<ChunkRows> for Tables {
     fn begin(&mut self) {
         for wide in self.tables.values_mut() {
             wide.builder = AdHocBuilder::new(wide.spec.clone(), &self.memory);
         }
     }
 
-    fn keys(&self, _: i32, part: &Part) -> Vec<(i64, u64)> {
+    fn keys(&self, _: i32, part: &ChunkRows) -> Vec<(i64, u64)> {
         let key = |(n, row): &(usize, usize)| {
             let system = part.kept.get(*n).map(|kept| &kept.batch.system)?;
             Some((*system.utc_ns.get(*row)?, *system.record_id.get(*row)?))
@@ -248,7 +248,7 @@ impl Rows<Part> for Tables {
         part.rows.iter().map(|at| key(at).unwrap_or_default()).collect()
     }
 
-    fn write(&mut self, log: i32, part: &Part, at: usize) -> Result<(), MakeError> {
+    fn write(&mut self, log: i32, part: &ChunkRows, at: usize) -> Result<(), MakeError> {
         let Some((n, row)) = part.rows.get(at).copied() else { return Ok(()) };
         let Some(kept) = part.kept.get(n) else { return Ok(()) };
         let Some(wide) = self.tables.get_mut(&kept.batch.event_id) else { return Ok(()) };

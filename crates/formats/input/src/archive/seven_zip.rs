@@ -8,7 +8,7 @@ use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Coder, EncoderMethod, Er
 
 use crate::collect::{Collector, Package, is_named_archive, is_symbol_file};
 use crate::spool::{self, Fused};
-use crate::{InputError, Wanted};
+use crate::{InputError, WantedFiles};
 
 const BUFFER: usize = 1 << 18;
 /// One thread: the parallel decoder of LZMA2 holds whole independent chunks in memory, and how large they
@@ -82,7 +82,7 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
     Ok(())
 }
 
-fn is_wanted(entry: &ArchiveEntry, by_name: bool, wanted: Wanted) -> bool {
+fn is_wanted(entry: &ArchiveEntry, by_name: bool, wanted: WantedFiles) -> bool {
     let name = &entry.name;
     !entry.is_directory
         && (!by_name || wanted.is_named(name) || is_symbol_file(name) || is_named_archive(name))

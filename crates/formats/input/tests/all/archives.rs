@@ -1,6 +1,7 @@
 //! Archives made here around small traces (and a real one, if the corpus is there).
 // Helpers of an integration test are outside `#[test]`, where the lint does not know them as tests.
 
+use etwhy_base::rng::Rng;
 use std::fs;
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
@@ -461,13 +462,7 @@ fn damaged_archives_never_panic() {
         gzip_of(&trace),
         zstd_of(&trace),
     ];
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut rng = Rng::new(1);
     let mut case = Case::new();
     case.options.max_unpacked_bytes = 1 << 22;
     for original in &originals {
@@ -477,11 +472,11 @@ fn damaged_archives_never_panic() {
             // Headers of zip and 7z stand at the end, so half of the damage goes there.
             for _ in 0..1 + round % 4 {
                 let back = if round % 2 == 0 { len } else { len.min(300) };
-                let at = (len - 1 - random() % back) as usize;
-                bytes[at] = random() as u8;
+                let at = (len - 1 - rng.below(back)) as usize;
+                bytes[at] = rng.bits() as u8;
             }
             if round % 10 == 0 {
-                bytes.truncate((random() % len) as usize);
+                bytes.truncate(rng.below(len) as usize);
             }
             let _ = case.open_content("x", &bytes);
         }

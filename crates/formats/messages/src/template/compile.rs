@@ -7,7 +7,7 @@ use super::printf::Spec;
 
 /// A piece of a compiled text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TextPart {
     /// Text as it stands.
     Text(Box<str>),
     /// An insert, counted from 0.
@@ -16,7 +16,7 @@ pub(crate) enum Part {
     Formatted(u8, Spec),
 }
 
-impl Part {
+impl TextPart {
     /// The insert, counted from 1.
     pub(crate) fn highest(&self) -> usize {
         match self {
@@ -28,7 +28,7 @@ impl Part {
 }
 
 /// Compiles a message; `parameter` gives the text of `%%8100`.
-pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p str>) -> Box<[Part]> {
+pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p str>) -> Box<[TextPart]> {
     let mut out = Compiled::default();
     let mut rest = message;
     while let Some(at) = rest.find(['%', '\r']) {
@@ -81,11 +81,11 @@ pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p s
                     Some((spec, behind)) => {
                         rest = behind;
                         out.parts.push(match spec.is_plain() {
-                            true => Part::Insert(n),
-                            false => Part::Formatted(n, spec),
+                            true => TextPart::Insert(n),
+                            false => TextPart::Formatted(n, spec),
                         });
                     }
-                    None => out.parts.push(Part::Insert(n)),
+                    None => out.parts.push(TextPart::Insert(n)),
                 }
             }
             // "%." "%!" "% " and what Microsoft's list does not have: shown without the percent sign.
@@ -136,13 +136,13 @@ pub(crate) fn number_of(text: &[u8]) -> Option<(u32, usize)> {
 struct Compiled {
     /// Text that belongs to no part yet.
     literals: String,
-    parts: Vec<Part>,
+    parts: Vec<TextPart>,
 }
 
 impl Compiled {
     fn flush(&mut self) {
         if !self.literals.is_empty() {
-            self.parts.push(Part::Text(std::mem::take(&mut self.literals).into_boxed_str()));
+            self.parts.push(TextPart::Text(std::mem::take(&mut self.literals).into_boxed_str()));
         }
     }
 }

@@ -12,7 +12,7 @@ pub use parameters::Parameters;
 
 use crate::sid;
 use crate::wevt::{InType, OutType};
-pub(crate) use compile::Part;
+pub(crate) use compile::TextPart;
 use std::sync::Arc;
 
 /// A field of an event, as its manifest declares it.
@@ -44,7 +44,7 @@ pub struct Origin {
 /// The text of a type of event, ready to be filled in.
 #[derive(Debug, Default)]
 pub struct EventText {
-    pub(crate) parts: Box<[Part]>,
+    pub(crate) parts: Box<[TextPart]>,
     pub(crate) fields: Arc<[FieldInfo]>,
     pub(crate) has_maps: bool,
     pub(crate) parameters: Arc<Parameters>,
@@ -55,7 +55,7 @@ pub struct EventText {
 impl EventText {
     /// Compiles a message as it stands in a message table, with inserts shown as they are and no parameters.
     #[must_use]
-    pub fn of(message: &str) -> Self {
+    pub fn parse(message: &str) -> Self {
         Self::compile(message, Arc::default(), Arc::from(Vec::new()), false, Origin::default())
     }
 
@@ -93,7 +93,7 @@ impl EventText {
     /// The highest insert that the text shows, counted from 1; 0 if it shows none.
     #[must_use]
     pub fn inserts(&self) -> usize {
-        self.parts.iter().map(Part::highest).max().unwrap_or(0)
+        self.parts.iter().map(TextPart::highest).max().unwrap_or(0)
     }
 
     /// Appends the message of a record.
@@ -113,9 +113,9 @@ impl EventText {
     pub fn append<I: Inserts + ?Sized>(&self, inserts: &I, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Part::Insert(n) => self.insert(usize::from(*n), inserts, out),
-                Part::Formatted(n, spec) => {
+                TextPart::Text(text) => out.extend_from_slice(text.as_bytes()),
+                TextPart::Insert(n) => self.insert(usize::from(*n), inserts, out),
+                TextPart::Formatted(n, spec) => {
                     let n = usize::from(*n);
                     let mut text = String::new();
                     if spec.write(n, inserts, &mut text) {

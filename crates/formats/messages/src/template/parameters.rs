@@ -2,7 +2,7 @@
 //!
 //! [Event sources](https://learn.microsoft.com/windows/win32/eventlog/event-sources), `ParameterMessageFile`.
 
-use super::compile::{Part, compile, number, number_of};
+use super::compile::{TextPart, compile, number, number_of};
 use crate::sid;
 
 /// How deep a parameter may name another one.
@@ -118,8 +118,8 @@ fn flat(message: &str, raw: &[(u32, String)], depth: usize, left: &mut usize) ->
     let mut out = String::new();
     for part in &parts {
         match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Insert(n) | Part::Formatted(n, _) => {
+            TextPart::Text(text) => out.push_str(text),
+            TextPart::Insert(n) | TextPart::Formatted(n, _) => {
                 use std::fmt::Write as _;
                 let _ = write!(out, "%{}", u16::from(*n) + 1);
             }

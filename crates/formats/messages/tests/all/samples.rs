@@ -1,6 +1,7 @@
 //! Real files of Windows (build 26100), which the package `evtx` brings: its samples are read from the package cache.
 
 use crate::common;
+use etwhy_base::rng::Rng;
 use etwhy_messages::{EventKey, Messages, Options, pe};
 
 const AUDITING: &str = "Microsoft-Windows-Security-Auditing";
@@ -141,15 +142,12 @@ fn damaged_files_are_read_as_far_as_they_go() {
         }
     }
     let start = bytes.windows(4).position(|w| w == b"CRIM").unwrap();
-    let mut random = 0x2545_f491_4f6c_dd1du64;
+    let mut rng = Rng::new(1);
     for _ in 0..3000 {
         let mut damaged = bytes.clone();
         for _ in 0..4 {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let at = start + (random as usize >> 8) % 25_000.min(bytes.len() - start);
-            damaged[at] = random as u8;
+            let at = start + rng.index(25_000.min(bytes.len() - start));
+            damaged[at] = rng.bits() as u8;
         }
         let _ = pe::read(damaged.as_slice());
     }

@@ -2,6 +2,7 @@
 //! `regf`, which knows nothing of this reader.
 
 use crate::common;
+use etwhy_base::rng::Rng;
 use etwhy_messages::{EventKey, Messages, Options};
 use regf::structures::DataType;
 use regf::writer::HiveBuilder;
@@ -126,18 +127,15 @@ fn damaged_hives_are_read_as_far_as_they_go() {
     hives(&config);
     let sound = std::fs::read(config.join("SYSTEM")).unwrap();
     std::fs::remove_file(config.join("SOFTWARE")).unwrap();
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut rng = Rng::new(1);
     for round in 0..300 {
         let mut damaged = sound.clone();
         for _ in 0..20 {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let at = (random >> 8) as usize % damaged.len();
-            damaged[at] = random as u8;
+            let at = rng.index(damaged.len());
+            damaged[at] = rng.bits() as u8;
         }
         if round % 3 == 0 {
-            damaged.truncate((random >> 16) as usize % sound.len());
+            damaged.truncate(rng.index(sound.len()));
         }
         std::fs::write(config.join("SYSTEM"), damaged).unwrap();
         let messages = Messages::open(&[folder.path().to_owned()], &Options::default()).unwrap();

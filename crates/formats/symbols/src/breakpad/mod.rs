@@ -62,6 +62,7 @@ pub fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     const HEAD: &str = "MODULE windows x86_64 00112233445566778899AABBCCDDEEFF1 a.pdb\n";
 
@@ -116,16 +117,12 @@ mod tests {
         let good = format!(
             "{HEAD}FILE 1 a\nINLINE_ORIGIN 1 o\nFUNC m 1000 20 0 f\nINLINE 0 1 1 1 1000 8\n1000 20 1 1\nPUBLIC 3000 0 p\n"
         );
-        // A xorshift generator: the same bytes are damaged in every run.
-        let mut state = 0x9E37_79B9_7F4A_7C15u64;
+        let mut rng = Rng::new(1);
         for _ in 0..3000 {
             let mut bytes = good.clone().into_bytes();
             for _ in 0..4 {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                let at = state as usize % (bytes.len() - HEAD.len()) + HEAD.len();
-                bytes[at] = (state >> 32) as u8;
+                let at = rng.index(bytes.len() - HEAD.len()) + HEAD.len();
+                bytes[at] = rng.bits() as u8;
             }
             let module = read(bytes.as_slice(), Path::new("a.sym"), None, "").unwrap();
             for rva in [0, 0xFFF, 0x1000, 0x1010, 0x3000, u32::MAX] {

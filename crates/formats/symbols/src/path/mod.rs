@@ -29,18 +29,18 @@ pub enum Element {
     /// A plain folder; files lie in it under their names.
     Folder(String),
     /// `cache*FOLDER`: whatever stands to its right is kept there.
-    Cache(Vec<Place>),
+    Cache(Vec<StoreLocation>),
     /// `srv*…*…`: stores, the nearest first. What a store has is copied into all before it.
     Stores {
         /// How it was written.
         keyword: Keyword,
         /// The stores. A server can only be the last.
-        places: Vec<Place>,
+        places: Vec<StoreLocation>,
     },
     /// `DebugInfoD*…*URL`: a server that files by build id.
     DebugInfoD {
         /// Where it is kept.
-        caches: Vec<Place>,
+        caches: Vec<StoreLocation>,
         /// The server's URL.
         server: String,
     },
@@ -59,7 +59,7 @@ pub enum Keyword {
 
 /// A store or a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StoreLocation {
     /// Nothing was written: the default store; alone in an element, the [default server](DEFAULT_SERVER).
     Default,
     /// A folder, local or on a share.
@@ -88,8 +88,8 @@ impl SymbolPath {
         self.elements.iter().any(|element| match element {
             Element::Folder(_) | Element::Cache(_) => false,
             Element::Stores { places, .. } => {
-                matches!(places.as_slice(), [Place::Default])
-                    || places.iter().any(|p| matches!(p, Place::Server(_)))
+                matches!(places.as_slice(), [StoreLocation::Default])
+                    || places.iter().any(|p| matches!(p, StoreLocation::Server(_)))
             }
             Element::DebugInfoD { .. } => true,
         })
@@ -120,7 +120,7 @@ impl fmt::Display for SymbolPath {
 
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let starred = |f: &mut fmt::Formatter<'_>, places: &[Place]| {
+        let starred = |f: &mut fmt::Formatter<'_>, places: &[StoreLocation]| {
             places.iter().try_for_each(|place| write!(f, "*{place}"))
         };
         match self {
@@ -150,11 +150,11 @@ impl fmt::Display for Element {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Default => Ok(()),
-            Place::Folder(text) | Place::Server(text) => f.write_str(text),
+            StoreLocation::Default => Ok(()),
+            StoreLocation::Folder(text) | StoreLocation::Server(text) => f.write_str(text),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Taking a symbol path apart.
 
-use super::{Element, Keyword, Place, SymbolPath};
+use super::{Element, Keyword, StoreLocation, SymbolPath};
 
 /// Longest path that is looked at. Windows allows 32,767 characters in a variable.
 const MAX_LEN: usize = 1 << 20;
@@ -58,7 +58,9 @@ fn element(text: &str) -> Result<Element, String> {
     }
     let Some((word, rest)) = text.split_once('*') else {
         return Ok(match place(text)? {
-            server @ Place::Server(_) => Element::Stores { keyword: Keyword::None, places: vec![server] },
+            server @ StoreLocation::Server(_) => {
+                Element::Stores { keyword: Keyword::None, places: vec![server] }
+            }
             _ => Element::Folder(text.to_owned()),
         });
     };
@@ -76,7 +78,7 @@ fn element(text: &str) -> Result<Element, String> {
         }
         "cache" => {
             let places = rest.split('*').map(place).collect::<Result<Vec<_>, _>>()?;
-            match places.iter().find(|p| matches!(p, Place::Server(_))) {
+            match places.iter().find(|p| matches!(p, StoreLocation::Server(_))) {
                 Some(server) => {
                     Err(format!("`{server}` is a server; a cache is a folder. Write srv*FOLDER*{server}"))
                 }
@@ -86,7 +88,9 @@ fn element(text: &str) -> Result<Element, String> {
         "debuginfod" => {
             let mut caches = rest.split('*').map(place).collect::<Result<Vec<_>, _>>()?;
             match caches.pop() {
-                Some(Place::Server(server)) if caches.iter().all(|p| !matches!(p, Place::Server(_))) => {
+                Some(StoreLocation::Server(server))
+                    if caches.iter().all(|p| !matches!(p, StoreLocation::Server(_))) =>
+                {
                     Ok(Element::DebugInfoD { caches, server })
                 }
                 _ => Err("DebugInfoD* needs one URL at its end, e.g. DebugInfoD*https://server".to_owned()),
@@ -94,7 +98,7 @@ fn element(text: &str) -> Result<Element, String> {
         }
         _ => {
             let places = stores(text)?;
-            if !matches!(places.last(), Some(Place::Server(_))) {
+            if !matches!(places.last(), Some(StoreLocation::Server(_))) {
                 return Err(format!(
                     "`{word}` is no keyword (srv, symsrv, cache, DebugInfoD), and there is no URL at the end"
                 ));
@@ -105,14 +109,14 @@ fn element(text: &str) -> Result<Element, String> {
 }
 
 /// Stores between asterisks.
-fn stores(text: &str) -> Result<Vec<Place>, String> {
+fn stores(text: &str) -> Result<Vec<StoreLocation>, String> {
     let mut places = text.split('*').map(place).collect::<Result<Vec<_>, _>>()?;
     // `srv*C:\symbols*` has no server, and none is made up.
-    while places.len() > 1 && places.last() == Some(&Place::Default) {
+    while places.len() > 1 && places.last() == Some(&StoreLocation::Default) {
         places.pop();
     }
     let before = places.split_last().map_or(&[][..], |(_, before)| before);
-    match before.iter().find(|p| matches!(p, Place::Server(_))) {
+    match before.iter().find(|p| matches!(p, StoreLocation::Server(_))) {
         Some(server) => Err(format!(
             "`{server}` is a server and can only be the last of an element; separate several with `;`"
         )),
@@ -120,12 +124,14 @@ fn stores(text: &str) -> Result<Vec<Place>, String> {
     }
 }
 
-fn place(text: &str) -> Result<Place, String> {
+fn place(text: &str) -> Result<StoreLocation, String> {
     let text = trimmed(text);
     if text.is_empty() {
-        return Ok(Place::Default);
+        return Ok(StoreLocation::Default);
     }
-    let Some((scheme, rest)) = text.split_once("://") else { return Ok(Place::Folder(text.to_owned())) };
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Ok(StoreLocation::Folder(text.to_owned()));
+    };
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => {
             let host = rest.split('/').next().unwrap_or("");
@@ -140,7 +146,7 @@ fn place(text: &str) -> Result<Place, String> {
             if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
                 return Err(format!("`{text}` has blanks; write them as %20"));
             }
-            Ok(Place::Server(text.to_owned()))
+            Ok(StoreLocation::Server(text.to_owned()))
         }
         "file" => Err("write the folder itself instead of a file:// URL".to_owned()),
         other => Err(format!("`{other}://` is not understood; servers are http:// or https://")),

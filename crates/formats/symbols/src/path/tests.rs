@@ -10,15 +10,15 @@ fn parse(text: &str) -> SymbolPath {
     path
 }
 
-fn folder(text: &str) -> Place {
-    Place::Folder(text.to_owned())
+fn folder(text: &str) -> StoreLocation {
+    StoreLocation::Folder(text.to_owned())
 }
 
-fn server(text: &str) -> Place {
-    Place::Server(text.to_owned())
+fn server(text: &str) -> StoreLocation {
+    StoreLocation::Server(text.to_owned())
 }
 
-fn srv(places: &[Place]) -> Element {
+fn srv(places: &[StoreLocation]) -> Element {
     Element::Stores { keyword: Keyword::Srv, places: places.to_vec() }
 }
 
@@ -27,7 +27,7 @@ const MS: &str = "https://msdl.microsoft.com/download/symbols";
 /// Examples of Microsoft's documentation (see the module), and how they are meant.
 #[test]
 fn documented_examples() {
-    let symsrv = |places: &[Place]| Element::Stores {
+    let symsrv = |places: &[StoreLocation]| Element::Stores {
         keyword: Keyword::SymSrv("symsrv.dll".to_owned()),
         places: places.to_vec(),
     };
@@ -35,20 +35,23 @@ fn documented_examples() {
         (r"C:\Dir1;C:\Dir2\DirA;C:\Dir2\DirB", {
             [r"C:\Dir1", r"C:\Dir2\DirA", r"C:\Dir2\DirB"].map(|f| Element::Folder(f.to_owned())).to_vec()
         }),
-        ("srv*", vec![srv(&[Place::Default])]),
+        ("srv*", vec![srv(&[StoreLocation::Default])]),
         (r"srv*\\server\share\symbols", vec![srv(&[folder(r"\\server\share\symbols")])]),
         ("srv*https://msdl.microsoft.com/download/symbols", vec![srv(&[server(MS)])]),
         (
             r"srv*C:\MyCache*https://msdl.microsoft.com/download/symbols",
             vec![srv(&[folder(r"C:\MyCache"), server(MS)])],
         ),
-        ("srv**https://msdl.microsoft.com/download/symbols", vec![srv(&[Place::Default, server(MS)])]),
+        (
+            "srv**https://msdl.microsoft.com/download/symbols",
+            vec![srv(&[StoreLocation::Default, server(MS)])],
+        ),
         (
             r"srv*c:\downstream*\\machine\share*https://msdl.microsoft.com/download/symbols",
             vec![srv(&[folder(r"c:\downstream"), folder(r"\\machine\share"), server(MS)])],
         ),
         (r"srv**\\Server\Share*http://InternetSite", {
-            vec![srv(&[Place::Default, folder(r"\\Server\Share"), server("http://InternetSite")])]
+            vec![srv(&[StoreLocation::Default, folder(r"\\Server\Share"), server("http://InternetSite")])]
         }),
         (r"symsrv*symsrv.dll*\\Server\Share", vec![symsrv(&[folder(r"\\Server\Share")])]),
         (
@@ -58,7 +61,7 @@ fn documented_examples() {
         (r"cache*C:\MySymbols;srv*https://msdl.microsoft.com/download/symbols", {
             vec![Element::Cache(vec![folder(r"C:\MySymbols")]), srv(&[server(MS)])]
         }),
-        ("cache*;srv*", vec![Element::Cache(vec![Place::Default]), srv(&[Place::Default])]),
+        ("cache*;srv*", vec![Element::Cache(vec![StoreLocation::Default]), srv(&[StoreLocation::Default])]),
         (r"\\symbols\symbols;c:\symbols\httpsymbols*https://msdl.microsoft.com", {
             let keyword = Keyword::None;
             let places = vec![folder(r"c:\symbols\httpsymbols"), server("https://msdl.microsoft.com")];

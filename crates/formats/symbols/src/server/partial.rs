@@ -1,5 +1,6 @@
 //! Downloads that are not whole yet, in a folder of their own within the cache, with what is needed to resume them.
 
+use etwhy_base::rng::fnv1a;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,11 +10,8 @@ const HIDDEN: &str = ".etwhy";
 
 /// The file in the cache that belongs to a URL.
 pub fn hidden(folder: &Path, what: &str, url: &str) -> PathBuf {
-    // FNV-1a: it must be the same in every run. The URL stands in the file, so that collisions do no harm.
-    let hash = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    folder.join(HIDDEN).join(format!("{what}-{hash:016x}"))
+    // The URL stands in the file, so that collisions do no harm.
+    folder.join(HIDDEN).join(format!("{what}-{:016x}", fnv1a(url)))
 }
 
 /// Writes lines into a file.

@@ -1,6 +1,6 @@
 //! Under which names stores and servers have the files of a module.
 
-use crate::{FileKind, ModuleKey, SafeName, Wanted};
+use crate::{FileKind, ModuleKey, SafeName, WantedModule};
 
 /// Age under which stores file portable PDBs: `.NET` writes no age ("SSQP Key Conventions", dotnet/symstore).
 const PORTABLE_AGE: &str = "FFFFFFFF";
@@ -68,7 +68,7 @@ pub fn of_pdb(key: &ModuleKey) -> Vec<Ask> {
 }
 
 /// The image itself.
-pub fn of_image(wanted: &Wanted) -> Option<Ask> {
+pub fn of_image(wanted: &WantedModule) -> Option<Ask> {
     let image = wanted.image.as_ref()?;
     let name = usable(&image.name)?;
     // Without a time stamp it is no build that a store could have.

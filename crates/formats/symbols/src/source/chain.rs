@@ -7,7 +7,7 @@ use super::tree::{InTree, Tree, inside};
 use super::{cabinet, folder, place};
 use crate::server::{Server, shown};
 use crate::verify::identify;
-use crate::{Candidate, FileKind, Wanted};
+use crate::{Candidate, FileKind, WantedModule};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -50,17 +50,17 @@ impl Chain {
     }
 
     /// A PDB or Breakpad file of the module.
-    pub(super) fn symbols(&self, wanted: &Wanted, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
+    pub(super) fn symbols(&self, wanted: &WantedModule, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
         let asks = asks::of_pdb(wanted.pdb.as_ref()?);
         self.find(&asks, wanted, attempts)
     }
 
     /// The image itself.
-    pub(super) fn image(&self, wanted: &Wanted, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
+    pub(super) fn image(&self, wanted: &WantedModule, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
         self.find(&[asks::of_image(wanted)?], wanted, attempts)
     }
 
-    fn find(&self, asks: &[Ask], wanted: &Wanted, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
+    fn find(&self, asks: &[Ask], wanted: &WantedModule, attempts: &mut Vec<Attempt>) -> Option<Candidate> {
         let first = asks.first()?;
         if self.unreachable && matches!(self.far, Far::None) {
             self.note(attempts, first, Outcome::Unreachable);
@@ -102,7 +102,7 @@ impl Chain {
         tree: &Tree,
         near: &[Tree],
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         match tree.find(ask, &self.shared.listings)? {
@@ -154,7 +154,7 @@ impl Chain {
         &self,
         root: &Path,
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         let tree = Tree { root: root.to_path_buf() };
@@ -173,7 +173,7 @@ impl Chain {
         &self,
         root: &Path,
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         if ask.kind != FileKind::Image {
@@ -192,7 +192,7 @@ impl Chain {
         file: &Path,
         near: &[Tree],
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         self.check(file, &file.display().to_string(), ask, wanted, attempts)?;
@@ -218,7 +218,7 @@ impl Chain {
         file: &Path,
         origin: &str,
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<()> {
         let outcome = match identify(file) {
@@ -241,7 +241,7 @@ impl Chain {
         near: &[Tree],
         tree: &Tree,
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         let default = Tree { root: self.shared.options.default_store.clone() };
@@ -274,7 +274,7 @@ impl Chain {
         origin: &str,
         targets: &[Tree],
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<PathBuf> {
         let first = targets.first()?;
@@ -306,7 +306,7 @@ impl Chain {
         origin: &str,
         targets: &[Tree],
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<PathBuf> {
         let (first, others) = targets.split_first()?;

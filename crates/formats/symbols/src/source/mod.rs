@@ -18,9 +18,9 @@ pub use folders::default_store;
 pub use plan::Planned;
 pub use shared::SourceOptions;
 
-use crate::path::{DEFAULT_SERVER, Element, Place, SymbolPath, local_path};
+use crate::path::{DEFAULT_SERVER, Element, StoreLocation, SymbolPath, local_path};
 use crate::server::Server;
-use crate::{Candidate, Locate, Problem, Wanted};
+use crate::{Candidate, Locate, Problem, WantedModule};
 use chain::{Chain, Far};
 use listing::Listings;
 use shared::Shared;
@@ -85,7 +85,7 @@ fn servers(element: &Element) -> Vec<String> {
     match element {
         Element::Stores { places, .. } => places
             .iter()
-            .filter_map(|p| if let Place::Server(url) = p { Some(url.clone()) } else { None })
+            .filter_map(|p| if let StoreLocation::Server(url) = p { Some(url.clone()) } else { None })
             .collect(),
         Element::DebugInfoD { server, .. } => vec![server.clone()],
         Element::Folder(_) | Element::Cache(_) => Vec::new(),
@@ -94,8 +94,11 @@ fn servers(element: &Element) -> Vec<String> {
 
 /// Folders that an element names.
 fn places(element: &Element) -> Vec<String> {
-    let folders = |places: &[Place]| {
-        places.iter().filter_map(|p| if let Place::Folder(f) = p { Some(f.clone()) } else { None }).collect()
+    let folders = |places: &[StoreLocation]| {
+        places
+            .iter()
+            .filter_map(|p| if let StoreLocation::Folder(f) = p { Some(f.clone()) } else { None })
+            .collect()
     };
     match element {
         Element::Folder(folder) => vec![folder.clone()],
@@ -109,19 +112,19 @@ fn places(element: &Element) -> Vec<String> {
 fn chain(shared: &Arc<Shared>, element: &Element, kept: &mut Vec<Tree>, default: &Tree) -> Chain {
     let options = &shared.options;
     let mut unreachable = false;
-    let mut tree = |place: &Place| match place {
-        Place::Default => Some(default.clone()),
-        Place::Folder(text) => {
+    let mut tree = |place: &StoreLocation| match place {
+        StoreLocation::Default => Some(default.clone()),
+        StoreLocation::Folder(text) => {
             let root = local_path(text);
             unreachable |= root.is_none();
             root.map(|root| Tree { root })
         }
-        Place::Server(_) => None,
+        StoreLocation::Server(_) => None,
     };
     let mut caches = kept.clone();
     let server = |base: &str| Server::new(base, options.server.clone());
     let far = match element {
-        Element::Folder(text) => match tree(&Place::Folder(text.clone())) {
+        Element::Folder(text) => match tree(&StoreLocation::Folder(text.clone())) {
             Some(tree) => Far::Folder(tree.root),
             None => Far::None,
         },
@@ -133,11 +136,11 @@ fn chain(shared: &Arc<Shared>, element: &Element, kept: &mut Vec<Tree>, default:
             Far::None
         }
         Element::Stores { places, .. } => match places.split_last() {
-            Some((Place::Default, [])) => Far::Server(server(DEFAULT_SERVER)),
+            Some((StoreLocation::Default, [])) => Far::Server(server(DEFAULT_SERVER)),
             Some((last, before)) => {
                 caches.extend(before.iter().filter_map(&mut tree));
                 match last {
-                    Place::Server(base) => Far::Server(server(base)),
+                    StoreLocation::Server(base) => Far::Server(server(base)),
                     place => tree(place).map_or(Far::None, Far::Tree),
                 }
             }
@@ -158,7 +161,7 @@ fn chain(shared: &Arc<Shared>, element: &Element, kept: &mut Vec<Tree>, default:
 
 impl Sources {
     /// Looks for the symbols of a module, first PDBs and Breakpad files everywhere, then its image. Says what was tried.
-    pub fn search(&self, wanted: &Wanted) -> (Vec<Candidate>, Vec<Attempt>) {
+    pub fn search(&self, wanted: &WantedModule) -> (Vec<Candidate>, Vec<Attempt>) {
         let mut attempts = Vec::new();
         for look in [Chain::symbols, Chain::image] {
             for chain in &self.chains {
@@ -171,7 +174,7 @@ impl Sources {
     }
 
     /// Where symbols of a module would be looked for, without asking a server.
-    pub fn plan(&self, wanted: &Wanted) -> Vec<Planned> {
+    pub fn plan(&self, wanted: &WantedModule) -> Vec<Planned> {
         self.chains.iter().flat_map(|chain| chain.plan(wanted)).collect()
     }
 
@@ -187,7 +190,7 @@ impl Locate for Sources {
         format!("symbol path {}", names.join(";"))
     }
 
-    fn candidates(&self, wanted: &Wanted) -> Vec<Candidate> {
+    fn candidates(&self, wanted: &WantedModule) -> Vec<Candidate> {
         let (candidates, attempts) = self.search(wanted);
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         for attempt in &attempts {

@@ -6,7 +6,7 @@ use super::chain::Chain;
 use super::tree::{POINTER, first_tier};
 use crate::server::{Failure, Server};
 use crate::verify::identify;
-use crate::{Candidate, FileKind, Wanted};
+use crate::{Candidate, FileKind, WantedModule};
 use std::fs;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ impl Chain {
         &self,
         server: &Server,
         asks: &[Ask],
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         let first = asks.first()?;
@@ -69,7 +69,7 @@ impl Chain {
         server: &Server,
         asks: &[Ask],
         tier: Option<&str>,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Answer {
         for ask in asks.iter().filter(|ask| ask.ask_servers) {
@@ -115,7 +115,7 @@ impl Chain {
         server: &Server,
         parts: &[&str],
         ask: &Ask,
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Answer {
         let Some(cache) = self.caches.first() else { return Answer::Bad };
@@ -159,7 +159,7 @@ impl Chain {
         &self,
         server: &Server,
         asks: &[Ask],
-        wanted: &Wanted,
+        wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
         let ask = asks.first().filter(|ask| ask.kind == FileKind::Pdb)?;

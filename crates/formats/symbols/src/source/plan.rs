@@ -4,7 +4,7 @@ use super::asks;
 use super::chain::{Chain, Far};
 use super::folder;
 use super::tree::Tree;
-use crate::Wanted;
+use crate::WantedModule;
 use crate::server::Server;
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct Planned {
 }
 
 impl Chain {
-    pub(super) fn plan(&self, wanted: &Wanted) -> Vec<Planned> {
+    pub(super) fn plan(&self, wanted: &WantedModule) -> Vec<Planned> {
         let asks = wanted.pdb.as_ref().map(asks::of_pdb).unwrap_or_default();
         let image = asks::of_image(wanted);
         let first = match &self.far {

@@ -1,7 +1,7 @@
 //! What a file is, as far as its first bytes say, and why that cannot be read.
 
 use crate::key::store_id;
-use crate::{ImageKey, ModuleKey, Wanted};
+use crate::{ImageKey, ModuleKey, WantedModule};
 use etwhy_base::Guid;
 use std::fmt;
 use std::fs::File;
@@ -97,7 +97,7 @@ impl fmt::Display for Identity {
 
 impl Identity {
     /// True if it belongs to exactly this module.
-    pub fn fits(&self, wanted: &Wanted) -> bool {
+    pub fn fits(&self, wanted: &WantedModule) -> bool {
         match self {
             Identity::Image { time_date_stamp, size_of_image, .. } => {
                 wanted.image.as_ref().is_some_and(|image| fits_image(image, *time_date_stamp, *size_of_image))

@@ -3,6 +3,7 @@
 #[path = "../../../../tools/fuzz/src/hostile/pdb.rs"]
 mod seeds;
 
+use etwhy_base::rng::Rng;
 use etwhy_symbols::{ModuleSymbols, NameStyle, exports, pdb};
 use std::path::Path;
 
@@ -16,23 +17,20 @@ fn look(module: &ModuleSymbols) {
 
 /// Runs `each` on copies of `seed` with a few bytes changed, the same in every run.
 fn damaged(seed: &[u8], count: u32, mut each: impl FnMut(Vec<u8>)) {
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut rng = Rng::new(1);
     for number in 0..count {
         let mut bytes = seed.to_vec();
         for _ in 0..=number % 6 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let at = state as usize % bytes.len();
-            bytes[at] = match state >> 60 {
+            let at = rng.index(bytes.len());
+            bytes[at] = match rng.below(16) {
                 0..=3 => 0xFF,
                 4..=6 => 0,
                 7 => bytes[at] ^ 0x80,
-                _ => (state >> 32) as u8,
+                _ => rng.bits() as u8,
             };
         }
         if number % 16 == 0 {
-            bytes.truncate(state as usize % seed.len());
+            bytes.truncate(rng.index(seed.len()));
         }
         each(bytes);
     }

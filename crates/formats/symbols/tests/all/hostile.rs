@@ -3,7 +3,8 @@
 use crate::support::{Faulty, Serve, Temp, pdb};
 use etwhy_symbols::server::{Proxies, ServerOptions};
 use etwhy_symbols::{
-    ImageKey, Locate as _, ModuleKey, SafeName, SourceOptions, Sources, SymbolPath, Wanted, parse_store_id,
+    ImageKey, Locate as _, ModuleKey, SafeName, SourceOptions, Sources, SymbolPath, WantedModule,
+    parse_store_id,
 };
 use std::time::Duration;
 
@@ -91,7 +92,7 @@ fn hostile_names_stay_in_the_cache_and_on_the_server() {
     // What an escape would find.
     temp.write("evil.pdb", &good(10));
     for name in hostile() {
-        let hostile = Wanted { pdb: Some(key(&name)), image: None };
+        let hostile = WantedModule { pdb: Some(key(&name)), image: None };
         server.forget();
         let sources = sources(&server, &temp);
         assert!(sources.candidates(&hostile).is_empty(), "{name:?}");
@@ -133,7 +134,7 @@ fn files_of_hostile_names_stay_in_the_cache() {
         let (server, temp) = (Faulty::new(), Temp::new(&format!("kept{n}")));
         let encoded = etwhy_symbols::server::encode(safe.as_str());
         server.serve(&format!("{encoded}/{ID}/{encoded}"), Serve::File(good(10)));
-        let hostile = Wanted { pdb: Some(key(&name)), image: None };
+        let hostile = WantedModule { pdb: Some(key(&name)), image: None };
         let candidates = sources(&server, &temp).candidates(&hostile);
         assert_eq!(candidates.len(), 1, "{name:?}");
         assert_eq!(temp.files(false), [format!("cache/{safe}/{ID}/{safe}")], "{name:?}");
@@ -150,7 +151,7 @@ fn hostile_names_of_images_too() {
     for name in hostile() {
         server.forget();
         let image = ImageKey { name: name.clone(), time_date_stamp: 0x5000_0000, size_of_image: 0x1000 };
-        let wanted = Wanted { pdb: None, image: Some(image) };
+        let wanted = WantedModule { pdb: None, image: Some(image) };
         let fetch =
             SourceOptions { fetch_images: true, images: vec![temp.path().join("images")], ..options(&temp) };
         assert!(with(&server, fetch).candidates(&wanted).is_empty(), "{name:?}");

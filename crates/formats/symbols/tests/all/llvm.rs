@@ -6,8 +6,9 @@ mod sources;
 mod tools;
 
 use etwhy_base::Guid;
+use etwhy_base::rng::Rng;
 use etwhy_symbols::{
-    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, Wanted,
+    ImageKey, ModuleKey, ModuleSymbols, NameStyle, Origin, Resolver, SymbolError, SymbolStore, WantedModule,
     exports, pdb,
 };
 use std::collections::BTreeMap;
@@ -19,18 +20,6 @@ const X86: &str = "i686-pc-windows-msvc";
 const ALL: &[&str] = &["one.cpp", "two.cpp", "three.c"];
 const FUNCTIONS: u32 = 400;
 const RANDOM: usize = 12_000;
-
-/// The same numbers in every run.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as u32 % limit
-    }
-}
 
 fn ours(module: &ModuleSymbols, rva: u32, style: NameStyle) -> Vec<Frame> {
     let Some(symbol) = module.lookup(rva) else { return Vec::new() };
@@ -55,8 +44,8 @@ fn addresses(pair: &Pair) -> (Vec<u32>, usize) {
         .map(|(_, _, offset)| start + offset)
         .collect();
     let publics = all.len();
-    let mut random = Xorshift(0x9E37_79B9_7F4A_7C15);
-    all.extend((0..RANDOM).map(|_| start + random.below(*size)));
+    let mut random = Rng::new(1);
+    all.extend((0..RANDOM).map(|_| start + random.below((*size).into()) as u32));
     (all, publics)
 }
 
@@ -284,7 +273,7 @@ fn another_build_is_refused_and_the_right_one_taken() {
         let store = SymbolStore::new(vec![folder.to_path_buf()]);
         Resolver::new(vec![Box::new(store)], Some(cache.path().to_path_buf())).caching_all()
     };
-    let both = |key: &ModuleKey| Wanted { pdb: Some(key.clone()), image: Some(wanted.clone()) };
+    let both = |key: &ModuleKey| WantedModule { pdb: Some(key.clone()), image: Some(wanted.clone()) };
     let first = resolver(folder.path());
     assert_eq!(first.load(&both(&older)).unwrap().origin(), Origin::Export);
     let problems = first.problems();

@@ -2,10 +2,12 @@
 
 use crate::support::{Temp, cabinet, pdb};
 use etwhy_base::Guid;
+use etwhy_base::rng::Rng;
 use etwhy_symbols::source::Outcome;
 use etwhy_symbols::verify::{Identity, VerifyError, identify};
 use etwhy_symbols::{
-    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, SourceOptions, SymbolPath, Wanted, parse_store_id,
+    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, SourceOptions, SymbolPath, WantedModule,
+    parse_store_id,
 };
 use std::path::Path;
 
@@ -24,8 +26,8 @@ fn image() -> ImageKey {
     }
 }
 
-fn wanted() -> Wanted {
-    Wanted { pdb: Some(key("App.pdb")), image: Some(image()) }
+fn wanted() -> WantedModule {
+    WantedModule { pdb: Some(key("App.pdb")), image: Some(image()) }
 }
 
 fn good() -> Vec<u8> {
@@ -312,20 +314,16 @@ fn damage_never_panics() {
         pe(1, 2, &key("a.pdb")),
         format!("MODULE a b {ID} c\n").into_bytes(),
     ];
-    let mut state = 7u64;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(state >> 33).unwrap() % below.max(1)
-    };
+    let mut rng = Rng::new(7);
     let mut told = 0;
     for round in 0..2000 {
         let mut file = files[round % files.len()].clone();
         file.truncate(0xb00);
-        for _ in 0..1 + random(6) {
-            let at = random(file.len());
-            file[at] = [0, 1, 0xff, 0x7f, 0x80][random(5)];
+        for _ in 0..1 + rng.index(6) {
+            let at = rng.index(file.len());
+            file[at] = [0, 1, 0xff, 0x7f, 0x80][rng.index(5)];
         }
-        file.truncate(file.len() - random(file.len()) * (round % 2));
+        file.truncate(file.len() - rng.index(file.len()) * (round % 2));
         told += usize::from(identify(&temp.write("file", &file)).is_err());
     }
     assert!(told > 100, "{told}");
@@ -341,7 +339,7 @@ fn real_pdbs_are_what_their_store_says() {
             let (guid, age) = parse_store_id(&id.file_name().to_string_lossy()).unwrap();
             let key = ModuleKey { pdb_name: name.to_owned(), guid, age };
             assert!(identify(&id.path().join(name)).unwrap().fits_pdb(&key), "{}", id.path().display());
-            let wanted = Wanted { pdb: Some(key), image: None };
+            let wanted = WantedModule { pdb: Some(key), image: None };
             let path = SymbolPath::parse(&format!("srv*{}", store.display())).unwrap();
             assert_eq!(path.sources(SourceOptions::default()).candidates(&wanted).len(), 1);
             seen += 1;

@@ -2,7 +2,7 @@
 //!
 //! # Contract
 //!
-//! * Every map has a [`Place`] in a list that only grows. A place is free, or holds the addresses of one live map.
+//! * Every map has a [`MapRange`] in a list that only grows. A place is free, or holds the addresses of one live map.
 //! * The handler of `SIGBUS` does what may be done in a signal handler and nothing else: it reads atomics, asks the system
 //!   for anonymous pages, which is one system call on memory of ours, and sets an atomic. It takes no lock and allocates
 //!   nothing.
@@ -22,7 +22,7 @@ const PIECE: usize = 1 << 20;
 const BLOCK: usize = 128;
 
 /// The addresses of a map.
-struct Place {
+struct MapRange {
     taken: AtomicBool,
     /// 0 while there is no map.
     start: AtomicUsize,
@@ -31,9 +31,9 @@ struct Place {
     hit: AtomicBool,
 }
 
-impl Place {
-    const fn new() -> Place {
-        Place {
+impl MapRange {
+    const fn new() -> MapRange {
+        MapRange {
             taken: AtomicBool::new(false),
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
@@ -43,13 +43,13 @@ impl Place {
 }
 
 struct Block {
-    places: [Place; BLOCK],
+    places: [MapRange; BLOCK],
     next: OnceLock<Box<Block>>,
 }
 
 impl Block {
     const fn new() -> Block {
-        Block { places: [const { Place::new() }; BLOCK], next: OnceLock::new() }
+        Block { places: [const { MapRange::new() }; BLOCK], next: OnceLock::new() }
     }
 }
 
@@ -57,11 +57,11 @@ static FIRST: Block = Block::new();
 
 /// A map's place in the list, for as long as the map lives.
 #[derive(Debug)]
-pub(super) struct Guard(&'static Place);
+pub(super) struct Guard(&'static MapRange);
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for MapRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place").field("hit", &self.hit).finish_non_exhaustive()
+        f.debug_struct("MapRange").field("hit", &self.hit).finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,8 @@
 //! How often the method of growth laws is right, by simulation: false alarms for laws that are ordinary, power for those that are
 //! not. The figures are printed (`--nocapture`) and asserted with a margin.
 
+use etwhy_base::rng::Rng;
 use etwhy_stats::growth::{Form, Law, Point, Verdict, compare, fit};
-use etwhy_stats::rng::Rng;
 
 /// A kind of data.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::test::{Order, Test};
 
 /// What is known of a text of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum TextState {
     No,
     Yes,
     NotYet,
@@ -30,7 +30,7 @@ pub struct Matcher<'a> {
 struct Bound<'a> {
     column: usize,
     test: &'a Test,
-    known: Vec<Known>,
+    known: Vec<TextState>,
     scratch: String,
 }
 
@@ -201,15 +201,15 @@ impl Bound<'_> {
                 (ColumnView::Text(_, texts, _), Some(Sym(key))) => {
                     let at = key as usize;
                     if self.known.len() <= at {
-                        self.known.resize(arrow_array::Array::len(*texts).max(at + 1), Known::NotYet);
+                        self.known.resize(arrow_array::Array::len(*texts).max(at + 1), TextState::NotYet);
                     }
                     match self.known.get_mut(at) {
                         Some(known) => {
-                            if *known == Known::NotYet {
+                            if *known == TextState::NotYet {
                                 let yes = words.matches(view.text(row).unwrap_or_default());
-                                *known = if yes { Known::Yes } else { Known::No };
+                                *known = if yes { TextState::Yes } else { TextState::No };
                             }
-                            *known == Known::Yes
+                            *known == TextState::Yes
                         }
                         None => false,
                     }

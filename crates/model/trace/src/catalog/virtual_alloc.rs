@@ -23,7 +23,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FREES_OF_UNKNOWN, FREES_UNSEEN, PAYLOAD_TOO_SHORT};
 use crate::event::{Context, Event, Select, What};
-use crate::model::address_space::{AddressSpace, NOBODY, Part, page_bytes};
+use crate::model::address_space::{AddressSpace, FreedPart, NOBODY, page_bytes};
 use crate::row_ends::{Counter, How, RowEnds};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events::{PageFault, Process};
@@ -150,13 +150,13 @@ impl Calls {
         self.reserve_only.push(reserve_only);
     }
 
-    fn gone(&mut self, owner: u32, part: Part, ns: i64, how: How) {
+    fn gone(&mut self, owner: u32, part: FreedPart, ns: i64, how: How) {
         let row = owner as usize;
         let (Some(left), Some(&reserve_only)) = (self.left.get_mut(row), self.reserve_only.get(row)) else {
             return;
         };
         let bytes = match (part, reserve_only) {
-            (Part::Commit(bytes), false) | (Part::Reserve(bytes), true) => bytes,
+            (FreedPart::Commit(bytes), false) | (FreedPart::Reserve(bytes), true) => bytes,
             _ => return,
         };
         *left = left.saturating_sub(bytes);

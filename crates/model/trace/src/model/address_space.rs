@@ -42,7 +42,7 @@ pub struct Freed {
 
 /// What was freed of an owner's allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FreedPart {
     /// Committed bytes.
     Commit(u64),
     /// Reserved bytes.
@@ -50,7 +50,7 @@ pub enum Part {
 }
 
 /// Told of each part that goes.
-pub type Gone<'a> = &'a mut dyn FnMut(u32, Part);
+pub type Gone<'a> = &'a mut dyn FnMut(u32, FreedPart);
 
 /// Reservations and committed pages of one process. An *owner* is whatever number the caller gives an allocation.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl AddressSpace {
     pub fn reserve(&mut self, base: u64, size: u64, owner: u32, gone: Gone<'_>) -> bool {
         let (start, end) = pages(base, size);
         let mut any = false;
-        let mut tell = |owner: u32, part: Part| {
+        let mut tell = |owner: u32, part: FreedPart| {
             any = true;
             gone(owner, part);
         };
@@ -193,10 +193,10 @@ impl AddressSpace {
     pub fn clear(&mut self, gone: Gone<'_>) {
         self.runs.clear();
         for (start, c) in std::mem::take(&mut self.committed) {
-            gone(c.owner, Part::Commit(c.end - start));
+            gone(c.owner, FreedPart::Commit(c.end - start));
         }
         for (start, r) in std::mem::take(&mut self.reserved) {
-            gone(r.owner, Part::Reserve(r.end - start));
+            gone(r.owner, FreedPart::Reserve(r.end - start));
         }
     }
 
@@ -248,7 +248,7 @@ impl AddressSpace {
                 self.committed.insert(at, Committed { end: from, owner: c.owner });
             }
             taken = taken.saturating_add(to - from);
-            gone(c.owner, Part::Commit(to - from));
+            gone(c.owner, FreedPart::Commit(to - from));
         }
         taken
     }
@@ -278,7 +278,7 @@ impl AddressSpace {
             if at < from {
                 self.reserved.insert(at, Reservation { end: from, unplaced: left.min(from - at), ..r });
             }
-            gone(r.owner, Part::Reserve(to - from));
+            gone(r.owner, FreedPart::Reserve(to - from));
         }
         (unplaced, doubt)
     }
@@ -287,17 +287,18 @@ impl AddressSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     /// What went, added up: committed and reserved bytes by owner.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Went(BTreeMap<u32, (u64, u64)>);
 
     impl Went {
-        fn take(&mut self, owner: u32, part: Part) {
+        fn take(&mut self, owner: u32, part: FreedPart) {
             let entry = self.0.entry(owner).or_default();
             match part {
-                Part::Commit(bytes) => entry.0 += bytes,
-                Part::Reserve(bytes) => entry.1 += bytes,
+                FreedPart::Commit(bytes) => entry.0 += bytes,
+                FreedPart::Reserve(bytes) => entry.1 += bytes,
             }
         }
     }
@@ -351,11 +352,8 @@ mod tests {
 
     #[test]
     fn ranges_are_what_pages_one_by_one_are() {
-        let mut seed = 12345u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % n
-        };
+        let mut rng = Rng::new(12345);
+        let mut below = |n: u64| rng.below(n);
         let mut space = space(&[(0, 64 * PAGE, 0)]);
         let mut pages = Pages(vec![None; 64]);
         for owner in 1..4000 {
@@ -368,8 +366,8 @@ mod tests {
             } else {
                 let mut went = 0;
                 let freed = space.decommit(base, size, &mut |_, part| match part {
-                    Part::Commit(bytes) => went += bytes,
-                    Part::Reserve(_) => panic!("nothing is released"),
+                    FreedPart::Commit(bytes) => went += bytes,
+                    FreedPart::Reserve(_) => panic!("nothing is released"),
                 });
                 assert_eq!((freed.bytes, went), (pages.decommit(range.0, range.1), freed.bytes));
             }
@@ -478,11 +476,8 @@ mod tests {
     /// Against a model that keeps each page by itself.
     #[test]
     fn random_calls_agree_with_single_pages() {
-        let (mut seed, mut space) = (7u64, AddressSpace::default());
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % below
-        };
+        let (mut rng, mut space) = (Rng::new(7), AddressSpace::default());
+        let mut random = |below: u64| rng.below(below);
         let mut owner_of = [None::<u32>; 64];
         space.reserve(0, 64 * PAGE, 0, &mut |_, _| ());
         for owner in 1..20_000u32 {

@@ -49,7 +49,7 @@ pub(crate) const SELECTS: &[Select] = &[
 
 /// An address in an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CodeAddress {
     /// Process, if the address may be one of user mode.
     pub upid: Option<u32>,
     /// Epoch of its address space, see [`super::image::Images::epoch`].
@@ -58,7 +58,7 @@ pub struct Place {
     pub address: u64,
 }
 
-/// Number of a [`Place`]. What is there is known at the end of the pass: columns that name it hold the number until
+/// Number of a [`CodeAddress`]. What is there is known at the end of the pass: columns that name it hold the number until
 /// [`Finish`](crate::finish::Finish) exchanges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(u32);
@@ -88,8 +88,8 @@ impl PlaceId {
 /// All distinct places; the number is the index.
 #[derive(Debug, Default)]
 pub struct Places {
-    all: Vec<Place>,
-    known: HashMap<Place, PlaceId>,
+    all: Vec<CodeAddress>,
+    known: HashMap<CodeAddress, PlaceId>,
     /// Numbers of the routines that have a frame in the table of frames.
     routines: HashSet<PlaceId>,
 }
@@ -97,7 +97,7 @@ pub struct Places {
 impl Places {
     /// The number of a place.
     #[inline]
-    pub(crate) fn number(&mut self, place: Place) -> PlaceId {
+    pub(crate) fn number(&mut self, place: CodeAddress) -> PlaceId {
         let all = &mut self.all;
         *self.known.entry(place).or_insert_with(|| {
             all.push(place);
@@ -114,7 +114,7 @@ impl Places {
     }
 
     /// All, in the order of their numbers.
-    pub fn all(&self) -> &[Place] {
+    pub fn all(&self) -> &[CodeAddress] {
         &self.all
     }
 }

@@ -6,6 +6,7 @@
 //! `cargo test -p etwhy-trace --test all same_tables -- --ignored`.
 
 use crate::support;
+use etwhy_base::rng::{Rng, fnv1a};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_table::Memory;
@@ -82,26 +83,10 @@ fn difference(all: &Output, some: &Output, name: &str) -> Option<String> {
 }
 
 /// A draw that is the same on every machine.
-struct Draw(u64);
-
-impl Draw {
-    fn of(path: &Path, round: u64) -> Draw {
-        let seed = std::env::var("ETWHY_SEED").unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
-        let name = path.file_name().unwrap().to_string_lossy();
-        let text = format!("{seed} {name} {round}");
-        // FNV-1a.
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Draw(hash | 1)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
+fn draw(path: &Path, round: u64) -> Rng {
+    let seed = std::env::var("ETWHY_SEED").unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
+    let name = path.file_name().unwrap().to_string_lossy();
+    Rng::new(fnv1a(format!("{seed} {name} {round}")))
 }
 
 /// Compares the tables of a pass with those of the pass over all; what differs goes to `failures`.
@@ -131,12 +116,12 @@ fn a_drawn_setting_changes_no_table() {
     let names = all_tables();
     let mut failures = Vec::new();
     for path in traces() {
-        let mut draw = Draw::of(&path, 0);
+        let mut draw = draw(&path, 0);
         let all = read(&path, &names.iter().copied().collect(), 2);
-        let most = if draw.below(2) == 0 { 1 } else { 12 };
-        let count = 1 + draw.below(most);
-        let some: BTreeSet<&str> = (0..count).map(|_| names[draw.below(names.len())]).collect();
-        compare(&path, &all, &some, 1 + draw.below(4), &mut failures);
+        let most = if draw.index(2) == 0 { 1 } else { 12 };
+        let count = 1 + draw.index(most);
+        let some: BTreeSet<&str> = (0..count).map(|_| names[draw.index(names.len())]).collect();
+        compare(&path, &all, &some, 1 + draw.index(4), &mut failures);
     }
     finish(&failures);
 }
@@ -193,10 +178,10 @@ fn every_setting() {
             compare(&path, &all, &BTreeSet::from([*name]), 1, &mut failures);
         }
         for round in 1..20 {
-            let mut draw = Draw::of(&path, round);
-            let count = 1 + draw.below(30);
-            let some: BTreeSet<&str> = (0..count).map(|_| names[draw.below(names.len())]).collect();
-            compare(&path, &all, &some, 1 + draw.below(8), &mut failures);
+            let mut draw = draw(&path, round);
+            let count = 1 + draw.index(30);
+            let some: BTreeSet<&str> = (0..count).map(|_| names[draw.index(names.len())]).collect();
+            compare(&path, &all, &some, 1 + draw.index(8), &mut failures);
         }
     }
     finish(&failures);

@@ -12,8 +12,8 @@
 //! * Pairs: the two states of a round change places (the signs of all its differences).
 //! * Two files: rounds are dealt to the two sides anew.
 
+use etwhy_base::rng::Rng;
 use etwhy_stats::Interval;
-use etwhy_stats::rng::Rng;
 use std::collections::BTreeMap;
 
 /// Exchanges that are tried if there are more than that: chosen at random, with a fixed seed.
@@ -185,7 +185,7 @@ fn deals(seen: Vec<bool>, n: usize) -> Vec<Vec<bool>> {
     let mut deal = seen;
     for _ in 1..MOST_EXCHANGES {
         for at in (1..total).rev() {
-            deal.swap(at, rng.below(at + 1));
+            deal.swap(at, rng.index(at + 1));
         }
         all.push(deal.clone());
     }

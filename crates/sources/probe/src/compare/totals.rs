@@ -34,7 +34,7 @@ pub(super) fn more(
     // Rounds are drawn by their numbers.
     let numbers = |side: &[(f64, f64)]| (0..side.len()).map(|at| at as f64).collect::<Vec<f64>>();
     if paired {
-        return bootstrap.of(&numbers(&b), |drawn| mean(&a, drawn) - mean(&b, drawn));
+        return bootstrap.interval(&numbers(&b), |drawn| mean(&a, drawn) - mean(&b, drawn));
     }
     let i = bootstrap
         .of_two(&numbers(&b), &numbers(&a), |b_drawn, a_drawn| mean(&a, a_drawn) - mean(&b, b_drawn))?;
@@ -68,7 +68,7 @@ fn student(z: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etwhy_stats::rng::Rng;
+    use etwhy_base::rng::Rng;
 
     #[test]
     fn quantiles_are_those_of_the_table() {

@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::sample::{Case, Sample};
 use crate::summary::Figures;
 use crate::words::time;
-use etwhy_os::memory::{Access, Place, Region};
+use etwhy_os::memory::{Access, Placement, Region};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -140,15 +140,15 @@ fn curve(run: &mut Run<'_>, measure: &str, variant: &str, bytes: usize, ask: Ask
     while there < calls && ended.is_none() {
         let until = (there + step).min(calls);
         let before = there;
-        run.measure(Case::of(measure).when(variant).at((there + until) as f64 / 2.0), |run, laps| {
+        run.measure(Case::new(measure).when(variant).at((there + until) as f64 / 2.0), |run, laps| {
             while there < until {
                 run.goes_on()?;
                 let access = ask.access(pieces.len());
                 let began = Instant::now();
                 let piece = match ask {
                     Ask::Search => search(run, base, access)?,
-                    Ask::TopDown => Region::new(bytes, access, Place::TopDown),
-                    _ => Region::new(bytes, access, Place::Anywhere),
+                    Ask::TopDown => Region::new(bytes, access, Placement::TopDown),
+                    _ => Region::new(bytes, access, Placement::Anywhere),
                 };
                 laps.push(nanos(began));
                 match piece {
@@ -184,7 +184,7 @@ fn search(run: &Run<'_>, base: usize, access: Access) -> Result<std::io::Result<
     let mut place = base;
     let mut tries = 0_u64;
     loop {
-        match Region::new(PIECE, access, Place::At(place)) {
+        match Region::new(PIECE, access, Placement::At(place)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let Some(next) = place.checked_add(PIECE) else { return Ok(Err(error)) };
                 place = next;
@@ -201,7 +201,7 @@ fn search(run: &Run<'_>, base: usize, access: Access) -> Result<std::io::Result<
 /// An address from which on there is room for `calls` pieces: the system knows one.
 fn free_place(calls: u64) -> Result<usize, ProbeError> {
     let bytes = usize::try_from(calls).ok().and_then(|calls| calls.checked_mul(PIECE)).unwrap_or(usize::MAX);
-    let place = Region::new(bytes, Access::Nothing, Place::Anywhere)
+    let place = Region::new(bytes, Access::Nothing, Placement::Anywhere)
         .map_err(ProbeError::system(format!("a free place of {bytes} bytes")))?;
     // Systems give multiples of a page, Windows of 64 KB; searching wants the same everywhere.
     Ok(place.address().next_multiple_of(PIECE))
@@ -239,7 +239,7 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 /// What the first and the last calls of a curve cost; by which law they grow is said elsewhere.
 fn sentence(samples: &[Sample], (measure, variant): (&str, &str)) -> Option<String> {
     let of_kind = || samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let sizes = figures.by_size(measure, variant);
     let (first, last) = (sizes.first()?, sizes.last()?);
     let rounds = crate::words::rounds(of_kind());
@@ -279,13 +279,15 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn rights_that_alternate_keep_mappings_apart() {
         // Counted from addresses, since other tests map at the same time.
-        let pieces: Vec<Region> =
-            (0..100).map(|n| Region::new(PIECE, Ask::Reserve.access(n), Place::Anywhere).unwrap()).collect();
+        let pieces: Vec<Region> = (0..100)
+            .map(|n| Region::new(PIECE, Ask::Reserve.access(n), Placement::Anywhere).unwrap())
+            .collect();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let starts = |address: usize| maps.lines().any(|line| line.starts_with(&format!("{address:x}-")));
         assert!(pieces.iter().all(|piece| starts(piece.address())));
-        let merged: Vec<Region> =
-            (0..100).map(|n| Region::new(PIECE, Ask::Merged.access(n), Place::Anywhere).unwrap()).collect();
+        let merged: Vec<Region> = (0..100)
+            .map(|n| Region::new(PIECE, Ask::Merged.access(n), Placement::Anywhere).unwrap())
+            .collect();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let starts = |address: usize| maps.lines().any(|line| line.starts_with(&format!("{address:x}-")));
         assert!(merged.iter().filter(|piece| starts(piece.address())).count() < 50);

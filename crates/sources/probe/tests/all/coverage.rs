@@ -10,10 +10,10 @@
 //! Run with `--nocapture` to see the table that the manual shows.
 
 use crate::support::outcome;
+use etwhy_base::rng::Rng;
 use etwhy_probe::compare::{OFF, ON, Verdict, files, states};
 use etwhy_probe::outcome::ProbeOutcome;
 use etwhy_probe::{Case, Sample};
-use etwhy_stats::rng::Rng;
 use std::collections::BTreeMap;
 
 const BLOCK: usize = 4;
@@ -45,7 +45,7 @@ enum Noise {
 fn drawn(data: &Recorded, rounds: usize, noise: Noise, rng: &mut Rng) -> Vec<Vec<f64>> {
     let mut picked = Vec::new();
     while picked.len() < rounds {
-        let from = rng.below(240 - BLOCK);
+        let from = rng.index(240 - BLOCK);
         picked.extend(from..from + BLOCK);
     }
     picked.truncate(rounds);
@@ -67,7 +67,7 @@ fn result(data: &Recorded, state: &str, rows: &[Vec<f64>], factor: f64) -> Probe
     for (round, row) in (0..).zip(rows) {
         for (measure, value) in data.keys().zip(row) {
             samples.push(Sample {
-                case: Case::of(measure.clone()),
+                case: Case::new(measure.clone()),
                 round,
                 operations: 1,
                 value: value * factor,

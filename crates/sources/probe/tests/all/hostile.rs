@@ -1,11 +1,11 @@
 //! Files of results are input: whatever they say, nothing panics, and no name becomes more than a name.
 
+use etwhy_base::rng::Rng;
 use etwhy_doc::terminal::Terminal;
 use etwhy_probe::compare::{self, tax};
 use etwhy_probe::outcome::Outcome;
 use etwhy_probe::show::{compared, page, results};
 use etwhy_probe::tables;
-use etwhy_stats::rng::Rng;
 use etwhy_table::Memory;
 
 const NAME: &str = "</style><script>alert(1)</script>\u{1b}[31m\u{202e}\r\n| x |";
@@ -101,12 +101,12 @@ fn damaged_results_break_nothing() {
     let mut read = 0;
     for _ in 0..300 {
         let mut bytes = whole.clone().into_bytes();
-        for _ in 0..=rng.below(4) {
+        for _ in 0..=rng.index(4) {
             // A number becomes another one.
-            let from = rng.below(bytes.len());
+            let from = rng.index(bytes.len());
             let Some(start) = (from..bytes.len()).find(|at| bytes[*at].is_ascii_digit()) else { continue };
             let end = (start..bytes.len()).find(|at| !bytes[*at].is_ascii_digit()).unwrap_or(bytes.len());
-            bytes.splice(start..end, pieces[rng.below(pieces.len())].iter().copied());
+            bytes.splice(start..end, pieces[rng.index(pieces.len())].iter().copied());
         }
         if let Ok(outcome) = Outcome::parse(&bytes) {
             read += 1;

@@ -6,6 +6,7 @@
 //! tables, and text with page and rows.
 
 use crate::support::{options, outcome, tried};
+use etwhy_base::rng::Rng;
 use etwhy_doc::{Line, Span, terminal::Terminal};
 use etwhy_probe::compare::{ALPHA, Comparison, OFF, ON, Verdict, contrasts, files, states, tax};
 use etwhy_probe::outcome::ProbeOutcome;
@@ -13,7 +14,6 @@ use etwhy_probe::probe::Kind;
 use etwhy_probe::probes::ALL;
 use etwhy_probe::show::{compared, operations, page, results};
 use etwhy_probe::{Probe, Sample, amount, summary, tables};
-use etwhy_stats::rng::Rng;
 use etwhy_table::Memory;
 use std::collections::BTreeSet;
 
@@ -98,7 +98,7 @@ fn check(comparison: &Comparison, sides: [&ProbeOutcome; 2]) {
         }
         let more = one.mean_more.unwrap();
         assert!(near(more.value, one.mean[1] - one.mean[0]) && more.holds(more.value), "{said}");
-        let cost = tax::of(comparison, one, N);
+        let cost = tax::estimate(comparison, one, N);
         if let Some(day) = cost.day_ns {
             let [(old, old_sum), (new, new_sum)] = totals;
             assert!(day.holds((new_sum / new - old_sum / old) * N), "{said}: {cost:?}");

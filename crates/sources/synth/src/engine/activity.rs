@@ -6,9 +6,9 @@ use super::stack::Owner;
 use super::{Engine, Source, Style};
 use crate::error::Result;
 use crate::model::{Frames, OneOrMany, ThreadActivity};
-use crate::rng::Rng;
 use crate::value::{Dist, Draw};
 use crate::world::World;
+use etwhy_base::rng::Xoshiro;
 use etwhy_decode::kernel::events as kernel;
 use std::io;
 
@@ -43,7 +43,7 @@ struct Actor {
     since: i64,
     n: u64,
     from: i64,
-    rng: Rng,
+    rng: Xoshiro,
 }
 
 /// A ready thread looks for a free processor this often.
@@ -98,7 +98,7 @@ pub(crate) fn activity(
         };
         let wait_stack = stack(&a.wait_stack, owner)?;
         let ready_stack = stack(&a.ready_stack, by_owner)?;
-        let mut rng = Rng::new(seed ^ (i as u64) << 32);
+        let mut rng = Xoshiro::seeded(seed ^ (i as u64) << 32);
         let wait = a.wait.clone().unwrap_or(Dist::constant(10e-3));
         let from = c.from.map_or(0, scaled);
         let first = wait.ns(&mut Draw { rng: &mut rng, n: 0, x: 0.0 });

@@ -2,8 +2,8 @@
 
 use crate::error::one_of;
 use crate::model::{Burst, Common};
-use crate::rng::Rng;
 use crate::value::{Dist, Draw};
+use etwhy_base::rng::Xoshiro;
 
 #[derive(Clone, Debug)]
 enum Pace {
@@ -43,7 +43,7 @@ impl Arrivals {
         c: &Common,
         duration: i64,
         factors: (f64, f64),
-        rng: &mut Rng,
+        rng: &mut Xoshiro,
     ) -> Result<Arrivals, String> {
         let (time, counts) = factors;
         let scaled = |t: crate::value::Time| (t.0 * time * 1e9) as i64;
@@ -112,12 +112,12 @@ impl Arrivals {
     }
 
     /// Moves to the next moment.
-    pub(crate) fn advance(&mut self, rng: &mut Rng) {
+    pub(crate) fn advance(&mut self, rng: &mut Xoshiro) {
         self.n += 1;
         self.step(rng, false);
     }
 
-    fn step(&mut self, rng: &mut Rng, first: bool) {
+    fn step(&mut self, rng: &mut Xoshiro, first: bool) {
         let active = self.active as f64;
         let mut slot = 0.0;
         let gap = match &self.pace {
@@ -134,7 +134,7 @@ impl Arrivals {
                 }
                 // Random: the smallest of `left` uniform moments in what is left of the window.
                 if self.random {
-                    (active - self.at) * (1.0 - (1.0 - rng.unit()).powf(1.0 / left as f64))
+                    (active - self.at) * (1.0 - (1.0 - rng.uniform()).powf(1.0 / left as f64))
                 } else {
                     slot = active / *count as f64;
                     if first { 0.0 } else { slot }
@@ -172,7 +172,7 @@ impl Arrivals {
             }
         };
         self.at += gap.max(if first { 0.0 } else { 1.0 });
-        let inside = slot * if self.exact { 0.5 } else { rng.unit() };
+        let inside = slot * if self.exact { 0.5 } else { rng.uniform() };
         // The last moment of a counted sequence may lie at the end by rounding: it is brought back by `wall`.
         let counted = matches!(self.pace, Pace::Count(_) | Pace::Grown(..));
         self.due = (counted || self.at < active || active == 0.0 && first).then(|| self.wall(inside));
@@ -207,7 +207,7 @@ mod tests {
     use crate::value::Time;
 
     fn all(c: &Common) -> Vec<i64> {
-        let mut rng = Rng::new(3);
+        let mut rng = Xoshiro::seeded(3);
         let mut a = Arrivals::new(c, 10_000_000_000, (1.0, 1.0), &mut rng).unwrap();
         let mut list = Vec::new();
         while let Some(due) = a.next() {

@@ -1,7 +1,7 @@
 //! How long the events of a table take, with a prescribed sum if the table says one.
 
-use crate::rng::Rng;
 use crate::value::{Dist, Draw};
+use etwhy_base::rng::Xoshiro;
 
 /// Durations of a table's events.
 pub(crate) struct Durations {
@@ -13,7 +13,7 @@ pub(crate) struct Durations {
 struct Fitted {
     factor: f64,
     count: u64,
-    rng: Rng,
+    rng: Xoshiro,
     /// What rounding to nanoseconds left over, so that the sum is right to the nanosecond.
     carry: f64,
 }
@@ -29,7 +29,7 @@ impl Durations {
         let Some(total) = total else { return Ok(Durations { dist, fitted: None }) };
         let count = count.ok_or("`total` needs a `count` (or listed moments)")?;
         // The same dice are thrown twice: once for the sum, once for the events.
-        let rng = Rng::new(seed ^ 0x707A_1000);
+        let rng = Xoshiro::seeded(seed ^ 0x707A_1000);
         let mut dry = rng.clone();
         let draw = |n| dist.draw(&mut Draw { rng: &mut dry, n, x: n as f64 / count.max(1) as f64 }).max(0.0);
         let sum: f64 = (0..count).map(draw).sum();
@@ -46,7 +46,7 @@ impl Durations {
     }
 
     /// The next duration in nanoseconds.
-    pub(crate) fn next(&mut self, rng: &mut Rng, n: u64, x: f64) -> i64 {
+    pub(crate) fn next(&mut self, rng: &mut Xoshiro, n: u64, x: f64) -> i64 {
         let Some(f) = &mut self.fitted else { return self.dist.ns(&mut Draw { rng, n, x }) };
         let x = n as f64 / f.count.max(1) as f64;
         let exact = self.dist.draw(&mut Draw { rng: &mut f.rng, n, x }).max(0.0) * f.factor * 1e9 + f.carry;
@@ -66,7 +66,7 @@ mod tests {
             [("lognormal".to_string(), toml::Value::from(vec![1.0, 0.8]))].into_iter().collect(),
         ));
         let mut d = Durations::new(shape.unwrap(), Some(36.8), Some(163_230), 5).unwrap();
-        let mut rng = Rng::new(1);
+        let mut rng = Xoshiro::seeded(1);
         let all: Vec<i64> = (0..163_230).map(|n| d.next(&mut rng, n, 0.0)).collect();
         assert!((all.iter().sum::<i64>() - 36_800_000_000).abs() <= 1);
         assert!(all.iter().any(|t| *t > 500_000) && all.iter().any(|t| *t < 100_000));

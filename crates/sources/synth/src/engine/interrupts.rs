@@ -4,9 +4,9 @@ use super::stack::Owner;
 use super::{Arrivals, Durations, Engine, Source, Style};
 use crate::error::{Result, one_of};
 use crate::model::{Frames, Interrupt};
-use crate::rng::Rng;
 use crate::value::Dist;
 use crate::world::{StackSet, World};
+use etwhy_base::rng::Xoshiro;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::PerfInfo;
 use std::collections::VecDeque;
@@ -119,7 +119,7 @@ struct Table {
     style: Style,
     isr: bool,
     what: What,
-    rng: Rng,
+    rng: Xoshiro,
 }
 
 /// Makes the source of a table.
@@ -161,7 +161,7 @@ pub(crate) fn interrupts(
     }
     // Devices know nothing of the sampling interrupt: evenly spaced DPCs would beat with it.
     c.arrival = c.arrival.or(Some("poisson".into()));
-    let mut rng = Rng::new(seed);
+    let mut rng = Xoshiro::seeded(seed);
     let stacks = w.stack_set(&c, 1, span.clone())?;
     // The event names the routine's start, not a call site in it.
     let start = Frames(vec![if routine.contains('+') || routine.starts_with("0x") {

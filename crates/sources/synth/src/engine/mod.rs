@@ -20,9 +20,9 @@ pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, key as stack_key};
 
 use crate::output::Output;
-use crate::rng::Rng;
 use crate::truth::Truth;
 use crate::world::World;
+use etwhy_base::rng::Xoshiro;
 use etwhy_etl::write::RecordBuf;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,7 +46,7 @@ pub(crate) struct Engine<'w> {
     pub(crate) out: Output,
     pub(crate) cpus: Cpus,
     pub(crate) truth: Truth,
-    pub(crate) rng: Rng,
+    pub(crate) rng: Xoshiro,
     pub(crate) now: i64,
     pub(crate) switches: bool,
     agenda: later::Agenda,
@@ -57,7 +57,7 @@ impl<'w> Engine<'w> {
         Engine {
             cpus: Cpus::new(world.facts.cpus),
             truth: Truth::new(world),
-            rng: Rng::new(world.facts.seed),
+            rng: Xoshiro::seeded(world.facts.seed),
             world,
             out,
             now: 0,

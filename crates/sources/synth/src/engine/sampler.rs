@@ -8,11 +8,11 @@ use super::arrivals::burst;
 use super::cpus::{Running, Switch};
 use super::stack::Owner;
 use super::{Engine, Source, Style};
-use crate::error::{Place, Result};
+use crate::error::{Result, SourceText};
 use crate::model::{Common, Samples};
-use crate::rng::Rng;
 use crate::value::{Dist, Draw};
 use crate::world::{StackSet, World};
+use etwhy_base::rng::Xoshiro;
 use etwhy_decode::kernel::events as kernel;
 use std::collections::HashMap;
 use std::io;
@@ -64,7 +64,7 @@ pub(crate) struct Sampler {
     round: i64,
     /// 0: place the loads, then 1 + processor.
     step: u16,
-    rng: Rng,
+    rng: Xoshiro,
     taken: Vec<Option<Running>>,
     /// The first load of each thread: what it does when an event makes it run.
     by_thread: HashMap<usize, usize>,
@@ -139,7 +139,7 @@ impl Load {
     pub(crate) fn new(table: &toml::Spanned<Samples>, w: &mut World) -> Result<Load> {
         let (s, span) = (table.get_ref(), table.span());
         let c = s.common();
-        let place: Place = w.place.clone();
+        let place: SourceText = w.place.clone();
         let fail = |e: &str| place.error(Some(span.clone()), e);
         let mut threads = w.processes.select(c.process.as_ref(), c.thread.as_ref(), &place, &span)?;
         if threads.is_empty() {
@@ -184,7 +184,7 @@ impl Load {
     }
 
     /// Processors wanted at a moment.
-    fn wanted(&self, ns: i64, interval: i64, n: u64, rng: &mut Rng) -> f64 {
+    fn wanted(&self, ns: i64, interval: i64, n: u64, rng: &mut Xoshiro) -> f64 {
         if ns < self.from || ns >= self.to {
             return 0.0;
         }
@@ -227,7 +227,7 @@ impl Sampler {
             cpus,
             round: 1,
             step: 0,
-            rng: Rng::new(w.facts.seed ^ 0x5A3),
+            rng: Xoshiro::seeded(w.facts.seed ^ 0x5A3),
             taken: vec![None; usize::from(cpus)],
             idle_ip,
         }

@@ -5,9 +5,9 @@ use super::{Cx, Head, Kind, Site, events, one_of_names};
 use crate::engine::Source;
 use crate::error::Result;
 use crate::model::{Frames, Generic, OneOrMany};
-use crate::rng::Rng;
 use crate::value::{Dist, Draw, Exact, parse_number};
 use crate::world::World;
+use etwhy_base::rng::Xoshiro;
 use etwhy_decode::kernel::{KernelLayouts, KernelValue, encode};
 use etwhy_decode::schema::{EventSchema, InType};
 use std::io;
@@ -95,7 +95,7 @@ pub(crate) fn generic(t: &Generic, site: &Site, w: &mut World) -> Result<Box<dyn
 
 /// Lays the first event out, to find values that do not fit their fields while the line is known.
 fn trial(schema: &EventSchema, fields: &[(String, Content)], pointer: u8) -> Result<(), String> {
-    let mut rng = Rng::new(1);
+    let mut rng = Xoshiro::seeded(1);
     let mut values: Vec<(&str, KernelValue)> = Vec::new();
     for (name, content) in fields {
         let value = match content {

@@ -20,7 +20,7 @@ struct GiveBack {
 impl GiveBack {
     fn draw(&self, cx: &mut Cx) -> Option<i64> {
         let after = self.after.as_ref()?.ns(&mut cx.draw());
-        (cx.rng.unit() >= self.leak).then_some(after)
+        (cx.rng.uniform() >= self.leak).then_some(after)
     }
 }
 

@@ -23,9 +23,9 @@ pub(crate) use user::{guid as provider_guid, manifest_event, tracelogging};
 use crate::engine::{Arrivals, Durations, Engine, Source, Style};
 use crate::error::{Result, ScenarioError};
 use crate::model::Common;
-use crate::rng::Rng;
 use crate::value::{Dist, Draw};
 use crate::world::{StackSet, World};
+use etwhy_base::rng::Xoshiro;
 use etwhy_etl::write::RecordBuf;
 use std::collections::HashMap;
 use std::io;
@@ -48,7 +48,7 @@ pub(crate) trait Kind {
 /// One event in the making.
 pub(crate) struct Cx<'e, 'w> {
     pub(crate) engine: &'e mut Engine<'w>,
-    pub(crate) rng: &'e mut Rng,
+    pub(crate) rng: &'e mut Xoshiro,
     /// Nanoseconds.
     pub(crate) now: i64,
     pub(crate) cpu: u16,
@@ -171,7 +171,7 @@ pub(crate) struct Events {
     style: Style,
     durations: Durations,
     kind: Box<dyn Kind>,
-    rng: Rng,
+    rng: Xoshiro,
     /// The event that is due waits until then for its thread.
     delayed: Option<i64>,
 }
@@ -212,7 +212,7 @@ pub(crate) fn events(
             slot.insert(w.stack_set(c, process, site.span.clone())?);
         }
     }
-    let mut rng = Rng::new(site.seed);
+    let mut rng = Xoshiro::seeded(site.seed);
     let c = &w.processes.within_life(c, &threads, w.facts.stretch);
     let arrivals = Arrivals::new(c, w.facts.duration, (w.facts.stretch, w.facts.counts), &mut rng);
     let arrivals = arrivals.map_err(|e| site.fail(w, e))?;

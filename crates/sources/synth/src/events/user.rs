@@ -3,8 +3,8 @@
 use super::{Cx, Kind, Site, events};
 use crate::engine::Source;
 use crate::error::Result;
+use crate::hash_text;
 use crate::model::{ManifestEvent, TraceLogging};
-use crate::rng::hash_text;
 use crate::value::{Dist, Draw, Exact};
 use crate::world::World;
 use etwhy_base::Guid;

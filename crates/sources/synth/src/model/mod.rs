@@ -10,7 +10,7 @@ pub(crate) use machine::*;
 pub(crate) use truth::*;
 pub(crate) use who::*;
 
-use crate::error::{Place, Result};
+use crate::error::{Result, SourceText};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -62,7 +62,7 @@ macro_rules! with_tables {
 }
 
 /// Reads the text.
-pub(crate) fn parse(place: &Place) -> Result<Text> {
+pub(crate) fn parse(place: &SourceText) -> Result<Text> {
     let text: Text = toml::from_str(&place.text).map_err(|e| place.error(e.span(), e.message().trim()))?;
     // A mistake in what the cause changes is one whether it is left out or not.
     choose(&text, place, true)?;
@@ -71,7 +71,7 @@ pub(crate) fn parse(place: &Place) -> Result<Text> {
 
 /// The scenario with its planted cause, or without it: tables that say `cause = true` are only in the one, those that
 /// say `cause = false` only in the other, and so is what `[machine.cause]` changes.
-pub(crate) fn choose(all: &Text, place: &Place, cause: bool) -> Result<Text> {
+pub(crate) fn choose(all: &Text, place: &SourceText, cause: bool) -> Result<Text> {
     let mut text = all.clone();
     let keep = |marked: Option<bool>| marked.is_none_or(|marked| marked == cause);
     macro_rules! retain {

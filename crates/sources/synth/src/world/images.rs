@@ -1,9 +1,10 @@
 //! Images and their functions, declared or first named by a frame.
 
+use crate::hash_text;
 use crate::model;
-use crate::rng::{hash_text, mix};
 use crate::value::Dist;
 use etwhy_base::Guid;
+use etwhy_base::rng::mix;
 use std::collections::HashMap;
 
 /// One function.

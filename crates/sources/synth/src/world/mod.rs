@@ -14,7 +14,7 @@ pub(crate) use processes::{Process, Processes, parse_sid};
 pub(crate) use stack_style::Style;
 pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
 
-use crate::error::{Place, Result};
+use crate::error::{Result, SourceText};
 use crate::model::{Common, Text};
 use std::ops::Range;
 
@@ -26,12 +26,12 @@ pub(crate) struct World {
     pub(crate) stacks: Stacks,
     pub(crate) files: Names,
     pub(crate) keys: Names,
-    pub(crate) place: Place,
+    pub(crate) place: SourceText,
 }
 
 impl World {
     /// Builds everything but addresses: those come with [`World::settle`], when all frames are known.
-    pub(crate) fn build(text: &Text, place: &Place, factors: Factors) -> Result<World> {
+    pub(crate) fn build(text: &Text, place: &SourceText, factors: Factors) -> Result<World> {
         let machine = text.machine.clone();
         let span = machine.as_ref().map(toml::Spanned::span);
         let machine = machine.map(toml::Spanned::into_inner).unwrap_or_default();

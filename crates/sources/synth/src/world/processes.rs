@@ -1,10 +1,11 @@
 //! Processes and threads, with ids.
 
 use super::{Facts, Images};
-use crate::error::{Place, Result, one_of};
+use crate::error::{Result, SourceText, one_of};
+use crate::hash_text;
 use crate::model::{self, Common, OneOrMany, Text};
-use crate::rng::{Rng, hash_text, mix};
 use crate::value::{Draw, Time};
+use etwhy_base::rng::{Xoshiro, mix};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -69,7 +70,12 @@ const SYSTEM_SID: &str = "S-1-5-18";
 const USER_SID: &str = "S-1-5-21-1004336348-1177238915-682003330-1001";
 
 impl Processes {
-    pub(crate) fn build(text: &Text, facts: &Facts, images: &mut Images, place: &Place) -> Result<Processes> {
+    pub(crate) fn build(
+        text: &Text,
+        facts: &Facts,
+        images: &mut Images,
+        place: &SourceText,
+    ) -> Result<Processes> {
         let mut all = Processes { next_pid: 1000, next_tid: 5000, ..Processes::default() };
         all.built_in(facts, images);
         for p in text.process.iter().map(toml::Spanned::get_ref) {
@@ -141,7 +147,7 @@ impl Processes {
             return Err(format!("count = {}: allowed are up to {MOST}", p.count.unwrap_or(1)));
         }
         let copies = p.count.map_or(1, |n| ((f64::from(n) * facts.counts).round() as u32).clamp(1, MOST));
-        let mut rng = Rng::new(facts.seed ^ hash_text(&p.name));
+        let mut rng = Xoshiro::seeded(facts.seed ^ hash_text(&p.name));
         let mut shift = 0;
         let first_tid = self.next_tid;
         for copy in 0..copies {
@@ -280,7 +286,7 @@ impl Processes {
     }
 
     /// Sets parent ids when all processes are known.
-    fn parents(&mut self, text: &Text, place: &Place) -> Result<()> {
+    fn parents(&mut self, text: &Text, place: &SourceText) -> Result<()> {
         for table in &text.process {
             let p = table.get_ref();
             let Some(parent) = &p.parent else { continue };
@@ -323,7 +329,7 @@ impl Processes {
         &self,
         process: Option<&OneOrMany>,
         thread: Option<&OneOrMany>,
-        place: &Place,
+        place: &SourceText,
         span: &Range<usize>,
     ) -> Result<Vec<usize>> {
         let fail = |message: String| place.error(Some(span.clone()), message);

@@ -1,9 +1,10 @@
 //! Stacks: from frame texts to addresses.
 
 use super::{Images, Processes};
+use crate::hash_text;
 use crate::model::{Common, Frames};
-use crate::rng::{Rng, hash_text, mix};
 use crate::value::parse_number;
+use etwhy_base::rng::{Xoshiro, mix};
 use std::collections::HashMap;
 
 /// Where a frame points.
@@ -32,7 +33,7 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// An instruction pointer in the innermost frame.
-    pub(crate) fn instruction(&self, rng: &mut Rng, roam: bool) -> u64 {
+    pub(crate) fn instruction(&self, rng: &mut Xoshiro, roam: bool) -> u64 {
         match self.leaf {
             Some((start, size)) if roam => start + rng.below(u64::from(size)),
             _ => self.kernel.first().or(self.user.first()).copied().unwrap_or(0),
@@ -64,7 +65,7 @@ impl StackSet {
     }
 
     /// Index of a stack; `None` when there is none.
-    pub(crate) fn pick(&self, rng: &mut Rng) -> Option<usize> {
+    pub(crate) fn pick(&self, rng: &mut Xoshiro) -> Option<usize> {
         match self.stacks.as_slice() {
             [] => None,
             [one] => Some(*one),

@@ -9,9 +9,9 @@ mod symbols;
 mod text;
 mod trace;
 
-use crate::rng::Rng;
 use crate::seeds::{self, Seed};
 use crate::{damage, etl_mutate, mutate};
+use etwhy_base::rng::Rng;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -162,7 +162,7 @@ impl Target {
     pub fn mutant(&self, seeds: &[Seed], campaign: u64, index: u64) -> Vec<u8> {
         let plain = usize::try_from(index).ok().and_then(|i| seeds.get(i));
         let mut rng = Rng::new(campaign ^ index.wrapping_mul(0xD134_2543_DE82_EF95));
-        rng.next();
+        rng.bits();
         if let Some(seed) = plain
             && self.name != "damage"
         {

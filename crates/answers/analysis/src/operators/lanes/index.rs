@@ -256,21 +256,18 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
 
     /// Bins and rows give the same sums, whatever the grid.
     #[test]
     fn bins_and_rows_agree() {
         let extent = Extent { first_ns: 0, end_ns: 40_000_000 };
-        let mut seed = 7u64;
-        let mut next = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut rng = Rng::new(7);
         let items: Vec<Item> = (0..30_000)
             .map(|_| {
-                let from_ns = next(40_000_000) as i64;
-                let long = [0, 50, 900, 300_000][next(4) as usize] as i64;
-                Item { from_ns, to_ns: from_ns + long, key: next(3) as i32, amount: 5 }
+                let from_ns = rng.below(40_000_000) as i64;
+                let long = [0, 50, 900, 300_000][rng.index(4)] as i64;
+                Item { from_ns, to_ns: from_ns + long, key: rng.below(3) as i32, amount: 5 }
             })
             .collect();
         let read = |row: u32| items.get(row as usize).copied();
@@ -280,7 +277,7 @@ mod tests {
         for (range, most) in
             [([0, 40_000_000], 100), ([5_000, 39_000_000], 900), ([7_000_000, 7_100_000], 333), ([9, 11], 5)]
         {
-            let grid = Grid::of(range, extent, most);
+            let grid = Grid::covering(range, extent, most);
             let sort = |mut list: Vec<Entry>| {
                 list.sort_by_key(|entry| (entry.bucket, entry.key));
                 list

@@ -162,11 +162,11 @@ fn kept_weights_are_those_of_the_table() {
     let metric = Metric::by_name("disk-bytes").unwrap();
     let kept = Weighed::read(&db, metric, 100, &|| true).unwrap();
     let parts = [
-        Part::default(),
-        Part { from_ns: Some(10), ..Part::default() },
-        Part { from_ns: Some(11), to_ns: Some(30), ..Part::default() },
-        Part { to_ns: Some(31), processes: Some(vec![false, true]), ..Part::default() },
-        Part { from_ns: Some(50), ..Part::default() },
+        TracePart::default(),
+        TracePart { from_ns: Some(10), ..TracePart::default() },
+        TracePart { from_ns: Some(11), to_ns: Some(30), ..TracePart::default() },
+        TracePart { to_ns: Some(31), processes: Some(vec![false, true]), ..TracePart::default() },
+        TracePart { from_ns: Some(50), ..TracePart::default() },
     ];
     for (part, sum) in parts.iter().zip([36, 25, 13, 18, 0]) {
         let (mut of_kept, mut of_table) = ((0, 0), (0, 0));

@@ -57,7 +57,7 @@ pub struct WeightedStack {
     pub utid: Option<i64>,
     /// Processor; `None` if the rows are of no processor.
     pub cpu: Option<i64>,
-    /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::of`].
+    /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::frames_of`].
     pub class: Class,
     /// Row of table `stack`; `None` if no stack was recorded.
     pub stack: Option<i64>,
@@ -200,7 +200,7 @@ impl Metric {
     }
 
     /// Hands over the weights of a part of the trace.
-    pub fn each_of(&self, db: &Database, part: &Part, give: &mut dyn FnMut(WeightedStack)) {
+    pub fn each_of(&self, db: &Database, part: &TracePart, give: &mut dyn FnMut(WeightedStack)) {
         self.each(db, &mut |weight| {
             if part.has(&weight) {
                 give(weight);
@@ -211,7 +211,7 @@ impl Metric {
 
 /// A part of a trace. What a filter knows nothing of is not in it: rows without a time are in no stretch.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct TracePart {
     /// First moment, ns.
     pub from_ns: Option<i64>,
     /// End, ns.
@@ -224,7 +224,7 @@ pub struct Part {
     pub cpus: Option<Vec<bool>>,
 }
 
-impl Part {
+impl TracePart {
     /// Whether a weight is in it.
     pub fn has(&self, weight: &WeightedStack) -> bool {
         let wanted = |list: &Option<Vec<bool>>, id: Option<i64>| {

@@ -4,7 +4,7 @@ use super::*;
 use crate::fold::tests::table;
 use etwhy_table::Value;
 
-fn all(metric: &Metric, db: &Database, part: &Part) -> Vec<WeightedStack> {
+fn all(metric: &Metric, db: &Database, part: &TracePart) -> Vec<WeightedStack> {
     let mut out = Vec::new();
     metric.each_of(db, part, &mut |weight| out.push(weight));
     out
@@ -47,7 +47,7 @@ fn samples() -> Database {
 fn samples_are_of_one_class_and_idle_ones_of_none() {
     let db = samples();
     let times = |name: &str| -> Vec<i64> {
-        all(metric(name), &db, &Part::default()).iter().map(|w| w.ts_ns.unwrap()).collect()
+        all(metric(name), &db, &TracePart::default()).iter().map(|w| w.ts_ns.unwrap()).collect()
     };
     assert_eq!(times("cpu"), [1, 5]);
     assert_eq!(times("dpc"), [3]);
@@ -58,13 +58,13 @@ fn samples_are_of_one_class_and_idle_ones_of_none() {
 #[test]
 fn a_part_has_neither_the_rest_nor_interrupts() {
     let db = samples();
-    let part = Part { processes: Some(vec![false, true]), ..Part::default() };
+    let part = TracePart { processes: Some(vec![false, true]), ..TracePart::default() };
     assert_eq!(all(metric("busy"), &db, &part).len(), 2);
-    let part = Part { from_ns: Some(3), to_ns: Some(5), ..Part::default() };
+    let part = TracePart { from_ns: Some(3), to_ns: Some(5), ..TracePart::default() };
     assert_eq!(all(metric("busy"), &db, &part).len(), 2);
-    let part = Part { threads: Some(vec![true; 11]), ..Part::default() };
+    let part = TracePart { threads: Some(vec![true; 11]), ..TracePart::default() };
     assert_eq!(all(metric("cpu"), &db, &part).len(), 0, "thread 11 is not in the list");
-    let part = Part { cpus: Some(vec![true]), ..Part::default() };
+    let part = TracePart { cpus: Some(vec![true]), ..TracePart::default() };
     assert_eq!(all(metric("busy"), &db, &part).len(), 1, "the DPC on processor 0 at 4; at 2 it idles");
 }
 
@@ -116,7 +116,7 @@ fn rows_without_a_number_are_left_out() {
     let columns = "ts_ns upid stack_id committed_bytes";
     let mut db = Database::new();
     db.insert(table("virtual_alloc", columns, &rows));
-    let found = all(metric("virtual-alloc"), &db, &Part::default());
+    let found = all(metric("virtual-alloc"), &db, &TracePart::default());
     assert_eq!(found.iter().map(|w| w.weight).collect::<Vec<_>>(), [4096, 10]);
     assert_eq!((found[0].stack, found[1].stack, found[0].utid), (Some(0), None, None));
 }
@@ -149,7 +149,7 @@ fn any_table_with_stacks_is_a_metric() {
         (metric.label().as_str(), metric.unit, metric.table()),
         ("thing.size_bytes", Unit::Bytes, "thing")
     );
-    let found = all(&metric, &db, &Part::default());
+    let found = all(&metric, &db, &TracePart::default());
     let expected = WeightedStack {
         ts_ns: Some(5),
         upid: Some(2),
@@ -160,7 +160,7 @@ fn any_table_with_stacks_is_a_metric() {
     };
     assert_eq!(found, [expected]);
     let counted = Metric::of_column(&THING, "count").unwrap();
-    assert_eq!(all(&counted, &db, &Part::default())[0].weight, 1);
+    assert_eq!(all(&counted, &db, &TracePart::default())[0].weight, 1);
     let error = Metric::of_column(&THING, "flags").err().unwrap();
     assert!(error.ends_with("it has size_bytes, count"), "{error}");
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fold::tests::sampled;
+use etwhy_base::rng::Rng;
 use etwhy_testkit::Are as _;
 use etwhy_trace::catalog::stack_cost::StackCostRow;
 
@@ -314,31 +315,19 @@ fn two_trees_are_compared_by_path() {
     assert_eq!(found.gone, 6 * MS, "a!g and b!x");
 }
 
-/// Numbers that look random and are always the same (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
-
 #[test]
 fn own_sums_are_the_total_in_every_view() {
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut numbers = Rng::new(1);
     let functions = ["a!f", "a!g", "a!h", "b!f", "b", "ntoskrnl.exe!KeWait", "ntdll.dll!NtX", "c!r"];
     for round in 0..60 {
         let stacks: Vec<(&str, i64, i64, String)> = (0..40)
             .map(|_| {
                 let depth = numbers.below(9);
-                let frames: Vec<&str> = (0..depth).map(|_| functions[numbers.below(8) as usize]).collect();
+                let frames: Vec<&str> = (0..depth).map(|_| functions[numbers.index(8)]).collect();
                 let at = numbers.below(depth + 1) as usize;
                 let text = format!("{} | {}", frames[..at].join(" "), frames[at..].join(" "));
                 (
-                    ["thread", "dpc", "isr"][numbers.below(3) as usize],
+                    ["thread", "dpc", "isr"][numbers.index(3)],
                     numbers.below(3) as i64,
                     1 + numbers.below(50) as i64,
                     text,
@@ -391,7 +380,7 @@ fn own_sums_are_the_total_in_every_view() {
             let frames = Frames::read(&db);
             let has = |w: &WeightedStack| {
                 let names: Vec<&str> = frames
-                    .of(w)
+                    .frames_of(w)
                     .filter_map(|f| frames.name(frames.name_of(f)?))
                     .map(|n| n.label.as_str())
                     .collect();

@@ -4,7 +4,7 @@
 //!
 //! Rows differ in time and weight; what is charged (class, process, thread, processor, stack) is the same for many and is kept once.
 
-use super::{Class, Metric, Part, WeightedStack};
+use super::{Class, Metric, TracePart, WeightedStack};
 use etwhy_table::Database;
 use foldhash::HashMap;
 
@@ -102,7 +102,7 @@ impl Weighed {
     }
 
     /// Hands over the sums of a part: of each distinct key one weight, with the time of the first row.
-    pub fn each_of(&self, part: &Part, give: &mut dyn FnMut(WeightedStack)) {
+    pub fn each_of(&self, part: &TracePart, give: &mut dyn FnMut(WeightedStack)) {
         let place = |bound: Option<i64>, default: usize| match bound {
             Some(bound) => self.ts.partition_point(|ts| ts.is_none_or(|ts| ts < bound)),
             None => default,
@@ -111,7 +111,7 @@ impl Weighed {
         let bounded = part.from_ns.is_some() || part.to_ns.is_some();
         let from = place(part.from_ns, 0).max(if bounded { timed } else { 0 });
         let to = place(part.to_ns, self.ts.len()).max(from);
-        let whole = Part { from_ns: None, to_ns: None, ..part.clone() };
+        let whole = TracePart { from_ns: None, to_ns: None, ..part.clone() };
         // Zero: not in the part, or not seen yet; else one more than its place in `sums`.
         let mut places = vec![0u32; self.keys.len()];
         let mut sums: Vec<WeightedStack> = Vec::new();

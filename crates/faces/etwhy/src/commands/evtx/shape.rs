@@ -41,13 +41,13 @@ pub struct Writer<'w> {
     /// Renders messages, if they are wanted.
     pub renderer: Option<Renderer<'w>>,
     /// What was written since the last batch.
-    pub part: Part,
+    pub part: ShapedBatch,
     message: String,
 }
 
 /// What a batch of records became.
 #[derive(Default)]
-pub struct Part {
+pub struct ShapedBatch {
     /// Their text.
     pub text: String,
     /// Where each ends.
@@ -60,7 +60,7 @@ impl<'w> Writer<'w> {
     /// Writes records so.
     pub fn new(shape: Shape, filter: &'w Filter, renderer: Option<Renderer<'w>>) -> Writer<'w> {
         let picker = Picker::new(filter);
-        Writer { shape, picker, renderer, part: Part::default(), message: String::new() }
+        Writer { shape, picker, renderer, part: ShapedBatch::default(), message: String::new() }
     }
 
     fn write(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
@@ -331,7 +331,7 @@ fn cell(out: &mut String, write: impl FnOnce(&mut String)) {
 }
 
 impl Reader for Writer<'_> {
-    type Output = Part;
+    type Output = ShapedBatch;
 
     fn record(
         &mut self,
@@ -347,7 +347,7 @@ impl Reader for Writer<'_> {
         }
     }
 
-    fn finish(&mut self) -> Part {
+    fn finish(&mut self) -> ShapedBatch {
         std::mem::take(&mut self.part)
     }
 }

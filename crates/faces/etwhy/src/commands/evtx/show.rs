@@ -2,7 +2,7 @@
 
 use super::follow;
 use super::select::Select;
-use super::shape::{CSV_HEAD, Part, Shape, Writer};
+use super::shape::{CSV_HEAD, Shape, ShapedBatch, Writer};
 use crate::catalog;
 use crate::exit::Exit;
 use crate::open::logs::{LogArgs, Logs, leave_out};
@@ -215,7 +215,7 @@ fn records(
         let mut failed: Option<std::io::Error> = None;
         let mut seen = 0;
         let options = ScanOptions { threads: logs.threads, in_order: true };
-        let take = |part: Part| {
+        let take = |part: ShapedBatch| {
             seen = seen.max(part.last);
             match last {
                 Some(last) => {

@@ -9,7 +9,7 @@ use crate::report::symbols::columns;
 use crate::report::terminal::out;
 use etwhy_analysis::operators::stack_modules::StackModule;
 use etwhy_symbols::source::{Attempt, Outcome};
-use etwhy_symbols::{Candidate, Sources, Wanted};
+use etwhy_symbols::{Candidate, Sources, WantedModule};
 use serde_json::json;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ pub struct Args {
 
 /// What came of a module.
 struct Done {
-    wanted: Wanted,
+    wanted: WantedModule,
     candidate: Option<Candidate>,
     attempts: Vec<Attempt>,
 }

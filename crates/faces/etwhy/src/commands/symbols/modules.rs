@@ -6,7 +6,7 @@ use etwhy_analysis::operators::stack_modules::{StackModule, StackModuleRows, sta
 use etwhy_base::Guid;
 use etwhy_base::units::{duration_ns, thousands};
 use etwhy_symbols::source::{Attempt, Outcome};
-use etwhy_symbols::{ImageKey, ModuleKey, SafeName, Wanted};
+use etwhy_symbols::{ImageKey, ModuleKey, SafeName, WantedModule};
 use etwhy_table::reads;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn read(args: &TraceArgs, all: bool) -> anyhow::Result<Modules> {
 }
 
 /// What would be looked for.
-pub fn wanted(module: &StackModule) -> Wanted {
+pub fn wanted(module: &StackModule) -> WantedModule {
     let key = || {
         let guid: Guid = module.pdb_guid.as_deref()?.parse().ok()?;
         let pdb_name = module.pdb_name.clone()?;
@@ -41,11 +41,11 @@ pub fn wanted(module: &StackModule) -> Wanted {
         time_date_stamp: module.time_date_stamp,
         size_of_image: u32::try_from(module.size_bytes).unwrap_or(0),
     });
-    Wanted { pdb: key(), image }
+    WantedModule { pdb: key(), image }
 }
 
 /// Why nothing can be looked for.
-pub fn nothing_to_ask(wanted: &Wanted) -> Option<String> {
+pub fn nothing_to_ask(wanted: &WantedModule) -> Option<String> {
     let Some(key) = &wanted.pdb else {
         return Some(
             "no PDB recorded: the trace was not merged on the machine where it was made (xperf -merge, wpr -stop), or the \
@@ -59,13 +59,13 @@ pub fn nothing_to_ask(wanted: &Wanted) -> Option<String> {
 }
 
 /// File name of the PDB, as it is asked for.
-pub fn pdb_name(wanted: &Wanted) -> String {
+pub fn pdb_name(wanted: &WantedModule) -> String {
     let name = wanted.pdb.as_ref().and_then(|key| SafeName::of_path(&key.pdb_name));
     name.map_or_else(|| "-".to_owned(), |name| name.to_string())
 }
 
 /// GUID and age as stores have them.
-pub fn pdb_id(wanted: &Wanted) -> String {
+pub fn pdb_id(wanted: &WantedModule) -> String {
     wanted.pdb.as_ref().map_or_else(|| "-".to_owned(), ModuleKey::store_id)
 }
 
@@ -80,7 +80,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// A module in JSON.
-pub fn as_json(module: &StackModule, wanted: &Wanted) -> Value {
+pub fn as_json(module: &StackModule, wanted: &WantedModule) -> Value {
     json!({
         "module": module.name,
         "path": module.path,

@@ -6,7 +6,7 @@ use crate::report::terminal::{out, width};
 use crate::symbol_args::{SymbolArgs, VARIABLES, compact_cache};
 use etwhy_export::sanitize;
 use etwhy_export::text::hanging;
-use etwhy_symbols::path::{DEFAULT_SERVER, Element, Place, local_path};
+use etwhy_symbols::path::{DEFAULT_SERVER, Element, StoreLocation, local_path};
 use etwhy_symbols::server::{Failure, Server, ServerOptions, shown};
 use etwhy_symbols::source::default_store;
 use serde_json::json;
@@ -109,23 +109,23 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// What an element consists of, in the order in which it is searched.
 fn places(element: &Element) -> Vec<(&'static str, String)> {
-    let place = |what, place: &Place| match place {
-        Place::Default => ("default store", default_store().display().to_string()),
-        Place::Folder(folder) => (what, folder.clone()),
-        Place::Server(server) => ("server", server.clone()),
+    let place = |what, place: &StoreLocation| match place {
+        StoreLocation::Default => ("default store", default_store().display().to_string()),
+        StoreLocation::Folder(folder) => (what, folder.clone()),
+        StoreLocation::Server(server) => ("server", server.clone()),
     };
     match element {
         Element::Folder(folder) => vec![("folder", folder.clone())],
         Element::Cache(places) => places.iter().map(|p| place("cache", p)).collect(),
         Element::Stores { places, .. } => match places.split_last() {
-            Some((Place::Default, [])) => vec![
+            Some((StoreLocation::Default, [])) => vec![
                 ("default store", default_store().display().to_string()),
                 ("server", DEFAULT_SERVER.to_owned()),
             ],
             Some((last, before)) => {
                 let mut out: Vec<_> = before.iter().map(|p| place("cache", p)).collect();
-                if before.is_empty() && matches!(last, Place::Server(_)) {
-                    out.push(place("cache", &Place::Default));
+                if before.is_empty() && matches!(last, StoreLocation::Server(_)) {
+                    out.push(place("cache", &StoreLocation::Default));
                 }
                 out.push(place("store", last));
                 out

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::operators::stack_modules::StackModule;
 use etwhy_symbols::verify::{Identity, identify};
-use etwhy_symbols::{ModuleKey, Wanted};
+use etwhy_symbols::{ModuleKey, WantedModule};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// What the traces want, if any were given.
-fn modules(traces: &[PathBuf]) -> anyhow::Result<Option<Vec<(StackModule, Wanted)>>> {
+fn modules(traces: &[PathBuf]) -> anyhow::Result<Option<Vec<(StackModule, WantedModule)>>> {
     if traces.is_empty() {
         return Ok(None);
     }
@@ -114,7 +114,7 @@ fn modules(traces: &[PathBuf]) -> anyhow::Result<Option<Vec<(StackModule, Wanted
     Ok(Some(modules.list.into_iter().map(|module| (wanted(&module), module)).map(|(w, m)| (m, w)).collect()))
 }
 
-fn fit(identity: &Identity, file: &Path, modules: Option<&[(StackModule, Wanted)]>) -> Fit {
+fn fit(identity: &Identity, file: &Path, modules: Option<&[(StackModule, WantedModule)]>) -> Fit {
     let Some(modules) = modules else { return Fit::NotAsked };
     if let Some((module, _)) = modules.iter().find(|(_, wanted)| identity.fits(wanted)) {
         return Fit::Fits(module.name.clone());

@@ -1,7 +1,7 @@
 //! Samples, and what threads ran between them.
 
 use super::timestamp;
-use super::tracks::{Place, Track, Tracks};
+use super::tracks::{CodeKind, Track, Tracks};
 use crate::profile::{Profile, row};
 use etwhy_trace::catalog::{cswitch::CSwitchRow, sample::SampleRow};
 use foldhash::HashMap;
@@ -22,7 +22,7 @@ struct Sample {
     ts_ns: i64,
     weight_ns: i64,
     stack: Option<u32>,
-    place: Place,
+    place: CodeKind,
 }
 
 /// Adds all samples that are wanted, and CPU time by context switches.
@@ -66,13 +66,13 @@ fn each_sample(profile: &Profile<'_>, tracks: &Tracks<'_>, give: &mut dyn FnMut(
         }
         let utid = row(sample.utid());
         let place = match (sample.in_isr(), sample.in_dpc()) {
-            (true, _) => Place::Isr,
-            (_, true) => Place::Dpc,
-            _ => Place::Thread,
+            (true, _) => CodeKind::Isr,
+            (_, true) => CodeKind::Dpc,
+            _ => CodeKind::Thread,
         };
         let track = match place {
-            Place::Thread if !profile.is_of(tracks.people, row(sample.upid()), utid) => continue,
-            Place::Thread => utid.map_or(Track::Machine, Track::Thread),
+            CodeKind::Thread if !profile.is_of(tracks.people, row(sample.upid()), utid) => continue,
+            CodeKind::Thread => utid.map_or(Track::Machine, Track::Thread),
             _ if asked => continue,
             _ => Track::Interrupts(row(sample.cpu()).unwrap_or(0)),
         };
@@ -143,7 +143,7 @@ fn with_runs(line: &mut Line<'_, '_>, samples: &[Sample], runs: &[Run], interval
             line.sample(sample);
         }
         if last_end.is_none_or(|end| run.start_ns.saturating_sub(end) >= interval_ns) {
-            let stack = line.tracks.stack(line.thread, run.stack, Place::Thread, line.made);
+            let stack = line.tracks.stack(line.thread, run.stack, CodeKind::Thread, line.made);
             line.edge(run.start_ns, stack);
         }
         let end = run.start_ns.saturating_add(run.run_ns);

@@ -1,7 +1,7 @@
 //! Events as markers.
 
 use super::timestamp;
-use super::tracks::{Place, Track, Tracks};
+use super::tracks::{CodeKind, Track, Tracks};
 use crate::profile::{EVENTS, Event, EventKind, Events, Profile, ProfileFormat, Shown};
 use etwhy_table::Unit;
 use fxprof_processed_profile as fx;
@@ -91,7 +91,7 @@ pub(super) fn write(
 ) {
     let empty = made.intern_string("");
     for kind in EVENTS.iter().filter(|kind| format.parts.iter().any(|part| part.name == kind.part)) {
-        let Some(events) = Events::of(profile, kind) else { continue };
+        let Some(events) = Events::read(profile, kind) else { continue };
         let handle = made.register_marker_type(schema(kind));
         let limit = LIMITS.iter().find(|(table, _)| *table == kind.table).map_or(0, |(_, limit)| *limit);
         events.each(profile, |event| {
@@ -117,7 +117,7 @@ pub(super) fn write(
             };
             let marker =
                 made.add_marker(thread, timing, Marker { kind: handle, name, category, empty, texts });
-            if let Some(stack) = tracks.stack(thread, event.stack, Place::Thread, made) {
+            if let Some(stack) = tracks.stack(thread, event.stack, CodeKind::Thread, made) {
                 made.set_marker_stack(thread, marker, Some(stack));
             }
         });

@@ -22,7 +22,7 @@ pub(super) enum Track {
 
 /// What the innermost code of a sample is.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Place {
+pub(super) enum CodeKind {
     /// A thread: by frame.
     Thread,
     /// A DPC.
@@ -50,7 +50,7 @@ pub(super) struct Tracks<'p> {
     processes: HashMap<Option<u32>, fx::ProcessHandle>,
     interrupts: Option<fx::ProcessHandle>,
     threads: HashMap<Track, fx::ThreadHandle>,
-    known: HashMap<(fx::ThreadHandle, u32, Place), Option<fx::StackHandle>>,
+    known: HashMap<(fx::ThreadHandle, u32, CodeKind), Option<fx::StackHandle>>,
 }
 
 fn id(id: i64) -> u32 {
@@ -61,7 +61,7 @@ impl<'p> Tracks<'p> {
     /// No tracks yet.
     pub fn new(profile: &Profile<'p>, people: &'p People, made: &mut fx::Profile) -> Tracks<'p> {
         let stacks = Stacks::read(profile.db);
-        let libs = Libs::of(profile, &stacks, made);
+        let libs = Libs::collect(profile, &stacks, made);
         let categories = Categories {
             kernel: made.add_category("Kernel", fx::CategoryColor::Orange),
             user: made.add_category("User", fx::CategoryColor::Yellow),
@@ -135,14 +135,14 @@ impl<'p> Tracks<'p> {
         &mut self,
         thread: fx::ThreadHandle,
         stack: Option<u32>,
-        place: Place,
+        place: CodeKind,
         made: &mut fx::Profile,
     ) -> Option<fx::StackHandle> {
         let stack = stack?;
         if let Some(known) = self.known.get(&(thread, stack, place)) {
             return *known;
         }
-        let frames = self.stacks.of(Some(stack));
+        let frames = self.stacks.frames_of(Some(stack));
         let innermost = frames.len().saturating_sub(1);
         let frames: Vec<fx::FrameInfo> = frames
             .iter()
@@ -155,11 +155,11 @@ impl<'p> Tracks<'p> {
         handle
     }
 
-    fn frame(&self, frame: u32, innermost: bool, place: Place, made: &mut fx::Profile) -> fx::FrameInfo {
+    fn frame(&self, frame: u32, innermost: bool, place: CodeKind, made: &mut fx::Profile) -> fx::FrameInfo {
         let frame = self.stacks.frame(frame);
         let category = match (place, frame.kind) {
-            (Place::Dpc, _) => self.categories.dpc,
-            (Place::Isr, _) => self.categories.isr,
+            (CodeKind::Dpc, _) => self.categories.dpc,
+            (CodeKind::Isr, _) => self.categories.isr,
             (_, "kernel") => self.categories.kernel,
             (_, "user") => self.categories.user,
             (_, "managed") => self.categories.managed,

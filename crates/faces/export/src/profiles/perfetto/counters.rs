@@ -14,7 +14,7 @@ const BYTES: u64 = 3;
 
 enum Number {
     Whole(i64),
-    Part(f64),
+    ProfilePart(f64),
 }
 
 /// Tracks of counters, made when they have a value.
@@ -52,7 +52,7 @@ impl Counters {
                 event.uint(field::EVENT_TRACK_UUID, track);
                 match value {
                     Number::Whole(value) => event.int(field::EVENT_COUNTER_VALUE, value),
-                    Number::Part(value) => event.double(field::EVENT_DOUBLE_COUNTER_VALUE, value),
+                    Number::ProfilePart(value) => event.double(field::EVENT_DOUBLE_COUNTER_VALUE, value),
                 }
             });
         })
@@ -68,10 +68,10 @@ pub(super) fn write(profile: &Profile<'_>, packets: &mut Packets<'_>) -> Result<
             continue;
         }
         if let Some(busy) = row.busy_percent() {
-            counters.add(format!("CPU {cpu} busy"), None, ts, Number::Part(busy), packets)?;
+            counters.add(format!("CPU {cpu} busy"), None, ts, Number::ProfilePart(busy), packets)?;
         }
         if let Some(ready) = row.ready_ns().filter(|_| row.dur_ns() > 0) {
-            let threads = Number::Part(ready as f64 / row.dur_ns() as f64);
+            let threads = Number::ProfilePart(ready as f64 / row.dur_ns() as f64);
             counters.add(format!("CPU {cpu} ready threads"), Some(COUNT), ts, threads, packets)?;
         }
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each program uses a part of it.
 
 use etwhy_base::Guid;
+use etwhy_base::rng::Rng;
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Cursor, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -250,11 +251,8 @@ pub fn pdb(guid: Guid, age: u32, bytes: usize) -> Vec<u8> {
     put(6 * PAGE + 4, &19_990_903u32.to_le_bytes());
     put(6 * PAGE + 8, &age.to_le_bytes());
     // Something that does not compress to nothing.
-    let mut x = 1u32;
-    for byte in &mut file[7 * PAGE..] {
-        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        *byte = (x >> 24) as u8;
-    }
+    let mut rng = Rng::new(1);
+    file[7 * PAGE..].fill_with(|| rng.bits() as u8);
     file
 }
 

@@ -1,7 +1,7 @@
 //! The end of the pass: from series to laws, verdicts and culprits.
 
 use super::bins::{Bin, Bins, Sizes};
-use super::samples::{ByStack, Culprit, Samples, Wanted, costs, stack_of};
+use super::samples::{ByStack, Culprit, CulpritSearch, Samples, costs, stack_of};
 use super::series::{AllSeries, Memory, Operation, Series};
 use super::{GrowthPointRow, GrowthRow};
 use crate::catalog::process::{initial_loads, lifetime, name_and_path};
@@ -120,7 +120,7 @@ fn process_starts(end: &mut Finish<'_>) -> (Sources, Members) {
     for (start, upid) in started {
         let Some(name) = name_and_path(end, upid).0 else { continue };
         let Some(process) = model.processes.get(upid) else { continue };
-        let load = initial_loads(model.images.of(Some(upid)), end, process).0;
+        let load = initial_loads(model.images.for_process(Some(upid)), end, process).0;
         let at = *known.entry(name).or_insert_with(|| {
             by_name.push((name, Default::default()));
             by_name.len() - 1
@@ -271,9 +271,9 @@ fn judge_together(found: &mut [Candidate]) {
 fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: &Finish<'_>) {
     let mut of_process: HashMap<u32, Vec<usize>> = HashMap::default();
     let mut of_name: HashMap<Sym, Vec<usize>> = HashMap::default();
-    let mut wanted: HashMap<usize, (Wanted, ByStack)> = HashMap::default();
+    let mut wanted: HashMap<usize, (CulpritSearch, ByStack)> = HashMap::default();
     for (at, candidate) in found.iter().enumerate().filter(|(_, c)| c.grows()) {
-        let bins = Bins::of(candidate.bins.clone());
+        let bins = Bins::complete(candidate.bins.clone());
         let Some((first, last)) = bins.thirds() else { continue };
         match (candidate.operation, candidate.upid) {
             (Operation::Start(name), _) => of_name.entry(name).or_default().push(at),
@@ -281,7 +281,7 @@ fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: 
             _ => continue,
         }
         let series = candidate.series.filter(|_| candidate.source != "interval");
-        wanted.insert(at, (Wanted { series, first, last }, ByStack::default()));
+        wanted.insert(at, (CulpritSearch { series, first, last }, ByStack::default()));
     }
     if wanted.is_empty() {
         return;

@@ -140,7 +140,7 @@ fn costing(bins: &Bins, sums: &[(f64, u32)]) -> Bins {
             open = Some((bin, weight, count));
         }
     }
-    Bins::of(list)
+    Bins::complete(list)
 }
 
 /// How many calls of a bin with `count` samples make up the samples that lack after `had`, and how many those are; `None` if it has no
@@ -180,7 +180,7 @@ pub(super) struct Culprit {
 }
 
 /// A series whose culprit is wanted.
-pub(super) struct Wanted {
+pub(super) struct CulpritSearch {
     /// Only samples that wait for a call of this series.
     pub(super) series: Option<u32>,
     pub(super) first: Bin,
@@ -281,7 +281,7 @@ pub(super) fn stack_of(sample: &Sample, end: &Finish<'_>) -> i32 {
 
 impl Sample {
     /// In which third of a series it lies.
-    pub(super) fn third(&self, wanted: &Wanted) -> Option<usize> {
+    pub(super) fn third(&self, wanted: &CulpritSearch) -> Option<usize> {
         if wanted.series.is_some_and(|series| series != self.series) {
             return None;
         }
