@@ -80,7 +80,7 @@ fn pointers_of_manifest_events_are_those_of_the_machine() {
         write(&Scenario::parse(&text, "pointers").unwrap(), &out, &mut |_| ()).unwrap();
         let mut ledger = Ledger::new();
         let files = vec![EtlFile::open(&out, &out, &OpenOptions::default()).unwrap()];
-        let timeline = Timeline::of(&files, &mut ledger);
+        let timeline = Timeline::read(&files, &mut ledger);
         let mut payloads = Vec::new();
         Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| {
             if record.guid().is_some_and(|guid| guid.to_string().starts_with("11111111")) {
