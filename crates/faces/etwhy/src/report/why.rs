@@ -14,14 +14,12 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
     let quality = Quality::read(db, &cpu);
     let bill = etwhy_report::bill::read(db);
     let activity = activity::activity(db, top.overall);
-    let load = match &activity {
+    // The worst finding alone: beside it, whoever was merely busy would stand accused.
+    let worst = super::headline::sentence(db, &findings, &bill);
+    let sentence = worst.unwrap_or_else(|| match &activity {
         Some(activity) => super::activity::sentence(activity),
         None => sentence(&cpu, &quality),
-    };
-    let sentence = match super::headline::sentence(db, &findings, &bill) {
-        Some(worst) => format!("{worst} {load}"),
-        None => load,
-    };
+    });
     Report {
         schema: SCHEMA,
         sentence,
@@ -58,11 +56,10 @@ fn sentence(cpu: &Cpu, quality: &Quality) -> String {
         )
     };
     let Some(first) = cpu.processes.first() else { return load };
-    let mut text = format!(
-        "{load} {} used most of it: {:.0} %",
-        process_name(&first.name, first.pid),
-        percent(first.cpu_ns, cpu.busy_ns)
-    );
+    let share = percent(first.cpu_ns, cpu.busy_ns);
+    let most = if share > 50.0 { "most of it" } else { "more of it than any other" };
+    let mut text =
+        format!("{load} {} used {most}: {share:.0} %", process_name(&first.name, first.pid));
     if let Some(module) = first.modules.first() {
         text.push_str(&format!(
             ", of which {:.0} % in {}",
