@@ -10,6 +10,7 @@
 //! # What fools it
 //!
 //! A server that hands the work to another of its threads breaks the chain: what that thread calls begins a chain of its own.
+//! A message without a reply (a datagram, or one whose reply was lost) ends its chain: how long it was served is not known.
 //! Ports are not told from each other, and RPC over other transports (named pipes, TCP) is not ALPC.
 //! `own_ns` is time, not CPU time: the server may have waited for something else.
 
@@ -150,10 +151,10 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     let mut known: HashMap<(Option<u32>, i64, Option<Sym>), u32> = HashMap::default();
     // What each thread serves: receive, reply, link. One at a time, and messages come in order of their sending.
-    let mut serving: HashMap<i64, Vec<(i64, Option<i64>, u32)>> = HashMap::default();
+    let mut serving: HashMap<i64, Vec<(i64, i64, u32)>> = HashMap::default();
     for message in messages(db) {
         let list = serving.entry(message.client.1).or_default();
-        list.retain(|(_, reply, _)| reply.is_none_or(|reply| reply >= message.send));
+        list.retain(|(_, reply, _)| *reply >= message.send);
         let open = list.iter().filter(|(receive, _, _)| *receive <= message.send);
         let parent = open.max_by_key(|(receive, _, _)| *receive).map(|(_, _, node)| *node);
         let mut node = |parent: Option<u32>, upid: i64, service: Option<Sym>, nodes: &mut Vec<Node>| {
@@ -199,13 +200,15 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
             add(&mut link.round_trip, message.round_trip);
             add(&mut link.server, message.server);
         }
-        if let Some(receive) = message.receive {
+        // Of one without a reply nobody knows how long it was served: a datagram, or the reply is lost. All that the thread ever sends
+        // after it would seem to be for it.
+        if let (Some(receive), Some(reply)) = (message.receive, message.reply) {
             // Nobody serves more than a few at a time; of a damaged trace the last ones are kept.
             let list = serving.entry(message.of.1).or_default();
             if list.len() >= 64 {
                 list.remove(0);
             }
-            list.push((receive, message.reply, number));
+            list.push((receive, reply, number));
         }
     }
     nodes

@@ -120,6 +120,34 @@ fn missing_buffers_accuse_nobody() {
     }
 }
 
+/// Calls through services on a large machine: a few missing buffers cost a few calls, and a lost reply makes no longer chain.
+#[test]
+fn missing_buffers_of_some_processors_leave_the_calls_of_others() {
+    let text = shipped("service.formatting-chain");
+    let chain = |text: &str, synth: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("s.etl"));
+        std::fs::write(&scenario, text).unwrap();
+        ETWHY.synth(&scenario, &trace, synth);
+        let rows: Vec<Value> = ETWHY.partly().dump("service_chain", &trace);
+        let depth = rows.iter().map(|row| row["depth"].int()).max().unwrap();
+        let calls = rows.iter().filter(|row| row["depth"] == 0).map(|row| row["calls"].int()).max().unwrap();
+        (depth, calls)
+    };
+    assert!(text.contains("cpus = 8"));
+    let large = text.replace("cpus = 8", "cpus = 32");
+    let (depth, calls) = chain(&large, &[]);
+    for seed in 1..=4 {
+        let text = large.replace("cpus = 32", &format!("cpus = 32\nseed = {seed}"));
+        let (lossy_depth, lossy_calls) = chain(&text, &["--drop-buffers", "3%"]);
+        assert!(lossy_depth <= depth, "seed {seed}: {lossy_depth} links, {depth} without loss");
+        assert!(
+            5 * lossy_calls >= 4 * calls && lossy_calls <= calls,
+            "seed {seed}: {lossy_calls} of {calls} calls"
+        );
+    }
+}
+
 /// Threads that wait at a condition variable are a healthy pool; at a lock they queue; without stacks nobody knows.
 #[test]
 fn waits_are_told_by_their_stacks() {

@@ -10,8 +10,8 @@
 //! * `duration`: file and registry operations; also system calls that wait for the kernel only (`NtCreateFile`, `NtOpenKey`, ...).
 //! * `on_cpu`: system calls, time on a processor from enter to exit, by context switches.
 //! * `samples`: `VirtualAlloc` and handles have no duration. Samples with `NtAllocateVirtualMemory` (and the like) on the stack,
-//!   since the call before of the same process. Bins with fewer than 9 samples are put together (fewer than 5, where there are not
-//!   enough samples for 24 bins); below some 110 samples in all there are too few bins for a law.
+//!   since the call before of the same process. Bins with fewer than 9 samples are put together (fewer than 4, where there are not
+//!   enough samples for 24 bins); below some 85 samples in all there are too few bins for a law.
 //! * `kernel_samples`: the same where no symbols name functions: all samples in the kernel since the call before.
 //! * `interval`: without samples, the time since the call before. It also grows when a program merely calls less often, so it
 //!   never makes a verdict.
