@@ -112,7 +112,7 @@ pub struct Diff {
 
 /// Compares traces with the first.
 pub fn diff(sides: &[Side<'_>]) -> Diff {
-    let traces: Vec<Scale> = sides.iter().map(Scale::of).collect();
+    let traces: Vec<Scale> = sides.iter().map(Scale::read).collect();
     Diff {
         schema: "etwhy.diff/2",
         entities: entities::compare(sides, &traces),

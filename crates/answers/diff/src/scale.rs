@@ -48,7 +48,7 @@ pub struct Scale {
 
 impl Scale {
     /// From table `machine`.
-    pub fn of(side: &Side<'_>) -> Scale {
+    pub fn read(side: &Side<'_>) -> Scale {
         let machine = side.db.read_or_empty::<MachineRow>();
         let machine = machine.first();
         let capacity_ns = machine.map_or(0, |m| m.capacity_ns());

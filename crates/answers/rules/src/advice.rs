@@ -44,7 +44,7 @@ impl Class {
     }
 
     /// The class of a culprit by its name and the company of its version resource; nothing for what is no program, driver or library.
-    pub fn of(name: &str, kind: &str, company: &str) -> Option<Class> {
+    pub fn for_culprit(name: &str, kind: &str, company: &str) -> Option<Class> {
         // "svchost.exe (EventLog)", "a.dll!Function"
         let name = name.split(" (").next().unwrap_or(name);
         let name = name.split('!').next().unwrap_or(name).trim();
@@ -167,7 +167,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    pub fn of(db: &'a Database) -> Surroundings<'a> {
+    pub fn read(db: &'a Database) -> Surroundings<'a> {
         let build = db.read_or_empty::<MachineRow>().first().map(|machine| machine.os_build());
         Surroundings { db, build: build.and_then(|b| i32::try_from(b).ok()).filter(|b| *b > 0) }
     }
@@ -183,7 +183,7 @@ impl<'a> Surroundings<'a> {
         let modules = self.db.read_or_empty::<ModuleRow>();
         let mut named = modules.iter().filter(|row| row.name().eq_ignore_ascii_case(image));
         let company = named.find_map(|row| row.company());
-        Class::of(name, kind, company.unwrap_or(""))
+        Class::for_culprit(name, kind, company.unwrap_or(""))
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
             ("Windows Update", "service", None),
             ("disk 0", "disk", None),
         ] {
-            assert_eq!(Class::of(name, kind, ""), class, "{name}");
+            assert_eq!(Class::for_culprit(name, kind, ""), class, "{name}");
         }
     }
 

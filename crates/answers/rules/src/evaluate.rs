@@ -334,7 +334,7 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
         }
     }
     let rows = rows_of(engine, rule, &outcome.sql)?;
-    let around = Surroundings::of(engine.database());
+    let around = Surroundings::read(engine.database());
     let hits = 0..rows.rows().min(MOST_HITS) as u32;
     outcome.hits = hits.map(|row| hit(rule, &rows, row, &around)).collect();
     if let Some(first) = outcome.hits.first() {
@@ -371,7 +371,7 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
     let columns = rows.spec().columns.iter();
     let mut values: BTreeMap<String, Cell> = columns
         .enumerate()
-        .map(|(at, column)| (column.name.to_string(), Cell::of(rows.cell(row, at))))
+        .map(|(at, column)| (column.name.to_string(), Cell::from_value(rows.cell(row, at))))
         .collect();
     let culprit = values.get("culprit").and_then(Cell::text).unwrap_or_default().to_owned();
     let instance = values.remove("culprit_upid").and_then(|upid| around.instance(upid.number()? as i64));

@@ -19,7 +19,7 @@ pub enum Cell {
 
 impl Cell {
     /// A copy of a table's cell; true and false are 1 and 0.
-    pub fn of(value: Value<'_>) -> Cell {
+    pub fn from_value(value: Value<'_>) -> Cell {
         match value {
             Value::Null => Cell::Null,
             Value::I64(n) => Cell::I64(n),

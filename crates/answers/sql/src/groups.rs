@@ -40,7 +40,7 @@ pub struct Groups {
 
 impl Groups {
     /// Groups `rows` by the values of `columns`.
-    pub fn of(table: &Table, columns: &[usize], rows: Vec<u32>) -> Groups {
+    pub fn by_values(table: &Table, columns: &[usize], rows: Vec<u32>) -> Groups {
         if columns.is_empty() {
             return Groups { starts: vec![0, rows.len() as u32], rows };
         }
@@ -164,8 +164,8 @@ pub struct Index {
 
 impl Index {
     /// Indexes a column of integers, or of repeating texts (by number of the text).
-    pub fn of(table: &Table, column: usize) -> Index {
-        let groups = Groups::of(table, &[column], (0..table.rows() as u32).collect());
+    pub fn new(table: &Table, column: usize) -> Index {
+        let groups = Groups::by_values(table, &[column], (0..table.rows() as u32).collect());
         let mut by_value = HashMap::default();
         for n in 0..groups.len() {
             let first = groups.group(n).first();

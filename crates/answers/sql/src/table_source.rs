@@ -44,7 +44,7 @@ impl TableSource {
             if searched.fetch_add(1, Ordering::Relaxed) < SCANS_BEFORE_INDEX {
                 return None;
             }
-            *index = Some(Arc::new(Index::of(&self.table, column)));
+            *index = Some(Arc::new(Index::new(&self.table, column)));
         }
         index.clone()
     }
@@ -410,7 +410,8 @@ impl Cursor for TableCursor<'_> {
             }
             self.checks.clear();
             self.ahead.borrow_mut().clear();
-            self.rows = Rows::List { rows: Groups::of(&self.source.table, &columns, rows).rows, next: 0 };
+            self.rows =
+                Rows::List { rows: Groups::by_values(&self.source.table, &columns, rows).rows, next: 0 };
         }
         self.advance();
         Ok(())

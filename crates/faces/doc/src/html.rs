@@ -132,7 +132,7 @@ fn table(table: &Table) -> String {
 }
 
 fn finding(one: &Finding) -> String {
-    let level = Level::of(&one.severity);
+    let level = Level::from_word(&one.severity);
     let title = Line::from(Span::Mark(level, one.severity.clone())).and(" ");
     let heading =
         if one.title.is_empty() { title.and(one.headline.clone()) } else { title.and(one.title.as_str()) };

@@ -19,7 +19,7 @@ pub enum Level {
 
 impl Level {
     /// The level that a word of ours means: severities of findings and of the ledger. Other words are plain.
-    pub fn of(word: &str) -> Level {
+    pub fn from_word(word: &str) -> Level {
         match word {
             "info" | "notice" => Level::Info,
             "warning" => Level::Warning,
@@ -67,7 +67,7 @@ impl Line {
     /// A severity by its word: `warning`, `error`, `data_loss`, ….
     pub fn mark(word: impl Into<String>) -> Line {
         let word = word.into();
-        Line(vec![Span::Mark(Level::of(&word), word)])
+        Line(vec![Span::Mark(Level::from_word(&word), word)])
     }
 
     /// The line with another one behind it.

@@ -209,7 +209,7 @@ impl Page {
 
     fn finding(&mut self, finding: &Finding) {
         let severity = limits::prose(&finding.severity);
-        let level = Look::Of(Level::of(&severity));
+        let level = Look::Of(Level::from_word(&severity));
         self.hang(&pad_end(&severity, 9), level, &words(&finding.headline), 9);
         finding.also.iter().for_each(|also| self.part("also", also));
         if finding.more > 0 {

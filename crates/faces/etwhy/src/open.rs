@@ -236,7 +236,7 @@ impl TraceArgs {
         let locators = self.symbols.path()?.locators(sources);
         let resolver = Resolver::new(locators, compact_cache());
         resolver.describe().iter().for_each(|place| tracing::info!("symbols from {place}"));
-        let symbols = Symbols::of(resolver, self.names);
+        let symbols = Symbols::with_resolver(resolver, self.names);
         let decoder = Decoder::new(
             &DecoderOptions { manifests: self.manifests.clone(), tmf: self.tmf.clone() },
             &mut ledger,

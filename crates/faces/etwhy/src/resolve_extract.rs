@@ -315,7 +315,7 @@ impl<'a> Resolving<'a> {
         for (number, new) in self.new.iter().enumerate() {
             let Some(old) = self.frames.get(new.old) else { continue };
             let function = new.function.as_deref().unwrap_or("");
-            tags.push(FrameTag::of(old.module(), function));
+            tags.push(FrameTag::for_frame(old.module(), function));
             frame_rows.push(FrameRow {
                 frame_id: number as i32,
                 address: old.address(),

@@ -12,7 +12,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 impl Folders {
     /// Those of a list that are there.
-    pub fn of(folders: &[PathBuf]) -> Folders {
+    pub fn new(folders: &[PathBuf]) -> Folders {
         let mut real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
         real.sort();
         real.dedup();
@@ -75,7 +75,7 @@ mod tests {
         for name in ["open/a.etl", "open/in/b.etl", "open2/c.etl", "closed/d.etl"] {
             std::fs::write(at(name), b"x").unwrap();
         }
-        let folders = Folders::of(&[at("open"), at("nowhere")]);
+        let folders = Folders::new(&[at("open"), at("nowhere")]);
         let found = |path: PathBuf| folders.find(&path).is_ok();
         assert!(
             found(at("open/a.etl"))

@@ -52,7 +52,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Those of an address that the server listens on, and names that the user gave.
-    pub fn of(address: SocketAddr, more: &[String]) -> Hosts {
+    pub fn new(address: SocketAddr, more: &[String]) -> Hosts {
         let port = address.port();
         let mut names: Vec<String> =
             ["127.0.0.1", "localhost", "[::1]"].map(|h| format!("{h}:{port}")).into();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn only_the_own_page_may_ask() {
-        let hosts = Hosts::of("127.0.0.1:8000".parse().unwrap(), &[]);
+        let hosts = Hosts::new("127.0.0.1:8000".parse().unwrap(), &[]);
         assert_eq!(refuse(&hosts, &headers("127.0.0.1:8000", None)), None);
         assert_eq!(refuse(&hosts, &headers("LOCALHOST:8000", Some("http://localhost:8000"))), None);
         assert!(refuse(&hosts, &headers("evil.example:8000", None)).is_some());
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn other_machines_are_named() {
-        let named = Hosts::of("0.0.0.0:80".parse().unwrap(), &["Server".to_owned()]);
+        let named = Hosts::new("0.0.0.0:80".parse().unwrap(), &["Server".to_owned()]);
         assert_eq!(refuse(&named, &headers("server", Some("https://server"))), None);
         assert!(refuse(&named, &headers("evil.example", None)).is_some());
-        let all = Hosts::of("0.0.0.0:8000".parse().unwrap(), &[]);
+        let all = Hosts::new("0.0.0.0:8000".parse().unwrap(), &[]);
         assert_eq!(refuse(&all, &headers("192.168.1.7:8000", Some("http://192.168.1.7:8000"))), None);
         assert_eq!(refuse(&all, &headers("[fe80::1]:8000", None)), None);
         for rebound in

@@ -116,7 +116,7 @@ impl Part {
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn of(call: &Call<'_>) -> Result<Part, Fault> {
+    pub fn parse(call: &Call<'_>) -> Result<Part, Fault> {
         let part: Part = call.parse()?;
         match part.range {
             Some([from, to]) if from >= to => Err(Fault::wrong("the range ends before it begins")),

@@ -48,9 +48,9 @@ impl Asked {
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn of(call: &Call<'_>) -> Result<Asked, Fault> {
+    pub fn parse(call: &Call<'_>) -> Result<Asked, Fault> {
         let extra: Extra = call.parse()?;
-        let (trace, part) = (call.trace()?, Part::of(call)?);
+        let (trace, part) = (call.trace()?, Part::parse(call)?);
         Ok(Asked { trace, part, body: call.body.clone(), extra, unused: Vec::new() })
     }
 

@@ -120,10 +120,10 @@ pub fn start(host: Box<dyn Host>, traces: Vec<Loaded>, options: &Options) -> Res
     let hud = Arc::new(Hud {
         host,
         readonly: options.readonly,
-        folders: Folders::of(&options.folders),
+        folders: Folders::new(&options.folders),
         traces: RwLock::new(traces.into_iter().map(|loaded| Arc::new(Trace::new(loaded))).collect()),
         token: token.clone(),
-        hosts: Hosts::of(address, &options.hosts),
+        hosts: Hosts::new(address, &options.hosts),
         patience: options.patience,
         lines: Lines::new(),
     });

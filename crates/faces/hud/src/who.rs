@@ -77,7 +77,7 @@ pub fn frames(trace: &Trace, stack: Option<i64>, most: usize) -> Option<FrameLis
     stack?;
     let frames: &Frames = trace.frames();
     let weight = WeightedStack { stack, ..WeightedStack::default() };
-    let named = frames.of(&weight).filter_map(|frame| frames.name(frames.name_of(frame)?));
+    let named = frames.frames_of(&weight).filter_map(|frame| frames.name(frames.name_of(frame)?));
     let line = |name: &etwhy_analysis::stacks::FrameName| Frame {
         label: name.label.clone(),
         kind: name.kind.name(),

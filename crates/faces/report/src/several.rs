@@ -52,7 +52,7 @@ pub struct One {
 
 impl One {
     /// A recording that was read.
-    pub fn of(db: &Database, files: Vec<String>, report: Report) -> One {
+    pub fn new(db: &Database, files: Vec<String>, report: Report) -> One {
         let trace = db.read_or_empty::<TraceRow>();
         let first = trace.first();
         let count = |severity: Severity| {

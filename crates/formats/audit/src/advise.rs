@@ -179,7 +179,7 @@ impl Line {
     /// The setting that the log shows where no policy does.
     pub fn evident(&self) -> Setting {
         let on = |at: usize| self.outcomes.get(at).is_some_and(|o| o.switch_records > 0);
-        Setting::of(on(0), on(1))
+        Setting::new(on(0), on(1))
     }
 }
 
@@ -264,7 +264,7 @@ fn line(
         let (switch_records, switch_bytes) = sum(Some(success), true);
         let says = setting.and_then(|setting| setting.outcome(success));
         let seen = (log.is_some() && policy.is_empty()).then_some(switch_records > 0);
-        let of = |pair: Pair| pair.of(success);
+        let of = |pair: Pair| pair.for_outcome(success);
         OutcomeLine {
             records,
             bytes,

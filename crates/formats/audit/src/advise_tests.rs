@@ -152,10 +152,14 @@ fn what_is_safe_is_recommended_by_nobody() {
                 {
                     let s = proposal.subcategory;
                     for pair in [s.baseline_of(role), s.stronger_of(role), s.page_of(role)] {
-                        assert!(!matches!(pair.of(success), Advice::Yes | Advice::If), "{} {role:?}", s.name);
+                        assert!(
+                            !matches!(pair.for_outcome(success), Advice::Yes | Advice::If),
+                            "{} {role:?}",
+                            s.name
+                        );
                     }
-                    assert_ne!(s.page_stronger_of(role).of(success), Advice::Yes, "{}", s.name);
-                    assert_ne!(s.page_of(role).of(success), Advice::Unread, "{}", s.name);
+                    assert_ne!(s.page_stronger_of(role).for_outcome(success), Advice::Yes, "{}", s.name);
+                    assert_ne!(s.page_of(role).for_outcome(success), Advice::Unread, "{}", s.name);
                 }
             }
         }

@@ -19,7 +19,7 @@ pub enum Setting {
 
 impl Setting {
     /// The setting for two switches.
-    pub const fn of(success: bool, failure: bool) -> Setting {
+    pub const fn new(success: bool, failure: bool) -> Setting {
         match (success, failure) {
             (false, false) => Setting::None,
             (true, false) => Setting::Success,
@@ -130,7 +130,7 @@ impl PerUser {
             return None;
         }
         let bit = |mask: u32| value & mask != 0;
-        Some(PerUser { include: Setting::of(bit(1), bit(4)), exclude: Setting::of(bit(2), bit(8)) })
+        Some(PerUser { include: Setting::new(bit(1), bit(4)), exclude: Setting::new(bit(2), bit(8)) })
     }
 }
 

@@ -129,7 +129,7 @@ fn after(setting: Setting, guid: &str, proposals: &[Proposal]) -> Setting {
         proposals.iter().any(|p| is(&p))
     };
     match (setting.success(), setting.failure()) {
-        (Some(success), Some(failure)) => Setting::of(success && !off(true), failure && !off(false)),
+        (Some(success), Some(failure)) => Setting::new(success && !off(true), failure && !off(false)),
         _ => setting,
     }
 }

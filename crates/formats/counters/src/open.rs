@@ -109,7 +109,7 @@ pub fn look(path: &Path) -> Result<Log, CountersError> {
         match line(&mut reader, &mut bytes).map_err(io)? {
             Line::End => break,
             Line::TooLong => {}
-            Line::Read { .. } => stamps.extend(Fields::of(&bytes, separator).next().map(<[u8]>::to_vec)),
+            Line::Read { .. } => stamps.extend(Fields::new(&bytes, separator).next().map(<[u8]>::to_vec)),
         }
     }
     let begin = stamps.len();
@@ -139,7 +139,7 @@ fn tail(path: &Path, form: Form, separator: u8, stamps: &mut Vec<Vec<u8>>) {
     // What cannot be read now will be said when it is read.
     let bytes = end().unwrap_or_default();
     let lines = bytes.split(|b| *b == b'\n').skip(1);
-    stamps.extend(lines.filter_map(|line| Fields::of(line, separator).next()).map(<[u8]>::to_vec));
+    stamps.extend(lines.filter_map(|line| Fields::new(line, separator).next()).map(<[u8]>::to_vec));
 }
 
 /// Files that are no logs, with the reason.
@@ -215,7 +215,7 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
         return true;
     }
     let separator = separator(line);
-    let second = Fields::of(line, separator).nth(1).unwrap_or(&[]);
+    let second = Fields::new(line, separator).nth(1).unwrap_or(&[]);
     second.starts_with(b"\\\\") && CounterPath::parse(&String::from_utf8_lossy(second)).is_some()
 }
 

@@ -138,7 +138,7 @@ impl State<'_> {
                 bytes.drain(..3);
             }
             let separator_now = columns.as_ref().map_or(log.separator, |c| c.separator);
-            let mut fields = Fields::of(&bytes, separator_now);
+            let mut fields = Fields::new(&bytes, separator_now);
             let time = fields.next().unwrap_or(&[]);
             match (stamp::parse(time, log.order), &mut columns) {
                 (Some(local), Some(columns)) => {
@@ -172,11 +172,11 @@ impl State<'_> {
     /// Reads a header.
     fn header(&mut self, log: &Log, file: usize, bytes: &[u8], at: u64) -> Columns {
         let separator = separator(bytes);
-        let names = Names::of(bytes, separator);
+        let names = Names::parse(bytes, separator);
         if matches!(names, Names::Page(_)) {
             self.notes.count(&notes::CODE_PAGE, 1, &log.path, at);
         }
-        let mut fields = Fields::of(bytes, separator);
+        let mut fields = Fields::new(bytes, separator);
         let zone = fields.next().and_then(|first| zone_of(&names.read(first)));
         let bias = match (&zone, self.options.utc_offset_min) {
             (Some((_, bias)), _) => *bias,

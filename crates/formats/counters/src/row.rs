@@ -12,7 +12,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of a line without its end.
-    pub fn of(line: &'a [u8], separator: u8) -> Fields<'a> {
+    pub fn new(line: &'a [u8], separator: u8) -> Fields<'a> {
         Fields { rest: Some(line), separator }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn fields(line: &str, separator: u8) -> Vec<String> {
-        Fields::of(line.as_bytes(), separator).map(|f| String::from_utf8_lossy(f).into_owned()).collect()
+        Fields::new(line.as_bytes(), separator).map(|f| String::from_utf8_lossy(f).into_owned()).collect()
     }
 
     #[test]

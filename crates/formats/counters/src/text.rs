@@ -168,13 +168,13 @@ impl std::fmt::Debug for Page {
 
 impl Names {
     /// How to read this header: as UTF-8 if it is, else by the page that gives most names that are known.
-    pub fn of(header: &[u8], separator: u8) -> Names {
+    pub fn parse(header: &[u8], separator: u8) -> Names {
         if std::str::from_utf8(header).is_ok() {
             return Names::Utf8;
         }
         let known = |page: &'static Page| {
             let fields =
-                crate::row::Fields::of(header, separator).skip(1).filter(|f| !f.is_ascii()).take(500);
+                crate::row::Fields::new(header, separator).skip(1).filter(|f| !f.is_ascii()).take(500);
             fields
                 .filter_map(|f| crate::path::CounterPath::parse(&Names::Page(page).read(f)))
                 .map(|path| match names::object(&path.object) {
@@ -265,12 +265,12 @@ mod tests {
             (b"\"(PDH-CSV 4.0)\",\"\\\\S\\\x8F\xA0\xAC\xEF\xE2\xEC\\\x84\xAE\xE1\xE2\xE3\xAF\xAD\xAE \x8C\x81\"", 866),
         ];
         for (header, number) in cases {
-            match Names::of(header, b',') {
+            match Names::parse(header, b',') {
                 Names::Page(page) => assert_eq!(page.number, number),
                 Names::Utf8 => panic!("UTF-8"),
             }
         }
-        assert!(matches!(Names::of("\"Verfügbare\"".as_bytes(), b','), Names::Utf8));
+        assert!(matches!(Names::parse("\"Verfügbare\"".as_bytes(), b','), Names::Utf8));
         for page in PAGES {
             assert_eq!(page.upper.chars().count(), 128, "{page:?}");
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 fn with_trace(path: &Path, mut each: impl FnMut(&Record<'_>, &mut Decoder)) -> (Decoder, Ledger) {
     let files = [EtlFile::open(path, path, &OpenOptions::default()).unwrap()];
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
     let mut learnt = Ledger::new();
     Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| decoder.observe(record, &mut learnt));

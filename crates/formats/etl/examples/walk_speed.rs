@@ -15,7 +15,7 @@ fn main() {
                 continue;
             };
             let files = [file];
-            let timeline = Timeline::of(&files, &mut Ledger::new());
+            let timeline = Timeline::read(&files, &mut Ledger::new());
             let walks = Walk::new(&files, &timeline).split(threads);
             records = std::thread::scope(|scope| {
                 let handles: Vec<_> = walks

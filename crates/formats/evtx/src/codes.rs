@@ -30,7 +30,7 @@ const OTHERS: &str = "(more than are told apart)";
 impl Codes {
     /// The number of a value's text.
     #[inline]
-    pub fn of(&mut self, value: &Value<'_>) -> u32 {
+    pub fn code_of(&mut self, value: &Value<'_>) -> u32 {
         if let (Value::Null, Some(none)) = (value, self.none) {
             return none;
         }
@@ -123,14 +123,14 @@ mod tests {
     #[test]
     fn texts_beyond_what_is_told_apart_are_not_taken_for_the_first() {
         let mut codes = Codes::default();
-        let first = codes.of(&Value::Utf8("first"));
+        let first = codes.code_of(&Value::Utf8("first"));
         for n in 0..MOST {
-            codes.of(&Value::UInt(n as u64));
+            codes.code_of(&Value::UInt(n as u64));
         }
-        let beyond = codes.of(&Value::Utf8("beyond"));
+        let beyond = codes.code_of(&Value::Utf8("beyond"));
         assert_eq!(codes.text(beyond), OTHERS);
-        assert_eq!((codes.of(&Value::Utf8("first")), codes.text(first)), (first, "first"));
+        assert_eq!((codes.code_of(&Value::Utf8("first")), codes.text(first)), (first, "first"));
         // The same text in another spelling.
-        assert_eq!(codes.of(&Value::Utf16(b"f\0i\0r\0s\0t\0")), first);
+        assert_eq!(codes.code_of(&Value::Utf16(b"f\0i\0r\0s\0t\0")), first);
     }
 }

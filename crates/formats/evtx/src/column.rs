@@ -241,7 +241,7 @@ impl Column {
         {
             self.numbers.push(number);
         } else {
-            self.push(&Value::of(kind, tail.get(..size).unwrap_or(&[])));
+            self.push(&Value::parse(kind, tail.get(..size).unwrap_or(&[])));
         }
     }
 
@@ -295,7 +295,7 @@ fn zeros(rows: usize) -> Vec<i64> {
     all
 }
 
-/// The integers that most fields are, as [`Value::of`] reads them.
+/// The integers that most fields are, as [`Value::parse`] reads them.
 #[inline]
 fn integer(kind: u8, size: usize, bytes: &[u8]) -> Option<i64> {
     Some(match (kind, size) {

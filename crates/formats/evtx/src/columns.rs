@@ -272,9 +272,9 @@ impl<'t, S: Sink> Columns<'t, S> {
     fn origin_of(&mut self, system: &System<'_>, identity: u64) -> Origin {
         Origin {
             identity,
-            provider: self.providers.of(&system.provider),
-            channel: self.texts.of(&system.channel),
-            computer: self.texts.of(&system.computer),
+            provider: self.providers.code_of(&system.provider),
+            channel: self.texts.code_of(&system.channel),
+            computer: self.texts.code_of(&system.computer),
         }
     }
 
@@ -346,7 +346,7 @@ impl<S: Sink> Reader for Columns<'_, S> {
             thread: system.thread.unwrap_or(0),
             channel: origin.channel,
             computer: origin.computer,
-            user: self.texts.of(&system.user),
+            user: self.texts.code_of(&system.user),
             activity: match system.activity {
                 Value::Guid(guid) => guid,
                 _ => Guid::ZERO,

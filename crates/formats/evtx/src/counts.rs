@@ -239,10 +239,10 @@ impl<'f> Counter<'f> {
 
     fn codes(&mut self, system: &System<'_>) -> [u32; 4] {
         [
-            self.channels.of(&system.channel),
-            self.providers.of(&system.provider),
-            self.guids.of(&system.provider_guid),
-            self.hosts.of(&system.computer),
+            self.channels.code_of(&system.channel),
+            self.providers.code_of(&system.provider),
+            self.guids.code_of(&system.provider_guid),
+            self.hosts.code_of(&system.computer),
         ]
     }
 

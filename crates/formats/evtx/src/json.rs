@@ -32,7 +32,7 @@ pub fn push_value(out: &mut String, value: &Value<'_>) {
         Value::Real64(x) if x.is_finite() => value.push_text(out),
         Value::Array(kind, bytes) => {
             out.push('[');
-            for (n, item) in Items::of(kind, bytes).enumerate() {
+            for (n, item) in Items::new(kind, bytes).enumerate() {
                 if n > 0 {
                     out.push(',');
                 }

@@ -103,7 +103,7 @@ impl Texts {
             key.clear();
             key.extend_from_slice(bytes);
             text.clear();
-            Value::of(kind, bytes).push_text(text);
+            Value::parse(kind, bytes).push_text(text);
         }
         out.extend_from_slice(text.as_bytes());
     }
@@ -136,7 +136,7 @@ impl Inserts for Places<'_> {
             ty::SID | ty::GUID | ty::HEX_INT32 | ty::HEX_INT64 if size <= 68 => {
                 self.1.borrow_mut().push(kind, bytes(), out);
             }
-            _ => match Value::of(kind, bytes()) {
+            _ => match Value::parse(kind, bytes()) {
                 Value::UInt(number) => push_decimal_bytes(out, number),
                 other => {
                     let mut text = String::new();
@@ -235,8 +235,8 @@ impl<'m> Renderer<'m> {
 
     /// Index of what is known of a kind of event.
     fn known(&mut self, system: &System<'_>) -> usize {
-        let (provider, channel) = (self.codes.of(&system.provider), self.codes.of(&system.channel));
-        let guid = self.codes.of(&system.provider_guid);
+        let (provider, channel) = (self.codes.code_of(&system.provider), self.codes.code_of(&system.channel));
+        let guid = self.codes.code_of(&system.provider_guid);
         let key = (provider, guid, channel, system.event_id, system.qualifiers, system.version);
         if let Some(known) = self.index.get(&key) {
             return *known;

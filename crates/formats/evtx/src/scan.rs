@@ -124,7 +124,7 @@ fn read<R: Reader>(
         for place in &batch.places {
             let at = (place.offset - offset) as usize;
             let data = window.get(at..at + CHUNK).unwrap_or(&[]);
-            let chunk = Chunk::of(data, data.len(), place.offset, damage);
+            let chunk = Chunk::parse(data, data.len(), place.offset, damage);
             records(&chunk, decoder, reader, damage);
         }
         batch.log.judge_end(window.is_whole(), damage);

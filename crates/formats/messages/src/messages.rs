@@ -111,16 +111,16 @@ impl Messages {
             )?;
             stores.insert(0, built.store);
         }
-        Ok(Self::of(stores, options))
+        Ok(Self::new(stores, options))
     }
 
     /// Without any source: names of Windows itself only, and every text is missing.
     #[must_use]
     pub fn empty(options: &Options) -> Self {
-        Self::of(Vec::new(), options)
+        Self::new(Vec::new(), options)
     }
 
-    pub(crate) fn of(stores: Vec<Store>, options: &Options) -> Self {
+    pub(crate) fn new(stores: Vec<Store>, options: &Options) -> Self {
         Self { stores, options: options.clone(), cache: Mutex::default() }
     }
 
@@ -307,7 +307,7 @@ impl Messages {
             .filter_map(|(value, message)| {
                 let (text, _) = self.text(modules, message?)?;
                 let mut out = String::new();
-                EventText::of(&text).render(&[] as &[&str], &mut out);
+                EventText::parse(&text).render(&[] as &[&str], &mut out);
                 Some((value, out.trim_end().to_owned()))
             })
             .collect::<Vec<_>>();

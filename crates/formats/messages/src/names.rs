@@ -98,6 +98,6 @@ impl ProviderNames {
 /// A message without inserts.
 pub(crate) fn plain(raw: &str) -> String {
     let mut out = String::new();
-    EventText::of(raw).render(&[] as &[&str], &mut out);
+    EventText::parse(raw).render(&[] as &[&str], &mut out);
     out.trim_end().to_owned()
 }

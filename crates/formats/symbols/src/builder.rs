@@ -207,7 +207,7 @@ impl ModuleBuilder {
                 *place = part;
             }
         }
-        ModuleSymbols::of(Image::build(&Parts {
+        ModuleSymbols::new(Image::build(&Parts {
             flags: if self.numbered { INNERMOST_LINES } else { 0 },
             origin,
             machine: self.machine,

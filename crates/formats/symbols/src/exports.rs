@@ -21,7 +21,7 @@ use crate::{ImageKey, ModuleSymbols, Origin, SymbolError};
 /// The file cannot be read, is no image, damaged, or of another build.
 pub fn open(file: &Path, wanted: Option<&ImageKey>, key: &str) -> Result<ModuleSymbols, SymbolError> {
     let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
-    let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+    let mapped = Mapped::new(&File::open(file).map_err(io)?).map_err(io)?;
     read(&mapped, file, wanted, key)
 }
 

@@ -79,7 +79,7 @@ pub struct Places<'a> {
 }
 
 impl ModuleSymbols {
-    pub(crate) fn of(image: Image) -> ModuleSymbols {
+    pub(crate) fn new(image: Image) -> ModuleSymbols {
         ModuleSymbols { image }
     }
 
@@ -89,7 +89,7 @@ impl ModuleSymbols {
     /// The file cannot be read, is damaged, of another version or of another module.
     pub fn open(file: &Path, key: &str) -> Result<ModuleSymbols, SymbolError> {
         let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
-        let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+        let mapped = Mapped::new(&File::open(file).map_err(io)?).map_err(io)?;
         let image = Image::open(mapped, key)
             .map_err(|reason| SymbolError::Damaged { file: file.to_path_buf(), reason })?;
         Ok(ModuleSymbols { image })

@@ -35,7 +35,7 @@ impl Mapped {
     ///
     /// # Errors
     /// The operating system's, e.g. for pipes and directories.
-    pub fn of(file: &File) -> io::Result<Mapped> {
+    pub fn new(file: &File) -> io::Result<Mapped> {
         if file.metadata()?.len() == 0 {
             return Ok(Mapped(None));
         }
@@ -115,7 +115,7 @@ mod tests {
         let read = File::open(&path).unwrap();
         // More maps than a block of the list has places.
         let others: Vec<Mapped> = (0..300).map(|_| Mapped::window(&read, 0, 100).unwrap()).collect();
-        let whole = Mapped::of(&read).unwrap();
+        let whole = Mapped::new(&read).unwrap();
         let window = Mapped::window(&read, 3 << 20, 100_001).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(whole.iter().all(|byte| *byte == 7) && whole.is_whole());
@@ -136,7 +136,7 @@ mod tests {
         assert!(window.iter().all(|byte| *byte == 0) && !window.is_whole());
         assert!(others.iter().all(|map| map.is_whole() && map.len() == 100));
         drop((whole, window, others));
-        let again = Mapped::of(&read).unwrap();
+        let again = Mapped::new(&read).unwrap();
         assert!(again.is_whole() && again.len() == 1 << 20);
     }
 }

@@ -31,7 +31,7 @@ impl Default for Bootstrap {
 
 impl Bootstrap {
     /// The interval of any figure of a sample. `None` if the figure of the sample itself is not finite.
-    pub fn of(&self, values: &[f64], figure: impl Fn(&mut [f64]) -> f64) -> Option<Interval> {
+    pub fn interval(&self, values: &[f64], figure: impl Fn(&mut [f64]) -> f64) -> Option<Interval> {
         self.draw(&[values], |draws| draws.first_mut().map_or(f64::NAN, |values| figure(values)))
     }
 
@@ -77,12 +77,12 @@ impl Bootstrap {
 
     /// The mean.
     pub fn mean(&self, values: &[f64]) -> Option<Interval> {
-        self.of(values, |v| mean(v))
+        self.interval(values, |v| mean(v))
     }
 
     /// The median.
     pub fn median(&self, values: &[f64]) -> Option<Interval> {
-        self.of(values, |v| median(v).unwrap_or(f64::NAN))
+        self.interval(values, |v| median(v).unwrap_or(f64::NAN))
     }
 
     /// The mean of `after` less that of `before`.

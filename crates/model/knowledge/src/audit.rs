@@ -42,7 +42,7 @@ impl Pair {
     }
 
     /// The advice for an outcome.
-    pub fn of(self, success: bool) -> Advice {
+    pub fn for_outcome(self, success: bool) -> Advice {
         if success { self.success } else { self.failure }
     }
 

@@ -188,7 +188,7 @@ pub enum FrameTag {
 
 impl FrameTag {
     /// The tag of a frame.
-    pub fn of(module: &str, function: &str) -> Option<FrameTag> {
+    pub fn for_frame(module: &str, function: &str) -> Option<FrameTag> {
         let own = FILES.get().and_then(|files| files.tag(module, function)).map(FrameTag::File);
         own.or_else(|| stack_tag(module, function).map(FrameTag::Shipped))
     }

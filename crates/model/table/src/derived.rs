@@ -65,7 +65,7 @@ impl Table {
                     arrays.push(Arc::clone(array));
                 }
                 for d in derived.iter().filter(|d| d.from == index) {
-                    let mut chunk = made(d, &ColumnView::of(array), batch.num_rows());
+                    let mut chunk = made(d, &ColumnView::new(array), batch.num_rows());
                     if memory.hold(chunk.bytes()) {
                         memory.spill(&mut [&mut chunk]);
                     }

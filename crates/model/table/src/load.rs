@@ -85,7 +85,7 @@ impl TableLoader {
         rows: std::ops::Range<usize>,
         strings: &mut Strings,
     ) -> Result<()> {
-        let view = ColumnView::of(array);
+        let view = ColumnView::new(array);
         let (Some(column), Some(dictionary)) = (self.columns.get_mut(at), self.dictionaries.get_mut(at))
         else {
             return Ok(());

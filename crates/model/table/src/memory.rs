@@ -172,12 +172,12 @@ struct SpillFile {
 impl SpillFile {
     #[cfg(windows)]
     fn map(file: File) -> io::Result<SpillFile> {
-        Ok(SpillFile { map: Mapped::of(&file)?, _file: file })
+        Ok(SpillFile { map: Mapped::new(&file)?, _file: file })
     }
 
     #[cfg(not(windows))]
     fn map(file: File) -> io::Result<SpillFile> {
-        Ok(SpillFile { map: Mapped::of(&file)? })
+        Ok(SpillFile { map: Mapped::new(&file)? })
     }
 }
 

@@ -397,10 +397,10 @@ mod tests {
         let batches: Vec<RecordBatch> = part.batches().map(Result::unwrap).collect();
         assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 75_000);
         assert_eq!(part.spec().sorted_by, None);
-        let first = ColumnView::of(batches[0].column(0));
+        let first = ColumnView::new(batches[0].column(0));
         assert_eq!((first.f64(0), first.f64(1)), (Some(2.0), Some(7000.0)));
-        assert_eq!(ColumnView::of(batches[1].column(1)).text(0), Some("cmdkey.exe"));
-        assert_eq!(ColumnView::of(batches[1].column(2)).text(0), Some("two"));
+        assert_eq!(ColumnView::new(batches[1].column(1)).text(0), Some("cmdkey.exe"));
+        assert_eq!(ColumnView::new(batches[1].column(2)).text(0), Some("two"));
         assert_eq!(batches[0].schema().field(0).name(), "wait_ms");
     }
 }

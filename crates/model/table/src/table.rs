@@ -89,7 +89,7 @@ impl Table {
     /// A column of one batch. An unknown column or batch gives a view without rows.
     pub fn view(&self, batch: usize, column: usize) -> ColumnView<'_> {
         let array = self.batches.get(batch).and_then(|b| b.columns().get(column));
-        array.map_or(ColumnView::Empty, ColumnView::of)
+        array.map_or(ColumnView::Empty, ColumnView::new)
     }
 
     /// Positions of columns; `None` if one is missing.

@@ -90,7 +90,7 @@ pub(crate) fn string(array: &StringArray, row: usize) -> Option<&str> {
 
 impl<'a> ColumnView<'a> {
     /// A view of an Arrow array of one of the six column types; others give [`ColumnView::Empty`].
-    pub fn of(array: &'a ArrayRef) -> ColumnView<'a> {
+    pub fn new(array: &'a ArrayRef) -> ColumnView<'a> {
         let array = array.as_any();
         if let Some(a) = array.downcast_ref::<Int64Array>() {
             ColumnView::I64(a.values(), a.nulls())

@@ -101,7 +101,7 @@ pub fn analyse(
     for file in files {
         ledger.merge(file.ledger());
     }
-    let timeline = Timeline::of(files, &mut ledger);
+    let timeline = Timeline::read(files, &mut ledger);
     let named = |spec: &AnalysisSpec| match &options.tables {
         Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
         None => !spec.on_demand,
@@ -352,10 +352,10 @@ fn resolve_type(
     if !first {
         return;
     }
-    let identity = Identity::of(record, key);
+    let identity = Identity::from_record(record, key);
     state.own_header = identity.has_own_header();
     state.identity = identity.is_identity();
-    let slots = state.schema.as_deref().map(|s| [Slots::of(s, 4), Slots::of(s, 8)]);
+    let slots = state.schema.as_deref().map(|s| [Slots::for_schema(s, 4), Slots::for_schema(s, 8)]);
     let mut bind = |tracker: bool, handler: usize, selects: &[Select]| {
         for select in selects.iter().filter(|s| identity.matches(s.what)) {
             let find = |slots: &Slots| {

@@ -130,7 +130,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of a record with that schema.
-    pub(crate) fn of(schema: &'a EventSchema, record: &Record<'a>) -> Fields<'a> {
+    pub(crate) fn new(schema: &'a EventSchema, record: &Record<'a>) -> Fields<'a> {
         Fields { schema: Some(schema), decoded: Some(read(schema, record.payload(), record.pointer_size())) }
     }
 

@@ -30,7 +30,7 @@ impl Default for FieldsText {
 
 impl FieldsText {
     /// The fields as a JSON object, and what `more` makes of them with at most that many bytes.
-    pub(crate) fn of<T>(
+    pub(crate) fn json<T>(
         &mut self,
         event: &Event<'_>,
         more: impl FnOnce(&EventSchema, &Decoded<'_>, usize) -> Option<(T, usize)>,

@@ -15,7 +15,7 @@ pub(crate) enum Owner {
 
 impl Owner {
     /// The owner of what a thread does.
-    pub(crate) fn of(model: &Model, utid: Option<u32>) -> Owner {
+    pub(crate) fn for_thread(model: &Model, utid: Option<u32>) -> Owner {
         match utid {
             None => Owner::Unknown,
             Some(utid) => model.upid_of(utid).map_or(Owner::Thread(utid), Owner::Process),

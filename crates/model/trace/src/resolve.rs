@@ -111,7 +111,7 @@ struct Space {
 impl Space {
     fn new(model: &Model, upid: Option<u32>) -> Space {
         let all = model.images.all();
-        let images = model.images.of(upid).iter();
+        let images = model.images.for_process(upid).iter();
         Space::with(images.filter_map(|&n| all.get(n as usize).map(|i| (i.base, i.size, n))))
     }
 
@@ -463,7 +463,7 @@ impl<'a> Frames<'a> {
         }
         // System libraries stand at the same place in all processes of a boot. A process of which no image
         // is known at all borrows them from others.
-        if !kernel && upid.is_none_or(|u| model.images.of(Some(u)).is_empty()) {
+        if !kernel && upid.is_none_or(|u| model.images.for_process(Some(u)).is_empty()) {
             let shared = self.shared.get_or_insert_with(|| shared_space(model));
             return (shared.find(address, u32::MAX, all), true);
         }

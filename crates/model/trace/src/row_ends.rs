@@ -92,7 +92,7 @@ pub(crate) struct Doubts(Vec<bool>);
 
 impl Doubts {
     /// Whether the row's end is in doubt.
-    pub(crate) fn of(&self, row: usize) -> bool {
+    pub(crate) fn in_doubt(&self, row: usize) -> bool {
         self.0.get(row).copied().unwrap_or(false)
     }
 }
@@ -131,7 +131,7 @@ impl Finish<'_> {
         let mut row = Counter::default();
         rows.remap_i64(end_column, |_| {
             let row = row.next();
-            ends.ns(row).filter(|_| !doubts.of(row))
+            ends.ns(row).filter(|_| !doubts.in_doubt(row))
         })?;
         let [call, exit, unseen, other] = names.map(|name| self.strings.intern(name));
         let doubtful = self.strings.intern("doubtful");
@@ -142,7 +142,7 @@ impl Finish<'_> {
                 How::Open => None,
                 How::Exit => Some(exit),
                 How::Unseen => Some(unseen),
-                How::Call | How::OtherCall if doubts.of(row) => Some(doubtful),
+                How::Call | How::OtherCall if doubts.in_doubt(row) => Some(doubtful),
                 How::Call => Some(call),
                 How::OtherCall => Some(other),
             }

@@ -47,11 +47,11 @@ impl Symbols {
         if !folders.is_empty() {
             locators.push(Box::new(SymbolStore::new(folders.to_vec())));
         }
-        Symbols::of(Resolver::new(locators, None), NameStyle::Short)
+        Symbols::with_resolver(Resolver::new(locators, None), NameStyle::Short)
     }
 
     /// Symbols that `resolver` finds, with names in the form `names`.
-    pub fn of(resolver: Resolver, names: NameStyle) -> Symbols {
+    pub fn with_resolver(resolver: Resolver, names: NameStyle) -> Symbols {
         Symbols {
             resolver,
             names,
@@ -70,7 +70,7 @@ impl Symbols {
         ledger: &mut Ledger,
     ) -> Option<(&'s str, Option<String>)> {
         let all = model.images.all();
-        let loaded = model.images.of(None).iter().rev().take(MAX_CANDIDATES);
+        let loaded = model.images.for_process(None).iter().rev().take(MAX_CANDIDATES);
         let image = loaded
             .filter_map(|&number| all.get(number as usize))
             .find(|image| image.contains(address) && image.unload_ns.is_none())?;

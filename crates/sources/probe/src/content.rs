@@ -21,7 +21,7 @@ impl Header {
     pub const WORDS: &'static [&'static str] = &["none", "pe", "zip", "pdf"];
 
     /// By its word.
-    pub fn of(word: &str) -> Header {
+    pub fn from_word(word: &str) -> Header {
         match word {
             "pe" => Header::Pe,
             "zip" => Header::Zip,
@@ -184,7 +184,7 @@ mod tests {
         random.file(&mut tiny, Header::Pdf);
         assert_eq!(&tiny, b"%PDF-");
         for word in Header::WORDS {
-            assert_eq!(Header::of(word).word(), *word);
+            assert_eq!(Header::from_word(word).word(), *word);
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 fn made(folder: &Path, set: &[(&str, &str)], interrupt: &Interrupt, stop_at: Option<&str>) -> Made {
     let set = [&[("files", "20")], set].concat();
     let options = Options { rounds: 2, ..options(folder, &set) };
-    Run::of(&PROBE, &options, interrupt, &mut |doing, _, _| {
+    Run::all_rounds(&PROBE, &options, interrupt, &mut |doing, _, _| {
         if stop_at == Some(doing) {
             interrupt.set();
         }
@@ -93,7 +93,7 @@ fn a_refused_open_is_a_failure_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(folder.path(), &[("files", "20"), ("operations", "open")]);
     // A scanner removes half of the files before they are opened for the first time.
-    let made = Run::of(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
+    let made = Run::all_rounds(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
         if doing == "open" && done == 0 {
             let scratch = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
             for number in 0..10 {
@@ -112,7 +112,7 @@ fn a_refused_open_is_a_failure_and_no_error() {
 #[test]
 fn shares_of_first_opens_add_up() {
     let round = |parts: [u64; 3]| Sample {
-        case: Case::of("open").when("first run"),
+        case: Case::new("open").when("first run"),
         operations: 10,
         value: 10.0,
         unit: "ns".into(),

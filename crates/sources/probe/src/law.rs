@@ -215,7 +215,7 @@ mod tests {
                 let cpu = cost(n) * 100.0 * (1.0 + 0.05 * rng.normal());
                 let queue = cpu * (f64::from(step) / 10.0) * rng.uniform();
                 samples.push(Sample {
-                    case: Case::of("call").at(n),
+                    case: Case::new("call").at(n),
                     round,
                     operations: 100,
                     unit: "ns".into(),

@@ -56,7 +56,7 @@ pub struct ProbeOutcome {
 
 impl ProbeOutcome {
     /// What a run of a probe gave, and who was seen meanwhile.
-    pub fn of(probe: &str, made: Made, seen: Seen) -> ProbeOutcome {
+    pub fn new(probe: &str, made: Made, seen: Seen) -> ProbeOutcome {
         let mut samples = made.samples;
         seen.timeline.fill(&mut samples, made.start, &seen.suspects);
         let mut notes = made.notes;

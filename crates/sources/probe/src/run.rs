@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// A sentence if what was set makes no sense. What goes wrong later stands in [`Made::error`].
-    pub fn of(
+    pub fn all_rounds(
         probe: &'static Probe,
         options: &'a Options,
         interrupt: &'a Interrupt,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     /// Runs some rounds of `probe`: between rounds others may change the machine.
     ///
     /// # Errors
-    /// As [`Run::of`].
+    /// As [`Run::new`].
     pub fn rounds(
         probe: &'static Probe,
         options: &'a Options,

@@ -17,7 +17,7 @@ pub struct Case {
 
 impl Case {
     /// A case without conditions.
-    pub fn of(measure: impl Into<String>) -> Case {
+    pub fn new(measure: impl Into<String>) -> Case {
         Case { measure: measure.into(), ..Case::default() }
     }
 

@@ -29,7 +29,7 @@ impl Operation {
     pub const WORDS: &'static [&'static str] = &["list", "open", "read-4k", "read-64k"];
 
     /// By its word.
-    pub fn of(word: &str) -> Option<Operation> {
+    pub fn from_word(word: &str) -> Option<Operation> {
         Some(match word {
             "list" => Operation::List,
             "open" => Operation::Open,
@@ -132,7 +132,7 @@ pub fn created(run: &Run<'_>, case: Case, start_ns: u64, laps: &Laps) -> Sample 
 /// What it costs here.
 pub fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let mut measures: Vec<&str> = Vec::new();
     for sample in samples {
         if !measures.contains(&sample.case.measure.as_str()) && !sample.case.measure.starts_with("create") {

@@ -220,7 +220,7 @@ pub struct Figures(Vec<Series>);
 
 impl Figures {
     /// Of the samples of one probe in one state.
-    pub fn of(samples: &[Sample]) -> Figures {
+    pub fn from_samples(samples: &[Sample]) -> Figures {
         Figures(all_of(&ProbeOutcome::default(), samples.iter()))
     }
 
@@ -259,7 +259,7 @@ mod tests {
 
     fn sample(round: u32, value: f64, p50: Option<u64>) -> Sample {
         Sample {
-            case: Case::of("open").when("first run"),
+            case: Case::new("open").when("first run"),
             round,
             operations: 10,
             value,

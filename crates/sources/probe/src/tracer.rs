@@ -264,7 +264,7 @@ pub fn note_lookers(run: &mut Run<'_>) {
 
 /// One sentence for each tracer: what it makes of the untraced cost of a call of one thread. The ratio is that of the contrasts.
 pub fn costs(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let one_thread = |measure: &str, variant: &str| {
         let one = figures.one(measure, variant, Some(1.0)).or_else(|| figures.one(measure, variant, None));
         one.map(|one| one.median)
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn costs_are_medians_with_one_thread() {
         let sample = |variant: &str, threads: f64, value: f64| Sample {
-            case: crate::Case::of("getppid").when(variant).at(threads),
+            case: crate::Case::new("getppid").when(variant).at(threads),
             value,
             ..Sample::default()
         };

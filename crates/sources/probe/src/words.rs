@@ -52,7 +52,7 @@ mod tests {
         let of = |round| Sample {
             round,
             wall_ns: 4_000_000_000,
-            case: crate::Case::of("new file").at(1.0),
+            case: crate::Case::new("new file").at(1.0),
             ..Sample::default()
         };
         let samples = [of(3), of(u32::MAX), of(u32::MAX)];

@@ -48,7 +48,7 @@ fn file_open(folder: &Path, rounds: Range<u32>) -> ProbeOutcome {
     let options = Options { rounds: ROUNDS, ..support::options(folder, &set) };
     let watch = Watch::start(folder);
     let made = Run::rounds(probe, &options, rounds, &Interrupt::new(), &mut |_, _, _| ()).unwrap();
-    let result = ProbeOutcome::of(probe.name, made, watch.finish());
+    let result = ProbeOutcome::new(probe.name, made, watch.finish());
     assert_eq!(result.ended, "");
     result
 }
@@ -122,7 +122,7 @@ fn a_listener_that_must_allow_opens() {
         // An open takes microseconds where nobody must allow it: a delay of 400 of them is a multiple.
         let sure = open.sure().unwrap();
         assert!(sure.low > 1.0 && sure.value > 3.0 && sure.high > sure.value, "{open:#?}");
-        let tax = tax::of(&comparison, open, 10_000.0);
+        let tax = tax::estimate(&comparison, open, 10_000.0);
         assert!(tax.sentence.contains("(on) instead of "), "{}", tax.sentence);
         // 10,000 times 400 us are 4 s.
         assert!((4e9..100e9).contains(&tax.day_ns.unwrap().value), "{}", tax.sentence);
@@ -174,7 +174,7 @@ fn nobody_costs_nothing() {
         let summary = tax::summary(&comparison);
         assert!(is_none(&summary), "{summary}");
         for open in opens(&comparison) {
-            let tax = tax::of(&comparison, open, 10_000.0);
+            let tax = tax::estimate(&comparison, open, 10_000.0);
             assert!(is_none(&tax.sentence), "{}", tax.sentence);
             assert_eq!((tax.day_ns, tax.day_cpu_ns, tax.day_joules), (None, None, None));
         }

@@ -49,7 +49,7 @@ fn curve(run: &mut Run<'_>, variant: &str, turns: impl Fn(u64) -> u64) -> Result
     for step in 0..40 {
         let first = step * STEP;
         let middle = (first + STEP / 2) as f64;
-        run.measure(Case::of("call").when(variant).at(middle), |run, laps| {
+        run.measure(Case::new("call").when(variant).at(middle), |run, laps| {
             for n in first..first + STEP {
                 run.goes_on()?;
                 let start = std::time::Instant::now();

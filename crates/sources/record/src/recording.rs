@@ -209,7 +209,7 @@ impl Recording {
     ///
     /// # Errors
     /// A name that no profile has, or none.
-    pub fn of(names: &[&str], session: Session, size: Size) -> Result<Recording, RecordError> {
+    pub fn from_profiles(names: &[&str], session: Session, size: Size) -> Result<Recording, RecordError> {
         let all = || profiles().iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let mut asked: Vec<&'static Profile> = Vec::new();
         for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
@@ -285,7 +285,9 @@ mod tests {
 
     #[test]
     fn combinations_hold_each_part_once() {
-        let both = Recording::of(&["cpu", "registry", " cpu"], Session::default(), Size::default()).unwrap();
+        let both =
+            Recording::from_profiles(&["cpu", "registry", " cpu"], Session::default(), Size::default())
+                .unwrap();
         assert_eq!(both.name(), "cpu-registry");
         assert_eq!(both.file_name(), "etwhy-cpu-registry.wprp");
         let names: Vec<&str> = both.keywords.iter().map(|k| k.wpr).collect();
@@ -310,7 +312,7 @@ mod tests {
 
     #[test]
     fn everything_is_the_sum_of_its_parts() {
-        let all = Recording::of(&["all"], Session::default(), Size::default()).unwrap();
+        let all = Recording::from_profiles(&["all"], Session::default(), Size::default()).unwrap();
         for p in profiles() {
             assert!(p.keywords.iter().all(|k| all.keywords.iter().any(|a| a.wpr == k)), "{}", p.name);
             assert!(p.stacks.iter().all(|k| all.stacks.iter().any(|a| a.wpr == k)), "{}", p.name);
@@ -323,9 +325,10 @@ mod tests {
 
     #[test]
     fn wrong_names_are_told_with_what_there_is() {
-        let error = Recording::of(&["cpus"], Session::default(), Size::default()).unwrap_err().to_string();
+        let error =
+            Recording::from_profiles(&["cpus"], Session::default(), Size::default()).unwrap_err().to_string();
         assert!(error.contains("`cpus`") && error.contains("cpu, dpc, syscall"), "{error}");
-        assert!(Recording::of(&[" "], Session::default(), Size::default()).is_err());
+        assert!(Recording::from_profiles(&[" "], Session::default(), Size::default()).is_err());
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn compare(file: &Path) -> anyhow::Result<()> {
 fn decode_all(file: &Path) -> anyhow::Result<u64> {
     let files = [EtlFile::open(file, file, &OpenOptions::default())?];
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
     let mut reader = Reader::default();
     let mut decoded = 0;

@@ -80,7 +80,7 @@ pub fn walk(file: &Path) -> anyhow::Result<()> {
 /// Opens, walks in time order, counts by type; returns the number of records.
 pub fn one_walk(file: &Path, threads: usize) -> anyhow::Result<u64> {
     let files = [EtlFile::open(file, file, &OpenOptions::default())?];
-    let timeline = Timeline::of(&files, &mut Ledger::new());
+    let timeline = Timeline::read(&files, &mut Ledger::new());
     let walks = Walk::new(&files, &timeline).split(threads);
     let count = |walk: Walk<'_>| {
         let mut types = EventTypes::new();

@@ -44,7 +44,7 @@ fn walk(data: &[u8]) -> Option<Walked> {
     let path = scratch::file("damage.etl", data)?;
     let files = [open_trace(&path, data.len().is_multiple_of(2).then_some(500))?];
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let mut records = Records::new();
     let stats = Walk::new(&files, &timeline).for_each(&mut ledger, |record, _| {
         let mut hasher = DefaultHasher::new();

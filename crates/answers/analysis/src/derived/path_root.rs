@@ -228,7 +228,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     }
     evidence.look(db);
     for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
-        let seen = evidence.of(request);
+        let seen = evidence.seen_at(request);
         let did = did(cause, &seen);
         let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).collect();
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));

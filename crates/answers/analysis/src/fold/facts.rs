@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of(name: &str) -> Kind {
+    pub(crate) fn from_name(name: &str) -> Kind {
         match name {
             "kernel" => Kind::Kernel,
             "user" => Kind::User,
@@ -118,7 +118,7 @@ impl Facts {
         let (mut modules, mut functions) = (HashMap::default(), HashMap::default());
         let mut tags: HashMap<(u32, u32), u32> = HashMap::default();
         for row in &db.read_or_empty::<FrameRow>() {
-            let kind = Kind::of(row.kind());
+            let kind = Kind::from_name(row.kind());
             let name = row.module();
             let number = *modules.entry((name.to_owned(), kind == Kind::Kernel)).or_insert_with(|| {
                 let image = row.image_id().and_then(|i| versions.get(usize::try_from(i).ok()?));

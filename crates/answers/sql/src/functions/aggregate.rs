@@ -73,7 +73,8 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
     let sums = sums(table, &keys, metric, &rows);
     let mut out = Vec::with_capacity(sums.len());
     for sum in sums {
-        let mut row: Vec<Cell> = keys.iter().map(|&key| Cell::of(table.cell(sum.first, key))).collect();
+        let mut row: Vec<Cell> =
+            keys.iter().map(|&key| Cell::from_value(table.cell(sum.first, key))).collect();
         row.resize(4, Cell::Null);
         row.push(sum.count.into());
         let measured = sum.measured > 0;

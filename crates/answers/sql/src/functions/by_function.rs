@@ -108,7 +108,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         .filter_map(|(sum, &frame)| {
             let frame = frames.get(frame)?;
             let [module, label] =
-                [frame.module(), frame.label()].map(|text| Cell::of(etwhy_table::Value::Text(text)));
+                [frame.module(), frame.label()].map(|text| Cell::from_value(etwhy_table::Value::Text(text)));
             Some(vec![module, label, sum.inclusive.into(), sum.exclusive.into(), sum.count.into()])
         })
         .collect();

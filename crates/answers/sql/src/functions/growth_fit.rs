@@ -68,7 +68,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         "total" => Form::Total,
         other => return Err(format!("form is per_call or total, not `{other}`")),
     };
-    let groups = Groups::of(table, &keys, (0..table.rows() as u32).collect());
+    let groups = Groups::by_values(table, &keys, (0..table.rows() as u32).collect());
     let mut rows = Vec::new();
     for at in 0..groups.len() {
         let group = groups.group(at);
@@ -79,7 +79,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
         };
         let points: Vec<Point> = group.iter().filter_map(point).collect();
         let growth = fit(&points, form);
-        let key = keys.first().map_or(Cell::Null, |&key| Cell::of(table.cell(first, key)));
+        let key = keys.first().map_or(Cell::Null, |&key| Cell::from_value(table.cell(first, key)));
         let exponent = growth.exponent;
         rows.push(vec![
             key,

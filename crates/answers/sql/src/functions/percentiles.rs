@@ -42,7 +42,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
     let table = args.table(0, db)?;
     let column = args.column(1, table)?;
     let keys = args.columns(2, table)?;
-    let groups = Groups::of(table, &keys, (0..table.rows() as u32).collect());
+    let groups = Groups::by_values(table, &keys, (0..table.rows() as u32).collect());
     let mut rows = Vec::new();
     for n in 0..groups.len() {
         let group = groups.group(n);
@@ -57,7 +57,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
             Cell::from(values.get(at.clamp(1, values.len()) - 1).copied())
         };
         let sum: f64 = values.iter().sum();
-        let key = keys.first().map_or(Cell::Null, |&key| Cell::of(table.cell(first, key)));
+        let key = keys.first().map_or(Cell::Null, |&key| Cell::from_value(table.cell(first, key)));
         rows.push(vec![
             key,
             (values.len() as i64).into(),

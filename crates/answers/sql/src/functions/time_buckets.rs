@@ -57,7 +57,7 @@ fn run(db: &Database, args: &Args) -> Result<Rows, String> {
             slice.2 += values.f64(row).unwrap_or(0.0);
         }
     }
-    let name = |row: u32| key.map_or(Cell::Null, |key| Cell::of(table.cell(row, key)));
+    let name = |row: u32| key.map_or(Cell::Null, |key| Cell::from_value(table.cell(row, key)));
     let line = |((slice, _), (row, count, sum)): ((i64, u32), (u32, i64, f64))| {
         vec![slice.saturating_mul(width).into(), name(row), count.into(), sum.into()]
     };

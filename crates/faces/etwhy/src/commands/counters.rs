@@ -258,7 +258,7 @@ fn count(n: u64) -> String {
 fn recordings(outcomes: &[Outcome]) -> anyhow::Result<Vec<(&'static str, [String; 2])>> {
     let mut all = Vec::new();
     for profile in findings_page::profiles(outcomes) {
-        let recording = Recording::of(&[profile.name], Session::NtKernelLogger, Size::Usual)?;
+        let recording = Recording::from_profiles(&[profile.name], Session::NtKernelLogger, Size::Usual)?;
         let mut texts = [String::new(), String::new()];
         for (text, name) in texts.iter_mut().zip(["wpr", "xperf"]) {
             let format = formats().iter().find(|f| f.name == name).context("no such format")?;

@@ -185,7 +185,7 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
             Some(table) => table,
             None => Engine::new(&analysed.db)?.query("result", &query).map_err(catalog::explained)?,
         });
-        scales.push(Scale::of(&Side { label, db: &analysed.db, findings: &[] }));
+        scales.push(Scale::read(&Side { label, db: &analysed.db, findings: &[] }));
         if exit == Exit::Done {
             exit = analysed.exit;
         }

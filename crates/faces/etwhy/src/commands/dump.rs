@@ -444,7 +444,7 @@ fn wanted_rows<'t>(
     }
     if let Some(filter) = &args.service {
         let table = selection.table();
-        let services = Services::of(db, spec, filter)?;
+        let services = Services::matching(db, spec, filter)?;
         selection =
             selection.filter_rows(|row| services.wants(row, &|column| table.cell(row, column).as_i64()));
     }

@@ -62,7 +62,7 @@ const COSTS: &[(&str, &str)] =
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     crate::knowledge::load(&args.trace.knowledge)?;
-    let known = Knowledge::of(&args.function, &args.rules.load()?);
+    let known = Knowledge::about(&args.function, &args.rules.load()?);
     let mut out = out();
     if args.trace.traces.is_empty() && !args.trace.demo {
         if args.json {
@@ -177,7 +177,7 @@ fn here(doc: &mut Doc, db: &Database, function: &str, costs: &[Cost<'_>]) -> boo
         doc.note("waits", text);
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
-        let scale = Scale::of(cost.metric.unit, cost.found.all.weight);
+        let scale = Scale::for_total(cost.metric.unit, cost.found.all.weight);
         let (all, inclusive, own) =
             (cost.found.all.weight, cost.found.inclusive.weight, cost.found.exclusive.weight);
         let what = if cost.metric.name == "energy" { "about " } else { "" };

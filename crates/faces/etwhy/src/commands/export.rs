@@ -248,7 +248,7 @@ fn processes(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
 fn threads(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
     let Some(filter) = &args.service else { return Ok(None) };
     let spec = specs().find(|spec| spec.name == "sample").context("there is no table `sample`")?;
-    let services = Services::of(db, spec, filter)?;
+    let services = Services::matching(db, spec, filter)?;
     let threads = db.read::<ThreadRow>()?;
     let wanted = threads.iter().zip(0..).map(|(thread, row)| {
         services.wants(row, &|column| match spec.columns.get(column).map(|column| column.role) {
@@ -267,7 +267,7 @@ fn weights<'a>(db: &'a Database, metric: &'static Metric) -> Weights<'a> {
         let frames = OnceCell::new();
         metric.each(db, &mut |stack: WeightedStack| {
             let interrupt = stack.class != Class::Thread;
-            let own = || frames.get_or_init(|| Frames::read(db)).of(&stack).count() as u32;
+            let own = || frames.get_or_init(|| Frames::read(db)).frames_of(&stack).count() as u32;
             let own = (interrupt && stack.stack.is_some()).then(own);
             let WeightedStack { ts_ns, upid, utid, weight, count, .. } = stack;
             give(Weight {

@@ -126,7 +126,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let shown = now.tree.limited(&limits);
     let comparison = before.first().map(|before| compare(&shown, before, now));
-    let scale = Scale::of(metric.unit, now.tree.total().weight);
+    let scale = Scale::for_total(metric.unit, now.tree.total().weight);
     let amount = |weight: i64| scale.text(weight);
     let title = args.title.clone().unwrap_or_else(|| title(&metric, &sides));
     let subtitle = subtitle(&args, &metric, &sides, comparison.as_ref(), &amount);

@@ -93,7 +93,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let of_memory = if args.memory == 8 { Size::Usual } else { Size::Memory { gib: args.memory } };
         let size = args.large.map_or(of_memory, |processors| Size::Large { processors });
         let names: Vec<&str> = args.print.iter().map(String::as_str).collect();
-        let recording = Recording::of(&names, session, size)?;
+        let recording = Recording::from_profiles(&names, session, size)?;
         let format: &Format = formats().iter().find(|f| f.name == args.format).context("no such format")?;
         (format.write)(&recording)?
     };

@@ -243,7 +243,7 @@ impl Host for Reader {
     }
 
     fn knowledge(&self, name: &str) -> serde_json::Value {
-        serde_json::to_value(Knowledge::of(name, &self.rules)).unwrap_or_default()
+        serde_json::to_value(Knowledge::about(name, &self.rules)).unwrap_or_default()
     }
 
     fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String> {

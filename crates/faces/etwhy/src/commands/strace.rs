@@ -107,10 +107,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let order = order(&args.summary_sort_by)?;
     let analysed = args.trace.open()?.analyse(Some(tables(!args.count || choice.filter.has_classes())))?;
     let db = &analysed.db;
-    let who = Who::of(db);
+    let who = Who::read(db);
     (choice.from_ns, choice.to_ns) = args.range.in_trace(db)?;
     choice.processes = processes(&args, &who, &analysed)?;
-    let calls = Calls::of(db).filter(|calls| !calls.is_empty());
+    let calls = Calls::read(db).filter(|calls| !calls.is_empty());
     let Some(calls) = calls else {
         hints(&analysed);
         eprintln!("etwhy: this trace has no system calls (SysCallEnter); {RECORD}");
@@ -118,7 +118,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(if analysed.exit == Exit::Done { Exit::InPart } else { analysed.exit });
     };
     let join = !args.count || choice.filter.has_classes();
-    let arguments = if join { Arguments::of(db, &calls, &choice) } else { Arguments::default() };
+    let arguments = if join { Arguments::read(db, &calls, &choice) } else { Arguments::default() };
     let rows = choose(&calls, &choice, &arguments);
     let mut out: Box<dyn Write> = match &args.output {
         None => Box::new(out()),

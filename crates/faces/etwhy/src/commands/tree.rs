@@ -138,7 +138,7 @@ fn run(mut args: Args) -> Result<Exit> {
 
 /// What is added up, in a line.
 fn head(metric: &Metric, all: &stacks::Sum) -> String {
-    let scale = crate::report::amount::Scale::of(metric.unit, all.weight);
+    let scale = crate::report::amount::Scale::for_total(metric.unit, all.weight);
     let about = metric.about.trim_end_matches('.');
     let events = if all.count == all.weight {
         String::new()

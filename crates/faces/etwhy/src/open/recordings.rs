@@ -82,7 +82,7 @@ impl TraceArgs {
 }
 
 fn identities(files: &[EtlFile]) -> Vec<Identity> {
-    files.iter().map(Identity::of).collect()
+    files.iter().map(Identity::from_file).collect()
 }
 
 /// The files of each recording with what they need. What was noticed on the way stays with the first.

@@ -15,7 +15,7 @@ pub struct Scale {
 
 impl Scale {
     /// The unit for parts of `total`.
-    pub fn of(unit: Unit, total: i64) -> Scale {
+    pub fn for_total(unit: Unit, total: i64) -> Scale {
         let total = total.unsigned_abs() as f64;
         let scale = |unit, per_unit, decimals| Scale { unit, per_unit, decimals };
         match unit {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn units_fit_the_whole() {
-        let of = |unit, total, part| Scale::of(unit, total).text(part);
+        let of = |unit, total, part| Scale::for_total(unit, total).text(part);
         assert_eq!(of(Unit::Ns, 2_522_541_000_000, 41_649_000_000), "41,649 ms");
         assert_eq!(of(Unit::Ns, 250_000_000, 1_270_000), "1.3 ms");
         assert_eq!(of(Unit::Ns, 5_000_000, 1_250_000), "1.250 ms");

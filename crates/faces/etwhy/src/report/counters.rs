@@ -22,7 +22,7 @@ impl Slices {
     ///
     /// # Errors
     /// If it is not there.
-    pub fn of(db: &Database) -> Result<Slices, Absent> {
+    pub fn read(db: &Database) -> Result<Slices, Absent> {
         let rows = db.read::<CounterSliceRow>()?;
         let (mut first, mut last, mut width) = (i64::MAX, i64::MIN, 0);
         for row in &rows {
@@ -64,7 +64,7 @@ impl Slices {
 /// If a table is not there.
 pub fn add(doc: &mut Doc, db: &Database, top: usize) -> Result<(), Absent> {
     let machines = db.read::<CounterMachineRow>()?;
-    let slices = Slices::of(db)?;
+    let slices = Slices::read(db)?;
     for machine in machines.iter().map(|row| row.machine()) {
         if machines.len() > 1 {
             doc.heading(format!("═══ {}", name_of(machine)));

@@ -89,7 +89,7 @@ const MOST_TAGS: usize = 20;
 
 impl Knowledge {
     /// What is known of a function, `module!function` or module.
-    pub fn of(name: &str, rules: &[Rule]) -> Knowledge {
+    pub fn about(name: &str, rules: &[Rule]) -> Knowledge {
         let codes = codes(name);
         if !codes.is_empty() {
             return Knowledge { name: name.to_owned(), codes, ..Knowledge::default() };
@@ -325,30 +325,32 @@ mod tests {
 
     #[test]
     fn a_driver_has_vendor_category_and_altitude() {
-        let known = Knowledge::of("tedrdrv.sys", &builtin().unwrap());
+        let known = Knowledge::about("tedrdrv.sys", &builtin().unwrap());
         let module = known.module.unwrap();
         assert_eq!(
             (module.vendor.as_str(), module.category.as_str(), module.security),
             ("Palo Alto Networks", "EDR", true)
         );
         assert!(
-            Knowledge::of("WdFilter", &[]).module.is_some_and(|m| m.altitudes.contains(&"328010".to_owned()))
+            Knowledge::about("WdFilter", &[])
+                .module
+                .is_some_and(|m| m.altitudes.contains(&"328010".to_owned()))
         );
     }
 
     #[test]
     fn a_function_has_its_tag_and_findings() {
-        let known = Knowledge::of("ntoskrnl.exe!ExfAcquireRundownProtection", &builtin().unwrap());
+        let known = Knowledge::about("ntoskrnl.exe!ExfAcquireRundownProtection", &builtin().unwrap());
         assert_eq!(known.tags.len(), 1, "{known:?}");
         assert!(!known.tags[0].meaning.is_empty());
         assert!(known.findings.iter().any(|f| f.id == "security.rundown-contention"), "{:?}", known.findings);
-        let by_name = Knowledge::of("ExfAcquireRundownProtection", &builtin().unwrap());
+        let by_name = Knowledge::about("ExfAcquireRundownProtection", &builtin().unwrap());
         assert!(!by_name.tags.is_empty());
-        assert!(Knowledge::of("NoSuchFunction", &builtin().unwrap()).is_empty());
+        assert!(Knowledge::about("NoSuchFunction", &builtin().unwrap()).is_empty());
     }
 
     fn printed(name: &str) -> String {
-        Terminal::plain(2_000).render(&document(&Knowledge::of(name, &[]), 3))
+        Terminal::plain(2_000).render(&document(&Knowledge::about(name, &[]), 3))
     }
 
     /// Everything that the knowledge base has is said in whole sentences: no word twice, nothing empty, nothing unknown.

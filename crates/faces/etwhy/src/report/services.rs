@@ -46,7 +46,7 @@ impl Services {
     ///
     /// # Errors
     /// If the table has neither threads nor processes, or no service of that name is known.
-    pub fn of(db: &Database, spec: &TableSpec, filter: &str) -> anyhow::Result<Services> {
+    pub fn matching(db: &Database, spec: &TableSpec, filter: &str) -> anyhow::Result<Services> {
         let column = |role: Role| spec.columns.iter().position(|c| c.role == role);
         let (thread, process) = (column(Role::Thread), column(Role::Process));
         if thread.is_none() && process.is_none() {

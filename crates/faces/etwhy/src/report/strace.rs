@@ -48,7 +48,7 @@ pub struct Who {
 
 impl Who {
     /// Of the tables `process`, `thread` and `trace`.
-    pub fn of(db: &Database) -> Who {
+    pub fn read(db: &Database) -> Who {
         let trace = db.read_or_empty::<TraceRow>();
         let trace = trace.first();
         Who {

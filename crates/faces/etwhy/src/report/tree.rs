@@ -31,7 +31,7 @@ pub struct Look {
 impl Look {
     /// For a tree of a metric.
     pub fn new(metric: &Metric, whole: i64, width: usize, inverted: bool) -> Look {
-        let scale = Scale::of(metric.unit, whole);
+        let scale = Scale::for_total(metric.unit, whole);
         let count = width >= 90 && metric.unit != etwhy_table::Unit::Count;
         Look { width, color: color(), scale, whole, own: !inverted, count }
     }

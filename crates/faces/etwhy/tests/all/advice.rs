@@ -97,7 +97,7 @@ fn advice(rule: &Rule, hit: &Hit, name: &str, kind: &str, build: Option<i32>) ->
     let value = |column: &str| match column {
         "culprit" => Some(Cell::Text(name.to_owned())),
         // A driver that a row names besides is part of Windows too.
-        "driver" | "inside" if windows(Class::of(name, kind, "")) => {
+        "driver" | "inside" if windows(Class::for_culprit(name, kind, "")) => {
             Some(Cell::Text(if kind == "driver" { name } else { "WdFilter.sys" }.to_owned()))
         }
         _ => hit
@@ -108,7 +108,7 @@ fn advice(rule: &Rule, hit: &Hit, name: &str, kind: &str, build: Option<i32>) ->
     };
     let class = |column: &str| {
         let cell = value(column)?;
-        Class::of(cell.text()?, if column == "culprit" { kind } else { "" }, "")
+        Class::for_culprit(cell.text()?, if column == "culprit" { kind } else { "" }, "")
     };
     let chosen = hit.values.get("fix").and_then(Cell::text);
     rule.fix.render(chosen, &value, &class, build)
@@ -128,7 +128,7 @@ fn endings(text: &str) -> Vec<String> {
 #[test]
 fn culprits_have_their_class() {
     for (name, kind, class) in CULPRITS {
-        assert_eq!(Class::of(name, kind, ""), Some(class), "{name}");
+        assert_eq!(Class::for_culprit(name, kind, ""), Some(class), "{name}");
     }
 }
 

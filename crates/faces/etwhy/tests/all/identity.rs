@@ -184,7 +184,7 @@ fn no_two_shipped_scenarios_are_one_recording() {
         let name = path.file_stem().unwrap().str().to_owned();
         let trace = folder.path().join(format!("{name}.etl"));
         synth(&name, 0.002, &trace);
-        all.push(Identity::of(&EtlFile::open(&trace, &trace, &OpenOptions::default()).unwrap()));
+        all.push(Identity::from_file(&EtlFile::open(&trace, &trace, &OpenOptions::default()).unwrap()));
     }
     assert!(all.len() > 12);
     for (n, a) in all.iter().enumerate() {

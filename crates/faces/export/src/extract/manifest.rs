@@ -140,7 +140,7 @@ impl Manifest {
 }
 
 impl TableEntry {
-    pub(super) fn of(table: &Table, file: String, bytes: u64, sums: &Sums) -> TableEntry {
+    pub(super) fn new(table: &Table, file: String, bytes: u64, sums: &Sums) -> TableEntry {
         let spec: &TableSpec = table.spec();
         let column = |(c, sums): (&etwhy_table::ColumnSpec, &Vec<u32>)| ColumnEntry {
             name: c.name.to_string(),

@@ -63,7 +63,7 @@ impl Writer {
         out.flush().map_err(failed)?;
         let bytes = fs::metadata(&path).map_err(failed)?.len();
         let sums = sums::of_file(&path)?;
-        self.manifest.tables.push(TableEntry::of(table, name, bytes, &sums));
+        self.manifest.tables.push(TableEntry::new(table, name, bytes, &sums));
         Ok(bytes)
     }
 

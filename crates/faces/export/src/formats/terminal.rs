@@ -43,7 +43,7 @@ const MOST_PADDED: usize = 1000;
 const GAP: &str = "  ";
 
 fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
-    let columns = Column::of(selection, MEASURED_ROWS);
+    let columns = Column::measure(selection, MEASURED_ROWS);
     let reader = selection.reader();
     let cell = |column: &Column, shown: usize, row: u32| column.cell(reader.stored(row, shown));
 

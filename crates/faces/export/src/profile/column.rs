@@ -11,7 +11,7 @@ pub(crate) struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// The column `name` of a table.
-    pub fn of(table: &'a Table, name: &str) -> Column<'a> {
+    pub fn find(table: &'a Table, name: &str) -> Column<'a> {
         table.column(name).map_or_else(Column::default, |views| Column { table: Some(table), views })
     }
 

@@ -211,9 +211,9 @@ pub(crate) struct Events<'a> {
 
 impl<'a> Events<'a> {
     /// Those of a kind; `None` if it was left out or there are none.
-    pub fn of(profile: &Profile<'a>, kind: &'static EventKind) -> Option<Events<'a>> {
+    pub fn read(profile: &Profile<'a>, kind: &'static EventKind) -> Option<Events<'a>> {
         let table = profile.db.get(kind.table).filter(|_| profile.has(kind.part))?;
-        let column = |name: &str| Column::of(table, name);
+        let column = |name: &str| Column::find(table, name);
         let unit = |name: &str| table.spec().column(name).map_or(Unit::None, |column| column.unit);
         Some(Events {
             kind,

@@ -46,13 +46,13 @@ impl<'a> Stacks<'a> {
     }
 
     /// Frames (rows of table `frame`) of a stack, innermost first. A stack that is not there has none.
-    pub fn of(&self, stack: Option<u32>) -> &[u32] {
+    pub fn frames_of(&self, stack: Option<u32>) -> &[u32] {
         self.stacks.frames(stack.map(i64::from))
     }
 
     /// Frames of the place of a weight, innermost first.
     pub fn at(&self, at: At) -> impl DoubleEndedIterator<Item = u32> {
-        let all = self.of(at.stack);
+        let all = self.frames_of(at.stack);
         let own = all.get(..at.own.map_or(all.len(), |own| own as usize)).unwrap_or(all);
         own.iter().copied().chain(at.frame.filter(|_| own.is_empty()))
     }

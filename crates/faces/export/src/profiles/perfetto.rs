@@ -69,7 +69,7 @@ pub static FORMAT: ProfileFormat = ProfileFormat {
 
 fn write(profile: &Profile<'_>, out: &mut dyn Write) -> Result<()> {
     let people = People::read(profile.db);
-    let ids = Ids::of(&people);
+    let ids = Ids::new(&people);
     let mut packets = Packets::new(out);
     packets.start(profile.start_unix_ns(), profile.sample_interval_ns())?;
     process_tree(&people, &ids, &mut packets)?;

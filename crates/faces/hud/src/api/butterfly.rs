@@ -80,7 +80,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         (None, Some(module)) => (Matcher::module(module.clone()), format!("module {module}")),
         (None, None) => return Err(Fault::wrong("which function?")),
     };
-    let asked = Asked::of(call)?;
+    let asked = Asked::parse(call)?;
     let wings = asked.trace.cached(&format!("butterfly {} {what}", asked.key), || {
         let mut rest = asked.builder(call)?.butterfly(&matcher);
         call.cancel.check()?;

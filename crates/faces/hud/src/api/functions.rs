@@ -55,7 +55,7 @@ struct Functions {
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
-    let asked = Asked::of(call)?;
+    let asked = Asked::parse(call)?;
     let known = asked.trace.cached(&format!("functions {}", asked.key), || {
         let (list, all, before) = asked.builder(call)?.functions();
         call.cancel.check()?;

@@ -72,7 +72,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     // DPCs and ISRs are nobody's: the process and thread of a row were interrupted by chance, and to count only those would name the
     // wrong driver.
-    let asked = Part::of(call)?;
+    let asked = Part::parse(call)?;
     let mut part = asked.clone();
     part.filters.retain(|filter| !matches!(filter.kind, Kind::Process | Kind::Thread));
     let extent = trace.extent();

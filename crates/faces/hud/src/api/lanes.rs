@@ -86,13 +86,13 @@ fn usual() -> usize {
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let trace = call.trace()?;
     let whole = trace.extent();
     let extent = Extent { first_ns: whole.first_ns, end_ns: whole.last_ns.saturating_add(1) };
     let range = part.range.unwrap_or([extent.first_ns, extent.end_ns]);
     let ask = Ask {
-        grid: Grid::of(range, extent, body.width.clamp(1, MOST)),
+        grid: Grid::covering(range, extent, body.width.clamp(1, MOST)),
         processes: who::numbered(&part, Speaks::Process).collect(),
         cpus: who::numbered(&part, Speaks::Cpu).collect(),
         modes: body.modes,

@@ -6,7 +6,7 @@ use crate::reply::Reply;
 use crate::trace::Trace;
 use crate::who;
 use etwhy_analysis::states::State;
-use etwhy_analysis::states::path::{Link, MOST_LINKS, causes, of};
+use etwhy_analysis::states::path::{Link, MOST_LINKS, causes, path_of};
 use etwhy_trace::catalog::stack::StackRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -87,9 +87,9 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let extent = trace.extent();
     let whole = [extent.first_ns, extent.last_ns.saturating_add(1)];
-    let [from, to] = Part::of(call)?.range.unwrap_or(whole);
+    let [from, to] = Part::parse(call)?.range.unwrap_or(whole);
     let range = (from, to);
-    let links = of(&trace.db, trace.switches(), body.thread, range, || !call.cancel.is_set());
+    let links = path_of(&trace.db, trace.switches(), body.thread, range, || !call.cancel.is_set());
     call.cancel.check()?;
     // The longest pieces, in their order.
     let length = |link: &Link<'_>| link.range.1.saturating_sub(link.range.0);

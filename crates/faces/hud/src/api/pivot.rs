@@ -34,7 +34,7 @@ pub(crate) struct PivotFacts {
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let cancel = call.cancel.clone();
-    let mut asked = Asked::of(call)?;
+    let mut asked = Asked::parse(call)?;
     let found = asked.pivot(None, &|| cancel.is_set())?;
     let facts = PivotFacts {
         sql: found.sql,

@@ -26,7 +26,7 @@ pub(crate) struct RowsFacts {
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let cancel = call.cancel.clone();
-    let mut asked = Asked::of(call)?;
+    let mut asked = Asked::parse(call)?;
     let (table, sql, rows) = asked.rows(None, &|| cancel.is_set())?;
     Reply::table(&table, &RowsFacts { sql, rows, unused: asked.unused })
 }

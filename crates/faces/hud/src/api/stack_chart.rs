@@ -74,7 +74,7 @@ const THREADS: usize = 100;
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let trace = call.trace()?;
     let extent = trace.extent();
     let [from, to] = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);

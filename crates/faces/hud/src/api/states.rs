@@ -101,7 +101,7 @@ fn spec() -> TableSpec {
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let mut body: Body = call.parse()?;
     let trace = call.trace()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let extent = trace.extent();
     let [from, to] = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
     body.threads.truncate(MOST_LANES);
@@ -109,7 +109,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let found =
         lanes(&trace.db, trace.switches(), &body.threads, (from, to), detail, || !call.cancel.is_set());
     call.cancel.check()?;
-    let switches = Switches::of(&trace.db);
+    let switches = Switches::read(&trace.db);
     let mut table = AdHocBuilder::new(spec(), &Memory::unlimited());
     for piece in &found.pieces {
         let switch = piece.row.and_then(|row| switches.as_ref().map(|s| s.get(row)));

@@ -47,7 +47,7 @@ const FRAMES: usize = 60;
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let Body { row } = call.parse()?;
     let trace = call.trace()?;
-    let switches = Switches::of(&trace.db).filter(|s| (row as usize) < s.rows());
+    let switches = Switches::read(&trace.db).filter(|s| (row as usize) < s.rows());
     let Some(switches) = switches else {
         return Err(Fault::Missing(format!("table cswitch has no row {row}")));
     };

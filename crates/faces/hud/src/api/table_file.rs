@@ -29,7 +29,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         "parquet" => ("application/vnd.apache.parquet", "parquet"),
         other => return Err(Fault::wrong(format!("no file is made of `{other}`"))),
     };
-    let mut asked = Asked::of(call)?;
+    let mut asked = Asked::parse(call)?;
     let (table, sql) = if asked.wants_rows() {
         let (table, sql, _) = asked.rows(Some(MOST), &give_up)?;
         (table, sql)

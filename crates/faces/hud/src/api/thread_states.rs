@@ -114,7 +114,7 @@ fn conditions(part: &Part) -> Vec<String> {
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let trace = call.trace()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let choice = choice(call, &part)?;
     let index = trace.switches();
     let mut sums = threads::threads(&trace.db, index, &choice, || !call.cancel.is_set());

@@ -83,7 +83,7 @@ const DEEPEST: u32 = 2000;
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let mut question: Question = call.parse()?;
-    let part = Part::of(call)?;
+    let part = Part::parse(call)?;
     let number = call.body.get("trace").and_then(serde_json::Value::as_u64).unwrap_or(0);
     let other = match &body.other {
         Some(_) => {

@@ -163,12 +163,12 @@ impl Asked {
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn of(call: &Call<'_>) -> Result<Asked, Fault> {
+    pub fn parse(call: &Call<'_>) -> Result<Asked, Fault> {
         let question: Question = call.parse()?;
-        Asked::with(call, call.trace()?, &Part::of(call)?, question)
+        Asked::with(call, call.trace()?, &Part::parse(call)?, question)
     }
 
-    /// As [`Asked::of`], of another trace or part.
+    /// As [`Asked::parse`], of another trace or part.
     ///
     /// # Errors
     /// If it makes no sense.

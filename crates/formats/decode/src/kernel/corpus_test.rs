@@ -188,7 +188,7 @@ fn values_are_those_that_perfview_shows() {
             return;
         }
         let (payload, pointer) = (record.payload(), record.pointer_size());
-        let slots = Slots::of(schema, pointer);
+        let slots = Slots::for_schema(schema, pointer);
         let value = |name: &str| slots.slot(name).unwrap().u64(payload);
         for ((name, by, key, fields), met) in expected.iter().zip(&mut met) {
             if schema.name.as_ref() == *name && !*met && value(by) == Some(*key) {

@@ -283,7 +283,7 @@ mod tests {
         ];
         let payload = encode(sample, 8, &values).unwrap();
         assert_eq!(payload.len(), 16);
-        let slots = Slots::of(sample, 8);
+        let slots = Slots::for_schema(sample, 8);
         assert_eq!(slots.slot("InstructionPointer").unwrap().u64(&payload), Some(0x7FF6_1234_5678));
         assert_eq!(slots.slot("ThreadId").unwrap().u64(&payload), Some(77));
         assert_eq!(slots.slot("Flags").unwrap().u64(&payload), Some(0));
@@ -320,7 +320,10 @@ mod tests {
             assert_eq!(raw.len(), 2 * pointer + 12);
             assert!(raw.ends_with(&sid));
             assert_eq!(raw_field(process, pointer, &payload, "ImageFileName"), Some(&b"etwhy.exe\0"[..]));
-            assert_eq!(Slots::of(process, pointer).slot("ExitStatus").unwrap().i64(&payload), Some(-1));
+            assert_eq!(
+                Slots::for_schema(process, pointer).slot("ExitStatus").unwrap().i64(&payload),
+                Some(-1)
+            );
         }
     }
 
@@ -328,7 +331,10 @@ mod tests {
     fn arrays_counts_and_addresses() {
         let stack = schema("StackWalk/Stack", 2);
         let payload = encode(stack, 8, &[("Stack", KernelValue::Frames(vec![1, 2]))]).unwrap();
-        assert_eq!(Slots::of(stack, 8).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            Slots::for_schema(stack, 8).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(),
+            [1, 2]
+        );
         let names = schema("PerfInfo/PmcCtrConfig", 2);
         let list = KernelValue::List(vec!["Timer".into(), "X".into()]);
         let payload = encode(names, 8, &[("CounterName", list.clone())]).unwrap();

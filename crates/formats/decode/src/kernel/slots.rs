@@ -94,7 +94,7 @@ pub struct Slots {
 
 impl Slots {
     /// Computes the offsets. `pointer_size` is that of the records: 4 or 8.
-    pub fn of(schema: &EventSchema, pointer_size: usize) -> Slots {
+    pub fn for_schema(schema: &EventSchema, pointer_size: usize) -> Slots {
         let mut fields = Vec::new();
         let mut at = Some(0u32);
         for field in &schema.fields {
@@ -151,7 +151,7 @@ mod tests {
         let k = KernelLayouts::builtin();
         let sample = k.schema(0x0F, 46, 2).unwrap();
         let payload = [1, 2, 3, 4, 5, 6, 7, 8, 0x10, 0x20, 0, 0, 3, 0, 0x81, 9];
-        let slots = Slots::of(sample, 8);
+        let slots = Slots::for_schema(sample, 8);
         assert_eq!(slots.slot("InstructionPointer").unwrap().u64(&payload), Some(0x0807_0605_0403_0201));
         assert_eq!(slots.slot("ThreadId").unwrap().u32(&payload), Some(0x2010));
         assert_eq!(slots.slot("Count").unwrap().u64(&payload), Some(3));
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(slots.slot("Flags").unwrap().i64(&payload), Some(-127));
         assert_eq!(slots.slot("Flags").unwrap().u64(&payload[..14]), None);
         assert_eq!(slots.slot("Nothing"), None);
-        let slots = Slots::of(sample, 4);
+        let slots = Slots::for_schema(sample, 4);
         assert_eq!(
             (slots.slot("ThreadId").unwrap().offset(), slots.slot("ThreadId").unwrap().width()),
             (4, 4)
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn priorities_are_signed() {
         let switch = KernelLayouts::builtin().schema(5, 36, 3).unwrap();
-        let slots = Slots::of(switch, 8);
+        let slots = Slots::for_schema(switch, 8);
         let mut payload = [0u8; 24];
         payload[12] = 0xFF;
         assert_eq!(slots.slot("OldThreadWaitReason").unwrap().i64(&payload), Some(-1));
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_follows_a_variable_field_has_no_offset() {
         let process = KernelLayouts::builtin().schema(3, 1, 4).unwrap();
-        let slots = Slots::of(process, 8);
+        let slots = Slots::for_schema(process, 8);
         assert!(slots.slot("Flags").is_some());
         assert!(slots.slot("UserSID").is_none());
         assert!(slots.tail("UserSID").is_some());
@@ -194,20 +194,26 @@ mod tests {
         payload.extend(7u64.to_le_bytes());
         payload.extend(9u64.to_le_bytes());
         payload.push(1);
-        assert_eq!(Slots::of(stack, 8).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(), [7, 9]);
         assert_eq!(
-            Slots::of(stack, 4).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(),
+            Slots::for_schema(stack, 8).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(),
+            [7, 9]
+        );
+        assert_eq!(
+            Slots::for_schema(stack, 4).tail("Stack").unwrap().pointers(&payload).collect::<Vec<_>>(),
             [7, 0, 9, 0]
         );
-        assert_eq!(Slots::of(stack, 8).tail("Stack").unwrap().pointers(&payload[..3]).len(), 0);
+        assert_eq!(Slots::for_schema(stack, 8).tail("Stack").unwrap().pointers(&payload[..3]).len(), 0);
         let image = k.schema(0x14, 3, 3).unwrap();
         let mut payload = vec![0u8; 56];
         payload.extend([b'n', 0, b't', 0, 0, 0, b'x', 0]);
-        assert_eq!(Slots::of(image, 8).tail("FileName").unwrap().text(&payload).as_deref(), Some("nt"));
+        assert_eq!(
+            Slots::for_schema(image, 8).tail("FileName").unwrap().text(&payload).as_deref(),
+            Some("nt")
+        );
         let id = k.class_schema(&"b3e675d7-2554-4f18-830b-2762732560de".parse().unwrap(), 36, 2).unwrap();
         let mut payload = vec![1u8; 32];
         payload.extend(b"nt.pdb\0");
-        let slots = Slots::of(id, 8);
+        let slots = Slots::for_schema(id, 8);
         assert_eq!(slots.tail("PdbFileName").unwrap().ansi(&payload), Some(&b"nt.pdb"[..]));
         assert_eq!(slots.tail("GuidSig").unwrap().bytes(&payload), Some(&[1u8; 16][..]));
     }

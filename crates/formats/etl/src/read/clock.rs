@@ -46,7 +46,7 @@ pub struct Clock {
 
 impl Clock {
     /// The clock of a session whose header event was stamped `anchor_ticks`.
-    pub fn of(header: &LogFileHeader, anchor_ticks: i64) -> Clock {
+    pub fn from_header(header: &LogFileHeader, anchor_ticks: i64) -> Clock {
         let (kind, frequency) = match header.clock_type {
             CLOCK_SYSTEM_TIME => (ClockKind::SystemTime, 10_000_000),
             CLOCK_CPU_CYCLE => (ClockKind::CpuCycle, i64::from(header.cpu_speed_mhz) * 1_000_000),

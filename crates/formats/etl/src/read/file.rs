@@ -395,6 +395,6 @@ fn session_header(bytes: &[u8], shown: &Path) -> Result<Segment> {
             format!("{} bytes", record.payload().len()),
         )
     })?;
-    let clock = Clock::of(&header, record.ticks);
+    let clock = Clock::from_header(&header, record.ticks);
     Ok(Segment { header, clock })
 }

@@ -24,7 +24,7 @@ impl Source {
         }
         Ok(match chunk {
             Some(chunk) => Source::Chunked { file, len: meta.len(), chunk: chunk.max(1) },
-            None => Source::Mapped { map: Mapped::of(&file).map_err(io("map"))?, file },
+            None => Source::Mapped { map: Mapped::new(&file).map_err(io("map"))?, file },
         })
     }
 

@@ -36,7 +36,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// The timeline of `files`, whose zero is the earliest session start. Counts different clocks.
-    pub fn of(files: &[EtlFile], ledger: &mut Ledger) -> Timeline {
+    pub fn read(files: &[EtlFile], ledger: &mut Ledger) -> Timeline {
         let clocks: Vec<Vec<Clock>> =
             files.iter().map(|f| f.segments().iter().map(|s| s.clock).collect()).collect();
         let first = files.first().map_or_else(

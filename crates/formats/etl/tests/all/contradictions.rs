@@ -32,7 +32,7 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 fn walk(files: &[EtlFile]) -> (u64, Ledger) {
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(files, &mut ledger);
+    let timeline = Timeline::read(files, &mut ledger);
     let stats = Walk::new(files, &timeline).for_each(&mut ledger, |_, _| {});
     files.iter().for_each(|file| ledger.merge(file.ledger()));
     (stats.records, ledger)
@@ -180,7 +180,7 @@ fn a_file_that_becomes_shorter_is_read_as_far_as_it_goes() {
             let opened = [EtlFile::open(&path, Path::new("x.etl"), &OpenOptions { chunk }).unwrap()];
             std::fs::File::options().write(true).open(&path).unwrap().set_len(left as u64).unwrap();
             let mut ledger = Ledger::new();
-            let timeline = Timeline::of(&opened, &mut ledger);
+            let timeline = Timeline::read(&opened, &mut ledger);
             let walked = Walk::new(&opened, &timeline).for_each_threaded(threads, &mut ledger, |_, _| {});
             let most = if left + 1 == bytes.len() { all } else { all - 1 };
             assert!(walked.records <= most && (left < 4096 || walked.records > 0), "{left} bytes left");
@@ -201,7 +201,7 @@ fn records_that_are_gone_are_not_invented() {
         let path = file("shrinks-meanwhile", &bytes);
         let opened = [EtlFile::open(&path, Path::new("x.etl"), &OpenOptions::default()).unwrap()];
         let mut ledger = Ledger::new();
-        let timeline = Timeline::of(&opened, &mut ledger);
+        let timeline = Timeline::read(&opened, &mut ledger);
         let (mut pushed, mut zeros) = (0, 0);
         let walk = Walk::new(&opened, &timeline);
         let walked = walk.for_each_threaded(threads, &mut ledger, |record, _| {

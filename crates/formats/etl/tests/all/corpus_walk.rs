@@ -27,7 +27,7 @@ impl Seen {
 
 fn walk(file: &[EtlFile], parts: usize) -> (Seen, Ledger) {
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(file, &mut ledger);
+    let timeline = Timeline::read(file, &mut ledger);
     let mut seen = Seen { last: i64::MIN, ..Seen::default() };
     for part in Walk::new(file, &timeline).split(parts) {
         let stats = part.for_each(&mut ledger, |record, key| seen.see(record, key));
@@ -38,7 +38,7 @@ fn walk(file: &[EtlFile], parts: usize) -> (Seen, Ledger) {
 
 fn walk_threaded(file: &[EtlFile], threads: usize) -> Seen {
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(file, &mut ledger);
+    let timeline = Timeline::read(file, &mut ledger);
     let mut seen = Seen { last: i64::MIN, ..Seen::default() };
     let walk = Walk::new(file, &timeline);
     let stats = walk.for_each_threaded(threads, &mut ledger, |r, key| seen.see(r, key));

@@ -30,7 +30,7 @@ impl<'a> Cells<'a> {
     #[inline]
     pub fn value(&self, cell: &Cell) -> Value<'a> {
         let (kind, size, tail) = self.raw(cell);
-        Value::of(kind, tail.get(..size).unwrap_or(&[]))
+        Value::parse(kind, tail.get(..size).unwrap_or(&[]))
     }
 
     /// True if each field is an insert of the event's message, in order.

@@ -374,7 +374,7 @@ fn unnamed_field(value: Value<'_>, unnamed: &mut u32, each: &mut impl FnMut(Name
         each(Name::Nth(*unnamed), value);
     };
     match value {
-        Value::Array(kind, bytes) if !bytes.is_empty() => Items::of(kind, bytes).for_each(one),
+        Value::Array(kind, bytes) if !bytes.is_empty() => Items::new(kind, bytes).for_each(one),
         value => one(value),
     }
 }
@@ -420,7 +420,7 @@ fn inline_system<'c>(chunk: &'c [u8], from: usize, to: usize, system: &mut Syste
             }
             Token::Value(kind, bytes) if in_system && depth == 3 => {
                 if let Some(field) = SystemField::in_utf16(element, attribute) {
-                    system.set(field, Value::of(kind, bytes));
+                    system.set(field, Value::parse(kind, bytes));
                 }
             }
             _ => {}
@@ -455,7 +455,7 @@ fn inline<'c>(
                 depth = depth.saturating_sub(1);
                 finder.end(found);
             }
-            Token::Value(kind, bytes) => finder.piece(Literal(Value::of(kind, bytes))),
+            Token::Value(kind, bytes) => finder.piece(Literal(Value::parse(kind, bytes))),
             Token::CData(bytes) => finder.piece(Literal(Value::Utf16(bytes))),
             Token::Instance(inner) => instance(inner),
             Token::EntityRef(name) => finder.piece(Literal(Value::Utf8(predefined(&entity(&name.text()))))),

@@ -278,7 +278,7 @@ impl Pattern {
                             return None;
                         }
                         let mut text = String::new();
-                        Value::of(kind, bytes).push_text(&mut text);
+                        Value::parse(kind, bytes).push_text(&mut text);
                         finder.piece(ValueSlot(0, Some(text)));
                         pattern.steps.push(Step::Text(chunk.sub(at + 2, 2 + bytes.len())?.into()));
                         continue;

@@ -118,7 +118,7 @@ impl Program {
                 }
                 Token::Value(kind, bytes) => {
                     let mut out = String::new();
-                    Value::of(kind, bytes).push_text(&mut out);
+                    Value::parse(kind, bytes).push_text(&mut out);
                     ops.push(Op::Text(out.into()));
                 }
                 Token::CData(bytes) => ops.push(Op::CData(text(bytes))),

@@ -27,7 +27,7 @@ impl Raw {
 
     #[inline]
     pub(super) fn value<'c>(&self, chunk: &'c [u8]) -> Value<'c> {
-        Value::of(self.kind, self.bytes(chunk))
+        Value::parse(self.kind, self.bytes(chunk))
     }
 
     #[inline]

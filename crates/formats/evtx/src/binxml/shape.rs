@@ -87,7 +87,7 @@ fn size_of(descriptor: &[u8; 4]) -> u16 {
 
 impl Shape {
     /// The shape of an instance.
-    pub fn of(plan: &Plan, instance: &Instance<'_>) -> Shape {
+    pub fn from_instance(plan: &Plan, instance: &Instance<'_>) -> Shape {
         let head = head(instance, plan);
         let mut shape = Shape {
             head: head.into(),

@@ -214,13 +214,13 @@ impl Entry {
         self.last = match self.shapes.iter().position(|shape| shape.fits(plan, instance)) {
             Some(at) => at,
             None if self.shapes.len() < MOST_SHAPES => {
-                self.shapes.push(Shape::of(plan, instance));
+                self.shapes.push(Shape::from_instance(plan, instance));
                 self.shapes.len() - 1
             }
             None => {
                 let at = (self.last + 1) % MOST_SHAPES;
                 if let Some(shape) = self.shapes.get_mut(at) {
-                    *shape = Shape::of(plan, instance);
+                    *shape = Shape::from_instance(plan, instance);
                 }
                 at
             }

@@ -52,7 +52,7 @@ pub enum Value<'a> {
 impl<'a> Value<'a> {
     /// The value of this type in these bytes.
     #[inline(always)]
-    pub fn of(kind: u8, bytes: &'a [u8]) -> Value<'a> {
+    pub fn parse(kind: u8, bytes: &'a [u8]) -> Value<'a> {
         Self::read(kind, bytes).unwrap_or(Value::Odd(kind, bytes))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
                 Ok(())
             }
             Value::Array(kind, bytes) => {
-                for (n, item) in Items::of(kind, bytes).enumerate() {
+                for (n, item) in Items::new(kind, bytes).enumerate() {
                     if n > 0 {
                         out.push(',');
                     }
@@ -245,7 +245,7 @@ pub struct Items<'a> {
 
 impl<'a> Items<'a> {
     /// The items of an array of this type.
-    pub fn of(kind: u8, bytes: &'a [u8]) -> Items<'a> {
+    pub fn new(kind: u8, bytes: &'a [u8]) -> Items<'a> {
         let size = match kind {
             ty::STRING | ty::ANSI_STRING | ty::SID => 0,
             ty::INT8 | ty::UINT8 | ty::BINARY => 1,
@@ -278,7 +278,7 @@ impl<'a> Iterator for Items<'a> {
         };
         let item = self.rest.get(..len)?;
         self.rest = self.rest.get(len + skip..).unwrap_or(&[]);
-        Some(Value::of(self.kind, item))
+        Some(Value::parse(self.kind, item))
     }
 }
 

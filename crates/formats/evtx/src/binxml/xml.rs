@@ -59,7 +59,7 @@ impl<'c> Writer<'_, 'c> {
         let value = self.raw(scope, number).map_or(Value::Null, |raw| raw.value(self.chunk));
         match (scope.items.iter().find(|(n, _)| *n == number), value) {
             (Some((_, item)), Value::Array(kind, bytes)) => {
-                Items::of(kind, bytes).nth(*item).unwrap_or(Value::Null)
+                Items::new(kind, bytes).nth(*item).unwrap_or(Value::Null)
             }
             _ => value,
         }
@@ -139,7 +139,7 @@ impl<'c> Writer<'_, 'c> {
         out: &mut String,
     ) -> Result<(), Broken> {
         let items_of = |number: u16| match self.value(scope, number) {
-            Value::Array(kind, bytes) => Items::of(kind, bytes).count(),
+            Value::Array(kind, bytes) => Items::new(kind, bytes).count(),
             _ => 0,
         };
         if let Some((number, items)) = own.iter().map(|n| (*n, items_of(*n))).find(|(_, items)| *items > 1) {
@@ -278,7 +278,7 @@ impl<'c> Writer<'_, 'c> {
                     }
                 }
                 Token::Value(kind, bytes) => {
-                    escaped(out, in_value, |out| Value::of(kind, bytes).push_text(out));
+                    escaped(out, in_value, |out| Value::parse(kind, bytes).push_text(out));
                 }
                 Token::CData(bytes) => {
                     out.push_str("<![CDATA[");

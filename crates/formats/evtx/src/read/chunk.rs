@@ -56,11 +56,11 @@ impl<'d> Chunk<'d> {
         let len = log.read_at(place.offset, buffer)?;
         // What the file does not have is 0.
         buffer.get_mut(len..).unwrap_or(&mut []).fill(0);
-        Ok(Chunk::of(buffer, len, place.offset, damage))
+        Ok(Chunk::parse(buffer, len, place.offset, damage))
     }
 
     /// The chunk in these bytes, of which the file has the first `len`; what is wrong is counted.
-    pub fn of(data: &'d [u8], len: usize, offset: u64, damage: &mut Damage) -> Chunk<'d> {
+    pub fn parse(data: &'d [u8], len: usize, offset: u64, damage: &mut Damage) -> Chunk<'d> {
         let mut chunk = Chunk { data, len, offset, free_space: 0, numbers: None, damaged: false };
         chunk.check(damage);
         chunk

@@ -178,7 +178,7 @@ pub(crate) fn build(
         },
     )?;
     let db = writer.finish()?;
-    Ok(Built { store: Store::of(db, to.unwrap_or(Path::new("files in memory"))), report })
+    Ok(Built { store: Store::new(db, to.unwrap_or(Path::new("files in memory"))), report })
 }
 
 /// Reads what one source has.

@@ -91,11 +91,11 @@ impl Store {
                 ),
             });
         }
-        Ok(Self::of(db, path))
+        Ok(Self::new(db, path))
     }
 
     /// A database that is open already.
-    pub(crate) fn of(db: Connection, path: &Path) -> Self {
+    pub(crate) fn new(db: Connection, path: &Path) -> Self {
         Self { db: Mutex::new(db), path: path.to_owned() }
     }
 

@@ -55,7 +55,7 @@ pub struct EventText {
 impl EventText {
     /// Compiles a message as it stands in a message table, with inserts shown as they are and no parameters.
     #[must_use]
-    pub fn of(message: &str) -> Self {
+    pub fn parse(message: &str) -> Self {
         Self::compile(message, Arc::default(), Arc::from(Vec::new()), false, Origin::default())
     }
 

@@ -3,7 +3,7 @@ use super::*;
 
 fn render(message: &str, inserts: &[&str]) -> String {
     let mut out = String::new();
-    EventText::of(message).render(inserts, &mut out);
+    EventText::parse(message).render(inserts, &mut out);
     out
 }
 

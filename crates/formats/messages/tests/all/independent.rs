@@ -23,7 +23,7 @@ fn another_reader_says_the_same() {
             .iter()
             .map(|m| {
                 let mut out = String::new();
-                EventText::of(&m.text).render(values.as_slice(), &mut out);
+                EventText::parse(&m.text).render(values.as_slice(), &mut out);
                 json!([m.id, m.language, m.text, out])
             })
             .collect();

@@ -49,7 +49,7 @@ const S_PUB32_ST: u16 = 0x1009;
 /// The file cannot be read, is no PDB or one that cannot be used here, damaged, or of another build.
 pub fn open(file: &Path, wanted: Option<&ModuleKey>, key: &str) -> Result<ModuleSymbols, SymbolError> {
     let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
-    let mapped = Mapped::of(&File::open(file).map_err(io)?).map_err(io)?;
+    let mapped = Mapped::new(&File::open(file).map_err(io)?).map_err(io)?;
     convert(Bytes::Mapped(Arc::new(mapped)), file, wanted, key)
 }
 
@@ -100,7 +100,8 @@ fn convert(
     let mut builder = ModuleBuilder::new();
     builder.machine(dbi.machine);
     let names = names.as_ref().map_or(&[][..], |s| &**s);
-    let mut reader = module::Reader::new(&dbi, &addresses, types::Types::of(types, ids), names, &mut builder);
+    let mut reader =
+        module::Reader::new(&dbi, &addresses, types::Types::new(types, ids), names, &mut builder);
     for (number, module) in dbi.modules.iter().enumerate() {
         let Some(stream) = module.stream.and_then(|s| container.stream(s)) else { continue };
         reader.module(number, module, &stream);

@@ -42,7 +42,7 @@ pub struct Types<'a> {
 
 impl<'a> Types<'a> {
     /// Of the two streams, which may be missing.
-    pub fn of(types: &'a [u8], ids: &'a [u8]) -> Types<'a> {
+    pub fn new(types: &'a [u8], ids: &'a [u8]) -> Types<'a> {
         Types { types: Table::of(types), ids: Table::of(ids), known: HashMap::default() }
     }
 

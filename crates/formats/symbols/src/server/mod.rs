@@ -61,7 +61,7 @@ impl Server {
     /// A server below this URL, which [`SymbolPath`](crate::SymbolPath) has checked.
     pub fn new(base: &str, options: ServerOptions) -> Server {
         // A proxy that cannot be used must not be passed by.
-        let (proxy, given_up) = match options.proxies.of(base) {
+        let (proxy, given_up) = match options.proxies.for_url(base) {
             Ok(proxy) => (proxy, None),
             Err(reason) => (None, Some(reason)),
         };
@@ -81,7 +81,7 @@ impl Server {
             .max_idle_connections_per_host(options.jobs.max(1))
             .build();
         let urls = options.named.iter().map(String::as_str).chain([base]);
-        let named = Named::of(urls.chain(options.proxies.all()));
+        let named = Named::from_urls(urls.chain(options.proxies.all()));
         let guarded = Guarded { named: named.clone(), inner: DefaultResolver::default() };
         Server {
             base: base.trim_end_matches('/').to_owned(),

@@ -61,7 +61,7 @@ pub struct Named(Vec<(String, u16)>);
 
 impl Named {
     /// Those of these URLs.
-    pub fn of<'a>(urls: impl IntoIterator<Item = &'a str>) -> Named {
+    pub fn from_urls<'a>(urls: impl IntoIterator<Item = &'a str>) -> Named {
         Named(urls.into_iter().filter_map(|url| authority(&url.parse().ok()?)).collect())
     }
 
@@ -176,8 +176,11 @@ mod tests {
 
     #[test]
     fn what_is_named_may_be_asked_at_its_port() {
-        let named =
-            Named::of(["http://Store.corp:8080/symbols", "https://10.0.0.5/x", "http://me:pw@192.168.1.1/"]);
+        let named = Named::from_urls([
+            "http://Store.corp:8080/symbols",
+            "https://10.0.0.5/x",
+            "http://me:pw@192.168.1.1/",
+        ]);
         let asks = |url: &str| named.check(url).is_ok();
         for good in [
             "http://store.corp:8080/other",

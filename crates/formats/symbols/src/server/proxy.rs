@@ -34,7 +34,7 @@ impl Proxies {
     }
 
     /// The proxy for servers with this URL.
-    pub fn of(&self, url: &str) -> Result<Option<Proxy>, String> {
+    pub fn for_url(&self, url: &str) -> Result<Option<Proxy>, String> {
         let secure = url.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
         let Some(text) = (if secure { &self.https } else { &self.http }) else { return Ok(None) };
         let shown = super::shown(text);
@@ -72,14 +72,15 @@ mod tests {
             https: None,
             except: Some("localhost, .corp".to_owned()),
         };
-        assert!(proxies.of("https://a/").unwrap().is_none());
-        let proxy = proxies.of("http://a/").unwrap().unwrap();
+        assert!(proxies.for_url("https://a/").unwrap().is_none());
+        let proxy = proxies.for_url("http://a/").unwrap().unwrap();
         assert_eq!((proxy.host(), proxy.port()), ("proxy", 3128));
         assert_eq!((proxy.username(), proxy.password()), (Some("me"), Some("pw")));
         let direct = |url: &str| proxy.is_no_proxy(&url.parse().unwrap());
         assert!(direct("http://localhost/x") && direct("http://corp/") && direct("http://a.corp/"));
         assert!(!direct("http://a/") && !direct("http://xcorp/"));
-        let bad = |text: &str| Proxies { http: Some(text.to_owned()), ..Proxies::default() }.of("http://a");
+        let bad =
+            |text: &str| Proxies { http: Some(text.to_owned()), ..Proxies::default() }.for_url("http://a");
         assert!(bad("socks5://x").unwrap_err().contains("socks5://x"));
         assert!(!bad("ftp://me:secret@x").unwrap_err().contains("secret"));
     }

@@ -15,7 +15,7 @@ const SIGNATURE: [u8; 4] = 0xFEEF_04BD_u32.to_le_bytes();
 ///
 /// # Errors
 /// The system's.
-pub fn of(file: &Path) -> io::Result<Option<String>> {
+pub fn read(file: &Path) -> io::Result<Option<String>> {
     block(file).map(|bytes| fixed(&bytes))
 }
 

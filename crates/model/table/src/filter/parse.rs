@@ -191,7 +191,7 @@ impl Reader<'_> {
             let floats = |ends: Vec<(bool, Asked)>| ends.iter().map(|(_, e)| e.floats()).collect();
             Test::Floats { include: floats(include), exclude: floats(exclude) }
         } else {
-            let order = Order::of(self.ty, self.stored);
+            let order = Order::for_column(self.ty, self.stored);
             let ints = |ends: Vec<(bool, Asked)>| ends.iter().map(|(_, e)| e.ints(order)).collect();
             Test::Ints { order, include: ints(include), exclude: ints(exclude) }
         }

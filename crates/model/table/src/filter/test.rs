@@ -100,7 +100,7 @@ pub enum Order {
 }
 
 impl Order {
-    pub(super) fn of(ty: ColumnType, unit: Unit) -> Order {
+    pub(super) fn for_column(ty: ColumnType, unit: Unit) -> Order {
         match (unit.is_hex(), ty) {
             (true, ColumnType::I32) => Order::Unsigned32,
             (true, _) => Order::Unsigned64,

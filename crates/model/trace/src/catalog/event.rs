@@ -81,7 +81,7 @@ impl Analysis for Events {
         if let Some(slot) = self.names.get_mut(index) {
             *slot = Some((provider, name));
         }
-        let (fields, message) = self.texts.of(event, |schema, decoded, limit| {
+        let (fields, message) = self.texts.json(event, |schema, decoded, limit| {
             if schema.message.is_empty() {
                 return None;
             }

@@ -378,8 +378,8 @@ impl Growths {
         let doubtful = cpus.doubtful(start, event.ns)
             && !(cpu == pending.cpu && cpus.stayed(cpu, pending.utid, start, event.ns));
         let cost = (!doubtful).then(|| event.ns.saturating_sub(start));
-        let owner = Owner::of(cx.model, Some(pending.utid));
-        if let Some((_, series)) = self.series.of(Operation::File(pending.op), owner) {
+        let owner = Owner::for_thread(cx.model, Some(pending.utid));
+        if let Some((_, series)) = self.series.get_or_add(Operation::File(pending.op), owner) {
             series.bins.add(event.ns, cost, pending.size);
             if let Some(sizes) = &mut series.sizes {
                 sizes.add(event.ns, cost, pending.size);
@@ -394,8 +394,8 @@ impl Growths {
             cx.timeline.span_ns(event.record.file, ticks).max(0)
         });
         let Some(actor) = cx.actor(event) else { return };
-        let owner = Owner::of(cx.model, Some(actor.utid));
-        if let Some((_, series)) = self.series.of(Operation::Registry(op), owner) {
+        let owner = Owner::for_thread(cx.model, Some(actor.utid));
+        if let Some((_, series)) = self.series.get_or_add(Operation::Registry(op), owner) {
             series.bins.add(event.ns, cost, 0);
         }
     }
@@ -414,7 +414,7 @@ impl Growths {
 
     /// A call that has no duration.
     fn call(&mut self, operation: Operation, upid: u32, ns: i64) {
-        let Some((number, series)) = self.series.of(operation, Owner::Process(upid)) else { return };
+        let Some((number, series)) = self.series.get_or_add(operation, Owner::Process(upid)) else { return };
         let since = series.last_ns.replace(ns).map(|last| ns.saturating_sub(last));
         series.bins.add(ns, since, 0);
         self.samples.call(upid, number);

@@ -366,11 +366,11 @@ impl Analysis for Handles {
         let mut row = Counter::default();
         self.rows.remap_i32("closed_by_utid", |_| {
             let row = row.next();
-            ends.utid(row).filter(|_| !doubts.of(row)).map(|u| u as i32)
+            ends.utid(row).filter(|_| !doubts.in_doubt(row)).map(|u| u as i32)
         })?;
         let mut tickets = self.close_tickets.iter().enumerate();
         self.rows.remap_i32("close_stack_id", |_| {
-            let (_, &ticket) = tickets.next().filter(|(row, _)| !doubts.of(*row))?;
+            let (_, &ticket) = tickets.next().filter(|(row, _)| !doubts.in_doubt(*row))?;
             end.resolved.stack_of_ticket(ticket)
         })?;
         self.rows.remap_text("object_type", |ty| types.get(&u16::try_from(ty?).ok()?).copied())?;

@@ -156,7 +156,7 @@ impl Intervals {
 
     fn half(&mut self, event: &Event<'_>, cx: &mut Context<'_>) -> Half {
         let record = event.record;
-        let (fields, _) = self.texts.of(event, |_, _, _| None::<((), usize)>);
+        let (fields, _) = self.texts.json(event, |_, _, _| None::<((), usize)>);
         Half {
             ns: event.ns,
             upid: cx.upid(event),

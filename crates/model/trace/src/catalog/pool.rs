@@ -244,7 +244,7 @@ impl Analysis for Pool {
             let mut row = Counter::default();
             self.rows.remap_i32(column, |_| {
                 let row = row.next();
-                ends.utid(row).filter(|_| !doubts.of(row)).map(|u| u as i32)
+                ends.utid(row).filter(|_| !doubts.in_doubt(row)).map(|u| u as i32)
             })?;
         }
         end.processes_of(&mut self.rows, "freed_by_upid")?;

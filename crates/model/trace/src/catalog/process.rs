@@ -135,7 +135,8 @@ impl Analysis for Processes {
                 end.strings.intern(&parents.join(" > "))
             });
             let exit = process.exit_status.filter(|_| process.end_ns.is_some());
-            let (burst, images) = initial_loads(end.model.images.of(Some(upid as u32)), end, process);
+            let (burst, images) =
+                initial_loads(end.model.images.for_process(Some(upid as u32)), end, process);
             let exit_kind = match (process.end_ns, exit) {
                 (None, _) => Some("running").filter(|_| process.described),
                 (Some(_), code) => code.map(|c| exit_code::kind(c as u32)),
@@ -255,7 +256,7 @@ pub(crate) fn name_and_path(end: &mut Finish<'_>, upid: u32) -> (Option<Sym>, Op
 
 /// Path of the process's executable: its image of the same name, or its first `.exe`.
 fn main_image(end: &mut Finish<'_>, upid: u32, name: Option<Sym>) -> Option<Sym> {
-    let images = end.model.images.of(Some(upid));
+    let images = end.model.images.for_process(Some(upid));
     let all = end.model.images.all();
     let paths = || images.iter().filter_map(|&n| all.get(n as usize)?.path);
     let name = name.map(|n| end.strings.get(n).to_lowercase());

@@ -127,7 +127,7 @@ impl Analysis for Starts {
         starts.sort_unstable();
         for (earlier, &(start, upid)) in starts.iter().enumerate() {
             let Some(process) = end.model.processes.get(upid) else { continue };
-            let (load, images) = initial_loads(end.model.images.of(Some(upid)), end, process);
+            let (load, images) = initial_loads(end.model.images.for_process(Some(upid)), end, process);
             let name = name_of(upid);
             let seen = seen.entry(name).or_default();
             let alive = seen.alive(start);

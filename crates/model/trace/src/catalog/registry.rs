@@ -173,8 +173,14 @@ impl Analysis for Registry {
             None => (running.map(|r| r.tid), running.map(|r| r.utid)),
         };
         let stack = cx.stack_ticket(event, tid, utid);
-        let operation =
-            Operation { op, owner: Owner::of(cx.model, utid), key, value, failed: status >= FAILED, dur_ns };
+        let operation = Operation {
+            op,
+            owner: Owner::for_thread(cx.model, utid),
+            key,
+            value,
+            failed: status >= FAILED,
+            dur_ns,
+        };
         self.usage.add(&operation);
         self.stacks.add(&operation, stack, event.ns, &cx.model.stacks);
         if self.statuses.len() >= MOST_STATUSES {

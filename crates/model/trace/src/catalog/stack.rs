@@ -116,7 +116,7 @@ impl Analysis for Stacks {
             .iter()
             .map(|frame| {
                 let function = frame.function.map_or("", |f| end.strings.get(f));
-                FrameTag::of(end.strings.get(frame.module), function)
+                FrameTag::for_frame(end.strings.get(frame.module), function)
             })
             .collect();
         for (number, stack) in resolved.stacks.iter().enumerate() {

@@ -127,8 +127,12 @@ impl Analysis for Trace {
         let all = &end.model.system;
         let nothing = SystemFacts::default();
         let own = |n: usize| u16::try_from(n).ok().and_then(|n| all.by_file.get(&n)).unwrap_or(&nothing);
-        let machines: Vec<Machine> =
-            end.files.iter().enumerate().map(|(n, file)| Machine::of(file.header(), own(n))).collect();
+        let machines: Vec<Machine> = end
+            .files
+            .iter()
+            .enumerate()
+            .map(|(n, file)| Machine::from_header(file.header(), own(n)))
+            .collect();
         let one = Machine::one_of(&machines);
         if one.is_none() {
             end.ledger.count(&MACHINES_DIFFER, end.files.len() as u64);

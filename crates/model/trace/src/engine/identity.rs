@@ -37,7 +37,7 @@ pub(super) struct Identity<'k> {
 }
 
 impl<'k> Identity<'k> {
-    pub(super) fn of(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
+    pub(super) fn from_record(record: &Record<'_>, key: &'k EventKey) -> Identity<'k> {
         let layouts = KernelLayouts::builtin();
         let kernel = if record.kind.is_system() {
             // The kernel logs image loads under the group of processes; everybody else under that of images.

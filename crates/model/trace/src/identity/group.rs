@@ -105,7 +105,7 @@ fn reasons(files: &[Identity], recordings: &[Vec<usize>]) -> Vec<Apart> {
         let of_neither = || {
             let text = "it tells too little of its machine, and fits several recordings that cannot be one";
             let files = [*first.first()?, *other.first()?];
-            Some(Apart { files, differences: vec![Difference::of("whose it is", text.to_owned())] })
+            Some(Apart { files, differences: vec![Difference::stated("whose it is", text.to_owned())] })
         };
         all.extend(best.or_else(of_neither));
     }

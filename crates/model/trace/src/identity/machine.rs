@@ -41,7 +41,7 @@ impl Difference {
     }
 
     /// A difference that is no pair of values.
-    pub(super) fn of(fact: &'static str, text: String) -> Difference {
+    pub(super) fn stated(fact: &'static str, text: String) -> Difference {
         Difference { fact, values: Default::default(), text }
     }
 }
@@ -54,7 +54,7 @@ const MINUTE: i64 = 60 * 10_000_000;
 
 impl Machine {
     /// What header and configuration records say.
-    pub fn of(header: &LogFileHeader, facts: &SystemFacts) -> Machine {
+    pub fn from_header(header: &LogFileHeader, facts: &SystemFacts) -> Machine {
         let [major, minor, ..] = header.version;
         // A session whose processors share their buffers says 1, whatever the machine has.
         let shared = header.log_file_mode & MODE_NO_PER_PROCESSOR_BUFFERING != 0;

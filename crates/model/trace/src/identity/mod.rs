@@ -55,7 +55,7 @@ const ENDS: usize = 32;
 
 impl Identity {
     /// Looks at the header and at some of the buffers, not at all of them.
-    pub fn of(file: &EtlFile) -> Identity {
+    pub fn from_file(file: &EtlFile) -> Identity {
         let mut facts = SystemFacts::default();
         let mut kernel = false;
         let processors = usize::try_from(file.header().processors).unwrap_or(0).min(4096);
@@ -69,7 +69,7 @@ impl Identity {
             }
         });
         let header = file.header();
-        let (machine, trace_id) = (Machine::of(header, &facts), file.trace_id());
+        let (machine, trace_id) = (Machine::from_header(header, &facts), file.trace_id());
         let data = || file.buffers().iter().filter(|buffer| buffer.kind != TYPE_HEADER);
         Identity {
             shown: file.shown().to_owned(),
@@ -92,7 +92,7 @@ fn configuration(record: &Record<'_>, facts: &mut SystemFacts) {
         && let Some(schema) =
             KernelLayouts::builtin().schema(record.group(), record.opcode(), record.version())
     {
-        facts.machine(&crate::event::Fields::of(schema, record));
+        facts.machine(&crate::event::Fields::new(schema, record));
     }
 }
 

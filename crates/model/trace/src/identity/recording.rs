@@ -37,12 +37,12 @@ pub enum Relation {
 pub fn relation(a: &Identity, b: &Identity) -> Relation {
     let mut differences = a.machine.differences(&b.machine);
     if a.trace_id == b.trace_id {
-        differences.push(Difference::of("content", "the files are copies of one".to_owned()));
+        differences.push(Difference::stated("content", "the files are copies of one".to_owned()));
     }
     let series = is_series(a, b);
     let common = a.span_ns.1.min(b.span_ns.1).saturating_sub(a.span_ns.0.max(b.span_ns.0));
     if a.kernel && b.kernel && common > 0 && !series {
-        differences.push(Difference::of(
+        differences.push(Difference::stated(
             "overlapping kernel sessions",
             format!("both hold kernel events of the same {}, which would count twice", seconds(common)),
         ));
@@ -54,7 +54,7 @@ pub fn relation(a: &Identity, b: &Identity) -> Relation {
         return Relation::Parts;
     }
     let [earlier, later] = if a.span_ns.0 <= b.span_ns.0 { [a, b] } else { [b, a] };
-    Relation::Unrelated(Difference::of(
+    Relation::Unrelated(Difference::stated(
         "time",
         format!(
             "{} begins {} after {} has ended, and they are not files of one series",

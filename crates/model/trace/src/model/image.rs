@@ -150,7 +150,7 @@ impl Images {
     }
 
     /// Numbers of the images of a process (`None`: of the kernel).
-    pub fn of(&self, upid: Option<u32>) -> &[u32] {
+    pub fn for_process(&self, upid: Option<u32>) -> &[u32] {
         self.by_process.get(&upid).map_or(&[], Vec::as_slice)
     }
 

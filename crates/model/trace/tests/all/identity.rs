@@ -13,7 +13,7 @@ use std::path::Path;
 const SECOND: i64 = 10_000_000;
 
 fn identity(path: &Path) -> Identity {
-    Identity::of(&EtlFile::open(path, path, &OpenOptions::default()).unwrap())
+    Identity::from_file(&EtlFile::open(path, path, &OpenOptions::default()).unwrap())
 }
 
 /// Every real trace is a recording of its own.

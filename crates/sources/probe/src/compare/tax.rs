@@ -42,7 +42,7 @@ fn watts(cpu: &str) -> (Option<&'static WattGroup>, bool) {
 }
 
 /// The tax of one difference; `per_day` operations.
-pub fn of(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
+pub fn estimate(comparison: &Comparison, one: &Difference, per_day: f64) -> Tax {
     let [before, after] = one.typical;
     let what = format!("{}: {}", one.probe, one.title());
     let shown = |v: f64| value(v, &one.unit);

@@ -12,7 +12,7 @@ fn results(state: &str, rounds: u32, scale: f64, seed: u64) -> ProbeOutcome {
             let taxed = if measure == "open" { scale } else { 1.0 };
             let typical = cost * taxed * (1.0 + 0.05 * rng.normal());
             samples.push(Sample {
-                case: Case::of(measure).when("first run"),
+                case: Case::new(measure).when("first run"),
                 round,
                 operations: 1000,
                 value: typical * 1.3,
@@ -59,7 +59,7 @@ fn states_of_one_run() {
     let ratio = open.sure().unwrap();
     assert!(ratio.holds(850.0) && ratio.low > 600.0 && ratio.high < 1_200.0, "{ratio:?}");
     assert_eq!(open.p, Some(1.0 / 32.0));
-    let tax = tax::of(&compared, open, 10_000.0);
+    let tax = tax::estimate(&compared, open, 10_000.0);
     assert!(tax.sentence.contains("(on) instead of "), "{}", tax.sentence);
     assert!(tax.sentence.contains("10,000 a day cost 2"), "{}", tax.sentence);
     assert!(
@@ -72,7 +72,7 @@ fn states_of_one_run() {
     assert!((tax.day_ns.unwrap().value / 22.1e9 - 1.0).abs() < 0.1, "{tax:?}");
     assert!((tax.day_joules.unwrap()[0] / 73.2 - 1.0).abs() < 0.01, "{tax:?}");
     assert_eq!((list.others_cpu_ns, open.others_cpu_ns), ([Some(0.0); 2], [Some(0.0), Some(2_000_000.0)]));
-    assert!(tax::of(&compared, list, 10_000.0).sentence.contains("none measurable"));
+    assert!(tax::estimate(&compared, list, 10_000.0).sentence.contains("none measurable"));
     assert!(tax::summary(&compared).contains("file-open, open, first run"));
 }
 
@@ -90,7 +90,7 @@ fn cpu_time_that_was_not_measured_by_operation_is_not_divided() {
     });
     let compared = states(&outcome(vec![results("off", 6, 1.0, 1), on], 1), names()).unwrap();
     assert!(compared.differences.iter().all(|one| one.others_cpu_ns == [None; 2]));
-    let said = tax::of(&compared, &compared.differences[1], 10_000.0);
+    let said = tax::estimate(&compared, &compared.differences[1], 10_000.0);
     assert!(said.sentence.contains("CPU time of clamd is not part of it"), "{said:?}");
     assert_eq!(said.day_joules, None);
 }
@@ -109,7 +109,7 @@ fn rare_slow_operations_are_part_of_totals() {
     };
     let run = outcome(vec![heavy("off", 2_000, 2_500.0), heavy("on", 603_000, 2_354_000.0)], 1);
     let compared = states(&run, names()).unwrap();
-    let tax = tax::of(&compared, &compared.differences[1], 10_000.0);
+    let tax = tax::estimate(&compared, &compared.differences[1], 10_000.0);
     assert!((tax.day_ns.unwrap().value / 23.5e9 - 1.0).abs() < 0.01, "{tax:?}");
     assert!(tax.sentence.contains("10,000 a day cost 23."), "{tax:?}");
 }
@@ -119,7 +119,7 @@ fn five_rounds_cannot_tell() {
     let run = outcome(vec![results("off", 5, 1.0, 1), results("on", 5, 850.0, 2)], 1);
     let compared = states(&run, names()).unwrap();
     assert!(compared.differences.iter().all(|one| one.verdict == Verdict::TooFew));
-    assert!(tax::of(&compared, &compared.differences[1], 1.0).sentence.contains("--rounds 6"));
+    assert!(tax::estimate(&compared, &compared.differences[1], 1.0).sentence.contains("--rounds 6"));
     assert!(tax::summary(&compared).contains("Cannot tell"));
 }
 
@@ -208,9 +208,9 @@ fn a_product_that_came_up_late_is_not_called_none() {
     .unwrap();
     let [list, open] = compared.differences.as_slice() else { panic!("{compared:?}") };
     assert_eq!((list.verdict, open.verdict), (Verdict::NotShown, Verdict::NotShown));
-    let said = tax::of(&compared, open, 10_000.0).sentence;
+    let said = tax::estimate(&compared, open, 10_000.0).sentence;
     assert!(said.contains("cannot tell") && said.contains("not excluded"), "{said}");
-    assert!(tax::of(&compared, list, 10_000.0).sentence.contains("none measurable"));
+    assert!(tax::estimate(&compared, list, 10_000.0).sentence.contains("none measurable"));
     let summary = tax::summary(&compared);
     assert!(summary.starts_with("Cannot tell: no tax was shown"), "{summary}");
 }

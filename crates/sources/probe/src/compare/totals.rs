@@ -34,7 +34,7 @@ pub(super) fn more(
     // Rounds are drawn by their numbers.
     let numbers = |side: &[(f64, f64)]| (0..side.len()).map(|at| at as f64).collect::<Vec<f64>>();
     if paired {
-        return bootstrap.of(&numbers(&b), |drawn| mean(&a, drawn) - mean(&b, drawn));
+        return bootstrap.interval(&numbers(&b), |drawn| mean(&a, drawn) - mean(&b, drawn));
     }
     let i = bootstrap
         .of_two(&numbers(&b), &numbers(&a), |b_drawn, a_drawn| mean(&a, a_drawn) - mean(&b, b_drawn))?;

@@ -80,7 +80,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
                 continue;
             }
         };
-        let case = Case::of(MEASURE).when(*name).at(*size as f64);
+        let case = Case::new(MEASURE).when(*name).at(*size as f64);
         run.measure(case, |run, laps| {
             for number in 0..files {
                 run.goes_on()?;
@@ -117,7 +117,7 @@ fn left_out(name: &str, size: usize, error: &std::io::Error) -> String {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let plain = figures.all().iter().find(|one| one.key.measure == MEASURE && one.key.variant == "unwatched");
     let Some(plain) = plain.map(|one| one.median) else { return Vec::new() };
     let mut said =

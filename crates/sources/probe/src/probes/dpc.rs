@@ -105,7 +105,7 @@ fn slices(
         let sent = flood.map_or(0, Flood::sent).saturating_sub(sent);
         let spent = Spent { wall_ns: moment.until_now().wall_ns, ..Spent::default() };
         let mut keep = |measure: &str, operations: u64, value: f64, unit: &str| {
-            let case = Case::of(measure).when(variant);
+            let case = Case::new(measure).when(variant);
             let sample = run.sample(case, start_ns, operations, &spent, &Laps::default());
             run.push(Sample { value, unit: unit.to_owned(), ..sample });
         };
@@ -216,7 +216,7 @@ fn receive(shared: &Shared, socket: &UdpSocket) {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let typical = |measure: &str, variant: &str| figures.typical(measure, variant);
     let mut sentences = Vec::new();
     if let (Some(load), Some(idle), Some(send)) =

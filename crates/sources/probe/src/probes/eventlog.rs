@@ -103,7 +103,7 @@ mod windows {
         };
         old(run, &name, records)?;
         run.progress("fetching", 1, 6);
-        run.measure(Case::of(NEXT), |run, laps| {
+        run.measure(Case::new(NEXT), |run, laps| {
             let query = log.query(&name).map_err(refused("EvtQuery"))?;
             let mut read = 0;
             while read < records {
@@ -128,7 +128,7 @@ mod windows {
             &log,
             &name,
             records,
-            Case::of(VALUES),
+            Case::new(VALUES),
             2,
             Box::new(|event| log.values(&context, event, &mut values).map(drop)),
         )?;
@@ -137,7 +137,7 @@ mod windows {
             &log,
             &name,
             records,
-            Case::of(XML),
+            Case::new(XML),
             3,
             Box::new(|event| log.xml(event, &mut xml).map(drop)),
         )?;
@@ -152,14 +152,14 @@ mod windows {
             let publisher = publishers.entry(name).or_insert_with_key(|name| log.publisher(name).ok());
             log.message(publisher.as_ref().ok_or_else(unknown)?, event, &mut text).map(drop)
         };
-        steps(run, &log, &name, records, Case::of(MESSAGE).when(KEPT), 4, Box::new(kept))?;
+        steps(run, &log, &name, records, Case::new(MESSAGE).when(KEPT), 4, Box::new(kept))?;
         let (mut buffer, mut text) = (Vec::new(), vec![0_u16; 32 << 10]);
         let anew = |event: &Opened<'_>| {
             let used = log.values(&context, event, &mut buffer)?;
             let name = EventLog::publisher_name(&buffer, used).ok_or_else(unknown)?;
             log.message(&log.publisher(&name)?, event, &mut text).map(drop)
         };
-        steps(run, &log, &name, (records / 20).max(1), Case::of(MESSAGE).when(ANEW), 5, Box::new(anew))
+        steps(run, &log, &name, (records / 20).max(1), Case::new(MESSAGE).when(ANEW), 5, Box::new(anew))
     }
 
     /// The old API.
@@ -167,7 +167,7 @@ mod windows {
         run.progress("old API", 0, 6);
         let mut buffer = vec![0; BUFFER];
         match OldLog::open(name).and_then(|log| Ok((log.records()?, log))) {
-            Ok((there, log)) if there > 0 => run.measure(Case::of(OLD), |run, laps| {
+            Ok((there, log)) if there > 0 => run.measure(Case::new(OLD), |run, laps| {
                 let mut read = 0;
                 while read < records {
                     run.goes_on()?;
@@ -249,7 +249,7 @@ mod windows {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let middle = |measure: &str, variant: &str| {
         figures.one(measure, variant, None).filter(|one| one.operations > 0).map(|one| one.median)
     };
@@ -298,9 +298,9 @@ mod tests {
     fn sentences_say_what_many_messages_take() {
         let sample = |case: Case, value: f64| Sample { case, value, operations: 10, ..Sample::default() };
         let samples = [
-            sample(Case::of(OLD), 190_000.0),
-            sample(Case::of(MESSAGE).when(KEPT), 270_000.0),
-            sample(Case::of(MESSAGE).when(ANEW), 1_040_000.0),
+            sample(Case::new(OLD), 190_000.0),
+            sample(Case::new(MESSAGE).when(KEPT), 270_000.0),
+            sample(Case::new(MESSAGE).when(ANEW), 1_040_000.0),
         ];
         let said = conclude(&samples).join(" ");
         assert!(

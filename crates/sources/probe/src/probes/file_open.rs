@@ -112,7 +112,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         _ => Drop::Own,
     };
     let mut operations: Vec<Operation> =
-        run.words("operations").iter().filter_map(|w| Operation::of(w)).collect();
+        run.words("operations").iter().filter_map(|w| Operation::from_word(w)).collect();
     let mut folders = vec![(run.options.folder.clone(), "")];
     if !run.text("other-folder").is_empty() {
         folders.push((PathBuf::from(run.text("other-folder")), ", other folder"));
@@ -146,7 +146,11 @@ fn kinds(run: &Run<'_>) -> Result<Vec<Kind>, ProbeError> {
         for header in run.words("header") {
             for stem in run.words("names") {
                 let stem = if stem == "setup" { "setup" } else { "file" };
-                kinds.push(Kind { stem, extension: extension.to_owned(), header: Header::of(&header) });
+                kinds.push(Kind {
+                    stem,
+                    extension: extension.to_owned(),
+                    header: Header::from_word(&header),
+                });
             }
         }
     }
@@ -191,12 +195,12 @@ fn one(
         let start = run.since_start();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         let paths = fresh_files::make(run, &place, kind, (files, size), drop, &mut laps)?;
-        let case = Case::of(named("create")).when(where_.trim_start_matches(", "));
+        let case = Case::new(named("create")).when(where_.trim_start_matches(", "));
         run.push(scanned_files::created(run, case, start, &laps));
         paths
     };
     for (variant, expects_disk) in [("first run", drop != Drop::Keep), ("second run", false)] {
-        let case = Case::of(named(operation.name())).when(format!("{variant}{where_}"));
+        let case = Case::new(named(operation.name())).when(format!("{variant}{where_}"));
         let before = fresh_files::read_from_disk();
         run.measure(case, |run, laps| operation.on(run, &place, &paths, laps))?;
         let read = before.and_then(|before| Some(fresh_files::read_from_disk()?.saturating_sub(before)));

@@ -146,7 +146,7 @@ fn one(run: &mut Run<'_>, measure: &'static str, original: &Path) -> Result<(), 
         paths.push(path);
     }
     for variant in ["first run", "second run"] {
-        run.measure(Case::of(measure).when(variant), |run, laps| {
+        run.measure(Case::new(measure).when(variant), |run, laps| {
             let mut failed = 0;
             for (number, path) in paths.iter().enumerate() {
                 run.goes_on()?;
@@ -201,7 +201,7 @@ fn start_copy(path: &Path) -> io::Result<bool> {
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     for (measure, what) in
         [(LOAD, "Loading and unloading a fresh library"), (START, "Starting a fresh program")]
     {

@@ -49,7 +49,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
     while there < files {
         let until = (there + step).min(files);
         run.progress("files", there, files);
-        run.measure(Case::of("new file").at((there + until) as f64 / 2.0), |run, laps| {
+        run.measure(Case::new("new file").at((there + until) as f64 / 2.0), |run, laps| {
             for _ in there..until {
                 run.goes_on()?;
                 let start = Instant::now();
@@ -72,7 +72,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let sizes = figures.by_size("new file", "");
     let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return Vec::new() };
     let all = samples.iter().map(|s| s.wall_ns as f64).sum::<f64>() / crate::words::rounds(samples);
@@ -107,7 +107,7 @@ mod tests {
         let options = options(folder.path(), &[("files", "1000")]);
         let interrupt = Interrupt::new();
         let stop = interrupt.clone();
-        let made = Run::of(&PROBE, &options, &interrupt, &mut |_, done, _| {
+        let made = Run::all_rounds(&PROBE, &options, &interrupt, &mut |_, done, _| {
             if done > 100 {
                 stop.set();
             }

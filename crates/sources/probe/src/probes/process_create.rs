@@ -72,7 +72,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         kinds.reverse();
         for kind in &kinds {
             run.progress(kind, done, starts);
-            run.measure(Case::of(*kind).at(before as f64 + count as f64 / 2.0), |run, laps| {
+            run.measure(Case::new(*kind).at(before as f64 + count as f64 / 2.0), |run, laps| {
                 let mut failed = 0;
                 for _ in 0..count {
                     run.goes_on()?;
@@ -108,7 +108,7 @@ pub(crate) fn start_quietly(command: &mut Command) -> std::io::Result<bool> {
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut said = Vec::new();
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     for kind in [SMALLEST, OWN] {
         let sizes = figures.by_size(kind, "");
         let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { continue };

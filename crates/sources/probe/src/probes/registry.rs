@@ -142,7 +142,7 @@ mod windows {
                 run.note(format!("{kind}: left out, it fails here: {error}"));
                 continue;
             }
-            run.measure(Case::of(kind), |run, laps| {
+            run.measure(Case::new(kind), |run, laps| {
                 let mut failures = 0;
                 for n in 0..times {
                     if n % 64 == 0 {
@@ -186,7 +186,7 @@ mod windows {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let middle =
         |measure: &str| figures.all().iter().find(|one| one.key.measure == measure).map(|one| one.median);
     let mut said = Vec::new();
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn sentences_are_about_the_median() {
         let sample =
-            |measure: &str, value: f64| Sample { case: Case::of(measure), value, ..Sample::default() };
+            |measure: &str, value: f64| Sample { case: Case::new(measure), value, ..Sample::default() };
         let samples =
             [sample(READ, 900.0), sample(READ, 500.0), sample(READ, 400.0), sample(OPEN_READ, 4_000.0)];
         let said = conclude(&samples).join(" ");

@@ -167,7 +167,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         }
         let empties = vec![empty; fresh.len()];
         for (variant, paths) in [("empty script", &empties), ("first run", &fresh), ("second run", &fresh)] {
-            let case = Case::of(interpreter.name).when(variant);
+            let case = Case::new(interpreter.name).when(variant);
             run.measure(case, |run, laps| {
                 let mut failed = 0;
                 for (number, path) in paths.iter().enumerate() {
@@ -197,7 +197,7 @@ fn command(program: &Path, interpreter: &Interpreter, script: &Path) -> Command 
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let mut said: Vec<String> = ALL
         .iter()
         .filter_map(|interpreter| {

@@ -72,7 +72,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         run.progress(&format!("{}, {threads} threads", tracer.variant()), done as u64, cases.len() as u64);
         let start_ns = run.since_start();
         let Some(cost) = cost(run, Load { call, threads, ms }, tracer)? else { continue };
-        let case = Case::of(call.name()).when(tracer.variant()).at(threads as f64);
+        let case = Case::new(call.name()).when(tracer.variant()).at(threads as f64);
         let blank = run.sample(case, start_ns, 0, &Default::default(), &Default::default());
         run.push(cost.sample(blank));
     }
@@ -98,7 +98,7 @@ fn threads(n: Option<f64>) -> String {
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     for call in Call::OF_SPINNERS {
         let plain = figures.by_size(call.name(), UNTRACED);
         if let (Some(one), Some(many)) = (plain.first(), plain.last()) {

@@ -114,7 +114,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 }
 
 fn keep(run: &mut Run<'_>, name: &str, setting: &Setting, window: &Window, start_ns: u64) {
-    let case = Case::of(format!("empty region, {name}")).when(setting.variant());
+    let case = Case::new(format!("empty region, {name}")).when(setting.variant());
     let blank = run.sample(case, start_ns, window.regions, &Default::default(), &Default::default());
     run.push(filled(window, blank));
 }
@@ -226,7 +226,7 @@ mod tests {
 
     fn sample(variant: &str, cpu_ms: u64, queue_ms: u64, region_us: u64) -> Sample {
         Sample {
-            case: Case::of("empty region, libx.so").when(variant),
+            case: Case::new("empty region, libx.so").when(variant),
             operations: 5,
             wall_ns: 1_000_000_000,
             cpu_ns: Some(cpu_ms * 1_000_000),
@@ -266,7 +266,7 @@ mod tests {
                         queue_ns: None,
                         laps: [Some(region_ns); 4],
                     };
-                    let case = Case::of("empty region, libx.so").when(variant);
+                    let case = Case::new("empty region, libx.so").when(variant);
                     filled(&window, Sample { case, operations: 5, ..Sample::default() })
                 })
                 .collect();

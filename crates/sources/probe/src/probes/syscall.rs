@@ -75,7 +75,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
                 missing.push(tracer);
                 continue;
             };
-            let case = Case::of(Call::Null.name()).when(tracer.variant());
+            let case = Case::new(Call::Null.name()).when(tracer.variant());
             let blank = run.sample(case, start_ns, 0, &Default::default(), &Default::default());
             run.push(cost.sample(blank));
         }
@@ -85,7 +85,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let plain = figures.all().iter().find(|one| one.key.variant == UNTRACED).map(|one| one.median);
     let mut sentences = Vec::new();
     if let Some(ns) = plain {

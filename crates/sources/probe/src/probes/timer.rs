@@ -134,7 +134,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
             }
             Err(_) => continue,
         };
-        let case = Case::of(name).when(how.variant());
+        let case = Case::new(name).when(how.variant());
         let sample = run.sample(case, start_ns, laps.count(), &spent, &laps);
         let value = sample.p50_ns.unwrap_or(0) as f64;
         run.push(Sample { value, unit: "ns".to_owned(), failures: early, ..sample });
@@ -196,7 +196,7 @@ fn clocks(run: &mut Run<'_>) -> Result<(), ProbeError> {
 
 fn clock(run: &mut Run<'_>, name: &str, read: &mut dyn FnMut() -> u64) -> Result<(), ProbeError> {
     let mut step = u64::MAX;
-    run.measure(Case::of("read the clock").when(name), |_, _| {
+    run.measure(Case::new("read the clock").when(name), |_, _| {
         let mut last = read();
         for _ in 0..READINGS {
             let now = read();
@@ -209,7 +209,7 @@ fn clock(run: &mut Run<'_>, name: &str, read: &mut dyn FnMut() -> u64) -> Result
         Ok((READINGS + 1, 0))
     })?;
     if step != u64::MAX {
-        let case = Case::of("smallest step of the clock").when(name);
+        let case = Case::new("smallest step of the clock").when(name);
         let sample = run.sample(case, run.since_start(), 1, &Spent::default(), &Laps::default());
         run.push(Sample { value: step as f64, unit: "ns".to_owned(), ..sample });
     }
@@ -245,7 +245,7 @@ fn facts(run: &mut Run<'_>) {
 }
 
 fn conclude(samples: &[Sample]) -> Vec<String> {
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let mut sentences = Vec::new();
     for how in WAYS {
         let late = |(_, name): &(u64, &str)| {

@@ -140,7 +140,7 @@ fn curve(run: &mut Run<'_>, measure: &str, variant: &str, bytes: usize, ask: Ask
     while there < calls && ended.is_none() {
         let until = (there + step).min(calls);
         let before = there;
-        run.measure(Case::of(measure).when(variant).at((there + until) as f64 / 2.0), |run, laps| {
+        run.measure(Case::new(measure).when(variant).at((there + until) as f64 / 2.0), |run, laps| {
             while there < until {
                 run.goes_on()?;
                 let access = ask.access(pieces.len());
@@ -239,7 +239,7 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
 /// What the first and the last calls of a curve cost; by which law they grow is said elsewhere.
 fn sentence(samples: &[Sample], (measure, variant): (&str, &str)) -> Option<String> {
     let of_kind = || samples.iter().filter(|s| s.case.measure == measure && s.case.variant == variant);
-    let figures = Figures::of(samples);
+    let figures = Figures::from_samples(samples);
     let sizes = figures.by_size(measure, variant);
     let (first, last) = (sizes.first()?, sizes.last()?);
     let rounds = crate::words::rounds(of_kind());

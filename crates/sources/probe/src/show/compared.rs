@@ -84,7 +84,7 @@ pub fn taxes(comparison: &Comparison, per_day: f64) -> Vec<String> {
     if shown.is_empty() {
         shown = comparison.differences.iter().collect();
     }
-    shown.into_iter().take(6).map(|d| tax::of(comparison, d, per_day).sentence).collect()
+    shown.into_iter().take(6).map(|d| tax::estimate(comparison, d, per_day).sentence).collect()
 }
 
 /// Suspects of a side that are told.

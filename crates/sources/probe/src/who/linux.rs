@@ -68,7 +68,7 @@ impl Watch {
     /// Ends it.
     pub fn finish(mut self) -> Seen {
         match self.end() {
-            Some(watched) => Seen { timeline: watched.timeline.clone(), ..verdict::of(&watched) },
+            Some(watched) => Seen { timeline: watched.timeline.clone(), ..verdict::judge(&watched) },
             None => Seen {
                 notes: vec!["nobody watched who was at work: no thread could be started for it".to_owned()],
                 ..Seen::default()
@@ -96,9 +96,9 @@ fn watch(folder: &Path, probe: i32, stop: &AtomicBool) -> Watched {
     let own = rustix::thread::gettid().as_raw_nonzero().get();
     let mut seen = Watched { before: Snapshot::take(), ..Watched::default() };
     let queued = processes::queue_ns(probe);
-    seen.target = Target::of(folder);
+    seen.target = Target::for_folder(folder);
     seen.waits.only_notes_of(probe);
-    seen.inside = Inside::of(probe);
+    seen.inside = Inside::for_thread(probe);
     seen.timeline = Timeline::starting(start);
     let products: Vec<(u32, String)> = seen.before.products().collect();
     let mut followed = Vec::new();

@@ -30,7 +30,7 @@ fn marks_of_listeners() {
 #[test]
 fn marks_cover_folders_their_mounts_and_file_systems_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
-    let target = Target::of(folder.path());
+    let target = Target::for_folder(folder.path());
     use std::os::unix::fs::MetadataExt;
     let facts = std::fs::metadata(folder.path()).unwrap();
     let (major, minor) = (rustix::fs::major(facts.dev()), rustix::fs::minor(facts.dev()));
@@ -74,7 +74,10 @@ fn kernel_functions_and_what_they_wait_for() {
         "folio_wait_bit",
         "do_sys_poll",
     ];
-    assert_eq!(all.map(For::of), [For::Listener, For::Tracer, For::Fuse, For::Server, For::Disk, For::Other]);
+    assert_eq!(
+        all.map(For::from_function),
+        [For::Listener, For::Tracer, For::Fuse, For::Server, For::Disk, For::Other]
+    );
     let stack = "[<0>] fanotify_handle_event+0x1c5/0x2a0\n[<0>] fsnotify+0x1/0x2\n\n";
     assert_eq!(frames(stack), ["fanotify_handle_event", "fsnotify"]);
 }

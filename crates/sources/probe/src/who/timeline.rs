@@ -132,7 +132,7 @@ mod tests {
             timeline.add(8, "innocent", at * MS, at * MS);
         }
         let sample = |measure: &str, from: u64, to: u64| Sample {
-            case: Case::of(measure),
+            case: Case::new(measure),
             start_ns: from * MS,
             span_ns: (to - from) * MS,
             ..Sample::default()

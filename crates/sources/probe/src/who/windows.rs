@@ -160,7 +160,7 @@ fn version(service: &str) -> Option<String> {
     } else {
         PathBuf::from(lower)
     };
-    file_version::of(&file).ok().flatten()
+    file_version::read(&file).ok().flatten()
 }
 
 fn of_filter(seen: &Attached) -> Option<Product> {

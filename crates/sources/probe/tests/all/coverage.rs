@@ -67,7 +67,7 @@ fn result(data: &Recorded, state: &str, rows: &[Vec<f64>], factor: f64) -> Probe
     for (round, row) in (0..).zip(rows) {
         for (measure, value) in data.keys().zip(row) {
             samples.push(Sample {
-                case: Case::of(measure.clone()),
+                case: Case::new(measure.clone()),
                 round,
                 operations: 1,
                 value: value * factor,

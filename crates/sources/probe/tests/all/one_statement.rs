@@ -98,7 +98,7 @@ fn check(comparison: &Comparison, sides: [&ProbeOutcome; 2]) {
         }
         let more = one.mean_more.unwrap();
         assert!(near(more.value, one.mean[1] - one.mean[0]) && more.holds(more.value), "{said}");
-        let cost = tax::of(comparison, one, N);
+        let cost = tax::estimate(comparison, one, N);
         if let Some(day) = cost.day_ns {
             let [(old, old_sum), (new, new_sum)] = totals;
             assert!(day.holds((new_sum / new - old_sum / old) * N), "{said}: {cost:?}");

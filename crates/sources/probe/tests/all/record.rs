@@ -33,7 +33,7 @@ fn nanos(start: Instant) -> u64 {
 fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
     let scratch = run.scratch(0)?;
     let files: Vec<_> = (0..100).map(|n| scratch.path().join(format!("file{n}"))).collect();
-    run.measure(Case::of("create"), |_, laps| {
+    run.measure(Case::new("create"), |_, laps| {
         for file in &files {
             let start = Instant::now();
             std::fs::File::create(file).unwrap().write_all(&[7; 4096]).unwrap();
@@ -42,7 +42,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         Ok((100, 0))
     })?;
     for (what, read) in [("open", false), ("read 4 KB", true)] {
-        run.measure(Case::of(what), |_, laps| {
+        run.measure(Case::new(what), |_, laps| {
             for file in &files {
                 let start = Instant::now();
                 let file = std::fs::File::open(file).unwrap();
@@ -56,7 +56,7 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
             Ok((100, 0))
         })?;
     }
-    run.measure(Case::of("start a process"), |_, laps| {
+    run.measure(Case::new("start a process"), |_, laps| {
         for _ in 0..4 {
             let start = Instant::now();
             std::process::Command::new("true").status().unwrap();
@@ -64,13 +64,13 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
         }
         Ok((4, 0))
     })?;
-    run.measure(Case::of("yield"), |_, _| {
+    run.measure(Case::new("yield"), |_, _| {
         for _ in 0..500 {
             std::thread::yield_now();
         }
         Ok((500, 0))
     })?;
-    run.measure(Case::of("sleep 1 ms"), |_, laps| {
+    run.measure(Case::new("sleep 1 ms"), |_, laps| {
         for _ in 0..5 {
             let start = Instant::now();
             std::thread::sleep(std::time::Duration::from_millis(1));

@@ -11,7 +11,7 @@ pub struct Lines(String);
 
 impl Lines {
     /// Begins with what the recording is.
-    pub fn of(recording: &Recording) -> Lines {
+    pub fn new(recording: &Recording) -> Lines {
         let mut lines = Lines::default();
         lines.remark(&format!("etwhy: {}. Makes visible {}.", recording.name(), recording.shows()));
         for note in recording.notes() {

@@ -13,7 +13,7 @@ use crate::vocabulary::Keyword;
 const CIRCULAR: &str = "{54dea73a-ed1f-42a4-af71-3e63d056f174}";
 
 pub fn write(recording: &Recording) -> Result<String, RecordError> {
-    let mut lines = Lines::of(recording);
+    let mut lines = Lines::new(recording);
     let (session, user) = (recording.session, recording.user_session());
     let (able, unable): (Vec<&Keyword>, Vec<&Keyword>) =
         recording.keywords.iter().copied().partition(|k| k.flag_word().is_some());

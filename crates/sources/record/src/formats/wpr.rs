@@ -19,7 +19,7 @@ fn make_it(recording: &Recording) -> String {
 }
 
 pub fn write(recording: &Recording) -> Result<String, RecordError> {
-    let mut lines = Lines::of(recording);
+    let mut lines = Lines::new(recording);
     lines.remark(&format!("The profile: {}", make_it(recording)));
     lines.extend(recording.unproven());
     lines.session(recording.session);

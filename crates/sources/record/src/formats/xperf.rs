@@ -7,7 +7,7 @@ use crate::profile::Provider;
 use crate::recording::{Buffers, RecordError, Recording, Session};
 
 pub fn write(recording: &Recording) -> Result<String, RecordError> {
-    let mut lines = Lines::of(recording);
+    let mut lines = Lines::new(recording);
     let (session, user) = (recording.session, recording.user_session());
     for provider in recording.providers.iter().filter(|p| !p.without_events.is_empty()) {
         lines.remark(&format!(

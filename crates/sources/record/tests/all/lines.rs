@@ -11,7 +11,7 @@ fn lines(format: &str, recording: &Recording) -> Vec<String> {
 }
 
 fn recordings(session: Session) -> Vec<Recording> {
-    profiles().iter().map(|p| Recording::of(&[p.name], session, Size::Usual).unwrap()).collect()
+    profiles().iter().map(|p| Recording::from_profiles(&[p.name], session, Size::Usual).unwrap()).collect()
 }
 
 /// Commands without remarks.
@@ -81,7 +81,7 @@ fn logman_words_are_the_documented_flags() {
 
 #[test]
 fn known_lines() {
-    let cpu = Recording::of(&["cpu"], Session::NtKernelLogger, Size::Usual).unwrap();
+    let cpu = Recording::from_profiles(&["cpu"], Session::NtKernelLogger, Size::Usual).unwrap();
     // EVENT_TRACE_FLAG_PROFILE 0x1000000, DISPATCHER 0x800, INTERRUPT 0x40, DPC 0x20, CSWITCH 0x10, IMAGE_LOAD 4, THREAD 2,
     // PROCESS 1 (evntrace.h).
     assert!(lines("logman", &cpu).iter().any(|l| l.contains("-p \"Windows Kernel Trace\" 0x01000877 ")));
@@ -106,7 +106,7 @@ fn known_lines() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let ui = Recording::of(&["ui"], Session::NtKernelLogger, Size::Usual).unwrap();
+    let ui = Recording::from_profiles(&["ui"], Session::NtKernelLogger, Size::Usual).unwrap();
     assert!(
         lines("xperf", &ui)
             .iter()
@@ -117,7 +117,7 @@ fn known_lines() {
 #[test]
 fn large_machines_and_taken_sessions() {
     let size = Size::Large { processors: 256 };
-    let dpc = Recording::of(&["dpc"], Session::Circular, size).unwrap();
+    let dpc = Recording::from_profiles(&["dpc"], Session::Circular, size).unwrap();
     let wpr = lines("wpr", &dpc).join("\n");
     assert!(wpr.contains(
         "start /WAIT /HIGH /NODE 1 wpr -start etwhy-dpc.wprp!dpc -filemode -recordtempto D:\\traces"
@@ -127,7 +127,7 @@ fn large_machines_and_taken_sessions() {
     let xperf = lines("xperf", &dpc).join("\n");
     assert!(xperf.contains("-MinBuffers 1024 -MaxBuffers 2048"));
     assert!(xperf.contains("xperf -stop \"Circular Kernel Context Logger\" -d trace.etl"));
-    let system = Recording::of(&["dpc"], Session::System, size).unwrap();
+    let system = Recording::from_profiles(&["dpc"], Session::System, size).unwrap();
     let logman = lines("logman", &system).join("\n");
     assert!(logman.contains("tracelog -start \"etwhy kernel\""));
     for format in formats() {

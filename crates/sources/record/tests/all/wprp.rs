@@ -372,7 +372,7 @@ fn combinations() -> Vec<Recording> {
     let mut all = Vec::new();
     for session in [Session::NtKernelLogger, Session::Circular, Session::System] {
         for size in [Size::Usual, Size::Memory { gib: 2 }, Size::Large { processors: 192 }] {
-            all.extend(lists.iter().map(|list| Recording::of(list, session, size).unwrap()));
+            all.extend(lists.iter().map(|list| Recording::from_profiles(list, session, size).unwrap()));
         }
     }
     all
@@ -449,7 +449,8 @@ fn read_back_it_is_the_same_recording() {
 
 #[test]
 fn the_checker_sees_faults() {
-    let sound = wprp(&Recording::of(&["file", "ui"], Session::default(), Size::default()).unwrap());
+    let sound =
+        wprp(&Recording::from_profiles(&["file", "ui"], Session::default(), Size::default()).unwrap());
     assert_eq!(faults(&sound), Vec::<String>::new());
     let damage: [(&str, &str, &str); 9] = [
         ("<Keyword Value=\"FileIO\"/>", "<Keyword Value=\"FileIo\"/>", "FileIo"),

@@ -17,7 +17,7 @@ fn read_back(text: &str, name: &str) -> Misfits {
     let report = write(&Scenario::parse(text, name).unwrap(), &out, &mut |_| ()).unwrap();
     let mut ledger = Ledger::new();
     let files = vec![EtlFile::open(&out, &out, &OpenOptions::default()).unwrap()];
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let layouts = KernelLayouts::builtin();
     let mut misfits = Misfits::new();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();

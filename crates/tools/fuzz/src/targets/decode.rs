@@ -205,7 +205,7 @@ pub fn kernel(data: &[u8]) {
         show(Some((Arc::clone(schema), decoded)));
         let _ = measure(schema, pointer_size, payload);
         let _ = fitting_pointer_size(schema, pointer_size, payload);
-        let slots = Slots::of(schema, pointer_size);
+        let slots = Slots::for_schema(schema, pointer_size);
         for field in &schema.fields {
             if let Some(slot) = slots.slot(&field.name) {
                 let _ = (slot.u64(payload), slot.u32(payload), slot.i64(payload));

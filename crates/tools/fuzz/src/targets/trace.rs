@@ -38,7 +38,7 @@ pub fn walk(data: &[u8]) {
     let mut all = Vec::new();
     for files in [[mapped], [pieces]] {
         let mut ledger = Ledger::new();
-        let timeline = Timeline::of(&files, &mut ledger);
+        let timeline = Timeline::read(&files, &mut ledger);
         let mut records = Vec::new();
         let mut plain = Ledger::new();
         let stats = Walk::new(&files, &timeline).for_each(&mut plain, |r, key| records.push(digest(r, key)));
@@ -132,8 +132,8 @@ fn stretches() -> Vec<Stretch> {
 
 /// System calls as the command shows them.
 fn strace(db: &Database) {
-    let Some(calls) = strace::Calls::of(db) else { return };
-    let arguments = strace::Arguments::of(db, &calls, &strace::Choice::default());
+    let Some(calls) = strace::Calls::read(db) else { return };
+    let arguments = strace::Arguments::read(db, &calls, &strace::Choice::default());
     let mut choices = vec![strace::Choice::default()];
     for text in ["trace=file,registry", "!NtRead*", "status=failed"] {
         let mut choice = strace::Choice::default();
@@ -241,7 +241,7 @@ pub fn single_records(_: &Path, _: usize) -> Vec<Seed> {
         let Some(path) = scratch::file("records.etl", &trace.data) else { continue };
         let Some(file) = open(&path, None) else { continue };
         let files = [file];
-        let timeline = Timeline::of(&files, &mut Ledger::new());
+        let timeline = Timeline::read(&files, &mut Ledger::new());
         Walk::new(&files, &timeline).for_each(&mut Ledger::new(), |record, _| {
             let kind = record.kind as u8;
             let key = (kind, record.hook(), record.guid().map(|g| g.0), record.opcode(), record.id());

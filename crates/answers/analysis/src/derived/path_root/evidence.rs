@@ -107,7 +107,7 @@ impl<'e> Evidence<'e> {
     }
 
     /// The answer, once the tables were looked at.
-    pub fn of(&self, request: usize) -> Seen {
+    pub fn seen_at(&self, request: usize) -> Seen {
         self.seen.get(request).cloned().unwrap_or_default()
     }
 

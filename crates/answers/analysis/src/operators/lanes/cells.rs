@@ -10,7 +10,7 @@ pub struct Cells<'a, const N: usize> {
 
 impl<'a, const N: usize> Cells<'a, N> {
     /// `None` if the table or a column is missing; a column without a name is empty.
-    pub fn of(db: &'a Database, table: &str, names: [&str; N]) -> Option<Cells<'a, N>> {
+    pub fn read(db: &'a Database, table: &str, names: [&str; N]) -> Option<Cells<'a, N>> {
         let table = db.get(table)?;
         let columns = names.map(|name| table.spec().column_index(name));
         if names.iter().zip(&columns).any(|(name, column)| !name.is_empty() && column.is_none()) {

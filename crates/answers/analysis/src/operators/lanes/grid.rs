@@ -26,7 +26,7 @@ fn longer(ns: i64) -> i64 {
 
 impl Grid {
     /// At most `most` buckets that cover a range. They begin at multiples of their length behind the trace's start.
-    pub fn of([from, to]: [i64; 2], extent: Extent, most: usize) -> Grid {
+    pub fn covering([from, to]: [i64; 2], extent: Extent, most: usize) -> Grid {
         let from = from.clamp(extent.first_ns, extent.end_ns.saturating_sub(1));
         let to = to.clamp(from.saturating_add(1), extent.end_ns.max(from.saturating_add(1)));
         let most = i64::try_from(most.clamp(1, 1 << 20)).unwrap_or(1);
@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn buckets_stand_still_when_one_pans() {
-        let all = Grid::of([100, 1_100], EXTENT, 10);
+        let all = Grid::covering([100, 1_100], EXTENT, 10);
         assert_eq!(all, Grid { start_ns: 100, bucket_ns: 128, count: 8, end_ns: 1_100 });
         // 300 ns in at most 10 buckets: 32 ns would need 11 at some places, since they begin at multiples.
-        let part = Grid::of([250, 550], EXTENT, 10);
+        let part = Grid::covering([250, 550], EXTENT, 10);
         assert_eq!((part.bucket_ns, part.start_ns), (48, 244));
-        let panned = Grid::of([260, 560], EXTENT, 10);
+        let panned = Grid::covering([260, 560], EXTENT, 10);
         assert_eq!((panned.bucket_ns, panned.start_ns), (48, 244));
-        assert_eq!(Grid::of([5, 5], EXTENT, 10).count, 1);
-        assert_eq!(Grid::of([i64::MIN, i64::MAX], EXTENT, 1).bucket_ns, 1_024);
+        assert_eq!(Grid::covering([5, 5], EXTENT, 10).count, 1);
+        assert_eq!(Grid::covering([i64::MIN, i64::MAX], EXTENT, 1).bucket_ns, 1_024);
     }
 
     #[test]

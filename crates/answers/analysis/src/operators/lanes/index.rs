@@ -277,7 +277,7 @@ mod tests {
         for (range, most) in
             [([0, 40_000_000], 100), ([5_000, 39_000_000], 900), ([7_000_000, 7_100_000], 333), ([9, 11], 5)]
         {
-            let grid = Grid::of(range, extent, most);
+            let grid = Grid::covering(range, extent, most);
             let sort = |mut list: Vec<Entry>| {
                 list.sort_by_key(|entry| (entry.bucket, entry.key));
                 list

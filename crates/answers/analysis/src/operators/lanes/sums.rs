@@ -45,7 +45,7 @@ pub struct Sum {
 
 impl Sum {
     /// A lane of all rows of a table.
-    pub const fn of(table: &'static str, from: Point, to: Point) -> Sum {
+    pub const fn over(table: &'static str, from: Point, to: Point) -> Sum {
         Sum {
             id: "",
             title: "",
@@ -72,7 +72,7 @@ impl Sum {
     fn cells<'a>(&self, db: &'a Database) -> Option<Cells<'a, 9>> {
         let ((from, before), (to, behind)) = (self.from, self.to);
         let names = [from, before, to, behind, self.amount, self.by, self.words.0, self.upid, self.cpu];
-        Cells::of(db, self.table, names)
+        Cells::read(db, self.table, names)
     }
 
     fn item(&self, views: &[ColumnView<'_>; 9], row: usize) -> Option<Item> {

@@ -94,7 +94,7 @@ impl<'d> Codes<'d> {
     }
 
     /// The number of one cell.
-    pub fn of(&mut self, view: &ColumnView<'d>, row: usize) -> u32 {
+    pub fn number_of(&mut self, view: &ColumnView<'d>, row: usize) -> u32 {
         match view {
             ColumnView::Text(..) => {
                 let view = *view;
@@ -121,7 +121,7 @@ impl<'d> Codes<'d> {
                 let number = numbers.get(*row as usize).copied().unwrap_or(0);
                 self.bits(number, || Value::I64(number))
             })),
-            _ => out.extend(rows.iter().map(|row| self.of(view, *row as usize))),
+            _ => out.extend(rows.iter().map(|row| self.number_of(view, *row as usize))),
         }
     }
 
@@ -182,7 +182,7 @@ fn number<'d>(far: &Far<'d>) -> (Vec<u32>, Codes<'d>) {
         (0..far.table.batches().len()).map(|batch| far.table.view(batch, far.column)).collect();
     let ids = far.rows.iter().map(|row| {
         let place = far.table.locate(*row);
-        place.and_then(|(batch, row)| Some(codes.of(views.get(batch)?, row))).unwrap_or(0)
+        place.and_then(|(batch, row)| Some(codes.number_of(views.get(batch)?, row))).unwrap_or(0)
     });
     let ids = ids.collect();
     (ids, codes)
@@ -230,7 +230,7 @@ impl Pairs {
     }
 
     #[inline]
-    pub fn of(&mut self, group: u32, code: u32) -> u32 {
+    pub fn number_of(&mut self, group: u32, code: u32) -> u32 {
         let at = ((group as usize) << SHIFT) | code as usize;
         let listed = code < (1 << SHIFT) && at < LISTED;
         if listed {

@@ -157,7 +157,7 @@ impl<'d> Found<'d> {
                         groups
                             .iter_mut()
                             .zip(&codes)
-                            .for_each(|(group, code)| *group = pairs.of(*group, *code));
+                            .for_each(|(group, code)| *group = pairs.number_of(*group, *code));
                     }
                 }
             }
@@ -193,7 +193,7 @@ impl<'d> Found<'d> {
         for ((ours, theirs), codes) in self.pairs.iter_mut().zip(&other.pairs).zip(codes) {
             let number = |(before, code): &(u32, u32)| {
                 let before = groups.get(*before as usize).copied().unwrap_or(0);
-                ours.of(before, codes.get(*code as usize).copied().unwrap_or(0))
+                ours.number_of(before, codes.get(*code as usize).copied().unwrap_or(0))
             };
             groups = theirs.all.iter().map(number).collect();
         }

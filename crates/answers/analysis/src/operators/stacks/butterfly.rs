@@ -88,7 +88,7 @@ impl Halves {
             [first, ..] if out.functions.iter().all(|f| f.module == first.module) => {
                 NodeName { label: first.module.clone(), tag: String::new(), ..first.clone() }
             }
-            many => NodeName::of(format!("[{} functions]", many.len()), super::tree::NodeKind::Group),
+            many => NodeName::named(format!("[{} functions]", many.len()), super::tree::NodeKind::Group),
         };
         let text = |path: &[u32]| {
             let labels: Vec<&str> =

@@ -179,16 +179,16 @@ impl Drawing<'_> {
         let shown: i64 = slot.stacks.iter().filter(|(s, ..)| *s == best).map(|(.., n)| n).sum();
         self.out.hidden += samples - shown;
         let mut numbers: Vec<u32> =
-            self.frames.of(&best).filter_map(|frame| self.frames.name_of(frame)).collect();
+            self.frames.frames_of(&best).filter_map(|frame| self.frames.name_of(frame)).collect();
         // Addresses without a name in one module are one place, as in trees.
         numbers.dedup_by(|a, b| a == b && self.frames.name(*a).is_some_and(|name| name.function.is_none()));
         let mut path: Vec<NodeName> =
             numbers.into_iter().filter_map(|number| self.frames.name(number)).map(NodeName::from).collect();
         match best.class {
-            Class::Thread if path.is_empty() => path.push(NodeName::of("[no stack]", NodeKind::NoStack)),
+            Class::Thread if path.is_empty() => path.push(NodeName::named("[no stack]", NodeKind::NoStack)),
             Class::Thread => {}
-            Class::Dpc => path.push(NodeName::of("[DPC]", NodeKind::Interrupt)),
-            Class::Isr => path.push(NodeName::of("[ISR]", NodeKind::Interrupt)),
+            Class::Dpc => path.push(NodeName::named("[DPC]", NodeKind::Interrupt)),
+            Class::Isr => path.push(NodeName::named("[ISR]", NodeKind::Interrupt)),
         }
         // Half an interval of samples is their jitter, no gap.
         let length = weight / samples.max(1);
@@ -267,7 +267,7 @@ impl Drawing<'_> {
             self.out.left_out += 1;
             return;
         }
-        let name = self.name(NodeName::of(label, NodeKind::Group));
+        let name = self.name(NodeName::named(label, NodeKind::Group));
         self.out.boxes.push(ChartBox { from_ns: begin, to_ns: end, name, ..ChartBox::default() });
     }
 }

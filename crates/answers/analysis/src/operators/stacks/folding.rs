@@ -61,7 +61,7 @@ impl Folder {
     /// Looks at all names, and adds those that it needs.
     pub fn new(folding: &Folding, frames: &Frames, names: &mut Vec<NodeName>) -> Folder {
         let system = names.len() as u32;
-        names.push(NodeName::of("[code of Windows]", NodeKind::System));
+        names.push(NodeName::named("[code of Windows]", NodeKind::System));
         let mut modules: Vec<(String, NodeKind, u32)> = Vec::new();
         let mut flags = Vec::with_capacity(frames.names().len());
         // A folding before this one may have made names: modules that became one frame.

@@ -61,9 +61,9 @@ impl Frames {
                     label: label.unwrap_or_default(),
                     module: named.0.to_owned(),
                     function: named.1.map(str::to_owned),
-                    kind: Kind::of(row.kind()),
+                    kind: Kind::from_name(row.kind()),
                     category: row.category().unwrap_or("").to_owned(),
-                    tag: match FrameTag::of(named.0, named.1.unwrap_or("")) {
+                    tag: match FrameTag::for_frame(named.0, named.1.unwrap_or("")) {
                         Some(FrameTag::File(own)) if !own.path.is_empty() => own.path.clone(),
                         _ => row.tag().unwrap_or("").to_owned(),
                     },
@@ -78,7 +78,7 @@ impl Frames {
 
     /// Frames of a weight as rows of table `frame`, innermost first: of a DPC or ISR those inside of the kernel's
     /// dispatcher and the dispatcher itself, of others all.
-    pub fn of<'a>(&'a self, weight: &WeightedStack) -> impl Iterator<Item = u32> + use<'a> {
+    pub fn frames_of<'a>(&'a self, weight: &WeightedStack) -> impl Iterator<Item = u32> + use<'a> {
         let part = self.fold.part(weight.class, weight.stack);
         let alone = weight.frame.filter(|_| part.leaf().is_none()).and_then(|f| u32::try_from(f).ok());
         part.frames().chain(alone)

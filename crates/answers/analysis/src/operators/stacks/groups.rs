@@ -135,7 +135,7 @@ impl Groups {
 
     fn number(&mut self, label: String, kind: NodeKind, names: &mut Vec<NodeName>) -> u32 {
         *self.numbers.entry((kind, label)).or_insert_with_key(|(kind, label)| {
-            names.push(NodeName::of(label.clone(), *kind));
+            names.push(NodeName::named(label.clone(), *kind));
             (names.len() - 1) as u32
         })
     }
@@ -187,7 +187,8 @@ impl Groups {
         let named = |number: u32| known.name(number).map(|n| (n.module.as_str(), n.function.as_deref()));
         let cache = &mut self.name_tags;
         let tags = frames.iter().map(|&number| {
-            let of_name = || named(number).and_then(|(module, f)| FrameTag::of(module, f.unwrap_or("")));
+            let of_name =
+                || named(number).and_then(|(module, f)| FrameTag::for_frame(module, f.unwrap_or("")));
             *cache.entry(number).or_insert_with(of_name)
         });
         let best = deciding_frame(tags);

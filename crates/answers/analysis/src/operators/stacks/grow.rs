@@ -97,14 +97,14 @@ impl<'f> Builder<'f> {
     pub(super) fn paths(mut self, mut each: impl FnMut(Path<'_>)) -> (Vec<NodeName>, Sum) {
         let mut before = Sum::default();
         let no_stack = self.names.len() as u32;
-        self.names.push(NodeName::of("[no stack]", NodeKind::NoStack));
+        self.names.push(NodeName::named("[no stack]", NodeKind::NoStack));
         let mut sums: Vec<(Key, Sum)> = std::mem::take(&mut self.sums).into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| *key);
         let (mut frames, mut groups) = (Vec::new(), Vec::new());
         for (key, sum) in &sums {
             let weight = key.weight();
             frames.clear();
-            frames.extend(self.frames.of(&weight).filter_map(|f| self.frames.name_of(f)));
+            frames.extend(self.frames.frames_of(&weight).filter_map(|f| self.frames.name_of(f)));
             let innermost = frames.clone();
             frames.reverse();
             let had_none = frames.is_empty();
@@ -136,7 +136,7 @@ impl<'f> Builder<'f> {
     /// The tree.
     pub fn finish(mut self, root: &str) -> Tree {
         let mut grow = Grow::new(self.names.len() as u32);
-        self.names.push(NodeName::of(root, NodeKind::Root));
+        self.names.push(NodeName::named(root, NodeKind::Root));
         let inverted = self.inverted;
         let (names, before_steps) = self.paths(|path| {
             let groups = path.groups.iter().copied();

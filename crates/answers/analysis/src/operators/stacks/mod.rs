@@ -57,7 +57,7 @@ pub struct WeightedStack {
     pub utid: Option<i64>,
     /// Processor; `None` if the rows are of no processor.
     pub cpu: Option<i64>,
-    /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::of`].
+    /// What ran. A DPC or ISR has only the part of the stack that is its own: see [`Frames::frames_of`].
     pub class: Class,
     /// Row of table `stack`; `None` if no stack was recorded.
     pub stack: Option<i64>,

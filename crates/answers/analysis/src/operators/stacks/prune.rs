@@ -79,7 +79,7 @@ impl Tree {
         for (_, mut other) in others {
             other.name = *names.entry(other.folded).or_insert_with(|| {
                 let plural = if other.folded == 1 { "other" } else { "others" };
-                out.names.push(NodeName::of(format!("[… {} {plural}]", other.folded), NodeKind::Others));
+                out.names.push(NodeName::named(format!("[… {} {plural}]", other.folded), NodeKind::Others));
                 (out.names.len() - 1) as u32
             });
             out.nodes.push(other);

@@ -19,7 +19,7 @@ pub fn retag(db: &Database, memory: &Memory) -> etwhy_table::Result<Option<Table
     let Some(tag_column) = stacks.spec().column_index("tag") else { return Ok(None) };
     let frames = db.read_or_empty::<FrameRow>();
     let tags: Vec<Option<FrameTag>> =
-        frames.iter().map(|row| FrameTag::of(row.module(), row.function().unwrap_or(""))).collect();
+        frames.iter().map(|row| FrameTag::for_frame(row.module(), row.function().unwrap_or(""))).collect();
     let of_stacks = Stacks::read(db);
     let mut out = AdHocBuilder::new(stacks.spec().clone(), memory);
     for row in 0..stacks.rows() as u32 {

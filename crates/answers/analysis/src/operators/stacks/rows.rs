@@ -36,7 +36,7 @@ pub struct Rows {
 
 impl Rows {
     /// Rows of a table with the usual names of columns.
-    pub const fn of(table: &'static TableSpec, weight: &'static str) -> Rows {
+    pub const fn weighted(table: &'static TableSpec, weight: &'static str) -> Rows {
         Rows { weight: Some(weight), ..Rows::counted(table) }
     }
 

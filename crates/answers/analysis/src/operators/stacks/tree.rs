@@ -88,7 +88,7 @@ pub struct NodeName {
 
 impl NodeName {
     /// A name of something that is no code.
-    pub fn of(label: impl Into<String>, kind: NodeKind) -> NodeName {
+    pub fn named(label: impl Into<String>, kind: NodeKind) -> NodeName {
         NodeName { label: label.into(), kind, ..NodeName::default() }
     }
 }

@@ -380,7 +380,7 @@ fn own_sums_are_the_total_in_every_view() {
             let frames = Frames::read(&db);
             let has = |w: &WeightedStack| {
                 let names: Vec<&str> = frames
-                    .of(w)
+                    .frames_of(w)
                     .filter_map(|f| frames.name(frames.name_of(f)?))
                     .map(|n| n.label.as_str())
                     .collect();

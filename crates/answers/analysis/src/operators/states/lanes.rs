@@ -106,7 +106,7 @@ pub fn lanes(
     mut go_on: impl FnMut() -> bool,
 ) -> Lanes {
     let mut out = Lanes::default();
-    let Some(switches) = Switches::of(db) else { return out };
+    let Some(switches) = Switches::read(db) else { return out };
     let mut kept: Vec<Vec<Interval<'_>>> = Vec::new();
     let mut left = detail.exact;
     for &utid in threads {

@@ -138,7 +138,7 @@ fn id(value: i64) -> Option<u32> {
 
 impl<'t> Switches<'t> {
     /// The table, if the trace has it.
-    pub fn of(db: &'t Database) -> Option<Switches<'t>> {
+    pub fn read(db: &'t Database) -> Option<Switches<'t>> {
         db.read().ok().map(Switches)
     }
 
@@ -209,7 +209,7 @@ impl Index {
         }
         let count = out.idle.len();
         out.left = vec![None; count];
-        let Some(switches) = Switches::of(db) else { return out };
+        let Some(switches) = Switches::read(db) else { return out };
         let mut starts = vec![0usize; count + 1];
         for (number, row) in (0u32..).zip(&switches.0) {
             if let Some(slot) = id(row.new_utid()).and_then(|u| starts.get_mut(u as usize + 1)) {

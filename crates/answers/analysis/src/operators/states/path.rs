@@ -226,12 +226,12 @@ pub fn causes<'t>(links: &[Link<'t>]) -> Vec<Cause<'t>> {
 }
 
 /// The path of a thread of a trace.
-pub fn of<'t>(
+pub fn path_of<'t>(
     db: &'t Database,
     index: &Index,
     utid: u32,
     range: Range,
     go_on: impl FnMut() -> bool,
 ) -> Vec<Link<'t>> {
-    Switches::of(db).map(|switches| path(&switches, index, utid, range, go_on)).unwrap_or_default()
+    Switches::read(db).map(|switches| path(&switches, index, utid, range, go_on)).unwrap_or_default()
 }

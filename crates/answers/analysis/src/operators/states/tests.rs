@@ -81,7 +81,7 @@ fn story() -> Database {
 }
 
 fn of(db: &Database, utid: u32, range: Range) -> Vec<(i64, i64, &'static str)> {
-    let (index, switches) = (Index::read(db), Switches::of(db).unwrap());
+    let (index, switches) = (Index::read(db), Switches::read(db).unwrap());
     let mut out = Vec::new();
     intervals(&switches, &index, utid, range, |one| out.push((one.range.0, one.range.1, one.state.name())));
     out
@@ -184,7 +184,7 @@ fn lanes_are_exact_or_buckets_that_add_up() {
 #[test]
 fn a_path_goes_over_to_who_ended_the_wait() {
     let db = story();
-    let (index, switches) = (Index::read(&db), Switches::of(&db).unwrap());
+    let (index, switches) = (Index::read(&db), Switches::read(&db).unwrap());
     let links = path::path(&switches, &index, 1, (5, 60), || true);
     let short: Vec<_> =
         links.iter().map(|l| (l.range.0, l.range.1, l.utid, l.kind.name(), l.depth)).collect();

@@ -77,7 +77,7 @@ pub fn threads(
     choice: &Choice,
     mut go_on: impl FnMut() -> bool,
 ) -> Vec<ThreadSums> {
-    let Some(switches) = Switches::of(db) else { return Vec::new() };
+    let Some(switches) = Switches::read(db) else { return Vec::new() };
     let wanted: Vec<bool> = (0..index.threads() as u32).map(|utid| choice.wants(index, utid)).collect();
     let mut sums: HashMap<u32, Sums> = HashMap::default();
     let mut names: HashMap<Sym, String> = HashMap::default();

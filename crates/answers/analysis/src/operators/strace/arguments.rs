@@ -162,7 +162,7 @@ pub struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// Joins the calls with what the database has.
-    pub fn of(db: &'a Database, calls: &Calls<'_>, choice: &Choice) -> Arguments<'a> {
+    pub fn read(db: &'a Database, calls: &Calls<'_>, choice: &Choice) -> Arguments<'a> {
         let tables = Tables::read(db);
         let mut threads: HashSet<u32> = HashSet::default();
         let mut processes: HashSet<i64> = HashSet::default();

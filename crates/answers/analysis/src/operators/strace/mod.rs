@@ -80,7 +80,7 @@ pub struct Calls<'a>(Rows<'a, SyscallRow>);
 
 impl<'a> Calls<'a> {
     /// The calls of the trace; `None` without the table.
-    pub fn of(db: &'a Database) -> Option<Calls<'a>> {
+    pub fn read(db: &'a Database) -> Option<Calls<'a>> {
         db.read().ok().map(Calls)
     }
 

@@ -115,7 +115,10 @@ fn rows_json(db: &Database, name: &str) -> serde_json::Result<serde_json::Value>
     for row in 0..table.rows() as u32 {
         let mut object = serde_json::Map::new();
         for (at, column) in table.spec().columns.iter().enumerate() {
-            object.insert(column.name.to_string(), serde_json::to_value(Cell::of(table.cell(row, at)))?);
+            object.insert(
+                column.name.to_string(),
+                serde_json::to_value(Cell::from_value(table.cell(row, at)))?,
+            );
         }
         rows.push(object.into());
     }

@@ -58,7 +58,7 @@ impl Args {
         }
         let wpr = find()?;
         let names: Vec<&str> = self.profiles.iter().map(String::as_str).collect();
-        let recording = Recording::of(&names, Session::NtKernelLogger, Size::Usual)?;
+        let recording = Recording::from_profiles(&names, Session::NtKernelLogger, Size::Usual)?;
         let folder = Scratch::new(None).context("a folder for the recording profile")?;
         let profile = folder.path().join(recording.file_name());
         let format = formats().iter().find(|format| format.name == "wprp").context("no format wprp")?;

@@ -39,5 +39,5 @@ pub fn run(
     let watch = Watch::start(&options.folder);
     let made = Run::rounds(probe, options, rounds, interrupt, &mut progress).map_err(anyhow::Error::msg)?;
     bar.finish_and_clear();
-    Ok(ProbeOutcome::of(probe.name, made, watch.finish()))
+    Ok(ProbeOutcome::new(probe.name, made, watch.finish()))
 }

@@ -88,7 +88,7 @@ fn read(
     if !args.markdown.is_wanted() {
         report.charts = None;
     }
-    Ok((One::of(&analysed.db, files, report), page, analysed.exit))
+    Ok((One::new(&analysed.db, files, report), page, analysed.exit))
 }
 
 /// `why.html` has `why.1.html`, `why.2.html` beside it.

@@ -42,7 +42,7 @@ enum Look {
 
 impl Column {
     /// The shown columns, with units that suit the first rows.
-    pub(super) fn of(selection: &Selection<'_>, rows: usize) -> Vec<Column> {
+    pub(super) fn measure(selection: &Selection<'_>, rows: usize) -> Vec<Column> {
         let reader = selection.reader();
         let specs = &selection.table().spec().columns;
         let mut columns = Vec::new();

@@ -16,7 +16,7 @@ pub(super) struct Libs {
 
 impl Libs {
     /// Those of all images in which frames lie.
-    pub fn of(profile: &Profile<'_>, stacks: &Stacks<'_>, made: &mut fx::Profile) -> Libs {
+    pub fn collect(profile: &Profile<'_>, stacks: &Stacks<'_>, made: &mut fx::Profile) -> Libs {
         // Whether a name belongs to the address itself, or to the one behind it.
         let mut names: BTreeMap<u32, BTreeMap<u32, (bool, Option<&str>)>> = BTreeMap::new();
         for frame in 0..stacks.frames() {

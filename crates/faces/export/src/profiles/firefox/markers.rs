@@ -91,7 +91,7 @@ pub(super) fn write(
 ) {
     let empty = made.intern_string("");
     for kind in EVENTS.iter().filter(|kind| format.parts.iter().any(|part| part.name == kind.part)) {
-        let Some(events) = Events::of(profile, kind) else { continue };
+        let Some(events) = Events::read(profile, kind) else { continue };
         let handle = made.register_marker_type(schema(kind));
         let limit = LIMITS.iter().find(|(table, _)| *table == kind.table).map_or(0, |(_, limit)| *limit);
         events.each(profile, |event| {

@@ -61,7 +61,7 @@ impl<'p> Tracks<'p> {
     /// No tracks yet.
     pub fn new(profile: &Profile<'p>, people: &'p People, made: &mut fx::Profile) -> Tracks<'p> {
         let stacks = Stacks::read(profile.db);
-        let libs = Libs::of(profile, &stacks, made);
+        let libs = Libs::collect(profile, &stacks, made);
         let categories = Categories {
             kernel: made.add_category("Kernel", fx::CategoryColor::Orange),
             user: made.add_category("User", fx::CategoryColor::Yellow),
@@ -142,7 +142,7 @@ impl<'p> Tracks<'p> {
         if let Some(known) = self.known.get(&(thread, stack, place)) {
             return *known;
         }
-        let frames = self.stacks.of(Some(stack));
+        let frames = self.stacks.frames_of(Some(stack));
         let innermost = frames.len().saturating_sub(1);
         let frames: Vec<fx::FrameInfo> = frames
             .iter()

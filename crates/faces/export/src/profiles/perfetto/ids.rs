@@ -15,7 +15,7 @@ pub(super) struct Ids {
 
 impl Ids {
     /// The first instance keeps its id. Processes and threads share one space of ids, in Windows as in ftrace.
-    pub fn of(people: &People) -> Ids {
+    pub fn new(people: &People) -> Ids {
         let mut used: HashSet<u32> = HashSet::default();
         let mut next = LATER;
         let mut unique = |id: i64| match u32::try_from(id) {
@@ -66,7 +66,7 @@ mod tests {
             // Thread 40 lived when no process 40 did.
             threads: vec![thread(0, 0), thread(44, 1), thread(44, 2), thread(40, 3)],
         };
-        let ids = Ids::of(&people);
+        let ids = Ids::new(&people);
         let pids: Vec<u64> = (0..4).map(|upid| ids.pid(upid)).collect();
         let tids: Vec<u64> = (0..4).map(|utid| ids.tid(utid)).collect();
         assert_eq!(pids, [0, 40, 0x4000_0001, 0x4000_0002]);

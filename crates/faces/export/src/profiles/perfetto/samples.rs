@@ -25,7 +25,7 @@ struct Interned<'a> {
 impl<'a> Interned<'a> {
     /// Writes a stack unless it was written; its number.
     fn stack(&mut self, stack: u32, packets: &mut Packets<'_>) -> Result<Option<u64>> {
-        let frames = self.stacks.of(Some(stack));
+        let frames = self.stacks.frames_of(Some(stack));
         if frames.is_empty() {
             return Ok(None);
         }
@@ -141,7 +141,7 @@ pub(super) fn write(
             continue;
         };
         let stack = row(of.stack_id());
-        let leaf = stack.and_then(|stack| interned.stacks.of(Some(stack)).first());
+        let leaf = stack.and_then(|stack| interned.stacks.frames_of(Some(stack)).first());
         let is_kernel = leaf.is_some_and(|&leaf| interned.stacks.frame(leaf).kind == "kernel");
         let number = match stack {
             Some(stack) => interned.stack(stack, packets)?,

@@ -138,7 +138,7 @@ pub(super) fn write(
     let mut tracks = Tracks::default();
     // The two kinds of interrupts share their tracks, all others have their own.
     for kinds in EVENTS.chunk_by(|a, b| a.track == b.track) {
-        let all: Vec<Events<'_>> = kinds.iter().filter_map(|kind| Events::of(profile, kind)).collect();
+        let all: Vec<Events<'_>> = kinds.iter().filter_map(|kind| Events::read(profile, kind)).collect();
         let mut found: Vec<(Owner, Event, usize)> = Vec::new();
         for (number, events) in all.iter().enumerate() {
             events.each(profile, |event| found.push((Owner::of(&event, people), event, number)));

@@ -300,7 +300,7 @@ impl Usage {
         model: &Model,
     ) {
         let same = file.map_or(SameFile::Path(None), |file| model.files.same(file));
-        let key = (same, Owner::of(model, utid));
+        let key = (same, Owner::for_thread(model, utid));
         match op {
             CREATE => self.creates.entry(key).or_default().add(row),
             _ => self.others.entry(key).or_default().add(row, op),

@@ -98,7 +98,7 @@ impl Default for Bins {
 
 impl Bins {
     /// Bins that are complete.
-    pub(super) fn of(list: Vec<Bin>) -> Bins {
+    pub(super) fn complete(list: Vec<Bin>) -> Bins {
         let calls = list.iter().map(|bin| u64::from(bin.calls)).sum();
         Bins { list, calls, ..Bins::default() }
     }

@@ -103,8 +103,8 @@ impl Syscalls {
         }
         let Some((call, times)) = thread.end() else { return };
         let own_work = self.services.get(&call.address).is_some_and(|s| s.own_work);
-        let owner = Owner::of(cx.model, Some(utid));
-        let Some((_, series)) = series.of(Operation::Syscall(call.place), owner) else { return };
+        let owner = Owner::for_thread(cx.model, Some(utid));
+        let Some((_, series)) = series.get_or_add(Operation::Syscall(call.place), owner) else { return };
         series.bins.add(event.ns, times.map(|t| t.on_cpu_ns), 0);
         if own_work {
             let dur_ns = event.ns.saturating_sub(call.start_ns);

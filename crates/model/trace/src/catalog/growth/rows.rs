@@ -115,7 +115,7 @@ fn process_starts(end: &mut Finish<'_>) -> (Sources, Members) {
     for (start, upid) in started {
         let Some(name) = name_and_path(end, upid).0 else { continue };
         let Some(process) = model.processes.get(upid) else { continue };
-        let load = initial_loads(model.images.of(Some(upid)), end, process).0;
+        let load = initial_loads(model.images.for_process(Some(upid)), end, process).0;
         let at = *known.entry(name).or_insert_with(|| {
             by_name.push((name, Default::default()));
             by_name.len() - 1
@@ -263,7 +263,7 @@ fn culprits(found: &mut [Candidate], samples: &Samples, members: &Members, end: 
     let mut of_name: HashMap<Sym, Vec<usize>> = HashMap::default();
     let mut wanted: HashMap<usize, (CulpritSearch, ByStack)> = HashMap::default();
     for (at, candidate) in found.iter().enumerate().filter(|(_, c)| c.grows()) {
-        let bins = Bins::of(candidate.bins.clone());
+        let bins = Bins::complete(candidate.bins.clone());
         let Some((first, last)) = bins.thirds() else { continue };
         match (candidate.operation, candidate.upid) {
             (Operation::Start(name), _) => of_name.entry(name).or_default().push(at),

@@ -121,7 +121,7 @@ fn costing(bins: &Bins, sums: &[(f64, u32)]) -> Bins {
             open = Some((bin, weight, count));
         }
     }
-    Bins::of(list)
+    Bins::complete(list)
 }
 
 /// Whether a stack lies in a call, whether it is in the kernel, whether its kernel functions have names.

@@ -91,7 +91,7 @@ const MOST_SERIES: usize = 1 << 16;
 impl AllSeries {
     /// The series, with its number; `None` beyond the limit.
     #[inline]
-    pub(super) fn of(&mut self, operation: Operation, owner: Owner) -> Option<(u32, &mut Series)> {
+    pub(super) fn get_or_add(&mut self, operation: Operation, owner: Owner) -> Option<(u32, &mut Series)> {
         let next = self.list.len();
         let full = next >= MOST_SERIES;
         let number = match self.known.get(&(operation, owner)) {

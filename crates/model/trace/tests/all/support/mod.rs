@@ -79,7 +79,7 @@ pub fn walk(
 ) {
     let files = [open(path)];
     let mut ledger = Ledger::new();
-    let timeline = Timeline::of(&files, &mut ledger);
+    let timeline = Timeline::read(&files, &mut ledger);
     let mut decoder = Decoder::new(&DecoderOptions::default(), &mut ledger);
     Walk::new(&files, &timeline).for_each(&mut Ledger::new(), |record, _| {
         decoder.observe(record, &mut ledger);

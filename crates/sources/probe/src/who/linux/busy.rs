@@ -54,7 +54,8 @@ struct Short {
 impl Short {
     fn of(watched: &Watched) -> Short {
         let all_ns = (watched.took.as_nanos() as f64).max(1.0);
-        let disk = watched.waits.of_probe.iter().filter(|(function, _)| For::of(function) == For::Disk);
+        let disk =
+            watched.waits.of_probe.iter().filter(|(function, _)| For::from_function(function) == For::Disk);
         let disk_ns = disk.map(|(_, wait)| wait.ns).fold(0, u64::saturating_add) as f64;
         let waited = watched.waits.of_probe.values().map(|wait| wait.ns).fold(0, u64::saturating_add) as f64;
         let main = |ns: &f64| *ns >= SHORT_OF_PROCESSOR * all_ns && *ns >= waited;

@@ -102,7 +102,7 @@ pub struct Target {
 
 impl Target {
     /// The folder, and what is below it and ours.
-    pub fn of(folder: &Path) -> Target {
+    pub fn for_folder(folder: &Path) -> Target {
         let (mount, device) = place(folder);
         let program = std::env::current_exe().map(|path| place(&path)).unwrap_or_default();
         let mut target = Target { folder: folder.to_owned(), mount, device, inodes: HashSet::new(), program };

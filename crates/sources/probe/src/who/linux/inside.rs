@@ -114,7 +114,7 @@ pub struct Inside {
 
 impl Inside {
     /// Looks what is loaded; `thread` is the one whose waiting is explained.
-    pub fn of(thread: i32) -> Inside {
+    pub fn for_thread(thread: i32) -> Inside {
         let maps = super::files::up_to(16 << 20, "/proc/self/maps").unwrap_or_default();
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         let mut modules = foreign(&maps, &program.to_string_lossy());
@@ -322,7 +322,7 @@ mod tests {
         assert!(how("/opt/libhook.so", "", "/opt/libhook.so\n").unwrap().contains("ld.so.preload"));
         assert_eq!(how("/opt/libhook.so", "libhook.so.1", ""), None);
         // This test's own program is innocent.
-        let own = Inside::of(0);
+        let own = Inside::for_thread(0);
         let mut seen = Seen::default();
         own.judge(&mut seen);
         assert!(seen.suspects.is_empty(), "{:?}", seen.suspects);

@@ -9,7 +9,7 @@ use crate::words::time;
 use std::collections::HashMap;
 
 /// Judges.
-pub fn of(watched: &Watched) -> Seen {
+pub fn judge(watched: &Watched) -> Seen {
     let cpu = watched.after.since(&watched.before);
     let mut seen = Seen::default();
     listeners(watched, &cpu, &mut seen);
@@ -32,7 +32,7 @@ fn waiting_words(wait: &Wait, what: For, all: u64) -> String {
         wait.looks,
         time(wait.ns as f64)
     );
-    if let Some(innermost) = wait.stack.iter().position(|frame| For::of(frame) == what) {
+    if let Some(innermost) = wait.stack.iter().position(|frame| For::from_function(frame) == what) {
         let frames: Vec<&str> = wait.stack.iter().skip(innermost).take(6).map(String::as_str).collect();
         text.push_str(&format!("; kernel stack: {}", frames.join(" < ")));
     }
@@ -205,7 +205,7 @@ fn notes(watched: &Watched, seen: &mut Seen) {
             .take(3)
             .filter(|(_, ns)| *ns * 20 >= total)
             .map(|(function, ns)| {
-                let what = match For::of(function) {
+                let what = match For::from_function(function) {
                     For::Other => String::new(),
                     known => format!(" ({})", known.words()),
                 };
@@ -254,7 +254,7 @@ mod tests {
         watched.listeners.hidden = hidden;
         let wait = Wait { looks, ns: looks * 1_000_000, stack: Vec::new() };
         watched.waits.by_function.insert("fanotify_handle_event".into(), wait);
-        of(&watched).suspects.into_iter().find(|suspect| suspect.name == "scannerd").unwrap()
+        judge(&watched).suspects.into_iter().find(|suspect| suspect.name == "scannerd").unwrap()
     }
 
     #[test]

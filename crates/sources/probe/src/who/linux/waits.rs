@@ -35,7 +35,7 @@ pub enum For {
 
 impl For {
     /// By the name of a kernel function.
-    pub fn of(function: &str) -> For {
+    pub fn from_function(function: &str) -> For {
         let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| function.starts_with(prefix));
         if starts(&["fanotify_"]) {
             For::Listener
@@ -144,7 +144,7 @@ impl Waits {
         self.find_children();
         for (thread, function) in found {
             self.told = true;
-            let of_somebody = !matches!(For::of(&function), For::Disk | For::Other);
+            let of_somebody = !matches!(For::from_function(&function), For::Disk | For::Other);
             if of_somebody {
                 add(&mut self.by_function, &function, ns, thread);
             }
@@ -179,8 +179,11 @@ impl Waits {
     /// All waiting for one thing.
     pub fn for_(&self, what: For) -> Wait {
         let mut sum = Wait::default();
-        for wait in
-            self.by_function.iter().filter(|(function, _)| For::of(function) == what).map(|(_, wait)| wait)
+        for wait in self
+            .by_function
+            .iter()
+            .filter(|(function, _)| For::from_function(function) == what)
+            .map(|(_, wait)| wait)
         {
             sum.looks += wait.looks;
             sum.ns = sum.ns.saturating_add(wait.ns);

@@ -194,7 +194,7 @@ fn loaded() -> std::io::Result<Vec<Loaded>> {
 }
 
 fn file(path: &str) -> Option<Mapped> {
-    Mapped::of(&File::open(path).ok()?).ok()
+    Mapped::new(&File::open(path).ok()?).ok()
 }
 
 /// Does something with a module's file, if that is what was loaded.

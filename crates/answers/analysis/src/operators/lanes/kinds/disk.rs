@@ -29,7 +29,7 @@ static SUMS: &[Sum] = &[
         by: "disk",
         band: |disk| format!("disk {disk}"),
         names: ["busy_ns", ""],
-        ..Sum::of("disk_io", ("ts_ns", "service_ns"), ("ts_ns", ""))
+        ..Sum::over("disk_io", ("ts_ns", "service_ns"), ("ts_ns", ""))
     },
     Sum {
         id: "bytes",
@@ -41,7 +41,7 @@ static SUMS: &[Sum] = &[
         words: ("op", &["read", "write"]),
         band: |key| format!("disk {} {}", key >> 1, if key & 1 == 0 { "read" } else { "written" }),
         names: ["bytes", ""],
-        ..Sum::of("disk_io", ("ts_ns", ""), ("ts_ns", ""))
+        ..Sum::over("disk_io", ("ts_ns", ""), ("ts_ns", ""))
     },
     Sum {
         id: "queue",
@@ -50,6 +50,6 @@ static SUMS: &[Sum] = &[
         by: "disk",
         band: |disk| format!("disk {disk}"),
         names: ["request_ns", "mean_requests"],
-        ..Sum::of("disk_io", ("start_ns", ""), ("ts_ns", ""))
+        ..Sum::over("disk_io", ("start_ns", ""), ("ts_ns", ""))
     },
 ];

@@ -25,5 +25,5 @@ static SUMS: &[Sum] = &[Sum {
     upid: "upid",
     band: |_| "hard page faults".to_owned(),
     names: ["faults", ""],
-    ..Sum::of("hard_fault", ("start_ns", ""), ("start_ns", ""))
+    ..Sum::over("hard_fault", ("start_ns", ""), ("start_ns", ""))
 }];

@@ -26,5 +26,5 @@ static SUMS: &[Sum] = &[Sum {
     by: "state",
     band: |state| format!("state {state}"),
     names: ["idle_ns", ""],
-    ..Sum::of("idle_state", ("start_ns", ""), ("start_ns", "dur_ns"))
+    ..Sum::over("idle_state", ("start_ns", ""), ("start_ns", "dur_ns"))
 }];

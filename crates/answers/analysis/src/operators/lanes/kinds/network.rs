@@ -27,5 +27,5 @@ static SUMS: &[Sum] = &[Sum {
     words: ("op", &["receive", "send"]),
     band: |key| if key == 0 { "received" } else { "sent" }.to_owned(),
     names: ["bytes", ""],
-    ..Sum::of("network", ("ts_ns", ""), ("ts_ns", ""))
+    ..Sum::over("network", ("ts_ns", ""), ("ts_ns", ""))
 }];

@@ -26,5 +26,5 @@ static SUMS: &[Sum] = &[Sum {
     upid: "new_upid",
     band: |_| "ready and waiting for a processor".to_owned(),
     names: ["ready_ns", "mean_threads"],
-    ..Sum::of("cswitch", ("ts_ns", "ready_ns"), ("ts_ns", ""))
+    ..Sum::over("cswitch", ("ts_ns", "ready_ns"), ("ts_ns", ""))
 }];

@@ -14,6 +14,6 @@ pub static METRIC: Metric = Metric {
         ts: Some("send_ns"),
         upid: Some("client_upid"),
         utid: Some("client_utid"),
-        ..Rows::of(&ALPC, "wait_ns")
+        ..Rows::weighted(&ALPC, "wait_ns")
     }),
 };

@@ -15,4 +15,4 @@ pub static METRIC: Metric = Metric {
 };
 
 /// Also what energy is made of.
-pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::of(&SAMPLE, "weight_ns") };
+pub(super) const ROWS: Rows = Rows { class: None, idle: false, ..Rows::weighted(&SAMPLE, "weight_ns") };

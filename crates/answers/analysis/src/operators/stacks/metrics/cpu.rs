@@ -15,6 +15,6 @@ pub static METRIC: Metric = Metric {
     source: Source::Rows(Rows {
         only: &["in_dpc=no", "in_isr=no"],
         idle: false,
-        ..Rows::of(&SAMPLE, "weight_ns")
+        ..Rows::weighted(&SAMPLE, "weight_ns")
     }),
 };

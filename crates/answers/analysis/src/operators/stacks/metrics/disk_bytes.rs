@@ -12,5 +12,5 @@ pub static METRIC: Metric = Metric {
              (DISK_IO_INIT) have stacks. Writes are often issued by the system for others, much later than the \
              program wrote.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&DISK_IO, "size_bytes")),
+    source: Source::Rows(Rows::weighted(&DISK_IO, "size_bytes")),
 };

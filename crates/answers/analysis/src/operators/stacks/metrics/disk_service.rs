@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "The part of the response time in which the disk worked on nothing else, with the stack that issued \
              the transfer. It adds up to the time in which the disks were busy.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&DISK_IO, "service_ns")),
+    source: Source::Rows(Rows::weighted(&DISK_IO, "service_ns")),
 };

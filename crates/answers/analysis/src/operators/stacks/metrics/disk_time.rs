@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "From issue to completion of each transfer, with the stack that issued it. Transfers overlap, so \
              that the sum may exceed the time of the trace; the program need not have waited.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&DISK_IO, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&DISK_IO, "dur_ns")),
 };

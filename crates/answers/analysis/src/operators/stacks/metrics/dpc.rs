@@ -15,6 +15,6 @@ pub static METRIC: Metric = Metric {
     source: Source::Rows(Rows {
         only: &["in_dpc=yes", "in_isr=no"],
         class: Some(Class::Dpc),
-        ..Rows::of(&SAMPLE, "weight_ns")
+        ..Rows::weighted(&SAMPLE, "weight_ns")
     }),
 };

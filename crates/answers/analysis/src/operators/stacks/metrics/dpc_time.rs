@@ -15,6 +15,6 @@ pub static METRIC: Metric = Metric {
         stack: None,
         frame: Some("frame_id"),
         class: Some(Class::Dpc),
-        ..Rows::of(&DPC, "exclusive_ns")
+        ..Rows::weighted(&DPC, "exclusive_ns")
     }),
 };

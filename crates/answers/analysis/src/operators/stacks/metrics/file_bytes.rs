@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each read and write what it moved, as the file system says when it ends. Reads from the cache \
              are in it, reads of mapped files are not.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&FILE_IO, "done_bytes")),
+    source: Source::Rows(Rows::weighted(&FILE_IO, "done_bytes")),
 };

@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "From start to end in the file system and below: filters above it are not in it (see \
              minifilter-time and cpu).",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&FILE_IO, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&FILE_IO, "dur_ns")),
 };

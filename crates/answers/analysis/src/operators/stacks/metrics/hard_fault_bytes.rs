@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "bytes that hard page faults read",
     manual: "Of each hard fault what was read from disk.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&HARD_FAULT, "size_bytes")),
+    source: Source::Rows(Rows::weighted(&HARD_FAULT, "size_bytes")),
 };

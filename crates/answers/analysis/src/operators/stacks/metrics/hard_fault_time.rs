@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "time in which threads waited for hard page faults",
     manual: "From the fault to the moment at which the pages were there.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&HARD_FAULT, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&HARD_FAULT, "dur_ns")),
 };

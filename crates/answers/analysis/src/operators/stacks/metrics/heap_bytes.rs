@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "heap that was allocated",
     manual: "Bytes of each allocation, freed or not. Heap events are recorded for chosen processes only.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&HEAP, "size_bytes")),
+    source: Source::Rows(Rows::weighted(&HEAP, "size_bytes")),
 };

@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of allocations whose end is not in the trace. What is still needed is no leak; what was freed after the trace is in \
              it.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::of(&HEAP, "size_bytes") }),
+    source: Source::Rows(Rows { cpu: None, only: &["freed_by="], ..Rows::weighted(&HEAP, "size_bytes") }),
 };

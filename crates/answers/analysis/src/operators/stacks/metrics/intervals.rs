@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each pair of a start and a stop event of any provider, with the stack of the start. Intervals \
              lie inside each other and overlap.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&INTERVAL, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&INTERVAL, "dur_ns")),
 };

@@ -14,6 +14,6 @@ pub static METRIC: Metric = Metric {
     source: Source::Rows(Rows {
         only: &["in_isr=yes"],
         class: Some(Class::Isr),
-        ..Rows::of(&SAMPLE, "weight_ns")
+        ..Rows::weighted(&SAMPLE, "weight_ns")
     }),
 };

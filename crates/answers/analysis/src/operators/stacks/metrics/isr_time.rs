@@ -15,6 +15,6 @@ pub static METRIC: Metric = Metric {
         stack: None,
         frame: Some("frame_id"),
         class: Some(Class::Isr),
-        ..Rows::of(&ISR, "exclusive_ns")
+        ..Rows::weighted(&ISR, "exclusive_ns")
     }),
 };

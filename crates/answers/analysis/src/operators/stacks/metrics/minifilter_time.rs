@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each callback how long it ran. Callbacks may lie inside each other, if a filter opens files \
              itself.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&MINIFILTER, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&MINIFILTER, "dur_ns")),
 };

@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of TCP and UDP. Tracing of the network has no stacks that tell who sent: completions come in DPCs. \
              The sums are those of processes.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows { utid: None, stack: None, ..Rows::of(&NETWORK, "size_bytes") }),
+    source: Source::Rows(Rows { utid: None, stack: None, ..Rows::weighted(&NETWORK, "size_bytes") }),
 };

@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "bytes that page faults brought",
     manual: "Of each fault the bytes that became part of the working set.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&PAGE_FAULT, "size_bytes")),
+    source: Source::Rows(Rows::weighted(&PAGE_FAULT, "size_bytes")),
 };

@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "kernel pool that was allocated",
     manual: "Bytes of each allocation, freed or not.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&POOL, "size_bytes")),
+    source: Source::Rows(Rows::weighted(&POOL, "size_bytes")),
 };

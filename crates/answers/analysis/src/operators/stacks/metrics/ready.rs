@@ -15,6 +15,6 @@ pub static METRIC: Metric = Metric {
     source: Source::Rows(Rows {
         upid: Some("new_upid"),
         utid: Some("new_utid"),
-        ..Rows::of(&CSWITCH, "ready_ns")
+        ..Rows::weighted(&CSWITCH, "ready_ns")
     }),
 };

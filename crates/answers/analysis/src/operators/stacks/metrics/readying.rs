@@ -17,6 +17,6 @@ pub static METRIC: Metric = Metric {
         upid: Some("readying_upid"),
         utid: Some("readying_utid"),
         stack: Some("ready_stack_id"),
-        ..Rows::of(&CSWITCH, "wait_ns")
+        ..Rows::weighted(&CSWITCH, "wait_ns")
     }),
 };

@@ -10,5 +10,5 @@ pub static METRIC: Metric = Metric {
     about: "time of registry operations",
     manual: "From begin to end of each operation, with what tracing it costs, which is much.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&REGISTRY, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&REGISTRY, "dur_ns")),
 };

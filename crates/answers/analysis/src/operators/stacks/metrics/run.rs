@@ -21,5 +21,5 @@ pub(super) const ROWS: Rows = Rows {
     utid: Some("new_utid"),
     only: &["cpu_ns>=0"],
     idle: false,
-    ..Rows::of(&CSWITCH, "cpu_ns")
+    ..Rows::weighted(&CSWITCH, "cpu_ns")
 };

@@ -17,6 +17,6 @@ pub static METRIC: Metric = Metric {
         cpu: None,
         frame: Some("frame_id"),
         only: &["depth=!1.."],
-        ..Rows::of(&SYSCALL, "dur_ns")
+        ..Rows::weighted(&SYSCALL, "dur_ns")
     }),
 };

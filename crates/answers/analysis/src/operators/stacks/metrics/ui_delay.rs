@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each delay the part that no earlier one of the thread and kind covers. The stack is that of the \
              moment at which the delay was reported.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::of(&UI_DELAY, "fresh_ns")),
+    source: Source::Rows(Rows::weighted(&UI_DELAY, "fresh_ns")),
 };

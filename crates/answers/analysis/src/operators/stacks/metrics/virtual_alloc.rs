@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Bytes of each call that had not been committed before. What was freed again is in it; see \
              virtual-outstanding.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&VIRTUAL_ALLOC, "committed_bytes")),
+    source: Source::Rows(Rows::weighted(&VIRTUAL_ALLOC, "committed_bytes")),
 };

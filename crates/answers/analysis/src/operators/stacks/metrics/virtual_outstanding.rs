@@ -11,5 +11,5 @@ pub static METRIC: Metric = Metric {
     manual: "Of each call of VirtualAlloc what is committed at the end of the trace. What a program still needs \
              is no leak.",
     unit: Unit::Bytes,
-    source: Source::Rows(Rows::of(&VIRTUAL_ALLOC, "outstanding_bytes")),
+    source: Source::Rows(Rows::weighted(&VIRTUAL_ALLOC, "outstanding_bytes")),
 };

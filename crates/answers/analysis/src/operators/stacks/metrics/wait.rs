@@ -16,6 +16,6 @@ pub static METRIC: Metric = Metric {
     source: Source::Rows(Rows {
         upid: Some("new_upid"),
         utid: Some("new_utid"),
-        ..Rows::of(&CSWITCH, "wait_ns")
+        ..Rows::weighted(&CSWITCH, "wait_ns")
     }),
 };
