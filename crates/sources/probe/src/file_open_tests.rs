@@ -8,7 +8,7 @@ use std::path::Path;
 fn made(folder: &Path, set: &[(&str, &str)], interrupt: &Interrupt, stop_at: Option<&str>) -> Made {
     let set = [&[("files", "20")], set].concat();
     let options = Options { rounds: 2, ..options(folder, &set) };
-    Run::new(&PROBE, &options, interrupt, &mut |doing, _, _| {
+    Run::all_rounds(&PROBE, &options, interrupt, &mut |doing, _, _| {
         if stop_at == Some(doing) {
             interrupt.set();
         }
@@ -93,7 +93,7 @@ fn a_refused_open_is_a_failure_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(folder.path(), &[("files", "20"), ("operations", "open")]);
     // A scanner removes half of the files before they are opened for the first time.
-    let made = Run::new(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
+    let made = Run::all_rounds(&PROBE, &options, &Interrupt::new(), &mut |doing, done, _| {
         if doing == "open" && done == 0 {
             let scratch = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
             for number in 0..10 {

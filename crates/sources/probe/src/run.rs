@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// A sentence if what was set makes no sense. What goes wrong later stands in [`Made::error`].
-    pub fn new(
+    pub fn all_rounds(
         probe: &'static Probe,
         options: &'a Options,
         interrupt: &'a Interrupt,

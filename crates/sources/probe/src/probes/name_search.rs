@@ -107,7 +107,7 @@ mod tests {
         let options = options(folder.path(), &[("files", "1000")]);
         let interrupt = Interrupt::new();
         let stop = interrupt.clone();
-        let made = Run::new(&PROBE, &options, &interrupt, &mut |_, done, _| {
+        let made = Run::all_rounds(&PROBE, &options, &interrupt, &mut |_, done, _| {
             if done > 100 {
                 stop.set();
             }

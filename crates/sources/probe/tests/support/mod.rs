@@ -25,7 +25,7 @@ pub fn options(folder: &Path, set: &[(&str, &str)]) -> Options {
 
 /// What a probe makes of that, whether it ended early or not.
 pub fn tried(probe: &'static Probe, options: &Options) -> Made {
-    Run::new(probe, options, &Interrupt::new(), &mut |_, _, _| ()).unwrap()
+    Run::all_rounds(probe, options, &Interrupt::new(), &mut |_, _, _| ()).unwrap()
 }
 
 /// The same of a probe that must come to its end.
