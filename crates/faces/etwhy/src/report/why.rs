@@ -58,8 +58,7 @@ fn sentence(cpu: &Cpu, quality: &Quality) -> String {
     let Some(first) = cpu.processes.first() else { return load };
     let share = percent(first.cpu_ns, cpu.busy_ns);
     let most = if share > 50.0 { "most of it" } else { "more of it than any other" };
-    let mut text =
-        format!("{load} {} used {most}: {share:.0} %", process_name(&first.name, first.pid));
+    let mut text = format!("{load} {} used {most}: {share:.0} %", process_name(&first.name, first.pid));
     if let Some(module) = first.modules.first() {
         text.push_str(&format!(
             ", of which {:.0} % in {}",
