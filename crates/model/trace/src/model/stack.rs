@@ -5,6 +5,9 @@
 //! table wants it, so that the stacks of a trace, and their numbers, do not depend on what is asked. A row that wants
 //! a stack takes a *ticket*, which waits for the stack of its time and thread.
 
+mod kinds;
+mod open;
+
 use super::halves::{Halves, KEYED, NO_PART};
 use super::image::{Images, is_kernel};
 use super::thread::Threads;
@@ -15,6 +18,8 @@ use etwhy_decode::kernel::events::{PerfInfo, StackWalk};
 use etwhy_etl::abi::{ext, guids::KERNEL_EVENT_TRACING};
 use etwhy_etl::{ExtItem, Ledger, Record};
 use foldhash::HashMap;
+use kinds::Kinds;
+use open::Open;
 use std::collections::VecDeque;
 
 const STACK: u8 = StackWalk::Stack.opcode;
@@ -48,65 +53,6 @@ pub const NO_STACK: i32 = -1;
 /// Set in the slot of a ticket that still waits; the rest is the next ticket that waits for the same stack.
 const WAITS: u32 = 1 << 31;
 
-/// A stack that waits for its halves, and the tickets that wait for it.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    /// Time of the event, ns.
-    ns: i64,
-    /// Process instance, or a thread instance with [`KEYED`] whose process may be named later.
-    who: u32,
-    kernel: u32,
-    user: u32,
-    /// Instruction pointer of a sample, for a stack of one frame if no half comes; 0 if there is none.
-    ip: u64,
-    /// First of the tickets that take a stack of one frame too.
-    samples: u32,
-    /// First of the other tickets.
-    tickets: u32,
-    /// Type of the event whose tickets wait, see [`Kinds`].
-    kind: u16,
-    /// Its instruction pointer is one of user mode: it has no kernel half.
-    user_mode: bool,
-    /// A record held it as a whole.
-    whole: bool,
-}
-
-impl Open {
-    fn new(ns: i64, who: u32) -> Open {
-        Open {
-            ns,
-            who,
-            kernel: NO_PART,
-            user: NO_PART,
-            ip: 0,
-            samples: NO_PART,
-            tickets: NO_PART,
-            kind: NO_KIND,
-            user_mode: false,
-            whole: false,
-        }
-    }
-
-    fn has_half(&self) -> bool {
-        self.kernel != NO_PART || self.user != NO_PART
-    }
-
-    /// The next kernel half of its time and thread is its own.
-    fn awaits_kernel(&self) -> bool {
-        !self.has_half() && !self.user_mode
-    }
-
-    /// It lacks the user half of its time and thread.
-    fn awaits_user(&self) -> bool {
-        self.user == NO_PART && !self.whole && !self.awaits_kernel()
-    }
-
-    /// Nothing more can come. The kernel's half comes first.
-    fn is_complete(&self) -> bool {
-        self.user != NO_PART || self.whole
-    }
-}
-
 /// A distinct stack: process, epoch of its address space, halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Provisional {
@@ -119,45 +65,6 @@ struct Provisional {
 
 /// Time (ticks) and thread of an event, by which stack records name it.
 type Key = (i64, u32);
-
-/// Which types of events have stacks: the kernel records them for the types that the session asks for.
-#[derive(Debug, Default)]
-struct Kinds {
-    /// By type: how often somebody asked whether it has stacks, and whether one came.
-    types: Vec<(u32, bool)>,
-}
-
-/// Events of a type that are given tickets before it is taken for one without stacks, and how many of the later ones
-/// (one in so many) find out whether they have come up since.
-const TRIED: u32 = 4_096;
-const TRIED_LATER: u32 = 1_024;
-/// A type that is not counted: all after the first 65,535, each of which may have stacks.
-const NO_KIND: u16 = u16::MAX;
-
-impl Kinds {
-    fn number(type_index: u32) -> u16 {
-        u16::try_from(type_index).unwrap_or(NO_KIND)
-    }
-
-    fn slot(&mut self, kind: u16) -> Option<&mut (u32, bool)> {
-        if kind != NO_KIND && self.types.len() <= usize::from(kind) {
-            self.types.resize(usize::from(kind) + 1, (0, false));
-        }
-        self.types.get_mut(usize::from(kind))
-    }
-
-    fn came(&mut self, kind: u16) {
-        if let Some((_, came)) = self.slot(kind) {
-            *came = true;
-        }
-    }
-
-    fn expects(&mut self, kind: u16) -> bool {
-        let Some((asked, came)) = self.slot(kind) else { return true };
-        *asked = asked.saturating_add(1);
-        *came || *asked <= TRIED || (*asked).is_multiple_of(TRIED_LATER)
-    }
-}
 
 /// Stacks of the trace.
 #[derive(Debug, Default)]
