@@ -7,7 +7,7 @@ functions are named by the Breakpad symbol files beside a written trace. The lis
 Run: python verdicts.py trace.etl questions.json
 questions: {"ranges": [[tid, from_ns, to_ns], ...], "drivers": ["name.sys", ...], "facts": "folder of the .tsv files"}
 Prints {"paths": [{"tid kind": ns}, ...], "waits": {"class": [count, ns]}, "drivers": {"name": [charged, own, passed on]}},
-of samples the numbers, not their times. Waits are those of 100 us or more that a thread ended.
+of samples the numbers, not their times. Waits are those that a thread ended; below 100 us the wait reason alone tells what they were for.
 """
 
 import bisect
@@ -24,7 +24,7 @@ from brute_force import PREEMPTED, WAITING, Running, Trace, switches, text16
 KERNEL = 1 << 63
 FOREVER = 1 << 62
 MOST_DEPTH = 256
-LEAST_WAIT_NS = 100_000
+LEAST_WAIT_NS = 100_000  # of those whose stack is looked at
 DBG_ID_RSDS = (uuid.UUID("b3e675d7-2554-4f18-830b-2762732560de"), 36)
 # KWAIT_REASON (wdm.h; the later ones as Process Hacker's phnt lists them), as far as written traces use them.
 REASONS = {
@@ -198,10 +198,8 @@ def waits(threads, functions, stack_of, pids, facts):
             if run["left"] is None or not run["waited"] or run["by"] is None or run["ready"] is None:
                 continue
             ns = run["ready"] - run["left"]
-            if ns < LEAST_WAIT_NS:
-                continue
             kind = REASONS.get(run["reason"], "other")
-            if kind in OPEN:
+            if kind in OPEN and ns >= LEAST_WAIT_NS:
                 kernel, user = stack_of.get((run["record"].ticks, tid, None), ((), ()))
                 names = (functions.name(pids.get(tid), address) for address in (*kernel, *user))
                 kind = next(filter(None, map(function_class, names)), kind)

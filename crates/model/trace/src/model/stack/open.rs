@@ -8,7 +8,7 @@ use crate::model::halves::NO_PART;
 pub(super) struct Open {
     /// Time of the event, ns.
     pub ns: i64,
-    /// Process instance, or a thread instance with [`KEYED`] whose process may be named later.
+    /// Process instance, or a thread instance with `KEYED` whose process may be named later.
     pub who: u32,
     pub kernel: u32,
     pub user: u32,
@@ -18,7 +18,7 @@ pub(super) struct Open {
     pub samples: u32,
     /// First of the other tickets.
     pub tickets: u32,
-    /// Type of the event whose tickets wait, see [`Kinds`].
+    /// Type of the event whose tickets wait, see `Kinds`.
     pub kind: u16,
     /// Its instruction pointer is one of user mode: it has no kernel half.
     pub user_mode: bool,
