@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     /// Runs some rounds of `probe`: between rounds others may change the machine.
     ///
     /// # Errors
-    /// As [`Run::new`].
+    /// As [`Run::all_rounds`].
     pub fn rounds(
         probe: &'static Probe,
         options: &'a Options,

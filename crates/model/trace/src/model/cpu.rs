@@ -233,7 +233,7 @@ impl Cpus {
     /// the first thing and the beginning of the second must both be among the missing records. What was begun on a processor mostly
     /// ends there or goes on there, so a gap of one of the two processors is always in doubt. A gap of others hides both only if the
     /// first thing ended over there and the second one, begun over there, came back. On a small machine that is common; where at most
-    /// one in [`FEW_PROCESSORS`] has a gap meanwhile, it takes two moves in a row of which each has that chance at best, and is less
+    /// one in `FEW_PROCESSORS` has a gap meanwhile, it takes two moves in a row of which each has that chance at best, and is less
     /// likely than the damage that leaving out most pairs does: a quiet processor's buffer covers half a second.
     pub fn parted(&self, from: (u16, i64), to: (u16, i64)) -> bool {
         if !self.doubtful(from.1, to.1) {
