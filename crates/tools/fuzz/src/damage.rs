@@ -147,6 +147,9 @@ const FIELDS: [(usize, usize); 9] = [
     (buffer::STATE, 4),
 ];
 
+/// Bits that are flipped at once.
+const MOST_FLIPS: usize = 16;
+
 /// The damage that a number stands for: the buffer that is hit (`None`: cut at the end of the bytes), and
 /// whether it can be noticed.
 fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize>, Told) {
@@ -166,7 +169,7 @@ fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize
             return (None, counted);
         }
         2 => {
-            for _ in 0..=rng.index(16) {
+            for _ in 0..=rng.index(MOST_FLIPS) {
                 if let Some(byte) = data.get_mut(at + rng.index(size)) {
                     *byte ^= 1 << rng.index(8);
                 }
@@ -254,12 +257,19 @@ pub fn check(data: &[u8]) {
             walked.ledger
         );
     }
-    // Flipped bits of packed bytes are references to other records, and nothing tells them from those that were meant.
-    let flipped = told == Told::IfShrunk && is_packed(original);
-    for (record, times) in walked.records.iter().filter(|_| !flipped) {
+    // A flipped bit can make a record equal to its neighbour. Damaged bytes of a packed buffer are references to other records, and
+    // nothing tells them from those that were meant.
+    let alike = match told {
+        _ if is_packed(original) && hit.is_some() => i64::MAX,
+        Told::IfShrunk => MOST_FLIPS as i64,
+        _ => 0,
+    };
+    let mut more = 0;
+    for (record, times) in &walked.records {
         let before = expected.whole.records.get(record).copied();
+        more += before.map_or(0, |before| (*times - before).max(0));
         assert!(
-            before.is_none_or(|before| *times <= before),
+            more <= alike,
             "a record is read {times} times and stood there {before:?} times; hit: buffer {hit:?}; ledger {:?}",
             walked.ledger
         );
