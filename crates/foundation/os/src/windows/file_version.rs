@@ -97,6 +97,6 @@ mod tests {
         for cut in 0..block.len() {
             assert_eq!(fixed(&block[..cut]), None);
         }
-        assert!(of(Path::new("C:\\no such file")).is_err());
+        assert!(read(Path::new("C:\\no such file")).is_err());
     }
 }
