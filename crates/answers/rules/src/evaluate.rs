@@ -367,6 +367,10 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
     Ok(())
 }
 
+/// What to do where the name of the culprit is missing.
+const UNNAMED: &str = "Who that is was not recorded: record again with the rundown of processes and images \
+                       (`etwhy record --print base`).";
+
 fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
     let columns = rows.spec().columns.iter();
     let mut values: BTreeMap<String, Cell> = columns
@@ -386,6 +390,13 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         let kind = if column == "culprit" { text("culprit_kind") } else { None };
         around.class(&text(column)?, kind.as_deref().unwrap_or_default())
     };
+    let fix = if culprit.starts_with("[unknown]") {
+        // Nobody can restart or update what has no name.
+        UNNAMED.to_owned()
+    } else {
+        let value = |name: &str| rule.value(name, Some(&values));
+        rule.fix.render(text("fix").as_deref(), &value, &class, around.build)
+    };
     Hit {
         culprit,
         instance,
@@ -394,12 +405,7 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         headline: sentence("headline", &rule.headline),
         effect: rule.effect.as_deref().and_then(|effect| rule.fill_known(effect, &values)),
         explanation: sentence("explanation", &rule.explanation),
-        fix: rule.fix.render(
-            text("fix").as_deref(),
-            &|name| rule.value(name, Some(&values)),
-            &class,
-            around.build,
-        ),
+        fix,
         cost_ns: values.get("cost_ns").and_then(Cell::number).map(|n| n as i64),
         share: values.get("share").and_then(Cell::number),
         confidence: text("confidence"),

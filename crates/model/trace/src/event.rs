@@ -260,7 +260,7 @@ impl Context<'_> {
         tid: Option<u32>,
         utid: Option<u32>,
     ) -> i32 {
-        match self.model.stacks.expects(event.type_index) {
+        match self.model.stacks.expects(event) {
             true => self.stack_ticket(event, tid, utid),
             false => NO_STACK,
         }

@@ -150,31 +150,35 @@ const FIELDS: [(usize, usize); 9] = [
 /// Bits that are flipped at once.
 const MOST_FLIPS: usize = 16;
 
-/// The damage that a number stands for: the buffer that is hit (`None`: cut at the end of the bytes), and
-/// whether it can be noticed.
-fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize>, Told) {
+/// The damage that a number stands for: the buffer that is hit (`None`: cut at the end of the bytes), whether it can be
+/// noticed, and how many records it can make that look like others.
+fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize>, Told, i64) {
     let mut rng = Rng::new(number);
     let hit = 1 + rng.index(expected.buffers.len().saturating_sub(1));
     let (at, size) = expected.buffers.get(hit).map_or((0, 0), |b| (b.0, b.1));
+    // Damaged bytes of a packed buffer are references to other records, and nothing tells them from those that were meant.
+    let repeated = if is_packed(data) { i64::MAX } else { 0 };
     // A circular file that is not full holds any number of buffers: nobody can tell that one more was there.
     let counted = if log_file_mode(data) & logfile::MODE_CIRCULAR == 0 { Told::Yes } else { Told::No };
     match rng.index(8) {
         0 => {
             let end = rng.index(data.len());
             data.truncate(end);
-            return (None, Told::Yes);
+            return (None, Told::Yes, 0);
         }
         1 => {
             data.truncate(at);
-            return (None, counted);
+            return (None, counted, 0);
         }
         2 => {
-            for _ in 0..=rng.index(MOST_FLIPS) {
+            let flips = 1 + rng.index(MOST_FLIPS);
+            for _ in 0..flips {
                 if let Some(byte) = data.get_mut(at + rng.index(size)) {
                     *byte ^= 1 << rng.index(8);
                 }
             }
-            return (Some(hit), Told::IfShrunk);
+            // A flipped bit can make a record equal to its neighbour.
+            return (Some(hit), Told::IfShrunk, repeated.max(flips as i64));
         }
         3 | 4 => {
             for _ in 0..=rng.index(3) {
@@ -203,7 +207,7 @@ fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize
                 1 => drop(data.splice(at..at, copy)),
                 _ => drop(data.drain(at..at + size)),
             }
-            return (Some(hit), counted);
+            return (Some(hit), counted, 0);
         }
         _ => {
             let fill = [0u8, 0xFF, 0x5A].get(rng.index(3)).copied().unwrap_or(0);
@@ -213,11 +217,11 @@ fn damage(number: u64, data: &mut Vec<u8>, expected: &Expected) -> (Option<usize
             }
             // Preallocated room looks like this.
             if (fill, from) == (0, 0) {
-                return (Some(hit), counted);
+                return (Some(hit), counted, 0);
             }
         }
     }
-    (Some(hit), Told::Yes)
+    (Some(hit), Told::Yes, repeated)
 }
 
 fn log_file_mode(data: &[u8]) -> u32 {
@@ -237,7 +241,7 @@ pub fn check(data: &[u8]) {
     }
     accepted();
     let mut damaged = original.to_vec();
-    let (hit, told) = damage(u64::from_le_bytes(*number), &mut damaged, &expected);
+    let (hit, told, alike) = damage(u64::from_le_bytes(*number), &mut damaged, &expected);
     let Some(walked) = walk(&damaged) else {
         let first = expected.buffers.first().map_or(0, |b| b.1);
         assert!(damaged.len() < first, "a trace whose first buffer is whole is refused");
@@ -257,13 +261,6 @@ pub fn check(data: &[u8]) {
             walked.ledger
         );
     }
-    // A flipped bit can make a record equal to its neighbour. Damaged bytes of a packed buffer are references to other records, and
-    // nothing tells them from those that were meant.
-    let alike = match told {
-        _ if is_packed(original) && hit.is_some() => i64::MAX,
-        Told::IfShrunk => MOST_FLIPS as i64,
-        _ => 0,
-    };
     let mut more = 0;
     for (record, times) in &walked.records {
         let before = expected.whole.records.get(record).copied();

@@ -26,7 +26,7 @@ use foldhash::HashMap;
 define_table! {
     /// Roots of critical paths: who the time range was really spent on.
     pub table PATH_ROOT: PathRootRow = "path_root" {
-        version: 1,
+        version: 2,
         /// Path (table `critical_path`).
         path_id: i32 [None, Id],
         /// Why the path was looked at, as in `critical_path`.
@@ -35,6 +35,8 @@ define_table! {
         victim_upid: Option<i32> [None, Other],
         /// Thread whose time range it is.
         victim_utid: Option<i32> [None, Thread],
+        /// Process of the thread that ended the last wait: whom the victim waited for, whoever that one waited for.
+        via_upid: Option<i32> [None, Other],
         /// Start of the time range.
         start_ns: i64 [Ns, Time],
         /// Its length.
@@ -117,6 +119,8 @@ struct Path<'d> {
     id: i64,
     origin: &'d str,
     utid: i64,
+    /// Process that ended the last wait; -1 if it is not known.
+    via: Option<i64>,
     from: i64,
     dur_ns: i64,
     unknown_ns: i64,
@@ -168,6 +172,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 id: row.path_id(),
                 origin: row.origin(),
                 utid: row.of_utid(),
+                via: None,
                 from: row.start_ns(),
                 dur_ns: 0,
                 unknown_ns: 0,
@@ -177,6 +182,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let Some(path) = paths.last_mut() else { continue };
         path.from = path.from.min(row.start_ns());
         add(&mut path.dur_ns, row.dur_ns());
+        if row.depth() == 1 && path.via.is_none() {
+            path.via = Some(process_of(row.utid()));
+        }
         let cause = match row.kind() {
             "run" => Cause::Work,
             "ready" => Cause::Processor,
@@ -238,6 +246,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             origin: strings.intern(path.origin),
             victim_upid: id(process_of(path.utid)),
             victim_utid: id(path.utid),
+            via_upid: path.via.and_then(id),
             start_ns: path.from,
             dur_ns: path.dur_ns,
             unknown_ns: path.unknown_ns,

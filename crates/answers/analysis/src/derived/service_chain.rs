@@ -10,7 +10,8 @@
 //! # What fools it
 //!
 //! A server that hands the work to another of its threads breaks the chain: what that thread calls begins a chain of its own.
-//! A message without a reply (a datagram, or one whose reply was lost) ends its chain: how long it was served is not known.
+//! A message without a reply (a datagram, one whose reply was lost, or one that was still served when the trace ended) is taken to be
+//! served until its thread receives the next one.
 //! Ports are not told from each other, and RPC over other transports (named pipes, TCP) is not ALPC.
 //! `own_ns` is time, not CPU time: the server may have waited for something else.
 
@@ -152,7 +153,17 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
     let mut known: HashMap<(Option<u32>, i64, Option<Sym>), u32> = HashMap::default();
     // What each thread serves: receive, reply, link. One at a time, and messages come in order of their sending.
     let mut serving: HashMap<i64, Vec<(i64, i64, u32)>> = HashMap::default();
-    for message in messages(db) {
+    let messages = messages(db);
+    let mut receives: HashMap<i64, Vec<i64>> = HashMap::default();
+    for message in &messages {
+        receives.entry(message.of.1).or_default().extend(message.receive);
+    }
+    receives.values_mut().for_each(|list| list.sort_unstable());
+    let next_receive = |thread: i64, after: i64| {
+        let list = receives.get(&thread).map_or(&[][..], Vec::as_slice);
+        list.get(list.partition_point(|&ns| ns <= after)).copied().unwrap_or(i64::MAX)
+    };
+    for message in messages {
         let list = serving.entry(message.client.1).or_default();
         list.retain(|(_, reply, _)| *reply >= message.send);
         let open = list.iter().filter(|(receive, _, _)| *receive <= message.send);
@@ -200,9 +211,8 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
             add(&mut link.round_trip, message.round_trip);
             add(&mut link.server, message.server);
         }
-        // Of one without a reply nobody knows how long it was served: a datagram, or the reply is lost. All that the thread ever sends
-        // after it would seem to be for it.
-        if let (Some(receive), Some(reply)) = (message.receive, message.reply) {
+        if let Some(receive) = message.receive {
+            let reply = message.reply.unwrap_or_else(|| next_receive(message.of.1, receive));
             // Nobody serves more than a few at a time; of a damaged trace the last ones are kept.
             let list = serving.entry(message.of.1).or_default();
             if list.len() >= 64 {

@@ -56,6 +56,8 @@ fn quality(doc: &mut Doc, quality: &Quality) {
     let (events, lost) =
         (thousands(quality.events.into()), quality.events_lost.saturating_add(quality.buffers_lost));
     let lost = match lost {
+        // What the session did not notice, the numbers of buffers tell: that follows.
+        0 if quality.missing().is_some() => "no loss noted by the session".to_owned(),
         0 => "nothing lost".to_owned(),
         _ => format!(
             "{} events and {} buffers lost",

@@ -140,10 +140,10 @@ const MAX_WAIT_GROUPS: usize = 4_096;
 /// have pieces in common, but a trace in which every window says that it waited all the time would make as many long
 /// paths as it has events.
 const LINKS_PER_RUN: usize = 4;
-/// As many pieces may be walked for waits as all paths may have, this many times: waits that each are a little longer than the one before would
-/// have every path walked.
-const MAX_WALKS: usize = 4;
 const MOST_LINKS_IN_ALL: usize = 1_000_000;
+/// Pieces walked for waits, those of displaced paths included, in multiples of what all paths may have: waits that each are a little
+/// longer than the one before would have every path walked.
+const MAX_WALKS: usize = 4;
 
 /// A path that was followed.
 struct Followed {
@@ -337,9 +337,9 @@ impl Paths {
     fn threads_of(&self, stretch: &Stretch, end: &Finish<'_>, from: i64, to: i64) -> Vec<u32> {
         let threads = end.model.threads.all();
         let ran = |utid: u32| -> i64 {
-            let pieces = self.runs.threads.get(utid as usize).map_or(&[][..], Vec::as_slice);
+            let pieces = self.runs.threads.get(utid as usize).into_iter().flatten();
             let part = |p: &Piece| p.to.min(to).saturating_sub(p.from.max(from)).max(0);
-            pieces.iter().map(part).fold(0, i64::saturating_add)
+            pieces.map(part).fold(0, i64::saturating_add)
         };
         let candidates = threads.iter().enumerate().filter(|(_, thread)| {
             let lives = thread.first_ns <= to && thread.end_ns.is_none_or(|end| end >= from);

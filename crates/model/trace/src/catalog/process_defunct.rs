@@ -2,7 +2,7 @@
 //!
 //! # How it is computed
 //! The rundowns at start and end of a recording write a `Process/Defunct` record for each of them. They are told apart by the address of
-//! their object; what both rundowns name is one row. Process ids may have been given out again: a zombie is none of table `process`.
+//! their object and their process id; what both rundowns name is one row. Process ids may have been given out again: a zombie is none of table `process`.
 //!
 //! Who holds them: rows of table `handle` whose `object` is `object` here and that are open at the end.
 //!
@@ -10,7 +10,7 @@
 //! A parent that has not asked for the exit code yet holds a handle for good reason, for a moment. Windows keeps a few itself.
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::anomalies::PAYLOAD_TOO_SHORT;
+use crate::anomalies::{PAYLOAD_TOO_SHORT, ZOMBIES_BEYOND_LIMIT};
 use crate::event::{Context, Event, Select};
 use etwhy_decode::kernel::events::Process;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -39,6 +39,8 @@ define_table! {
         session_id: Option<i32> [None, Other],
         /// Address of its kernel object.
         object: i64 [Address, Address],
+        /// It was freed while the trace ran: the rundown at the end names others, and not this one.
+        gone: bool [None, Flag],
     }
 }
 
@@ -74,6 +76,7 @@ impl Analysis for Zombies {
             return;
         }
         if self.list.len() >= MOST {
+            cx.ledger.count(&ZOMBIES_BEYOND_LIMIT, 1);
             return;
         }
         let fields = event.fields();
@@ -88,12 +91,15 @@ impl Analysis for Zombies {
             exit_status: fields.u32("ExitStatus").map(|status| status as i32),
             session_id: fields.u32("SessionId").map(|id| id as i32),
             object: key as i64,
+            gone: false,
         });
     }
 
-    fn finish(mut self: Box<Self>, _: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        let middle = end.span_ns.0.saturating_add(end.span_ns.1.saturating_sub(end.span_ns.0) / 2);
+        let named_at_end = self.list.iter().any(|row| row.last_ns >= middle);
         for row in std::mem::take(&mut self.list) {
-            self.rows.push(row);
+            self.rows.push(ProcessDefunctRow { gone: named_at_end && row.last_ns < middle, ..row });
         }
         Ok(vec![self.rows.into()])
     }

@@ -99,11 +99,17 @@ pub struct Cpus {
     missed_until_ns: Option<i64>,
     /// Files whose buffers are shared by all processors: their records do not say on which one they were made.
     mixed: Vec<bool>,
-    /// Processors of the machine, as the headers say.
+    /// Processors of the machine, as the headers say. The highest number that a record or gap names does not count: one damaged
+    /// buffer would make a large machine of a small one.
     processors: u32,
+    /// Processors that have gaps.
+    lacking: Vec<usize>,
     /// Context switches were seen.
     pub switches: bool,
 }
+
+/// Windows runs on no more.
+const MOST_PROCESSORS: u32 = 2_048;
 
 /// A pair may lie across gaps of at most one in so many processors, see [`Cpus::parted`].
 const FEW_PROCESSORS: usize = 8;
@@ -155,7 +161,11 @@ impl Cpus {
                 }
             }
         }
-        for cpu in &mut self.list {
+        self.processors = self.processors.min(MOST_PROCESSORS);
+        for (number, cpu) in self.list.iter_mut().enumerate() {
+            if !cpu.gaps.is_empty() {
+                self.lacking.push(number);
+            }
             cpu.gap_ends.sort_unstable_by(|a, b| b.cmp(a));
             cpu.gaps = join(std::mem::take(&mut cpu.gaps));
         }
@@ -243,9 +253,9 @@ impl Cpus {
         if self.missed_since(from.1) || self.mixed.contains(&true) || lacking(from.0) || lacking(to.0) {
             return true;
         }
-        let processors = self.list.len().max(self.processors as usize);
-        let few = processors / FEW_PROCESSORS;
-        self.list.iter().filter(|cpu| touches(&cpu.gaps, from.1, to.1)).nth(few).is_some()
+        let few = self.processors as usize / FEW_PROCESSORS;
+        let lacking = self.lacking.iter().filter_map(|&cpu| self.list.get(cpu));
+        lacking.filter(|cpu| touches(&cpu.gaps, from.1, to.1)).nth(few).is_some()
     }
 
     /// Sessions also lose single events, which leave no gap in the numbers of buffers: whether that was noticed since then.
@@ -395,6 +405,7 @@ mod tests {
         let mut cpus = Cpus { gaps: vec![(10, 20)], processors: u32::from(processors), ..Cpus::default() };
         for &cpu in lacking {
             cpus.cpu(cpu).unwrap().gaps.push((10, 20));
+            cpus.lacking.push(usize::from(cpu));
         }
         cpus
     }

@@ -21,6 +21,7 @@ use foldhash::HashMap;
 use kinds::Kinds;
 use open::Open;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 const STACK: u8 = StackWalk::Stack.opcode;
 const KEY_CREATE: u8 = StackWalk::KeyCreate.opcode;
@@ -187,9 +188,10 @@ impl Stacks {
         }
     }
 
-    /// Whether an event of this type can be expected to have a stack.
-    pub(crate) fn expects(&mut self, type_index: u32) -> bool {
-        self.kinds.expects(Kinds::number(type_index))
+    /// Whether an event can be expected to have a stack.
+    pub(crate) fn expects(&mut self, event: &Event<'_>) -> bool {
+        let record = (event.record.bytes.as_ptr() as usize, event.record.ticks);
+        self.kinds.expects(Kinds::number(event.type_index), record)
     }
 
     /// A number that tickets of the same stack share, once a ticket is closed and has one. Sums over stacks are
@@ -296,17 +298,22 @@ impl Stacks {
     /// Closes the stacks of a time and thread.
     fn close_all(&mut self, key: Key, images: &Images) {
         let open = self.open.remove(&key);
-        if !self.before.is_empty() {
-            for open in self.before.remove(&key).into_iter().flatten() {
-                self.close_one(open, images);
-            }
-        }
+        self.close_before(key, images);
         if let Some(open) = open {
             self.close_one(open, images);
         }
         // Most stacks come right behind their event: nothing of them is left to wait.
         if self.queue.back().is_some_and(|&(_, last)| last == key) {
             self.queue.pop_back();
+        }
+    }
+
+    /// Closes all but the latest stack of a time and thread.
+    fn close_before(&mut self, key: Key, images: &Images) {
+        if !self.before.is_empty() {
+            for open in self.before.remove(&key).into_iter().flatten() {
+                self.close_one(open, images);
+            }
         }
     }
 
@@ -327,11 +334,13 @@ impl Stacks {
                 break;
             }
             self.queue.pop_front();
+            let Entry::Occupied(open) = self.open.entry(key) else { continue };
             // Of another stack at the same time, which came after this one was complete.
-            if self.open.get(&key).is_some_and(|open| open.ns >= before) {
-                continue;
+            if open.get().ns < before {
+                let open = open.remove();
+                self.close_before(key, images);
+                self.close_one(open, images);
             }
-            self.close_all(key, images);
         }
     }
 

@@ -4,22 +4,25 @@ use super::walk::{NEVER, NOBODY, Piece};
 use crate::event::{Context, Event};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
+use std::collections::VecDeque;
 
 /// Runs that are kept where nobody asked for a time range beforehand: seconds of a busy machine, minutes of a quiet one.
 const MAX_RUNS: usize = 1 << 19;
 
 /// What came back sooner gets no stack, except where somebody asked for the path: it explains little, and there are many.
-const MIN_STACK_OFF_NS: i64 = 1_000_000;
+const MIN_STACK_OFF_NS: i64 = 5_000_000;
 
 #[derive(Default)]
 pub(super) struct Runs {
     /// Runs of each thread, in time order.
-    pub threads: Vec<Vec<Piece>>,
+    pub threads: Vec<VecDeque<Piece>>,
     /// Thread that runs on each processor.
     open: Vec<Option<u32>>,
     /// Runs kept, and those that ever were.
     kept: usize,
     pub seen: usize,
+    /// Kept runs at which some are forgotten, if more than [`MAX_RUNS`].
+    limit: usize,
     first_ns: i64,
 }
 
@@ -35,13 +38,13 @@ impl Runs {
         let new = (switch.new_tid != 0).then_some(switch.new_utid);
         let old = self.open.get_mut(index).and_then(|slot| std::mem::replace(slot, new));
         if let (Some(old), Some(_)) = (old, switch.old_run)
-            && let Some(piece) = self.threads.get_mut(old as usize).and_then(|pieces| pieces.last_mut())
+            && let Some(piece) = self.threads.get_mut(old as usize).and_then(VecDeque::back_mut)
         {
             piece.to = event.ns;
         }
         let Some(new) = new else { return };
         if self.threads.len() <= new as usize {
-            self.threads.resize_with(new as usize + 1, Vec::new);
+            self.threads.resize_with(new as usize + 1, VecDeque::new);
         }
         let explains = all || switch.since_last_ns.is_none_or(|off| off >= MIN_STACK_OFF_NS);
         let piece = Piece {
@@ -70,14 +73,14 @@ impl Runs {
                 // Many threads run once.
                 pieces.reserve_exact(1);
             }
-            pieces.push(piece);
+            pieces.push_back(piece);
         }
         if self.seen == 0 {
             self.first_ns = event.ns;
         }
         self.seen += 1;
         self.kept += 1;
-        if !all && self.kept >= MAX_RUNS {
+        if !all && self.kept >= self.limit.max(MAX_RUNS) {
             self.forget(event.ns);
         }
     }
@@ -96,5 +99,7 @@ impl Runs {
             self.kept += pieces.len();
         }
         self.first_ns = begin;
+        // The last runs of very many threads, or a first moment far too early: it must pay to look at all of them again.
+        self.limit = self.kept.saturating_add(MAX_RUNS / 8);
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::model::stack::NO_STACK;
 use crate::model::switch::{Switches, WAITING};
+use std::collections::VecDeque;
 
 /// What nobody knows: no moment, no thread.
 pub(super) const NEVER: i64 = i64::MIN;
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// A run of a thread and what went before. There are a million of them, so missing values take no room.
+/// A run of a thread and what went before. There are half a million of them, so missing values take no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Switched in.
@@ -71,7 +72,14 @@ pub(super) const MOST_LINKS: usize = 100_000;
 const MOST_DEPTH: usize = 256;
 
 /// The path of `utid` between two moments, latest piece first.
-pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from: i64, to: i64) -> Vec<Link> {
+pub(super) fn path(
+    threads: &[VecDeque<Piece>],
+    switches: &Switches,
+    utid: u32,
+    from: i64,
+    to: i64,
+) -> Vec<Link> {
+    let none = VecDeque::new();
     let mut links: Vec<Link> = Vec::new();
     // Threads whose waits are being explained: thread, and the moment at which to go on with it.
     let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
@@ -107,7 +115,7 @@ pub(super) fn path(threads: &[Vec<Piece>], switches: &Switches, utid: u32, from:
                 });
             }
         };
-        let pieces = threads.get(utid as usize).map_or(&[][..], Vec::as_slice);
+        let pieces = threads.get(utid as usize).unwrap_or(&none);
         // The last piece that began before the moment.
         let index = pieces.partition_point(|p| p.from < at);
         let before = index.checked_sub(1).and_then(|i| pieces.get(i));
@@ -182,7 +190,7 @@ mod tests {
         let zero = vec![first(10), piece(52, 60, 10, 50, Some(1))];
         let one = vec![first(20), piece(41, 51, 20, 40, Some(2))];
         let two = vec![first(12), piece(30, 45, 12, 30, None)];
-        let links = path(&[zero, one, two], &Switches::default(), 0, 5, 60);
+        let links = path(&[zero.into(), one.into(), two.into()], &Switches::default(), 0, 5, 60);
         assert_eq!(
             short(&links),
             [
@@ -204,13 +212,13 @@ mod tests {
     fn two_that_wake_each_other_end() {
         let zero = vec![piece(10, 20, 0, 10, Some(1)), piece(30, 40, 20, 30, Some(1))];
         let one = vec![piece(10, 30, 0, 10, Some(0))];
-        let links = path(&[zero, one], &Switches::default(), 0, 0, 40);
+        let links = path(&[zero.into(), one.into()], &Switches::default(), 0, 0, 40);
         assert_eq!(links.iter().map(|l| l.to - l.from).sum::<i64>(), 40);
     }
 
     #[test]
     fn what_is_not_recorded_is_unknown() {
-        let links = path(&[Vec::new()], &Switches::default(), 0, 3, 9);
+        let links = path(&[VecDeque::new()], &Switches::default(), 0, 3, 9);
         assert_eq!(short(&links), [(3, 9, 0, "unknown")]);
     }
 
@@ -221,7 +229,7 @@ mod tests {
         let first = Piece { left: NEVER, ready: NEVER, ..piece(0, 10, 0, 0, None) };
         for waited in [true, false] {
             again.waited = waited;
-            let links = path(&[vec![first, again]], &Switches::default(), 0, 5, 20);
+            let links = path(&[vec![first, again].into()], &Switches::default(), 0, 5, 20);
             assert_eq!(short(&links), [(10, 20, 0, "unknown"), (5, 10, 0, "run")]);
         }
     }

@@ -293,18 +293,22 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etwhy_base::rng::Rng;
     use etwhy_stats::growth::{Form, Verdict, fit};
 
-    /// The verdict about 3,000 calls with this many samples, of which the n-th call gets a share in proportion to n to the `power`.
-    fn verdict(samples: u32, power: f64, seed: u64) -> Verdict {
+    /// The verdict about 3,000 calls with this many samples, of which the n-th call gets a share in proportion to n to the `power`; half
+    /// of them fall into the 2 % of the calls before `stall` (a part of all), if it is given.
+    fn verdict(samples: u32, power: f64, stall: Option<f64>, seed: u64) -> Verdict {
         let mut bins = Bins::default();
         (0..3000).for_each(|n| bins.add(n * 1000, Some(1), 0));
         let mut sums = vec![(0.0, 0); bins.list.len()];
-        let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        for _ in 0..samples {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let uniform = (random >> 11) as f64 / (1u64 << 53) as f64;
-            let call = 3000.0 * uniform.powf(1.0 / (power + 1.0));
+        let mut rng = Rng::new(seed);
+        for sample in 0..samples {
+            let uniform = rng.uniform();
+            let call = match stall.filter(|_| sample.is_multiple_of(2)) {
+                Some(end) => 3000.0 * (end - 0.02 * uniform),
+                None => 3000.0 * uniform.powf(1.0 / (power + 1.0)),
+            };
             let at = bins.list.partition_point(|bin| (bin.last() as f64) < call).min(sums.len() - 1);
             sums[at] = (sums[at].0 + 1e6, sums[at].1 + 1);
         }
@@ -321,10 +325,24 @@ mod tests {
     }
 
     #[test]
+    fn one_stall_is_no_growth() {
+        for samples in [90, 138, 200] {
+            for stall in [0.1, 0.5, 0.9, 1.0] {
+                let grows = |&seed: &u64| verdict(samples, 0.0, Some(stall), seed) == Verdict::SuperLinear;
+                let wrong = (0..500).filter(grows).count();
+                println!("{samples} samples, stall at {stall}: {wrong} of 500");
+                assert!(wrong <= 3, "{samples} samples, stall at {stall}: {wrong} of 500");
+            }
+        }
+    }
+
+    #[test]
     fn few_samples_tell_a_line_from_a_constant() {
         for (samples, least) in [(90, 60), (100, 60), (138, 70), (175, 70), (400, 95)] {
-            let told = (0..100).filter(|&seed| verdict(samples, 1.0, seed) == Verdict::SuperLinear).count();
-            let wrong = (0..1000).filter(|&seed| verdict(samples, 0.0, seed) == Verdict::SuperLinear).count();
+            let told =
+                (0..100).filter(|&seed| verdict(samples, 1.0, None, seed) == Verdict::SuperLinear).count();
+            let wrong =
+                (0..1000).filter(|&seed| verdict(samples, 0.0, None, seed) == Verdict::SuperLinear).count();
             println!("{samples}: {told} of 100 lines, {wrong} of 1000 constants");
             assert!(told >= least && wrong <= 5, "{samples}: {told} of 100 lines, {wrong} of 1000 constants");
         }
@@ -332,6 +350,6 @@ mod tests {
 
     #[test]
     fn fewer_samples_than_make_twenty_bins_tell_nothing() {
-        assert!((0..20).all(|seed| verdict(70, 1.0, seed) == Verdict::CannotTell));
+        assert!((0..20).all(|seed| verdict(70, 1.0, None, seed) == Verdict::CannotTell));
     }
 }
