@@ -142,6 +142,7 @@ pub fn analyse(
         span: (i64::MAX, i64::MIN),
     };
     pass.model.cpus.set_gaps(files, &timeline);
+    pass.model.stacks.set_threads(options.threads);
     let walk = Walk::new(files, &timeline);
     walk.judge_clocks(&mut pass.ledger);
     let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();

@@ -174,10 +174,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Stack records close the tickets that have waited long enough. In traces without any, this does: a mask of the
-/// tickets in between.
-const TICKETS_BETWEEN_CLOSING: i32 = 0xFFFF;
-
 /// What handlers work with besides the event.
 pub struct Context<'c> {
     /// Who is who right now.
@@ -278,10 +274,6 @@ impl Context<'_> {
     ) -> i32 {
         let model = &mut *self.model;
         let known = (&model.threads, &model.images);
-        let ticket = model.stacks.ticket(event, tid, utid, ip, known);
-        if ticket & TICKETS_BETWEEN_CLOSING == 0 {
-            self.model.close_stacks(event.ns);
-        }
-        ticket
+        model.stacks.ticket(event, tid, utid, ip, known)
     }
 }

@@ -230,6 +230,30 @@ impl Resolved {
         for number in model.places.routines() {
             name_place(&mut frames, number.index());
         }
+        // Where the frames of a half already are: many stacks share one.
+        let mut halves: HashMap<(u32, u32, u32, bool), (usize, usize)> = HashMap::default();
+        let mut append = |frames: &mut Frames<'_>,
+                          all: &mut Vec<u32>,
+                          stack: &DistinctStack,
+                          part: u32,
+                          addresses: &[u64],
+                          innermost: bool| {
+            let Some(&first) = addresses.first() else { return };
+            let (owner, epoch) = match is_kernel(first, 8) {
+                true => (u32::MAX, 0),
+                false => (stack.upid.unwrap_or(u32::MAX - 1), stack.epoch),
+            };
+            let key = (part, owner, epoch, innermost);
+            if let Some(&(from, to)) = halves.get(&key) {
+                return all.extend_from_within(from..to);
+            }
+            let from = all.len();
+            for (position, &address) in addresses.iter().enumerate() {
+                let run = frames.frame(stack, address, !innermost || position > 0);
+                all.extend(run.first..run.first.saturating_add(run.count));
+            }
+            halves.insert(key, (from, all.len()));
+        };
         for stack in &finished.stacks {
             let mut parts = [model.stacks.frames_of(stack.kernel), model.stacks.frames_of(stack.user)];
             let depth = parts.iter().map(|p| p.len()).sum();
@@ -241,17 +265,17 @@ impl Resolved {
                 }
             }
             let from = stack_frames.len();
-            let mut kernel_depth = 0;
-            let kernel = parts.first().map_or(0, |p| p.len());
-            for (position, &address) in parts.into_iter().flatten().enumerate() {
-                let run = frames.frame(stack, address, position > 0);
-                stack_frames.extend(run.first..run.first.saturating_add(run.count));
-                // The lone instruction pointer of an event stands among the user's.
-                let lone =
-                    || frames.frames.get(run.first as usize).is_some_and(|f| f.kind == FrameKind::Kernel);
-                if position < kernel || (stack.leaf_only && (is_kernel(address, 8) || lone())) {
-                    kernel_depth = (stack_frames.len() - from) as u32;
-                }
+            let [kernel, user] = parts;
+            append(&mut frames, &mut stack_frames, stack, stack.kernel, kernel, true);
+            let mut kernel_depth = (stack_frames.len() - from) as u32;
+            append(&mut frames, &mut stack_frames, stack, stack.user, user, kernel.is_empty());
+            // The lone instruction pointer of an event is among the user's.
+            let lone = |frame: &u32| frames.frames.get(*frame as usize);
+            if stack.leaf_only
+                && let Some(frame) = stack_frames.get(from..).and_then(<[u32]>::last).and_then(lone)
+                && (is_kernel(frame.address, 8) || frame.kind == FrameKind::Kernel)
+            {
+                kernel_depth = (stack_frames.len() - from) as u32;
             }
             left = left.saturating_sub((stack_frames.len() - from).saturating_sub(depth));
             kernel_depths.push(kernel_depth);

@@ -182,7 +182,7 @@ impl Analysis for Registry {
             dur_ns,
         };
         self.usage.add(&operation);
-        self.stacks.add(&operation, stack, event.ns, &cx.model.stacks);
+        self.stacks.add(&operation, stack, &mut cx.model.stacks);
         if self.statuses.len() >= MOST_STATUSES {
             self.statuses.clear();
         }

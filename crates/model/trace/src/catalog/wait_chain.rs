@@ -27,7 +27,7 @@ use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
 use crate::event::{Context, Event, Select};
 use crate::model::place::PlaceId;
-use crate::model::stack::NO_STACK;
+use crate::model::stack::{NO_STACK, Unsettled};
 use crate::model::switch::WAITING;
 use crate::wait_class::{self, WaitClasses};
 use etwhy_decode::kernel::events;
@@ -111,8 +111,6 @@ const MAX_OPEN: usize = 256;
 
 /// Shorter waits keep the class of their reason: the stack costs more to find than it says.
 const MIN_STACK_WAIT_NS: i64 = 100_000;
-/// Waits whose stack comes late. Few do; where no stacks were recorded, all would wait for theirs.
-const MAX_LATE: usize = 1 << 16;
 /// A wait without a stack, or whose class the reason decides.
 const NO_NUMBER: u32 = u32::MAX;
 /// Set in the final number of a stack.
@@ -219,8 +217,6 @@ struct Thread {
     routine: Option<PlaceId>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
-    /// A wait of it is in [`Chains::pending`].
-    pends: bool,
 }
 
 /// A wait that is charged once the stack of its ticket is known.
@@ -228,7 +224,6 @@ struct Thread {
 struct Pending {
     wait: Wait,
     readied: Readied,
-    ticket: i32,
 }
 
 /// A thread that a DPC readied, before the DPC's event has come.
@@ -250,12 +245,9 @@ struct Chains {
     sums: Vec<Sum>,
     numbers: HashMap<Key, u32>,
     threads: Vec<Thread>,
-    /// The last wait of each thread if its stack was not complete; apart, because few have one and each switch
-    /// looks at the thread.
-    pending: Vec<Option<Pending>>,
     cpus: Vec<Cpu>,
-    /// Waits whose stack was not complete when their thread ran again.
-    late: Vec<Pending>,
+    /// Waits whose stack says more.
+    pending: Unsettled<Pending>,
     /// Whether the stack may say more than each wait reason.
     open_reasons: Vec<bool>,
 }
@@ -267,9 +259,8 @@ impl Default for Chains {
             sums: Vec::new(),
             numbers: HashMap::default(),
             threads: Vec::new(),
-            pending: Vec::new(),
             cpus: Vec::new(),
-            late: Vec::new(),
+            pending: Unsettled::default(),
             open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
         }
     }
@@ -306,13 +297,11 @@ impl Analysis for Chains {
                 self.charge(&wait, Readied::Dpc(None), None);
             }
         }
-        let mut pending = std::mem::take(&mut self.late);
-        pending.extend(std::mem::take(&mut self.pending).into_iter().flatten());
-        for pending in pending {
-            let stack = end.resolved.stack_of_ticket(pending.ticket);
+        for (ticket, pending) in std::mem::take(&mut self.pending).into_items() {
+            let stack = end.resolved.stack_of_ticket(ticket);
             // Numbers of the end, apart from those of the pass.
             let number = stack.and_then(|stack| u32::try_from(stack).ok()).map(|stack| stack | FINAL);
-            self.charge(&pending.wait, pending.readied, number.map(|number| (number, pending.ticket)));
+            self.charge(&pending.wait, pending.readied, number.map(|number| (number, ticket)));
         }
         let mut classes = WaitClasses::default();
         /// Names that rows are told apart by.
@@ -456,18 +445,7 @@ impl Chains {
         }
         let Some(new) = slot(&mut self.threads, switch.new_utid as usize) else { return };
         let was = *new;
-        (new.dpc, new.routine, new.pends) = (None, None, false);
-        let pending = if was.pends { self.pending.get_mut(switch.new_utid as usize) } else { None };
-        if let Some(pending) = pending.and_then(Option::take) {
-            match cx.model.stacks.shared_by(pending.ticket) {
-                Some(number) => {
-                    self.charge(&pending.wait, pending.readied, Some((number & !FINAL, pending.ticket)));
-                }
-                None if self.late.len() < MAX_LATE => self.late.push(pending),
-                None => self.charge(&pending.wait, pending.readied, None),
-            }
-        }
-        let Some(new) = self.threads.get_mut(switch.new_utid as usize) else { return };
+        (new.dpc, new.routine) = (None, None);
         let Some(ready_ns) = switch.ready_ns else { return };
         let to_ns = event.ns.saturating_sub(ready_ns);
         new.queued = (to_ns, event.ns);
@@ -512,12 +490,13 @@ impl Chains {
         let open = self.open_reasons.get(usize::from(wait.reason)) == Some(&true);
         if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
             let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(switch.new_utid));
-            if ticket != NO_STACK
-                && let Some(thread) = self.threads.get_mut(switch.new_utid as usize)
-                && let Some(pending) = slot(&mut self.pending, switch.new_utid as usize)
-            {
-                thread.pends = true;
-                *pending = Some(Pending { wait, readied, ticket });
+            if ticket != NO_STACK {
+                let mut pending = std::mem::take(&mut self.pending);
+                let stacks = &mut cx.model.stacks;
+                pending.push(ticket, Pending { wait, readied }, stacks, |number, ticket, pending| {
+                    self.charge(&pending.wait, pending.readied, Some((number, ticket)));
+                });
+                self.pending = pending;
                 return;
             }
         }

@@ -133,10 +133,4 @@ impl Model {
     pub fn upid_of(&self, utid: u32) -> Option<u32> {
         self.threads.get(utid).and_then(|t| t.upid)
     }
-
-    /// Closes the tickets of stacks that have waited long enough at `ns`.
-    #[inline]
-    pub(crate) fn close_stacks(&mut self, ns: i64) {
-        self.stacks.close(ns.saturating_sub(stack::WINDOW_NS), &self.images);
-    }
 }

@@ -2,12 +2,12 @@
 
 use super::Operation;
 use crate::analysis::{Filled, Finish};
-use crate::model::stack::{NO_STACK, Stacks, WINDOW_NS};
+use crate::model::stack::{Stacks, Unsettled};
 use crate::owner::Owner;
 use etwhy_decode::kernel::events::Registry;
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 define_table! {
     /// Registry operations by process, stack and operation, the most frequent first.
@@ -45,55 +45,36 @@ impl Sums {
     }
 }
 
-/// An operation whose stack is not complete yet.
-struct Waiting {
-    ns: i64,
-    ticket: i32,
-    owner: Owner,
-    op: u8,
-    sums: Sums,
-}
-
 /// Sums so far.
 pub(super) struct ByStack {
-    /// At most as many as there are in the time that a stack waits for its halves.
-    waiting: VecDeque<Waiting>,
+    waiting: Unsettled<(Owner, u8, Sums)>,
     /// By shared number of the stack, with a ticket that has it.
-    sums: HashMap<(Option<u32>, Owner, u8), (i32, Sums)>,
+    sums: HashMap<(u32, Owner, u8), (i32, Sums)>,
     rows: TableBuilder<RegistryStackRow>,
 }
 
 impl ByStack {
     pub(super) fn new(memory: &Memory) -> ByStack {
         let rows = TableBuilder::new(memory);
-        ByStack { waiting: VecDeque::new(), sums: HashMap::default(), rows }
+        ByStack { waiting: Unsettled::default(), sums: HashMap::default(), rows }
     }
 
     /// Counts an operation with the ticket of its stack.
-    pub(super) fn add(&mut self, operation: &Operation, ticket: i32, ns: i64, stacks: &Stacks) {
+    pub(super) fn add(&mut self, operation: &Operation, ticket: i32, stacks: &mut Stacks) {
         let Operation { op, owner, failed, dur_ns, .. } = *operation;
         let sums = Sums { count: 1, failed: i64::from(failed), total_ns: dur_ns.unwrap_or(0) };
-        self.waiting.push_back(Waiting { ns, ticket, owner, op, sums });
-        // Twice the window: tickets are closed when stacks come, which may be a while later.
-        let before = ns.saturating_sub(2 * WINDOW_NS);
-        while let Some(front) = self.waiting.front() {
-            let shared = stacks.shared_by(front.ticket);
-            if shared.is_none() && front.ns >= before {
-                break;
-            }
-            if let Some(done) = self.waiting.pop_front() {
-                let ticket = shared.map_or(NO_STACK, |_| done.ticket);
-                let slot = self.sums.entry((shared, done.owner, done.op));
-                slot.or_insert((ticket, Sums::default())).1.merge(&done.sums);
-            }
-        }
+        self.waiting.push(ticket, (owner, op, sums), stacks, |number, ticket, (owner, op, sums)| {
+            let slot = self.sums.entry((number, owner, op));
+            slot.or_insert((ticket, Sums::default())).1.merge(&sums);
+        });
     }
 
     /// The table.
     pub(super) fn finish(mut self, end: &mut Finish<'_>) -> Filled {
         let mut sums: BTreeMap<(Option<u32>, Option<i32>, u8), Sums> = BTreeMap::new();
         let settled = self.sums.iter().map(|((_, owner, op), (ticket, sums))| (*owner, *ticket, *op, *sums));
-        let waiting = self.waiting.iter().map(|w| (w.owner, w.ticket, w.op, w.sums));
+        let waiting = self.waiting.into_items().into_iter();
+        let waiting = waiting.map(|(ticket, (owner, op, sums))| (owner, ticket, op, sums));
         for (owner, ticket, op, more) in settled.chain(waiting) {
             let by = (owner.upid(end.model), end.resolved.stack_of_ticket(ticket), op);
             sums.entry(by).or_default().merge(&more);

@@ -1,6 +1,6 @@
 //! A stack whose halves are still to come.
 
-use super::kinds::NO_KIND;
+use super::work::Step;
 use crate::model::halves::NO_PART;
 
 /// A stack that waits for its halves, and the tickets that wait for it.
@@ -10,6 +10,8 @@ pub(super) struct Open {
     pub ns: i64,
     /// Process instance, or a thread instance with `KEYED` whose process may be named later.
     pub who: u32,
+    /// Epoch of its address space.
+    pub epoch: u32,
     pub kernel: u32,
     pub user: u32,
     /// Instruction pointer of a sample, for a stack of one frame if no half comes; 0 if there is none.
@@ -18,8 +20,6 @@ pub(super) struct Open {
     pub samples: u32,
     /// First of the other tickets.
     pub tickets: u32,
-    /// Type of the event whose tickets wait, see `Kinds`.
-    pub kind: u16,
     /// Its instruction pointer is one of user mode: it has no kernel half.
     pub user_mode: bool,
     /// A record held it as a whole.
@@ -27,16 +27,16 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub fn new(ns: i64, who: u32) -> Open {
+    pub fn new(step: &Step) -> Open {
         Open {
-            ns,
-            who,
+            ns: step.ns,
+            who: step.who,
+            epoch: step.epoch,
             kernel: NO_PART,
             user: NO_PART,
             ip: 0,
             samples: NO_PART,
             tickets: NO_PART,
-            kind: NO_KIND,
             user_mode: false,
             whole: false,
         }
