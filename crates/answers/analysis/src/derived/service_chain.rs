@@ -10,8 +10,8 @@
 //! # What fools it
 //!
 //! A server that hands the work to another of its threads breaks the chain: what that thread calls begins a chain of its own.
-//! A message without a reply (a datagram, one whose reply was lost, or one that was still served when the trace ended) is taken to be
-//! served until its thread receives the next one.
+//! A message without a reply (a datagram, or one whose reply was lost) ends its chain: how long it was served is not known. One that is
+//! still served when the trace ends keeps it: neither its client nor its server has exchanged another message since.
 //! Ports are not told from each other, and RPC over other transports (named pipes, TCP) is not ALPC.
 //! `own_ns` is time, not CPU time: the server may have waited for something else.
 
@@ -21,7 +21,7 @@ use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{
     alpc::AlpcRow, process::ProcessRow, stack_cost::StackCostRow, thread::ThreadRow,
-    thread_time::ThreadTimeRow,
+    thread_time::ThreadTimeRow, unobserved::UnobservedRow,
 };
 use foldhash::HashMap;
 
@@ -57,7 +57,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&SERVICE_CHAIN],
-    reads: reads::<(ProcessRow, ThreadRow, AlpcRow, StackCostRow, ThreadTimeRow)>,
+    reads: reads::<(ProcessRow, ThreadRow, AlpcRow, StackCostRow, ThreadTimeRow, UnobservedRow)>,
     on_demand: false,
     make,
 };
@@ -154,14 +154,17 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
     // What each thread serves: receive, reply, link. One at a time, and messages come in order of their sending.
     let mut serving: HashMap<i64, Vec<(i64, i64, u32)>> = HashMap::default();
     let messages = messages(db);
-    let mut receives: HashMap<i64, Vec<i64>> = HashMap::default();
+    // When each thread was last seen to send and to receive.
+    let (mut sends, mut receives): (HashMap<i64, i64>, HashMap<i64, i64>) = Default::default();
     for message in &messages {
-        receives.entry(message.of.1).or_default().extend(message.receive);
+        sends.insert(message.client.1, message.send);
+        let last = receives.entry(message.of.1).or_insert(i64::MIN);
+        *last = (*last).max(message.receive.unwrap_or(i64::MIN));
     }
-    receives.values_mut().for_each(|list| list.sort_unstable());
-    let next_receive = |thread: i64, after: i64| {
-        let list = receives.get(&thread).map_or(&[][..], Vec::as_slice);
-        list.get(list.partition_point(|&ns| ns <= after)).copied().unwrap_or(i64::MAX)
+    let lossy = !db.read_or_empty::<UnobservedRow>().is_empty();
+    let still_served = |message: &Message, receive: i64| {
+        let ends = sends.get(&message.client.1) == Some(&message.send);
+        !lossy && ends && receives.get(&message.of.1) == Some(&receive)
     };
     for message in messages {
         let list = serving.entry(message.client.1).or_default();
@@ -211,8 +214,9 @@ fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
             add(&mut link.round_trip, message.round_trip);
             add(&mut link.server, message.server);
         }
-        if let Some(receive) = message.receive {
-            let reply = message.reply.unwrap_or_else(|| next_receive(message.of.1, receive));
+        let until =
+            |receive: i64| message.reply.or_else(|| still_served(&message, receive).then_some(i64::MAX));
+        if let Some((receive, reply)) = message.receive.and_then(|receive| Some((receive, until(receive)?))) {
             // Nobody serves more than a few at a time; of a damaged trace the last ones are kept.
             let list = serving.entry(message.of.1).or_default();
             if list.len() >= 64 {
