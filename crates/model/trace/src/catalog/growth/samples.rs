@@ -115,15 +115,19 @@ pub(super) fn costs<'s>(
 }
 
 /// Neighbouring bins come together until each has enough samples. Where samples are few, fewer are enough, and bins with more are split
-/// as if samples came at a steady pace within: a bin that waits for the fifth sample would often get the eighth with it.
+/// as if samples came at a steady pace within: a bin that waits for the fifth sample would often get the eighth with it, and calls
+/// that grow leave most of their samples to the last few bins.
 fn costing(bins: &Bins, sums: &[(f64, u32)]) -> Bins {
     let all = sums.iter().fold(0, |all: u32, (_, count)| all.saturating_add(*count));
     let enough = (all / FEW_BINS).clamp(FEWEST_SAMPLES, LEAST_SAMPLES);
+    let few = all < 2 * FEW_BINS * LEAST_SAMPLES;
     let mut list = Vec::new();
     let mut open: Option<(Bin, f64, u32)> = None;
     for (bin, &(weight, count)) in bins.list.iter().zip(sums) {
         let (mut bin, mut weight, mut count) = (*bin, weight, count);
-        while let Some((calls, wanted)) = cut(&bin, count, enough, open.map_or(0, |(.., had)| had)) {
+        while let Some((calls, wanted)) =
+            cut(&bin, count, enough, open.map_or(0, |(.., had)| had)).filter(|_| few)
+        {
             let part = f64::from(wanted) / f64::from(count.max(1));
             let (first, rest) = bin.split(calls);
             let (before, w) = open.take().map_or((first, 0.0), |(before, w, _)| (before.join(first), w));
@@ -144,11 +148,11 @@ fn costing(bins: &Bins, sums: &[(f64, u32)]) -> Bins {
 }
 
 /// How many calls of a bin with `count` samples make up the samples that lack after `had`, and how many those are; `None` if it has no
-/// more than these, or samples are not few.
+/// more than these.
 fn cut(bin: &Bin, count: u32, enough: u32, had: u32) -> Option<(u32, u32)> {
     let wanted = enough.saturating_sub(had);
     let calls = (f64::from(bin.calls) * f64::from(wanted) / f64::from(count.max(1))) as u32;
-    let splits = enough < LEAST_SAMPLES && wanted > 0 && count > wanted && (1..bin.calls).contains(&calls);
+    let splits = wanted > 0 && count > wanted && (1..bin.calls).contains(&calls);
     splits.then_some((calls, wanted))
 }
 
@@ -326,7 +330,7 @@ mod tests {
 
     #[test]
     fn one_stall_is_no_growth() {
-        for samples in [90, 138, 200] {
+        for samples in [90, 138, 200, 300, 431] {
             for stall in [0.1, 0.5, 0.9, 1.0] {
                 let grows = |&seed: &u64| verdict(samples, 0.0, Some(stall), seed) == Verdict::SuperLinear;
                 let wrong = (0..500).filter(grows).count();
@@ -338,7 +342,9 @@ mod tests {
 
     #[test]
     fn few_samples_tell_a_line_from_a_constant() {
-        for (samples, least) in [(90, 60), (100, 60), (138, 70), (175, 70), (400, 95)] {
+        for (samples, least) in
+            [(90, 60), (100, 60), (138, 70), (175, 70), (225, 90), (300, 95), (400, 95), (450, 95)]
+        {
             let told =
                 (0..100).filter(|&seed| verdict(samples, 1.0, None, seed) == Verdict::SuperLinear).count();
             let wrong =
