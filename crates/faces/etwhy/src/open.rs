@@ -379,6 +379,11 @@ impl Opened {
         self.analyse_stretches(tables, Vec::new())
     }
 
+    /// True for tables that were extracted before.
+    pub fn is_extract(&self) -> bool {
+        matches!(self.source, Source::Extract(..))
+    }
+
     /// As [`Opened::analyse`] for every table but those `without`, those on demand among them; of an extract those that it holds
     /// or that can be made.
     ///

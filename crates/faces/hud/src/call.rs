@@ -48,14 +48,16 @@ impl Call<'_> {
         self.trace_number(self.body.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0))
     }
 
-    /// The trace with this number.
+    /// The trace with this number. Where the body names a table that is still to be made, it is made.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or the table cannot be made.
     pub fn trace_number(&self, number: u64) -> Result<Arc<Trace>, Fault> {
-        let traces = self.hud.traces();
-        let found = usize::try_from(number).ok().and_then(|n| traces.get(n).cloned());
-        found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))
+        let mut texts = Vec::new();
+        texts_of(&self.body, &mut texts);
+        let words =
+            texts.iter().flat_map(|text| text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()));
+        self.hud.trace(number, words, &self.cancel)
     }
 
     /// The declaration of a table, by its name in any case.
@@ -69,5 +71,15 @@ impl Call<'_> {
     /// If it is none.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_value(self.body.clone()).map_err(Fault::wrong)
+    }
+}
+
+/// All texts in a body.
+fn texts_of<'a>(value: &'a serde_json::Value, texts: &mut Vec<&'a str>) {
+    match value {
+        serde_json::Value::String(text) => texts.push(text),
+        serde_json::Value::Array(list) => list.iter().for_each(|value| texts_of(value, texts)),
+        serde_json::Value::Object(object) => object.values().for_each(|value| texts_of(value, texts)),
+        _ => {}
     }
 }

@@ -16,7 +16,22 @@ pub struct Loaded {
     pub report: Report,
     /// What must live as long as the tables: temporary files.
     pub keep: Box<dyn Any + Send + Sync>,
+    /// Tables that are made when somebody first asks for one.
+    pub deferred: Option<Deferred>,
 }
+
+/// Tables that are made when somebody first asks for one: they take longer than all others.
+pub struct Deferred {
+    /// Their names, and the rows that they will have.
+    pub tables: Vec<(String, usize)>,
+    /// Makes them.
+    pub make: Box<MakeDeferred>,
+}
+
+/// Reads a trace again for its deferred tables. `given_up` is looked at now and then; true means that nobody waits for them.
+/// Gives them with what must live as long, or what went wrong, in words for people.
+pub type MakeDeferred =
+    dyn Fn(Arc<dyn Fn() -> bool>) -> Result<(Database, Box<dyn Any + Send + Sync>), String> + Send + Sync;
 
 /// The program around the server.
 pub trait Host: Send + Sync {

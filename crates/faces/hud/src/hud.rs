@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use crate::connections::Patience;
+use crate::fault::{Cancel, Fault};
 use crate::folders::Folders;
 use crate::guard::Hosts;
 use crate::host::{Host, Loaded};
@@ -35,5 +36,32 @@ impl Hud {
         let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
         list.push(trace);
         list.len() - 1
+    }
+
+    /// The trace with this number. Its deferred tables are made if one of `words` names one.
+    ///
+    /// # Errors
+    /// If there is none, and those of [`Trace::complete`].
+    pub fn trace<'a>(
+        &self,
+        number: u64,
+        words: impl Iterator<Item = &'a str> + Clone,
+        cancel: &Cancel,
+    ) -> Result<Arc<Trace>, Fault> {
+        let find = || {
+            let found = usize::try_from(number).ok().and_then(|n| self.traces().get(n).cloned());
+            found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))
+        };
+        let trace = find()?;
+        if !trace.defers(words) {
+            return Ok(trace);
+        }
+        let Some(complete) = trace.complete(cancel)? else { return find() };
+        let complete = Arc::new(complete);
+        let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = list.iter_mut().find(|slot| Arc::ptr_eq(slot, &trace)) {
+            *slot = Arc::clone(&complete);
+        }
+        Ok(complete)
     }
 }

@@ -41,5 +41,5 @@ pub mod who;
 mod wire;
 
 pub use connections::Patience;
-pub use host::{Host, Loaded};
+pub use host::{Deferred, Host, Loaded, MakeDeferred};
 pub use server::{Options, Running, start};

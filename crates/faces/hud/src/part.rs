@@ -8,7 +8,7 @@ use crate::call::{Call, Fault};
 use crate::trace::Trace;
 use etwhy_analysis::pivot::{Condition, Op};
 use etwhy_analysis::stacks::{Matcher, TracePart};
-use etwhy_table::{ColumnSpec, Role, Table, TableSpec};
+use etwhy_table::{ColumnSpec, Role, TableSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
@@ -149,7 +149,7 @@ impl Part {
 
     /// What trees of stacks need: the part, and frames that must (not) be on stacks.
     pub fn of_stacks(&self, trace: &Trace) -> TracePart {
-        let count = |table: &str| trace.db.get(table).map_or(0, Table::rows);
+        let count = |table: &str| trace.rows_of(table);
         let mut part = TracePart {
             from_ns: self.range.map(|[from, _]| from),
             to_ns: self.range.map(|[_, to]| to),

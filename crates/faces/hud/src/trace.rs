@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::fault::{Cancel, Fault};
-use crate::host::Loaded;
+use crate::host::{Deferred, Loaded};
 use etwhy_analysis::stacks::Frames;
 use etwhy_analysis::states;
 use etwhy_sql::{Engine, Limits};
@@ -28,7 +28,10 @@ pub struct Trace {
     switches: OnceLock<states::Index>,
     cache: Cache,
     once: Mutex<HashMap<String, Slot>>,
-    _keep: Box<dyn Any + Send + Sync>,
+    deferred: Mutex<Option<Deferred>>,
+    /// Their names and rows.
+    deferred_rows: Vec<(String, usize)>,
+    keep: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 /// First and last moment, processors: what every picture needs.
@@ -45,7 +48,18 @@ pub struct Extent {
 impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
-        let Loaded { name, db, report, keep } = loaded;
+        let Loaded { name, db, report, keep, deferred } = loaded;
+        let deferred_rows = deferred.as_ref().map_or_else(Vec::new, |deferred| deferred.tables.clone());
+        let deferred = Mutex::new(deferred);
+        Trace { deferred, deferred_rows, ..Trace::with(name, db, report, vec![keep.into()]) }
+    }
+
+    fn with(
+        name: String,
+        db: Database,
+        report: etwhy_report::Report,
+        keep: Vec<Arc<dyn Any + Send + Sync>>,
+    ) -> Trace {
         Trace {
             name,
             db,
@@ -55,8 +69,45 @@ impl Trace {
             switches: OnceLock::new(),
             cache: Cache::default(),
             once: Mutex::default(),
-            _keep: keep,
+            deferred: Mutex::default(),
+            deferred_rows: Vec::new(),
+            keep,
         }
+    }
+
+    /// Rows of a table, made or not.
+    pub fn rows_of(&self, table: &str) -> usize {
+        let deferred =
+            || self.deferred_rows.iter().find(|(name, _)| name == table).map_or(0, |(_, rows)| *rows);
+        self.db.get(table).map_or_else(deferred, Table::rows)
+    }
+
+    /// True if one of these words names a table that is still to be made.
+    pub fn defers<'a>(&self, mut words: impl Iterator<Item = &'a str>) -> bool {
+        let is_deferred =
+            |word: &str| self.deferred_rows.iter().any(|(name, _)| name.eq_ignore_ascii_case(word));
+        !self.deferred_rows.is_empty() && words.any(is_deferred)
+    }
+
+    /// The trace with all of its tables; `None` if somebody else has made them meanwhile. Others who want them wait.
+    ///
+    /// # Errors
+    /// That they cannot be made, and that nobody waits any more.
+    pub fn complete(&self, cancel: &Cancel) -> Result<Option<Trace>, Fault> {
+        let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+        cancel.check()?;
+        let Some(Deferred { make, .. }) = &*deferred else { return Ok(None) };
+        let asks = cancel.clone();
+        let made = make(Arc::new(move || asks.is_set()));
+        cancel.check()?;
+        let (more, keep) = made.map_err(Fault::Wrong)?;
+        let mut db = self.db.clone();
+        for table in more.tables().filter(|table| self.defers(std::iter::once(table.name()))) {
+            db.insert(table.clone());
+        }
+        *deferred = None;
+        let keep = self.keep.iter().cloned().chain([keep.into()]).collect();
+        Ok(Some(Trace::with(self.name.clone(), db, self.report.clone(), keep)))
     }
 
     /// Frames and stacks, read once.

@@ -229,7 +229,7 @@ impl Pass<'_> {
         };
         let width = usize::from(pointer_size == 8);
         let payload = if state.bindings.is_empty() { &[][..] } else { record.payload() };
-        let any = Event {
+        let mut event = Event {
             record,
             payload,
             ns,
@@ -243,8 +243,8 @@ impl Pass<'_> {
         };
         let bindings = state.bindings.iter();
         for binding in bindings.filter(|binding| binding.any || verdict != Verdict::Never) {
-            let slots = binding.slots.get(width).map_or(&[][..], Vec::as_slice);
-            let event = Event { tag: binding.tag, slots, ..any };
+            event.tag = binding.tag;
+            event.slots = binding.slots.get(width).map_or(&[][..], Vec::as_slice);
             let handler = usize::from(binding.handler);
             let own = match binding.tracker {
                 true if TRACKERS.get(handler).is_some_and(|t| t.needed > Needed::Always) => {

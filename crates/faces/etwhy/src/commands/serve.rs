@@ -15,10 +15,12 @@ use anyhow::anyhow;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::cpu::{Scope, Top};
 use etwhy_analysis::derive::is_beside_traces;
-use etwhy_hud::{Host, Loaded, Options, Patience};
+use etwhy_hud::{Deferred, Host, Loaded, Options, Patience};
 use etwhy_rules::{Rule, Subject, evaluate_all};
 use etwhy_sql::Engine;
 use etwhy_table::{Database, TableSpec};
+use etwhy_trace::catalog::event_type::EventTypeRow;
+use std::any::Any;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -53,7 +55,8 @@ struct Args {
     /// Names of this machine that the page may be asked under, behind a proxy or with --bind; without it only its addresses
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Leave tables out: `event` (all events with their fields) takes most of the time of large traces
+    /// Leave tables out. `event` (all events with their fields) takes longer than all others: it is made when the page first
+    /// asks for it, and not at all if it is left out
     #[arg(long, value_name = "TABLES", value_delimiter = ',')]
     without: Vec<String>,
     /// Event logs of the same machine (.evtx, archives, folders), read beside each trace on its time: their records are marks
@@ -173,18 +176,30 @@ impl Reader {
         let mut exit = Exit::Done;
         let recordings = trace.recordings()?.list;
         let several = recordings.len() > 1;
-        for recording in recordings {
+        for (number, recording) in recordings.into_iter().enumerate() {
             let files: Vec<PathBuf> = recording.files.iter().map(PathBuf::from).collect();
             let name = if several { names(&files, false) } else { name.to_owned() };
-            let (one, end) = self.read(recording.open()?, name, trace)?;
+            let (one, end) = self.read(recording.open()?, name, trace, number)?;
             loaded.push(one);
             exit = if exit == Exit::Done { end } else { exit };
         }
         Ok(exit)
     }
 
-    fn read(&self, opened: Opened, name: String, trace: &TraceArgs) -> anyhow::Result<(Loaded, Exit)> {
-        let mut analysed = opened.analyse_everything(&self.without)?;
+    /// `number`: which of the recordings of `trace` it is.
+    fn read(
+        &self,
+        opened: Opened,
+        name: String,
+        trace: &TraceArgs,
+        number: usize,
+    ) -> anyhow::Result<(Loaded, Exit)> {
+        // What was extracted is there, and standard input cannot be read twice.
+        let once = opened.is_extract() || trace.traces.iter().any(|path| path == Path::new("-"));
+        let defer = !once && !self.without.iter().any(|name| name == EVENTS);
+        let mut without = self.without.clone();
+        without.extend(defer.then(|| EVENTS.to_owned()));
+        let mut analysed = opened.analyse_everything(&without)?;
         let mut beside = None;
         if !self.logs.is_empty() {
             let mut tables =
@@ -213,8 +228,29 @@ impl Reader {
         let exit = analysed.exit;
         // Tables share their columns: this copies handles, and what stays keeps temporary files alive.
         let db = analysed.db.clone();
-        Ok((Loaded { name, db, report, keep: Box::new(analysed) }, exit))
+        let deferred = defer.then(|| deferred(&db, trace.clone(), number));
+        Ok((Loaded { name, db, report, keep: Box::new(analysed), deferred }, exit))
     }
+}
+
+/// The table that takes longer than all others. It is made when somebody asks for it.
+const EVENTS: &str = "event";
+
+/// The events of a recording of `trace`, which is read again for them.
+fn deferred(db: &Database, trace: TraceArgs, number: usize) -> Deferred {
+    let counts = db.read_or_empty::<EventTypeRow>();
+    let rows: i64 = counts.iter().map(|row| row.count()).sum();
+    let make = move |given_up: Arc<dyn Fn() -> bool>| {
+        let read = unless_given_up(Box::new(move || given_up()), || {
+            let recording = trace.recordings()?.list.into_iter().nth(number);
+            let recording = recording.ok_or_else(|| anyhow!("the trace is no longer there"))?;
+            recording.open()?.analyse(Some([EVENTS.to_owned()].into()))
+        });
+        let analysed = read.ok_or_else(|| "given up".to_owned())?.map_err(|error| format!("{error:#}"))?;
+        let db = analysed.db.clone();
+        Ok((db, Box::new(analysed) as Box<dyn Any + Send + Sync>))
+    };
+    Deferred { tables: vec![(EVENTS.to_owned(), usize::try_from(rows).unwrap_or(0))], make: Box::new(make) }
 }
 
 impl Host for Reader {
@@ -250,7 +286,7 @@ impl Host for Reader {
         let trace = TraceArgs { traces: vec![path.to_path_buf()], demo: false, ..self.trace.clone() };
         let name = names(&trace.traces, false);
         let read = unless_given_up(Box::new(move || given_up()), || {
-            trace.open().and_then(|opened| self.read(opened, name, &trace))
+            trace.open().and_then(|opened| self.read(opened, name, &trace, 0))
         });
         match read {
             Some(loaded) => loaded.map(|(loaded, _)| loaded).map_err(|error| format!("{error:#}")),

@@ -157,6 +157,48 @@ fn tables_that_are_left_out_say_so() {
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("evnt"));
 }
 
+/// The table of all events is made when somebody asks for it: the same one that a whole pass makes, with the ids of the tables
+/// that were there before.
+#[test]
+fn events_are_made_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = folder.path().join("demo.etl");
+    ETWHY.demo(&demo);
+    let real = etwhy_testkit::corpus_file("etl/microsoft+perfview/net.4.5.x86_PerfViewData.etl");
+    for trace in [Some(demo), real].into_iter().flatten() {
+        let server = Server::start(&[trace.str(), "--offline"]);
+        let rows = || {
+            let schema = server.ask("schema", &serde_json::json!({})).json();
+            let event = schema["tables"].list().iter().find(|t| t["name"] == "event").unwrap().clone();
+            (event["rows"].int(), event["why_empty"].clone())
+        };
+        let before = rows();
+        assert!(before.0 > 0 && before.1.is_null(), "{before:?}");
+        // Several at once wait for the same one, and one that goes away takes nobody else's.
+        let query = "SELECT count(*) AS n, count(DISTINCT e.provider) AS providers, sum(e.ts_ns % 1000003) AS ts, \
+                     sum(coalesce(e.stack_id, -1) % 1009) AS stacks, sum(length(e.fields)) AS fields, \
+                     count(t.name) AS named, count(p.name) AS owned, min(e.event_type_id) AS types \
+                     FROM event e LEFT JOIN event_type t ON t.event_type_id = e.event_type_id \
+                     LEFT JOIN process p ON p.upid = e.upid";
+        let body = sql(query).to_string();
+        drop(server.send("POST", &format!("/{}/api/v1/sql", server.token), "", &body));
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let ask = || server.ask("sql", &sql(query));
+            let waiting: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            waiting.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        for answer in &answers {
+            assert_eq!((answer.status, &answer.body), (200, &answers[0].body));
+        }
+        assert_eq!(rows(), before);
+        let extract = folder.path().join("all");
+        ETWHY.partly().run(&["extract", trace.str(), "--quiet", "--offline", "-o", extract.str()]);
+        let of_extract = Server::start(&[extract.str()]).ask("sql", &sql(query));
+        assert_eq!((of_extract.status, &of_extract.body), (200, &answers[0].body));
+        std::fs::remove_dir_all(&extract).unwrap();
+    }
+}
+
 #[test]
 fn an_extract_is_served_like_its_trace() {
     let folder = tempfile::tempdir().unwrap();

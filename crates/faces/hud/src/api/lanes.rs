@@ -9,7 +9,6 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use etwhy_analysis::lanes::{Ask, Extent, Grid, Lane, kinds};
 use etwhy_rules::Severity;
-use etwhy_table::Table;
 use etwhy_trace::catalog::{cpu_time::CpuRow, trace::TraceRow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -104,7 +103,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
             continue;
         }
         call.cancel.check()?;
-        let rows = |table: &&str| trace.db.get(table).map_or(0, Table::rows);
+        let rows = |table: &&str| trace.rows_of(table);
         if kind.tables.iter().all(|table| rows(table) == 0) {
             let table = kind.tables.first().copied().unwrap_or("");
             empty.push(EmptyLane {

@@ -4,7 +4,7 @@ use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use etwhy_analysis::stacks::METRICS;
 use etwhy_sql::{functions, scalars, views};
-use etwhy_table::{Table, TableSpec};
+use etwhy_table::TableSpec;
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -83,7 +83,7 @@ struct MetricInfo {
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let host = &call.hud.host;
-    let rows_of = |table: &str| trace.db.get(table).map_or(0, Table::rows);
+    let rows_of = |table: &str| trace.rows_of(table);
     let table = |spec: &'static TableSpec| {
         let columns = spec.columns.iter().map(|c| ColumnInfo {
             name: &c.name,

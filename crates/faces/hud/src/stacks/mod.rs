@@ -10,7 +10,6 @@ use etwhy_analysis::stacks::{
     Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Step, TracePart, View,
     Weighed,
 };
-use etwhy_table::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -265,7 +264,7 @@ impl Asked {
     pub fn facts(&self, call: &Call<'_>, count: i64) -> StackFacts {
         let host = &call.hud.host;
         let table = self.metric.table();
-        let rows = self.trace.db.get(table).map_or(0, Table::rows);
+        let rows = self.trace.rows_of(table);
         let (why, record) = match (count, rows) {
             (0, 0) => (host.why_empty(&self.trace.db, table), Some(host.recording_for(table))),
             (0, _) => {

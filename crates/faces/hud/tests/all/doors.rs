@@ -48,7 +48,7 @@ impl Host for Odd {
 
 fn loaded(name: &str) -> Loaded {
     let report = etwhy_report::example::report();
-    Loaded { name: name.to_owned(), db: Database::new(), report, keep: Box::new(()) }
+    Loaded { name: name.to_owned(), db: Database::new(), report, keep: Box::new(()), deferred: None }
 }
 
 fn serve(host: Odd, folders: &[&Path], patience: Patience) -> Running {

@@ -6,8 +6,8 @@
 //! says that it was running on the processor of the `ReadyThread`. `wait_sum_ns` adds up; `wait_union_ns` counts each moment
 //! once, which is what somebody who waits for the program would measure. `inverted_*` are waits that a thread
 //! of lower priority ended: its priority when it ran last, against that of the waiting thread when it began to wait.
-//! `inverted_queued_ns` is the part of these in which that thread was itself ready and had no processor (its last time in
-//! the queue): what a priority inversion looks like.
+//! `inverted_queued_ns` is the part of these in which that thread was itself ready and had no processor (its last eight times
+//! in the queue): what a priority inversion looks like.
 //!
 //! `wait_class` says what the wait was for. The reason decides where it can. Where several kinds of waits share one (critical sections,
 //! slim locks and condition variables wait with `WrAlertByThreadId`; a .NET Monitor and an idle worker with `UserRequest`), the
@@ -111,6 +111,10 @@ const MAX_OPEN: usize = 256;
 
 /// Shorter waits keep the class of their reason: the stack costs more to find than it says.
 const MIN_STACK_WAIT_NS: i64 = 100_000;
+/// Times in the queue that are remembered of a thread, and how long one is at least: a thread that is preempted again and again is
+/// in the queue several times while somebody waits for it.
+const MAX_QUEUED: usize = 8;
+const MIN_QUEUED_NS: i64 = 10_000;
 /// A wait without a stack, or whose class the reason decides.
 const NO_NUMBER: u32 = u32::MAX;
 /// Set in the final number of a stack.
@@ -209,8 +213,6 @@ struct Thread {
     priority: i8,
     /// Priority of the thread that readied it.
     by_priority: Option<i8>,
-    /// Its last time in the queue.
-    queued: (i64, i64),
     /// It was readied in a DPC: when and where.
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
@@ -245,6 +247,8 @@ struct Chains {
     sums: Vec<Sum>,
     numbers: HashMap<Key, u32>,
     threads: Vec<Thread>,
+    /// The last times of each thread in the queue for a processor.
+    queues: Vec<Vec<(i64, i64)>>,
     cpus: Vec<Cpu>,
     /// Waits whose stack says more.
     pending: Unsettled<Pending>,
@@ -259,6 +263,7 @@ impl Default for Chains {
             sums: Vec::new(),
             numbers: HashMap::default(),
             threads: Vec::new(),
+            queues: Vec::new(),
             cpus: Vec::new(),
             pending: Unsettled::default(),
             open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
@@ -448,7 +453,14 @@ impl Chains {
         (new.dpc, new.routine) = (None, None);
         let Some(ready_ns) = switch.ready_ns else { return };
         let to_ns = event.ns.saturating_sub(ready_ns);
-        new.queued = (to_ns, event.ns);
+        if ready_ns >= MIN_QUEUED_NS
+            && let Some(queue) = slot(&mut self.queues, switch.new_utid as usize)
+        {
+            if queue.len() >= MAX_QUEUED {
+                queue.remove(0);
+            }
+            queue.push((to_ns, event.ns));
+        }
         let (Some(wait_ns), Some(ready), Some(prev)) = (switch.wait_ns, switch.ready, switch.prev) else {
             return;
         };
@@ -456,7 +468,9 @@ impl Chains {
             return;
         }
         let from_ns = to_ns.saturating_sub(wait_ns);
-        let queued = ready.by.and_then(|by| self.threads.get(by as usize)).map_or((0, 0), |by| by.queued);
+        let queue = ready.by.and_then(|by| self.queues.get(by as usize)).map_or(&[][..], Vec::as_slice);
+        let within = |&(begin, end): &(i64, i64)| end.min(to_ns).saturating_sub(begin.max(from_ns)).max(0);
+        let queued_ns = queue.iter().map(within).sum();
         let wait = Wait {
             utid: switch.new_utid,
             waiting: owner(cx, switch.new_utid),
@@ -466,7 +480,7 @@ impl Chains {
             ready_ns,
             priority: was.priority,
             by_priority: was.by_priority,
-            queued_ns: queued.1.min(to_ns).saturating_sub(queued.0.max(from_ns)).max(0),
+            queued_ns,
         };
         let readied = match ready.by {
             Some(by) => {
