@@ -229,19 +229,25 @@ fn field_of_items(field: Option<&Field>, items: usize) -> Option<&Field> {
 /// Appends a JSON string with its quotes; control characters are escaped.
 pub fn json_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if (c as u32) < 0x20 || c == '\u{7f}' => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x20..0x7f | 0x80.. => continue,
+            _ => "",
+        };
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str(escape);
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
         }
+        from = at + 1;
     }
+    out.push_str(text.get(from..).unwrap_or_default());
     out.push('"');
 }
 
@@ -277,17 +283,18 @@ fn map_name(out: &mut String, map: &ValueMap, number: u64) -> bool {
 
 /// Everything that has neither members nor quotes.
 fn plain(out: &mut String, value: &Value<'_>) {
+    let mut digits = itoa::Buffer::new();
     // Writing into a String cannot fail.
     let _ = match value {
         Value::Bool(v) => write!(out, "{v}"),
-        Value::I8(v) => write!(out, "{v}"),
-        Value::U8(v) => write!(out, "{v}"),
-        Value::I16(v) => write!(out, "{v}"),
-        Value::U16(v) | Value::Port(v) => write!(out, "{v}"),
-        Value::I32(v) => write!(out, "{v}"),
-        Value::U32(v) => write!(out, "{v}"),
-        Value::I64(v) => write!(out, "{v}"),
-        Value::U64(v) => write!(out, "{v}"),
+        Value::U8(v) => out.write_str(digits.format(*v)),
+        Value::I8(v) => out.write_str(digits.format(*v)),
+        Value::I16(v) => out.write_str(digits.format(*v)),
+        Value::U16(v) | Value::Port(v) => out.write_str(digits.format(*v)),
+        Value::I32(v) => out.write_str(digits.format(*v)),
+        Value::U32(v) => out.write_str(digits.format(*v)),
+        Value::I64(v) => out.write_str(digits.format(*v)),
+        Value::U64(v) => out.write_str(digits.format(*v)),
         Value::F32(v) => write!(out, "{v}"),
         Value::F64(v) => write!(out, "{v}"),
         Value::Hex(v) | Value::Pointer(v) => write!(out, "{v:#x}"),

@@ -304,7 +304,9 @@ impl LongTextBuilder {
 
 impl ColumnBuilder for LongTextBuilder {
     fn finish_chunk(&mut self) -> ColumnChunk {
-        let mut bytes = std::mem::take(&mut self.bytes);
+        // A full chunk is followed by one of about the same size.
+        let next = if self.offsets.len() > CHUNK_ROWS { self.bytes.len() + self.bytes.len() / 16 } else { 0 };
+        let mut bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(next));
         bytes.shrink_to_fit();
         let offsets = std::mem::replace(&mut self.offsets, vec![0]);
         ColumnChunk {

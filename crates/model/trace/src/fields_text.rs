@@ -20,11 +20,13 @@ const PER_BYTE: usize = 8;
 pub(crate) struct FieldsText {
     reader: Reader,
     room: usize,
+    /// Where texts are made: those that are kept have no room to spare.
+    text: String,
 }
 
 impl Default for FieldsText {
     fn default() -> FieldsText {
-        FieldsText { reader: Reader::default(), room: FREE }
+        FieldsText { reader: Reader::default(), room: FREE, text: String::new() }
     }
 }
 
@@ -39,23 +41,24 @@ impl FieldsText {
         let own = PER_EVENT.saturating_add(payload.len().saturating_mul(PER_BYTE));
         self.room = self.room.saturating_add(own);
         let limit = self.room.clamp(own, MOST_TEXT.max(own));
-        let mut fields = String::new();
+        let fields = &mut self.text;
+        fields.clear();
         let mut made = None;
         match event.schema {
             Some(schema) => {
                 let decoded = self.reader.read(schema, payload, event.pointer_size);
-                to_json_within(&mut fields, schema, &decoded, limit);
+                to_json_within(fields, schema, &decoded, limit);
                 made = more(schema, &decoded, limit);
                 self.reader.reuse(decoded);
             }
             None => {
                 fields.push_str("{\"raw\":\"");
-                hex_bytes(&mut fields, payload);
+                hex_bytes(fields, payload);
                 fields.push_str("\"}");
             }
         }
         let used = made.as_ref().map_or(0, |(_, bytes)| *bytes).saturating_add(fields.len());
         self.room = self.room.saturating_sub(used);
-        (fields.into_boxed_str(), made.map(|(made, _)| made))
+        (self.text.as_str().into(), made.map(|(made, _)| made))
     }
 }

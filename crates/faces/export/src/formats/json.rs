@@ -59,6 +59,7 @@ fn write_rows(
         names.push(name);
     }
     let mut line: Vec<u8> = Vec::new();
+    let mut digits = itoa::Buffer::new();
     for (i, row) in selection.row_ids().enumerate() {
         line.clear();
         line.extend_from_slice(if i == 0 { before } else { between }.as_bytes());
@@ -69,7 +70,7 @@ fn write_rows(
                 Value::I64(v) if options.hex && column.unit.is_hex() => {
                     write!(line, "\"{}\"", crate::hex::Hex(v, column.ty == ColumnType::I32))?;
                 }
-                Value::I64(v) => write!(line, "{v}")?,
+                Value::I64(v) => line.extend_from_slice(digits.format(v).as_bytes()),
                 Value::F64(v) => serde_json::to_writer(&mut line, &v)?,
                 Value::Bool(v) => write!(line, "{v}")?,
                 Value::Text(text) => write_text(text, &mut line)?,
@@ -84,7 +85,17 @@ fn write_rows(
 /// A JSON string in which everything that could act on a terminal is escaped.
 fn write_text(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
+    if text.bytes().all(|b| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\') {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return Ok(());
+    }
     serde_json::to_writer(&mut *out, text)?;
+    // What serde_json leaves as it is begins with DEL.
+    if text.bytes().all(|b| b < 0x7f) {
+        return Ok(());
+    }
     let written = std::str::from_utf8(out.get(start..).unwrap_or_default()).unwrap_or("");
     if let Some(json) = escape_json(written) {
         out.truncate(start);
