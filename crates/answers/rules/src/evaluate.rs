@@ -194,6 +194,18 @@ const MISSING_BUFFERS: &[&str] = &[
 /// As `event_type` names the kernel.
 const KERNEL: &str = "Windows Kernel";
 
+/// Share of the processors' time that was not observed, and the processor of which most is missing with its share.
+fn unobserved(db: &Database, capacity_ns: i64, duration_ns: i64) -> (f64, Option<(i64, f64)>) {
+    let mut of_cpu: BTreeMap<i64, f64> = BTreeMap::new();
+    for range in &db.read_or_empty::<UnobservedRow>() {
+        *of_cpu.entry(range.cpu()).or_default() += range.dur_ns() as f64;
+    }
+    let all: f64 = of_cpu.values().sum();
+    let worst = of_cpu.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let share = if capacity_ns > 0 { all / capacity_ns as f64 } else { 0.0 };
+    (share, worst.map(|(cpu, ns)| (cpu, ns / duration_ns.max(1) as f64)))
+}
+
 impl Facts {
     fn of(db: &Database) -> Facts {
         let mut facts = Facts {
@@ -235,19 +247,25 @@ impl Facts {
             if share >= COULD_HIDE {
                 facts.lost = Some(format!("about {} % of the events were lost", digits(100.0 * share)));
             }
-            let missing = db.read_or_empty::<UnobservedRow>();
-            let missing = missing.iter().map(|range| range.dur_ns() as f64).sum::<f64>();
-            let share = missing / row.elapsed_cpu_ns().max(1) as f64;
-            if row.elapsed_cpu_ns() > 0 && share >= COULD_HIDE {
-                let percent = digits(100.0 * share.min(1.0));
-                facts.unobserved =
-                    Some(format!("up to {percent} % of the processors' time was not observed"));
+            let (share, worst) = unobserved(db, row.elapsed_cpu_ns(), row.duration_ns());
+            if share >= COULD_HIDE {
+                let percent = |share: f64| digits(100.0 * share.min(1.0));
+                let text = format!("up to {} % of the processors' time was not observed", percent(share));
+                let of_one = worst.filter(|(_, most)| *most >= 2.0 * share);
+                let of_one = of_one.map(|(cpu, most)| format!(" ({} % of processor {cpu})", percent(most)));
+                facts.caveats.push(format!(
+                    "{text}{}: counts and sums are lower bounds, by about as much",
+                    of_one.unwrap_or_default()
+                ));
+                facts.unobserved = Some(text);
             }
         }
         // A session that was stopped and wrote its rundown is complete; one that lost a class of events on the way is not.
         for row in db.read_or_empty::<KernelClassRow>().iter().filter(|row| row.stopped()) {
             let silent = duration_ns(row.silent_ns());
-            facts.unobserved = Some(format!("{} events stopped {silent} before the end", row.class()));
+            let text = format!("{} events stopped {silent} before the end", row.class());
+            facts.caveats.push(format!("{text}: what it counts of them is of the time before"));
+            facts.unobserved = Some(text);
         }
         facts
     }

@@ -36,6 +36,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("disk.saturated", include_str!("../findings/disk.saturated.toml")),
     ("disk.slow", include_str!("../findings/disk.slow.toml")),
     ("disk.small-random", include_str!("../findings/disk.small-random.toml")),
+    ("disk.stall", include_str!("../findings/disk.stall.toml")),
     ("dpc.cpu-imbalance", include_str!("../findings/dpc.cpu-imbalance.toml")),
     ("dpc.filter-in-path", include_str!("../findings/dpc.filter-in-path.toml")),
     ("dpc.flood", include_str!("../findings/dpc.flood.toml")),

@@ -237,7 +237,7 @@ pub fn json_string(out: &mut String, text: &str) {
             b'\n' => "\\n",
             b'\r' => "\\r",
             b'\t' => "\\t",
-            0x20..0x7f | 0x80.. => continue,
+            0x20..=0x7e | 0x80.. => continue,
             _ => "",
         };
         out.push_str(text.get(from..at).unwrap_or_default());
