@@ -9,9 +9,12 @@
 //! looks at counts as a step for every column it computes.
 
 mod expr;
+mod groups;
 mod plan;
 mod read;
+mod rewrite;
 mod run;
+mod text;
 
 use crate::table_source::TableSource;
 use etwhy_table::Database;

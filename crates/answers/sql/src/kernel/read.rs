@@ -1,6 +1,7 @@
 //! Reads expressions of a query as far as the kernel knows them. What it does not know is nobody's mistake: SQLite answers then.
 
-use super::expr::{Expr, Op, Test, Ty};
+use super::expr::{Expr, Op, Ty};
+use super::text::Test;
 use crate::tokens::Token;
 use etwhy_table::Table;
 use std::ops::Range;
