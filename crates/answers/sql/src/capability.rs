@@ -3,10 +3,12 @@
 //! what is not listed here is refused: files, settings, changes, extensions.
 
 use super::allowed::FUNCTIONS;
+use super::kernel::OURS;
 use etwhy_vtab::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tables that SQLite makes of an argument and that read nothing else.
@@ -33,6 +35,32 @@ impl Refusal {
     fn note(&self, reason: String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
     }
+}
+
+/// What statements read while somebody asks: tables and their columns.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<Mutex<BTreeSet<(String, String)>>>);
+
+impl Seen {
+    /// Takes what was read since the last time.
+    pub fn take(&self) -> BTreeSet<(String, String)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, table: &str, column: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((table.to_owned(), column.to_owned()));
+    }
+}
+
+/// What a connection and its engine tell each other.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    /// Why the last statement was refused.
+    pub refusal: Refusal,
+    /// What statements read.
+    pub seen: Seen,
+    /// The statement is the kernel's, which reads its small tables.
+    pub kernel: Arc<AtomicBool>,
 }
 
 /// Names in small letters, as SQLite compares them.
@@ -71,11 +99,14 @@ impl Names {
     }
 
     /// Why something is refused; `None` if it is allowed.
-    fn refuse(&self, context: &AuthContext<'_>, doors: Doors) -> Option<String> {
+    fn refuse(&self, context: &AuthContext<'_>, doors: Doors, kernel: bool) -> Option<String> {
         match context.action {
             AuthAction::Select | AuthAction::Recursive => None,
             AuthAction::Attach { .. } | AuthAction::Detach { .. } if doors.attach => None,
             AuthAction::Read { .. } if doors.attach => None,
+            AuthAction::Read { table_name, .. } if table_name.starts_with(OURS) => {
+                (!kernel).then(|| format!("`{table_name}` is not a table of the trace"))
+            }
             AuthAction::Read { table_name, column_name } if self.may_read(table_name, column_name) => None,
             AuthAction::Read { table_name, .. } => Some(format!("`{table_name}` is not a table of the trace")),
             AuthAction::Function { function_name }
@@ -111,20 +142,25 @@ pub fn confine(
     tables: Vec<String>,
     functions: &[&str],
     doors: Doors,
-) -> etwhy_vtab::Result<Refusal> {
+) -> etwhy_vtab::Result<Gate> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // What is attached is read only, and must be there.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false)?;
     let names = Names::of(connection, tables, functions)?;
-    let refusal = Refusal::default();
-    let noted = refusal.clone();
-    connection.authorizer(Some(move |context: AuthContext<'_>| match names.refuse(&context, doors) {
-        None => Authorization::Allow,
-        Some(reason) => {
-            noted.note(reason);
-            Authorization::Deny
+    let gate = Gate::default();
+    let told = gate.clone();
+    connection.authorizer(Some(move |context: AuthContext<'_>| {
+        if let AuthAction::Read { table_name, column_name } = context.action {
+            told.seen.note(table_name, column_name);
+        }
+        match names.refuse(&context, doors, told.kernel.load(Ordering::Relaxed)) {
+            None => Authorization::Allow,
+            Some(reason) => {
+                told.refusal.note(reason);
+                Authorization::Deny
+            }
         }
     }))?;
-    Ok(refusal)
+    Ok(gate)
 }

@@ -122,9 +122,10 @@ fn ids(table: &Table, column: usize, rows: &[u32]) -> Ids {
         }
         Some(ColumnView::F64(..)) => {
             let mut known: HashMap<Option<u64>, u32> = HashMap::default();
-            // Both zeros are equal in SQL.
+            // Both zeros are equal in SQL, and what is no number is null.
             let bits = |v: f64| if v == 0.0 { 0 } else { v.to_bits() };
-            let value = |row: u32| cell(row).and_then(|(view, row)| view.f64(row)).map(bits);
+            let float = |row: u32| cell(row).and_then(|(view, row)| view.f64(row));
+            let value = |row: u32| float(row).filter(|v| !v.is_nan()).map(bits);
             let ids = rows.iter().map(|&row| number(&mut known, value(row))).collect();
             Ids { ids, bound: known.len() }
         }

@@ -19,9 +19,11 @@ mod error;
 pub mod function;
 pub mod functions;
 mod groups;
+mod kernel;
 mod limits;
 pub mod matching;
 mod missing;
+mod reads;
 mod result;
 pub mod scalar;
 pub mod scalars;
@@ -34,16 +36,20 @@ pub mod views;
 pub use cell::Cell;
 pub use error::SqlError;
 pub use limits::Limits;
+pub use reads::columns_read;
 pub use table_source::sql_type;
 pub use tokens::words;
 
-use capability::{Doors, Refusal};
+use capability::{Doors, Gate};
 use limits::Budget;
 
 use etwhy_table::{Database, Table};
 use etwhy_vtab::Connection;
+use rusqlite::Statement;
 use rusqlite::limits::Limit;
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Names in braces outside the texts of a query: what is put in before it is asked.
 pub fn placeholders(sql: &str) -> Vec<&str> {
@@ -81,8 +87,20 @@ pub struct Engine {
     connection: Connection,
     db: Database,
     doors: Doors,
-    refusal: Refusal,
+    gate: Gate,
     budget: Budget,
+    /// A column that a query read is not there.
+    missed: Arc<AtomicBool>,
+    kernel: RefCell<Kernel>,
+}
+
+/// What the kernel did for the last query.
+#[derive(Default)]
+struct Kernel {
+    is_off: bool,
+    lines: Vec<String>,
+    /// Small tables that SQLite still knows.
+    tables: Vec<String>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -111,8 +129,10 @@ impl Engine {
             "PRAGMA case_sensitive_like = ON; PRAGMA temp_store = FILE; PRAGMA trusted_schema = ON;",
         )?;
         let mut names = Vec::new();
+        let missed = Arc::new(AtomicBool::new(false));
         for table in db.tables() {
-            let source = table_source::TableSource::new(table.clone());
+            let mut source = table_source::TableSource::new(table.clone());
+            source.missed = missed.clone();
             etwhy_vtab::register(&connection, table.name(), Arc::new(source))?;
             names.push(table.name().to_owned());
         }
@@ -129,11 +149,11 @@ impl Engine {
             names.push(view.name.to_owned());
         }
         let functions: Vec<&str> = scalars::ALL.iter().map(|scalar| scalar.name()).collect();
-        let refusal = capability::confine(&mut connection, names, &functions, doors)?;
+        let gate = capability::confine(&mut connection, names, &functions, doors)?;
         let budget = Budget::default();
         let left = budget.clone();
-        connection.progress_handler(limits::STRIDE, Some(move || left.spent()))?;
-        Ok(Engine { connection, db: db.clone(), doors, refusal, budget })
+        connection.progress_handler(limits::STRIDE, Some(move || left.spent(limits::STRIDE as u64)))?;
+        Ok(Engine { connection, db: db.clone(), doors, gate, budget, missed, kernel: RefCell::default() })
     }
 
     /// The tables.
@@ -143,18 +163,41 @@ impl Engine {
 
     /// What ends a query that runs, from another thread.
     pub fn interrupt(&self) -> impl Fn() + Send + 'static {
-        let handle = self.connection.get_interrupt_handle();
-        move || handle.interrupt()
+        let (handle, budget) = (self.connection.get_interrupt_handle(), self.budget.clone());
+        move || {
+            budget.interrupt();
+            handle.interrupt();
+        }
     }
 
-    /// How SQLite would answer a query, a line for each step.
+    /// How a query is answered, a line for each step: what the kernel takes over, then SQLite's plan for the whole.
     ///
     /// # Errors
     /// SQLite's, with the place in the query.
     pub fn explain(&self, sql: &str) -> Result<String, SqlError> {
         let plan = self.query("plan", &format!("EXPLAIN QUERY PLAN {sql}"))?;
-        let lines: Vec<&str> = (0..plan.rows() as u32).filter_map(|row| plan.text(row, "detail")).collect();
+        let faster = self.rewritten(sql)?;
+        let is_faster = faster.is_some();
+        drop(faster);
+        self.forget()?;
+        let mut lines = if is_faster { self.kernel_lines() } else { Vec::new() };
+        lines.extend((0..plan.rows() as u32).filter_map(|row| plan.text(row, "detail")).map(str::to_owned));
         Ok(lines.join("\n"))
+    }
+
+    /// What the kernel did for the last query, a line for each part of it; none if SQLite alone has answered.
+    pub fn kernel_lines(&self) -> Vec<String> {
+        self.kernel.borrow().lines.clone()
+    }
+
+    /// Leaves every query to SQLite alone, or no longer does.
+    pub fn without_kernel(&self, off: bool) {
+        self.kernel.borrow_mut().is_off = off;
+    }
+
+    /// Whether a query failed because it reads a column that was not read ([`columns_read`]).
+    pub fn missed_a_column(&self) -> bool {
+        self.missed.load(Ordering::Relaxed)
     }
 
     /// Runs one `SELECT` for its owner ([`Limits::OWNER`]) and gives its rows as a table called `name`.
@@ -178,16 +221,18 @@ impl Engine {
     ) -> Result<(Table, bool), SqlError> {
         self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limits.value_bytes)?;
         self.budget.begin(limits);
-        self.refusal.take();
+        self.gate.refusal.take();
         let ask = result::Ask {
             name,
             sql,
             most,
             most_bytes: limits.result_bytes.unwrap_or(usize::MAX),
             attach: self.doors.attach,
+            faster: &|| self.rewritten(sql),
         };
         let answer = result::run(&self.connection, &self.db, &ask);
-        let ended = self.refusal.take().or_else(|| self.budget.exceeded());
+        self.forget()?;
+        let ended = self.gate.refusal.take().or_else(|| self.budget.exceeded());
         answer.map_err(|error| match (error, ended) {
             (_, Some(reason)) => SqlError::Sql(reason),
             (SqlError::Sql(message), None) if message == TOO_BIG => SqlError::Sql(format!(
@@ -199,6 +244,49 @@ impl Engine {
         })
     }
 }
+
+impl Engine {
+    /// A statement with the same answer that reads the kernel's small tables, if the kernel knows parts of a query.
+    fn rewritten(&self, sql: &str) -> Result<Option<Statement<'_>>, SqlError> {
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.lines.clear();
+        let first = tokens::tokens(sql).first().copied();
+        let asks = first.is_some_and(|token| token.is("select") || token.is("with"));
+        // What is attached may have tables of the same names.
+        if kernel.is_off || !asks || self.doors.attach {
+            return Ok(None);
+        }
+        let spend = |steps: u64| !self.budget.spent(steps);
+        let answer = kernel::answer(sql, &self.db, &spend);
+        let Some(rewritten) = answer.map_err(|_| SqlError::Sql(INTERRUPTED.to_owned()))? else {
+            return Ok(None);
+        };
+        for (name, mut source) in rewritten.tables {
+            source.missed = self.missed.clone();
+            etwhy_vtab::register(&self.connection, &name, Arc::new(source))?;
+            kernel.tables.push(name);
+        }
+        self.gate.kernel.store(true, Ordering::Relaxed);
+        let statement = self.connection.prepare(&rewritten.sql);
+        self.gate.kernel.store(false, Ordering::Relaxed);
+        self.gate.refusal.take();
+        // Whatever SQLite does not understand it gets as it was.
+        let Ok(statement) = statement else { return Ok(None) };
+        kernel.lines = rewritten.lines;
+        Ok(Some(statement))
+    }
+
+    /// Forgets the kernel's small tables.
+    fn forget(&self) -> Result<(), SqlError> {
+        for name in self.kernel.borrow_mut().tables.drain(..) {
+            etwhy_vtab::register(&self.connection, &name, Arc::new(kernel::Nothing))?;
+        }
+        Ok(())
+    }
+}
+
+/// `sqlite3_errstr(SQLITE_INTERRUPT)`: <https://sqlite.org/rescode.html#interrupt>.
+const INTERRUPTED: &str = "interrupted";
 
 /// `sqlite3_errstr(SQLITE_TOOBIG)`: <https://sqlite.org/rescode.html#toobig>.
 const TOO_BIG: &str = "string or blob too big";

@@ -1,6 +1,6 @@
 //! What a query may use up: steps, time, memory.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,8 @@ pub struct Budget(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     used: AtomicU64,
+    /// Somebody no longer waits.
+    interrupted: AtomicBool,
     now: Mutex<Now>,
 }
 
@@ -72,13 +74,22 @@ impl Budget {
     /// Begins a query.
     pub fn begin(&self, limits: &Limits) {
         self.0.used.store(0, Ordering::Relaxed);
+        self.0.interrupted.store(false, Ordering::Relaxed);
         let ends = limits.time.and_then(|time| Instant::now().checked_add(time));
         *self.now() = Now { limits: Some(*limits), ends, exceeded: None };
     }
 
-    /// Called every [`STRIDE`] steps; true ends the query.
-    pub fn spent(&self) -> bool {
-        let used = self.0.used.fetch_add(STRIDE as u64, Ordering::Relaxed);
+    /// Ends the query that runs.
+    pub fn interrupt(&self) {
+        self.0.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// Called every [`STRIDE`] steps of SQLite, and for each batch by the kernel; true ends the query.
+    pub fn spent(&self, steps: u64) -> bool {
+        let used = self.0.used.fetch_add(steps, Ordering::Relaxed);
+        if self.0.interrupted.load(Ordering::Relaxed) {
+            return true;
+        }
         let mut now = self.now();
         let Some(limits) = now.limits else { return false };
         let exceeded = match (limits.steps, now.ends) {

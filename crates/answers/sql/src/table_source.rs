@@ -12,7 +12,7 @@ use etwhy_table::{ColumnType, ColumnView, Sym, Table};
 use etwhy_vtab::{Ask, Constraint, Context, Cursor, Op, Plan, Result, Source, ValueRef};
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Scans of one column for one value before an index pays.
@@ -24,6 +24,10 @@ pub struct TableSource {
     /// Per column: how often it was searched, and the index once there is one.
     indexes: Vec<(AtomicU32, Mutex<Option<Arc<Index>>>)>,
     sorted: Option<usize>,
+    /// The only rows that there are, ascending; all if none are given.
+    rows: Option<Vec<u32>>,
+    /// A column that was asked for was not read.
+    pub missed: Arc<AtomicBool>,
 }
 
 impl TableSource {
@@ -34,7 +38,22 @@ impl TableSource {
             spec.columns.get(column).is_some_and(|c| c.ty == ColumnType::I64 && !c.nullable)
         });
         let indexes = spec.columns.iter().map(|_| (AtomicU32::new(0), Mutex::new(None))).collect();
-        TableSource { indexes, sorted, table }
+        TableSource { indexes, sorted, table, rows: None, missed: Arc::default() }
+    }
+
+    /// Some rows of a table, ascending.
+    pub fn of_rows(table: Table, rows: Vec<u32>) -> TableSource {
+        TableSource { rows: Some(rows), ..TableSource::new(table) }
+    }
+
+    /// An error if the column was not read.
+    fn read(&self, column: usize) -> Result<()> {
+        let name = match self.table.spec().columns.get(column) {
+            Some(spec) if !self.table.has(column) && self.table.rows() > 0 => &spec.name,
+            _ => return Ok(()),
+        };
+        self.missed.store(true, Ordering::Relaxed);
+        Err(etwhy_vtab::error(format!("column {}.{name} was not read", self.table.name())))
     }
 
     fn index(&self, column: usize) -> Option<Arc<Index>> {
@@ -83,7 +102,7 @@ impl Source for TableSource {
     }
 
     fn plan(&self, ask: &Ask<'_>) -> Option<Plan> {
-        let rows = self.table.rows() as f64;
+        let rows = self.rows.as_ref().map_or(self.table.rows(), Vec::len) as f64;
         let mut plan = Plan { cost: rows + 1.0, ..Plan::default() };
         let mut left = rows;
         let mut searched = false;
@@ -227,8 +246,8 @@ impl<'t> TableCursor<'t> {
             }
             Check::Key(column, key) => self.view(*column, batch).key(row).is_some_and(|k| k.0 == *key),
             Check::Text(column, text) => self.view(*column, batch).text(row) == Some(text),
-            Check::Null(column) => self.view(*column, batch).is_null(row),
-            Check::NotNull(column) => !self.view(*column, batch).is_null(row),
+            Check::Null(column) => is_null(&self.view(*column, batch), row),
+            Check::NotNull(column) => !is_null(&self.view(*column, batch), row),
             Check::Never => false,
         })
     }
@@ -332,6 +351,9 @@ impl<'t> TableCursor<'t> {
 
     /// The rows that can meet the conditions: part of the table where its order or an index tells.
     fn candidates(&self) -> Rows {
+        if let Some(rows) = &self.source.rows {
+            return Rows::List { rows: rows.clone(), next: 0 };
+        }
         let all = self.source.table.rows() as u32;
         let (mut next, mut end) = (0, all);
         if let Some(sorted) = self.source.sorted {
@@ -362,6 +384,12 @@ impl<'t> TableCursor<'t> {
     }
 }
 
+/// As SQLite sees it, which has no float that is no number.
+fn is_null(view: &ColumnView<'_>, row: usize) -> bool {
+    view.is_null(row)
+        || matches!(view, ColumnView::F64(..)) && view.f64(row).is_some_and(|value| value.is_nan())
+}
+
 fn integer_range(op: Op, v: i64) -> (i64, i64) {
     match op {
         Op::Gt => (v.saturating_add(1), i64::MAX),
@@ -384,6 +412,7 @@ impl Cursor for TableCursor<'_> {
     fn filter(&mut self, plan: &str, args: &[ValueRef<'_>]) -> Result<()> {
         let (conditions, groups) = plan.split_once('|').unwrap_or((plan, ""));
         self.checks.clear();
+        self.ahead.borrow_mut().clear();
         for (condition, value) in conditions.split_terminator(';').zip(args) {
             let mut letters = condition.chars();
             let op = match letters.next() {
@@ -396,12 +425,14 @@ impl Cursor for TableCursor<'_> {
                 _ => Op::NotNull,
             };
             let Ok(column) = letters.as_str().parse() else { continue };
+            self.source.read(column)?;
             let check = self.check(op, column, *value);
             self.checks.extend(check);
         }
         self.rows = self.candidates();
         if !groups.is_empty() {
             let columns: Vec<usize> = groups.split_terminator(';').filter_map(|c| c.parse().ok()).collect();
+            columns.iter().try_for_each(|column| self.source.read(*column))?;
             let mut rows = Vec::new();
             while let Some(row) = self.step() {
                 if self.source.table.locate(row).is_some_and(|(batch, inner)| self.meets(batch, inner)) {
@@ -409,7 +440,6 @@ impl Cursor for TableCursor<'_> {
                 }
             }
             self.checks.clear();
-            self.ahead.borrow_mut().clear();
             self.rows =
                 Rows::List { rows: Groups::by_values(&self.source.table, &columns, rows).rows, next: 0 };
         }
@@ -445,6 +475,10 @@ impl Cursor for TableCursor<'_> {
                 out.set_result(view.i64(row))
             }
             view @ ColumnView::F64(..) => out.set_result(view.f64(row)),
+            ColumnView::Empty => {
+                self.source.read(column)?;
+                out.set_result(None::<i64>)
+            }
             view => out.set_result(view.text(row)),
         }
     }

@@ -46,11 +46,17 @@ const PAIRS: &[&str] = &["==", "<>", "!=", "<=", ">=", "||", "<<", ">>", "->", "
 
 /// The tokens of a query without its comments.
 pub fn tokens(sql: &str) -> Vec<Token<'_>> {
+    placed(sql).into_iter().map(|(token, _)| token).collect()
+}
+
+/// The tokens with the bytes of the query that they take.
+pub fn placed(sql: &str) -> Vec<(Token<'_>, std::ops::Range<usize>)> {
     let mut found = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
+        let at = sql.len().saturating_sub(rest.len());
         let (token, len) = next(rest, first);
-        found.extend(token);
+        found.extend(token.map(|token| (token, at..at.saturating_add(len))));
         rest = rest.get(len..).unwrap_or("");
     }
     found

@@ -26,7 +26,7 @@ use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
 use etwhy_trace::catalog::kernel_class;
 use etwhy_trace::logger_text::{self, ListedLogger};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -125,7 +125,8 @@ pub struct Opened {
 
 enum Source {
     Traces(Box<Traces>),
-    Extract(Box<Folder>, bool),
+    /// With whether stacks are tagged anew, and the columns to read of tables that are not read whole.
+    Extract(Box<Folder>, bool, BTreeMap<String, BTreeSet<String>>),
 }
 
 /// Files that were found, opened but not read.
@@ -173,7 +174,7 @@ impl TraceArgs {
                 "{path}: an extract with {tables} tables, written by {}",
                 extract.manifest().program
             );
-            let source = Source::Extract(Box::new(extract), retag);
+            let source = Source::Extract(Box::new(extract), retag, BTreeMap::new());
             return Ok(Opened { source, memory, quiet: self.quiet });
         }
         let found = stage("input", || self.find())?;
@@ -362,7 +363,7 @@ impl Opened {
             Source::Traces(traces) => {
                 traces.files.iter().any(|file| kernel_class::seems_to_hold_others(file, but))
             }
-            Source::Extract(extract, _) => {
+            Source::Extract(extract, ..) => {
                 let there = folder::all_there(extract);
                 !tables.iter().all(|name| there.contains(*name))
                     || folder::holds_other_classes(extract, but, &self.memory)?
@@ -384,6 +385,21 @@ impl Opened {
         matches!(self.source, Source::Extract(..))
     }
 
+    /// As [`Opened::analyse`], but of an extract only the columns that are read of each table; of a table that `columns` does not name all.
+    ///
+    /// # Errors
+    /// Those of [`Opened::analyse`].
+    pub fn analyse_columns(
+        mut self,
+        tables: BTreeSet<String>,
+        columns: BTreeMap<String, BTreeSet<String>>,
+    ) -> anyhow::Result<Analysed> {
+        if let Source::Extract(_, _, wanted) = &mut self.source {
+            *wanted = columns;
+        }
+        self.analyse(Some(tables))
+    }
+
     /// As [`Opened::analyse`] for every table but those `without`, those on demand among them; of an extract those that it holds
     /// or that can be made.
     ///
@@ -392,7 +408,7 @@ impl Opened {
     pub fn analyse_everything(self, without: &[String]) -> anyhow::Result<Analysed> {
         let mut tables: BTreeSet<String> = match &self.source {
             Source::Traces(_) => crate::catalog::specs().map(|spec| spec.name.to_string()).collect(),
-            Source::Extract(extract, _) => folder::all_there(extract),
+            Source::Extract(extract, ..) => folder::all_there(extract),
         };
         tables.retain(|name| !without.contains(name) && !etwhy_analysis::derive::is_beside_traces(name));
         self.analyse(Some(tables))
@@ -417,8 +433,9 @@ impl Opened {
         let Opened { source, memory, quiet } = self;
         let analysed = match source {
             Source::Traces(traces) => traces.analyse(tables, stretches, memory, quiet)?,
-            Source::Extract(mut extract, retag) => {
-                stage("extract", || folder::load(&mut extract, tables, &stretches, memory, retag))?
+            Source::Extract(mut extract, retag, columns) => {
+                let wanted = folder::Wanted { tables, columns: &columns };
+                stage("extract", || folder::load(&mut extract, wanted, &stretches, memory, retag))?
             }
         };
         if let Some(failure) = analysed.memory.failure() {

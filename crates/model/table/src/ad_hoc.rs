@@ -26,6 +26,8 @@ pub(crate) enum Column {
     Bool(BoolBuilder),
     Text(PlainBuilder<Sym>),
     LongText(LongTextBuilder),
+    /// Rows of a column that is not read.
+    Absent(usize),
 }
 
 impl Column {
@@ -52,6 +54,7 @@ impl Column {
             }),
             Column::Text(c) => c.push_option(value.as_text().map(|text| strings.intern(text))),
             Column::LongText(c) => c.push_option(value.as_text()),
+            Column::Absent(rows) => *rows += 1,
         }
     }
 
@@ -71,6 +74,7 @@ impl Column {
             Column::Bool(c) => c.finish_chunk(),
             Column::Text(c) => c.finish_chunk(),
             Column::LongText(c) => c.finish_chunk(),
+            Column::Absent(rows) => ColumnChunk::absent(std::mem::take(rows)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::column::{CHUNK_ROWS, ColumnChunk};
 use crate::{ColumnType, Memory, Result, Table, TableError, TableSpec, Texts, arrow_schema};
@@ -255,7 +255,16 @@ impl Chunks {
     }
 
     pub(crate) fn finish(self, texts: &Texts) -> Result<Table> {
-        let schema = arrow_schema(&self.spec);
+        let mut schema = arrow_schema(&self.spec);
+        if let Some(first) =
+            self.chunks.first().filter(|first| first.columns.iter().any(ColumnChunk::is_absent))
+        {
+            let fields = schema.fields().iter().zip(&first.columns).map(|(field, column)| {
+                let absent = || Field::new(field.name(), DataType::Null, true);
+                if column.is_absent() { Arc::new(absent()) } else { field.clone() }
+            });
+            schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
         let batch = |chunk: Chunk| -> std::result::Result<RecordBatch, ArrowError> {
             let arrays = chunk.columns.into_iter().map(|c| c.into_array(texts));
             let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(chunk.rows));

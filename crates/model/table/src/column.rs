@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, NullArray, StringArray,
 };
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder,
@@ -55,6 +55,8 @@ pub(crate) enum Data {
         offsets: ScalarBuffer<i32>,
         bytes: Buffer,
     },
+    /// Not read.
+    Absent,
 }
 
 impl ColumnChunk {
@@ -66,13 +68,14 @@ impl ColumnChunk {
     /// The buffers in a fixed order: validity, values, and for long text the bytes.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &Buffer> {
         let (first, second) = match &self.data {
-            Data::I64(values) => (values.inner(), None),
-            Data::I32(values) | Data::Text(values) => (values.inner(), None),
-            Data::F64(values) => (values.inner(), None),
-            Data::Bool(values) => (values.inner(), None),
-            Data::LongText { offsets, bytes } => (offsets.inner(), Some(bytes)),
+            Data::I64(values) => (Some(values.inner()), None),
+            Data::I32(values) | Data::Text(values) => (Some(values.inner()), None),
+            Data::F64(values) => (Some(values.inner()), None),
+            Data::Bool(values) => (Some(values.inner()), None),
+            Data::LongText { offsets, bytes } => (Some(offsets.inner()), Some(bytes)),
+            Data::Absent => (None, None),
         };
-        self.nulls.iter().map(NullBuffer::buffer).chain(Some(first)).chain(second)
+        self.nulls.iter().map(NullBuffer::buffer).chain(first).chain(second)
     }
 
     /// The same column over other buffers, which must come in the order of [`ColumnChunk::buffers`] and
@@ -86,6 +89,9 @@ impl ColumnChunk {
             }
             None => None,
         };
+        if matches!(self.data, Data::Absent) {
+            return Some(self.clone());
+        }
         let first = next()?;
         let data = match &self.data {
             Data::I64(_) => Data::I64(ScalarBuffer::new(first, 0, rows)),
@@ -96,8 +102,19 @@ impl ColumnChunk {
             Data::LongText { .. } => {
                 Data::LongText { offsets: ScalarBuffer::new(first, 0, rows + 1), bytes: next()? }
             }
+            Data::Absent => Data::Absent,
         };
         Some(ColumnChunk { rows, nulls, data })
+    }
+
+    /// Rows of a column that is not read.
+    pub(crate) fn absent(rows: usize) -> ColumnChunk {
+        ColumnChunk { rows, nulls: None, data: Data::Absent }
+    }
+
+    /// True if the column is not read.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.data, Data::Absent)
     }
 
     /// Bytes in all buffers.
@@ -107,6 +124,7 @@ impl ColumnChunk {
 
     pub(crate) fn into_array(self, texts: &Texts) -> Result<ArrayRef, ArrowError> {
         Ok(match self.data {
+            Data::Absent => Arc::new(NullArray::new(self.rows)),
             Data::I64(values) => Arc::new(Int64Array::try_new(values, self.nulls)?),
             Data::I32(values) => Arc::new(Int32Array::try_new(values, self.nulls)?),
             Data::F64(values) => Arc::new(Float64Array::try_new(values, self.nulls)?),
@@ -218,6 +236,22 @@ impl<T: Plain> PlainBuilder<T> {
     pub(crate) fn push_option(&mut self, value: Option<T>) {
         self.nulls.append(value.is_some());
         self.values.push(value.unwrap_or_default().native());
+    }
+
+    /// Appends cells to a column that may hold nulls.
+    pub(crate) fn extend(&mut self, values: &[T::Native], nulls: Option<&NullBuffer>) {
+        let from = self.values.len();
+        self.values.extend_from_slice(values);
+        let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+            return self.nulls.append_n_non_nulls(values.len());
+        };
+        self.nulls.append_buffer(nulls);
+        // What stands in the place of a null is not said, and the same table has the same bytes.
+        for (row, value) in self.values.get_mut(from..).unwrap_or_default().iter_mut().enumerate() {
+            if row >= nulls.len() || nulls.is_null(row) {
+                *value = T::default().native();
+            }
+        }
     }
 }
 

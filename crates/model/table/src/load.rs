@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::NullBuffer;
 
 use crate::ad_hoc::Column;
 use crate::builder::Chunks;
@@ -21,6 +22,8 @@ pub struct TableLoader {
     spec: Arc<TableSpec>,
     /// For each text column the dictionary seen last and the numbers of its texts in the pool.
     dictionaries: Vec<Dictionary>,
+    /// Positions of the columns that batches have.
+    read: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -39,9 +42,22 @@ impl std::fmt::Debug for TableLoader {
 impl TableLoader {
     /// An empty table whose finished chunks count against `memory`.
     pub fn new(spec: &TableSpec, memory: &Memory) -> TableLoader {
+        TableLoader::of_columns(spec, &|_| true, memory)
+    }
+
+    /// A table of which only some columns are read: batches have these alone, and the others are
+    /// [absent](Table::has) from the table.
+    pub fn of_columns(spec: &TableSpec, is_read: &dyn Fn(&str) -> bool, memory: &Memory) -> TableLoader {
         let spec = Arc::new(spec.clone());
+        let columns: Vec<Column> = spec
+            .columns
+            .iter()
+            .map(|c| if is_read(&c.name) { Column::new(c.ty) } else { Column::Absent(0) })
+            .collect();
+        let there = |column: &Column| !matches!(column, Column::Absent(_));
         TableLoader {
-            columns: spec.columns.iter().map(|c| Column::new(c.ty)).collect(),
+            read: columns.iter().enumerate().filter(|(_, c)| there(c)).map(|(at, _)| at).collect(),
+            columns,
             open_rows: 0,
             chunks: Chunks::new(spec.clone(), memory),
             dictionaries: spec.columns.iter().map(|_| Dictionary::default()).collect(),
@@ -49,13 +65,13 @@ impl TableLoader {
         }
     }
 
-    /// Appends the rows of a batch whose columns are those of the declaration, in its order.
+    /// Appends the rows of a batch whose columns are those of the declaration that are read, in its order.
     ///
     /// # Errors
     /// If a column is missing or of another type, or the table is full.
     pub fn push(&mut self, batch: &RecordBatch, strings: &mut Strings) -> Result<()> {
-        if batch.num_columns() != self.columns.len() {
-            let (table, needed) = (self.spec.name.to_string(), self.columns.len());
+        if batch.num_columns() != self.read.len() {
+            let (table, needed) = (self.spec.name.to_string(), self.read.len());
             return Err(TableError::WrongWidth { table, needed, had: batch.num_columns() });
         }
         let mut from = 0;
@@ -65,8 +81,14 @@ impl TableLoader {
             while rows > 1 && text_in(batch, from..from + rows) > CHUNK_TEXT_BYTES {
                 rows /= 2;
             }
-            for (at, array) in batch.columns().iter().enumerate() {
+            for (place, array) in batch.columns().iter().enumerate() {
+                let at = self.read.get(place).copied().unwrap_or(usize::MAX);
                 self.append(at, array, from..from + rows, strings)?;
+            }
+            for column in &mut self.columns {
+                if let Column::Absent(held) = column {
+                    *held += rows;
+                }
             }
             from += rows;
             self.open_rows += rows;
@@ -91,9 +113,18 @@ impl TableLoader {
             return Ok(());
         };
         match (column, view) {
-            (Column::I64(c), ColumnView::I64(..)) => rows.for_each(|row| c.push_option(view.i64(row))),
-            (Column::I32(c), ColumnView::I32(..)) => rows.for_each(|row| c.push_option(view.i32(row))),
-            (Column::F64(c), ColumnView::F64(..)) => rows.for_each(|row| c.push_option(view.f64(row))),
+            (Column::I64(c), ColumnView::I64(values, nulls)) => {
+                let (values, nulls) = part(values, nulls, rows);
+                c.extend(values, nulls.as_ref());
+            }
+            (Column::I32(c), ColumnView::I32(values, nulls)) => {
+                let (values, nulls) = part(values, nulls, rows);
+                c.extend(values, nulls.as_ref());
+            }
+            (Column::F64(c), ColumnView::F64(values, nulls)) => {
+                let (values, nulls) = part(values, nulls, rows);
+                c.extend(values, nulls.as_ref());
+            }
             (Column::Bool(c), ColumnView::Bool(_)) => rows.for_each(|row| c.push_option(view.bool(row))),
             (Column::LongText(c), ColumnView::LongText(_)) => {
                 rows.for_each(|row| c.push_option(view.text(row)));
@@ -140,6 +171,16 @@ impl TableLoader {
         self.close_chunk()?;
         self.chunks.finish(texts)
     }
+}
+
+/// Some rows of a column; nothing if there are not so many.
+fn part<'a, T>(
+    values: &'a [T],
+    nulls: Option<&NullBuffer>,
+    rows: std::ops::Range<usize>,
+) -> (&'a [T], Option<NullBuffer>) {
+    let nulls = nulls.filter(|nulls| rows.end <= nulls.len()).map(|n| n.slice(rows.start, rows.len()));
+    (values.get(rows).unwrap_or_default(), nulls)
 }
 
 /// Bytes of long text in some rows of a batch.
@@ -222,6 +263,27 @@ mod tests {
                 for column in 0..table.spec().columns.len() {
                     assert_eq!(again.cell(row, column), table.cell(row, column));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_that_are_not_read_are_absent() {
+        let table = example_with(&Memory::unlimited(), 70_000);
+        for name in ["", "process"] {
+            let mut strings = Strings::new();
+            let mut loader = TableLoader::of_columns(&EXAMPLE, &|c| c == name, &Memory::with_budget(0, None));
+            let process = EXAMPLE.column_index("process").unwrap();
+            for batch in table.batches() {
+                let read: &[usize] = if name.is_empty() { &[] } else { &[process] };
+                loader.push(&batch.project(read).unwrap(), &mut strings).unwrap();
+            }
+            let some = loader.finish(&strings.freeze().unwrap()).unwrap();
+            assert_eq!((some.rows(), some.starts()), (table.rows(), table.starts()));
+            for (at, column) in EXAMPLE.columns.iter().enumerate() {
+                assert_eq!(some.has(at), column.name == name);
+                let cell = some.cell(69_999, at);
+                assert!(if some.has(at) { cell == table.cell(69_999, at) } else { cell.is_null() });
             }
         }
     }

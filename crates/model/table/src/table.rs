@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 
 use crate::{CHUNK_ROWS, ColumnView, TableSpec, Texts, Value};
 
@@ -84,6 +84,12 @@ impl Table {
         let batch = if full { guess } else { self.starts.partition_point(|&s| s <= row).saturating_sub(1) };
         let start = *self.starts.get(batch)?;
         Some((batch, (row - start) as usize))
+    }
+
+    /// True if there is a column at this position and it was read: an extract can be asked for some columns alone, and the others
+    /// are null then.
+    pub fn has(&self, column: usize) -> bool {
+        self.schema.fields().get(column).is_some_and(|field| *field.data_type() != DataType::Null)
     }
 
     /// A column of one batch. An unknown column or batch gives a view without rows.

@@ -152,7 +152,7 @@ struct Row {
 }
 
 /// CPU time of this thread in seconds (Linux); 0 elsewhere.
-fn cpu() -> f64 {
+pub fn cpu() -> f64 {
     // Reading `stat` brings the figure of `schedstat` up to date.
     let _ = std::fs::read_to_string("/proc/self/stat");
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -7,12 +7,13 @@
 //! cargo run --release -p etwhy-bench -- --tables --size 1GB   why and every dump of a trace with all classes
 //! cargo run --release -p etwhy-bench -- --huge 10GB      why and large dumps of such a trace with --memory 2G
 //! cargo run --release -p etwhy-bench -- --sql 10000000   SQL and views over tables of so many rows
+//! cargo run --release -p etwhy-bench -- --sql EXTRACT    SQL over an extract against DuckDB
 //! cargo run --release -p etwhy-bench -- --symbols [PDB...]   symbols against llvm-symbolizer
 //! cargo run --release -p etwhy-bench -- --evtx [LOG [MESSAGES]]   event logs against evtx_dump
 //! cargo run --release -p etwhy-bench -- --build          the program built from nothing: time and size
 //! ```
 //!
-//! `ETWHY_PYTHON` names a Python with the package `dissect.etl` for the comparison with that reader.
+//! `ETWHY_PYTHON` names a Python with the packages `dissect.etl` and `duckdb` for the comparisons with these.
 #![forbid(unsafe_code)]
 
 mod child;
@@ -20,6 +21,7 @@ mod evtx;
 mod evtx_peers;
 mod python;
 mod sql;
+mod sql_extract;
 mod symbols;
 mod walk;
 
@@ -35,9 +37,12 @@ fn main() -> anyhow::Result<()> {
             "--size" => size = parse_size(&arguments.next().unwrap_or_default())?,
             "--tables" => tables = true,
             "--sql" => {
-                let rows = arguments.next().map_or(Ok(10_000_000), |n| n.parse())?;
+                let what = arguments.next().unwrap_or_else(|| "10000000".to_owned());
                 machine();
-                return sql::run(rows);
+                return match Path::new(&what) {
+                    folder if folder.is_dir() => sql_extract::run(folder),
+                    _ => sql::run(what.parse()?),
+                };
             }
             "--symbols" => {
                 machine();
@@ -56,7 +61,7 @@ fn main() -> anyhow::Result<()> {
             "--huge" => huge = Some(parse_size(&arguments.next().unwrap_or_default())?),
             "--help" | "-h" => {
                 println!(
-                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS] [--symbols [PDB...]] [--evtx [LOG|- [MESSAGES]]] [--build] [TRACE...]"
+                    "etwhy-bench [--size SIZE] [--tables] [--huge SIZE] [--sql ROWS|EXTRACT] [--symbols [PDB...]] [--evtx [LOG|- [MESSAGES]]] [--build] [TRACE...]"
                 );
                 return Ok(());
             }

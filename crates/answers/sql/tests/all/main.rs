@@ -4,3 +4,4 @@
 
 mod doors;
 mod functions;
+mod kernel;

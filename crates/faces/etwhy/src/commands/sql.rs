@@ -10,11 +10,11 @@ use crate::shell::{self, Line};
 use crate::stdout::watched;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_export::Format;
+use etwhy_export::{Format, extract};
 use etwhy_sql::capability::Doors;
-use etwhy_sql::{Engine, functions, scalars, texts, views, words};
+use etwhy_sql::{Engine, columns_read, functions, scalars, texts, views, words};
 use etwhy_table::Selection;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -86,6 +86,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         written,
         exit: Exit::Done,
         loaded: BTreeSet::new(),
+        columns: BTreeMap::new(),
         engine: None,
         attached: Vec::new(),
     };
@@ -102,6 +103,8 @@ struct Session<'a> {
     written: Written<'a>,
     exit: Exit,
     loaded: BTreeSet<String>,
+    /// The columns of an extract that are there, of tables that are not read whole.
+    columns: BTreeMap<String, BTreeSet<String>>,
     engine: Option<(Engine, Analysed)>,
     /// `ATTACH` and `DETACH` so far, for the engine that a question about other tables needs.
     attached: Vec<String>,
@@ -122,28 +125,82 @@ impl Session<'_> {
         if query.contains("time_of_day") {
             wanted.insert("trace".to_owned());
         }
-        if self.engine.is_none() || !wanted.is_subset(&self.loaded) {
+        let missing = self.choose_columns(query, &wanted);
+        if self.engine.is_none() || missing || !wanted.is_subset(&self.loaded) {
             // All anew, so that numbers of stacks, processes and files fit together.
             self.loaded.extend(wanted);
-            self.engine = None;
-            let mut tables = self.loaded.clone();
-            tables.insert("ledger".to_owned());
-            let analysed = self.args.trace.open()?.analyse(Some(tables))?;
-            if self.exit == Exit::Done {
-                self.exit = analysed.exit;
-            }
-            let engine = Engine::with(&analysed.db, Doors { attach: self.args.allow_attach })?;
-            for statement in &self.attached {
-                engine.query("attached", statement)?;
-            }
-            self.engine = Some((engine, analysed));
+            self.load()?;
         }
         self.engine.as_ref().map(|(engine, _)| engine).context("there is no trace")
     }
 
+    /// Makes the tables that were asked for so far.
+    fn load(&mut self) -> anyhow::Result<()> {
+        self.engine = None;
+        let mut tables = self.loaded.clone();
+        tables.insert("ledger".to_owned());
+        let analysed = self.args.trace.open()?.analyse_columns(tables, self.columns.clone())?;
+        if self.exit == Exit::Done {
+            self.exit = analysed.exit;
+        }
+        let engine = Engine::with(&analysed.db, Doors { attach: self.args.allow_attach })?;
+        for statement in &self.attached {
+            engine.query("attached", statement)?;
+        }
+        self.engine = Some((engine, analysed));
+        Ok(())
+    }
+
+    /// Which columns a query needs of an extract; true if some are not there. What is asked twice is read whole: somebody is at work
+    /// with it.
+    fn choose_columns(&mut self, query: &str, wanted: &BTreeSet<String>) -> bool {
+        let [path] = self.args.trace.traces.as_slice() else { return false };
+        if !extract::is_extract(path) {
+            return false;
+        }
+        let specs = catalog::specs().filter(|spec| wanted.contains(spec.name.as_ref()));
+        let by_name = functions::ALL.iter().map(|f| f.name).chain(FUNCTIONS_ON_STACKS.iter().copied());
+        // What reads tables by itself, and statements that are no questions.
+        let small = query.to_ascii_lowercase();
+        let plain = !by_name.into_iter().any(|name| small.contains(name)) && self.attached.is_empty();
+        let read = if plain { columns_read(specs, query) } else { None };
+        let mut missing = false;
+        for table in wanted {
+            // A name of a table that stands for something else reads nothing.
+            let columns = read.as_ref().map(|read| read.get(table).cloned().unwrap_or_default());
+            match (self.loaded.contains(table), self.columns.get(table), columns) {
+                (true, None, _) => {}
+                (true, Some(there), Some(columns)) if columns.is_subset(there) => {}
+                (true, Some(_), _) => {
+                    self.columns.remove(table);
+                    missing = true;
+                }
+                (false, _, Some(columns)) => {
+                    self.columns.insert(table.clone(), columns);
+                }
+                (false, _, None) => {}
+            }
+        }
+        missing
+    }
+
     fn answer(&mut self, query: &str) -> anyhow::Result<()> {
         let (args, written) = (self.args, self.written);
-        let table = self.engine(query)?.query("result", query).map_err(catalog::explained)?;
+        let mut answer = self.engine(query)?.query("result", query);
+        if answer.is_err() && self.engine.as_ref().is_some_and(|(engine, _)| engine.missed_a_column()) {
+            // SQLite reads more than it says, in joins by equal names.
+            self.columns.clear();
+            self.load()?;
+            answer = self.engine(query)?.query("result", query);
+        }
+        let table = answer.map_err(catalog::explained)?;
+        if let Some((engine, _)) = &self.engine {
+            let lines = engine.kernel_lines();
+            lines.iter().for_each(|line| tracing::info!("{line}"));
+            if lines.is_empty() {
+                tracing::info!("answered by SQLite alone");
+            }
+        }
         let first = query.split_whitespace().next().unwrap_or("");
         if ["attach", "detach"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
             self.attached.push(query.to_owned());

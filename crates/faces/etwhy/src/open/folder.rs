@@ -64,10 +64,21 @@ pub(super) fn holds_other_classes(extract: &mut Folder, but: &[&str], memory: &M
     Ok(table.read::<KernelClassRow>()?.iter().any(|row| !but.contains(&row.class())))
 }
 
-/// Reads the tables (`None`: all that are not on demand) from an extract. Derived tables that are not in it are made.
+/// What is wanted of an extract.
+pub(super) struct Wanted<'a> {
+    /// Tables; `None`: all that are not on demand.
+    pub tables: Option<BTreeSet<String>>,
+    /// The columns that are read of a table; of one that is not named all.
+    pub columns: &'a BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Tables that are read by more than the query that names them.
+const ALWAYS_WHOLE: [&str; 3] = ["ledger", "process", "trace"];
+
+/// Reads the tables from an extract. Derived tables that are not in it are made.
 pub(super) fn load(
     extract: &mut Folder,
-    wanted: Option<BTreeSet<String>>,
+    wanted: Wanted<'_>,
     stretches: &[etwhy_trace::catalog::critical_path::Stretch],
     memory: Memory,
     retag: bool,
@@ -79,7 +90,8 @@ pub(super) fn load(
             extract.path().display()
         );
     }
-    let mut wanted = wanted.unwrap_or_else(|| {
+    let Wanted { tables, columns } = wanted;
+    let mut wanted = tables.unwrap_or_else(|| {
         specs().filter(|s| !catalog::is_on_demand(&s.name)).map(|s| s.name.to_string()).collect()
     });
     // Readers of stacks ask for one of these tables and read all, since they are made together.
@@ -92,8 +104,18 @@ pub(super) fn load(
         labels(extract, &mut strings, &memory)?;
     }
     let mut loaders: Vec<TableLoader> = Vec::new();
+    // What is made of tables reads them as it likes.
+    let derived = etwhy_analysis::derived::ALL
+        .iter()
+        .filter(|d| d.tables.iter().any(|t| made.contains(t.name.as_ref())));
+    let sources: BTreeSet<String> =
+        derived.flat_map(|d| (d.reads)()).map(|read| read.name.to_string()).collect();
     for spec in specs().filter(|spec| present.contains(spec.name.as_ref())) {
-        loaders.push(extract.load(spec, &mut strings, &memory)?);
+        let name = spec.name.as_ref();
+        let whole = sources.contains(name) || ALWAYS_WHOLE.contains(&name) || STACKS.contains(&name);
+        let of_table = columns.get(name).filter(|_| !whole);
+        let is_read = |column: &str| of_table.is_none_or(|columns| columns.contains(column));
+        loaders.push(extract.load_columns(spec, &is_read, &mut strings, &memory)?);
     }
     let texts = strings.freeze().map_err(TableError::texts)?;
     let mut db = Database::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use etwhy_table::{ColumnType, Memory, Strings, TableError, TableLoader, TableSpec, arrow_field};
+use etwhy_table::{ColumnSpec, ColumnType, Memory, Strings, TableError, TableLoader, TableSpec, arrow_field};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -210,10 +210,25 @@ impl Folder {
         strings: &mut Strings,
         memory: &Memory,
     ) -> Result<TableLoader, ExtractError> {
+        self.load_columns(spec, &|_| true, strings, memory)
+    }
+
+    /// As [`Folder::load`], but only some columns; the others are [absent](etwhy_table::Table::has). What is not read is not
+    /// checked either.
+    ///
+    /// # Errors
+    /// Those of [`Folder::load`].
+    pub fn load_columns(
+        &mut self,
+        spec: &TableSpec,
+        is_read: &dyn Fn(&str) -> bool,
+        strings: &mut Strings,
+        memory: &Memory,
+    ) -> Result<TableLoader, ExtractError> {
         let path = self.path.join(file_name(&spec.name));
         self.check_version(spec, &path)?;
         // The Parquet reader is written for files that are sound, and this one may come from anybody.
-        let read = quiet::catch(|| self.read(spec, &path, strings, memory));
+        let read = quiet::catch(|| self.read(spec, is_read, &path, strings, memory));
         read.unwrap_or_else(|| {
             Err(ExtractError::Damaged {
                 file: path.clone(),
@@ -236,6 +251,7 @@ impl Folder {
     fn read(
         &mut self,
         spec: &TableSpec,
+        is_read: &dyn Fn(&str) -> bool,
         path: &Path,
         strings: &mut Strings,
         memory: &Memory,
@@ -257,25 +273,27 @@ impl Folder {
         let first = ArrowReaderMetadata::load(&file, plain).map_err(damaged)?;
         let metadata = Arc::clone(first.metadata());
         let schema = metadata.file_metadata().schema_descr();
-        let places = columns_of(spec, schema).map_err(|why| ExtractError::Columns {
+        let all = columns_of(spec, schema).map_err(|why| ExtractError::Columns {
             file: path.to_path_buf(),
             table: spec.name.to_string(),
             why,
         })?;
+        let (declared, places): (Vec<&ColumnSpec>, Vec<usize>) =
+            spec.columns.iter().zip(all).filter(|(column, _)| is_read(&column.name)).unzip();
         check_places(&metadata, size)
             .map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why: why.to_owned() })?;
-        let columns = spec.columns.iter().zip(&places).map(|(column, &at)| {
+        let columns = declared.iter().zip(&places).map(|(column, &at)| {
             let said = entry.columns.iter().find(|said| said.name == column.name);
             (column.name.as_ref(), at, said.map_or_else(Vec::new, |said| sums::from_text(&said.crc32)))
         });
         sums::check_columns(&mut file, &metadata, &columns.collect::<Vec<_>>()).map_err(bad)?;
         let limit = self.limits.of_file(size);
-        let fixed = bytes_of_rows(spec, &metadata);
+        let fixed = bytes_of_rows(&declared, &metadata);
         self.check_size(path, fixed, limit)?;
 
         // Texts that repeat come as dictionaries.
         let mut fields: Vec<Arc<Field>> = first.schema().fields().iter().cloned().collect();
-        for (column, &at) in spec.columns.iter().zip(&places) {
+        for (column, &at) in declared.iter().zip(&places) {
             let Some(field) = fields.get_mut(at).filter(|_| column.ty == ColumnType::Text) else { continue };
             let ty: DataType = arrow_field(column).data_type().clone();
             *field = Arc::new(Field::new(field.name(), ty, field.is_nullable()));
@@ -284,7 +302,7 @@ impl Folder {
         let typed = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(damaged)?;
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, typed)
             .with_projection(ProjectionMask::roots(schema, places.iter().copied()))
-            .with_batch_size(if texts_repeat(spec, &places, &metadata) {
+            .with_batch_size(if texts_repeat(&declared, &places, &metadata) {
                 BATCH_ROWS_UNPACKING
             } else {
                 BATCH_ROWS
@@ -296,7 +314,7 @@ impl Folder {
         sorted.sort_unstable();
         let order: Vec<usize> =
             places.iter().map(|at| sorted.binary_search(at).unwrap_or(usize::MAX)).collect();
-        let mut loader = TableLoader::new(spec, memory);
+        let mut loader = TableLoader::of_columns(spec, is_read, memory);
         let (texts_before, mut long) = (strings.bytes(), 0usize);
         for batch in reader {
             let arrow = |error: arrow_schema::ArrowError| ExtractError::Damaged {
@@ -308,7 +326,7 @@ impl Folder {
                 .push(&batch, strings)
                 .map_err(|source| ExtractError::Rows { file: path.to_path_buf(), source })?;
             // Rows are as large as the file says; what texts unpack to shows when they are read.
-            long = long.saturating_add(long_text_bytes(spec, &batch));
+            long = long.saturating_add(long_text_bytes(&declared, &batch));
             let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
             self.check_size(path, fixed.saturating_add(texts), limit)?;
         }
@@ -353,20 +371,20 @@ fn check_places(metadata: &ParquetMetaData, size: u64) -> Result<(), &'static st
     Ok(())
 }
 
-/// Bytes of all rows of a table without their texts, as the file counts rows.
-fn bytes_of_rows(spec: &TableSpec, metadata: &ParquetMetaData) -> u64 {
+/// Bytes of all rows of these columns without their texts, as the file counts rows.
+fn bytes_of_rows(columns: &[&ColumnSpec], metadata: &ParquetMetaData) -> u64 {
     let rows: i64 = metadata.row_groups().iter().fold(0, |n, g| n.saturating_add(g.num_rows().max(0)));
-    let width = |c: &etwhy_table::ColumnSpec| match c.ty {
+    let width = |c: &&ColumnSpec| match c.ty {
         ColumnType::I64 | ColumnType::F64 => 8,
         ColumnType::I32 | ColumnType::Text | ColumnType::LongText => 4,
         ColumnType::Bool => 1,
     };
-    rows.unsigned_abs().saturating_mul(spec.columns.iter().map(width).sum())
+    rows.unsigned_abs().saturating_mul(columns.iter().map(width).sum())
 }
 
 /// Bytes of the long texts of a batch.
-fn long_text_bytes(spec: &TableSpec, batch: &RecordBatch) -> usize {
-    let long = spec.columns.iter().zip(batch.columns()).filter(|(c, _)| c.ty == ColumnType::LongText);
+fn long_text_bytes(columns: &[&ColumnSpec], batch: &RecordBatch) -> usize {
+    let long = columns.iter().zip(batch.columns()).filter(|(c, _)| c.ty == ColumnType::LongText);
     long.map(|(_, array)| array.as_any().downcast_ref::<StringArray>().map_or(0, |a| a.value_data().len()))
         .sum()
 }
@@ -391,8 +409,8 @@ fn check_footer(file: &File, size: u64) -> Result<(), String> {
 }
 
 /// Whether long texts of the file repeat without taking room: as numbers of a dictionary, or by common beginnings.
-fn texts_repeat(spec: &TableSpec, places: &[usize], metadata: &ParquetMetaData) -> bool {
-    let long = || spec.columns.iter().zip(places).filter(|(c, _)| c.ty == ColumnType::LongText);
+fn texts_repeat(columns: &[&ColumnSpec], places: &[usize], metadata: &ParquetMetaData) -> bool {
+    let long = || columns.iter().zip(places).filter(|(c, _)| c.ty == ColumnType::LongText);
     metadata.row_groups().iter().any(|group| {
         long().filter_map(|(_, &at)| group.columns().get(at)).any(|chunk| {
             chunk.dictionary_page_offset().is_some()
