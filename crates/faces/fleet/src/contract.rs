@@ -1,6 +1,6 @@
 //! The contract: which tables a store has, and what their columns are. One text for all batches, in place of a copy in each file.
 
-use crate::tables::{FINDING, FINDING_HIT, INPUT, RUN, TRACE};
+use crate::tables::{FINDING, FINDING_HIT, INPUT, RECORDING, RUN};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use etwhy_table::{ColumnSpec, ColumnType, Role, TableSpec, Unit};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ static TABLES: LazyLock<Vec<StoreTable>> = LazyLock::new(|| {
         columns: Vec::new(),
         own_ids: true,
     });
-    let made = [&TRACE, &FINDING, &FINDING_HIT].map(|spec| stamped(&spec.name, spec));
+    let made = [&RECORDING, &FINDING, &FINDING_HIT].map(|spec| stamped(&spec.name, spec));
     let traced = etwhy_trace::catalog::ALL.iter().flat_map(|analysis| analysis.tables.iter().copied());
     let derived = etwhy_analysis::derived::ALL.iter().flat_map(|derived| derived.tables.iter().copied());
     let all: Vec<&TableSpec> = traced.chain(derived).collect();

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::ids::MachineId;
-use crate::tables::{FindingHitRow, FindingRow, TraceRow};
+use crate::tables::{FindingHitRow, FindingRow, RecordingRow};
 use etwhy_analysis::derived::bill::BillRow;
 use etwhy_analysis::derived::module::ModuleRow;
 use etwhy_base::time::{filetime, filetime_text};
@@ -34,7 +34,7 @@ impl Facts {
     }
 }
 
-/// The tables `trace`, `finding` and `finding_hit` of a trace.
+/// The tables `recording`, `finding` and `finding_hit` of a trace.
 ///
 /// # Errors
 /// Those of the table builder.
@@ -46,7 +46,7 @@ pub fn tables(
 ) -> Result<Vec<Table>> {
     let memory = Memory::default();
     let mut strings = Strings::new();
-    let mut traces = TableBuilder::<TraceRow>::new(&memory);
+    let mut traces = TableBuilder::<RecordingRow>::new(&memory);
     trace(db, sentence, machine, &mut strings).into_iter().for_each(|row| traces.push(row));
     let mut findings = TableBuilder::<FindingRow>::new(&memory);
     let mut hits = TableBuilder::<FindingHitRow>::new(&memory);
@@ -60,7 +60,7 @@ pub fn tables(
     Ok(vec![traces.finish(&texts)?, findings.finish(&texts)?, hits.finish(&texts)?])
 }
 
-fn trace(db: &Database, sentence: &str, machine: &MachineId, strings: &mut Strings) -> Option<TraceRow> {
+fn trace(db: &Database, sentence: &str, machine: &MachineId, strings: &mut Strings) -> Option<RecordingRow> {
     let files = db.read_or_empty::<FileRow>();
     // The file that begins first says when, the largest what.
     let first = files.iter().min_by_key(|row| row.start_unix_ns())?;
@@ -70,7 +70,7 @@ fn trace(db: &Database, sentence: &str, machine: &MachineId, strings: &mut Strin
     let captured = filetime_text(filetime(first.start_unix_ns()), 3);
     let day = captured.get(..10).unwrap_or_default().to_owned();
     let own = |strings: &mut Strings, text: Option<&str>| text.map(|text| strings.intern(text));
-    Some(TraceRow {
+    Some(RecordingRow {
         path: strings.intern(files.first()?.file()),
         files: i32::try_from(files.iter().count()).unwrap_or(i32::MAX),
         size_bytes: files.iter().map(|row| row.size_bytes()).fold(0, i64::saturating_add),

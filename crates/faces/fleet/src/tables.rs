@@ -69,7 +69,7 @@ define_table! {
 
 define_table! {
     /// Traces: one row for each, whatever number of files it has.
-    pub table TRACE: TraceRow = "trace" {
+    pub table RECORDING: RecordingRow = "recording" {
         version: 1,
         /// First file, as given.
         path: Sym [None, Path],

@@ -13,7 +13,7 @@
 -- traces: Traces of the machine that could tell.
 WITH fact AS (
     SELECT machine_id, max(computer) AS computer, max(model) AS model, max(os_build) AS os_build
-    FROM trace
+    FROM recording
     GROUP BY machine_id
 ),
 able AS (
@@ -30,11 +30,12 @@ of_machine AS (
     HAVING sum(capacity_ns) > 0
 ),
 cost AS (
-    SELECT b.machine_id, b.kind, b.culprit, sum(b.total_cpu_ns) AS cpu_ns
+    SELECT b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, sum(b.total_cpu_ns) AS cpu_ns
     FROM bill AS b
     JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
+    LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
-    GROUP BY b.machine_id, b.kind, b.culprit
+    GROUP BY b.machine_id, b.kind, coalesce(p.name, b.culprit)
 ),
 busy AS (
     SELECT machine_id, sum(capacity_ns) AS capacity_ns, sum(busy_ns) AS busy_ns, count(*) AS traces

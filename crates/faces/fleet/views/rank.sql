@@ -35,12 +35,13 @@ of_machine AS (
     GROUP BY machine_id, kind
 ),
 cost AS (
-    SELECT b.trace_id, b.machine_id, b.kind, b.culprit, max(b.vendor) AS vendor, max(b.category) AS category,
+    SELECT b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, max(b.vendor) AS vendor, max(b.category) AS category,
         sum(b.total_cpu_ns) AS cpu_ns, sum(b.imposed_wait_ns) AS imposed_wait_ns, sum(b.energy_wh) AS energy_wh
     FROM bill AS b
     JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
+    LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
-    GROUP BY b.trace_id, b.machine_id, b.kind, b.culprit
+    GROUP BY b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit)
 ),
 share AS (
     SELECT c.machine_id, c.kind, c.culprit, max(c.vendor) AS vendor, max(c.category) AS category, count(*) AS traces,

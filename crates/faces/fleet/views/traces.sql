@@ -24,6 +24,6 @@ WITH found AS (
 )
 SELECT t.trace_id, t.machine_id, t.computer, t.model, t.os, t.captured_utc, t.duration_ns, t.path, t.files,
     coalesce(f.critical, 0) AS critical, coalesce(f.warning, 0) AS warning, coalesce(f.notice, 0) AS notice, t.sentence
-FROM trace AS t
+FROM recording AS t
 LEFT JOIN found AS f ON f.trace_id = t.trace_id
 ORDER BY t.captured_unix_ns, t.trace_id

@@ -13,7 +13,7 @@ WITH able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(t.captured_day) AS captured_day, max(m.capacity_ns) AS capacity_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id
-    JOIN trace AS t ON t.trace_id = b.trace_id
+    JOIN recording AS t ON t.trace_id = b.trace_id
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.machine_id, b.kind
 ),
@@ -24,17 +24,18 @@ of_day AS (
     HAVING sum(capacity_ns) > 0
 ),
 cost AS (
-    SELECT a.captured_day, b.kind, b.culprit, sum(b.total_cpu_ns) AS cpu_ns
+    SELECT a.captured_day, b.kind, coalesce(p.name, b.culprit) AS culprit, sum(b.total_cpu_ns) AS cpu_ns
     FROM bill AS b
     JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
+    LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
-    GROUP BY a.captured_day, b.kind, b.culprit
+    GROUP BY a.captured_day, b.kind, coalesce(p.name, b.culprit)
 ),
 busy AS (
     SELECT t.captured_day, sum(m.capacity_ns) AS capacity_ns, sum(m.busy_ns) AS busy_ns, count(*) AS traces,
         count(DISTINCT m.machine_id) AS machines
     FROM machine AS m
-    JOIN trace AS t ON t.trace_id = m.trace_id
+    JOIN recording AS t ON t.trace_id = m.trace_id
     WHERE m.busy_ns IS NOT NULL
     GROUP BY t.captured_day
     HAVING sum(m.capacity_ns) > 0

@@ -21,7 +21,7 @@ WITH able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns, max(t.captured_unix_ns) AS captured_unix_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id
-    JOIN trace AS t ON t.trace_id = b.trace_id
+    JOIN recording AS t ON t.trace_id = b.trace_id
     WHERE (b.kind = 'driver' AND b.source = 'sample') OR (b.kind = 'process' AND b.source <> 'none')
     GROUP BY b.trace_id, b.machine_id, b.kind
     HAVING max(m.capacity_ns) > 0
@@ -35,10 +35,11 @@ version AS (
     HAVING count(DISTINCT file_version) = 1
 ),
 cost AS (
-    SELECT trace_id, kind, lower(culprit) AS culprit, sum(total_cpu_ns) AS cpu_ns
-    FROM bill
-    WHERE part = 'culprit' AND NOT is_idle AND NOT is_unattributed
-    GROUP BY trace_id, kind, lower(culprit)
+    SELECT b.trace_id, b.kind, lower(coalesce(p.name, b.culprit)) AS culprit, sum(b.total_cpu_ns) AS cpu_ns
+    FROM bill AS b
+    LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
+    WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
+    GROUP BY b.trace_id, b.kind, lower(coalesce(p.name, b.culprit))
 ),
 sample AS (
     SELECT a.machine_id, v.kind, v.culprit, v.file_version, a.captured_unix_ns, 1.0 * c.cpu_ns / a.capacity_ns AS share

@@ -257,7 +257,7 @@ fn files_of_one_recording_are_one_trace() {
     let said = run(inbox.str(), &store, &["--machine", "rack 7"]);
     assert_eq!(said["outcomes"]["read"], 1, "{said}");
     let fleet = opened(&store);
-    let machines = rows_of(&fleet, "SELECT machine_id, machine_basis, computer FROM trace");
+    let machines = rows_of(&fleet, "SELECT machine_id, machine_basis, computer FROM recording");
     assert_eq!(machines.len(), 1, "the later reading counts");
     assert_eq!(
         (machines[0]["machine_id"].as_str(), machines[0]["machine_basis"].as_str()),

@@ -154,7 +154,7 @@ impl OfTrace<'_> {
         let unix_ns = (20_454 + day) * 86_400_000_000_000;
         let date = etwhy_base::time::filetime_text(etwhy_base::time::filetime(unix_ns), 0);
         self.row(
-            "trace",
+            "recording",
             &[
                 ("model", model.into()),
                 ("os_build", 22_631i64.into()),

@@ -27,6 +27,17 @@ pub enum What {
 }
 
 impl What {
+    /// The word for many.
+    const fn several(self) -> &'static str {
+        match self {
+            What::Drivers => "drivers",
+            What::Processes => "processes",
+            What::Products => "products",
+            What::Categories => "categories",
+            What::Findings => "findings",
+        }
+    }
+
     /// `kind` of the bill.
     pub const fn kind(self) -> &'static str {
         match self {
@@ -51,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn costs(asked: &Asked, what: What, table: &Rows) -> Said {
     let kind = what.kind();
-    let mut doc = Doc::titled(format!("Who costs most: {kind}"));
+    let mut doc = Doc::titled(format!("Which {} cost most", what.several()));
     let of_kind: Vec<u32> = rows(table).filter(|&row| table.text(row, "kind") == Some(kind)).collect();
     let Some(&first) = of_kind.first() else {
         doc.text(match what {
@@ -86,7 +97,11 @@ fn costs(asked: &Asked, what: What, table: &Rows) -> Said {
             own("category"),
         ]);
     }
-    doc.heading(format!("Who costs most: {kind}, of {} machines that could tell", able.unwrap_or(0)));
+    doc.heading(format!(
+        "Which {} cost most, on {} machines that could tell",
+        what.several(),
+        able.unwrap_or(0)
+    ));
     doc.table(asked.cut(shown));
     doc.text(
         "Shares are of the observed time of the processors of all machines that could tell. Idle time and what is nobody's are left out.",
