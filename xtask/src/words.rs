@@ -9,6 +9,7 @@ const TERMS: &str = "docs/terms.md";
 const TEXTS: &[(&str, &str)] = &[
     ("crates/answers/rules/findings", ".toml"),
     ("crates/answers/sql/views", ".sql"),
+    ("crates/faces/fleet/views", ".sql"),
     ("docs", ".md"),
     ("crates/sources/record/profiles", ".toml"),
 ];

@@ -25,7 +25,8 @@ pub fn all() -> impl Iterator<Item = View> {
     FILES.iter().map(|(name, text)| parse(name, text))
 }
 
-fn parse(name: &'static str, text: &'static str) -> View {
+/// A view from its file, which also other crates have.
+pub fn parse(name: &'static str, text: &'static str) -> View {
     let mut view = View { name, title: String::new(), manual: String::new(), columns: Vec::new(), sql: text };
     let mut in_columns = false;
     let mut lines = Vec::new();

@@ -42,7 +42,7 @@ pub fn load_tags(files: &[PathBuf]) -> anyhow::Result<bool> {
 }
 
 /// Where facts lie that are always used.
-fn configured() -> Vec<PathBuf> {
+pub fn configured() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".config"));
     let folder = if cfg!(windows) { set("APPDATA") } else { set("XDG_CONFIG_HOME").or_else(home) };

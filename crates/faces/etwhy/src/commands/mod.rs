@@ -9,6 +9,7 @@ mod explain;
 mod export;
 mod extract;
 mod flame;
+mod fleet;
 mod info;
 mod modules;
 mod path;
@@ -36,6 +37,7 @@ pub static ALL: &[&Command] = &[
     &export::COMMAND,
     &extract::COMMAND,
     &flame::COMMAND,
+    &fleet::COMMAND,
     &info::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,

@@ -6,7 +6,7 @@ use super::sql::tables_of;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
-use crate::open::{Analysed, Recording, TraceArgs, beside};
+use crate::open::{Analysed, Opened, Recording, TraceArgs, beside};
 use crate::options::document::MarkdownArgs;
 use crate::report::terminal::{out, text};
 use crate::report::why::verdict;
@@ -158,6 +158,39 @@ impl Args {
     }
 }
 
+/// Reads a recording with its findings and `more` tables, and says what `why` says of it.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn answers(
+    recording: Recording,
+    rules: &[Rule],
+    more: impl Iterator<Item = String>,
+) -> anyhow::Result<(Analysed, Report)> {
+    let mut opened = recording.open()?;
+    let mut wanted = tables(rules, &mut opened)?;
+    wanted.extend(more);
+    let analysed = opened.analyse(Some(wanted))?;
+    let engine = Engine::new(&analysed.db)?;
+    let outcomes = stage("findings", || evaluate_all(&engine, rules));
+    drop(engine);
+    let top = Top { processes: 10, per_process: 5, overall: 10 };
+    let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
+    Ok((analysed, report))
+}
+
+/// Tables that the verdict and findings over the trace read.
+fn tables(rules: &[Rule], opened: &mut Opened) -> anyhow::Result<BTreeSet<String>> {
+    let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
+    tables.extend(tables_of(of(rules, Subject::Trace).flat_map(Rule::words)));
+    tables.extend(opened.without_kernel(&activity::TABLES, &activity::WHO_IS_WHO)?);
+    Ok(tables)
+}
+
+fn of(rules: &[Rule], subject: Subject) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(move |rule| rule.over == subject)
+}
+
 /// The verdict of one recording.
 struct Answered {
     analysed: Analysed,
@@ -170,19 +203,16 @@ struct Answered {
 fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
     let mut clock = Clock { on: args.timings, last: Instant::now() };
     let mut opened = recording.open()?;
-    let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
-    let of = |subject: Subject| rules.iter().filter(move |rule| rule.over == subject);
-    tables.extend(tables_of(of(Subject::Trace).flat_map(Rule::words)));
+    let mut tables = tables(rules, &mut opened)?;
     if args.documents() {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
     }
-    tables.extend(opened.without_kernel(&activity::TABLES, &activity::WHO_IS_WHO)?);
     let mut analysed = opened.analyse(Some(tables))?;
     clock.lap("reading and tables");
     let beside = if args.logs.is_empty() {
         None
     } else {
-        let mut of_logs = tables_of(of(Subject::Logs).flat_map(Rule::words));
+        let mut of_logs = tables_of(of(rules, Subject::Logs).flat_map(Rule::words));
         // Tables of the trace that a finding over logs names are those that were read.
         of_logs.insert("log_record".to_owned());
         let beside = beside::add(

@@ -274,6 +274,16 @@ impl Inputs {
         Some(path)
     }
 
+    /// A store with the hostile trace.
+    fn store(&self) -> String {
+        let store = self.path("asked");
+        if !Path::new(&store).exists() {
+            let out = run(&words(&format!("fleet run {} -o {store} --quiet", self.path("hostile.etl"))));
+            assert!(out.status.code().is_some_and(|code| code < 2), "{out:?}");
+        }
+        store
+    }
+
     /// What a command is asked, with hostile input. `None` for commands that are not known here.
     fn of(&self, command: &str) -> Option<Vec<Vec<String>>> {
         let (trace, probe) = (self.path("hostile.etl"), self.path("probe.json"));
@@ -319,6 +329,16 @@ impl Inputs {
             "synth" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "evtx messages list" | "evtx messages build" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "evtx messages show" => all(&["/nonexistent/x", HOSTILE]),
+            "fleet run" => all(&[&trace, "-o", &self.path("store")]),
+            "fleet identify" => all(&[&trace]),
+            "fleet extract" => all(&[&trace, "-o", &self.path("part")]),
+            "fleet rank" => ["drivers", "processes", "products", "categories", "findings"]
+                .iter()
+                .flat_map(|what| all(&[what, &self.store()]))
+                .collect(),
+            "fleet show" => all(&["hostile.etl", &self.store()]),
+            "fleet coverage" | "fleet outliers" | "fleet regressions" => all(&[&self.store()]),
+            "fleet trend" => all(&[&self.store(), "--of", "processes"]),
             "extract" | "symbols apply" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "probe list" | "probe run" => all(&[HOSTILE]),
             "record" => all(&["--print", HOSTILE]),

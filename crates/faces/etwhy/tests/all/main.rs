@@ -29,6 +29,7 @@ mod evtx_why;
 mod export;
 mod extract;
 mod findings;
+mod fleet;
 mod generic_tables;
 mod growth;
 mod hostile_names;

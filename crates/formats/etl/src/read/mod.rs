@@ -25,5 +25,5 @@ pub use file::{EtlFile, OpenOptions, Segment};
 pub use gaps::Gap;
 pub use index::BufferEntry;
 pub use logfile::{LogFileHeader, TimeZone};
-pub use sample::{joint_trace_id, short_id};
+pub use sample::{content_id, joint_trace_id, short_id};
 pub use walk::{Timeline, Walk, WalkStats};

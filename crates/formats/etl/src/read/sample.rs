@@ -7,6 +7,9 @@ use crate::abi::buffer::LEN;
 use crate::{Ledger, Record};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// Bytes of a block that [`EtlFile::trace_id`] reads.
 const BLOCK: u64 = 4096;
@@ -25,16 +28,11 @@ impl EtlFile {
     pub fn trace_id(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.len().to_le_bytes());
-        let last = self.len().saturating_sub(BLOCK);
         let mut scratch = Vec::new();
-        for n in 0..=BLOCKS.saturating_add(1) {
-            let offset = u128::from(last).saturating_mul(u128::from(n)) / u128::from(BLOCKS + 1);
-            let offset = u64::try_from(offset).unwrap_or(last);
+        for offset in block_offsets(self.len()) {
             self.hash_bytes(offset, BLOCK, &mut hash, &mut scratch);
         }
-        let mut id = hex(&hash.finalize());
-        id.truncate(ID_DIGITS);
-        id
+        shortened(&hash)
     }
 
     /// The SHA-256 of the whole file, as other programs print it. Reads everything.
@@ -85,6 +83,40 @@ impl EtlFile {
             }
         }
     }
+}
+
+/// Where the blocks of a file of this length begin that name its content.
+fn block_offsets(len: u64) -> impl Iterator<Item = u64> {
+    let last = len.saturating_sub(BLOCK);
+    (0..=BLOCKS.saturating_add(1)).map(move |n| {
+        let offset = u128::from(last).saturating_mul(u128::from(n)) / u128::from(BLOCKS + 1);
+        u64::try_from(offset).unwrap_or(last)
+    })
+}
+
+fn shortened(hash: &Sha256) -> String {
+    let mut id = hex(&hash.clone().finalize());
+    id.truncate(ID_DIGITS);
+    id
+}
+
+/// Name of the content of any file: of a trace its [`EtlFile::trace_id`], without opening it as one.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn content_id(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut hash = Sha256::new();
+    hash.update(len.to_le_bytes());
+    let mut block = Vec::new();
+    for offset in block_offsets(len) {
+        block.clear();
+        file.seek(SeekFrom::Start(offset))?;
+        Read::by_ref(&mut file).take(BLOCK).read_to_end(&mut block)?;
+        hash.update(&block);
+    }
+    Ok(shortened(&hash))
 }
 
 fn record<'a>(entry: &BufferEntry, bytes: &'a [u8], kind: crate::HeaderKind, key: i64) -> Record<'a> {

@@ -1,0 +1,285 @@
+//! `etwhy fleet run`.
+
+use super::reading::{PROGRAM, Reading};
+use crate::exit::Exit;
+use crate::options::document::MarkdownArgs;
+use crate::progress::Bar;
+use crate::report::terminal::out;
+use anyhow::{Context as _, bail};
+use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_doc::{Column, Doc, Line, Table};
+use etwhy_export::sanitize;
+use etwhy_fleet::inbox::{self, Found};
+use etwhy_fleet::plan::Memory;
+use etwhy_fleet::runner::Limits;
+use etwhy_fleet::session::{self, Event, Host, Settings, Summary};
+use etwhy_fleet::store::Store;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folders with traces (all in them), traces, archives, patterns, or - for a list of these on standard input, one a line
+    #[arg(value_name = "INBOX", required = true)]
+    inbox: Vec<PathBuf>,
+    /// Write to a store: a folder that is made or added to
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+    /// Traces that are read at the same time (default: one for each processor)
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Most time for one trace
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    timeout: u64,
+    /// Most memory for one trace (on Linux; files that it maps do not count)
+    #[arg(long, value_name = "SIZE", value_parser = crate::open::size, default_value = "8GB")]
+    memory: u64,
+    /// Traces that are committed together
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    batch: usize,
+    /// Read again what could not be read before
+    #[arg(long)]
+    retry: bool,
+    /// Look for new traces until Ctrl-C, every so many seconds; a file is read when it no longer grows
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10", require_equals = true)]
+    watch: Option<u64>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "watch")]
+    json: bool,
+    #[command(flatten)]
+    markdown: MarkdownArgs,
+    /// Show no progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Traces that a summary names.
+const SHOWN: usize = 20;
+
+/// This program, started for a trace.
+struct Own {
+    program: PathBuf,
+    options: Vec<std::ffi::OsString>,
+    threads: usize,
+    memory: u64,
+}
+
+impl Own {
+    fn command(&self, word: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["fleet", word, "--supervised"]);
+        command
+    }
+}
+
+impl Host for Own {
+    fn extract(&self, files: &[&Path], archive: bool, folder: &Path) -> Command {
+        let mut command = self.command("extract");
+        command.args(&self.options).arg(format!("--threads={}", self.threads));
+        // Tables go to temporary files before the limit is near.
+        command.arg(format!("--memory={}", self.memory / 2)).arg("--output").arg(folder);
+        if !archive {
+            command.arg("--merge");
+        }
+        command.arg("--").args(files);
+        command
+    }
+
+    fn identify(&self, files: &[&Path]) -> Command {
+        let mut command = self.command("identify");
+        command.arg("--").args(files);
+        command
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    args.markdown.check(args.json)?;
+    if args.batch == 0 || args.jobs == Some(0) {
+        bail!("--jobs and --batch begin at 1");
+    }
+    let given = given(&args.inbox)?;
+    crate::knowledge::load(&args.reading.knowledge)?;
+    // A rule that makes no sense is said once, not by each process.
+    args.reading.rules.load()?;
+    let settings_id = args.reading.settings_id()?;
+    let files = inbox::list(&given)?;
+    let (store, _lock) = Store::create(&args.output)?;
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.unwrap_or(all);
+    let host = Own {
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+        options: args.reading.options(),
+        threads: (all / jobs).max(1),
+        memory: args.memory,
+    };
+    let limits = Limits { time: Some(Duration::from_secs(args.timeout)), memory: Some(args.memory) };
+    let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: args.batch };
+    let mut memory = session::memory(&store, args.retry)?;
+    let mut shown = Shown::default();
+    let Some(pause) = args.watch else {
+        if files.is_empty() {
+            bail!("there is no trace in what was given");
+        }
+        let summary = once(&store, files, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        let exit = exit(&summary);
+        report(&args, &store, &summary, &shown)?;
+        return Ok(exit);
+    };
+    let mut before: Vec<Found> = Vec::new();
+    loop {
+        let now = inbox::list(&given)?;
+        // What still grows is not whole: a file is taken when it was there before as it is now.
+        let still: Vec<Found> =
+            now.iter().filter(|file| before.binary_search(file).is_ok()).cloned().collect();
+        before = now;
+        let summary = once(&store, still, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        for (outcome, count) in &summary.outcomes {
+            eprintln!("etwhy: {} {outcome}", thousands(*count as i128));
+        }
+        std::thread::sleep(Duration::from_secs(pause.max(1)));
+    }
+}
+
+/// Whatever was given, with lists from standard input.
+fn given(inbox: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in inbox {
+        if path != Path::new("-") {
+            all.push(path.clone());
+            continue;
+        }
+        for line in std::io::stdin().lock().lines() {
+            let line = line.context("cannot read the list on standard input")?;
+            let line = line.trim_end_matches('\r');
+            if !line.is_empty() {
+                all.push(PathBuf::from(line));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Traces that were not read well.
+#[derive(Default)]
+struct Shown {
+    rows: Vec<[String; 3]>,
+    more: usize,
+}
+
+fn once(
+    store: &Store,
+    files: Vec<Found>,
+    memory: &mut Memory,
+    settings: &Settings,
+    host: &Own,
+    shown: &mut Shown,
+    quiet: bool,
+) -> anyhow::Result<Summary> {
+    let bar = Bar::new("reading", quiet);
+    let (mut done, mut total) = (0u64, 0u64);
+    let summary = session::run(store, files, memory, settings, host, &mut |event| match event {
+        Event::Planned { bytes, .. } => {
+            total = *bytes;
+            bar.set(0, total);
+        }
+        Event::Read { bytes, outcome, path, reason } => {
+            done = done.saturating_add(*bytes);
+            bar.set(done, total);
+            tracing::info!("{path}: {outcome}");
+            if !matches!(*outcome, "read" | "copy") {
+                match shown.rows.len() < SHOWN {
+                    true => shown.rows.push([
+                        path.clone(),
+                        (*outcome).to_owned(),
+                        reason.clone().unwrap_or_default(),
+                    ]),
+                    false => shown.more = shown.more.saturating_add(1),
+                }
+            }
+        }
+    })?;
+    Ok(summary)
+}
+
+fn exit(summary: &Summary) -> Exit {
+    let of = |name: &str| summary.outcomes.get(name).copied().unwrap_or(0);
+    let all: usize = summary.outcomes.values().sum();
+    let well = of("read").saturating_add(of("copy"));
+    if all == well { Exit::Done } else { Exit::InPart }
+}
+
+fn report(args: &Args, store: &Store, summary: &Summary, shown: &Shown) -> anyhow::Result<()> {
+    let mut out = out();
+    if args.json {
+        let outcomes: BTreeMap<&str, usize> = summary.outcomes.clone();
+        let value = serde_json::json!({
+            "schema": "etwhy.fleet-run/1", "store": store.path().display().to_string(), "files": summary.files,
+            "known": summary.known, "outcomes": outcomes, "cpu_ns": summary.cpu_ns, "bytes": summary.bytes,
+            "store_bytes": store.bytes()?,
+        });
+        etwhy_report::json::to_writer_pretty(&mut out, &value)?;
+        writeln!(out)?;
+        out.flush()?;
+        return Ok(());
+    }
+    args.markdown.write(&document(store, summary, shown)?, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn document(store: &Store, summary: &Summary, shown: &Shown) -> anyhow::Result<Doc> {
+    let mut doc = Doc::titled("Traces read");
+    let number = |count: usize| thousands(count as i128);
+    doc.text(
+        format!(
+            "{} files were given, {} of them known. {}",
+            number(summary.files),
+            number(summary.known),
+            if summary.outcomes.is_empty() { "Nothing is new." } else { "" }
+        )
+        .trim_end(),
+    );
+    let mut table = Table::new([Column::word("Outcome"), Column::number("Traces"), Column::text("")]);
+    for (outcome, count) in &summary.outcomes {
+        table.row([Line::from(*outcome), number(*count).into(), meaning(outcome).into()]);
+    }
+    doc.table(table);
+    if !shown.rows.is_empty() {
+        doc.heading("Not read, or not wholly");
+        let mut table = Table::new([Column::name("Trace"), Column::word("Outcome"), Column::text("Why")]);
+        for [path, outcome, reason] in &shown.rows {
+            table.row([Line::name(path), outcome.into(), sanitize(reason).into_owned().into()]);
+        }
+        table.more = shown.more;
+        table.hint = "table `run` of the store has all".to_owned();
+        doc.table(table);
+    }
+    if summary.bytes > 0 {
+        doc.text(format!(
+            "{} in {} of CPU time. The store has {}.",
+            bytes(i64::try_from(summary.bytes).unwrap_or(i64::MAX)),
+            duration_ns(i64::try_from(summary.cpu_ns).unwrap_or(i64::MAX)),
+            bytes(i64::try_from(store.bytes()?).unwrap_or(i64::MAX))
+        ));
+    }
+    Ok(doc)
+}
+
+fn meaning(outcome: &str) -> &'static str {
+    match outcome {
+        "read" => "wholly",
+        "in_part" => "something is damaged or missing: the ledger says what",
+        "copy" => "of a trace that the store has under another name",
+        "not_a_trace" => "something else under that name",
+        "too_new" => "newer than this program",
+        "timeout" => "took longer than --timeout",
+        "memory" => "needed more than --memory",
+        "crashed" => "ended its process",
+        _ => "could not be read",
+    }
+}

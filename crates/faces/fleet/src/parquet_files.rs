@@ -1,0 +1,111 @@
+//! Parquet files of a store: written without documentation, read by the names of their columns.
+
+use crate::contract::schema;
+use crate::error::{FleetError, Result, damaged, io};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::SchemaRef;
+use etwhy_table::TableSpec;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Rows read at once.
+const BATCH_ROWS: usize = 8192;
+
+/// A file that is being written.
+pub struct Writer {
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Writer({})", self.path.display())
+    }
+}
+
+impl Writer {
+    /// Begins a file with the columns of a table.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn new(path: &Path, schema: SchemaRef) -> Result<Writer> {
+        let bad = damaged(path);
+        let file = File::create(path).map_err(io(path))?;
+        let level = ZstdLevel::try_new(3).map_err(|error| bad(&error))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_created_by(concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        // The columns of a Parquet file say all that readers need.
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(|error| bad(&error))?;
+        Ok(Writer { path: path.to_path_buf(), writer })
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.writer.write(rows).map_err(|error| damaged(&self.path)(&error))
+    }
+
+    /// Ends the file and sees to it that it is on the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> Result<()> {
+        let file = self.writer.into_inner().map_err(|error| damaged(&self.path)(&error))?;
+        file.sync_all().map_err(io(&self.path))
+    }
+}
+
+/// Reads a file as rows of a table. A column that the file does not have is empty, others than the table's are left out.
+///
+/// # Errors
+/// If the file is missing, damaged, or has a column of another type.
+pub fn read(path: &Path, spec: &TableSpec, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+    let bad = damaged(path);
+    let file = File::open(path).map_err(io(path))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
+        .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())
+        .map_err(|error| bad(&error))?;
+    let wanted = schema(spec);
+    for rows in reader {
+        let rows = rows.map_err(|error| bad(&error))?;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(wanted.fields().len());
+        for field in wanted.fields() {
+            columns.push(match rows.column_by_name(field.name()) {
+                Some(column) if column.data_type() == field.data_type() => column.clone(),
+                Some(column) => {
+                    let (name, is) = (field.name(), column.data_type());
+                    return Err(bad(&format!("column `{name}` is {is}")));
+                }
+                None if field.is_nullable() => new_null_array(field.data_type(), rows.num_rows()),
+                None => return Err(bad(&format!("column `{}` is missing", field.name()))),
+            });
+        }
+        each(RecordBatch::try_new(wanted.clone(), columns).map_err(|error| bad(&error))?)?;
+    }
+    Ok(())
+}
+
+/// As [`read`], into a list; nothing if there is no such file.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_if_there(path: &Path, spec: &TableSpec) -> Result<Vec<RecordBatch>> {
+    let mut all = Vec::new();
+    match read(path, spec, |rows| {
+        all.push(rows);
+        Ok(())
+    }) {
+        Err(FleetError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        other => other.map(|()| all),
+    }
+}

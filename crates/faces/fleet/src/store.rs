@@ -1,0 +1,346 @@
+//! The store: a folder of batches, each a folder with one Parquet file per table.
+//!
+//! A batch is written under another name and renamed when it is whole, so that it is there with all of its rows, the ledger's among them, or
+//! not at all. Nothing else says what was done.
+
+use crate::contract::{self, FORMAT, StoreTable, VERSION, schema};
+use crate::error::{FleetError, Result, damaged, io};
+use crate::parquet_files::{self, Writer};
+use crate::stamp::stamp;
+use crate::tables::{KNOWLEDGE, KnowledgeRow};
+use arrow_array::{Array, RecordBatch, StringArray};
+use etwhy_scratch::Scratch;
+use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableError, TableLoader};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The folder of the batches.
+pub const BATCHES: &str = "batches";
+/// The contract.
+pub const CONTRACT: &str = "contract.json";
+/// What is known of drivers and programs.
+const KNOWLEDGE_FILE: &str = "knowledge.parquet";
+/// Held by who writes.
+const LOCK: &str = "lock";
+
+/// A store that is open.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+}
+
+/// Leave to write, for one process at a time.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Store {
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// If it is none, or newer than this program.
+    pub fn open(path: &Path) -> Result<Store> {
+        let none = |why: String| FleetError::NoStore { place: path.to_path_buf(), why };
+        let file = path.join(CONTRACT);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(none("is no store; `etwhy fleet run INBOX -o STORE` makes one".to_owned()));
+            }
+            Err(error) => return Err(io(&file)(error)),
+        };
+        let contract: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| none(format!("its {CONTRACT} is damaged: {error}")))?;
+        if contract.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
+            return Err(none(format!("its {CONTRACT} is that of something else")));
+        }
+        let version = contract.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if version != u64::from(VERSION) {
+            return Err(none(format!(
+                "has version {version} of the contract, and this program knows {VERSION}; use the etwhy that wrote it, or another store"
+            )));
+        }
+        Ok(Store { path: path.to_path_buf() })
+    }
+
+    /// Opens a store or makes one, and writes contract and knowledge of this program into it.
+    ///
+    /// # Errors
+    /// If the folder holds something else, or cannot be written.
+    pub fn create(path: &Path) -> Result<(Store, Lock)> {
+        let batches = path.join(BATCHES);
+        if !path.join(CONTRACT).exists() {
+            let used = fs::read_dir(path).is_ok_and(|mut list| list.next().is_some());
+            if used && !batches.is_dir() {
+                let why = "holds something else than a store; name another folder".to_owned();
+                return Err(FleetError::NoStore { place: path.to_path_buf(), why });
+            }
+        }
+        fs::create_dir_all(&batches).map_err(io(&batches))?;
+        let file = path.join(LOCK);
+        let lock = File::options().create(true).truncate(false).write(true).open(&file).map_err(io(&file))?;
+        if lock.try_lock().is_err() {
+            let why = "another `etwhy fleet run` writes to it".to_owned();
+            return Err(FleetError::NoStore { place: path.to_path_buf(), why });
+        }
+        if path.join(CONTRACT).exists() {
+            Store::open(path)?;
+        }
+        let store = Store { path: path.to_path_buf() };
+        store.replace(CONTRACT, |file| fs::write(file, contract::text()).map_err(io(file)))?;
+        store.replace(KNOWLEDGE_FILE, |file| {
+            let mut writer = Writer::new(file, schema(&KNOWLEDGE))?;
+            let table = knowledge()?;
+            let to = StoreTable { spec: KNOWLEDGE.clone(), source: "", columns: Vec::new(), own_ids: true };
+            for rows in stamp(&to, &table, &crate::Ids::default())? {
+                writer.write(&rows)?;
+            }
+            writer.finish()
+        })?;
+        Ok((store, Lock(lock)))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn replace(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let target = self.path.join(name);
+        let scratch = Scratch::beside(&target).map_err(io(&target))?;
+        let new = scratch.path().join(name);
+        write(&new)?;
+        fs::rename(&new, &target).map_err(io(&target))
+    }
+
+    /// The folders of the batches, the earliest first.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn batches(&self) -> Result<Vec<(i64, PathBuf)>> {
+        let folder = self.path.join(BATCHES);
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(io(&folder))? {
+            let entry = entry.map_err(io(&folder))?;
+            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            all.extend(number.map(|number| (number, entry.path())));
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// Number of the next batch.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn next_batch(&self) -> Result<i64> {
+        Ok(self.batches()?.last().map_or(1, |(number, _)| number.saturating_add(1)))
+    }
+
+    /// Adds a batch: the rows of `ledgers` (tables `run` and `input`), and those that lie in `parts`, folders with a file for each table.
+    ///
+    /// # Errors
+    /// If something cannot be read or written; the store is then as before.
+    pub fn commit(&self, number: i64, ledgers: &[Table], parts: &[PathBuf]) -> Result<()> {
+        let target = self.path.join(BATCHES).join(format!("{number:08}"));
+        let scratch = Scratch::beside(&self.path.join(BATCHES)).map_err(io(&target))?;
+        let new = scratch.path().join("batch");
+        fs::create_dir(&new).map_err(io(&new))?;
+        for table in contract::tables() {
+            let name = file_name(&table.spec.name);
+            let mut writer = None;
+            let mut write = |rows: &RecordBatch| -> Result<()> {
+                if rows.num_rows() == 0 {
+                    return Ok(());
+                }
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    none => none.insert(Writer::new(&new.join(&name), schema(&table.spec))?),
+                };
+                writer.write(rows)
+            };
+            for own in ledgers.iter().filter(|own| own.name() == table.spec.name) {
+                for rows in stamp(table, own, &crate::Ids::default())? {
+                    write(&rows)?;
+                }
+            }
+            for part in parts.iter().filter(|_| !table.own_ids) {
+                for rows in parquet_files::read_if_there(&part.join(&name), &table.spec)? {
+                    write(&rows)?;
+                }
+            }
+            if let Some(writer) = writer {
+                writer.finish()?;
+            }
+        }
+        fs::rename(&new, &target).map_err(io(&target))?;
+        sync_folder(&self.path.join(BATCHES));
+        Ok(())
+    }
+
+    /// Bytes of all files.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    pub fn bytes(&self) -> Result<u64> {
+        let mut sum = 0u64;
+        for (_, folder) in self.batches()? {
+            for entry in fs::read_dir(&folder).map_err(io(&folder))? {
+                let size = entry.and_then(|entry| entry.metadata()).map_or(0, |what| what.len());
+                sum = sum.saturating_add(size);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// All rows of a table, also of readings that newer ones replace.
+    ///
+    /// # Errors
+    /// If a file is damaged.
+    pub fn all<R: Row>(&self, database: &mut Database) -> Result<()> {
+        let mut strings = Strings::new();
+        let loader = self.loader(&R::spec().name, None, &mut strings)?;
+        let texts = strings.freeze().map_err(TableError::texts)?;
+        database.insert(loader.finish(&texts)?);
+        Ok(())
+    }
+
+    /// Tables by name. `current` are the readings (trace and extract) whose rows are wanted; `run` and `input` have all.
+    ///
+    /// # Errors
+    /// If a file is damaged, or there is no such table.
+    pub fn load(&self, names: &[&str], current: Option<&HashSet<(String, String)>>) -> Result<Database> {
+        let mut strings = Strings::new();
+        let mut loaders = Vec::new();
+        for name in names {
+            loaders.push(self.loader(name, current, &mut strings)?);
+        }
+        let texts = strings.freeze().map_err(TableError::texts)?;
+        let mut database = Database::new();
+        for loader in loaders {
+            database.insert(loader.finish(&texts)?);
+        }
+        Ok(database)
+    }
+
+    fn loader(
+        &self,
+        name: &str,
+        current: Option<&HashSet<(String, String)>>,
+        strings: &mut Strings,
+    ) -> Result<TableLoader> {
+        let Some(table) = contract::table(name) else {
+            let why = format!("has no table `{name}`");
+            return Err(FleetError::NoStore { place: self.path.clone(), why });
+        };
+        let mut loader = TableLoader::new(&table.spec, &Memory::default());
+        for (_, folder) in self.batches()? {
+            for rows in parquet_files::read_if_there(&folder.join(file_name(name)), &table.spec)? {
+                match current.filter(|_| !table.own_ids) {
+                    None => loader.push(&rows, strings)?,
+                    Some(current) => {
+                        for part in of_current(&rows, current) {
+                            loader.push(&part, strings)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(loader)
+    }
+
+    /// Reads a part that a process left, to see that it is whole.
+    ///
+    /// # Errors
+    /// If a file is damaged.
+    pub fn check_part(part: &Path) -> Result<()> {
+        for table in contract::tables().iter().filter(|table| !table.own_ids) {
+            parquet_files::read_if_there(&part.join(file_name(&table.spec.name)), &table.spec)?;
+        }
+        Ok(())
+    }
+}
+
+/// Stretches of rows whose trace and reading are current. Rows of a trace lie together.
+fn of_current(rows: &RecordBatch, current: &HashSet<(String, String)>) -> Vec<RecordBatch> {
+    let text = |name: &str| rows.column_by_name(name).and_then(|c| c.as_any().downcast_ref::<StringArray>());
+    let Some((traces, extracts)) = text("trace_id").zip(text("extract_id")) else { return Vec::new() };
+    let is_current = |row: usize| {
+        traces.is_valid(row)
+            && extracts.is_valid(row)
+            && current.contains(&(traces.value(row).to_owned(), extracts.value(row).to_owned()))
+    };
+    let (mut parts, mut from) = (Vec::new(), 0);
+    while from < rows.num_rows() {
+        let same = |row: usize| {
+            traces.value(row) == traces.value(from) && extracts.value(row) == extracts.value(from)
+        };
+        let end = (from..rows.num_rows()).find(|&row| !same(row)).unwrap_or(rows.num_rows());
+        if is_current(from) {
+            parts.push(rows.slice(from, end.saturating_sub(from)));
+        }
+        from = end;
+    }
+    parts
+}
+
+/// Writes the tables of a trace as a part, a folder with a file for each.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write_part(folder: &Path, tables: &[(&'static StoreTable, Vec<RecordBatch>)]) -> Result<()> {
+    fs::create_dir_all(folder).map_err(io(folder))?;
+    for (table, batches) in tables {
+        let mut writer = Writer::new(&folder.join(file_name(&table.spec.name)), schema(&table.spec))?;
+        for rows in batches {
+            writer.write(rows)?;
+        }
+        writer.finish()?;
+    }
+    Ok(())
+}
+
+fn file_name(table: &str) -> String {
+    format!("{table}.parquet")
+}
+
+/// Sees to it that a name in a folder is on the disk; where that is not possible, the system does it in its time.
+fn sync_folder(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+/// What this program knows of drivers and programs.
+///
+/// # Errors
+/// Those of the table builder.
+pub fn knowledge() -> Result<Table> {
+    let mut strings = Strings::new();
+    let mut rows = TableBuilder::<KnowledgeRow>::new(&Memory::default());
+    let mut push = |kind: &str, name: &str, [vendor, product, category]: [&str; 3]| {
+        let mut some = |text: &str| (!text.is_empty()).then(|| strings.intern(text));
+        let (vendor, product, category) = (some(vendor), some(product), some(category));
+        let (kind, name) = (strings.intern(kind), strings.intern(&name.to_lowercase()));
+        rows.push(KnowledgeRow { kind, name, vendor, product, category });
+    };
+    for known in etwhy_knowledge::drivers() {
+        // What the user adds takes the place of what ships.
+        let known = etwhy_knowledge::driver(known.file).unwrap_or(known);
+        push("driver", known.file, [known.vendor, known.product, known.category]);
+    }
+    for known in etwhy_knowledge::processes() {
+        let known = etwhy_knowledge::process(known.process).unwrap_or(known);
+        push("process", known.process, [known.vendor, known.product, known.category]);
+    }
+    Ok(rows.finish(&strings.freeze().map_err(TableError::texts)?)?)
+}
+
+/// A JSON file that a process left.
+///
+/// # Errors
+/// If it is missing or damaged.
+pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).map_err(io(path))?;
+    serde_json::from_str(&text).map_err(|error| damaged(path)(&error))
+}

@@ -1,0 +1,173 @@
+//! Planted truth, and the same answers in DuckDB.
+
+use crate::made::Made;
+use etwhy_base::rng::Rng;
+use etwhy_fleet::outliers::outliers;
+use etwhy_fleet::regressions::{pairs, regressions};
+use etwhy_fleet::trend::courses;
+use etwhy_fleet::{Fleet, views};
+use etwhy_table::{Table, Value};
+use etwhy_testkit::script;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+const MODELS: [&str; 4] = ["Contoso Book 1", "Contoso Book 2", "Fabrikam T", "Fabrikam X"];
+
+/// 200 machines in 4 models with 4 traces each. From day 20 on `new.sys` 2.0 costs 3 % more, machine 17 has a driver that takes a
+/// third of its time, `everywhere.sys` is on all of them, and costs most, and never changed its cost.
+fn planted() -> Made {
+    let (mut made, mut rng) = (Made::default(), Rng::new(7));
+    for machine in 0..200i64 {
+        let own = 0.02 * (rng.normal() * 0.6).exp();
+        for (n, day) in [3, 12, 25, 33].into_iter().enumerate() {
+            let mut near = |share: f64| share * (rng.normal() * 0.03).exp();
+            let mut trace = made.trace(&format!("t{machine}.{n}"), &format!("m{machine:03}"));
+            trace.facts(MODELS[machine as usize % 4], day);
+            trace.nobody();
+            let after = day >= 20;
+            trace.driver(
+                "new.sys",
+                if after { "2.0" } else { "1.0" },
+                near(own * if after { 1.03 } else { 1.0 }),
+            );
+            trace.driver("everywhere.sys", if after { "8.1" } else { "8.0" }, near(0.08));
+            if machine == 17 {
+                trace.driver("rogue.sys", "1.0", near(0.33));
+            }
+            trace.finding(
+                "dpc.flood",
+                match machine % 10 {
+                    0 => "found",
+                    1..=4 => "not_found",
+                    _ => "cannot_tell",
+                },
+            );
+        }
+    }
+    made
+}
+
+fn fleet(made: &Made, folder: &Path) -> Fleet {
+    Fleet::new(made.store(&folder.join("store"))).unwrap()
+}
+
+fn find(table: &Table, column: &str, value: &str) -> u32 {
+    (0..table.rows() as u32).find(|&row| table.text(row, column) == Some(value)).unwrap()
+}
+
+#[test]
+fn what_was_planted_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let fleet = fleet(&planted(), folder.path());
+    assert_eq!(fleet.traces(), 800);
+
+    let rank = fleet.ask("rank").unwrap();
+    let names: Vec<&str> = (0..rank.rows() as u32).map(|row| rank.text(row, "culprit").unwrap()).collect();
+    assert_eq!(names, ["everywhere.sys", "new.sys", "rogue.sys"], "idle and unattributed time are nobody");
+    assert!((rank.f64(0, "share_percent").unwrap() - 8.0).abs() < 0.1);
+    assert!((rank.f64(0, "p50_percent").unwrap() - 8.0).abs() < 0.2);
+    let rogue = find(&rank, "culprit", "rogue.sys");
+    let of_all = rank.f64(rogue, "share_percent").unwrap();
+    assert!((of_all - 33.0 / 200.0).abs() < 0.02, "{of_all}");
+    assert_eq!((rank.i64(rogue, "machines"), rank.i64(rogue, "machines_able")), (Some(1), Some(200)));
+    // 100 s are 1/864 of a day.
+    let wh = rank.f64(0, "wh_per_day").unwrap();
+    assert!((wh - 0.08 * 0.5 * 864.0).abs() < 1.0, "{wh}");
+
+    let found = regressions(&pairs(&fleet.ask("version_pairs").unwrap()));
+    let certain: Vec<_> = found.iter().filter(|change| change.certain).collect();
+    assert_eq!(certain.len(), 1, "{certain:?}");
+    let change = certain[0];
+    assert_eq!((change.change.culprit.as_str(), change.machines), ("new.sys", 200));
+    let ratio = change.ratio.unwrap();
+    assert!(ratio.holds(1.03) && ratio.low > 1.0 && ratio.high < 1.06, "{ratio:?}");
+
+    let found = outliers(&fleet.ask("machine_shares").unwrap());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].machine_id.as_str(), found[0].culprit.as_str()), ("m017", "rogue.sys"));
+
+    let findings = fleet.ask("rank_findings").unwrap();
+    assert_eq!(findings.i64(0, "could_tell"), Some(400), "half of the machines cannot tell");
+    assert_eq!(findings.f64(0, "found_percent"), Some(20.0));
+    let coverage = fleet.ask("coverage").unwrap();
+    assert_eq!(coverage.f64(0, "could_tell_percent"), Some(50.0));
+
+    let courses = courses(&fleet.ask("trend").unwrap(), "driver");
+    assert_eq!(courses[0].percent.len(), 4);
+    assert!(courses.iter().all(|course| !course.certain), "four days make no trend");
+}
+
+#[test]
+fn the_latest_reading_of_a_file_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::default();
+    let mut add = |trace: &str, reading: &str, file: &str, batch: i64, share: f64| {
+        let mut of = made.reading(trace, "m", reading, file, batch);
+        of.facts("x", batch);
+        of.driver("a.sys", "1", share);
+    };
+    add("t", "old program", "f1", 1, 0.1);
+    add("u", "1", "f2", 1, 0.1);
+    add("t", "new program", "f1", 2, 0.2);
+    // Another file of the recording of `u` came.
+    add("v", "1", "f2", 3, 0.3);
+    let fleet = fleet(&made, folder.path());
+    assert_eq!(fleet.traces(), 2);
+    let rank = fleet.ask("rank").unwrap();
+    assert!((rank.f64(0, "share_percent").unwrap() - 25.0).abs() < 1e-9, "0.2 and 0.3, not the others");
+}
+
+/// Rows without their order, numbers to nine digits.
+fn comparable(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
+    let mut rows: Vec<String> = rows.map(|row| row.join(" | ")).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn duckdb_says_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = planted();
+    made.reading("t5.1", "m005", "again", "t5.1", 2).facts("Contoso Book 2", 12);
+    let fleet = fleet(&made, folder.path());
+    let Some(mut python) = script("query_store.py") else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("views");
+    let mut child = python
+        .arg(fleet.store().path())
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"").unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success());
+    let text = String::from_utf8(out.stdout).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let number = |n: f64| format!("{n:.8e}");
+    let mut compared = 0;
+    for view in views::all() {
+        let ours = fleet.ask(view.name).unwrap();
+        let theirs = &said[view.name];
+        assert!(theirs["error"].is_null(), "{}: {}", view.name, theirs["error"]);
+        let row = |row: u32| {
+            let cell = |at: usize| match ours.cell(row, at) {
+                Value::Null => "null".to_owned(),
+                Value::Text(text) => format!("{text:?}"),
+                Value::Bool(flag) => number(f64::from(u8::from(flag))),
+                Value::I64(n) => number(n as f64),
+                Value::F64(n) => number(n),
+            };
+            (0..ours.spec().columns.len()).map(cell).collect()
+        };
+        let cell = |value: &serde_json::Value| value.as_f64().map_or_else(|| value.to_string(), number);
+        let theirs = theirs["rows"].as_array().unwrap();
+        let theirs = comparable(theirs.iter().map(|row| row.as_array().unwrap().iter().map(cell).collect()));
+        let ours = comparable((0..ours.rows() as u32).map(row));
+        assert_eq!(ours, theirs, "{}", view.name);
+        compared += ours.len();
+    }
+    println!("{compared} rows are the same in DuckDB");
+    assert!(compared > 1_000);
+}

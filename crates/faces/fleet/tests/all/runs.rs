@@ -1,0 +1,142 @@
+//! Runs over files that are programs: what each does is what reading a trace may do.
+#![cfg(unix)]
+
+use etwhy_fleet::inbox::list;
+use etwhy_fleet::runner::Limits;
+use etwhy_fleet::session::{self, Host, Settings, Summary};
+use etwhy_fleet::store::Store;
+use etwhy_fleet::tables::{InputRow, RunRow};
+use etwhy_table::Database;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+struct Shell;
+
+impl Host for Shell {
+    fn extract(&self, files: &[&Path], _: bool, folder: &Path) -> Command {
+        let mut command = Command::new("sh");
+        command.args(files).arg(folder);
+        command
+    }
+
+    fn identify(&self, _: &[&Path]) -> Command {
+        Command::new("true")
+    }
+}
+
+/// What the process of a good trace leaves.
+fn good(trace: &str, exit: i32) -> String {
+    format!(
+        r#"mkdir "$1/0"; echo '{{"exit":{exit},"message":null,"cpu_ns":5,"memory_bytes":7,"recordings":[{{"part":"0","trace_id":"{trace}",
+        "machine_id":"m","extract_id":"e{trace}","exit":{exit},"message":null,"file":"{trace}.etl","files":1,"size_bytes":9}}]}}' > "$1/end.json"; exit {exit}"#
+    )
+}
+
+fn settings(name: &str) -> Settings {
+    Settings {
+        program: "test".to_owned(),
+        settings_id: name.to_owned(),
+        jobs: 3,
+        limits: Limits { time: Some(Duration::from_secs(2)), memory: Some(100_000_000) },
+        batch: 3,
+    }
+}
+
+fn run(store: &Store, inbox: &Path, settings: &Settings, retry: bool) -> Summary {
+    let mut memory = session::memory(store, retry).unwrap();
+    let files = list(&[inbox.to_path_buf()]).unwrap();
+    session::run(store, files, &mut memory, settings, &Shell, &mut |_| {}).unwrap()
+}
+
+fn ledger(store: &Store) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut database = Database::new();
+    store.all::<RunRow>(&mut database).unwrap();
+    let mut all: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for row in &database.read::<RunRow>().unwrap() {
+        let name = row.path().rsplit('/').next().unwrap().to_owned();
+        let said = (row.outcome().to_owned(), row.reason().unwrap_or_default().to_owned());
+        all.entry(name).or_default().push(said);
+    }
+    all
+}
+
+#[test]
+fn each_trace_has_its_row_whatever_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = folder.path().join("inbox");
+    std::fs::create_dir(&inbox).unwrap();
+    let write = |name: &str, script: &str| std::fs::write(inbox.join(name), script).unwrap();
+    write("good.etl", &good("good", 0));
+    write("damaged.etl", &good("damaged", 1));
+    write("same.etl", &good("good", 0));
+    write("hangs.etl", "exec sleep 600");
+    write("crashes.etl", "echo 'it was \u{1b}[31mme' >&2; kill -SEGV $$");
+    write("none.etl", "echo 'not a trace' >&2; exit 3");
+    write("lies.etl", r#"echo '{"exit":0,"recordings":[{"part":"../../../etc"' > "$1/end.json""#);
+    if cfg!(target_os = "linux") {
+        write("bomb.etl", "exec tail /dev/zero");
+    }
+    let (store, _lock) = Store::create(&folder.path().join("store")).unwrap();
+    let summary = run(&store, &inbox, &settings("a"), false);
+    let rows = ledger(&store);
+    let outcome = |name: &str| rows[name].iter().map(|(outcome, _)| outcome.as_str()).collect::<Vec<_>>();
+    assert_eq!(outcome("good.etl"), ["read"]);
+    assert_eq!(outcome("damaged.etl"), ["in_part"]);
+    assert_eq!(outcome("same.etl"), ["copy"]);
+    assert_eq!(outcome("hangs.etl"), ["timeout"]);
+    assert_eq!(outcome("crashes.etl"), ["crashed"]);
+    assert!(!rows["crashes.etl"][0].1.contains('\u{1b}'), "{:?}", rows["crashes.etl"]);
+    assert_eq!(outcome("none.etl"), ["not_a_trace"]);
+    assert!(rows["none.etl"][0].1.contains("not a trace"));
+    assert_eq!(outcome("lies.etl"), ["failed"]);
+    if cfg!(target_os = "linux") {
+        assert_eq!(outcome("bomb.etl"), ["memory"]);
+    }
+    assert_eq!(rows.values().map(Vec::len).sum::<usize>(), summary.files);
+    assert!(store.batches().unwrap().len() >= 2, "batches of three");
+
+    // Nothing is new.
+    let again = run(&store, &inbox, &settings("a"), false);
+    assert_eq!((again.known, again.outcomes.len()), (summary.files, 0), "{again:?}");
+    assert_eq!(ledger(&store), rows);
+
+    // What failed may be tried again; what was read is not.
+    write("late.etl", &good("late", 0));
+    let again = run(&store, &inbox, &settings("a"), true);
+    assert_eq!(again.outcomes.get("read"), Some(&1), "{again:?}");
+    assert_eq!(again.outcomes.get("timeout"), Some(&1));
+    assert_eq!(again.outcomes.get("in_part"), None);
+
+    // Other settings are another reading.
+    let other = run(&store, &inbox, &settings("b"), false);
+    assert_eq!(other.known, 0);
+    let mut database = Database::new();
+    store.all::<InputRow>(&mut database).unwrap();
+    assert!(database.read::<InputRow>().unwrap().len() > summary.files);
+}
+
+#[test]
+fn one_at_a_time_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = Store::create(folder.path()).unwrap();
+    assert!(Store::create(folder.path()).unwrap_err().to_string().contains("another"));
+    drop(held);
+    Store::create(folder.path()).unwrap();
+    // Something else is not taken for a store.
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("thesis.txt"), "mine").unwrap();
+    assert!(Store::create(other.path()).is_err() && Store::open(other.path()).is_err());
+}
+
+/// A batch that was being written when the program was killed is not there.
+#[test]
+fn half_a_batch_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _lock) = Store::create(folder.path()).unwrap();
+    std::fs::create_dir(folder.path().join("batches/.half")).unwrap();
+    std::fs::write(folder.path().join("batches/.half/run.parquet"), "PAR1").unwrap();
+    assert!(store.batches().unwrap().is_empty());
+    assert!(session::memory(&store, false).is_ok());
+}

@@ -1,0 +1,72 @@
+-- Who costs most: processes, drivers, products and categories over all machines.
+--
+-- A share is one of the observed time of the processors of all traces that could tell: with CPU samples, for processes and products also with
+-- context switches. Idle time and what is nobody's are no culprits. Percentiles are over the machines that have the culprit.
+--
+-- Columns:
+-- kind: process, driver, product or category.
+-- culprit: Its name.
+-- vendor: Its vendor, as this program knows it, else as the traces say.
+-- category: What it is for.
+-- share_percent: CPU time as share of the time of all machines that could tell.
+-- cpu_ns: CPU time.
+-- machines: Machines where it cost something.
+-- machines_able: Machines that could tell.
+-- traces: Traces where it cost something.
+-- p50_percent: Median over its machines of its share of their time.
+-- p95_percent: The same for the machine that only one in twenty exceeds.
+-- imposed_wait_ns: Waiting that it imposed on others, where recorded.
+-- wh_per_day: Energy above idle in watt-hours for a day of one of its machines, if all days are as what was recorded.
+WITH able AS (
+    SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns, max(m.duration_ns) AS duration_ns
+    FROM bill AS b
+    JOIN machine AS m ON m.trace_id = b.trace_id
+    WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
+    GROUP BY b.trace_id, b.machine_id, b.kind
+),
+of_kind AS (
+    SELECT kind, count(DISTINCT machine_id) AS machines, sum(capacity_ns) AS capacity_ns
+    FROM able
+    GROUP BY kind
+),
+of_machine AS (
+    SELECT machine_id, kind, sum(capacity_ns) AS capacity_ns, sum(duration_ns) AS duration_ns
+    FROM able
+    GROUP BY machine_id, kind
+),
+cost AS (
+    SELECT b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, max(b.vendor) AS vendor, max(b.category) AS category,
+        sum(b.total_cpu_ns) AS cpu_ns, sum(b.imposed_wait_ns) AS imposed_wait_ns, sum(b.energy_wh) AS energy_wh
+    FROM bill AS b
+    JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
+    LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
+    WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
+    GROUP BY b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit)
+),
+share AS (
+    SELECT c.machine_id, c.kind, c.culprit, max(c.vendor) AS vendor, max(c.category) AS category, count(*) AS traces,
+        sum(c.cpu_ns) AS cpu_ns, sum(c.imposed_wait_ns) AS imposed_wait_ns, sum(c.energy_wh) AS energy_wh,
+        max(m.duration_ns) AS duration_ns, 100.0 * sum(c.cpu_ns) / max(m.capacity_ns) AS percent
+    FROM cost AS c
+    JOIN of_machine AS m ON m.machine_id = c.machine_id AND m.kind = c.kind
+    GROUP BY c.machine_id, c.kind, c.culprit
+    HAVING max(m.capacity_ns) > 0
+),
+place AS (
+    SELECT s.kind, s.culprit, s.vendor, s.category, s.traces, s.cpu_ns, s.imposed_wait_ns, s.energy_wh, s.duration_ns, s.percent,
+        row_number() OVER (PARTITION BY s.kind, s.culprit ORDER BY s.percent) AS place,
+        count(*) OVER (PARTITION BY s.kind, s.culprit) AS places
+    FROM share AS s
+)
+SELECT p.kind, p.culprit, coalesce(max(k.vendor), max(p.vendor)) AS vendor, coalesce(max(k.category), max(p.category)) AS category,
+    100.0 * sum(p.cpu_ns) / max(o.capacity_ns) AS share_percent, sum(p.cpu_ns) AS cpu_ns, count(*) AS machines,
+    max(o.machines) AS machines_able, sum(p.traces) AS traces,
+    min(CASE WHEN 2 * p.place >= p.places THEN p.percent END) AS p50_percent,
+    min(CASE WHEN 20 * p.place >= 19 * p.places THEN p.percent END) AS p95_percent,
+    sum(p.imposed_wait_ns) AS imposed_wait_ns,
+    sum(p.energy_wh) * 86400000000000.0 / sum(CASE WHEN p.energy_wh IS NOT NULL THEN p.duration_ns END) AS wh_per_day
+FROM place AS p
+JOIN of_kind AS o ON o.kind = p.kind
+LEFT JOIN knowledge AS k ON k.kind = p.kind AND k.name = lower(p.culprit)
+GROUP BY p.kind, p.culprit
+ORDER BY share_percent DESC, p.kind, p.culprit
