@@ -17,6 +17,7 @@
 
 mod child;
 mod evtx;
+mod evtx_log;
 mod evtx_peers;
 mod python;
 mod sql;
