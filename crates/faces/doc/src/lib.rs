@@ -36,8 +36,9 @@ mod sanitize;
 mod table;
 pub mod terminal;
 
+pub use etwhy_base::is_unsafe;
 pub use figure::{Figure, Timeline};
 pub use line::{Level, Line, Span};
 pub use model::{Block, Doc, Finding, Item};
-pub use sanitize::{escape_json, escape_markup, is_unsafe, sanitize};
+pub use sanitize::{escape_json, escape_markup, sanitize};
 pub use table::{Column, Fit, Table};

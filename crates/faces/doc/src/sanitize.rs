@@ -1,15 +1,7 @@
 //! Text from a trace, made safe to show.
 
+use etwhy_base::is_unsafe;
 use std::borrow::Cow;
-
-/// True for characters that change what a terminal does or how the text around them reads: controls,
-/// direction marks (Unicode Technical Report 36, "Bidirectional Text Spoofing"), and invisible ones.
-pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
 
 /// Replaces each unsafe character by one that can be seen: controls by their Unicode picture (`␛`), all
 /// others by `�`. Text without any is not copied.

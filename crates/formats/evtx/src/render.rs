@@ -2,7 +2,7 @@
 
 use crate::abi::value as ty;
 use crate::binxml::text::push_utf16_bytes;
-use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value, push_decimal_bytes};
+use crate::binxml::{Cells, Decoder, Event, Fault, Name, System, Value, push_decimal};
 use crate::codes::Codes;
 use etwhy_messages::{Appended, EventKey, EventText, Inserts, Messages, ProviderNames};
 use foldhash::fast::RandomState;
@@ -137,7 +137,7 @@ impl Inserts for Places<'_> {
                 self.1.borrow_mut().push(kind, bytes(), out);
             }
             _ => match Value::parse(kind, bytes()) {
-                Value::UInt(number) => push_decimal_bytes(out, number),
+                Value::UInt(number) => push_decimal(out, number),
                 other => {
                     let mut text = String::new();
                     other.push_text(&mut text);

@@ -4,14 +4,15 @@ use crate::binxml::{Decoder, Event, Fault};
 use crate::error::EvtxError;
 use crate::read::{Chunk, ChunkPlace, Damage, LogFile, RecordRef, anomalies, ordered};
 
-/// Chunks that a thread reads at a time, 4 MiB: that much of the file is mapped for each thread.
-const BATCH: usize = 64;
 const CHUNK: usize = crate::abi::chunk::SIZE;
 
 /// What reads the records of a log, one for each thread.
 pub trait Reader {
     /// What a batch of chunks gives.
     type Output: Send;
+
+    /// Chunks of a batch: 4 MiB, of which so much is mapped for each thread at a time.
+    const CHUNKS: usize = 64;
 
     /// A record. `event` is why it cannot be read, if it cannot.
     ///
@@ -68,8 +69,10 @@ pub fn scan<R: Reader>(
     mut take: impl FnMut(R::Output) -> bool,
 ) -> Result<Damage, EvtxError> {
     let places: Vec<ChunkPlace> = if options.in_order { log.in_order() } else { log.chunks.clone() };
-    let batches: Vec<Batch<'_>> =
-        places.chunks(BATCH).map(|places| Batch { log, number: 0, places: places.to_vec() }).collect();
+    let batches: Vec<Batch<'_>> = places
+        .chunks(R::CHUNKS.max(1))
+        .map(|places| Batch { log, number: 0, places: places.to_vec() })
+        .collect();
     let mut damage = log.damage.clone();
     scan_batches(&batches, options.threads, make, |_, output, found| {
         damage.merge(&found);

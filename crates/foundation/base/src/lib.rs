@@ -4,9 +4,11 @@
 mod bytes;
 mod guid;
 pub mod rng;
+mod shown;
 pub mod time;
 pub mod units;
 pub mod utf16;
 
 pub use bytes::Bytes;
 pub use guid::Guid;
+pub use shown::is_unsafe;

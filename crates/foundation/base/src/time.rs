@@ -83,27 +83,45 @@ impl Civil {
 
     /// Appends `2021-03-04T05:06:07.1234567Z`.
     pub fn push_iso(&self, out: &mut String) {
-        let mut stamp = *b"0000-00-00T00:00:00.0000000Z";
-        let mut put = |range: std::ops::Range<usize>, mut n: u32| {
-            for digit in stamp.get_mut(range).unwrap_or(&mut []).iter_mut().rev() {
-                *digit = b'0' + (n % 10) as u8;
-                n /= 10;
-            }
-        };
-        put(0..4, self.year.clamp(0, 9999) as u32);
-        let parts = [self.month, self.day, self.hour, self.minute, self.second];
-        for (range, n) in [5..7, 8..10, 11..13, 14..16, 17..19].into_iter().zip(parts) {
-            put(range, n);
-        }
-        put(20..27, self.ticks);
+        let stamp = self.iso();
         // FILETIMEs reach the year 60,000.
-        if self.year > 9999 {
+        let from = if self.year > 9999 {
             out.push_str(&self.year.to_string());
-            out.push_str(std::str::from_utf8(stamp.get(4..).unwrap_or(&[])).unwrap_or(""));
+            4
         } else {
-            out.push_str(std::str::from_utf8(&stamp).unwrap_or(""));
-        }
+            0
+        };
+        out.push_str(std::str::from_utf8(stamp.get(from..).unwrap_or(&[])).unwrap_or(""));
     }
+
+    /// `2021-03-04T05:06:07.1234567Z`; a year beyond 9999 has its last four digits' place, but says 9999.
+    #[inline]
+    pub fn iso(&self) -> [u8; 28] {
+        let year = self.year.clamp(0, 9999) as u32;
+        let ticks = self.ticks % 10_000_000;
+        let [y0, y1] = two_digits(year / 100);
+        let [y2, y3] = two_digits(year);
+        let [mo0, mo1] = two_digits(self.month);
+        let [d0, d1] = two_digits(self.day);
+        let [h0, h1] = two_digits(self.hour);
+        let [mi0, mi1] = two_digits(self.minute);
+        let [s0, s1] = two_digits(self.second);
+        let [_, t0] = two_digits(ticks / 1_000_000);
+        let [t1, t2] = two_digits(ticks / 10_000);
+        let [t3, t4] = two_digits(ticks / 100);
+        let [t5, t6] = two_digits(ticks);
+        [
+            y0, y1, y2, y3, b'-', mo0, mo1, b'-', d0, d1, b'T', h0, h1, b':', mi0, mi1, b':', s0, s1, b'.',
+            t0, t1, t2, t3, t4, t5, t6, b'Z',
+        ]
+    }
+}
+
+/// The last two digits of a number.
+#[inline]
+fn two_digits(n: u32) -> [u8; 2] {
+    let n = (n % 100) as u8;
+    [b'0' + n / 10, b'0' + n % 10]
 }
 
 /// Year, month and day of days since 1970-01-01, by Hinnant's `civil_from_days`

@@ -1,10 +1,11 @@
-//! Event logs: the three tiers of `etwhy evtx` against `evtx_dump`, in one run on one log.
+//! Event logs: the three tiers of `etwhy evtx` against `evtx_dump`, in one run on each log.
 
+use crate::evtx_log;
 use etwhy_evtx::binxml::{Decoder, Event, Fault};
 use etwhy_evtx::columns::columns;
 use etwhy_evtx::counts;
 use etwhy_evtx::filter::Filter;
-use etwhy_evtx::json;
+use etwhy_evtx::json::Lines;
 use etwhy_evtx::read::{LogFile, RecordRef};
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{Reader, ScanOptions, scan};
@@ -12,10 +13,6 @@ use etwhy_messages::{Messages, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-
-/// Chunks with less in them are left out: they say little about large logs.
-const LEAST_USED: usize = 40_000;
-const CHUNK: usize = 65_536;
 
 /// Renders messages and drops them.
 struct Render<'m>(Renderer<'m>, String, u64);
@@ -39,48 +36,75 @@ impl Reader for Render<'_> {
     }
 }
 
-/// Writes fields as JSON and drops them.
-struct Json(String, u64);
+/// Writes records as `etwhy evtx --json` or `--xml` does, and drops the text when it has so many bytes as the program hands over.
+struct Text {
+    lines: Option<Lines>,
+    text: Vec<u8>,
+    records: u64,
+}
 
-impl Reader for Json {
+impl Text {
+    fn json() -> Text {
+        Text { lines: Some(Lines::default()), text: Vec::new(), records: 0 }
+    }
+
+    fn xml() -> Text {
+        Text { lines: None, text: Vec::new(), records: 0 }
+    }
+}
+
+impl Reader for Text {
     type Output = u64;
+
+    const CHUNKS: usize = 16;
 
     fn record(
         &mut self,
         decoder: &mut Decoder,
-        _: &RecordRef,
+        record: &RecordRef,
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
-        self.0.clear();
-        json::push_fields(decoder, &event?, &mut self.0)?;
-        self.1 += 1;
-        Ok(())
+        let event = event?;
+        self.records += 1;
+        match &mut self.lines {
+            Some(lines) => lines.push(decoder, record, &event, None, &mut self.text),
+            None => decoder.push_xml::<true>(&event, &mut self.text),
+        }
     }
 
     fn finish(&mut self) -> u64 {
-        std::mem::take(&mut self.1)
+        std::hint::black_box(&self.text);
+        self.text.clear();
+        std::mem::take(&mut self.records)
     }
 }
 
-/// Measures on a log, or on one that is put together from full chunks of the corpus.
+/// Measures on a log, or on two that are put together from full chunks of the corpus: one of Security logs, one of all kinds.
 pub fn run(file: Option<PathBuf>, corpus: &Path, messages: Option<PathBuf>) -> anyhow::Result<()> {
+    let texts = messages.map(|path| Messages::open(&[path], &Options::default())).transpose()?;
+    if let Some(file) = file {
+        return one(&file, texts.as_ref());
+    }
     let folder = tempfile::tempdir()?;
-    let file = match file {
-        Some(file) => file,
-        None => {
-            let file = folder.path().join("security.evtx");
-            written(corpus, &file, 265_000_000)?;
-            file
-        }
-    };
-    let log = LogFile::open(&file, &file)?;
+    for (name, bytes, provider) in
+        [("uniform.evtx", 265_000_000, Some("Security-Auditing")), ("mixed.evtx", 125_000_000, None)]
+    {
+        let file = folder.path().join(name);
+        evtx_log::written(corpus, &file, bytes, provider)?;
+        one(&file, texts.as_ref())?;
+        std::fs::remove_file(file)?;
+    }
+    Ok(())
+}
+
+fn one(file: &Path, texts: Option<&Messages>) -> anyhow::Result<()> {
+    let log = LogFile::open(file, file)?;
     println!(
-        "\n{}: {} MB; targets per thread: counts 5, columns 3, messages 2 M/s; two threads 1.7x",
+        "\n{}: {} MB; targets: counts 5x, JSON and XML 1.2x, with two threads 1.5x evtx_dump -t1; per thread columns 3, messages 2 M/s",
         file.display(),
         log.size / 1_000_000
     );
-    let dump = dump(&file)?;
-    let texts = messages.map(|path| Messages::open(&[path], &Options::default())).transpose()?;
+    let dumps = (dump(file, "jsonl")?, dump(file, "xml")?);
     let mut rows: Vec<Row> = Vec::new();
     let before = resident();
     for threads in [1, 2] {
@@ -94,8 +118,9 @@ pub fn run(file: Option<PathBuf>, corpus: &Path, messages: Option<PathBuf>) -> a
             columns(&log, &options, &|_, _| true, &Filter::default(), &take)?;
             Ok(rows.into_inner())
         })?);
-        rows.push(best("fields as JSON", threads, || summed(&log, &options, || Json(String::new(), 0)))?);
-        if let Some(texts) = &texts {
+        rows.push(best("JSON", threads, || summed(&log, &options, Text::json))?);
+        rows.push(best("XML", threads, || summed(&log, &options, Text::xml))?);
+        if let Some(texts) = texts {
             let make = || Render(Renderer::new(texts), String::new(), 0);
             rows.push(best("messages", threads, || summed(&log, &options, make))?);
         }
@@ -105,6 +130,7 @@ pub fn run(file: Option<PathBuf>, corpus: &Path, messages: Option<PathBuf>) -> a
         let scale = alone.map_or(1.0, |alone| alone.wall / row.wall);
         // One thread: its own time, whatever else the machine does. Two: what a clock on the wall shows.
         let (seconds, kind) = if row.threads == 1 { (row.cpu, "CPU") } else { (row.wall, "wall") };
+        let dump = if row.name == "XML" { &dumps.1 } else { &dumps.0 };
         let dump = dump.as_ref().map(|dump| if row.threads == 1 { dump.cpu } else { dump.wall });
         let ratio = dump.map_or_else(|| "-".to_owned(), |dump| format!("{:.2}x", dump / seconds));
         println!(
@@ -130,7 +156,7 @@ pub fn run(file: Option<PathBuf>, corpus: &Path, messages: Option<PathBuf>) -> a
         .filter(|row| row.threads == 1 && row.name != "counts")
         .map(|row| (row.name, row.cpu / row.records as f64))
         .collect();
-    crate::evtx_peers::compare(&file, &tiers)?;
+    crate::evtx_peers::compare(file, &tiers)?;
     println!(
         "  resident before: {:.0} MB; peaks hold it and at most 4 MiB of the file for each thread",
         before as f64 / 1e6
@@ -225,14 +251,14 @@ struct Dump {
     wall: f64,
 }
 
-/// What `evtx_dump -t 1 -o jsonl` takes, the least of three; `None` if it is not installed (`cargo install evtx`).
-fn dump(file: &Path) -> anyhow::Result<Option<Dump>> {
+/// What `evtx_dump -t 1` takes, the least of five; `None` if it is not installed (`cargo install evtx`).
+fn dump(file: &Path, format: &str) -> anyhow::Result<Option<Dump>> {
     let program = std::env::var_os("ETWHY_EVTX_DUMP").unwrap_or_else(|| "evtx_dump".into());
     let mut least = Dump { cpu: f64::MAX, wall: f64::MAX };
-    for _ in 0..3 {
+    for _ in 0..5 {
         let (start, begin) = (Instant::now(), cpu_of_children());
         let mut command = std::process::Command::new(&program);
-        command.args(["-t", "1", "-o", "jsonl"]).arg(file);
+        command.args(["-t", "1", "-o", format]).arg(file);
         let status = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status();
         match status {
             Ok(status) if status.success() => {
@@ -250,66 +276,6 @@ fn dump(file: &Path) -> anyhow::Result<Option<Dump>> {
     if least.cpu <= 0.0 {
         least.cpu = least.wall;
     }
-    println!(
-        "  evtx_dump -t1 (fields and system values as JSON): {:.0} ms CPU, {:.0} ms",
-        least.cpu * 1e3,
-        least.wall * 1e3
-    );
+    println!("  evtx_dump -t 1 -o {format}: {:.0} ms CPU, {:.0} ms", least.cpu * 1e3, least.wall * 1e3);
     Ok(Some(least))
-}
-
-/// Full, valid chunks of Security logs under a fresh header, as often as it takes. Repeats are kind to caches.
-fn written(corpus: &Path, to: &Path, bytes: usize) -> anyhow::Result<()> {
-    let mut chunks: Vec<Vec<u8>> = Vec::new();
-    let wanted: Vec<u8> = "Security-Auditing".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let mut files = Vec::new();
-    for folder in std::fs::read_dir(corpus.join("evtx"))? {
-        let folder = folder?.path();
-        if folder.is_dir() {
-            for file in std::fs::read_dir(folder)? {
-                files.push(file?.path());
-            }
-        }
-    }
-    files.sort();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|e| e == "evtx")) {
-        let data = std::fs::read(file)?;
-        for chunk in data.get(4096..).unwrap_or(&[]).chunks_exact(CHUNK) {
-            let get = |at: usize| {
-                chunk.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
-            };
-            let used = get(48) as usize;
-            let sound = chunk.starts_with(b"ElfChnk\0")
-                && (LEAST_USED..=CHUNK).contains(&used)
-                && crc32fast::hash(chunk.get(512..used).unwrap_or(&[])) == get(52);
-            if sound && chunk.windows(wanted.len()).any(|w| w == wanted) {
-                chunks.push(chunk.to_vec());
-            }
-        }
-    }
-    anyhow::ensure!(!chunks.is_empty(), "no logs in {}", corpus.display());
-    let count = bytes / CHUNK;
-    let mut out = vec![0u8; 4096];
-    let mut put = |at: usize, bytes: &[u8]| {
-        if let Some(place) = out.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-    };
-    put(0, b"ElfFile\0");
-    put(16, &(count as u64 - 1).to_le_bytes());
-    put(32, &128u32.to_le_bytes());
-    put(36, &1u16.to_le_bytes());
-    put(38, &3u16.to_le_bytes());
-    put(40, &4096u16.to_le_bytes());
-    put(42, &(count as u16).to_le_bytes());
-    let checksum = crc32fast::hash(out.get(..120).unwrap_or(&[]));
-    if let Some(place) = out.get_mut(124..128) {
-        place.copy_from_slice(&checksum.to_le_bytes());
-    }
-    for chunk in chunks.iter().cycle().take(count) {
-        out.extend_from_slice(chunk);
-    }
-    std::fs::write(to, out)?;
-    println!("written from {} chunks of the corpus, each {} times", chunks.len(), count / chunks.len());
-    Ok(())
 }

@@ -18,6 +18,7 @@
 
 mod child;
 mod evtx;
+mod evtx_log;
 mod evtx_peers;
 mod python;
 mod sql;

@@ -1,5 +1,6 @@
 //! A field of a layout: its name, and which value it has.
 
+use super::piece::Piece;
 use std::sync::Arc;
 
 /// A field: its name, and which value it has.
@@ -13,6 +14,8 @@ pub struct Cell {
     pub optional: bool,
     /// It belongs to the text that came with a forwarded event.
     pub forwarded: bool,
+    /// Comma, name and colon in an object of JSON, unless the name has what must be escaped there.
+    pub json: Option<Piece>,
 }
 
 /// Fields of a layout; more are read the long way.
@@ -24,7 +27,16 @@ impl Cell {
 
     pub(super) fn new(name: Option<Arc<str>>, value: u16, optional: bool) -> Cell {
         let forwarded = name.as_ref().is_some_and(|name| name.starts_with("RenderingInfo."));
-        Cell { name, value, optional, forwarded }
+        let json = name.as_deref().and_then(json_name);
+        Cell { name, value, optional, forwarded, json }
+    }
+
+    /// Numbers those that have no name.
+    pub(super) fn numbered(mut cells: Vec<Cell>) -> Box<[Cell]> {
+        for (n, cell) in cells.iter_mut().filter(|cell| cell.name.is_none()).enumerate() {
+            cell.json = json_name(&format!("Data{}", n + 1));
+        }
+        cells.into()
     }
 
     /// True if these can be read as cells: all have names or none has.
@@ -37,4 +49,10 @@ impl Cell {
     pub(super) fn are_straight(cells: &[Cell]) -> bool {
         cells.iter().enumerate().all(|(n, cell)| usize::from(cell.value) == n)
     }
+}
+
+/// A name as it stands before a value in JSON.
+fn json_name(name: &str) -> Option<Piece> {
+    let plain = name.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'));
+    plain.then(|| Piece::new(format!(",\"{name}\":").as_bytes()))
 }

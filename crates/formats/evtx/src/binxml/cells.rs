@@ -74,6 +74,12 @@ impl<'a> InOrder<'a> {
         }))
     }
 
+    /// True if the record says that a field has no value.
+    #[inline]
+    pub fn is_null(&self, cell: &Cell) -> bool {
+        self.cells.values.get(usize::from(cell.value)).is_some_and(Raw::is_null)
+    }
+
     /// The same wherever they stand.
     #[inline]
     pub fn scattered(&self) -> impl Iterator<Item = (u8, usize, &'a [u8])> {
@@ -87,6 +93,8 @@ enum FieldsAt<'c> {
     None,
     /// The instance and its template.
     In(Instance<'c>, u32),
+    /// XML without a template: its pattern.
+    Pattern(usize),
 }
 
 impl Decoder {
@@ -95,7 +103,7 @@ impl Decoder {
     pub fn cells<'a>(&'a mut self, event: &'a Event<'a>) -> Option<Cells<'a>> {
         let chunk = Decoder::parts(event);
         let (layout, of) = match &event.root {
-            Root::Pattern(at, ..) => return self.pattern_cells(chunk, *at),
+            Root::Pattern(at, ..) => return self.pattern_cells(chunk, *at, false),
             Root::Instance(number, shape, instance) => match self.place(chunk, *number, *shape, instance)? {
                 (layout, FieldsAt::None) => return Some(Cells { layout, fields: &[], chunk, values: &[] }),
                 (layout, FieldsAt::In(instance, of)) => {
@@ -103,6 +111,7 @@ impl Decoder {
                     push_values(&mut self.values, &instance);
                     (layout, of)
                 }
+                (_, FieldsAt::Pattern(at)) => return self.pattern_cells(chunk, at, true),
             },
             Root::Inline(..) => return None,
         };
@@ -119,9 +128,14 @@ impl Decoder {
     #[inline]
     pub fn cells_in_order<'a>(&'a mut self, event: &'a Event<'a>) -> Option<InOrder<'a>> {
         let chunk = Decoder::parts(event);
-        if let Root::Instance(number, shape, instance) = &event.root
-            && let (layout, FieldsAt::In(instance, of)) = self.place(chunk, *number, *shape, instance)?
-        {
+        let Root::Instance(number, shape, instance) = &event.root else {
+            return self.cells(event).map(|cells| InOrder { cells, straight: None });
+        };
+        let place = self.place(chunk, *number, *shape, instance)?;
+        if let (_, FieldsAt::Pattern(at)) = place {
+            return self.pattern_cells(chunk, at, true).map(|cells| InOrder { cells, straight: None });
+        }
+        if let (layout, FieldsAt::In(instance, of)) = place {
             let plan = &self.templates.get(of)?.plan;
             let fields = plan.cells.as_deref()?;
             // Each item of an array without a name is a field.
@@ -137,14 +151,15 @@ impl Decoder {
     }
 
     #[inline]
-    fn pattern_cells<'a>(&'a self, chunk: &'a [u8], at: usize) -> Option<Cells<'a>> {
+    fn pattern_cells<'a>(&'a self, chunk: &'a [u8], at: usize, inner: bool) -> Option<Cells<'a>> {
+        let values = if inner { &self.inner } else { &self.values };
         let pattern = self.patterns.get(at).filter(|pattern| pattern.simple)?;
         let unnamed = pattern.cells.first().is_some_and(|cell| cell.name.is_none());
-        if unnamed && self.values.iter().any(Raw::is_array) {
+        if unnamed && values.iter().any(Raw::is_array) {
             return None;
         }
         let layout = 1 << 63 | u64::from(pattern.number);
-        Some(Cells { layout, fields: &pattern.cells, chunk, values: &self.values })
+        Some(Cells { layout, fields: &pattern.cells, chunk, values })
     }
 
     /// Layout of an instance and where its fields are: its own values, or those of the instance that is its only value with fields.
@@ -168,7 +183,14 @@ impl Decoder {
         let at = match chunk.get(from..to) {
             Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
             Some([token::TEMPLATE_INSTANCE, ..]) => from + 1,
-            _ => return None,
+            _ => {
+                let chunk_number = self.templates.chunk();
+                let mut name = |utf16: &[u8]| self.templates.name(utf16);
+                let place = (from, to);
+                let at =
+                    self.patterns.find(chunk, chunk_number, place, number, &mut self.inner, &mut name)?;
+                return Some((layout, FieldsAt::Pattern(at)));
+            }
         };
         let (instance, end) = tokens::instance(chunk, at, to)?;
         if !matches!(chunk.get(end..to), None | Some([] | [token::EOF, ..])) {

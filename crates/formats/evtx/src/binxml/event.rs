@@ -31,6 +31,8 @@ pub struct Decoder {
     pub(super) patterns: Patterns,
     /// Values of the present event, and behind them those of instances within it while they are read.
     pub(super) values: Vec<Raw>,
+    /// Values of XML without a template that stands in a value of the present event.
+    pub(super) inner: Vec<Raw>,
     /// Text of a value that is made of several.
     scratch: String,
 }
@@ -102,7 +104,7 @@ impl Decoder {
     fn inline_event<'c>(&mut self, chunk: &'c [u8], from: usize, to: usize) -> Event<'c> {
         let number = self.templates.chunk();
         let mut name = |utf16: &[u8]| self.templates.name(utf16);
-        let found = self.patterns.find(chunk, number, (from, to), &mut self.values, &mut name);
+        let found = self.patterns.find(chunk, number, (from, to), 0, &mut self.values, &mut name);
         let root = found.map_or(Root::Inline(from, to), |at| Root::Pattern(at, from, to));
         Event { chunk, root, borrowed: false }
     }

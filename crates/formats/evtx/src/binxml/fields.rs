@@ -2,6 +2,7 @@
 //!
 //! The same rules serve templates, where contents are substitutions, and records without one, where they are values.
 
+use super::out::Out;
 use super::text::is;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -108,11 +109,11 @@ pub enum Name<'a> {
 
 impl Name<'_> {
     /// The name, or `Data1`, `Data2`, ….
-    pub fn push(&self, out: &mut String) {
+    pub fn push(&self, out: &mut impl Out) {
         match self {
-            Name::Named(name) => out.push_str(name),
+            Name::Named(name) => out.text(name),
             Name::Nth(n) => {
-                out.push_str("Data");
+                out.ascii(b"Data");
                 super::value::push_decimal(out, u64::from(*n));
             }
         }

@@ -7,11 +7,15 @@
 
 mod cell;
 mod cells;
+pub mod escape;
 mod event;
 mod fields;
+mod flat;
 mod narrow;
 mod op;
+mod out;
 mod pattern;
+mod piece;
 mod plan;
 mod program;
 mod raw;
@@ -28,7 +32,7 @@ pub use cell::Cell;
 pub use cells::{Cells, InOrder};
 pub use event::{Decoder, Event, Fault};
 pub use fields::Name;
+pub use out::Out;
+pub use piece::Piece;
 pub use system::System;
-pub use value::{
-    Items, Value, push_decimal, push_decimal_bytes, push_guid, push_hex, push_hex_bytes, push_sid,
-};
+pub use value::{Items, Value, push_decimal, push_guid, push_hex, push_hex_bytes, push_sid};

@@ -5,7 +5,9 @@
 //! read token by token.
 
 use super::cell::Cell;
+use super::escape::Xml;
 use super::fields::{Finder, Piece, SystemField, Target};
+use super::flat::{Builder, Step as XmlStep};
 use super::raw::Raw;
 use super::text::is;
 use super::tokens::{MOST_DEPTH, NameRef, Token, Tokens, literal_at};
@@ -14,8 +16,10 @@ use crate::abi::{token, value as ty};
 use etwhy_base::Bytes as _;
 use std::sync::Arc;
 
-/// Patterns that are remembered; a log has a handful.
-const MOST: usize = 64;
+/// Patterns that are remembered; a log has a handful, many logs together some more.
+const MOST: usize = 256;
+/// So many are found without looking at others, by some bits of what asks.
+const RECENT: usize = 256;
 /// Steps of a pattern; a longer record is read token by token.
 const MOST_STEPS: usize = 2048;
 
@@ -53,9 +57,11 @@ pub struct Pattern {
     /// System values, by the number of the value.
     pub system: Vec<(SystemField, u16)>,
     /// Fields.
-    pub cells: Vec<Cell>,
+    pub cells: Box<[Cell]>,
     /// The fields can be read as cells.
     pub simple: bool,
+    /// The XML, if that is literals with holes.
+    pub xml: Option<Arc<[XmlStep]>>,
 }
 
 /// Patterns of records.
@@ -63,26 +69,40 @@ pub struct Pattern {
 pub struct Patterns {
     all: Vec<Pattern>,
     last: usize,
+    /// The one that came last, by who asked.
+    recent: Vec<u16>,
     given: u32,
 }
 
 impl Patterns {
-    /// Finds or learns the pattern of the record at `from..to` and the places of its values; `None` if it has none.
+    /// Finds or learns the pattern of the XML at `from..to` and the places of its values; `None` if it has none. What the same `asks` for
+    /// is nearly always of the same form.
     pub fn find(
         &mut self,
         chunk: &[u8],
         number: u64,
         (from, to): (usize, usize),
+        asks: u32,
         values: &mut Vec<Raw>,
         name: &mut impl FnMut(&[u8]) -> Arc<str>,
     ) -> Option<usize> {
         let count = self.all.len();
+        self.recent.resize(RECENT, 0);
+        let hint = asks as usize % RECENT;
+        let at = self.recent.get(hint).copied().map_or(0, usize::from);
+        values.clear();
+        if let Some(pattern) = self.all.get_mut(at)
+            && pattern.fits(chunk, number, from, to, values).is_some()
+        {
+            self.last = at;
+            return Some(at);
+        }
         for n in 0..count {
             // The one that came last goes first.
             let at = (self.last + n) % count;
             values.clear();
             if self.all.get_mut(at)?.fits(chunk, number, from, to, values).is_some() {
-                self.last = at;
+                self.found(hint, at);
                 return Some(at);
             }
         }
@@ -94,9 +114,16 @@ impl Patterns {
             Some(place) => *place = pattern,
             None => self.all.push(pattern),
         }
-        self.last = at;
+        self.found(hint, at);
         let fits = self.all.get_mut(at)?.fits(chunk, number, from, to, values);
         fits.map(|()| at)
+    }
+
+    fn found(&mut self, hint: usize, at: usize) {
+        self.last = at;
+        if let (Some(recent), Ok(at)) = (self.recent.get_mut(hint), u16::try_from(at)) {
+            *recent = at;
+        }
     }
 
     /// A pattern.
@@ -215,8 +242,9 @@ impl Pattern {
             names: Vec::new(),
             chunk: 0,
             system: Vec::new(),
-            cells: Vec::new(),
+            cells: Box::default(),
             simple: false,
+            xml: None,
         };
         let mut begin = from;
         if chunk.get(from) == Some(&token::FRAGMENT_HEADER) {
@@ -228,6 +256,9 @@ impl Pattern {
         let mut finder = Finder::<ValueSlot>::new();
         let mut found: Vec<(Target, Vec<ValueSlot>)> = Vec::new();
         let mut values = 0u16;
+        // As `Writer::tokens` writes it.
+        let (mut xml, mut in_value, mut is_xml) = (Builder::default(), false, true);
+        let mut names: Vec<String> = Vec::new();
         // As `inline_system` goes: `System` is the first of its name in the root.
         let (mut depth, mut in_system, mut had_system) = (0usize, false, false);
         let (mut open, mut attribute): (Vec<&[u8]>, Option<&[u8]>) = (Vec::new(), None);
@@ -240,6 +271,10 @@ impl Pattern {
             }
             pattern.byte(code);
             let mut each = |target: Target, places: &[ValueSlot]| found.push((target, places.to_vec()));
+            if in_value && !matches!(token, Token::Value(..)) {
+                xml.markup(&["\""]);
+                in_value = false;
+            }
             match token {
                 Token::Open(of, _, sized) => {
                     depth += 1;
@@ -251,7 +286,10 @@ impl Pattern {
                     if depth == 2 && !had_system {
                         in_system = is(of.raw.get(4..)?, "System");
                     }
-                    finder.open(&of.text(), &mut each);
+                    let name = of.text();
+                    xml.markup(&["<", &name]);
+                    finder.open(&name, &mut each);
+                    names.push(name);
                     pattern.skip(4);
                     pattern.name(&of)?;
                     if sized {
@@ -260,11 +298,15 @@ impl Pattern {
                 }
                 Token::Attribute(of) => {
                     attribute = Some(of.raw.get(4..)?);
-                    finder.attribute(&of.text(), &mut each);
+                    let name = of.text();
+                    xml.markup(&[" ", &name, "=\""]);
+                    in_value = true;
+                    finder.attribute(&name, &mut each);
                     pattern.name(&of)?;
                 }
                 Token::CloseStart => {
                     attribute = None;
+                    xml.markup(&[">"]);
                     finder.content(&mut each);
                 }
                 Token::Value(kind, bytes) => {
@@ -279,6 +321,7 @@ impl Pattern {
                         }
                         let mut text = String::new();
                         Value::parse(kind, bytes).push_text(&mut text);
+                        xml.literal::<Xml<true, false>>(&text);
                         finder.piece(ValueSlot(0, Some(text)));
                         pattern.steps.push(Step::Text(chunk.sub(at + 2, 2 + bytes.len())?.into()));
                         continue;
@@ -291,6 +334,8 @@ impl Pattern {
                     }
                     finder.piece(ValueSlot(values, None));
                     pattern.steps.push(Step::Value(kind));
+                    xml.value(values, in_value);
+                    is_xml &= kind != ty::BIN_XML;
                     values = values.checked_add(1)?;
                 }
                 Token::CloseEmpty | Token::End => {
@@ -301,10 +346,17 @@ impl Pattern {
                     depth = depth.checked_sub(1)?;
                     attribute = None;
                     open.pop();
+                    let name = names.pop();
+                    match (token, name) {
+                        (Token::End, Some(name)) => xml.markup(&["</", &name, ">"]),
+                        (Token::End, None) => {}
+                        _ => xml.markup(&["/>"]),
+                    }
                 }
                 _ => return None,
             }
         }
+        let mut cells = Vec::new();
         for (target, places) in found {
             let name = match target {
                 Target::System(_) | Target::Container => continue,
@@ -319,9 +371,11 @@ impl Pattern {
                 [ValueSlot(value, None)] => *value,
                 _ => return None,
             };
-            pattern.cells.push(Cell::new(name, value, false));
+            cells.push(Cell::new(name, value, false));
         }
-        pattern.simple = Cell::are_simple(&pattern.cells);
+        pattern.simple = Cell::are_simple(&cells);
+        pattern.cells = Cell::numbered(cells);
+        pattern.xml = xml.finish().filter(|_| is_xml && !in_value).map(Arc::from);
         (depth == 0).then_some(pattern)
     }
 }

@@ -137,8 +137,8 @@ impl Plan {
             }
             Item::Nested(_) => None,
         };
-        let cells: Option<Box<[Cell]>> = self.items.iter().map(cell).collect();
-        cells.filter(|cells| Cell::are_simple(cells))
+        let cells: Option<Vec<Cell>> = self.items.iter().map(cell).collect();
+        cells.filter(|cells| Cell::are_simple(cells)).map(Cell::numbered)
     }
 }
 

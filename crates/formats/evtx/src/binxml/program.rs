@@ -1,5 +1,6 @@
 //! A compiled template.
 
+use super::flat::{Step, steps};
 use super::op::Op;
 use super::plan::Plan;
 use super::tokens::{Broken, MOST_DEPTH, NameRef, Token, Tokens};
@@ -27,6 +28,8 @@ pub struct Program {
     pub guid: [u8; 16],
     /// Instructions, in order of the document.
     pub ops: Vec<Op>,
+    /// Its XML, if that is literals with holes.
+    pub xml: Option<Box<[Step]>>,
     /// Where system values and fields are.
     pub plan: Plan,
     /// The definition without the names that stand in it, to know it again.
@@ -37,6 +40,8 @@ pub struct Program {
 
 /// More than any definition that was seen has.
 const MOST_OPS: usize = 100_000;
+/// The same for the bytes of its names: each use of a name is a few bytes, which may name 64 KiB.
+const MOST_NAMES: usize = 1 << 20;
 
 impl Program {
     /// Compiles the definition that stands at `from..to` of the chunk.
@@ -54,18 +59,20 @@ impl Program {
         let mut open: Vec<usize> = Vec::new();
         let mut attribute: Option<usize> = None;
         let mut target: Option<String> = None;
+        let mut names = 0usize;
         let text = |bytes: &[u8]| {
             let mut out = String::new();
             super::text::push_utf16(&mut out, bytes);
             out.into_boxed_str()
         };
         while let Some(token) = tokens.next()? {
-            if ops.len() > MOST_OPS {
+            if ops.len() > MOST_OPS || names > MOST_NAMES {
                 return Err(Broken::Large);
             }
             let here = ops.len();
             let mut named = |name: &NameRef<'_>| -> String {
                 let at = name.at.saturating_sub(from).saturating_sub(inline);
+                names = names.saturating_add(name.raw.len());
                 varying.push((at, Varying::Name(name.raw.into())));
                 if name.inline {
                     let len = inline_size(name.raw);
@@ -156,8 +163,8 @@ impl Program {
             at = cut + len;
         }
         data.extend_from_slice(whole.get(at..).unwrap_or(&[]));
-        let plan = Plan::from_ops(&ops);
-        Ok(Program { guid, ops, plan, data: data.into(), varying })
+        let (plan, xml) = (Plan::from_ops(&ops), steps(&ops));
+        Ok(Program { guid, ops, xml, plan, data: data.into(), varying })
     }
 
     /// True if the definition at `from..to` of the chunk is this one: the same but for what varies.

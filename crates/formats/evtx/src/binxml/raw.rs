@@ -25,7 +25,7 @@ impl Raw {
         (self.kind, usize::from(self.size), chunk.get(self.at as usize..).unwrap_or(&[]))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn value<'c>(&self, chunk: &'c [u8]) -> Value<'c> {
         Value::parse(self.kind, self.bytes(chunk))
     }
@@ -44,6 +44,14 @@ impl Raw {
     #[inline]
     pub(super) const fn is_null(&self) -> bool {
         self.kind == ty::NULL
+    }
+
+    /// True for what an optional substitution leaves out.
+    #[inline]
+    pub(super) fn is_empty(&self, chunk: &[u8]) -> bool {
+        // Others always have a text.
+        let may_be = matches!(self.kind, ty::STRING | ty::ANSI_STRING | ty::BINARY | ty::BIN_XML);
+        self.is_null() || (may_be || self.is_array()) && self.value(chunk).is_empty()
     }
 
     /// Binary XML: where it stands.

@@ -1,6 +1,7 @@
 //! UTF-16 and code page texts as UTF-8.
 
 use super::narrow::{Narrow, UNITS, narrow, plain};
+use super::out::Out;
 use etwhy_base::utf16;
 
 /// Appends UTF-16; lone surrogates become U+FFFD, an odd last byte is left out.
@@ -23,7 +24,7 @@ pub fn push_utf16(out: &mut String, bytes: &[u8]) {
 
 /// The next sixteen units; behind the end of the bytes are NULs.
 #[inline(always)]
-fn next(rest: &[u8], n: usize) -> Narrow {
+pub(super) fn next(rest: &[u8], n: usize) -> Narrow {
     match rest.first_chunk::<32>() {
         Some(block) => narrow(block, n),
         None => last(rest, n),
@@ -121,14 +122,19 @@ const CP1252: [char; 32] = [
 ];
 
 /// Appends text of Windows-1252.
-pub fn push_ansi(out: &mut String, bytes: &[u8]) {
+pub fn push_ansi(out: &mut impl Out, bytes: &[u8]) {
     if bytes.is_ascii() {
-        return out.push_str(std::str::from_utf8(bytes).unwrap_or(""));
+        return out.ascii(bytes);
     }
-    out.extend(bytes.iter().map(|byte| match byte {
+    ansi(bytes).for_each(|c| out.char(c));
+}
+
+/// Characters of a text of Windows-1252.
+pub(super) fn ansi(bytes: &[u8]) -> impl Iterator<Item = char> {
+    bytes.iter().map(|byte| match byte {
         0x80..=0x9F => CP1252[usize::from(byte - 0x80)],
         other => char::from(*other),
-    }));
+    })
 }
 
 /// True if the UTF-16 text is this ASCII text.

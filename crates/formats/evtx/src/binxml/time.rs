@@ -1,5 +1,6 @@
 //! FILETIME and SYSTEMTIME.
 
+use super::out::Out;
 use etwhy_base::Bytes as _;
 use etwhy_base::time::{self, Civil};
 
@@ -15,8 +16,17 @@ pub fn file_time(utc_ns: i64) -> u64 {
 }
 
 /// `2021-03-04T05:06:07.1234567Z`.
-pub fn push_file_time(out: &mut String, ticks: u64) {
-    Civil::new((ticks / 10_000_000) as i64, (ticks % 10_000_000) as u32).push_iso(out);
+pub fn push_file_time(out: &mut impl Out, ticks: u64) {
+    push_iso(out, Civil::new((ticks / 10_000_000) as i64, (ticks % 10_000_000) as u32));
+}
+
+fn push_iso(out: &mut impl Out, civil: Civil) {
+    if civil.year > 9999 {
+        let mut text = String::new();
+        civil.push_iso(&mut text);
+        return out.text(&text);
+    }
+    out.ascii(&civil.iso());
 }
 
 /// The FILETIME of `2021-03-04T05:06:07.1234567Z`; the fraction may be missing. `None` if there is no such day or time of day.
@@ -25,16 +35,16 @@ pub fn parse(text: &str) -> Option<u64> {
 }
 
 /// The time of nanoseconds since 1970-01-01 (UTC).
-pub fn push_utc_ns(out: &mut String, utc_ns: i64) {
+pub fn push_utc_ns(out: &mut impl Out, utc_ns: i64) {
     push_file_time(out, file_time(utc_ns));
 }
 
 /// A SYSTEMTIME: year, month, day of the week, day, hour, minute, second, milliseconds.
-pub fn push_system_time(out: &mut String, bytes: &[u8; 16]) {
+pub fn push_system_time(out: &mut impl Out, bytes: &[u8; 16]) {
     let [year, month, _, day, hour, minute, second, ms] =
         std::array::from_fn(|n| u32::from(bytes.u16_at(n * 2).unwrap_or(0)));
     let ticks = ms.saturating_mul(10_000);
-    Civil { year: year.into(), month, day, hour, minute, second, ticks }.push_iso(out);
+    push_iso(out, Civil { year: year.into(), month, day, hour, minute, second, ticks });
 }
 
 #[cfg(test)]

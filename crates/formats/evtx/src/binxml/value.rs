@@ -1,12 +1,12 @@
 //! Values: what a field holds, and its text.
 
-use super::text::{ascii, push_ansi, push_utf16};
+use super::out::Out;
+use super::text::{ascii, push_ansi};
 use super::time;
 use crate::abi::value as ty;
 use etwhy_base::Bytes as _;
 use etwhy_base::Guid;
 use etwhy_base::utf16::until_nul;
-use std::fmt::Write as _;
 
 /// A value of a field. It borrows the chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,73 +132,41 @@ impl<'a> Value<'a> {
     }
 
     /// Appends the text that Windows gives the value in XML, not escaped.
-    pub fn push_text(&self, out: &mut String) {
-        // Writing to a String cannot fail.
-        let _ = match *self {
-            Value::Null => Ok(()),
-            Value::Utf16(bytes) => {
-                push_utf16(out, bytes);
-                Ok(())
-            }
-            Value::Utf8(text) => out.write_str(text),
-            Value::Ansi(bytes) => {
-                push_ansi(out, bytes);
-                Ok(())
-            }
+    pub fn push_text(&self, out: &mut impl Out) {
+        match *self {
+            Value::Null | Value::BinXml(_) => {}
+            Value::Utf16(bytes) => out.utf16(bytes),
+            Value::Utf8(text) => out.text(text),
+            Value::Ansi(bytes) => push_ansi(out, bytes),
             Value::Int(n) => {
                 if n < 0 {
-                    out.push('-');
+                    out.ascii(b"-");
                 }
                 push_decimal(out, n.unsigned_abs());
-                Ok(())
             }
-            Value::UInt(n) => {
-                push_decimal(out, n);
-                Ok(())
-            }
-            Value::Real32(x) => push_real(out, f64::from(x), x.to_string()),
-            Value::Real64(x) => push_real(out, x, x.to_string()),
-            Value::Bool(b) => out.write_str(if b { "true" } else { "false" }),
-            Value::Binary(bytes) => {
-                push_hex_bytes(out, bytes);
-                Ok(())
-            }
-            Value::Guid(guid) => {
-                push_guid(out, guid);
-                Ok(())
-            }
-            Value::Hex(n) => {
-                push_hex(out, n);
-                Ok(())
-            }
-            Value::FileTime(ticks) => {
-                time::push_file_time(out, ticks);
-                Ok(())
-            }
-            Value::SysTime(bytes) => {
-                time::push_system_time(out, &bytes);
-                Ok(())
-            }
-            Value::Sid(bytes) => {
-                push_sid(out, bytes);
-                Ok(())
-            }
+            Value::UInt(n) => push_decimal(out, n),
+            Value::Real32(x) => push_real(out, f64::from(x), &x.to_string()),
+            Value::Real64(x) => push_real(out, x, &x.to_string()),
+            Value::Bool(b) => out.ascii(if b { b"true" } else { b"false" }),
+            Value::Binary(bytes) => push_hex_bytes(out, bytes),
+            Value::Guid(guid) => push_guid(out, guid),
+            Value::Hex(n) => push_hex(out, n),
+            Value::FileTime(ticks) => time::push_file_time(out, ticks),
+            Value::SysTime(bytes) => time::push_system_time(out, &bytes),
+            Value::Sid(bytes) => push_sid(out, bytes),
             Value::Array(kind, bytes) => {
                 for (n, item) in Items::new(kind, bytes).enumerate() {
                     if n > 0 {
-                        out.push(',');
+                        out.ascii(b",");
                     }
                     item.push_text(out);
                 }
-                Ok(())
             }
-            Value::BinXml(_) => Ok(()),
             Value::Odd(kind, bytes) => {
-                let _ = write!(out, "(type {kind:#04x}) ");
+                out.text(&format!("(type {kind:#04x}) "));
                 push_hex_bytes(out, bytes);
-                Ok(())
             }
-        };
+        }
     }
 }
 
@@ -282,88 +250,103 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The digits of a number, at the end of the buffer.
-#[inline]
-fn digits(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        if let Some(digit) = buffer.get_mut(at) {
-            *digit = b'0' + (n % 10) as u8;
-        }
-        n /= 10;
-        if n == 0 {
-            break;
-        }
+/// All numbers of two digits.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
     }
-    buffer.get(at..).unwrap_or(&[])
-}
+    pairs
+};
 
 /// Digits, without the detour over `fmt`.
 #[inline]
-pub fn push_decimal(out: &mut String, n: u64) {
-    out.push_str(std::str::from_utf8(digits(n, &mut [0; 20])).unwrap_or(""));
-}
-
-/// The same to bytes.
-#[inline]
-pub fn push_decimal_bytes(out: &mut Vec<u8>, n: u64) {
-    out.extend_from_slice(digits(n, &mut [0; 20]));
-}
-
-fn push_real(out: &mut String, value: f64, shortest: String) -> std::fmt::Result {
-    // XML Schema's names.
-    if value.is_nan() {
-        out.write_str("NaN")
-    } else if value.is_infinite() {
-        out.write_str(if value > 0.0 { "INF" } else { "-INF" })
-    } else {
-        out.write_str(&shortest)
+pub fn push_decimal(out: &mut impl Out, n: u64) {
+    match n {
+        0..10 => out.ascii(&[b'0' + n as u8]),
+        10..100 => out.ascii(&PAIRS[n as usize % 100]),
+        _ => push_long_decimal(out, n),
     }
+}
+
+fn push_long_decimal(out: &mut impl Out, mut n: u64) {
+    let mut buffer = [0; 20];
+    let mut at = buffer.len();
+    while n >= 10 {
+        at -= 2;
+        if let Some(pair) = buffer.get_mut(at..at + 2) {
+            pair.copy_from_slice(&PAIRS[(n % 100) as usize]);
+        }
+        n /= 100;
+    }
+    if n > 0 {
+        at -= 1;
+        if let Some(digit) = buffer.get_mut(at) {
+            *digit = b'0' + n as u8;
+        }
+    }
+    out.ascii(buffer.get(at..).unwrap_or(&[]));
+}
+
+fn push_real(out: &mut impl Out, value: f64, shortest: &str) {
+    // XML Schema's names.
+    out.text(match value {
+        x if x.is_nan() => "NaN",
+        f64::INFINITY => "INF",
+        f64::NEG_INFINITY => "-INF",
+        _ => shortest,
+    });
 }
 
 const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 
 /// `0x1f`.
-pub fn push_hex(out: &mut String, n: u64) {
+pub fn push_hex(out: &mut impl Out, n: u64) {
     let digits = ((64 - n.leading_zeros()).div_ceil(4)).max(1) as usize;
     let mut text = *b"0x0000000000000000";
     let end = digits + 2;
     for (at, digit) in text.iter_mut().take(end).skip(2).rev().enumerate() {
         *digit = HEX_LOWER[(n >> (at * 4)) as usize & 15];
     }
-    out.push_str(text.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or(""));
+    out.ascii(text.get(..end).unwrap_or(&[]));
 }
 
 /// `1F2E`.
-pub fn push_hex_bytes(out: &mut String, bytes: &[u8]) {
-    out.reserve(bytes.len() * 2);
-    for byte in bytes {
-        out.push(char::from(HEX_UPPER[usize::from(byte >> 4)]));
-        out.push(char::from(HEX_UPPER[usize::from(byte & 15)]));
+pub fn push_hex_bytes(out: &mut impl Out, bytes: &[u8]) {
+    let digits = |byte: &u8| [HEX_UPPER[usize::from(byte >> 4)], HEX_UPPER[usize::from(byte & 15)]];
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    for block in blocks {
+        out.ascii(block.each_ref().map(digits).as_flattened());
+    }
+    for byte in rest {
+        out.ascii(&digits(byte));
     }
 }
 
 /// `{d1-d2-d3-d4d4-d4…}`, in lower case.
-pub fn push_guid(out: &mut String, guid: Guid) {
-    out.push('{');
-    out.push_str(std::str::from_utf8(&guid.text()).unwrap_or_default());
-    out.push('}');
+pub fn push_guid(out: &mut impl Out, guid: Guid) {
+    let mut text = [b'{'; 38];
+    let [_, digits @ .., close] = &mut text;
+    digits.copy_from_slice(&guid.text());
+    *close = b'}';
+    out.ascii(&text);
 }
 
 /// `S-1-5-18`. Layout: revision, number of subauthorities, authority (48 bits, big endian), subauthorities ([MS-DTYP] 2.4.2).
-pub fn push_sid(out: &mut String, bytes: &[u8]) {
+pub fn push_sid(out: &mut impl Out, bytes: &[u8]) {
     let (Some([revision, _, a, b, c, d, e, f]), Some(rest)) = (bytes.array::<8>(0), bytes.get(8..)) else {
-        out.push_str("S-?");
+        out.ascii(b"S-?");
         return;
     };
-    out.push_str("S-");
+    out.ascii(b"S-");
     push_decimal(out, u64::from(revision));
-    out.push('-');
+    out.ascii(b"-");
     push_decimal(out, u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
     for part in rest.as_chunks::<4>().0 {
-        out.push('-');
+        out.ascii(b"-");
         push_decimal(out, u64::from(u32::from_le_bytes(*part)));
     }
 }

@@ -1,38 +1,58 @@
 //! Events as XML, as Windows writes them.
 
+use super::escape::{Escape as _, Markup, Xml, push_raw, push_str, push_utf16, push_value};
 use super::event::{Decoder, Event, Fault, Root};
+use super::flat::Step;
 use super::op::Op;
 use super::program::Program;
 use super::raw::{Raw, push_values};
-use super::tokens::{self, Broken, MOST_DEPTH, Token, Tokens};
+use super::tokens::{self, Broken, Instance, MOST_DEPTH, NameRef, Token, Tokens};
 use super::value::{Items, Value};
-use crate::abi::token;
+use crate::abi::{token, value as ty};
 use std::sync::Arc;
 
 /// More than the XML of any record that Windows can write: a record has at most 64 KiB.
 const MOST_BYTES: usize = 16 << 20;
 
 impl Decoder {
+    /// Appends the event as XML, on one line. `SAFE`: references stand for what acts on terminals.
+    ///
+    /// # Errors
+    /// If it cannot be read to its end; what stands before is appended.
+    pub fn push_xml<const SAFE: bool>(&mut self, event: &Event<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let limit = out.len().saturating_add(MOST_BYTES);
+        let chunk = Decoder::parts(event);
+        let asks = if let Root::Instance(number, ..) = &event.root { *number } else { 0 };
+        let result = match &event.root {
+            Root::Instance(number, _, instance) => {
+                let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
+                self.values.clear();
+                Writer::<SAFE> { decoder: self, chunk, limit, asks }.instance_of(&program, instance, 0, out)
+            }
+            Root::Pattern(at, from, to) => {
+                match self.patterns.get(*at).and_then(|pattern| pattern.xml.as_ref().map(Arc::clone)) {
+                    Some(steps) => {
+                        Writer::<SAFE> { decoder: self, chunk, limit, asks }.steps(&steps, 0, 0, out)
+                    }
+                    None => Writer::<SAFE> { decoder: self, chunk, limit, asks }.tokens(*from, *to, 0, out),
+                }
+            }
+            Root::Inline(from, to) => {
+                Writer::<SAFE> { decoder: self, chunk, limit, asks }.tokens(*from, *to, 0, out)
+            }
+        };
+        result.map_err(Fault::Broken)
+    }
+
     /// Appends the event as XML, on one line.
     ///
     /// # Errors
     /// If it cannot be read to its end; what stands before is appended.
     pub fn xml(&mut self, event: &Event<'_>, out: &mut String) -> Result<(), Fault> {
-        let limit = out.len().saturating_add(MOST_BYTES);
-        let result = match &event.root {
-            Root::Instance(number, _, instance) => {
-                let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
-                let count = self.take_values(instance);
-                let mut writer = Writer { decoder: self, chunk: Decoder::parts(event), limit };
-                let end = program.ops.len();
-                writer.ops(&program, 0, end, &Scope { first: 0, count, items: Vec::new() }, 0, out)
-            }
-            Root::Pattern(_, from, to) | Root::Inline(from, to) => {
-                let mut writer = Writer { decoder: self, chunk: Decoder::parts(event), limit };
-                writer.document(*from, *to, 0, out)
-            }
-        };
-        result.map_err(Fault::Broken)
+        let mut bytes = Vec::new();
+        let result = self.push_xml::<false>(event, &mut bytes);
+        out.push_str(&String::from_utf8_lossy(&bytes));
+        result
     }
 }
 
@@ -43,13 +63,15 @@ struct Scope {
     items: Vec<(u16, usize)>,
 }
 
-struct Writer<'d, 'c> {
+struct Writer<'d, 'c, const SAFE: bool> {
     decoder: &'d mut Decoder,
     chunk: &'c [u8],
     limit: usize,
+    /// The template of the event.
+    asks: u32,
 }
 
-impl<'c> Writer<'_, 'c> {
+impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
     fn raw(&self, scope: &Scope, number: u16) -> Option<Raw> {
         self.decoder.values.get(scope.first..scope.first + scope.count)?.get(usize::from(number)).copied()
     }
@@ -65,6 +87,72 @@ impl<'c> Writer<'_, 'c> {
         }
     }
 
+    /// An instance of a template, whose values are put behind those that there are.
+    fn instance_of(
+        &mut self,
+        program: &Program,
+        instance: &Instance<'_>,
+        depth: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
+        let first = self.decoder.values.len();
+        let count = push_values(&mut self.decoder.values, instance);
+        let arrays = instance.descriptors.iter().any(|[_, _, kind, _]| kind & ty::ARRAY != 0);
+        let result = match &program.xml {
+            Some(steps) if !arrays => self.steps(steps, first, depth, out),
+            _ => {
+                let scope = Scope { first, count, items: Vec::new() };
+                self.ops(program, 0, program.ops.len(), &scope, depth, out)
+            }
+        };
+        self.decoder.values.truncate(first);
+        result
+    }
+
+    /// The usual way: literals and values in turns.
+    fn steps(&mut self, steps: &[Step], first: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+        let chunk = self.chunk;
+        let mut at = 0;
+        while let Some(step) = steps.get(at) {
+            at += 1;
+            // The values of this instance are the last.
+            let raw = |number: u16| self.decoder.values.get(first + usize::from(number));
+            match step {
+                Step::Literal(text) => text.push(out),
+                Step::Value { number, in_attribute } => {
+                    if out.len() > self.limit {
+                        return Err(Broken::Large);
+                    }
+                    let Some(raw) = raw(*number) else { continue };
+                    let (kind, size, tail) = raw.tail(chunk);
+                    if *in_attribute {
+                        push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
+                    } else if let Some((from, to)) = raw.document() {
+                        self.document(from, to, depth + 1, out)?;
+                    } else {
+                        push_raw::<Xml<false, SAFE>>(out, kind, size, tail);
+                    }
+                }
+                Step::Optional { number, before } => {
+                    let Some(raw) = raw(*number) else { continue };
+                    if !raw.is_empty(chunk) {
+                        let (kind, size, tail) = raw.tail(chunk);
+                        before.push(out);
+                        push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
+                        out.push(b'"');
+                    }
+                }
+                Step::Unless { number, to } => {
+                    if raw(*number).is_some_and(Raw::is_null) {
+                        at = (*to).max(at);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The long way, which knows arrays.
     fn ops(
         &mut self,
         program: &Program,
@@ -72,7 +160,7 @@ impl<'c> Writer<'_, 'c> {
         to: usize,
         scope: &Scope,
         depth: usize,
-        out: &mut String,
+        out: &mut Vec<u8>,
     ) -> Result<(), Broken> {
         let mut at = from;
         while at < to {
@@ -91,21 +179,11 @@ impl<'c> Writer<'_, 'c> {
                     at = (*end).max(at + 1);
                     continue;
                 }
-                Some(Op::Text(text)) => escaped(out, false, |out| out.push_str(text)),
-                Some(Op::CData(text)) => {
-                    out.push_str("<![CDATA[");
-                    out.push_str(text);
-                    out.push_str("]]>");
-                }
-                Some(Op::Entity(name)) => {
-                    out.push('&');
-                    out.push_str(name);
-                    out.push(';');
-                }
+                Some(Op::Text(text)) => push_str::<Xml<false, SAFE>>(out, text),
+                Some(Op::CData(text)) => markup::<SAFE>(out, &["<![CDATA[", text, "]]>"]),
+                Some(Op::Entity(name)) => markup::<SAFE>(out, &["&", name, ";"]),
                 Some(Op::Instruction(target, data)) => {
-                    for part in ["<?", target, " ", data, "?>"] {
-                        out.push_str(part);
-                    }
+                    markup::<SAFE>(out, &["<?", target, " ", data, "?>"]);
                 }
                 Some(Op::Substitution { number, .. }) => match self.value(scope, *number) {
                     Value::BinXml(bytes) if !bytes.is_empty() => {
@@ -113,7 +191,7 @@ impl<'c> Writer<'_, 'c> {
                             self.document(from, to, depth + 1, out)?;
                         }
                     }
-                    value => escaped(out, false, |out| value.push_text(out)),
+                    value => push_value::<Xml<false, SAFE>>(out, &value),
                 },
                 Some(Op::Attribute(_, end)) => {
                     at = (*end).max(at + 1);
@@ -136,7 +214,7 @@ impl<'c> Writer<'_, 'c> {
         (end, own): (usize, &[u16]),
         scope: &Scope,
         depth: usize,
-        out: &mut String,
+        out: &mut Vec<u8>,
     ) -> Result<(), Broken> {
         let items_of = |number: u16| match self.value(scope, number) {
             Value::Array(kind, bytes) => Items::new(kind, bytes).count(),
@@ -153,8 +231,7 @@ impl<'c> Writer<'_, 'c> {
         if out.len() > self.limit {
             return Err(Broken::Large);
         }
-        out.push('<');
-        out.push_str(name);
+        markup::<SAFE>(out, &["<", name]);
         let mut place = at + 1;
         while let Some(Op::Attribute(name, end)) = program.ops.get(place) {
             self.attribute(program, place + 1, *end, name, scope, out);
@@ -165,14 +242,12 @@ impl<'c> Writer<'_, 'c> {
             place += 1;
         }
         if place >= last {
-            out.push_str("/>");
+            out.extend_from_slice(b"/>");
             return Ok(());
         }
-        out.push('>');
+        out.push(b'>');
         self.ops(program, place, last, scope, depth, out)?;
-        out.push_str("</");
-        out.push_str(name);
-        out.push('>');
+        markup::<SAFE>(out, &["</", name, ">"]);
         Ok(())
     }
 
@@ -184,29 +259,25 @@ impl<'c> Writer<'_, 'c> {
         to: usize,
         name: &str,
         scope: &Scope,
-        out: &mut String,
+        out: &mut Vec<u8>,
     ) {
         let begin = out.len();
         let mut written = false;
-        for part in [" ", name, "=\""] {
-            out.push_str(part);
-        }
+        markup::<SAFE>(out, &[" ", name, "=\""]);
         for op in program.ops.get(from..to).unwrap_or(&[]) {
             match op {
                 Op::Text(text) | Op::CData(text) => {
-                    escaped(out, true, |out| out.push_str(text));
+                    push_str::<Xml<true, SAFE>>(out, text);
                     written = true;
                 }
                 Op::Entity(name) => {
-                    out.push('&');
-                    out.push_str(name);
-                    out.push(';');
+                    markup::<SAFE>(out, &["&", name, ";"]);
                     written = true;
                 }
                 Op::Substitution { number, optional } => {
                     let value = self.value(scope, *number);
                     if !(*optional && value.is_empty()) {
-                        escaped(out, true, |out| value.push_text(out));
+                        push_value::<Xml<true, SAFE>>(out, &value);
                         written = true;
                     }
                 }
@@ -214,22 +285,61 @@ impl<'c> Writer<'_, 'c> {
             }
         }
         if written {
-            out.push('"');
+            out.push(b'"');
         } else {
             out.truncate(begin);
         }
     }
 
-    /// Binary XML at a stretch of the chunk.
-    fn document(&mut self, from: usize, to: usize, depth: usize, out: &mut String) -> Result<(), Broken> {
+    /// Binary XML in a value: nearly always an instance of a template, and nothing else.
+    fn document(&mut self, from: usize, to: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         if depth > MOST_DEPTH {
             return Err(Broken::Deep);
         }
+        let at = match self.chunk.get(from..to) {
+            Some([token::FRAGMENT_HEADER, _, _, _, token::TEMPLATE_INSTANCE, ..]) => from + 5,
+            Some([token::TEMPLATE_INSTANCE, ..]) => from + 1,
+            _ => return self.inline(from, to, depth, out),
+        };
+        let (instance, end) = tokens::instance(self.chunk, at, to).ok_or(Broken::Short(at - 1))?;
+        self.instance(&instance, depth + 1, out)?;
+        match self.chunk.get(end..to) {
+            None | Some([] | [token::EOF, ..]) => Ok(()),
+            Some(_) => self.tokens(end, to, depth, out),
+        }
+    }
+
+    /// XML without a template in a value.
+    fn inline(&mut self, from: usize, to: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+        let decoder = &mut *self.decoder;
+        let number = decoder.templates.chunk();
+        let mut name = |utf16: &[u8]| decoder.templates.name(utf16);
+        let asks = self.asks;
+        let place = (from, to);
+        let at = decoder.patterns.find(self.chunk, number, place, asks, &mut decoder.inner, &mut name);
+        let steps = at
+            .and_then(|at| decoder.patterns.get(at))
+            .and_then(|pattern| pattern.xml.as_ref().map(Arc::clone));
+        let Some(steps) = steps else { return self.tokens(from, to, depth, out) };
+        let first = decoder.values.len();
+        decoder.values.append(&mut decoder.inner);
+        let result = self.steps(&steps, first, depth, out);
+        self.decoder.values.truncate(first);
+        result
+    }
+
+    /// Binary XML at a stretch of the chunk.
+    fn tokens(&mut self, from: usize, to: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         let mut tokens = Tokens::new(self.chunk, from, to, false);
-        let mut open: Vec<String> = Vec::new();
+        let mut open: Vec<NameRef<'c>> = Vec::new();
         // In a start tag, in an attribute's value.
         let (mut in_tag, mut in_value) = (false, false);
         let mut target = String::new();
+        let close = |name: NameRef<'_>, out: &mut Vec<u8>| {
+            out.extend_from_slice(b"</");
+            push_name::<SAFE>(out, &name);
+            out.push(b'>');
+        };
         let result = loop {
             let token = match tokens.next() {
                 Ok(Some(token)) => token,
@@ -244,64 +354,61 @@ impl<'c> Writer<'_, 'c> {
             }
             let is_value = matches!(token, Token::Value(..) | Token::EntityRef(_) | Token::CharRef(_));
             if in_value && !is_value {
-                out.push('"');
+                out.push(b'"');
                 in_value = false;
             }
             match token {
                 Token::Open(name, ..) => {
-                    let name = name.text();
-                    out.push('<');
-                    out.push_str(&name);
+                    out.push(b'<');
+                    push_name::<SAFE>(out, &name);
                     open.push(name);
                     in_tag = true;
                 }
                 Token::Attribute(name) => {
-                    for part in [" ", &name.text(), "=\""] {
-                        out.push_str(part);
-                    }
+                    out.push(b' ');
+                    push_name::<SAFE>(out, &name);
+                    out.extend_from_slice(b"=\"");
                     in_value = true;
                 }
                 Token::CloseStart => {
-                    out.push('>');
+                    out.push(b'>');
                     in_tag = false;
                 }
                 Token::CloseEmpty => {
-                    out.push_str("/>");
+                    out.extend_from_slice(b"/>");
                     open.pop();
                     in_tag = false;
                 }
                 Token::End => {
                     if let Some(name) = open.pop() {
-                        for part in ["</", &name, ">"] {
-                            out.push_str(part);
-                        }
+                        close(name, out);
                     }
+                }
+                Token::Value(kind, bytes) if in_value => {
+                    push_value::<Xml<true, SAFE>>(out, &Value::parse(kind, bytes));
                 }
                 Token::Value(kind, bytes) => {
-                    escaped(out, in_value, |out| Value::parse(kind, bytes).push_text(out));
+                    push_value::<Xml<false, SAFE>>(out, &Value::parse(kind, bytes));
                 }
                 Token::CData(bytes) => {
-                    out.push_str("<![CDATA[");
-                    Value::Utf16(bytes).push_text(out);
-                    out.push_str("]]>");
+                    out.extend_from_slice(b"<![CDATA[");
+                    push_utf16::<Markup<SAFE>>(out, bytes, bytes.len());
+                    out.extend_from_slice(b"]]>");
                 }
                 Token::CharRef(unit) => {
-                    escaped(out, in_value, |out| {
-                        out.push(char::from_u32(u32::from(unit)).unwrap_or('\u{FFFD}'));
-                    });
-                }
-                Token::EntityRef(name) => {
-                    for part in ["&", &name.text(), ";"] {
-                        out.push_str(part);
+                    let c = char::from_u32(u32::from(unit)).unwrap_or('\u{FFFD}');
+                    if in_value {
+                        Xml::<true, SAFE>::push(out, c);
+                    } else {
+                        Xml::<false, SAFE>::push(out, c);
                     }
                 }
+                Token::EntityRef(name) => markup::<SAFE>(out, &["&", &name.text(), ";"]),
                 Token::PiTarget(name) => target = name.text(),
                 Token::PiData(bytes) => {
-                    for part in ["<?", &target, " "] {
-                        out.push_str(part);
-                    }
-                    Value::Utf16(bytes).push_text(out);
-                    out.push_str("?>");
+                    markup::<SAFE>(out, &["<?", &target, " "]);
+                    push_utf16::<Markup<SAFE>>(out, bytes, bytes.len());
+                    out.extend_from_slice(b"?>");
                 }
                 Token::Substitution(..) => break Err(Broken::Token(token::SUBSTITUTION, from)),
                 Token::Instance(instance) => {
@@ -313,25 +420,18 @@ impl<'c> Writer<'_, 'c> {
         };
         // What is open is closed, so that what follows stays XML.
         if in_value {
-            out.push('"');
+            out.push(b'"');
         }
         if in_tag && !open.is_empty() {
-            out.push('>');
+            out.push(b'>');
         }
         while let Some(name) = open.pop() {
-            for part in ["</", &name, ">"] {
-                out.push_str(part);
-            }
+            close(name, out);
         }
         result
     }
 
-    fn instance(
-        &mut self,
-        instance: &tokens::Instance<'c>,
-        depth: usize,
-        out: &mut String,
-    ) -> Result<(), Broken> {
+    fn instance(&mut self, instance: &Instance<'c>, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         if depth > MOST_DEPTH {
             return Err(Broken::Deep);
         }
@@ -339,36 +439,17 @@ impl<'c> Writer<'_, 'c> {
         let Some(program) = program.and_then(|n| self.decoder.templates.get(n)).map(Arc::clone) else {
             return Err(Broken::Short(instance.definition));
         };
-        let first = self.decoder.values.len();
-        let count = push_values(&mut self.decoder.values, instance);
-        let scope = Scope { first, count, items: Vec::new() };
-        let result = self.ops(&program, 0, program.ops.len(), &scope, depth, out);
-        self.decoder.values.truncate(first);
-        result
+        self.instance_of(&program, instance, depth, out)
     }
 }
 
-/// Appends what `write` appends, escaped. Characters that XML does not allow become `_`, as Windows writes them.
-fn escaped(out: &mut String, in_attribute: bool, write: impl FnOnce(&mut String)) {
-    let begin = out.len();
-    write(out);
-    let odd = |c: char| match c {
-        '&' | '<' | '>' | '\u{FFFE}' | '\u{FFFF}' => true,
-        '"' | '\'' => in_attribute,
-        '\t' | '\n' | '\r' => false,
-        c => c < ' ',
-    };
-    let Some(first) = out.get(begin..).and_then(|text| text.find(odd)) else { return };
-    let text = out.split_off(begin + first);
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' if in_attribute => out.push_str("&quot;"),
-            '\'' if in_attribute => out.push_str("&apos;"),
-            c if odd(c) => out.push('_'),
-            c => out.push(c),
-        }
-    }
+/// Appends a name that stands in the chunk.
+fn push_name<const SAFE: bool>(out: &mut Vec<u8>, name: &NameRef<'_>) {
+    let text = name.raw.get(4..).unwrap_or(&[]);
+    push_utf16::<Markup<SAFE>>(out, text, text.len());
+}
+
+/// Appends what is not escaped.
+fn markup<const SAFE: bool>(out: &mut Vec<u8>, parts: &[&str]) {
+    parts.iter().for_each(|part| push_str::<Markup<SAFE>>(out, part));
 }

@@ -24,7 +24,7 @@ pub(super) fn records(
         picker: Picker::new(&options.filter),
         fields: options.fields,
         rows: Vec::new(),
-        text: String::new(),
+        text: Vec::new(),
     };
     let builder = TableBuilder::new(&options.memory);
     let mut table = Table { memory: options.memory.clone(), builder, strings, zero };
@@ -108,7 +108,7 @@ struct RowReader<'f> {
     picker: Picker<'f>,
     fields: bool,
     rows: Vec<Row>,
-    text: String,
+    text: Vec<u8>,
 }
 
 impl Reader for RowReader<'_> {
@@ -158,7 +158,8 @@ impl Reader for RowReader<'_> {
             ends,
         };
         // A record that is broken keeps the fields before the damage.
-        let result = if self.fields { json::push_fields(decoder, &event, &mut self.text) } else { Ok(()) };
+        let result =
+            if self.fields { json::push_fields::<false>(decoder, &event, &mut self.text) } else { Ok(()) };
         if let Some(end) = row.ends.last_mut() {
             *end = self.text.len() as u32;
         }
@@ -167,6 +168,8 @@ impl Reader for RowReader<'_> {
     }
 
     fn finish(&mut self) -> (Vec<Row>, String) {
-        (std::mem::take(&mut self.rows), std::mem::take(&mut self.text))
+        // Nothing but UTF-8 was appended; it is checked once for all rows.
+        let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
+        (std::mem::take(&mut self.rows), text)
     }
 }

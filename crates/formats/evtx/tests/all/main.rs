@@ -7,3 +7,4 @@ mod columns;
 mod common;
 mod damage;
 mod in_time;
+mod text;

@@ -6,7 +6,7 @@ use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, Value};
 use etwhy_evtx::columns::columns;
 use etwhy_evtx::counts::count;
 use etwhy_evtx::filter::Filter;
-use etwhy_evtx::json::push_fields;
+use etwhy_evtx::json::Lines;
 use etwhy_evtx::read::{LogFile, RecordRef};
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{Reader, ScanOptions, scan};
@@ -17,6 +17,8 @@ use std::path::Path;
 struct All<'m> {
     renderer: Renderer<'m>,
     text: String,
+    json: Lines,
+    bytes: Vec<u8>,
     records: u64,
     fields: usize,
 }
@@ -27,7 +29,7 @@ impl Reader for All<'_> {
     fn record(
         &mut self,
         decoder: &mut Decoder,
-        _: &RecordRef,
+        record: &RecordRef,
         event: Result<Event<'_>, Fault>,
     ) -> Result<(), Fault> {
         self.records += 1;
@@ -40,8 +42,10 @@ impl Reader for All<'_> {
             name.push(&mut text);
             value.push_text(&mut text);
         });
-        let json = push_fields(decoder, &event, &mut self.text);
-        let xml = decoder.xml(&event, &mut self.text);
+        self.bytes.clear();
+        let json = self.json.push(decoder, record, &event, None, &mut self.bytes);
+        let xml = decoder.push_xml::<true>(&event, &mut self.bytes);
+        assert!(std::str::from_utf8(&self.bytes).is_ok(), "JSON and XML are UTF-8");
         let message = self.renderer.message(decoder, &event, &mut self.text);
         read.and(json).and(xml).and(message.map(|_| ()))
     }
@@ -59,7 +63,14 @@ pub fn log(data: &[u8]) {
     let mut seen = Vec::new();
     for threads in [1, 2] {
         let options = ScanOptions { threads, in_order: true };
-        let make = || All { renderer: Renderer::new(&messages), text: String::new(), records: 0, fields: 0 };
+        let make = || All {
+            renderer: Renderer::new(&messages),
+            text: String::new(),
+            json: Lines::default(),
+            bytes: Vec::new(),
+            records: 0,
+            fields: 0,
+        };
         let mut sum = (0, 0);
         let damage = scan(&log, &options, make, |(records, fields)| {
             sum = (sum.0 + records, sum.1 + fields);

@@ -63,7 +63,7 @@ pub fn follow(logs: Vec<(LogFile, u64)>, mut writer: Writer<'_>, out: &mut dyn W
             }
             let part = writer.finish();
             *seen = (*seen).max(part.last);
-            out.write_all(part.text.as_bytes())?;
+            out.write_all(&part.text)?;
         }
         out.flush()?;
         std::thread::sleep(EVERY);

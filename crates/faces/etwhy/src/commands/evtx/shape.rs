@@ -1,17 +1,18 @@
 //! Records as text: lines for people, JSON, CSV, XML.
 
-use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, System, Value, push_hex, time};
+use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, Value, time};
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::filter::time_of;
-use etwhy_evtx::json::{key, number, push_fields, quoted};
+use etwhy_evtx::json::{Lines, push_fields};
 use etwhy_evtx::pick::Picker;
 use etwhy_evtx::read::RecordRef;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::Reader;
 use etwhy_export::text::truncate_end;
-use etwhy_export::{csv_lines, escape_json, is_unsafe, sanitize};
+use etwhy_export::{csv_lines, is_unsafe, sanitize};
 use etwhy_messages::winmeta;
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,25 @@ pub enum Shape {
 pub const CSV_HEAD: &str = "time,record_id,channel,provider,event_id,qualifiers,version,level,task,opcode,keywords,computer,\
                             user_sid,pid,tid,activity_id,message,fields\n";
 
+/// Memory of texts that were written, for those to come: new memory costs more than the text in it.
+#[derive(Default)]
+pub struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Takes a text back that nobody needs any more.
+    pub fn give(&self, mut text: Vec<u8>) {
+        text.clear();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+}
+
 /// Records as text, one for each thread.
 pub struct Writer<'w> {
+    buffers: &'w Buffers,
     /// How they are written.
     pub shape: Shape,
     /// Which are wanted.
@@ -42,14 +60,18 @@ pub struct Writer<'w> {
     pub renderer: Option<Renderer<'w>>,
     /// What was written since the last batch.
     pub part: ShapedBatch,
+    json: Lines,
+    /// A record as text for people, before it is put to the others.
+    line: String,
     message: String,
+    fields: Vec<u8>,
 }
 
 /// What a batch of records became.
 #[derive(Default)]
 pub struct ShapedBatch {
-    /// Their text.
-    pub text: String,
+    /// Their text, in UTF-8.
+    pub text: Vec<u8>,
     /// Where each ends.
     pub ends: Vec<usize>,
     /// Largest record number.
@@ -58,44 +80,43 @@ pub struct ShapedBatch {
 
 impl<'w> Writer<'w> {
     /// Writes records so.
-    pub fn new(shape: Shape, filter: &'w Filter, renderer: Option<Renderer<'w>>) -> Writer<'w> {
+    pub fn new(
+        shape: Shape,
+        filter: &'w Filter,
+        renderer: Option<Renderer<'w>>,
+        buffers: &'w Buffers,
+    ) -> Writer<'w> {
         let picker = Picker::new(filter);
-        Writer { shape, picker, renderer, part: ShapedBatch::default(), message: String::new() }
+        Writer {
+            buffers,
+            shape,
+            picker,
+            renderer,
+            part: ShapedBatch::default(),
+            json: Lines::default(),
+            line: String::new(),
+            message: String::new(),
+            fields: Vec::new(),
+        }
     }
 
     fn write(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
         if !self.picker.takes(decoder, event, record)? {
             return Ok(());
         }
+        self.line.clear();
         let result = match self.shape {
-            Shape::Xml => self.xml(decoder, event),
+            Shape::Xml => decoder.push_xml::<true>(event, &mut self.part.text),
             Shape::Lines(columns) => self.line(decoder, record, event, columns),
             Shape::Full => self.full(decoder, record, event),
             Shape::Json => self.json(decoder, record, event),
             Shape::Csv => self.csv(decoder, record, event),
         };
+        self.part.text.extend_from_slice(self.line.as_bytes());
         if self.shape == Shape::Xml {
-            self.part.text.push('\n');
+            self.part.text.push(b'\n');
         }
         self.part.ends.push(self.part.text.len());
-        result
-    }
-
-    /// Windows' XML, in which references stand for what acts on terminals: a carriage return that is none is a line end to parsers.
-    fn xml(&mut self, decoder: &mut Decoder, event: &Event<'_>) -> Result<(), Fault> {
-        let begin = self.part.text.len();
-        let result = decoder.xml(event, &mut self.part.text);
-        let acts = |c: char| is_unsafe(c) && !matches!(c, '\n' | '\t');
-        if self.part.text.get(begin..).is_some_and(|text| text.contains(acts)) {
-            let text = self.part.text.split_off(begin);
-            for c in text.chars() {
-                if acts(c) {
-                    self.part.text.push_str(&format!("&#x{:x};", u32::from(c)));
-                } else {
-                    self.part.text.push(c);
-                }
-            }
-        }
         result
     }
 
@@ -127,7 +148,7 @@ impl<'w> Writer<'w> {
             Some(renderer) => renderer.names(&system).level(system.level).map(str::to_owned),
             None => winmeta::level(system.level).map(str::to_owned),
         };
-        let out = &mut self.part.text;
+        let out = &mut self.line;
         let begin = out.len();
         time::push_file_time(out, time_of(&system, record));
         // Milliseconds are enough for people.
@@ -148,10 +169,9 @@ impl<'w> Writer<'w> {
         event: &Event<'_>,
         columns: usize,
     ) -> Result<(), Fault> {
-        let begin = self.part.text.len();
         self.head(decoder, record, event);
         let result = self.text(decoder, event, "  ");
-        let out = &mut self.part.text;
+        let out = &mut self.line;
         // Runs of blanks and line ends become one blank.
         let mut blank = false;
         for c in self.message.chars() {
@@ -165,11 +185,8 @@ impl<'w> Writer<'w> {
             blank = false;
             out.push(if is_unsafe(c) { '\u{FFFD}' } else { c });
         }
-        if columns > 0
-            && let Some(line) = out.get(begin..).map(|line| truncate_end(line, columns))
-        {
-            out.truncate(begin);
-            out.push_str(&line);
+        if columns > 0 {
+            *out = truncate_end(out, columns);
         }
         out.push('\n');
         result
@@ -182,7 +199,7 @@ impl<'w> Writer<'w> {
             Some(renderer) => renderer.names(&system).task(system.task).map(str::to_owned),
             None => None,
         };
-        let out = &mut self.part.text;
+        let out = &mut self.line;
         let (mut computer, mut channel) = (String::new(), String::new());
         system.computer.push_text(&mut computer);
         system.channel.push_text(&mut channel);
@@ -195,7 +212,7 @@ impl<'w> Writer<'w> {
             sanitize(&task)
         ));
         let result = self.text(decoder, event, "\n");
-        let out = &mut self.part.text;
+        let out = &mut self.line;
         for line in self.message.lines() {
             out.push_str("    ");
             out.push_str(&sanitize(&line.replace('\t', "    ")));
@@ -205,55 +222,22 @@ impl<'w> Writer<'w> {
     }
 
     fn json(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
-        let out = &mut self.part.text;
-        let line = out.len();
-        out.push('{');
-        {
-            let system = decoder.system(event);
-            key(out, "time");
-            quoted(out, |out| time::push_file_time(out, time_of(&system, record)));
-            number(out, "record_id", system.record_id.unwrap_or(record.id));
-            for (name, value) in texts(&system) {
-                if !matches!(value, Value::Null) {
-                    key(out, name);
-                    quoted(out, |out| value.push_text(out));
-                }
+        let (result, has_message) = match &mut self.renderer {
+            Some(renderer) => {
+                self.message.clear();
+                let found = renderer.message(decoder, event, &mut self.message);
+                let has_message = matches!(found, Ok(true));
+                (found.map(|_| ()), has_message)
             }
-            number(out, "event_id", u64::from(system.event_id));
-            for (name, n) in numbers(&system) {
-                if let Some(n) = n {
-                    number(out, name, n);
-                }
-            }
-            key(out, "keywords");
-            quoted(out, |out| push_hex(out, system.keywords));
-        }
-        let mut result = Ok(());
-        if let Some(renderer) = &mut self.renderer {
-            self.message.clear();
-            let found = renderer.message(decoder, event, &mut self.message);
-            if matches!(found, Ok(true)) {
-                key(out, "message");
-                quoted(out, |out| out.push_str(&self.message));
-            }
-            result = found.map(|_| ());
-        }
-        key(out, "fields");
-        let begin = out.len();
-        let fields = push_fields(decoder, event, out);
-        if out.len() == begin {
-            out.push_str("{}");
-        }
-        out.push_str("}\n");
-        if let Some(json) = out.get(line..).and_then(escape_json) {
-            out.truncate(line);
-            out.push_str(&json);
-        }
-        result.and(fields)
+            None => (Ok(()), false),
+        };
+        let message = has_message.then_some(self.message.as_str());
+        let written = self.json.push(decoder, record, event, message, &mut self.part.text);
+        result.and(written)
     }
 
     fn csv(&mut self, decoder: &mut Decoder, record: &RecordRef, event: &Event<'_>) -> Result<(), Fault> {
-        let out = &mut self.part.text;
+        let out = &mut self.line;
         {
             let system = decoder.system(event);
             time::push_file_time(out, time_of(&system, record));
@@ -288,36 +272,12 @@ impl<'w> Writer<'w> {
             result = found.map(|_| ());
         }
         out.push(',');
-        let mut fields = String::new();
-        let read = push_fields(decoder, event, &mut fields);
-        cell(out, |out| out.push_str(&fields));
+        self.fields.clear();
+        let read = push_fields::<false>(decoder, event, &mut self.fields);
+        cell(out, |out| out.push_str(std::str::from_utf8(&self.fields).unwrap_or_default()));
         out.push('\n');
         result.and(read)
     }
-}
-
-fn texts<'s>(system: &System<'s>) -> [(&'static str, Value<'s>); 7] {
-    [
-        ("channel", system.channel),
-        ("provider", system.provider),
-        ("provider_guid", system.provider_guid),
-        ("computer", system.computer),
-        ("user_sid", system.user),
-        ("activity_id", system.activity),
-        ("related_activity_id", system.related_activity),
-    ]
-}
-
-fn numbers(system: &System<'_>) -> [(&'static str, Option<u64>); 7] {
-    [
-        ("qualifiers", system.qualifiers.map(u64::from)),
-        ("version", Some(u64::from(system.version))),
-        ("level", Some(u64::from(system.level))),
-        ("task", Some(u64::from(system.task))),
-        ("opcode", Some(u64::from(system.opcode))),
-        ("pid", system.process.map(u64::from)),
-        ("tid", system.thread.map(u64::from)),
-    ]
 }
 
 /// A cell of CSV: quoted where it must be, and nothing that a spreadsheet would run.
@@ -332,6 +292,9 @@ fn cell(out: &mut String, write: impl FnOnce(&mut String)) {
 
 impl Reader for Writer<'_> {
     type Output = ShapedBatch;
+
+    /// The text of a MiB stays in the processor's cache until it is written.
+    const CHUNKS: usize = 16;
 
     fn record(
         &mut self,
@@ -348,6 +311,7 @@ impl Reader for Writer<'_> {
     }
 
     fn finish(&mut self) -> ShapedBatch {
-        std::mem::take(&mut self.part)
+        let next = ShapedBatch { text: self.buffers.take(), ..ShapedBatch::default() };
+        std::mem::replace(&mut self.part, next)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::follow;
 use super::select::Select;
-use super::shape::{CSV_HEAD, Shape, ShapedBatch, Writer};
+use super::shape::{Buffers, CSV_HEAD, Shape, ShapedBatch, Writer};
 use crate::catalog;
 use crate::exit::Exit;
 use crate::open::logs::{LogArgs, Logs, leave_out};
@@ -200,7 +200,8 @@ fn records(
     shape: Shape,
     out: &mut dyn Write,
 ) -> Result<Exit> {
-    let make = || Writer::new(shape, filter, messages.map(Renderer::new));
+    let buffers = Buffers::default();
+    let make = || Writer::new(shape, filter, messages.map(Renderer::new), &buffers);
     match shape {
         Shape::Csv => out.write_all(CSV_HEAD.as_bytes())?,
         Shape::Xml => out.write_all(b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Events>\n")?,
@@ -208,7 +209,7 @@ fn records(
     }
     // With --follow as `tail` does it: the last ten, then what comes.
     let last = args.last.or(args.follow.then_some(10));
-    let mut kept: VecDeque<String> = VecDeque::new();
+    let mut kept: VecDeque<Vec<u8>> = VecDeque::new();
     let mut left = args.first.unwrap_or(usize::MAX);
     let mut followed: Vec<(LogFile, u64)> = Vec::new();
     for log in &logs.files {
@@ -221,7 +222,7 @@ fn records(
                 Some(last) => {
                     let mut from = 0;
                     for end in &part.ends {
-                        kept.push_back(part.text.get(from..*end).unwrap_or("").to_owned());
+                        kept.push_back(part.text.get(from..*end).unwrap_or(&[]).to_owned());
                         from = *end;
                         if kept.len() > last {
                             kept.pop_front();
@@ -235,11 +236,12 @@ fn records(
                         part.ends.last().copied().unwrap_or(0)
                     };
                     left = left.saturating_sub(part.ends.len());
-                    if let Err(error) = out.write_all(part.text.get(..end).unwrap_or("").as_bytes()) {
+                    if let Err(error) = out.write_all(part.text.get(..end).unwrap_or(&[])) {
                         failed = Some(error);
                     }
                 }
             }
+            buffers.give(part.text);
             failed.is_none() && left > 0
         };
         let scanned = scan(log, &options, make, take);
@@ -264,7 +266,7 @@ fn records(
         }
     }
     for text in kept {
-        out.write_all(text.as_bytes())?;
+        out.write_all(&text)?;
     }
     if args.follow {
         out.flush()?;
