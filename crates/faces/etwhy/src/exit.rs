@@ -46,6 +46,15 @@ pub fn is_missing(anomaly: &Anomaly) -> bool {
     }
 }
 
+/// What is missing, in short: `8 x buffers_missing`.
+pub fn missing(db: &Database) -> Option<String> {
+    let all = quality::ledger(db);
+    let kinds =
+        all.iter().filter(|a| is_missing(a)).map(|a| format!("{} x {}", thousands(a.count.into()), a.name));
+    let kinds: Vec<String> = kinds.collect();
+    (!kinds.is_empty()).then(|| kinds.join(", "))
+}
+
 /// What to say when a run was done in part: what is missing, where it begins, what to do. `None` if nothing is.
 pub fn in_part(db: &Database) -> Option<String> {
     let missing = quality::ledger(db);

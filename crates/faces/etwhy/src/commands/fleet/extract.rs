@@ -124,6 +124,6 @@ fn one(
     row.size_bytes = sizes.iter().map(|file| u64::try_from(file.size_bytes()).unwrap_or(0)).sum();
     Ids { trace: row.trace_id, machine: row.machine_id, extract: row.extract_id } = ids;
     row.exit = analysed.exit as i32;
-    row.message = exit::in_part(db).or_else(|| analysed.newer_than_known.first().cloned());
+    row.message = exit::missing(db).or_else(|| analysed.newer_than_known.first().cloned());
     Ok(())
 }
