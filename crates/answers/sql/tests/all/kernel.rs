@@ -290,7 +290,7 @@ fn rows(engine: &Engine, sql: &str) -> Result<Vec<Vec<String>>, String> {
     let table = engine.query("t", sql).map_err(|e| e.to_string())?;
     let shown = |value: Value<'_>| match value {
         // Which of two equal rows comes first is open, and with it the sign of zero.
-        Value::F64(n) if n == 0.0 => "F64(0)".to_owned(),
+        Value::F64(0.0) => "F64(0)".to_owned(),
         // The order in which rows of a join or of a list of values come is open, and with it the last digits of sums.
         Value::F64(n) if sql.contains("facts f") || sql.contains("facts AS") || sql.contains(" IN (") => {
             format!("F64({n:.6e})")
