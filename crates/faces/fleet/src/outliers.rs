@@ -159,7 +159,8 @@ mod tests {
             alarms += usize::from(quiet > 0);
         }
         println!("{alarms} of 1,000 quiet fleets had outliers, {found} of 12,000 outliers were found");
-        assert!(alarms <= 65, "{alarms}");
-        assert!(found > 10_000, "{found}");
+        assert!(alarms <= 50, "{alarms}");
+        // Six of their deviations away.
+        assert!(found > 9_000, "{found}");
     }
 }
