@@ -88,7 +88,7 @@ impl Asked {
 /// A share in per cent.
 pub fn percent(value: Option<f64>) -> Line {
     let text = value.map(|value| match value {
-        v if v == 0.0 => "0 %".to_owned(),
+        0.0 => "0 %".to_owned(),
         v if v < 0.01 => "<0.01 %".to_owned(),
         v if v < 10.0 => format!("{} %", decimal(v, 2)),
         v => format!("{} %", decimal(v, 1)),
