@@ -139,12 +139,6 @@ pub fn run(
     let bytes = plan.units.iter().map(|unit| unit.bytes).fold(0, u64::saturating_add);
     watch(&Event::Planned { traces: plan.units.len(), bytes });
     let mut batch = Batch::new(store, settings, std::mem::take(&mut memory.readings))?;
-    for (copy, of) in &plan.copies {
-        if let Some(item) = items.get(*copy) {
-            let other = of.and_then(|of| items.get(of)).map(|item| item.found.path.display().to_string());
-            batch.copy(item, other);
-        }
-    }
     let scratch = Scratch::beside(&store.path().join("parts")).map_err(io(store.path()))?;
     let (next, queue) = (AtomicUsize::new(0), &plan.units);
     let (send, receive) = mpsc::channel();
@@ -177,6 +171,13 @@ pub fn run(
         result
     });
     done?;
+    // Behind what they are copies of: were they committed first, a run that is killed would take the content for read.
+    for (copy, of) in &plan.copies {
+        if let Some(item) = items.get(*copy) {
+            let other = of.and_then(|of| items.get(of)).map(|item| item.found.path.display().to_string());
+            batch.copy(item, other);
+        }
+    }
     batch.commit()?;
     summary.outcomes = batch.outcomes;
     memory.readings = batch.readings;

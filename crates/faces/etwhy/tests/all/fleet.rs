@@ -35,10 +35,20 @@ fn opened(store: &str) -> Fleet {
 /// Rows of a table as JSON, as `etwhy sql` would print them.
 fn rows(table: &Table) -> Vec<BTreeMap<String, String>> {
     let columns = || table.spec().columns.iter().enumerate();
-    let row = |row: u32| {
-        columns().map(|(at, c)| (c.name.to_string(), format!("{:?}", table.cell(row, at)))).collect()
-    };
+    let row = |row: u32| columns().map(|(at, c)| (c.name.to_string(), cell(table.cell(row, at)))).collect();
     (0..table.rows() as u32).map(row).collect()
+}
+
+/// JSON is read to the last digit but one.
+fn cell(value: etwhy_table::Value<'_>) -> String {
+    match value {
+        etwhy_table::Value::F64(n) => float(n),
+        other => format!("{other:?}"),
+    }
+}
+
+fn float(n: f64) -> String {
+    format!("F64({n:.11e})")
 }
 
 fn text(value: &Value) -> String {
@@ -47,7 +57,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => format!("Text({text:?})"),
         Value::Bool(flag) => format!("Bool({flag})"),
         Value::Number(n) if n.is_i64() => format!("I64({n})"),
-        other => format!("F64({:?})", other.as_f64().unwrap()),
+        other => float(other.as_f64().unwrap()),
     }
 }
 
@@ -108,7 +118,7 @@ fn why_agrees(fleet: &Fleet) -> (usize, usize) {
                     ["culprit", "culprit_kind", "severity", "headline", "cost_ns", "share", "confidence"];
                 let mut row = pick(hit, &names);
                 if let Some(share) = hit["share"].as_f64() {
-                    row.insert("share".into(), format!("F64({share:?})"));
+                    row.insert("share".into(), float(share));
                 }
                 row.insert("finding_id".into(), text(&finding["id"]));
                 culprits.insert(line(&row));
@@ -131,7 +141,7 @@ fn why_agrees(fleet: &Fleet) -> (usize, usize) {
             ];
             let mut row = pick(item, &names);
             for name in ["share_percent", "energy_j"] {
-                row.insert(name.into(), item[name].as_f64().map_or("Null".into(), |n| format!("F64({n:?})")));
+                row.insert(name.into(), item[name].as_f64().map_or("Null".into(), float));
             }
             assert!(bill.contains(&line(&row)), "{files:?}: {}", line(&row));
             compared += 1;
@@ -298,7 +308,7 @@ fn questions_are_answered_in_every_form() {
         assert!(ETWHY.run(&[&line[..], &["--md"]].concat()).contains('#'));
         let page = folder.path().join("page.html");
         ETWHY.run(&[&line[..], &["--html", page.str()]].concat());
-        assert!(std::fs::read_to_string(&page).unwrap().contains("<table"));
+        assert!(std::fs::read_to_string(&page).unwrap().contains("<h2>"));
     }
     let rank: Value = ETWHY.json(&["fleet", "rank", "processes", &store, "--json"]);
     assert!(rank["rows"].list().iter().any(|row| row["machines_able"] == 2), "{rank}");
