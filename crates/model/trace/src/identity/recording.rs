@@ -90,8 +90,12 @@ fn is_series(a: &Identity, b: &Identity) -> bool {
             || (a.merged && b.merged && counts_on(&shown(first), &shown(next))))
 }
 
+/// The next one begins about when the first one ends. Short traces of one moment, such as copies or two machines, do not: they have
+/// most of their time in common.
 fn in_a_row(first: &Identity, next: &Identity) -> bool {
-    (next.span_ns.0.saturating_sub(first.span_ns.1)).abs() <= SERIES_GAP_NS
+    let common = first.span_ns.1.saturating_sub(next.span_ns.0);
+    let length = |i: &Identity| i.span_ns.1.saturating_sub(i.span_ns.0);
+    common.abs() <= SERIES_GAP_NS && 2 * common.max(0) <= length(first).min(length(next))
 }
 
 /// Names that differ in a running number that a tool wrote, behind which the earlier one is smaller.

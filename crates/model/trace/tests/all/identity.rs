@@ -201,6 +201,9 @@ fn parts_of_one_recording_are_read_as_one() {
     };
     let names = ["t_0009.etl", "t_0010.etl"];
     assert_eq!(named(&merged(0..10), &merged(10..20), names), Relation::Parts, "merged segments");
+    // Short runs of the same moment, numbered by whoever copied them.
+    let apart = named(&merged(0..3), &merged(0..4), names);
+    assert_eq!(facts(&apart), ["overlapping kernel sessions"], "two traces of one moment");
     let names = ["x.etl", "x.clrRundown.etl"];
     assert_eq!(
         named(&kernel(), &user().at(15..20), names),
