@@ -191,7 +191,8 @@ fn keep(mut pipe: impl Read + Send + 'static, most: usize, last: bool) -> JoinHa
     })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -48,16 +48,12 @@ impl Hud {
         words: impl Iterator<Item = &'a str> + Clone,
         cancel: &Cancel,
     ) -> Result<Arc<Trace>, Fault> {
-        let find = || {
-            let found = usize::try_from(number).ok().and_then(|n| self.traces().get(n).cloned());
-            found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))
-        };
-        let trace = find()?;
+        let found = usize::try_from(number).ok().and_then(|n| self.traces().get(n).cloned());
+        let trace = found.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))?;
         if !trace.defers(words) {
             return Ok(trace);
         }
-        let Some(complete) = trace.complete(cancel)? else { return find() };
-        let complete = Arc::new(complete);
+        let complete = trace.complete(cancel)?;
         let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = list.iter_mut().find(|slot| Arc::ptr_eq(slot, &trace)) {
             *slot = Arc::clone(&complete);

@@ -29,6 +29,8 @@ pub struct Trace {
     cache: Cache,
     once: Mutex<HashMap<String, Slot>>,
     deferred: Mutex<Option<Deferred>>,
+    /// The trace with them.
+    completed: OnceLock<Arc<Trace>>,
     /// Their names and rows.
     deferred_rows: Vec<(String, usize)>,
     keep: Vec<Arc<dyn Any + Send + Sync>>,
@@ -70,6 +72,7 @@ impl Trace {
             cache: Cache::default(),
             once: Mutex::default(),
             deferred: Mutex::default(),
+            completed: OnceLock::new(),
             deferred_rows: Vec::new(),
             keep,
         }
@@ -89,14 +92,19 @@ impl Trace {
         !self.deferred_rows.is_empty() && words.any(is_deferred)
     }
 
-    /// The trace with all of its tables; `None` if somebody else has made them meanwhile. Others who want them wait.
+    /// The trace with all of its tables, made once: others who want them wait.
     ///
     /// # Errors
     /// That they cannot be made, and that nobody waits any more.
-    pub fn complete(&self, cancel: &Cancel) -> Result<Option<Trace>, Fault> {
+    pub fn complete(&self, cancel: &Cancel) -> Result<Arc<Trace>, Fault> {
         let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
         cancel.check()?;
-        let Some(Deferred { make, .. }) = &*deferred else { return Ok(None) };
+        if let Some(completed) = self.completed.get() {
+            return Ok(Arc::clone(completed));
+        }
+        let Some(Deferred { make, .. }) = &*deferred else {
+            return Err(Fault::wrong("there is nothing to be made"));
+        };
         let asks = cancel.clone();
         let made = make(Arc::new(move || asks.is_set()));
         cancel.check()?;
@@ -107,7 +115,8 @@ impl Trace {
         }
         *deferred = None;
         let keep = self.keep.iter().cloned().chain([keep.into()]).collect();
-        Ok(Some(Trace::with(self.name.clone(), db, self.report.clone(), keep)))
+        let completed = Arc::new(Trace::with(self.name.clone(), db, self.report.clone(), keep));
+        Ok(Arc::clone(self.completed.get_or_init(|| completed)))
     }
 
     /// Frames and stacks, read once.

@@ -27,8 +27,10 @@ fn commands(folder: &Path, of: &str) -> Vec<String> {
 fn inputs(folder: &Path) {
     let made = etwhy(folder, "synth --demo --scale 0.02 -o t.etl --quiet").output().unwrap();
     assert!(made.status.success(), "{}", text(&made.stderr));
-    let made = etwhy(folder, "extract t.etl -o x.tables --quiet").output().unwrap();
-    assert!(made.status.success(), "{}", text(&made.stderr));
+    for line in ["extract t.etl -o x.tables --quiet", "fleet run t.etl -o store --quiet"] {
+        let made = etwhy(folder, line).output().unwrap();
+        assert!(made.status.success(), "{line}: {}", text(&made.stderr));
+    }
     let policy = "Machine Name,Policy Target,Subcategory,Subcategory GUID,Inclusion Setting,Exclusion Setting\r\n\
                   PC,System,Logon,{0CCE9215-69AE-11D9-BED3-505054503030},Success,\r\n";
     std::fs::write(folder.join("policy.csv"), policy).unwrap();
@@ -51,6 +53,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("export", &["export folded t.etl", "export speedscope t.etl", "export --list"]),
     ("extract", &[]),
     ("flame", &["flame --list-metrics"]),
+    ("fleet", &["fleet rank processes store", "fleet coverage store --json"]),
     ("info", &["info t.etl"]),
     ("modules", &["modules t.etl"]),
     ("path", &[]),
