@@ -5,7 +5,7 @@
 //! table wants it, so that the stacks of a trace, and their numbers, do not depend on what is asked. A row that wants
 //! a stack takes a *ticket*, which waits for the stack of its time and thread.
 //!
-//! This side numbers tickets and says what it sees, [`work`] takes it to the other thread, [`matcher`] finds the stacks.
+//! This side numbers tickets and says what it sees, `work` takes it to the other thread, `matcher` finds the stacks.
 
 mod finish;
 mod kinds;
