@@ -8,6 +8,7 @@ use super::tokens::{self, Broken, Instance};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// More different templates than any log that was seen has; a log with more is read, more slowly.
 const MOST_PROGRAMS: usize = 20_000;
@@ -54,7 +55,21 @@ pub struct Templates {
     /// Number of the present chunk.
     chunk: u64,
     /// Identities that were given.
-    identities: u64,
+    identities: Identities,
+}
+
+/// The last identity that was given. Those of two decoders differ, so that what is remembered by them stays true for both.
+#[derive(Debug)]
+struct Identities(u64);
+
+/// Identities that one decoder may give.
+const PER_DECODER: u64 = 1 << 40;
+
+impl Default for Identities {
+    fn default() -> Identities {
+        static DECODERS: AtomicU64 = AtomicU64::new(0);
+        Identities(DECODERS.fetch_add(PER_DECODER, Ordering::Relaxed))
+    }
 }
 
 impl Templates {
@@ -128,7 +143,7 @@ impl Templates {
         instance: &Instance<'_>,
     ) -> Option<u64> {
         let entry = self.entries.get_mut(number.wrapping_sub(self.first) as usize)?;
-        Some(entry.shapes.get_mut(shape as usize)?.identity(chunk, instance, &mut self.identities))
+        Some(entry.shapes.get_mut(shape as usize)?.identity(chunk, instance, &mut self.identities.0))
     }
 
     /// Number of the shape of an instance.
