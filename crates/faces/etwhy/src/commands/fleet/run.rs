@@ -45,7 +45,7 @@ pub struct Args {
     /// Read again what could not be read before
     #[arg(long)]
     retry: bool,
-    /// Look for new traces until Ctrl-C, every so many seconds; a file is read when it no longer grows
+    /// Look for new traces every SECONDS until Ctrl-C; a file is read when it no longer grows
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10", require_equals = true)]
     watch: Option<u64>,
     /// Print JSON
