@@ -49,38 +49,43 @@ const MOST: usize = 50;
 
 /// CPU time of a name, and the same times the dispersion of the processes that it ran for.
 #[derive(Clone, Copy, Default)]
-struct Cost {
-    ns: f64,
+pub(crate) struct Cost {
+    /// Nanoseconds.
+    pub ns: f64,
     spread: f64,
 }
 
-type Costs = BTreeMap<String, Cost>;
+/// By name.
+pub(crate) type Costs = BTreeMap<String, Cost>;
 
 /// All kinds, those that changed most first.
 pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
-    let spreads: Vec<Spreads> =
-        sides.iter().zip(scales).map(|(side, scale)| Spreads::of(side, scale)).collect();
-    let processes: Vec<Costs> = spreads.iter().map(|spreads| spreads.costs.clone()).collect();
-    let mut all = compared("process", &processes, scales);
-    let costs = |read: fn(&Side<'_>, &Spreads) -> Costs| -> Vec<Costs> {
-        sides.iter().zip(&spreads).map(|(side, spreads)| read(side, spreads)).collect()
-    };
-    let drivers = costs(|side, spreads| {
-        let rows = side.db.read_or_empty::<DriverCostRow>();
-        by_name(spreads, rows.iter().map(|row| (row.driver(), row.charged_ns(), row.class(), row.upid())))
-    });
-    let modules = costs(|side, spreads| {
-        let rows = side.db.read_or_empty::<ModuleCostRow>();
-        by_name(spreads, rows.iter().map(|row| (row.module(), row.exclusive_ns(), row.class(), row.upid())))
-    });
-    let functions = costs(|side, spreads| {
-        let rows = side.db.read_or_empty::<FunctionCostRow>();
-        by_name(spreads, rows.iter().map(|row| (row.function(), row.exclusive_ns(), row.class(), row.upid())))
-    });
-    for (kind, costs) in [("driver", drivers), ("module", modules), ("function", functions)] {
-        all.extend(compared(kind, &costs, scales));
-    }
-    all
+    let sides: Vec<_> = sides.iter().zip(scales).map(|(side, scale)| costs(side, scale)).collect();
+    let kinds = ["process", "driver", "module", "function"].into_iter().enumerate();
+    kinds
+        .flat_map(|(at, kind)| {
+            let costs: Vec<&Costs> =
+                sides.iter().filter_map(|kinds| kinds.get(at)).map(|(_, costs)| costs).collect();
+            compared(kind, &costs, scales)
+        })
+        .collect()
+}
+
+/// What each process, driver, module and function took, in this order of kinds.
+pub(crate) fn costs(side: &Side<'_>, scale: &Scale) -> [(&'static str, Costs); 4] {
+    let spreads = Spreads::of(side, scale);
+    let rows = side.db.read_or_empty::<DriverCostRow>();
+    let drivers =
+        by_name(&spreads, rows.iter().map(|row| (row.driver(), row.charged_ns(), row.class(), row.upid())));
+    let rows = side.db.read_or_empty::<ModuleCostRow>();
+    let modules =
+        by_name(&spreads, rows.iter().map(|row| (row.module(), row.exclusive_ns(), row.class(), row.upid())));
+    let rows = side.db.read_or_empty::<FunctionCostRow>();
+    let functions = by_name(
+        &spreads,
+        rows.iter().map(|row| (row.function(), row.exclusive_ns(), row.class(), row.upid())),
+    );
+    [("process", spreads.costs), ("driver", drivers), ("module", modules), ("function", functions)]
 }
 
 /// How much the load of each process varied over time.
@@ -157,8 +162,8 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     found
 }
 
-fn compared(kind: &'static str, costs: &[Costs], scales: &[Scale]) -> Vec<Entity> {
-    let names: BTreeSet<&String> = costs.iter().flat_map(BTreeMap::keys).collect();
+fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entity> {
+    let names: BTreeSet<&String> = costs.iter().flat_map(|costs| costs.keys()).collect();
     let of = |name: &str| -> Vec<Cost> {
         costs.iter().map(|costs| costs.get(name).copied().unwrap_or_default()).collect()
     };

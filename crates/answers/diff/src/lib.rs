@@ -6,7 +6,8 @@
 //! events per second, so that traces of different length and machines of different size can be compared. *Per run*: the sums as they
 //! are, because the same work that takes 60 times as long is what a user feels, and per second it looks the same. [`entities`]
 //! compares processes, drivers, functions and modules; [`table`] any table or view; [`interrupts`] the durations of DPCs and ISRs;
-//! [`verdicts`] the findings; [`modules`] what is installed.
+//! [`verdicts`] the findings; [`modules`] what is installed. [`series`]
+//! looks for the run from which on the level of many runs is another one.
 //!
 //! There is one test (`Measured`), for text, JSON and the page. A time is a sum of pieces (samples, DPCs) whose number varies by
 //! chance as much as their size; pieces that come in bursts count as larger ones. The ratio of two such sums has an interval, wider the
@@ -23,6 +24,7 @@ pub mod entities;
 pub mod interrupts;
 pub mod modules;
 mod scale;
+pub mod series;
 pub mod table;
 pub mod verdicts;
 

@@ -12,12 +12,13 @@ use etwhy_table::Table;
 use std::collections::HashSet;
 
 /// Name and text of each view.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("coverage", include_str!("../views/coverage.sql")),
     ("current", include_str!("../views/current.sql")),
     ("machine_shares", include_str!("../views/machine_shares.sql")),
     ("rank", include_str!("../views/rank.sql")),
     ("rank_findings", include_str!("../views/rank_findings.sql")),
+    ("runs", include_str!("../views/runs.sql")),
     ("traces", include_str!("../views/traces.sql")),
     ("trend", include_str!("../views/trend.sql")),
     ("version_pairs", include_str!("../views/version_pairs.sql")),

@@ -8,6 +8,7 @@
 //! * [`rate`]: are there more events per second than before?
 //! * [`periodic`]: is there a period in counts per bucket?
 //! * [`percentile`]: percentiles of weighted values.
+//! * [`steps`]: from which run on is the level of a series another one?
 //!
 //! Nothing here is random: resampling takes a seed, and equal input gives equal output.
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ pub mod periodic;
 pub mod rank;
 pub mod rate;
 pub mod resample;
+pub mod steps;
 
 /// An estimate with the interval that holds the true value with the confidence that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

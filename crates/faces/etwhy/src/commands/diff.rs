@@ -5,12 +5,15 @@ use crate::catalog;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
+use crate::options::document::DocumentArgs;
 use crate::report;
-use crate::report::terminal::{out, text};
+use crate::report::terminal::out;
 use crate::rules::RuleArgs;
 use anyhow::{anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_diff::series::{self, Run, Series};
 use etwhy_diff::{Diff, Scale, Side, caveats, diff, table};
+use etwhy_doc::Doc;
 use etwhy_rules::{Outcome, Rule, Severity, Subject, evaluate_all};
 use etwhy_sql::{Engine, words};
 use etwhy_table::Table;
@@ -24,11 +27,13 @@ pub static COMMAND: Command = Command {
     long_about: "Compares traces (or extracts) with the first one. Times are compared as shares of the time that was observed and \
                  counts as rates, so that traces of different length can be compared, and both as sums of the whole run. Without --table it compares findings (resolved, new, \
                  worse), processes, drivers, functions, durations of DPCs and the drivers that are installed. With --fail-on it \
-                 judges a trace in CI: exit code 5 if the condition is met.",
+                 judges a trace in CI: exit code 5 if the condition is met. With --series the traces are runs of one benchmark, in \
+                 order: from which run on does something cost more or less?",
     examples: "Examples:\n  etwhy diff before.etl after.etl\n  etwhy diff a.etl b.etl c.etl --json\n  \
                etwhy diff before.etl after.etl --table disk_file --by path\n  \
                etwhy diff before.etl after.etl --sql \"SELECT module, count, exclusive_ns FROM dpc_by_module\"\n  \
-               etwhy diff base.etl today.etl --fail-on new,worse --severity warning",
+               etwhy diff base.etl today.etl --fail-on new,worse --severity warning\n  \
+               etwhy diff --series run*.etl --md=steps.md --fail-on slower",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -52,8 +57,17 @@ struct Args {
     /// Columns to add up and compare (default: all times, bytes and counts)
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     metric: Vec<String>,
+    /// The traces are runs of one benchmark, at least five, in this order: find the run from which on it costs more or less
+    #[arg(long, conflicts_with_all = ["table", "sql"])]
+    series: bool,
+    /// With --series: least change in percent that --fail-on minds
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, requires = "series")]
+    least: f64,
+    /// With --series: --fail-on minds steps in the last N runs
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "series")]
+    recent: usize,
     /// Exit with 5 if a finding is one of these, separated by commas: new, worse, found (in the last trace), undecided (one of
-    /// the traces cannot tell, or what it lost could make the difference)
+    /// the traces cannot tell, or what it lost could make the difference); with --series: slower (a run, or a process in it), faster
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     fail_on: Vec<String>,
     /// Least severity that --fail-on minds: info, notice, warning, critical
@@ -65,6 +79,8 @@ struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    document: DocumentArgs,
 }
 
 /// Tables that the comparison reads besides those of the findings.
@@ -88,13 +104,18 @@ const TABLES: &[&str] = &[
 
 /// What [`Args::fail_on`] may name.
 const CONDITIONS: &[&str] = &["new", "worse", "found", "undecided"];
+/// The same for a series.
+const SERIES_CONDITIONS: &[&str] = &["slower", "faster"];
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let severity = Severity::from_name(&args.severity).ok_or_else(|| {
         anyhow!("`{}` is no severity; there are info, notice, warning, critical", args.severity)
     })?;
-    if let Some(wrong) = args.fail_on.iter().find(|c| !CONDITIONS.contains(&c.as_str())) {
-        bail!("--fail-on knows {}, not `{wrong}`", CONDITIONS.join(", "));
+    args.document.check(args.json)?;
+    let known = if args.series { SERIES_CONDITIONS } else { CONDITIONS };
+    if let Some(wrong) = args.fail_on.iter().find(|c| !known.contains(&c.as_str())) {
+        let of = if args.series { "of a series " } else { "" };
+        bail!("--fail-on {of}knows {}, not `{wrong}`", known.join(", "));
     }
     if args.trace.traces.len() < 2 {
         bail!("a comparison needs two traces: etwhy diff BEFORE AFTER");
@@ -102,47 +123,93 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.table.is_some() || args.sql.is_some() {
         return compare_table(&args);
     }
+    if args.series && args.trace.traces.len() < series::LEAST {
+        bail!("a series needs at least {} runs, there are {}", series::LEAST, args.trace.traces.len());
+    }
     let rules = args.rules.load()?;
     let mut tables: BTreeSet<String> = TABLES.iter().map(|t| (*t).to_owned()).collect();
     tables.extend(tables_of(rules.iter().filter(|r| r.over == Subject::Trace).flat_map(Rule::words)));
     let mut exit = Exit::Done;
     let mut all: Vec<(String, Analysed, Vec<Outcome>)> = Vec::new();
-    for (label, analysed) in each(&args.trace, &tables)? {
+    let mut runs = Vec::new();
+    for one in each(&args.trace, &tables) {
+        let (label, analysed) = one?;
         let outcomes = evaluate_all(&Engine::new(&analysed.db)?, &rules);
         if exit == Exit::Done {
             exit = analysed.exit;
         }
-        all.push((label, analysed, outcomes));
+        if args.series {
+            // A run leaves its figures only: fifty databases would not fit.
+            runs.push(Run::read(&Side { label, db: &analysed.db, findings: &outcomes }));
+        } else {
+            all.push((label, analysed, outcomes));
+        }
     }
-    let sides: Vec<Side<'_>> = all
-        .iter()
-        .map(|(label, analysed, findings)| Side { label: label.clone(), db: &analysed.db, findings })
-        .collect();
-    let result = diff(&sides);
-    let mut out = out();
-    if args.json {
-        etwhy_report::json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+    let met = if args.series {
+        let result = series::series(&runs);
+        write(&args, &result, &report::series::document(&result, args.top))?;
+        steps_met(&result, &args)
     } else {
-        write!(out, "{}", text(&report::diff::document(&result, args.top)))?;
-    }
-    out.flush()?;
-    let met = conditions_met(&result, &args.fail_on, severity);
+        let result = diff(&sides(&all));
+        write(&args, &result, &report::diff::document(&result, args.top))?;
+        conditions_met(&result, &args.fail_on, severity)
+    };
     for line in &met {
         eprintln!("etwhy: {}", etwhy_export::sanitize(line));
     }
     Ok(if met.is_empty() { exit } else { Exit::ConditionMet })
 }
 
+fn sides(all: &[(String, Analysed, Vec<Outcome>)]) -> Vec<Side<'_>> {
+    all.iter()
+        .map(|(label, analysed, findings)| Side { label: label.clone(), db: &analysed.db, findings })
+        .collect()
+}
+
+/// Prints or writes an answer in the form that was asked for.
+fn write(args: &Args, value: &impl serde::Serialize, doc: &Doc) -> anyhow::Result<()> {
+    let mut out = out();
+    if args.json {
+        etwhy_report::json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    }
+    args.document.write(args.json, doc, &mut out)?;
+    Ok(out.flush()?)
+}
+
+/// The recent steps that `--fail-on` names.
+fn steps_met(series: &Series, args: &Args) -> Vec<String> {
+    let recent = series.runs.len().saturating_sub(args.recent);
+    let minded = series.courses.iter().filter(|course| matches!(course.kind, "run" | "process"));
+    let last = minded.filter_map(|course| Some((course, course.steps.last()?)));
+    last.filter(|(_, step)| step.run >= recent)
+        .filter_map(|(course, step)| {
+            let change = 100.0 * (step.after_ns / step.before_ns - 1.0);
+            let way = if change > 0.0 { "slower" } else { "faster" };
+            let met = change.abs() >= args.least && args.fail_on.iter().any(|condition| condition == way);
+            met.then(|| {
+                format!(
+                    "{way}: {} {} from run {} ({}) on",
+                    course.kind,
+                    course.name,
+                    step.run + 1,
+                    step.label
+                )
+            })
+        })
+        .collect()
+}
+
 /// Each trace for itself, with its name.
-fn each(args: &TraceArgs, tables: &BTreeSet<String>) -> anyhow::Result<Vec<(String, Analysed)>> {
-    let mut all = Vec::new();
-    for path in &args.traces {
+fn each(
+    args: &TraceArgs,
+    tables: &BTreeSet<String>,
+) -> impl Iterator<Item = anyhow::Result<(String, Analysed)>> {
+    args.traces.iter().map(|path| {
         let one = TraceArgs { traces: vec![path.clone()], ..args.clone() };
         let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        all.push((label, one.open()?.analyse(Some(tables.clone()))?));
-    }
-    Ok(all)
+        Ok((label, one.open()?.analyse(Some(tables.clone()))?))
+    })
 }
 
 /// What `--fail-on` names and the comparison shows.
@@ -178,7 +245,8 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
     tables.extend(["machine", "trace", "ledger", "unobserved"].map(str::to_owned));
     let mut exit = Exit::Done;
     let (mut results, mut scales): (Vec<Table>, Vec<Scale>) = (Vec::new(), Vec::new());
-    for (label, analysed) in each(&args.trace, &tables)? {
+    for one in each(&args.trace, &tables) {
+        let (label, analysed) = one?;
         // A table keeps the roles of its columns, which a query would lose.
         let table = args.table.as_deref().and_then(|name| analysed.db.get(name)).cloned();
         results.push(match table {
@@ -192,15 +260,7 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
     }
     let (keys, lines) = table::compare(&results.iter().collect::<Vec<_>>(), &scales, &args.by, &args.metric)
         .map_err(|text| anyhow!(text))?;
-    let mut out = out();
-    if args.json {
-        let value = serde_json::json!({ "schema": "etwhy.diff-table/2", "traces": scales, "caveats": caveats(&scales), "keys": keys, "lines": lines });
-        etwhy_report::json::to_writer_pretty(&mut out, &value).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        let doc = report::diff::table_document(&scales, &lines, args.top);
-        write!(out, "{}", text(&doc))?;
-    }
-    out.flush()?;
+    let value = serde_json::json!({ "schema": "etwhy.diff-table/2", "traces": scales, "caveats": caveats(&scales), "keys": keys, "lines": lines });
+    write(args, &value, &report::diff::table_document(&scales, &lines, args.top))?;
     Ok(exit)
 }

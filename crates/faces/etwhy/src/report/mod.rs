@@ -10,6 +10,7 @@ pub mod headline;
 pub mod missing;
 pub mod quality;
 pub mod rules;
+pub mod series;
 pub mod services;
 pub mod strace;
 pub mod symbols;

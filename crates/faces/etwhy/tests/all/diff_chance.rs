@@ -243,3 +243,50 @@ fn the_same_work_that_takes_longer_is_said() {
     let table = text(&["diff", "--quiet", &short, &long, "--table", "dpc_by_module", "--by", "module"]);
     assert!(table.contains("But:") && table.contains("whole runs"), "{table}");
 }
+
+/// Ten runs, of which the last four have a busier service: that run is named, nothing else, and CI can stop there.
+#[test]
+fn the_run_from_which_on_it_costs_more_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let busier = Plan { svc_busy: 0.45, ..SAME };
+    let mut runs: Vec<String> = (0..10u32)
+        .map(|run| {
+            let plan = if run < 6 { &SAME } else { &busier };
+            trace(folder.path(), &format!("run-{run:02}"), 300 + run, plan)
+        })
+        .collect();
+    let asked = |runs: &[String], more: &[&str]| {
+        let mut arguments = vec!["diff", "--series", "--quiet"];
+        arguments.extend(more);
+        arguments.extend(runs.iter().map(String::as_str));
+        ETWHY.ran(&arguments)
+    };
+    let page = folder.path().join("steps.html");
+    let (code, text, said) =
+        asked(&runs, &["--json", "--fail-on", "slower", "--html", page.to_str().unwrap()]);
+    assert_eq!(code, 5, "{said}");
+    assert!(said.contains("slower: process svc.exe from run 7 (run-06.etl) on"), "{said}");
+    let series: Value = serde_json::from_str(&text).unwrap();
+    let service = series["courses"].list().iter().find(|c| c["kind"] == "process" && c["name"] == "svc.exe");
+    let step = &service.unwrap()["steps"][0];
+    assert_eq!((step["run"].as_i64(), step["label"].str()), (Some(6), "run-06.etl"));
+    let ratio = |end: &str| step[end].as_f64().unwrap();
+    assert!(ratio("ratio_low") < 1.5 && ratio("ratio_high") > 1.5 && ratio("ratio_low") > 1.2, "{step}");
+    // What rises with it is the same load: the CPU time of the run, its module and function. Nothing of anybody else.
+    let others = ["app.exe", "nic.sys", "storport.sys", "Ntfs.sys"];
+    for course in series["courses"].list() {
+        let steps = course["steps"].list();
+        assert!(steps.is_empty() || !others.contains(&course["name"].str()), "{course}");
+    }
+    assert!(std::fs::read_to_string(&page).unwrap().contains("run-06.etl"));
+    let (code, markdown, _) = asked(&runs, &["--md", "--fail-on", "faster"]);
+    assert!(code == 0 && markdown.contains("## Steps") && markdown.contains("svc.exe"), "{markdown}");
+
+    let (code, text, _) = asked(&runs[..6], &["--json", "--fail-on", "slower,faster"]);
+    let series: Value = serde_json::from_str(&text).unwrap();
+    assert!(series["courses"].list().iter().all(|course| course["steps"].list().is_empty()), "{series}");
+    assert_eq!(code, 0);
+    runs.truncate(4);
+    let (code, _, said) = asked(&runs, &[]);
+    assert!(code != 0 && said.contains("at least 5 runs, there are 4"), "{said}");
+}

@@ -4,7 +4,7 @@ use crate::made::Made;
 use etwhy_base::rng::Rng;
 use etwhy_fleet::outliers::outliers;
 use etwhy_fleet::regressions::{pairs, regressions};
-use etwhy_fleet::trend::courses;
+use etwhy_fleet::trend::{By, courses};
 use etwhy_fleet::{Fleet, views};
 use etwhy_table::{Table, Value};
 use etwhy_testkit::script;
@@ -93,7 +93,7 @@ fn what_was_planted_is_found() {
     let coverage = fleet.ask("coverage").unwrap();
     assert_eq!(coverage.f64(0, "could_tell_percent"), Some(50.0));
 
-    let courses = courses(&fleet.ask("trend").unwrap(), "driver");
+    let courses = courses(&fleet.ask("trend").unwrap(), "driver", By::Day);
     assert_eq!(courses[0].percent.len(), 4);
     assert!(courses.iter().all(|course| !course.certain), "four days make no trend");
 }
@@ -170,4 +170,26 @@ fn duckdb_says_the_same() {
     }
     println!("{compared} rows are the same in DuckDB");
     assert!(compared > 1_000);
+}
+
+#[test]
+fn the_run_of_a_step_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut made, mut rng) = (Made::default(), Rng::new(9));
+    for run in 0..20i64 {
+        let mut trace = made.trace(&format!("t{run}"), "lab");
+        trace.facts("Contoso Book 1", run);
+        let factor = if run < 12 { 1.0 } else { 1.1 };
+        trace.driver("grows.sys", "1", 0.1 * factor * (rng.normal() * 0.01).exp());
+        trace.driver("quiet.sys", "1", 0.2 * (rng.normal() * 0.01).exp());
+    }
+    let fleet = fleet(&made, folder.path());
+    let found = courses(&fleet.ask("runs").unwrap(), "driver", By::Run);
+    let steps: Vec<(&str, Vec<usize>)> =
+        found.iter().map(|c| (c.culprit.as_str(), c.steps.iter().map(|step| step.at).collect())).collect();
+    assert_eq!(steps, [("quiet.sys", vec![]), ("grows.sys", vec![12])]);
+    assert!(found[1].steps[0].ratio.unwrap().holds(1.1));
+    // A day of this store is a run.
+    let days = courses(&fleet.ask("trend").unwrap(), "driver", By::Day);
+    assert_eq!(days[1].steps[0].at, 12);
 }

@@ -1,9 +1,9 @@
 //! What the questions to a store share: the store, how many rows, in which form.
 
-use crate::options::document::MarkdownArgs;
+use crate::options::document::DocumentArgs;
 use crate::report::terminal::out;
 use etwhy_base::units::{decimal, thousands};
-use etwhy_doc::{Doc, Line, Table, escape_markup, html};
+use etwhy_doc::{Doc, Line, Table};
 use etwhy_fleet::{Fleet, Store};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -21,10 +21,7 @@ pub struct Asked {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub markdown: MarkdownArgs,
-    /// Write one HTML page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub document: DocumentArgs,
 }
 
 /// What is said of a question.
@@ -35,17 +32,13 @@ pub struct Said {
     pub rows: Vec<Value>,
 }
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color-scheme:light dark}\
-     table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem;border-bottom:1px solid #8886}\
-     .n{text-align:right;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}.muted{opacity:.7}.bad{color:#c33}.warning{color:#b70}";
-
 impl Asked {
     /// Opens the store.
     ///
     /// # Errors
     /// If it is none.
     pub fn fleet(&self) -> anyhow::Result<Fleet> {
-        self.markdown.check(self.json)?;
+        self.document.check(self.json)?;
         crate::knowledge::load(&[])?;
         Ok(Fleet::new(Store::open(&self.store)?)?)
     }
@@ -56,25 +49,14 @@ impl Asked {
     /// Those of the output.
     pub fn write(&self, fleet: &Fleet, question: &str, said: Said) -> anyhow::Result<()> {
         let mut out = out();
-        if let Some(path) = &self.html {
-            let title = escape_markup(said.doc.title.as_deref().unwrap_or("fleet"));
-            let page = format!(
-                "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
-                 content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{title}</title>\n<style>{STYLE}</style></head>\n\
-                 <body>\n{}</body></html>\n",
-                html::render(&said.doc)
-            );
-            etwhy_export::replace_file(path, |file| Ok(file.write_all(page.as_bytes())?))?;
-        }
         if self.json {
             let value = json!({
                 "schema": format!("etwhy.fleet-{question}/1"), "traces": fleet.traces(), "rows": said.rows,
             });
             etwhy_report::json::to_writer_pretty(&mut out, &value)?;
             writeln!(out)?;
-        } else if self.html.is_none() || self.markdown.is_wanted() {
-            self.markdown.write(&said.doc, &mut out)?;
         }
+        self.document.write(self.json, &said.doc, &mut out)?;
         out.flush()?;
         Ok(())
     }
