@@ -4,7 +4,7 @@ use crate::error::{Result, io};
 use crate::ids::extract_id;
 use crate::inbox::{Found, is_archive};
 use crate::known::{Known, Line};
-use crate::plan::{Item, Memory, Unit, plan};
+use crate::plan::{Item, Memory, Plan, Unit, plan};
 use crate::runner::{END, End, EndOfRecording, Ended, How, Limits, supervise};
 use crate::store::{Store, read_json};
 use crate::tables::{InputRow, RunRow};
@@ -187,6 +187,13 @@ pub fn run(
         memory.learn(&item.found, &item.content_id, identity, &settings.settings_id);
     }
     Ok(summary)
+}
+
+/// What a run into an empty store would read.
+pub fn planned(files: Vec<Found>, settings: &Settings, host: &dyn Host) -> (Vec<Item>, Plan) {
+    let items = look_at(files, &Memory::default(), settings, host);
+    let plan = plan(&items);
+    (items, plan)
 }
 
 /// What is known of each file; new ones are looked at.

@@ -21,6 +21,8 @@ pub const BATCHES: &str = "batches";
 pub const CONTRACT: &str = "contract.json";
 /// What is known of drivers and programs.
 const KNOWLEDGE_FILE: &str = "knowledge.parquet";
+/// The questions to the store, as SQL.
+const VIEWS: &str = "views";
 /// Held by who writes.
 const LOCK: &str = "lock";
 
@@ -97,6 +99,11 @@ impl Store {
             }
             writer.finish()
         })?;
+        let views = path.join(VIEWS);
+        fs::create_dir_all(&views).map_err(io(&views))?;
+        for (name, text) in crate::views::FILES {
+            store.replace(&format!("{VIEWS}/{name}.sql"), |file| fs::write(file, text).map_err(io(file)))?;
+        }
         Ok((store, Lock(lock)))
     }
 
@@ -108,7 +115,7 @@ impl Store {
     fn replace(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let target = self.path.join(name);
         let scratch = Scratch::beside(&target).map_err(io(&target))?;
-        let new = scratch.path().join(name);
+        let new = scratch.path().join("new");
         write(&new)?;
         fs::rename(&new, &target).map_err(io(&target))
     }

@@ -12,7 +12,7 @@ use etwhy_table::Table;
 use std::collections::HashSet;
 
 /// Name and text of each view.
-const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 9] = [
     ("coverage", include_str!("../views/coverage.sql")),
     ("current", include_str!("../views/current.sql")),
     ("machine_shares", include_str!("../views/machine_shares.sql")),

@@ -5,6 +5,7 @@ mod coverage;
 mod extract;
 mod identify;
 mod outliers;
+mod plan;
 mod rank;
 mod reading;
 mod regressions;
@@ -48,6 +49,8 @@ enum Word {
     Coverage(coverage::Args),
     /// A machine or a trace of the store
     Show(show::Args),
+    /// Print what a run would read, one line of JSON for each recording: for clusters, where others start the runs
+    Plan(Box<plan::Args>),
     /// Read one recording as rows of a store: what `fleet run` starts for each trace
     Extract(Box<extract::Args>),
     /// Say of trace files which machine and which recording they are of, one line of JSON for each
@@ -63,6 +66,7 @@ fn run(word: Word) -> anyhow::Result<Exit> {
         Word::Trend(args) => trend::run(&args),
         Word::Coverage(args) => coverage::run(&args),
         Word::Show(args) => show::run(&args),
+        Word::Plan(args) => plan::run(&args),
         Word::Extract(args) => extract::run(*args),
         Word::Identify(args) => identify::run(&args),
     }

@@ -330,6 +330,7 @@ impl Inputs {
             "evtx messages list" | "evtx messages build" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "evtx messages show" => all(&["/nonexistent/x", HOSTILE]),
             "fleet run" => all(&[&trace, "-o", &self.path("store")]),
+            "fleet plan" => all(&[&trace]),
             "fleet identify" => all(&[&trace]),
             "fleet extract" => all(&[&trace, "-o", &self.path("part")]),
             "fleet rank" => ["drivers", "processes", "products", "categories", "findings"]

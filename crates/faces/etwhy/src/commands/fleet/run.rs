@@ -62,7 +62,7 @@ pub struct Args {
 const SHOWN: usize = 20;
 
 /// This program, started for a trace.
-struct Own {
+pub struct Own {
     program: PathBuf,
     options: Vec<std::ffi::OsString>,
     threads: usize,
@@ -70,6 +70,16 @@ struct Own {
 }
 
 impl Own {
+    /// So many at a time, each with so much memory.
+    pub fn new(reading: &Reading, jobs: usize, memory: u64) -> anyhow::Result<Own> {
+        Ok(Own {
+            program: std::env::current_exe().context("cannot tell where this program is")?,
+            options: reading.options(),
+            threads: (processors() / jobs).max(1),
+            memory,
+        })
+    }
+
     fn command(&self, word: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["fleet", word, "--supervised"]);
@@ -109,14 +119,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let settings_id = args.reading.settings_id()?;
     let files = inbox::list(&given)?;
     let (store, _lock) = Store::create(&args.output)?;
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.unwrap_or(all);
-    let host = Own {
-        program: std::env::current_exe().context("cannot tell where this program is")?,
-        options: args.reading.options(),
-        threads: (all / jobs).max(1),
-        memory: args.memory,
-    };
+    let jobs = args.jobs.unwrap_or_else(processors);
+    let host = Own::new(&args.reading, jobs, args.memory)?;
     let limits = Limits { time: Some(Duration::from_secs(args.timeout)), memory: Some(args.memory) };
     let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: args.batch };
     let mut memory = session::memory(&store, args.retry)?;
@@ -145,8 +149,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// Processors of this machine.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Whatever was given, with lists from standard input.
-fn given(inbox: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub fn given(inbox: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in inbox {
         if path != Path::new("-") {

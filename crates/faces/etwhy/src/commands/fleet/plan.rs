@@ -1,0 +1,51 @@
+//! `etwhy fleet plan`.
+
+use super::reading::{PROGRAM, Reading};
+use super::run::{Own, given, processors};
+use crate::exit::Exit;
+use crate::report::terminal::out;
+use etwhy_etl::read::joint_trace_id;
+use etwhy_fleet::inbox;
+use etwhy_fleet::runner::Limits;
+use etwhy_fleet::session::{Settings, planned};
+use serde_json::json;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folders with traces (all in them), traces, archives, patterns, or - for a list of these on standard input, one a line
+    #[arg(value_name = "INBOX", required = true)]
+    inbox: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Most time for looking at some files.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Most memory for that.
+const MEMORY: u64 = 2 << 30;
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let files = inbox::list(&given(&args.inbox)?)?;
+    crate::knowledge::load(&args.reading.knowledge)?;
+    let settings_id = args.reading.settings_id()?;
+    let jobs = processors();
+    let host = Own::new(&args.reading, jobs, MEMORY)?;
+    let limits = Limits { time: Some(PATIENCE), memory: Some(MEMORY) };
+    let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: 1 };
+    let (items, plan) = planned(files, &settings, &host);
+    let mut out = out();
+    for unit in &plan.units {
+        let files: Vec<_> = unit.files.iter().filter_map(|&n| items.get(n)).collect();
+        let contents: Vec<String> = files.iter().map(|item| item.content_id.clone()).collect();
+        let line = json!({
+            "trace_id": joint_trace_id(&contents), "settings_id": settings.settings_id, "bytes": unit.bytes, "content_ids": contents,
+            "files": files.iter().map(|item| std::path::absolute(&item.found.path)).collect::<Result<Vec<_>, _>>()?,
+        });
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
