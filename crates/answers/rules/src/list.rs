@@ -71,6 +71,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("memory.hard-faults", include_str!("../findings/memory.hard-faults.toml")),
     ("memory.low", include_str!("../findings/memory.low.toml")),
     ("memory.pool-leak", include_str!("../findings/memory.pool-leak.toml")),
+    ("memory.restarted-leak", include_str!("../findings/memory.restarted-leak.toml")),
     ("memory.verifier", include_str!("../findings/memory.verifier.toml")),
     ("net.connection-churn", include_str!("../findings/net.connection-churn.toml")),
     ("net.dns-slow", include_str!("../findings/net.dns-slow.toml")),

@@ -3,7 +3,8 @@
 //! # How it is computed
 //!
 //! Allocations of the trace (`pool`, `virtual_alloc`) that are there at its end, by the quarter of the trace in which they
-//! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one.
+//! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one. What a process
+//! that ended in the trace had until its end (`exit_bytes`) is counted apart, by the quarter of its own life: a leak that restarts hide.
 //! The driver is the innermost module of the allocation's kernel stack that is not Windows itself, the function the
 //! innermost of the program's own.
 //!
@@ -14,7 +15,7 @@
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
 use crate::operators::{ProcessRow, TraceRow, add, span};
-use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
+use etwhy_table::{Database, Memory, RowOf, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{pool::PoolRow, virtual_alloc::VirtualAllocRow};
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ define_table! {
 define_table! {
     /// Memory that was committed in the trace and is committed at its end, by process and function.
     pub table COMMIT_LEAK: CommitLeakRow = "commit_leak" {
-        version: 1,
+        version: 2,
         /// Process whose address space it is.
         upid: i32 [None, Process],
         /// Innermost function on the stack that is not of Windows' own libraries, `module!function`; null without stacks.
@@ -71,6 +72,11 @@ define_table! {
         quarter3_bytes: i64 [Bytes, Bytes],
         /// In the last quarter.
         quarter4_bytes: i64 [Bytes, Bytes],
+        /// Bytes that ended with the process: committed in the trace and not freed before its end.
+        exit_bytes: i64 [Bytes, Bytes],
+        /// Of the quarters of the process's life, those in which at least a tenth of these were committed; 0 if its life is not
+        /// within the trace.
+        exit_quarters: i32 [Count, Count],
     }
 }
 
@@ -90,6 +96,8 @@ struct Taken {
     left: i64,
     left_bytes: i64,
     quarters: [i64; 4],
+    /// Bytes until the end of the process, by the quarter of its life.
+    until_exit: [i64; 4],
 }
 
 impl Taken {
@@ -106,7 +114,7 @@ impl Taken {
     }
 }
 
-/// Which quarter of the trace a time is in.
+/// Which quarter of the trace, or of a life, a time is in.
 struct Quarters {
     first_ns: i64,
     quarter_ns: i64,
@@ -115,6 +123,10 @@ struct Quarters {
 impl Quarters {
     fn of(db: &Database) -> Quarters {
         let (first_ns, last_ns) = span(db).unwrap_or((0, 0));
+        Quarters::between(first_ns, last_ns)
+    }
+
+    fn between(first_ns: i64, last_ns: i64) -> Quarters {
         Quarters { first_ns, quarter_ns: (last_ns.saturating_sub(first_ns) / 4).max(1) }
     }
 
@@ -182,6 +194,11 @@ fn commit(
 ) -> etwhy_table::Result<Table> {
     let mut sums: BTreeMap<(i64, u32), Taken> = BTreeMap::new();
     let mut functions: BTreeMap<i64, u32> = BTreeMap::new();
+    let processes = db.read_or_empty::<ProcessRow>();
+    let life = |row: RowOf<'_, '_, ProcessRow>| {
+        Some((row.upid(), Quarters::between(row.start_ns()?, row.end_ns()?)))
+    };
+    let lives: BTreeMap<i64, Quarters> = processes.iter().filter_map(life).collect();
     for row in &db.read_or_empty::<VirtualAllocRow>() {
         let bytes = row.committed_bytes().unwrap_or(0);
         if bytes <= 0 {
@@ -195,6 +212,12 @@ fn commit(
         let left = row.outstanding_bytes().unwrap_or(0);
         let taken = sums.entry((process, function)).or_default();
         taken.add(bytes, left, quarters.at(row.ts_ns()));
+        if row.freed_by() == Some("exit") {
+            let quarter = lives.get(&process).map_or(0, |life| life.at(row.ts_ns()));
+            if let Some(sum) = taken.until_exit.get_mut(quarter) {
+                add(sum, bytes);
+            }
+        }
     }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<CommitLeakRow>::new(memory);
@@ -202,6 +225,9 @@ fn commit(
         let Some(upid) = id(upid) else { continue };
         let name = facts.functions.get(function as usize).map_or("", |(name, _)| name.as_str());
         let [quarter1_bytes, quarter2_bytes, quarter3_bytes, quarter4_bytes] = taken.quarters;
+        let exit_bytes = taken.until_exit.iter().fold(0i64, |sum, bytes| sum.saturating_add(*bytes));
+        let much = |bytes: &&i64| **bytes > 0 && bytes.saturating_mul(10) >= exit_bytes;
+        let steady = taken.until_exit.iter().filter(much).count() as i32;
         rows.push(CommitLeakRow {
             upid,
             function: text(&mut strings, name),
@@ -213,6 +239,8 @@ fn commit(
             quarter2_bytes,
             quarter3_bytes,
             quarter4_bytes,
+            exit_bytes,
+            exit_quarters: if lives.contains_key(&i64::from(upid)) { steady } else { 0 },
         });
     }
     rows.finish(&freeze(strings, db)?)
@@ -251,19 +279,34 @@ mod tests {
             pool(300, 32, Null, Null),
         ];
         db.insert(table("pool", columns, &rows));
-        let columns = "ts_ns upid committed_bytes outstanding_bytes stack_id";
+        let columns = "ts_ns upid committed_bytes outstanding_bytes stack_id freed_by";
+        let exits = |ts: i64, upid: i64| vec![N(ts), N(upid), N(16), N(0), Null, T("exit")];
         let rows = [
-            vec![N(100), N(7), N(10), N(4), N(1)],
-            vec![N(400), N(7), N(20), N(0), N(1)],
-            vec![N(400), N(7), Null, Null, N(1)],
-            vec![N(400), N(7), N(5), N(5), Null],
+            vec![N(100), N(7), N(10), N(4), N(1), Null],
+            vec![N(400), N(7), N(20), N(0), N(1), T("release")],
+            vec![N(400), N(7), Null, Null, N(1), Null],
+            vec![N(400), N(7), N(5), N(5), Null, Null],
+            exits(210, 8),
+            exits(230, 8),
+            exits(250, 8),
+            exits(270, 8),
+            exits(110, 9),
         ];
+        let lives = [(8, N(200)), (9, Null)].map(|(upid, start)| vec![N(upid), start, N(280)]);
+        db.insert(table("process", "upid start_ns end_ns", &lives));
         db.insert(table("virtual_alloc", columns, &rows));
         derived(&mut db, &["pool_leak", "commit_leak"]);
         let numbers = "allocs total_bytes outstanding_count outstanding_bytes \
                        quarter1_bytes quarter2_bytes quarter3_bytes quarter4_bytes";
         let read = |name, who| shown(db.get(name).unwrap(), &format!("{who} {numbers}"), 1);
         read("pool_leak", "driver").are(&["leakdrv.sys 5 31 4 29 1 4 0 24", "- 1 32 1 32 0 0 32 0"]);
-        read("commit_leak", "function").are(&["app.exe!Grow 2 30 1 4 4 0 0 0", "- 1 5 1 5 0 0 0 5"]);
+        read("commit_leak", "function").are(&[
+            "app.exe!Grow 2 30 1 4 4 0 0 0",
+            "- 1 5 1 5 0 0 0 5",
+            "- 4 64 0 0 0 0 0 0",
+            "- 1 16 0 0 0 0 0 0",
+        ]);
+        let exits = shown(db.get("commit_leak").unwrap(), "upid exit_bytes exit_quarters", 0);
+        exits.are(&["7 0 0", "7 0 0", "8 64 4", "9 16 0"]);
     }
 }
