@@ -5,14 +5,16 @@
 #![forbid(unsafe_code)]
 
 mod formats;
+mod plan;
 mod profile;
 mod recording;
 mod vocabulary;
 
 pub use formats::{Format, formats};
+pub use plan::{Enabled, Plan};
 pub use profile::{Cost, Profile, Provider, profile, profile_of_table, profiles};
 pub use recording::{Buffers, RecordError, Recording, Session, Size};
 pub use vocabulary::{
-    Keyword, MASKS, Stack, keyword, keyword_of_flag, keywords, keywords_of, masks_of, stack, stack_of_flag,
-    stacks, unproven,
+    EventClass, Keyword, MASKS, Stack, keyword, keyword_of_flag, keywords, keywords_of, masks_of, stack,
+    stack_of_flag, stacks, unproven,
 };

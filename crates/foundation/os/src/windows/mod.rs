@@ -9,6 +9,7 @@
 
 pub mod changes;
 pub mod disk;
+pub mod etw;
 pub mod event_log;
 pub mod event_records;
 pub mod file_version;
