@@ -8,6 +8,7 @@
 //! on every Windows, and functions that Wine ends a process for, are loaded when they are asked for ([`library`]).
 
 pub mod changes;
+pub mod counter;
 pub mod disk;
 pub mod etw;
 pub mod event_log;
