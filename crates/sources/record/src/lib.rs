@@ -9,6 +9,7 @@ mod plan;
 mod profile;
 mod recording;
 pub mod run;
+pub mod selftest;
 mod vocabulary;
 
 pub use formats::{Format, formats};

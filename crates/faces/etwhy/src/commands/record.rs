@@ -4,6 +4,7 @@ mod control;
 mod evidence;
 mod print;
 mod remote;
+mod selftest;
 mod start;
 
 use crate::command::Command;
@@ -26,13 +27,13 @@ pub static COMMAND: Command = Command {
                etwhy record --print cpu -o cpu.wprp\n  \
                etwhy record --print cpu,registry --format xperf\n  etwhy record --print dpc --large=192 --format wpr\n  \
                etwhy record --print syscall --when-taken",
-    build: |command| Args::augment_args(command),
-    run: |matches| run(Args::from_arg_matches(matches)?),
+    build: |command| RecordArgs::augment_args(command),
+    run: |matches| run(RecordArgs::from_arg_matches(matches)?),
 };
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
-struct Args {
+struct RecordArgs {
     #[command(subcommand)]
     part: Option<Sub>,
     #[command(flatten)]
@@ -55,9 +56,11 @@ enum Sub {
     Stop(control::OutputArgs),
     /// End the recording and delete its files
     Cancel,
+    /// Record a few seconds of work whose truth is known, compare, and write a bundle to send
+    Selftest(selftest::Args),
 }
 
-fn run(args: Args) -> anyhow::Result<Exit> {
+fn run(args: RecordArgs) -> anyhow::Result<Exit> {
     match args.part {
         Some(Sub::Start(args)) => start::run(*args),
         Some(Sub::Guard(args)) => start::guard_again(&args),
@@ -66,6 +69,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Sub::Save(args)) => control::save(&args),
         Some(Sub::Stop(args)) => control::stop(&args),
         Some(Sub::Cancel) => control::cancel(),
+        Some(Sub::Selftest(args)) => selftest::run(&args),
         None => print::run(&args.print),
     }
 }

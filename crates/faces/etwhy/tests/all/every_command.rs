@@ -344,7 +344,7 @@ impl Inputs {
             "record" => all(&["--print", HOSTILE]),
             "record start" => [all(&["cpu", "--on", HOSTILE]), all(&[HOSTILE, "--on", "host"])].concat(),
             "record mark" => all(&[HOSTILE]),
-            "record save" | "record stop" => all(&["--output", HOSTILE]),
+            "record save" | "record selftest" | "record stop" => all(&["--output", HOSTILE]),
             // They ask Windows for a recording, and there is none.
             "record guard" | "record status" | "record cancel" => all(&[]),
             // They print what is built in, wait for browsers, or ask servers.

@@ -292,3 +292,19 @@ fn triggers_end_a_recording() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
 }
+
+#[test]
+fn the_selftest_writes_a_bundle_and_does_not_agree_with_a_trace_of_something_else() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    let output = machine.record("selftest");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(report.contains("of 7 figures agree") && !report.contains("7 of 7"), "{report}");
+    assert!(!report.contains("no answer"), "{report}");
+    let zip = bytes(&machine.path("selftest.zip"));
+    let has = |name: &str| zip.windows(name.len()).any(|window| window == name.as_bytes());
+    assert!(["truth.json", "report.txt", "selftest.etl", "selftest.user.etl"].iter().all(|name| has(name)));
+    assert!(machine.sessions().is_empty());
+    assert!(machine.done("status").contains("No recording"));
+}

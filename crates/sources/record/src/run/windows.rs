@@ -97,19 +97,22 @@ impl Sessions for Windows {
     }
 
     fn enable(&mut self, handle: u64, provider: &Enabled, what: Provided) -> Result<(), Code> {
-        // A provider that is there for its state only tells it when it is switched on; others are asked.
-        let (control, keywords) = match what {
-            Provided::Events => (1, provider.keywords),
-            Provided::State(keywords) => (if provider.only_at_stop { 1 } else { 2 }, keywords),
-        };
-        let enable = Enable {
+        let events = Enable {
             guid: provider.guid.0,
-            code: control,
+            code: 1,
             level: provider.level,
-            keywords,
+            keywords: provider.keywords,
             stack: provider.stack,
             stack_of: &provider.stack_of,
             without: &provider.without,
+        };
+        let enable = match what {
+            Provided::Events => events,
+            // Asked for its state, a provider tells all of it; one that is there for that only tells it when it is switched on.
+            Provided::State(keywords) => {
+                let code = if provider.only_at_stop { 1 } else { 2 };
+                Enable { code, keywords, stack: false, stack_of: &[], without: &[], ..events }
+            }
         };
         self.0.enable(handle, &enable).map_err(|e| code(&e))
     }

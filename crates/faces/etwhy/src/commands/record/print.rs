@@ -18,7 +18,7 @@ pub struct Args {
     /// List the profiles: what each makes visible, its tables, its cost
     #[arg(long, conflicts_with_all = ["print", "format", "large", "when_taken"])]
     list: bool,
-    /// Tell how far `record start` has been tried
+    /// Show what `record start` was tested with
     #[arg(long, conflicts_with_all = ["print", "list", "format", "large", "when_taken"])]
     evidence: bool,
     /// Format of what is printed

@@ -20,10 +20,10 @@ pub struct Args {
     /// Profiles to record, separated by commas (`etwhy record --list`)
     #[arg(value_name = "PROFILES", value_delimiter = ',', required = true)]
     profiles: Vec<String>,
-    /// Flight recorder: keep the last so many bytes in memory that is not paged; `save` and `stop` write them
+    /// Flight recorder: keep the most recent events in this much memory, which is not paged; `save` and `stop` write them
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "rotate")]
     ring: Option<u64>,
-    /// Begin a new file each time so long is over
+    /// Begin a new file at this interval
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     rotate: Option<u64>,
     /// With --rotate: delete the oldest files when all together are larger
