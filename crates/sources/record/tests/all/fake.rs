@@ -20,7 +20,6 @@ pub struct Session {
     pub masks: [u32; 8],
     pub stacks: usize,
     pub providers: Vec<String>,
-    pub states: Vec<String>,
 }
 
 /// The machine.
@@ -35,6 +34,8 @@ pub struct World {
     pub is_administrator: bool,
     pub is_windows_8: bool,
     pub marks: Vec<String>,
+    /// Providers that were asked for their state, with the keywords.
+    pub states: Vec<(String, u64)>,
     pub processes: Vec<(String, u64)>,
     pub counter: f64,
     pub starts: Vec<Begin>,
@@ -64,6 +65,7 @@ impl Fake {
             is_administrator: true,
             is_windows_8: true,
             marks: Vec::new(),
+            states: Vec::new(),
             processes: Vec::new(),
             counter: 0.0,
             starts: Vec::new(),
@@ -109,14 +111,7 @@ impl World {
             ..Live::default()
         };
         self.files.insert(PathBuf::from(&live.file), 1);
-        self.sessions.push(Session {
-            live,
-            is_ours: false,
-            masks: [0; 8],
-            stacks: 0,
-            providers: Vec::new(),
-            states: Vec::new(),
-        });
+        self.sessions.push(Session { live, is_ours: false, masks: [0; 8], stacks: 0, providers: Vec::new() });
     }
 
     /// Somebody takes `NT Kernel Logger`.
@@ -217,14 +212,7 @@ impl Sessions for Fake {
             world.files.insert(file.clone(), 100);
         }
         world.starts.push(begin.clone());
-        world.sessions.push(Session {
-            live,
-            is_ours: true,
-            masks: [0; 8],
-            stacks: 0,
-            providers: Vec::new(),
-            states: Vec::new(),
-        });
+        world.sessions.push(Session { live, is_ours: true, masks: [0; 8], stacks: 0, providers: Vec::new() });
         drop(world);
         // It runs; what is killed here does not know it.
         let _ = self.call();
@@ -288,7 +276,7 @@ impl Sessions for Fake {
         let session = world.ours(handle, "enable")?;
         match what {
             Provided::Events => session.providers.push(provider.name.clone()),
-            Provided::State(_) => session.states.push(provider.name.clone()),
+            Provided::State(keywords) => world.states.push((provider.name.clone(), keywords)),
         }
         Ok(())
     }
