@@ -174,6 +174,13 @@ fn what_is_killed_is_found_and_ended() {
     machine.done("stop -o killed.etl");
     assert!(machine.sessions().is_empty());
     assert_eq!(bytes(&machine.path("killed.etl")), bytes(&machine.path("kernel-source.etl")));
+    // Another console ends what this one guards.
+    let child = machine.start("start cpu");
+    machine.wait_for("running", |m| m.calls().matches("EnableTraceEx2 65747768").count() == 2);
+    machine.done("stop -o other.etl");
+    let guard = child.wait_with_output().unwrap();
+    assert!(guard.status.success() && text(&guard).contains("ended by another command"), "{guard:?}");
+    assert!(machine.path("other.etl").exists() && machine.path("other.user.etl").exists());
     // Without its journal too.
     machine.done("start cpu --no-wait --session private");
     std::fs::remove_file(machine.path("journal").join("journal.json")).unwrap();

@@ -28,10 +28,9 @@ impl Recorder<'_> {
     /// If the journal cannot be read or written, or sessions cannot be stopped at the end.
     pub fn tick(&mut self, watch: &mut Watch) -> Result<Tick, Refused> {
         let Some(mut journal) = self.machine.load().map_err(Refused)? else { return Ok(Tick::Gone) };
-        match journal.phase {
-            Phase::Running => {}
-            Phase::Stopped => return Ok(Tick::Ended(Vec::new())),
-            Phase::Starting | Phase::Stopping => return Ok(Tick::Gone),
+        if journal.phase != Phase::Running {
+            // Who ends it fetches the files.
+            return Ok(Tick::Gone);
         }
         let before = journal.clone();
         let mut said = Vec::new();

@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::report::terminal::{out, text};
 use etwhy_base::{time, units};
 use etwhy_doc::Doc;
-use etwhy_record::run::{Here, Journal, Mode, State, Status};
+use etwhy_record::run::{Here, Mode, Recorder, Refused, State, Status};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -119,24 +119,29 @@ pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
 }
 
 pub fn stop(args: &OutputArgs) -> anyhow::Result<Exit> {
-    let mut here = Here::open()?;
-    let journal = here.step(|recorder| recorder.stop())?;
-    collect(&mut here, &journal, args.output.as_deref())
+    let files = Here::open()?.step(|recorder| finish(recorder, args.output.as_deref()))?;
+    tell_end(&files)
 }
 
-/// Moves the files to where they belong, and tells.
-pub fn collect(here: &mut Here, journal: &Journal, output: Option<&Path>) -> anyhow::Result<Exit> {
+/// Ends the recording and moves its files to where they belong. All of it is one step, so that the guard and another command do not
+/// both do it.
+pub fn finish(recorder: &mut Recorder<'_>, output: Option<&Path>) -> Result<Vec<PathBuf>, Refused> {
+    let journal = recorder.stop()?;
     let named = output.map(Path::to_path_buf).or_else(|| journal.output.clone());
     let output = named.unwrap_or_else(|| {
         let began = utc(journal.began_ms).replace(" UTC", "").replace(' ', "-").replace(':', "");
         PathBuf::from(format!("etwhy-{}-{began}.etl", journal.profiles.join("-")))
     });
-    let files = here.step(|recorder| recorder.collect(&output))?;
+    recorder.collect(&output)
+}
+
+/// Tells which files a recording has left.
+pub fn tell_end(files: &[PathBuf]) -> anyhow::Result<Exit> {
     if files.is_empty() {
         eprintln!("etwhy: no file was written: Windows has recorded nothing");
         return Ok(Exit::InPart);
     }
-    print_files(&files, true)
+    print_files(files, true)
 }
 
 /// One file a line, and what to do with them.

@@ -7,7 +7,7 @@ use crate::options::time::duration;
 use crate::report::terminal::{out, text};
 use anyhow::{Context as _, bail};
 use etwhy_probe::Interrupt;
-use etwhy_record::run::{Choice, Here, Mode, NO_WINDOWS, Options, Tick, Trigger, Watch};
+use etwhy_record::run::{Choice, Here, Mode, NO_WINDOWS, Options, Phase, Tick, Trigger, Watch};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -161,6 +161,11 @@ pub fn guard_again(_: &GuardArgs) -> anyhow::Result<Exit> {
     let Some(status) = here.step(|recorder| recorder.status())? else {
         bail!("there is no recording: `etwhy record start PROFILE` begins one");
     };
+    if status.journal.phase != Phase::Running {
+        bail!(
+            "the recording does not run: `etwhy record stop -o FILE` keeps its files, `etwhy record cancel` deletes them"
+        );
+    }
     let triggers = status.journal.stop_when.iter().filter_map(|text| text.parse().ok()).collect();
     guard(here, Watch::new(triggers))
 }
@@ -172,21 +177,27 @@ fn guard(mut here: Here, mut watch: Watch) -> anyhow::Result<Exit> {
     etwhy_scratch::leave_interrupts();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be handled")?;
     loop {
-        if interrupt.is_set() {
-            let journal = here.step(|recorder| recorder.stop())?;
-            return control::collect(&mut here, &journal, None);
-        }
-        match here.step(|recorder| recorder.tick(&mut watch))? {
-            Tick::Goes(said) => tell(&said),
-            Tick::Ended(said) => {
-                tell(&said);
-                let journal = here.step(|recorder| recorder.stop())?;
-                return control::collect(&mut here, &journal, None);
+        let ended = here.step(|recorder| {
+            if interrupt.is_set() {
+                return Ok(Some(Some(control::finish(recorder, None)?)));
             }
-            Tick::Gone => {
-                eprintln!("etwhy: the recording was ended by another command");
-                return Ok(Exit::Done);
+            match recorder.tick(&mut watch)? {
+                Tick::Goes(said) => tell(&said),
+                Tick::Ended(said) => {
+                    tell(&said);
+                    return Ok(Some(Some(control::finish(recorder, None)?)));
+                }
+                Tick::Gone => {
+                    eprintln!("etwhy: the recording was ended by another command");
+                    return Ok(Some(None));
+                }
             }
+            Ok(None)
+        })?;
+        match ended {
+            Some(None) => return Ok(Exit::Done),
+            Some(Some(files)) => return control::tell_end(&files),
+            None => {}
         }
         std::thread::sleep(Duration::from_millis(STEP_MS));
     }
