@@ -53,7 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "knowledge",
         ],
     ),
-    ("record", &[]),
+    ("record", &["os"]),
     ("synth", &["etl", "decode"]),
     (
         "etwhy",

@@ -68,6 +68,11 @@ impl Provider {
         let bits = self.keywords.iter().fold(0, |bits, keyword| bits | hex(keyword).unwrap_or(0));
         if self.keywords.is_empty() { u64::MAX } else { bits }
     }
+
+    /// Keywords of the state that it tells at the end.
+    pub fn capture_bits(&self) -> Option<u64> {
+        self.capture_at_stop.as_deref().and_then(hex)
+    }
 }
 
 /// A hexadecimal number that begins with `0x`.
@@ -202,7 +207,7 @@ mod tests {
                 assert!(provider.keywords.iter().all(|k| hex(k).is_some()), "{}", provider.name);
                 assert!(provider.capture_at_stop.iter().all(|k| hex(k).is_some()), "{}", provider.name);
                 assert!(!provider.capture_only || provider.capture_at_stop.is_some(), "{}", provider.name);
-                assert_eq!(provider.guid.len(), 36, "{}", provider.name);
+                assert!(provider.guid.parse::<etwhy_base::Guid>().is_ok(), "{}", provider.name);
                 // EventFilters and StackFilters hold up to 64 ids (WPRControlProfiles.xsd, EventIdFilterType).
                 assert!(provider.without_events.len() <= 64 && provider.stack_of_events.len() <= 64);
             }

@@ -72,6 +72,13 @@ pub enum Size {
         /// Logical processors.
         processors: u32,
     },
+    /// A machine of which both are known: this one.
+    Machine {
+        /// Logical processors.
+        processors: u32,
+        /// Memory in MiB.
+        memory_mib: u32,
+    },
 }
 
 /// Buffers of one session.
@@ -91,6 +98,22 @@ impl Buffers {
         [self.min, self.max].map(|count| count.saturating_mul(self.size_kib) / 1024)
     }
 
+    /// Within both numbers of mebibytes, half of it from the start: buffers so small that each processor has four, if that is
+    /// possible with 64 KiB.
+    fn for_machine(share_mib: u32, wanted_mib: u32, processors: u32) -> Buffers {
+        let kib = share_mib.min(wanted_mib).max(4) * 1024;
+        let fits = |size: &u32| kib / size >= processors * 4;
+        let size_kib = [1024, 512, 256, 128].into_iter().find(fits).unwrap_or(64);
+        let max = kib / size_kib;
+        Buffers { size_kib, min: max / 2, max }
+    }
+
+    /// Buffers of a session in memory: all of them from the start.
+    pub fn ring(mebibytes: u32) -> Buffers {
+        let count = mebibytes.max(4);
+        Buffers { size_kib: 1024, min: count, max: count }
+    }
+
     /// Within so many mebibytes; half of it from the start.
     fn within(mebibytes: u32) -> Buffers {
         // Small buffers where memory is small: each processor needs two.
@@ -103,7 +126,7 @@ impl Buffers {
 impl Size {
     /// Whether it has more than 64 logical processors.
     pub fn is_large(self) -> bool {
-        matches!(self, Size::Large { .. })
+        matches!(self, Size::Large { .. } | Size::Machine { processors: 65.., .. })
     }
 
     /// Memory in GiB that buffers are bound by; absent for large machines, whose processors decide.
@@ -111,7 +134,7 @@ impl Size {
         match self {
             Size::Usual => Some(USUAL_MEMORY_GIB),
             Size::Memory { gib } => Some(gib.clamp(1, 4096)),
-            Size::Large { .. } => None,
+            Size::Large { .. } | Size::Machine { .. } => None,
         }
     }
 
@@ -120,7 +143,7 @@ impl Size {
         match self {
             Size::Usual | Size::Memory { .. } => USUAL_PROCESSORS,
             // The bound is beyond any machine; it keeps the numbers of buffers sane.
-            Size::Large { processors } => processors.clamp(1, 4096),
+            Size::Large { processors } | Size::Machine { processors, .. } => processors.clamp(1, 4096),
         }
     }
 
@@ -136,6 +159,13 @@ impl Size {
             return Buffers::within((gib * 1024 / KERNEL_SHARE).clamp(LEAST_MIB, MOST_MIB));
         }
         let processors = self.processors();
+        if let Size::Machine { memory_mib, .. } = self {
+            return Buffers::for_machine(
+                memory_mib / KERNEL_SHARE,
+                (processors * 8).max(MOST_MIB),
+                processors,
+            );
+        }
         Buffers { size_kib: 1024, min: (processors * 4).max(256), max: (processors * 8).max(512) }
     }
 
@@ -145,6 +175,13 @@ impl Size {
             return Buffers::within((gib * 1024 / USER_SHARE).clamp(LEAST_MIB, MOST_MIB / 4));
         }
         let processors = self.processors();
+        if let Size::Machine { memory_mib, .. } = self {
+            return Buffers::for_machine(
+                memory_mib / USER_SHARE,
+                (processors * 2).max(MOST_MIB / 4),
+                processors,
+            );
+        }
         Buffers { size_kib: 1024, min: processors.max(64), max: (processors * 2).max(128) }
     }
 
@@ -166,6 +203,15 @@ impl Size {
             )];
         }
         let (processors, buffers) = (self.processors(), self.kernel_buffers());
+        if let Size::Machine { memory_mib, .. } = self {
+            let [_, kernel] = buffers.mebibytes();
+            let [_, user] = self.user_buffers().mebibytes();
+            return vec![format!(
+                "Buffers take at most {} MiB of memory that is not paged ({kernel} for the kernel's events, {user} for those of \
+                 providers): of the {memory_mib} MiB of this machine never more than 1/{KERNEL_SHARE} and 1/{USER_SHARE}.",
+                kernel + user
+            )];
+        }
         vec![
             format!(
                 "{processors} processors: {} to {} buffers of {} KiB, 4 to 8 per processor, {} to {} MiB of memory that \
@@ -350,6 +396,17 @@ mod tests {
                 "{gib} GiB: {kernel} and {user} MiB"
             );
             assert!(size.kernel_buffers().max >= 64, "{gib} GiB: fewer than one for each processor");
+        }
+        // This machine: both shares hold, and each processor has two buffers from the start wherever 64 KiB let it.
+        for processors in [0, 1, 8, 65, 256, u32::MAX] {
+            for memory_mib in [0, 512, 2048, 8192, 65_536, 4 << 20, u32::MAX] {
+                let size = Size::Machine { processors, memory_mib };
+                let (kernel, user) = (size.kernel_buffers(), size.user_buffers());
+                assert!(kernel.max * kernel.size_kib / 1024 <= (memory_mib / 32).max(4), "{size:?}");
+                assert!(user.max * user.size_kib / 1024 <= (memory_mib / 128).max(4), "{size:?}");
+                assert!(kernel.min >= 2 * size.processors() || kernel.size_kib == 64, "{size:?}: {kernel:?}");
+                assert!(!size.explained().is_empty());
+            }
         }
         for processors in [0, 1, 65, 4096, u32::MAX] {
             let buffers = Size::Large { processors }.kernel_buffers();

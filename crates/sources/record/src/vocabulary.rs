@@ -1,6 +1,7 @@
 //! What recorders call the kernel's events: keywords and stacks of `.wprp` files, flags of `xperf`, bits of the group
 //! masks.
 
+use etwhy_base::Guid;
 use std::sync::LazyLock;
 
 /// Number of a kernel session's group masks (`PERFINFO_GROUPMASK`, phnt's ntwmi.h).
@@ -31,7 +32,34 @@ pub struct Stack {
     pub wpr: &'static str,
     /// Flag of `xperf -stackwalk`, e.g. `SyscallEnter`; none if it has none.
     pub xperf: Option<&'static str>,
+    /// Class and type of the event, which `StartTrace`'s callers name it by; none if no profile needs it.
+    pub event: Option<EventClass>,
 }
+
+/// A kernel event as `CLASSIC_EVENT_ID` (evntrace.h) names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventClass {
+    /// GUID of the class.
+    pub class: Guid,
+    /// Type within the class.
+    pub kind: u8,
+}
+
+/// GUIDs of the kernel's event classes (<https://learn.microsoft.com/en-us/windows/win32/etw/nt-kernel-logger-constants>;
+/// Pool, Object and PerfInfo from the MOF of the public WDK).
+const CLASSES: &[(&str, Guid)] = &[
+    ("ALPC", Guid::from_text("45d8cccd-539f-4b72-a8b7-5c683142609a")),
+    ("DiskIo", Guid::from_text("3d6fa8d4-fe05-11d0-9dda-00c04fd7ba7c")),
+    ("FileIo", Guid::from_text("90cbdc39-4a3e-11d1-84f4-0000f80464e3")),
+    ("Image", Guid::from_text("2cb15d1d-5fc1-11d2-abe1-00a0c911f518")),
+    ("Object", Guid::from_text("89497f50-effe-4440-8cf2-ce6b1cdcaca7")),
+    ("PageFault", Guid::from_text("3d6fa8d3-fe05-11d0-9dda-00c04fd7ba7c")),
+    ("PerfInfo", Guid::from_text("ce1dbfb4-137e-4da6-87b0-3f59aa102cbc")),
+    ("Pool", Guid::from_text("0268a8b6-74fd-4302-9dd0-6e8f1795c0cf")),
+    ("Process", Guid::from_text("3d6fa8d0-fe05-11d0-9dda-00c04fd7ba7c")),
+    ("Registry", Guid::from_text("ae53722e-c863-11d2-8659-00c04fa321a1")),
+    ("Thread", Guid::from_text("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c")),
+];
 
 static KEYWORDS: LazyLock<Vec<Keyword>> =
     LazyLock::new(|| rows(include_str!("../data/keywords.txt")).filter_map(keyword_of_row).collect());
@@ -57,8 +85,10 @@ fn keyword_of_row(row: Vec<&'static str>) -> Option<Keyword> {
 }
 
 fn stack_of_row(row: Vec<&'static str>) -> Option<Stack> {
-    let [wpr, xperf] = row.as_slice() else { return None };
-    Some(Stack { wpr, xperf: known(xperf) })
+    let [wpr, xperf, class, kind] = row.as_slice() else { return None };
+    let class = CLASSES.iter().find(|(name, _)| name == class).map(|(_, guid)| *guid);
+    let event = class.zip(kind.parse().ok()).map(|(class, kind)| EventClass { class, kind });
+    Some(Stack { wpr, xperf: known(xperf), event })
 }
 
 /// Keywords that Microsoft's schema has and that no public profile was seen to use.
@@ -143,6 +173,56 @@ mod tests {
         for (at, (mask, a)) in bits.iter().enumerate() {
             assert!(*mask < MASKS);
             assert!(bits.iter().skip(at + 1).all(|(other, b)| other != mask || a & b == 0));
+        }
+    }
+
+    #[test]
+    fn classes_and_types_are_those_that_traces_are_read_with() {
+        let layouts = etwhy_decode::kernel::KernelLayouts::builtin();
+        for (name, guid) in CLASSES {
+            let group = layouts.group_of(guid).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(layouts.group_name(group), Some(*name));
+        }
+        // What the names of the two sides have in common says that the types are not mixed up.
+        let plain = |text: &str| {
+            let text = text.replace(['-', '_'], "").to_lowercase();
+            let text = ["pagefault", "registry", "handle", "minifilter", "file", "disk", "alpc", "session"]
+                .iter()
+                .fold(text, |text, word| text.replace(word, ""));
+            let aliases = [
+                ("systemcallenter", "sysclenter"),
+                ("systemcallexit", "sysclexit"),
+                ("dirnotification", "dirnotify"),
+                ("setinformation", "setinfo"),
+                ("queryinformation", "queryinfo"),
+                ("fsctl", "fscontrol"),
+                ("opend", "operationend"),
+                ("transition", "transitionfault"),
+                ("demandzero", "demandzerofault"),
+                ("av", "accessviolation"),
+                ("guard", "guardpagefault"),
+                ("virtualallocation", "virtualalloc"),
+                ("querykey", "query"),
+                ("processcreate", "start"),
+                ("processdelete", "end"),
+                ("threadcreate", "start"),
+                ("threaddelete", "end"),
+                ("imageload", "load"),
+                ("imageunload", "unload"),
+            ];
+            aliases.iter().find(|(from, _)| *from == text).map_or(text, |(_, to)| (*to).to_owned())
+        };
+        let mut seen = BTreeSet::new();
+        for (stack, event) in stacks().iter().filter_map(|s| Some((s, s.event?))) {
+            assert!(seen.insert(event), "{}: twice", stack.wpr);
+            let group = layouts.group_of(&event.class).unwrap();
+            let name = layouts.type_name(group, event.kind).unwrap_or_else(|| panic!("{}", stack.wpr));
+            let (ours, theirs) = (plain(stack.wpr), plain(name));
+            let there = ours.contains(&theirs) || theirs.contains(&ours);
+            assert!(there, "{}: type {} is {name} ({ours}, {theirs})", stack.wpr, event.kind);
+        }
+        for name in crate::profiles().iter().flat_map(|p| &p.stacks) {
+            assert!(stack(name).unwrap().event.is_some(), "{name} cannot be started");
         }
     }
 

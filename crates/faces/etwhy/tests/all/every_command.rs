@@ -343,6 +343,11 @@ impl Inputs {
             "extract" | "symbols apply" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "probe list" | "probe run" => all(&[HOSTILE]),
             "record" => all(&["--print", HOSTILE]),
+            "record start" => [all(&["cpu", "--on", HOSTILE]), all(&[HOSTILE, "--on", "host"])].concat(),
+            "record mark" => all(&[HOSTILE]),
+            "record save" | "record selftest" | "record stop" => all(&["--output", HOSTILE]),
+            // They ask Windows for a recording, and there is none.
+            "record guard" | "record status" | "record cancel" => all(&[]),
             // They print what is built in, wait for browsers, or ask servers.
             "evtx messages collect" | "serve" | "symbols fetch" => Vec::new(),
             _ => return None,

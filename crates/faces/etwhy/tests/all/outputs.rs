@@ -58,7 +58,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("modules", &["modules t.etl"]),
     ("path", &[]),
     ("probe", &["probe list"]),
-    ("record", &["record --print cpu"]),
+    ("record", &["record --print cpu", "record --evidence", "record start cpu --on host"]),
     ("rules", &["rules"]),
     ("serve", &[]),
     ("sql", &["sql t.etl -c SELECT~*~FROM~process"]),

@@ -50,3 +50,86 @@ fn wrong_use_is_told() {
         assert!(output.stdout.is_empty());
     }
 }
+
+#[test]
+fn how_far_it_is_tested_is_told() {
+    let output = record(&["--evidence"]);
+    let said = text(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("No Windows has run") && said.contains("not done"),
+        "{said}"
+    );
+    assert!(text(&record(&["--help"]).stdout).contains("No Windows has run"));
+}
+
+#[test]
+#[cfg(not(windows))]
+fn other_systems_say_where_to_record() {
+    for line in ["start cpu", "status", "mark x", "save", "stop -o x.etl", "cancel", "guard", "selftest"] {
+        let output = record(&line.split(' ').collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{line}: {output:?}");
+        for hint in ["recording needs Windows", "--on HOST", "--print"] {
+            assert!(said.contains(hint), "{line}: {said}");
+        }
+    }
+}
+
+#[test]
+fn commands_for_another_machine_are_printed() {
+    let lines = |arguments: &[&str]| text(&record(&[&["start"], arguments].concat()).stdout);
+    let timed = lines(&["cpu,dpc", "--for", "60s", "--on", "admin@server-1"]);
+    assert!(
+        timed.contains("ssh admin@server-1 etwhy record start cpu,dpc --for 60000ms -o etwhy-remote.etl"),
+        "{timed}"
+    );
+    let open = lines(&["cpu", "--ring", "64MiB", "--on", "server"]);
+    assert!(
+        open.contains("start cpu --ring 67108864B --no-wait") && open.contains("record stop -o"),
+        "{open}"
+    );
+    let trigger = "counter:\\Processor(_Total)\\% DPC Time>20 for 5s";
+    let triggered = lines(&["dpc", "--stop-when", trigger, "--on", "server"]);
+    assert!(triggered.contains(&format!("--stop-when '\"{trigger}\"'")), "{triggered}");
+    for host in ["-oProxyCommand=x", "a b", "a;b", ""] {
+        let output = record(&["start", "cpu", "--on", host]);
+        assert_eq!(output.status.code(), Some(2), "{host}: {output:?}");
+    }
+    for (line, hint) in [
+        ("start cpu --stop-when finding:dpc.flood", "does not have"),
+        ("start cpu --stop-when mood:bad", "there are counter:"),
+        ("start cpu --rotate 5m --ring 1GB", "--ring"),
+        ("start cpu --no-wait --for 5s", "--for"),
+        ("start cpu --keep 1GB", "--rotate"),
+        ("start", "PROFILES"),
+    ] {
+        let output = record(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
+        assert!(text(&output.stderr).contains(hint), "{line}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn questions_of_the_selftest_have_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.etl");
+    assert!(
+        ETWHY.output(&["synth", "--demo", "--scale", "0.05", "--quiet", "-o", trace.str()]).status.success()
+    );
+    let truth = etwhy_record::selftest::Truth {
+        pid: 1234,
+        cpu_ns: 1,
+        waits: 1,
+        waited_ns: 1,
+        opens: 1,
+        registry_reads: 1,
+        allocations: 1,
+        allocation_bytes: 1,
+    };
+    for check in etwhy_record::selftest::checks(&truth) {
+        let output = ETWHY.output(&["sql", trace.str(), "--quiet", "--format", "csv", "-c", &check.sql]);
+        let said = text(&output.stdout);
+        let number = said.lines().nth(1).and_then(|line| line.parse::<f64>().ok());
+        assert!(number.is_some(), "{}: {said} {}", check.sql, text(&output.stderr));
+    }
+}

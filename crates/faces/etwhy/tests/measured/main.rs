@@ -11,4 +11,5 @@ const ETWHY: Program = Program::new(env!("CARGO_BIN_EXE_etwhy"));
 
 mod probe_ab;
 mod probe_inside;
+mod record_windows;
 mod windows_inside;

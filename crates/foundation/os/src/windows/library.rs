@@ -32,6 +32,17 @@ impl Library {
         if module.is_null() { Err(io::Error::last_os_error()) } else { Ok(Library(module)) }
     }
 
+    /// Loads a library by its full path.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of_path(path: &std::path::Path) -> io::Result<Library> {
+        let path = wide(path)?;
+        // SAFETY: as above. Without flags the path is taken as it is.
+        let module = unsafe { LoadLibraryExW(path.as_ptr(), std::ptr::null_mut(), 0) };
+        if module.is_null() { Err(io::Error::last_os_error()) } else { Ok(Library(module)) }
+    }
+
     /// The address of a function.
     fn function(&self, name: &str) -> io::Result<Function> {
         let mut bytes = name.as_bytes().to_vec();

@@ -8,7 +8,9 @@
 //! on every Windows, and functions that Wine ends a process for, are loaded when they are asked for ([`library`]).
 
 pub mod changes;
+pub mod counter;
 pub mod disk;
+pub mod etw;
 pub mod event_log;
 pub mod event_records;
 pub mod file_version;

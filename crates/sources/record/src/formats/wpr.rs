@@ -14,6 +14,7 @@ fn make_it(recording: &Recording) -> String {
         Size::Usual => String::new(),
         Size::Memory { gib } => format!(" --memory={gib}"),
         Size::Large { processors } => format!(" --large={processors}"),
+        Size::Machine { memory_mib, .. } => format!(" --memory={}", memory_mib.div_ceil(1024)),
     };
     format!("etwhy record --print {}{session}{size} -o {}", recording.names.join(","), recording.file_name())
 }

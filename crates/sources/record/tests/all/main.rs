@@ -2,5 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod fake;
 mod lines;
+mod plan;
+mod run;
+mod schedules;
 mod wprp;

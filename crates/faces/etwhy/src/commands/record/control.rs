@@ -1,0 +1,177 @@
+//! What is done with a recording that runs.
+
+use crate::exit::Exit;
+use crate::report::terminal::{out, text};
+use etwhy_base::{time, units};
+use etwhy_doc::Doc;
+use etwhy_record::run::{Here, Mode, Recorder, Refused, State, Status};
+use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct MarkArgs {
+    /// The text
+    #[arg(value_name = "TEXT")]
+    text: String,
+}
+
+#[derive(clap::Args)]
+pub struct OutputArgs {
+    /// File of the kernel's events; others stand beside it: trace.user.etl
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
+    let status = Here::open()?.step(|recorder| recorder.status())?;
+    let text = match (&status, args.json) {
+        (None, true) => "null\n".to_owned(),
+        (None, false) => "No recording of etwhy is there.\n".to_owned(),
+        (Some(status), true) => serde_json::to_string_pretty(&as_json(status))? + "\n",
+        (Some(status), false) => text(&as_doc(status)),
+    };
+    let mut out = out();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn as_json(status: &Status) -> serde_json::Value {
+    let live: Vec<_> = status
+        .live
+        .iter()
+        .map(|(entry, live)| {
+            json!({
+                "session": entry.name,
+                "runs": live.is_some(),
+                "events_lost": live.as_ref().map(|l| l.events_lost),
+                "buffers_lost": live.as_ref().map(|l| l.buffers_lost),
+                "buffers_written": live.as_ref().map(|l| l.buffers_written),
+            })
+        })
+        .collect();
+    json!({ "journal": status.journal, "live": live, "bytes": status.bytes })
+}
+
+fn as_doc(status: &Status) -> Doc {
+    let journal = &status.journal;
+    let mut doc = Doc::default();
+    doc.heading(format!("{} since {}", journal.profiles.join(", "), utc(journal.began_ms)));
+    let bytes = units::bytes(i64::try_from(status.bytes).unwrap_or(i64::MAX));
+    doc.note("files", format!("{bytes} in {}", journal.folder.display()));
+    let mode = match journal.mode {
+        Mode::File => "all of it".to_owned(),
+        Mode::Rotate { every_ms, keep } => format!(
+            "files of {}, {} are kept",
+            units::duration(every_ms as f64 * 1e6),
+            units::bytes(i64::try_from(keep).unwrap_or(i64::MAX))
+        ),
+        Mode::Ring { mebibytes } => format!("the last {mebibytes} MiB, in memory"),
+    };
+    doc.note("keeps", mode);
+    for (entry, live) in &status.live {
+        let state = match (live, entry.state) {
+            (Some(live), _) => format!(
+                "records; {} buffers written, {} events and {} buffers lost",
+                live.buffers_written, live.events_lost, live.buffers_lost
+            ),
+            (None, State::Stopped) => "stopped".to_owned(),
+            (None, State::Lost) => "was ended or taken over by another program".to_owned(),
+            (None, _) => {
+                "does not run: another program has ended it, or the machine has restarted".to_owned()
+            }
+        };
+        doc.note(entry.name.clone(), state);
+    }
+    for remark in &journal.remarks {
+        doc.note(utc(remark.ms), remark.text.clone());
+    }
+    doc
+}
+
+/// `2026-11-24 10:00:00 UTC`.
+fn utc(ms: u64) -> String {
+    let ns = i64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000);
+    format!("{} UTC", time::filetime_text(time::filetime(ns), 0).trim_end_matches('Z').replace('T', " "))
+}
+
+pub fn mark(args: &MarkArgs) -> anyhow::Result<Exit> {
+    Here::open()?.step(|recorder| recorder.mark(&args.text))?;
+    Ok(Exit::Done)
+}
+
+pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
+    let mut here = Here::open()?;
+    let saved = here.step(|recorder| recorder.keep())?;
+    let files = match &args.output {
+        None => saved,
+        Some(output) => here.step(|recorder| recorder.take(&saved, output))?,
+    };
+    print_files(&files, false)
+}
+
+pub fn stop(args: &OutputArgs) -> anyhow::Result<Exit> {
+    let files = Here::open()?.step(|recorder| finish(recorder, args.output.as_deref()))?;
+    tell_end(&files)
+}
+
+/// Ends the recording and moves its files to where they belong. All of it is one step, so that the guard and another command do not
+/// both do it.
+pub fn finish(recorder: &mut Recorder<'_>, output: Option<&Path>) -> Result<Vec<PathBuf>, Refused> {
+    let journal = recorder.stop()?;
+    let named = output.map(Path::to_path_buf).or_else(|| journal.output.clone());
+    let output = named.unwrap_or_else(|| {
+        let began = utc(journal.began_ms).replace(" UTC", "").replace(' ', "-").replace(':', "");
+        PathBuf::from(format!("etwhy-{}-{began}.etl", journal.profiles.join("-")))
+    });
+    recorder.collect(&output)
+}
+
+/// Tells which files a recording has left.
+pub fn tell_end(files: &[PathBuf]) -> anyhow::Result<Exit> {
+    if files.is_empty() {
+        eprintln!("etwhy: no file was written: Windows has recorded nothing");
+        return Ok(Exit::InPart);
+    }
+    print_files(files, true)
+}
+
+/// One file a line, and what to do with them.
+fn print_files(files: &[PathBuf], is_end: bool) -> anyhow::Result<Exit> {
+    let mut out = out();
+    for file in files {
+        writeln!(out, "{}", file.display())?;
+    }
+    out.flush()?;
+    if is_end {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let names = if names.len() > 8 { "FILES".to_owned() } else { names.join(" ") };
+        eprintln!("etwhy: etwhy reads them at once: etwhy why {names}");
+        eprintln!(
+            "etwhy: before they leave this machine: `wpr -merge {names} merged.etl` (Windows 10 and later) adds the identities of \
+             images, without which symbols cannot be found"
+        );
+    }
+    Ok(Exit::Done)
+}
+
+pub fn cancel() -> anyhow::Result<Exit> {
+    let ended = Here::open()?.step(|recorder| recorder.cancel())?;
+    if ended.is_empty() {
+        eprintln!("etwhy: no recording of etwhy is there");
+    }
+    let mut out = out();
+    for name in ended {
+        writeln!(out, "ended: {name}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,210 @@
+//! `etwhy record start`: starts sessions and stays to guard them.
+
+use super::{control, remote};
+use crate::exit::Exit;
+use crate::open::size;
+use crate::options::time::duration;
+use crate::report::terminal::{out, text};
+use anyhow::{Context as _, bail};
+use etwhy_probe::Interrupt;
+use etwhy_record::run::{Choice, Here, Mode, NO_WINDOWS, Options, Phase, Tick, Trigger, Watch};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Milliseconds between two steps of the guard: losses are said within a second.
+const STEP_MS: u64 = 500;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Profiles to record, separated by commas (`etwhy record --list`)
+    #[arg(value_name = "PROFILES", value_delimiter = ',', required = true)]
+    profiles: Vec<String>,
+    /// Flight recorder: keep the most recent events in this much memory, which is not paged; `save` and `stop` write them
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "rotate")]
+    ring: Option<u64>,
+    /// Begin a new file at this interval
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    rotate: Option<u64>,
+    /// With --rotate: delete the oldest files when all together are larger
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "rotate", default_value = "40GB")]
+    keep: u64,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = milliseconds)]
+    time: Option<u64>,
+    /// End when this happens (several: the first of them): `counter:PATH>NUMBER for 5s` (a performance counter, in English),
+    /// `start:NAME` or `exit:NAME` (a process). Events, findings, event logs and keys are understood and refused: this version does
+    /// not watch them
+    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
+    stop_when: Vec<Trigger>,
+    /// Session of the kernel's events: NT Kernel Logger, a private one (Windows 8 and later), or the first that is free
+    #[arg(long, value_name = "SESSION", value_parser = ["auto", "nt", "private"], default_value = "auto")]
+    session: String,
+    /// Folder of the files while it records, and of a rotating recording at last (default: System32\LogFiles\etwhy)
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// File of the kernel's events at the end; others stand beside it: trace.user.etl
+    #[arg(long, short, value_name = "FILE", conflicts_with = "rotate")]
+    output: Option<PathBuf>,
+    /// Start and come back: the recording runs without a guard until `etwhy record stop`
+    #[arg(long, conflicts_with_all = ["rotate", "time", "stop_when"])]
+    no_wait: bool,
+    /// Record nothing here: print the commands that record on this host by ssh
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["folder", "output", "no_wait", "rotate"])]
+    on: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct GuardArgs {}
+
+/// A time in milliseconds.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let ns = duration(text).map_err(|error| error.to_string())?;
+    u64::try_from(ns / 1_000_000)
+        .ok()
+        .filter(|ms| *ms > 0)
+        .ok_or_else(|| format!("`{text}` is too short a time"))
+}
+
+/// A trigger that this version watches.
+fn trigger(text: &str) -> Result<Trigger, String> {
+    let trigger: Trigger = text.parse()?;
+    match trigger.obstacle() {
+        Some(why) => Err(format!("`{text}` {why}")),
+        None => Ok(trigger),
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    if let Some(host) = &args.on {
+        let doc = remote::commands(
+            host,
+            &remote_arguments(&args),
+            args.time.is_some() || !args.stop_when.is_empty(),
+        )?;
+        let mut out = out();
+        out.write_all(text(&doc).as_bytes())?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let mut here = Here::open()?;
+    let options = options(&args, &here)?;
+    let said = here.step(|recorder| recorder.start(&options))?;
+    tell(&said);
+    eprintln!("etwhy: {NO_WINDOWS}");
+    if args.no_wait {
+        eprintln!(
+            "etwhy: recording; `etwhy record stop -o FILE` ends it. Nobody guards it: `etwhy record guard` does"
+        );
+        return Ok(Exit::Done);
+    }
+    eprintln!(
+        "etwhy: recording; Ctrl-C ends it, `etwhy record mark TEXT` marks a moment, `etwhy record status` tells how it is"
+    );
+    guard(here, Watch::new(args.stop_when))
+}
+
+/// What the other machine's etwhy gets.
+fn remote_arguments(args: &Args) -> Vec<String> {
+    let mut all = vec![args.profiles.join(",")];
+    let mut add = |option: &str, value: Option<String>| {
+        if let Some(value) = value {
+            all.extend([option.to_owned(), value]);
+        }
+    };
+    add("--ring", args.ring.map(|bytes| format!("{bytes}B")));
+    add("--for", args.time.map(|ms| format!("{ms}ms")));
+    for trigger in &args.stop_when {
+        add("--stop-when", Some(trigger.to_string()));
+    }
+    add("--session", Some(args.session.clone()).filter(|s| s != "auto"));
+    all
+}
+
+fn options(args: &Args, here: &Here) -> anyhow::Result<Options> {
+    let mode = match (args.ring, args.rotate) {
+        (Some(bytes), _) => {
+            let mebibytes = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+            if mebibytes < 16 {
+                bail!("a flight recorder needs at least 16 MiB: --ring 16MiB");
+            }
+            Mode::Ring { mebibytes }
+        }
+        (None, Some(every_ms)) if every_ms < 1000 => {
+            bail!("files of less than a second: --rotate 1s is the least")
+        }
+        (None, Some(every_ms)) => Mode::Rotate { every_ms, keep: args.keep },
+        (None, None) => Mode::File,
+    };
+    Ok(Options {
+        profiles: args.profiles.clone(),
+        mode,
+        for_ms: args.time,
+        stop_when: args.stop_when.clone(),
+        kernel: match args.session.as_str() {
+            "nt" => Choice::NtKernelLogger,
+            "private" => Choice::Private,
+            _ => Choice::Auto,
+        },
+        folder: absolute(args.folder.as_deref().unwrap_or_else(|| here.folder()))?,
+        output: args.output.as_deref().map(absolute).transpose()?,
+    })
+}
+
+/// Windows writes where it is told, not where this program is.
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{}: is no path", path.display()))
+}
+
+pub fn guard_again(_: &GuardArgs) -> anyhow::Result<Exit> {
+    let mut here = Here::open()?;
+    let Some(status) = here.step(|recorder| recorder.status())? else {
+        bail!("there is no recording: `etwhy record start PROFILE` begins one");
+    };
+    if status.journal.phase != Phase::Running {
+        bail!(
+            "the recording does not run: `etwhy record stop -o FILE` keeps its files, `etwhy record cancel` deletes them"
+        );
+    }
+    let triggers = status.journal.stop_when.iter().filter_map(|text| text.parse().ok()).collect();
+    guard(here, Watch::new(triggers))
+}
+
+/// Stays until the recording ends, by itself, by Ctrl-C or by another command.
+fn guard(mut here: Here, mut watch: Watch) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::new();
+    // Ctrl-C ends the recording, not only this program.
+    etwhy_scratch::leave_interrupts();
+    interrupt.at_ctrl_c().context("Ctrl-C cannot be handled")?;
+    loop {
+        let ended = here.step(|recorder| {
+            if interrupt.is_set() {
+                return Ok(Some(Some(control::finish(recorder, None)?)));
+            }
+            match recorder.tick(&mut watch)? {
+                Tick::Goes(said) => tell(&said),
+                Tick::Ended(said) => {
+                    tell(&said);
+                    return Ok(Some(Some(control::finish(recorder, None)?)));
+                }
+                Tick::Gone => {
+                    eprintln!("etwhy: the recording was ended by another command");
+                    return Ok(Some(None));
+                }
+            }
+            Ok(None)
+        })?;
+        match ended {
+            Some(None) => return Ok(Exit::Done),
+            Some(Some(files)) => return control::tell_end(&files),
+            None => {}
+        }
+        std::thread::sleep(Duration::from_millis(STEP_MS));
+    }
+}
+
+fn tell(said: &[String]) {
+    for text in said {
+        eprintln!("etwhy: {text}");
+    }
+}

@@ -1,0 +1,323 @@
+//! `etwhy record` as an administrator of a Windows machine uses it, with a double in place of the functions of Windows.
+//!
+//! `scripts/test-windows` makes the double and what plays other programs (`crates/sources/record/tests/etw-double`) and names their
+//! folder in `ETWHY_WINDOWS_DOUBLE`.
+#![cfg(windows)]
+
+use crate::ETWHY;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A machine of its own: journal, sessions, log of calls.
+struct Machine {
+    folder: tempfile::TempDir,
+    tools: PathBuf,
+    /// The program under a name for which Wine says that it is Windows 10.
+    program: PathBuf,
+    fail: &'static str,
+}
+
+impl Machine {
+    fn new() -> Option<Machine> {
+        let Some(tools) = std::env::var_os("ETWHY_WINDOWS_DOUBLE").map(PathBuf::from) else {
+            etwhy_testkit::skipped("ETWHY_WINDOWS_DOUBLE names no folder with etwdouble.dll and others.exe");
+            return None;
+        };
+        let program = Path::new(env!("CARGO_BIN_EXE_etwhy")).with_file_name("etwhy-recorder.exe");
+        // One of an earlier build.
+        let _ = std::fs::remove_file(&program);
+        std::fs::hard_link(env!("CARGO_BIN_EXE_etwhy"), &program).unwrap();
+        let machine = Machine { folder: tempfile::tempdir().unwrap(), tools, program, fail: "" };
+        for (name, scale) in [("kernel-source.etl", "0.05"), ("user-source.etl", "0.02")] {
+            let file = machine.path(name);
+            let made =
+                ETWHY.output(&["synth", "--demo", "--scale", scale, "--quiet", "-o", file.to_str().unwrap()]);
+            assert!(made.status.success(), "{made:?}");
+        }
+        Some(machine)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn with_double(&self, command: &mut Command) {
+        command
+            .current_dir(self.folder.path())
+            .env("ETWHY_ETW_DLL", self.tools.join("etwdouble.dll"))
+            .env("ETWHY_RECORD", self.path("journal"))
+            .env("ETWHY_DOUBLE_STATE", self.path("state"))
+            .env("ETWHY_DOUBLE_LOG", self.path("calls.txt"))
+            .env("ETWHY_DOUBLE_KERNEL", self.path("kernel-source.etl"))
+            .env("ETWHY_DOUBLE_USER", self.path("user-source.etl"))
+            .env("ETWHY_DOUBLE_FAIL", self.fail);
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("record").args(line.split(' ')).stdin(Stdio::null());
+        self.with_double(&mut command);
+        command
+    }
+
+    fn record(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Runs a command that must succeed; what it printed.
+    fn done(&self, line: &str) -> String {
+        let output = self.record(line);
+        assert!(output.status.success(), "{line}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn start(&self, line: &str) -> Child {
+        self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// What another program of the machine does.
+    fn others(&self, words: &[&str]) -> String {
+        let mut command = Command::new(self.tools.join("others.exe"));
+        command.args(words);
+        self.with_double(&mut command);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Names of the sessions that run.
+    fn sessions(&self) -> Vec<String> {
+        let list = self.others(&["list"]);
+        list.lines().filter_map(|line| line.split('|').next()).map(str::to_owned).collect()
+    }
+
+    fn calls(&self) -> String {
+        std::fs::read_to_string(self.path("calls.txt")).unwrap_or_default()
+    }
+
+    fn wait_for(&self, what: &str, is: impl Fn(&Machine) -> bool) {
+        let begun = Instant::now();
+        while !is(self) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{what}: {:?} {}",
+                self.sessions(),
+                self.calls()
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_recording_goes_from_start_to_file() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    assert!(machine.done("status").contains("No recording"));
+    machine.done("start cpu,file,network,dotnet,ui --no-wait");
+    assert_eq!(machine.sessions().len(), 2);
+    machine.done("mark slow-now");
+    let status = machine.done("status --json");
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["journal"]["phase"], "running", "{status}");
+    assert!(status["live"].as_array().unwrap().iter().all(|live| live["runs"] == true), "{status}");
+    let second = machine.record("start cpu --no-wait");
+    assert!(second.status.code() == Some(2) && text(&second).contains("etwhy record stop"), "{second:?}");
+    let files = machine.done("stop -o x.etl");
+    assert_eq!(files.lines().count(), 2, "{files}");
+    // All that Windows wrote, byte for byte.
+    assert_eq!(bytes(&machine.path("x.etl")), bytes(&machine.path("kernel-source.etl")));
+    assert_eq!(bytes(&machine.path("x.user.etl")), bytes(&machine.path("user-source.etl")));
+    assert!(machine.sessions().is_empty());
+    assert!(machine.done("status").contains("No recording"));
+    let calls = machine.calls();
+    for call in [
+        // PROC_THREAD, LOADER, CSWITCH, DPC, INTERRUPT, DISPATCHER, PROFILE, files and disks.
+        "StartTraceW NT Kernel Logger mode=00000001 flags=07",
+        "timer=1",
+        "TraceSetInformation class=4 length=32 -> 0",
+        "TraceSetInformation class=3 length=",
+        // Win32k with stacks, TCPIP without some events, the state of .NET at the end.
+        "EnableTraceEx2 8c416c79 control=1 level=255 any=80000300002c2000 stack=1 filters=0 -> 0",
+        "EnableTraceEx2 2f07e2ee control=1 level=5 any=ffffffffffffffff stack=0 filters=1 -> 0",
+        "EnableTraceEx2 e13c0d23 control=1 level=5 any=1c039 stack=1 filters=2 -> 0",
+        "EnableTraceEx2 2f07e2ee control=2",
+        "EnableTraceEx2 a669021c control=1 level=5 any=50138",
+        "EtwSetMark slow-now",
+        "EventWriteString level=4 keyword=0 slow-now",
+        "ControlTraceW/stop NT Kernel Logger",
+    ] {
+        assert!(calls.contains(call), "{call}: {calls}");
+    }
+    assert!(!calls.contains("refused") && !calls.contains("-> 87"), "{calls}");
+}
+
+#[test]
+fn what_is_killed_is_found_and_ended() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    let mut child = machine.start("start cpu");
+    machine.wait_for("running", |m| m.record("status").stdout.windows(7).any(|w| w == b"records"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(machine.sessions().len(), 2, "sessions outlive the program");
+    assert!(machine.done("status").contains("cpu since"));
+    machine.done("stop -o killed.etl");
+    assert!(machine.sessions().is_empty());
+    assert_eq!(bytes(&machine.path("killed.etl")), bytes(&machine.path("kernel-source.etl")));
+    // Another console ends what this one guards.
+    let child = machine.start("start cpu");
+    machine.wait_for("running", |m| m.calls().matches("EnableTraceEx2 65747768").count() == 2);
+    machine.done("stop -o other.etl");
+    let guard = child.wait_with_output().unwrap();
+    assert!(guard.status.success() && text(&guard).contains("ended by another command"), "{guard:?}");
+    assert!(machine.path("other.etl").exists() && machine.path("other.user.etl").exists());
+    // Without its journal too.
+    machine.done("start cpu --no-wait --session private");
+    std::fs::remove_file(machine.path("journal").join("journal.json")).unwrap();
+    let refused = machine.record("start cpu --no-wait");
+    assert!(text(&refused).contains("left over"), "{refused:?}");
+    assert_eq!(machine.done("cancel").lines().count(), 2);
+    assert!(machine.sessions().is_empty());
+}
+
+#[test]
+fn a_session_that_is_taken_is_told_and_recording_goes_on() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    let child = machine.start("start cpu --for 8s -o taken.etl");
+    machine.wait_for("running", |m| m.calls().contains("EnableTraceEx2 65747768"));
+    machine.others(&["lose", "NT Kernel Logger", "12"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    machine.others(&["take", "NT Kernel Logger"]);
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    for sentence in [
+        "No Windows has run",
+        "has lost 12 events",
+        "lost: `NT Kernel Logger` belongs to another program: the file C:\\PaloNull, flags 0x00000080 (SYSCALL)",
+        "recording goes on in a private kernel session",
+        "the time is over",
+    ] {
+        assert!(said.contains(sentence), "{sentence}: {said}");
+    }
+    // The other one records on, ours are gone, and its loss stands in the trace.
+    assert_eq!(machine.sessions(), ["NT Kernel Logger"]);
+    assert!(machine.calls().contains("EtwSetMark lost:"), "{}", machine.calls());
+    assert!(machine.calls().contains("kernel-2 mode=02000001"), "{}", machine.calls());
+    for file in ["taken.etl", "taken.kernel-2.etl", "taken.user.etl"] {
+        assert!(machine.path(file).exists(), "{file}: {said}");
+    }
+    // Taken from the start.
+    machine.done("start cpu --no-wait");
+    machine.done("cancel");
+    assert_eq!(machine.sessions(), ["NT Kernel Logger"]);
+    let refused = machine.record("start cpu --no-wait --session nt");
+    assert!(text(&refused).contains("left alone"), "{refused:?}");
+}
+
+#[test]
+fn errors_of_windows_say_what_to_do_and_leave_nothing() {
+    let _turn = etwhy_testkit::alone();
+    let Some(mut machine) = Machine::new() else { return };
+    for (fail, sentence) in [
+        ("StartTraceW=5", "administrator's console"),
+        ("StartTraceW=87", "Windows refuses a parameter"),
+        ("StartTraceW=1450", "no room for another session"),
+        ("StartTraceW=112", "the disk is full"),
+        ("StartTraceW=183", "there is a session of that name"),
+        ("StartTraceW=31", "net helpmsg 31"),
+        ("QueryAllTracesW=5", "administrator's console"),
+    ] {
+        machine.fail = fail;
+        let output = machine.record("start cpu --no-wait");
+        assert!(output.status.code() == Some(2) && text(&output).contains(sentence), "{fail}: {output:?}");
+        machine.fail = "";
+        assert!(machine.sessions().is_empty(), "{fail}");
+        assert!(machine.done("status").contains("No recording"), "{fail}");
+    }
+    // What can be missing is missing, and said.
+    machine.fail = "EnableTraceEx2=1450,TraceSetInformation=87";
+    let output = machine.record("start cpu,network --no-wait");
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("stacks of kernel events are missing"), "{said}");
+    assert!(said.contains("Microsoft-Windows-TCPIP is missing"), "{said}");
+    // A session that does not end can be ended later.
+    machine.fail = "ControlTraceW/stop=1450";
+    let output = machine.record("stop -o x.etl");
+    assert!(output.status.code() == Some(2) && text(&output).contains("cannot be stopped"), "{output:?}");
+    machine.fail = "";
+    machine.done("stop -o x.etl");
+    assert!(machine.sessions().is_empty());
+    let folder = machine.record("start cpu --no-wait --folder Q:\\no\\such");
+    assert!(folder.status.code() == Some(2), "{folder:?}");
+}
+
+#[test]
+fn flight_recorders_and_rotating_files() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    machine.done("start cpu --ring 64MiB --no-wait");
+    assert!(machine.calls().contains("mode=02000400"), "{}", machine.calls());
+    assert_eq!(machine.done("save -o saved.etl").lines().count(), 2);
+    assert_eq!(bytes(&machine.path("saved.etl")), bytes(&machine.path("kernel-source.etl")));
+    machine.done("stop -o last.etl");
+    assert_eq!(bytes(&machine.path("last.etl")), bytes(&machine.path("kernel-source.etl")));
+    assert!(machine.sessions().is_empty());
+
+    let child = machine.start("start cpu --rotate 1s --keep 1GB --for 5s --folder segments");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let files = String::from_utf8_lossy(&output.stdout).lines().count();
+    assert!((6..=14).contains(&files), "{output:?}");
+    assert!(machine.sessions().is_empty());
+}
+
+#[test]
+fn triggers_end_a_recording() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    // A program of a name that nobody else has.
+    let sleeper = machine.path("sleeper.exe");
+    std::fs::copy(machine.tools.join("others.exe"), &sleeper).unwrap();
+    for (trigger, sentence) in [("start:sleeper.exe", "has started"), ("exit:Sleeper.exe", "has ended")] {
+        let child = machine.start(&format!("start cpu --stop-when {trigger} --for 60s -o x.etl"));
+        machine.wait_for("running", |m| m.sessions().len() == 2);
+        std::thread::sleep(Duration::from_secs(1));
+        let slept = Command::new(&sleeper).args(["sleep", "2500"]).status().unwrap();
+        assert!(slept.success());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && text(&output).contains(sentence), "{trigger}: {output:?}");
+        assert!(machine.sessions().is_empty());
+    }
+    for trigger in ["finding:dpc.flood", "key:f9", "mood:bad"] {
+        let output = machine.record(&format!("start cpu --stop-when {trigger}"));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
+
+#[test]
+fn the_selftest_writes_a_bundle_and_does_not_agree_with_a_trace_of_something_else() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    let output = machine.record("selftest");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(report.contains("of 7 figures agree") && !report.contains("7 of 7"), "{report}");
+    assert!(!report.contains("no answer"), "{report}");
+    let zip = bytes(&machine.path("selftest.zip"));
+    let has = |name: &str| zip.windows(name.len()).any(|window| window == name.as_bytes());
+    assert!(["truth.json", "report.txt", "selftest.etl", "selftest.user.etl"].iter().all(|name| has(name)));
+    assert!(machine.sessions().is_empty());
+    assert!(machine.done("status").contains("No recording"));
+}

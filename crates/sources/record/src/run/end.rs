@@ -1,0 +1,316 @@
+//! What other commands do with a recording: tell, mark, save, stop, cancel.
+
+use super::Recorder;
+use super::explain::explain;
+use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy};
+use super::start::plan;
+use super::system::{Code, Live, Provided, Refused};
+use std::path::{Path, PathBuf};
+
+/// Milliseconds between two looks at a session that still writes its state.
+const LOOK_MS: u64 = 500;
+/// Most looks at it: ten seconds.
+const MOST_LOOKS: u32 = 20;
+
+/// A recording and what Windows says of its sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The journal.
+    pub journal: Journal,
+    /// Each session of it that is ours and runs.
+    pub live: Vec<(Entry, Option<Live>)>,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
+
+impl Recorder<'_> {
+    fn journal(&mut self) -> Result<Journal, Refused> {
+        let none = || Refused("there is no recording: `etwhy record start PROFILE` begins one".to_owned());
+        self.machine.load().map_err(Refused)?.ok_or_else(none)
+    }
+
+    /// How the recording is; none if there is none.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub fn status(&mut self) -> Result<Option<Status>, Refused> {
+        let Some(journal) = self.machine.load().map_err(Refused)? else { return Ok(None) };
+        let live = journal.sessions.iter().map(|entry| (entry.clone(), self.ours(entry).ok().flatten()));
+        let live = live.collect();
+        let files = journal.sessions.iter().flat_map(|e| &e.files).chain(&journal.kept);
+        let mut files: Vec<&PathBuf> = files.collect();
+        files.sort();
+        files.dedup();
+        let bytes = files.into_iter().filter_map(|file| self.machine.file_bytes(file)).sum();
+        Ok(Some(Status { journal, live, bytes }))
+    }
+
+    /// The session of an entry, if it runs and is ours.
+    fn ours(&mut self, entry: &Entry) -> Result<Option<Live>, Code> {
+        match self.sessions.query(&entry.name) {
+            Ok(live) => Ok(Some(live).filter(|live| entry.is(live))),
+            Err(Code::NO_SUCH_SESSION) => Ok(None),
+            Err(code) => Err(code),
+        }
+    }
+
+    /// Writes a text into the recording.
+    ///
+    /// # Errors
+    /// If there is none, or Windows refuses.
+    pub fn mark(&mut self, text: &str) -> Result<(), Refused> {
+        let mut journal = self.journal()?;
+        self.sessions.mark(text).map_err(|code| Refused(explain(code)))?;
+        let now = self.machine.now_ms();
+        journal.remark(now, &format!("mark: {text}"));
+        self.save(&journal)
+    }
+
+    /// Keeps what was recorded until now, and goes on: writes a flight recorder to files; keeps the files of a rotating recording
+    /// from being deleted. Gives the files.
+    ///
+    /// # Errors
+    /// If there is nothing to keep, or Windows refuses.
+    pub fn keep(&mut self) -> Result<Vec<PathBuf>, Refused> {
+        let mut journal = self.journal()?;
+        match journal.mode {
+            Mode::File => Err(Refused(
+                "everything is kept in files anyhow: `etwhy record stop -o FILE` ends the recording"
+                    .to_owned(),
+            )),
+            Mode::Ring { .. } => {
+                let files = self.write_ring(&mut journal)?;
+                self.save(&journal)?;
+                Ok(files)
+            }
+            Mode::Rotate { .. } => {
+                let mut said = Vec::new();
+                let files: Vec<PathBuf> = journal.sessions.iter().flat_map(|e| &e.files).cloned().collect();
+                for file in &files {
+                    if !journal.kept.contains(file) {
+                        journal.kept.push(file.clone());
+                    }
+                }
+                self.next_segment(&mut journal, &mut said)?;
+                self.save(&journal)?;
+                match said.into_iter().next() {
+                    Some(why) => Err(Refused(why)),
+                    None => Ok(files),
+                }
+            }
+        }
+    }
+
+    /// Writes what the sessions have in memory to files of their own.
+    fn write_ring(&mut self, journal: &mut Journal) -> Result<Vec<PathBuf>, Refused> {
+        let count = journal.kept.len();
+        let mut files = Vec::new();
+        for entry in journal.sessions.clone() {
+            let live = self.ours(&entry).map_err(|code| Refused(explain(code)))?;
+            let Some(live) = live else { continue };
+            let name =
+                format!("{}-{}-save-{:03}.etl", journal.number(), entry.kind.word(), count + files.len() + 1);
+            let file = journal.folder.join(name);
+            journal.kept.push(file.clone());
+            self.save(journal)?;
+            let done = self.sessions.flush(live.handle, Some(&file));
+            done.map_err(|code| Refused(format!("`{}`: {}", entry.name, explain(code))))?;
+            files.push(file);
+        }
+        Ok(files)
+    }
+
+    /// Ends the recording; its files stay where they are until [`Recorder::collect`].
+    ///
+    /// # Errors
+    /// If there is none, or a session cannot be stopped: then it can be tried again.
+    pub fn stop(&mut self) -> Result<Journal, Refused> {
+        let mut journal = self.journal()?;
+        if journal.phase != Phase::Stopped {
+            self.finish(&mut journal)?;
+        }
+        Ok(journal)
+    }
+
+    /// Has providers tell their state, and stops all sessions of ours.
+    pub(super) fn finish(&mut self, journal: &mut Journal) -> Result<(), Refused> {
+        if journal.phase == Phase::Running {
+            self.last_words(journal);
+            if matches!(journal.mode, Mode::Ring { .. }) {
+                self.write_ring(journal)?;
+            }
+        }
+        journal.phase = Phase::Stopping;
+        self.save(journal)?;
+        self.stop_sessions(journal)?;
+        journal.phase = Phase::Stopped;
+        self.save(journal)
+    }
+
+    /// State of providers: names of .NET methods, connections, sessions.
+    fn last_words(&mut self, journal: &Journal) {
+        // A journal of profiles that this program does not have ends without.
+        let Ok(plan) = plan(&journal.profiles, journal.mode, journal.size) else { return };
+        let asked: Vec<_> = plan.providers.iter().filter_map(|p| Some((p, p.at_stop?))).collect();
+        if asked.is_empty() {
+            return;
+        }
+        let running = journal.sessions.iter().rev().filter(|e| e.kind == Kind::User);
+        for entry in running.cloned().collect::<Vec<_>>() {
+            let Ok(Some(live)) = self.ours(&entry) else { continue };
+            for (provider, keywords) in &asked {
+                // Providers may have gone with their program; the rest of the recording does not suffer.
+                let _ = self.sessions.enable(live.handle, provider, Provided::State(*keywords));
+            }
+            self.wait_until_written(&entry);
+        }
+    }
+
+    /// Waits until a session writes nothing more, or ten seconds.
+    fn wait_until_written(&mut self, entry: &Entry) {
+        let mut before = None;
+        for _ in 0..MOST_LOOKS {
+            self.machine.pause(LOOK_MS);
+            let Ok(Some(live)) = self.ours(entry) else { return };
+            let _ = self.sessions.flush(live.handle, None);
+            if before == Some(live.buffers_written) {
+                return;
+            }
+            before = Some(live.buffers_written);
+        }
+    }
+
+    /// Stops what is ours. Somebody else's sessions are left alone, whatever their name is.
+    pub(super) fn stop_sessions(&mut self, journal: &mut Journal) -> Result<(), Refused> {
+        let mut failed = None;
+        for at in 0..journal.sessions.len() {
+            let Some(entry) = journal.sessions.get(at).filter(|e| e.state != State::Stopped).cloned() else {
+                continue;
+            };
+            let stopped = match self.ours(&entry) {
+                Ok(Some(live)) => match self.sessions.stop(live.handle) {
+                    Ok(()) | Err(Code::NO_SUCH_SESSION) => Ok(State::Stopped),
+                    Err(code) => Err(code),
+                },
+                Ok(None) => Ok(State::Lost),
+                Err(code) => Err(code),
+            };
+            match stopped {
+                Ok(state) => {
+                    if let Some(entry) = journal.sessions.get_mut(at) {
+                        entry.state = state;
+                    }
+                }
+                Err(code) => failed = Some(format!("`{}` cannot be stopped: {}", entry.name, explain(code))),
+            }
+        }
+        self.save(journal)?;
+        failed.map_or(Ok(()), |why| Err(Refused(why)))
+    }
+
+    /// Moves the files of a recording that has ended to where the user wants them, and forgets the recording. The files of a
+    /// rotating recording stay in its folder. Gives the files, that of the kernel's events first.
+    ///
+    /// # Errors
+    /// If the recording has not ended, or a file cannot be moved: then it can be tried again with another place.
+    pub fn collect(&mut self, output: &Path) -> Result<Vec<PathBuf>, Refused> {
+        let journal = self.journal()?;
+        if journal.phase != Phase::Stopped {
+            return Err(Refused("the recording has not ended".to_owned()));
+        }
+        let saved = journal.kept.iter().map(|file| (kind_of(file), file.clone()));
+        let written: Vec<(Kind, PathBuf)> = match journal.mode {
+            Mode::Ring { .. } => saved.collect(),
+            _ => {
+                let all = journal.sessions.iter().flat_map(|e| e.files.iter().map(|f| (e.kind, f.clone())));
+                all.collect()
+            }
+        };
+        let mut found: Vec<(Kind, PathBuf)> = written
+            .into_iter()
+            .filter(|(_, file)| self.machine.file_bytes(file).is_some_and(|n| n > 0))
+            .collect();
+        found.sort_by_key(|(kind, _)| *kind == Kind::User);
+        let files = match journal.mode {
+            Mode::Rotate { .. } => found.into_iter().map(|(_, file)| file).collect(),
+            _ => self.move_to(&found, output)?,
+        };
+        self.machine.clear().map_err(Refused)?;
+        Ok(files)
+    }
+
+    /// Moves files that [`Recorder::keep`] has written to where the user wants them, and forgets them.
+    ///
+    /// # Errors
+    /// If one cannot be moved, or they are those of a rotating recording, which stay.
+    pub fn take(&mut self, saved: &[PathBuf], output: &Path) -> Result<Vec<PathBuf>, Refused> {
+        let mut journal = self.journal()?;
+        if !matches!(journal.mode, Mode::Ring { .. }) {
+            return Err(Refused(
+                "the files of a rotating recording stay in its folder, where they are kept: leave out -o"
+                    .to_owned(),
+            ));
+        }
+        let saved: Vec<(Kind, PathBuf)> = saved.iter().map(|file| (kind_of(file), file.clone())).collect();
+        let files = self.move_to(&saved, output)?;
+        journal.kept.retain(|file| saved.iter().all(|(_, taken)| taken != file));
+        self.save(&journal)?;
+        Ok(files)
+    }
+
+    /// Moves files: the first of the kernel's to `output`, others beside it.
+    fn move_to(&mut self, found: &[(Kind, PathBuf)], output: &Path) -> Result<Vec<PathBuf>, Refused> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for (kind, file) in found {
+            let same = found.iter().filter(|(k, _)| k == kind);
+            let ordinal = same.take_while(|(_, f)| f != file).count() + 1;
+            let target = match (kind, ordinal) {
+                (Kind::Kernel, 1) => output.to_path_buf(),
+                (Kind::User, 1) => output.with_extension("user.etl"),
+                (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
+            };
+            self.machine
+                .move_file(file, &target)
+                .map_err(|why| Refused(format!("{}: cannot be written: {why}", target.display())))?;
+            files.push(target);
+        }
+        Ok(files)
+    }
+
+    /// Ends the recording and deletes its files; without one ends sessions of etwhy that a lost journal has left over. Gives what
+    /// was ended.
+    ///
+    /// # Errors
+    /// If a session cannot be stopped.
+    pub fn cancel(&mut self) -> Result<Vec<String>, Refused> {
+        if let Some(mut journal) = self.machine.load().map_err(Refused)? {
+            journal.phase = Phase::Stopping;
+            self.save(&journal)?;
+            self.stop_sessions(&mut journal)?;
+            self.remove_files(&journal);
+            self.machine.clear().map_err(Refused)?;
+            return Ok(journal.sessions.into_iter().map(|e| e.name).collect());
+        }
+        let live = self.sessions.list().map_err(|code| Refused(explain(code)))?;
+        let mut ended = Vec::new();
+        for left in live.into_iter().filter(is_of_etwhy) {
+            let done = self.sessions.stop(left.handle);
+            done.map_err(|code| Refused(format!("`{}` cannot be stopped: {}", left.name, explain(code))))?;
+            ended.push(left.name);
+        }
+        Ok(ended)
+    }
+
+    pub(super) fn remove_files(&mut self, journal: &Journal) {
+        for file in journal.sessions.iter().flat_map(|e| &e.files).chain(&journal.kept) {
+            // What is not there needs no deleting; what cannot be deleted is a file in a folder of ours.
+            let _ = self.machine.remove(file);
+        }
+    }
+}
+
+/// What a saved file holds, by its name.
+fn kind_of(file: &Path) -> Kind {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if name.contains("-user-") { Kind::User } else { Kind::Kernel }
+}

@@ -1,0 +1,258 @@
+//! The state machine, one story each.
+
+use crate::fake::Fake;
+use etwhy_record::run::{Choice, Mode, NT_KERNEL_LOGGER, Options, Recorder, Refused, Tick, Watch};
+use std::path::{Path, PathBuf};
+
+fn options(profile: &str) -> Options {
+    Options {
+        profiles: vec![profile.to_owned()],
+        mode: Mode::File,
+        for_ms: None,
+        stop_when: Vec::new(),
+        kernel: Choice::Auto,
+        folder: PathBuf::from("D:/traces"),
+        output: None,
+    }
+}
+
+fn with<T>(fake: &Fake, act: impl FnOnce(&mut Recorder<'_>) -> T) -> T {
+    let (mut sessions, mut machine) = (fake.clone(), fake.clone());
+    act(&mut Recorder { sessions: &mut sessions, machine: &mut machine })
+}
+
+fn start(fake: &Fake, options: &Options) -> Result<Vec<String>, Refused> {
+    with(fake, |r| r.start(options))
+}
+
+fn tick(fake: &Fake) -> Tick {
+    fake.0.borrow_mut().now_ms += 1000;
+    with(fake, |r| r.tick(&mut Watch::default())).unwrap()
+}
+
+fn said(tick: &Tick) -> String {
+    match tick {
+        Tick::Goes(said) | Tick::Ended(said) => said.join("\n"),
+        Tick::Gone => panic!("gone"),
+    }
+}
+
+#[test]
+fn a_recording_begins_as_planned_and_ends_as_files() {
+    let fake = Fake::new(1);
+    assert!(start(&fake, &options("all")).unwrap().is_empty());
+    {
+        let mut world = fake.0.borrow_mut();
+        let kernel = world.named(NT_KERNEL_LOGGER).unwrap();
+        assert!(kernel.live.flags & 0x10 != 0 && kernel.masks[0] == kernel.live.flags && kernel.stacks > 40);
+        assert!(kernel.masks[4] != 0 && kernel.live.mode == 1);
+        let user = world.sessions.iter().find(|s| s.live.name.contains("user")).unwrap();
+        assert!(user.providers.iter().any(|p| p == "Microsoft-Windows-Win32k"));
+        assert!(user.providers.iter().any(|p| p == "etwhy"), "for marks");
+        // What only tells its state at the end is not switched on before.
+        assert!(!user.providers.iter().any(|p| p == "Microsoft-Windows-DotNETRuntimeRundown"));
+        let bound = 16 << 10;
+        let mebibytes: u32 = world.starts.iter().map(|b| b.buffers.mebibytes()[1]).sum();
+        assert!(mebibytes * 20 <= bound, "{mebibytes}");
+    }
+    assert!(start(&fake, &options("cpu")).unwrap_err().0.contains("etwhy record stop"));
+    with(&fake, |r| r.mark("slow now")).unwrap();
+    assert_eq!(fake.0.borrow().marks, ["slow now"]);
+    with(&fake, |r| r.stop()).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    assert_eq!(files, [PathBuf::from("x.etl"), PathBuf::from("x.user.etl")]);
+    assert!(fake.0.borrow().sessions.is_empty());
+    assert!(with(&fake, |r| r.status()).unwrap().is_none());
+}
+
+#[test]
+fn each_obstacle_has_its_sentence() {
+    type Change = fn(&mut crate::fake::World);
+    type Ask = fn(&mut Options);
+    let cases: [(Change, Ask, &str); 7] = [
+        (|w| w.is_administrator = false, |_| {}, "administrator's console"),
+        (|w| w.free = 1 << 20, |_| {}, "make room"),
+        (
+            |w| {
+                w.take_kernel_logger();
+                w.is_windows_8 = false;
+            },
+            |_| {},
+            "belongs to another program",
+        ),
+        (|w| w.take_kernel_logger(), |o| o.kernel = Choice::NtKernelLogger, "left alone"),
+        (|_| {}, |o| o.mode = Mode::Ring { mebibytes: 4096 }, "at most --ring 2048MB"),
+        (|_| {}, |o| o.profiles = vec!["cpus".to_owned()], "no profile is called `cpus`"),
+        (|w| w.is_windows_8 = false, |o| o.mode = Mode::Ring { mebibytes: 64 }, "Windows 8"),
+    ];
+    for (change, ask, sentence) in cases {
+        let fake = Fake::new(2);
+        change(&mut fake.0.borrow_mut());
+        let mut options = options("cpu");
+        ask(&mut options);
+        let refused = start(&fake, &options).unwrap_err().0;
+        assert!(refused.contains(sentence), "{sentence}: {refused}");
+        let world = fake.0.borrow();
+        assert!(world.starts.is_empty() && world.journal.is_none(), "{sentence}");
+    }
+}
+
+#[test]
+fn a_taken_kernel_logger_is_told_and_a_private_session_records() {
+    let fake = Fake::new(3);
+    fake.0.borrow_mut().take_kernel_logger();
+    let told = start(&fake, &options("cpu")).unwrap().join("\n");
+    assert!(told.contains("C:\\other\\") && told.contains("SYSCALL") && told.contains("private"), "{told}");
+    let world = fake.0.borrow();
+    let kernel = world.starts.first().unwrap();
+    assert!(kernel.name.starts_with("etwhy-") && kernel.mode == 0x0200_0001, "{kernel:?}");
+}
+
+#[test]
+fn a_session_that_is_taken_over_is_noticed_at_the_next_step() {
+    let fake = Fake::new(4);
+    start(&fake, &options("cpu")).unwrap();
+    assert_eq!(tick(&fake), Tick::Goes(Vec::new()));
+    fake.0.borrow_mut().take_kernel_logger();
+    let told = said(&tick(&fake));
+    assert!(told.contains("lost: `NT Kernel Logger` belongs to another program"), "{told}");
+    assert!(told.contains("goes on in a private kernel session"), "{told}");
+    assert!(fake.0.borrow().marks.iter().any(|mark| mark.contains("lost:")), "in the trace too");
+    assert_eq!(tick(&fake), Tick::Goes(Vec::new()), "said once");
+    with(&fake, |r| r.stop()).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    assert_eq!(files.len(), 3, "{files:?}");
+    let world = fake.0.borrow();
+    assert_eq!(world.sessions.len(), 1, "the other one records on");
+    assert!(!world.sessions[0].is_ours);
+}
+
+#[test]
+fn losses_and_changes_are_told_once_each() {
+    let fake = Fake::new(5);
+    start(&fake, &options("cpu")).unwrap();
+    fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().live.events_lost = 10;
+    assert!(said(&tick(&fake)).contains("has lost 10 events"));
+    assert_eq!(said(&tick(&fake)), "");
+    fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().live.events_lost = 21;
+    assert!(said(&tick(&fake)).contains("has lost 21 events"));
+    fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().live.flags = 0x80;
+    assert!(
+        said(&tick(&fake)).contains("somebody has changed what `NT Kernel Logger` records: flags 0x00000080")
+    );
+    assert_eq!(said(&tick(&fake)), "");
+    // All of it is written down.
+    let status = with(&fake, |r| r.status()).unwrap().unwrap();
+    assert_eq!(status.journal.remarks.len(), 3);
+}
+
+#[test]
+fn it_ends_by_itself() {
+    let fake = Fake::new(6);
+    start(&fake, &Options { for_ms: Some(2500), ..options("cpu") }).unwrap();
+    assert_eq!(tick(&fake), Tick::Goes(Vec::new()));
+    assert_eq!(tick(&fake), Tick::Goes(Vec::new()));
+    assert_eq!(tick(&fake), Tick::Ended(vec!["the time is over".to_owned()]));
+    assert!(fake.0.borrow().sessions.is_empty());
+    assert_eq!(with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap().len(), 2);
+
+    start(&fake, &options("cpu")).unwrap();
+    fake.0.borrow_mut().free = 1 << 20;
+    assert!(said(&tick(&fake)).contains("before the disk is full"));
+}
+
+#[test]
+fn triggers_end_it() {
+    let fake = Fake::new(7);
+    let ask = |text: &str| {
+        with(&fake, |r| drop(r.cancel()));
+        start(&fake, &options("cpu")).unwrap();
+        let mut watch = Watch::new(vec![text.parse().unwrap()]);
+        assert_eq!(with(&fake, |r| r.tick(&mut watch)).unwrap(), Tick::Goes(Vec::new()), "{text}");
+        watch
+    };
+    let ended = |watch: &mut Watch| with(&fake, |r| r.tick(watch)).unwrap();
+    let mut watch = ask("start:Backup.exe");
+    fake.0.borrow_mut().processes.push(("BACKUP.EXE".to_owned(), 7));
+    assert!(said(&ended(&mut watch)).contains("Backup.exe has started"));
+    let mut watch = ask("exit:backup.exe");
+    fake.0.borrow_mut().processes.clear();
+    assert!(said(&ended(&mut watch)).contains("has ended"));
+    let mut watch = ask("counter:\\Processor(_Total)\\% DPC Time>20 for 2s");
+    fake.0.borrow_mut().counter = 50.0;
+    for _ in 0..2 {
+        assert!(matches!(ended(&mut watch), Tick::Goes(_)));
+        fake.0.borrow_mut().now_ms += 1000;
+    }
+    assert!(said(&ended(&mut watch)).contains("is 50.0, above 20"));
+}
+
+#[test]
+fn rotation_keeps_the_newest_and_what_was_saved() {
+    let fake = Fake::new(8);
+    let rotate = Mode::Rotate { every_ms: 5000, keep: 600 };
+    start(&fake, &Options { mode: rotate, ..options("all") }).unwrap();
+    let files =
+        |fake: &Fake| fake.0.borrow().files.keys().map(|f| f.display().to_string()).collect::<Vec<_>>();
+    for _ in 0..24 {
+        tick(&fake);
+    }
+    // Three kernel and three user files of 100 bytes.
+    assert_eq!(files(&fake).len(), 6, "{:?}", files(&fake));
+    let masks = fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().masks;
+    assert!(masks[4] != 0, "the other masks come back after a change of files");
+    let kept = with(&fake, |r| r.keep()).unwrap();
+    for _ in 0..60 {
+        tick(&fake);
+    }
+    let there = files(&fake);
+    assert!(kept.iter().all(|file| there.contains(&file.display().to_string())), "{kept:?} {there:?}");
+    // The newest within the bound, and what was saved beyond it.
+    assert_eq!(there.len(), 6 + kept.len(), "{there:?}");
+    with(&fake, |r| r.stop()).unwrap();
+    let all = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    assert_eq!(all.len(), there.len());
+}
+
+#[test]
+fn a_flight_recorder_is_written_when_asked_and_at_the_end() {
+    let fake = Fake::new(9);
+    start(&fake, &Options { mode: Mode::Ring { mebibytes: 256 }, ..options("network") }).unwrap();
+    {
+        let world = fake.0.borrow();
+        let kernel = world.starts.first().unwrap();
+        assert!(kernel.file.is_none() && kernel.mode == 0x0200_0400 && kernel.name != NT_KERNEL_LOGGER);
+        let total: u32 = world.starts.iter().map(|b| b.buffers.mebibytes()[1]).sum();
+        assert_eq!(total, 256);
+    }
+    assert_eq!(with(&fake, |r| r.keep()).unwrap().len(), 2);
+    with(&fake, |r| r.stop()).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    assert_eq!(files.len(), 4, "{files:?}");
+}
+
+#[test]
+fn state_is_asked_for_before_the_end() {
+    let fake = Fake::new(10);
+    start(&fake, &options("dotnet")).unwrap();
+    assert!(fake.0.borrow().states.is_empty());
+    with(&fake, |r| r.stop()).unwrap();
+    let world = fake.0.borrow();
+    assert_eq!(world.states, [("Microsoft-Windows-DotNETRuntimeRundown".to_owned(), 0x50138)]);
+    assert!(world.now_ms > 1_000_000, "it was given time");
+}
+
+#[test]
+fn what_a_lost_journal_leaves_is_found_and_ended() {
+    let fake = Fake::new(11);
+    start(&fake, &Options { kernel: Choice::Private, ..options("cpu") }).unwrap();
+    fake.0.borrow_mut().start_foreign("etwhy-0-kernel", 0);
+    fake.0.borrow_mut().journal = None;
+    let refused = start(&fake, &options("cpu")).unwrap_err().0;
+    assert!(refused.contains("left over") && refused.contains("etwhy record cancel"), "{refused}");
+    assert_eq!(with(&fake, |r| r.cancel()).unwrap().len(), 2);
+    let world = fake.0.borrow();
+    // One that only looks like ours stays.
+    assert_eq!(world.sessions.iter().map(|s| &*s.live.name).collect::<Vec<_>>(), ["etwhy-0-kernel"]);
+    assert!(world.violation.is_none());
+}
