@@ -10,7 +10,9 @@ mod export;
 mod extract;
 mod flame;
 mod fleet;
+mod follow;
 mod info;
+mod live;
 mod modules;
 mod path;
 mod probe;
@@ -38,7 +40,9 @@ pub static ALL: &[&Command] = &[
     &extract::COMMAND,
     &flame::COMMAND,
     &fleet::COMMAND,
+    &follow::COMMAND,
     &info::COMMAND,
+    &live::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,
     &probe::COMMAND,
