@@ -59,15 +59,14 @@ impl Arrivals {
     pub(crate) fn complete(&self, processors: usize, timeline: &Timeline, slack_ns: i64) -> Option<i64> {
         let newest = self.newest?;
         let patience = timeline.ns_to_key(timeline.key_to_ns(newest).saturating_sub(slack_ns));
-        let all = if self.last.len() < processors { None } else { self.last.values().min().copied() };
-        Some(all.map_or(patience, |all| all.max(patience)))
+        Some(self.passed_by_all(processors).map_or(patience, |all| all.max(patience)))
     }
 }
 
 impl Arrivals {
-    /// Every processor that has written anything has written past this order key.
-    pub(crate) fn passed_by_all(&self) -> Option<i64> {
-        self.last.values().min().copied()
+    /// Every processor has written past this order key; `None` if some have written nothing yet.
+    pub(crate) fn passed_by_all(&self, processors: usize) -> Option<i64> {
+        if self.last.len() < processors { None } else { self.last.values().min().copied() }
     }
 
     /// Nothing has come, but what was late stays counted.

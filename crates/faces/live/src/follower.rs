@@ -22,6 +22,9 @@ pub struct FollowOptions {
     pub window_bytes: u64,
     /// How long a processor without buffers is waited for, in nanoseconds of the trace.
     pub slack_ns: i64,
+    /// How long before the window buffers may begin that a processor is still filling, in nanoseconds: those come late, and are put
+    /// where they belong.
+    pub patience_ns: i64,
     /// Threads to use, at least 1.
     pub threads: usize,
 }
@@ -232,7 +235,7 @@ impl Follower {
                 return if is_file && has_begun { Err(error.into()) } else { Ok(0) };
             }
         };
-        if file.header().log_file_mode & MODE_CIRCULAR != 0 {
+        if file.header().log_file_mode & MODE_CIRCULAR != 0 && file.header().end_time == 0 {
             let why = "a circular file overwrites its oldest buffers and cannot be followed; `etwhy why` reads it once its \
                        session has stopped, and sessions that write new files (--rotate) can be followed";
             if matches!(self.place, Place::File(_)) {
@@ -282,12 +285,14 @@ impl Follower {
     /// The window that can be asked now; `None` if nothing has come yet.
     pub fn window(&self) -> Option<Window> {
         let newest = self.arrivals.newest()?;
-        let processors = self.files.iter().map(|file| file.header().processors as usize).max().unwrap_or(1);
         let to = match self.ended {
             true => newest.saturating_add(1),
-            false => self.arrivals.complete(processors, &self.timeline, self.options.slack_ns)?,
+            false => self.arrivals.complete(self.processors(), &self.timeline, self.options.slack_ns)?,
         };
         let ns = |key: i64| self.timeline.key_to_ns(key);
+        if ns(to) <= 0 {
+            return None;
+        }
         let earliest = self.options.window_ns.map_or(i64::MIN, |window| {
             let begin = ns(to).saturating_sub(window);
             if begin <= 0 { i64::MIN } else { self.timeline.ns_to_key(begin) }
@@ -296,6 +301,11 @@ impl Follower {
         let from_ns = if from == i64::MIN { 0 } else { ns(from) };
         let start_unix_ns = self.timeline.start_unix_ns();
         Some(Window { from, to, from_ns, to_ns: ns(to), start_unix_ns })
+    }
+
+    /// Processors of the machine.
+    fn processors(&self) -> usize {
+        self.files.iter().map(|file| file.header().processors as usize).max().unwrap_or(1)
     }
 
     /// From which order key on buffers fit into the bytes of the window.
@@ -341,10 +351,12 @@ impl Follower {
 
     /// From which order key on buffers are kept: a processor that writes seldom may still fill one that begins before the window.
     fn kept_from(&self, window: &Window) -> i64 {
-        let patience = window.from_ns.saturating_sub(PATIENCE_NS.max(self.options.window_ns.unwrap_or(0)));
+        if self.ended {
+            return window.from;
+        }
+        let patience = window.from_ns.saturating_sub(self.options.patience_ns);
         let oldest = self.timeline.ns_to_key(patience).max(self.within_bytes(window.to));
-        let behind = if self.ended { None } else { self.arrivals.passed_by_all() };
-        behind.map_or(window.from, |key| key.max(oldest))
+        self.arrivals.passed_by_all(self.processors()).map_or(oldest, |key| key.max(oldest))
     }
 
     /// Leaves out the files whose sessions had ended before the window, if those that are left begin with who is who: what
@@ -434,8 +446,6 @@ impl Follower {
     }
 }
 
-/// How long before the window a buffer may begin that is still being filled, in nanoseconds.
-const PATIENCE_NS: i64 = 60_000_000_000;
 /// No session has smaller buffers than this.
 const FIRST_BUFFER: u64 = 4096;
 

@@ -18,6 +18,7 @@ mod path;
 mod probe;
 mod record;
 mod rules;
+mod segments;
 mod serve;
 mod sql;
 mod strace;
@@ -48,6 +49,7 @@ pub static ALL: &[&Command] = &[
     &probe::COMMAND,
     &record::COMMAND,
     &rules::COMMAND,
+    &segments::COMMAND,
     &serve::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,

@@ -36,7 +36,13 @@ impl Growing {
 }
 
 pub fn options(window_ns: Option<i64>) -> FollowOptions {
-    FollowOptions { window_ns, window_bytes: u64::MAX, slack_ns: 1_000_000_000, threads: 1 }
+    FollowOptions {
+        window_ns,
+        window_bytes: u64::MAX,
+        slack_ns: 1_000_000_000,
+        patience_ns: 60_000_000_000,
+        threads: 1,
+    }
 }
 
 pub fn follow(path: &Path, window_ns: Option<i64>) -> Follower {

@@ -16,7 +16,7 @@ use crate::abi::logfile::{
 use crate::decompress::{Format, SLACK};
 use crate::error::{Error, Result};
 use etwhy_base::Bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How to open a file.
@@ -45,6 +45,8 @@ pub struct EtlFile {
     buffers: Vec<BufferEntry>,
     /// Where the buffers end that were found.
     end: u64,
+    /// More buffers may come.
+    growing: bool,
     /// Buffers that were found and are no longer looked at.
     past: Past,
     /// What was noticed while buffers were searched.
@@ -106,6 +108,7 @@ impl EtlFile {
             segments: vec![segment],
             buffers: Vec::new(),
             end: 0,
+            growing: false,
             past: Past::default(),
             found: Ledger::new(),
             ledger: Ledger::new(),
@@ -115,6 +118,7 @@ impl EtlFile {
 
     /// Finds the buffers behind those that are known; what is not there whole of a `growing` file is left for the next time.
     pub(super) fn find_buffers(&mut self, growing: bool) {
+        self.growing = growing;
         let header = self.header();
         let packed = header.log_file_mode & MODE_COMPRESSED != 0;
         let (size, shown) = (header.buffer_size, self.shown.clone());
@@ -129,13 +133,15 @@ impl EtlFile {
 
     /// Takes all buffers away.
     pub(super) fn take_buffers(&mut self) -> Vec<BufferEntry> {
+        self.growing = true;
         let taken = std::mem::take(&mut self.buffers);
         self.judge();
         taken
     }
 
     /// Adds buffers that were taken away.
-    pub(super) fn give_buffers(&mut self, buffers: Vec<BufferEntry>) {
+    pub(super) fn give_buffers(&mut self, buffers: Vec<BufferEntry>, all: bool) {
+        self.growing = !all;
         self.buffers.extend(buffers);
         self.judge();
     }
@@ -178,7 +184,8 @@ impl EtlFile {
         gone.iter().for_each(|entry: &BufferEntry| self.past.add(entry));
     }
 
-    /// Sequence numbers of a session's buffers.
+    /// Sequence numbers of a session's buffers. While more may come, no number is missing that a processor may still be filling:
+    /// those behind the last one of the processor that wrote least lately.
     pub(super) fn sequences(&self, segment: usize) -> Ranges {
         let number = u16::try_from(segment).unwrap_or(u16::MAX);
         let mut all = self.past.sequences.get(&number).cloned().unwrap_or_default();
@@ -186,6 +193,20 @@ impl EtlFile {
         let mut seen: Vec<i64> = self.buffers.iter().filter(of_session).map(|b| b.sequence).collect();
         seen.sort_unstable();
         seen.into_iter().for_each(|sequence| all.add(sequence));
+        if self.growing
+            && let Some((_, newest)) = all.all().last().copied()
+        {
+            let mut last: BTreeMap<u16, i64> = BTreeMap::new();
+            let past = self.past.last.iter().filter(|((of, _), _)| *of == number);
+            let past = past.map(|((_, cpu), buffer)| (*cpu, buffer.sequence));
+            for (cpu, sequence) in
+                past.chain(self.buffers.iter().filter(of_session).map(|b| (b.cpu, b.sequence)))
+            {
+                let own = last.entry(cpu).or_insert(sequence);
+                *own = sequence.max(*own);
+            }
+            all.fill(last.into_values().min().unwrap_or(newest), newest);
+        }
         all
     }
 
@@ -387,7 +408,7 @@ impl EtlFile {
             let header = &segment.header;
             self.ledger.count(&EVENTS_LOST, u64::from(header.events_lost));
             self.ledger.count(&BUFFERS_LOST, u64::from(header.buffers_lost));
-            if header.buffers_written == 0 || header.end_time == 0 {
+            if !self.growing && (header.buffers_written == 0 || header.end_time == 0) {
                 self.ledger.count(&NOT_FINALISED, 1);
             }
         }
@@ -399,7 +420,7 @@ impl EtlFile {
         // A copy that ends between two buffers shows no gap. Every finished file that was seen holds as many
         // buffers as its header says; wrapped ones hold fewer than were written.
         let said = u64::from(self.header().buffers_written);
-        let short = said.saturating_sub(self.buffers_found());
+        let short = if self.growing { 0 } else { said.saturating_sub(self.buffers_found()) };
         for (number, (segment, seen)) in self.segments.iter().zip(sequences).enumerate() {
             let mode = segment.header.log_file_mode;
             let (first, last) = (seen.all().first(), seen.all().last());

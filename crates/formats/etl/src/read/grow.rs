@@ -100,7 +100,7 @@ impl EtlFile {
             given.extend(held.0.pop_front().map(|(_, entry)| entry));
         }
         let count = given.len();
-        self.give_buffers(given);
+        self.give_buffers(given, held.0.is_empty());
         count
     }
 

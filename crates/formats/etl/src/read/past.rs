@@ -32,6 +32,20 @@ impl Ranges {
         }
     }
 
+    /// Adds all numbers from the first to the last.
+    pub(crate) fn fill(&mut self, first: i64, last: i64) {
+        if first > last {
+            return;
+        }
+        let apart =
+            |range: &(i64, i64)| range.1 < first.saturating_sub(1) || range.0 > last.saturating_add(1);
+        let joined = self.0.iter().filter(|range| !apart(range));
+        let all = joined.fold((first, last), |all, range| (all.0.min(range.0), all.1.max(range.1)));
+        self.0.retain(apart);
+        let at = self.0.partition_point(|range| range.1 < all.0);
+        self.0.insert(at, all);
+    }
+
     /// The ranges in their order.
     pub(crate) fn all(&self) -> &[(i64, i64)] {
         &self.0
@@ -106,5 +120,8 @@ mod tests {
         }
         assert_eq!(ranges.all(), [(i64::MIN, i64::MIN), (-1, -1), (1, 5), (8, 9), (i64::MAX, i64::MAX)]);
         assert_eq!(ranges.count(), 10);
+        ranges.fill(4, 7);
+        ranges.fill(3, 2);
+        assert_eq!(ranges.all(), [(i64::MIN, i64::MIN), (-1, -1), (1, 9), (i64::MAX, i64::MAX)]);
     }
 }

@@ -52,6 +52,8 @@ pub struct FollowArgs {
 const NAP: Duration = Duration::from_millis(200);
 /// How long a processor without buffers is waited for: sessions that are followed flush theirs once a second.
 const SLACK_NS: i64 = 1_000_000_000;
+/// How late a buffer may come and still be put where it belongs, although the window has passed its beginning.
+const PATIENCE_NS: i64 = 10_000_000_000;
 /// From one window to the next one of a recording that is played as fast as possible.
 const STEP_NS: i64 = 1_000_000_000;
 
@@ -84,6 +86,7 @@ impl FollowArgs {
             window_ns: Some(self.window.max(STEP_NS)),
             window_bytes: self.most,
             slack_ns: SLACK_NS,
+            patience_ns: PATIENCE_NS,
             threads: self.threads.max(1),
         }
     }
