@@ -97,8 +97,8 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     let failed = all.iter().any(|segment| segment.error.is_some());
     let mut out = out();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &all)?;
-        writeln!(out)?;
+        let json = serde_json::to_string_pretty(&all)?;
+        writeln!(out, "{}", etwhy_export::escape_json(&json).unwrap_or(json))?;
     } else {
         write!(out, "{}", text(&document(&all)))?;
     }

@@ -1,4 +1,6 @@
 //! Tests of following: what a window says is what a pass over the finished trace says of that part.
 
+mod findings;
 mod growing;
+mod growing_segments;
 mod same_rows;

@@ -72,3 +72,24 @@ fn real_traces_grow() {
         follows_like_batch(&format!("{} 2 s", name(&path)), bytes, Some(2_000_000_000));
     }
 }
+
+#[test]
+fn written_traces_grow_with_buffers_out_of_order() {
+    for (scenario, scale) in
+        [("dpc_flood.toml", 0.02), ("registry_storm.toml", 0.01), ("antivirus_opens.toml", 0.02)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = crate::growing_segments::written(folder.path(), scenario, scale);
+        let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let mut rng = drawn(scenario);
+        // Some buffers are written after the next one.
+        for at in (size..bytes.len().saturating_sub(2 * size)).step_by(2 * size) {
+            if rng.below(4) == 0 {
+                let (a, b) = bytes[at..at + 2 * size].split_at_mut(size);
+                a.swap_with_slice(b);
+            }
+        }
+        follows_like_batch(scenario, bytes.clone(), None);
+        follows_like_batch(&format!("{scenario} 2 s"), bytes, Some(2_000_000_000));
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::report::terminal::{out, text};
 use etwhy_base::units::thousands;
+use etwhy_export::{escape_json, sanitize};
 use etwhy_live::line::line;
 use etwhy_live::view::{Local, ended, screen};
 use etwhy_live::{Fired, Follower, Look, Watch};
@@ -40,7 +41,7 @@ impl Show {
     pub fn nothing_yet(&self) -> anyhow::Result<()> {
         if self.terminal {
             let mut out = out();
-            write!(out, "{CLEAR}{}: nothing was written yet\n", etwhy_export::sanitize(&self.name))?;
+            write!(out, "{CLEAR}{}: nothing was written yet\n", sanitize(&self.name))?;
             out.flush()?;
         }
         Ok(())
@@ -57,8 +58,8 @@ impl Show {
         self.local = Local { offset_ns: i64::from(bias).saturating_mul(-MINUTE_NS) };
         let mut out = out();
         if self.json {
-            serde_json::to_writer(&mut out, &line(look, watch, fired))?;
-            writeln!(out)?;
+            let json = serde_json::to_string(&line(look, watch, fired))?;
+            writeln!(out, "{}", escape_json(&json).unwrap_or(json))?;
         } else if self.terminal {
             let page = text(&screen(look, watch, &self.name, self.local));
             let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
@@ -66,7 +67,7 @@ impl Show {
             write!(out, "{CLEAR}{}\n", shown.join("\n"))?;
         } else {
             for told in self.lines(look, watch) {
-                writeln!(out, "{}", etwhy_export::sanitize(&told))?;
+                writeln!(out, "{}", sanitize(&told))?;
             }
         }
         out.flush()?;
@@ -118,7 +119,7 @@ impl Show {
         if !self.json {
             let mut out = out();
             let text = format!("{} stopped: {}", self.local.time(fired.seen_unix_ns), fired.text);
-            writeln!(out, "{}", etwhy_export::sanitize(&text))?;
+            writeln!(out, "{}", sanitize(&text))?;
             out.flush()?;
         }
         Ok(())
