@@ -41,7 +41,7 @@ impl Show {
     pub fn nothing_yet(&self) -> anyhow::Result<()> {
         if self.terminal {
             let mut out = out();
-            write!(out, "{CLEAR}{}: nothing was written yet\n", sanitize(&self.name))?;
+            writeln!(out, "{CLEAR}{}: nothing was written yet", sanitize(&self.name))?;
             out.flush()?;
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Show {
             let page = text(&screen(look, watch, &self.name, self.local));
             let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
             let shown: Vec<&str> = page.lines().take(rows.saturating_sub(1).max(5)).collect();
-            write!(out, "{CLEAR}{}\n", shown.join("\n"))?;
+            writeln!(out, "{CLEAR}{}", shown.join("\n"))?;
         } else {
             for told in self.lines(look, watch) {
                 writeln!(out, "{}", sanitize(&told))?;
