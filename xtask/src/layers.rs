@@ -53,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "knowledge",
         ],
     ),
+    ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "doc"]),
     ("record", &["os"]),
     ("synth", &["etl", "decode"]),
     (
@@ -75,6 +76,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
             "hud",
             "fleet",
+            "live",
             "record",
             "synth",
             "messages",

@@ -39,6 +39,7 @@ pub fn document() -> String {
         etwhy_decode::anomalies::ALL,
         etwhy_trace::anomalies::ALL,
         etwhy_evtx::read::anomalies::ALL,
+        etwhy_live::anomalies::ALL,
     ]
     .concat();
     let rank = |severity: Severity| std::cmp::Reverse(severity);

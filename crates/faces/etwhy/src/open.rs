@@ -10,6 +10,7 @@ pub use folder::folder_limits;
 pub use recordings::{Recording, Recordings, SeveralRecordings};
 
 use crate::exit::{self, Exit};
+use crate::options::time::{TimeArgs, When};
 use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};
 use crate::verbose::stage;
@@ -23,9 +24,9 @@ use etwhy_input::{InputFile, InputOptions};
 use etwhy_scratch::Scratch;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
-use etwhy_trace::Symbols;
 use etwhy_trace::catalog::kernel_class;
 use etwhy_trace::logger_text::{self, ListedLogger};
+use etwhy_trace::{Part, Symbols};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -153,6 +154,8 @@ struct Traces {
     decoder: Decoder,
     loggers: Vec<ListedLogger>,
     threads: usize,
+    /// What is asked of them.
+    part: Part,
 }
 
 /// Tables that are smaller than this are not worth a temporary file.
@@ -248,7 +251,8 @@ impl TraceArgs {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);
         let loggers = self.listed_loggers()?;
-        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads };
+        let part = Part::default();
+        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads, part };
         let source = Source::Traces(Box::new(traces));
         Ok(Opened { source, memory, quiet: self.quiet })
     }
@@ -353,6 +357,28 @@ pub struct Analysed {
 }
 
 impl Opened {
+    /// Tables will be those of a part of the trace: what came before it is known in it, and counts for nothing.
+    ///
+    /// # Errors
+    /// If it is an extract, whose tables are those of all of its trace.
+    pub fn only(&mut self, time: &TimeArgs) -> anyhow::Result<()> {
+        if time.from.is_none() && time.to.is_none() {
+            return Ok(());
+        }
+        let Source::Traces(traces) = &mut self.source else {
+            anyhow::bail!(
+                "an extract holds the tables of its whole trace; a part of it can only be told from the trace itself"
+            );
+        };
+        let span = recordings::span(&traces.files);
+        let start = span.start_ns.unwrap_or(0);
+        let ns = |when: Option<When>| -> anyhow::Result<Option<i64>> {
+            when.map(|when| Ok(span.utc_ns(when)?.saturating_sub(start))).transpose()
+        };
+        traces.part = Part { from_ns: ns(time.from)?.filter(|ns| *ns > 0), to_ns: ns(time.to)? };
+        Ok(())
+    }
+
     /// Tables for a trace that has no kernel events but of these classes: all of `tables` if it seems to be one, else none. Of an
     /// extract those that it holds.
     ///
@@ -476,7 +502,7 @@ impl Traces {
             decoder: self.decoder,
             inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers),
         };
-        let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
+        let mut output = etwhy_trace::analyse_part(&self.files, options, self.part, &mut bar, self.ledger)?;
         drop(bar);
         let closed = tables.as_ref().map(closure);
         stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory))?;

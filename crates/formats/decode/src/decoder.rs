@@ -38,6 +38,7 @@ pub struct DecoderOptions {
 /// Order of the sources: kernel layouts for kernel records and their classic twins; for user events
 /// metadata embedded in the trace, the record's own TraceLogging item, EventSource manifests of the
 /// trace, classic classes, the user's manifests, the manifests that ship; TMF files for WPP.
+#[derive(Clone)]
 pub struct Decoder {
     info: HashMap<Identity, EventInfo>,
     /// Descriptions of MOF classes by class, opcode and version.

@@ -37,7 +37,7 @@ pub(crate) const POOL_FULL: &str = "(text pool full)";
 /// Texts lie one after the other in one allocation, which becomes the Arrow array without a copy. The
 /// hash is seeded at random, since the texts come from a trace that somebody else wrote; numbers follow
 /// the order of first use and do not depend on the seed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Strings {
     text: String,
     /// Where each text begins; one more entry than texts.

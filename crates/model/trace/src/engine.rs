@@ -1,5 +1,6 @@
 //! The pass: records in time order, through the trackers, to the analyses, into tables.
 
+mod base;
 mod identity;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
@@ -11,10 +12,11 @@ use crate::inputs::Inputs;
 use crate::model::{Model, Needed, TRACKERS};
 use crate::resolve::Resolved;
 use crate::symbols::Symbols;
+pub use base::{Base, Wanted};
 use etwhy_decode::kernel::{Slot, Slots};
 use etwhy_decode::schema::{DecodedBy, EventSchema};
 use etwhy_decode::{Decoder, EventKey, EventTypes};
-use etwhy_etl::read::{EtlFile, Timeline, Walk, WalkStats};
+use etwhy_etl::read::{EtlFile, Timeline, WalkStats};
 use etwhy_etl::{Ledger, Record};
 use etwhy_table::{Database, Memory, Role, Strings};
 use identity::Identity;
@@ -62,6 +64,7 @@ pub struct Output {
 }
 
 /// A handler of an event type: where the event goes, and which fields it gets quickly.
+#[derive(Clone)]
 struct Binding {
     tracker: bool,
     /// It wants every event, whatever its payload says.
@@ -73,7 +76,7 @@ struct Binding {
 }
 
 /// What is known of an event type.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct TypeState {
     resolved: bool,
     schema: Option<Arc<EventSchema>>,
@@ -94,76 +97,49 @@ struct TypeState {
 /// Only those of the table builder; damage of the trace is counted in the ledger.
 pub fn analyse(
     files: &[EtlFile],
+    options: Options,
+    progress: &mut dyn Progress,
+    ledger: Ledger,
+) -> etwhy_table::Result<Output> {
+    analyse_part(files, options, Part::default(), progress, ledger)
+}
+
+/// As [`analyse`], but analyses see only the events of a part. What trackers learnt before it is known in it; names that come behind it
+/// are not lost either.
+///
+/// # Errors
+/// Those of [`analyse`].
+pub fn analyse_part(
+    files: &[EtlFile],
     mut options: Options,
+    part: Part,
     progress: &mut dyn Progress,
     mut ledger: Ledger,
 ) -> etwhy_table::Result<Output> {
-    for file in files {
-        ledger.merge(file.ledger());
-    }
     let timeline = Timeline::read(files, &mut ledger);
-    let named = |spec: &AnalysisSpec| match &options.tables {
-        Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
-        None => !spec.on_demand,
-    };
-    let chosen: Vec<&'static AnalysisSpec> =
-        catalog::ALL.iter().copied().filter(|spec| named(spec)).collect();
-    let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
-    if needs_schemas_first {
-        let decoder = &mut options.decoder;
-        Walk::new(files, &timeline).for_each_threaded(options.threads, &mut Ledger::new(), |record, _| {
-            if Decoder::wants(record) {
-                decoder.observe(record, &mut ledger);
-            }
-        });
+    let mut base = Base::new(options.decoder);
+    options.decoder = Decoder::new(&Default::default(), &mut Ledger::new());
+    if let Some(from_ns) = part.from_ns {
+        base.advance(files, &timeline, &mut options.symbols, options.threads, timeline.ns_to_key(from_ns));
     }
-    let memory = match &options.tables {
-        Some(names) => options.memory.wanting(names.clone()),
-        None => options.memory.clone(),
+    let wanted = Wanted {
+        tables: options.tables.as_ref(),
+        threads: options.threads,
+        memory: &options.memory,
+        inputs: &options.inputs,
+        to_ns: part.to_ns,
+        end: i64::MAX,
     };
-    let mut pass = Pass {
-        analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
-        ledgers: vec![Ledger::new(); chosen.len()],
-        stack_ledger: Ledger::new(),
-        needed: needed(&chosen),
-        chosen,
-        model: Model::default(),
-        strings: Strings::new(),
-        timeline: &timeline,
-        ledger,
-        types: EventTypes::new(),
-        states: Vec::new(),
-        decoder: options.decoder,
-        symbols: options.symbols,
-        inputs: options.inputs,
-        fitting: Fitting::default(),
-        schemas_seen: 0,
-        observe: !needs_schemas_first,
-        span: (i64::MAX, i64::MIN),
-    };
-    pass.model.cpus.set_gaps(files, &timeline);
-    pass.model.stacks.set_threads(options.threads);
-    let walk = Walk::new(files, &timeline);
-    walk.judge_clocks(&mut pass.ledger);
-    let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
-    let (mut done, mut shown) = (0u64, 0u64);
-    let mut walk_ledger = Ledger::new();
-    let begin = Instant::now();
-    let stats = walk.for_each_pipelined(options.threads, &mut walk_ledger, |record, key| {
-        done += record.bytes.len() as u64;
-        if done - shown > 16 << 20 {
-            shown = done;
-            progress.bytes(done, total);
-        }
-        pass.record(record, key);
-    });
-    tracing::info!(
-        "pass: {:.3} s, {} analyses, {total} bytes",
-        begin.elapsed().as_secs_f64(),
-        pass.chosen.len()
-    );
-    pass.ledger.merge(&walk_ledger);
-    pass.finish(files, stats)
+    base.analyse(files, &timeline, &wanted, &mut options.symbols, progress, ledger)
+}
+
+/// A part of a trace, in nanoseconds since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Begin; `None`: that of the trace.
+    pub from_ns: Option<i64>,
+    /// End, exclusive; `None`: that of the trace.
+    pub to_ns: Option<i64>,
 }
 
 struct Pass<'p> {
@@ -181,19 +157,25 @@ struct Pass<'p> {
     types: EventTypes,
     states: Vec<TypeState>,
     decoder: Decoder,
-    symbols: Symbols,
-    inputs: Inputs,
+    symbols: &'p mut Symbols,
+    inputs: &'p Inputs,
     fitting: Fitting,
     schemas_seen: u64,
     observe: bool,
     span: (i64, i64),
+    /// Before the part that analyses see: only trackers whose past matters are at work.
+    before: bool,
+    /// Behind that part.
+    behind: bool,
 }
 
 impl Pass<'_> {
     #[inline]
     fn record(&mut self, record: &Record<'_>, key: i64) {
         let ns = self.timeline.key_to_ns(key);
-        self.span = (self.span.0.min(ns), self.span.1.max(ns));
+        if !self.behind {
+            self.span = (self.span.0.min(ns), self.span.1.max(ns));
+        }
         if self.observe && Decoder::wants(record) {
             self.decoder.observe(record, &mut self.ledger);
             self.schemas_seen += 1;
@@ -210,7 +192,16 @@ impl Pass<'_> {
         {
             let Some(ty) = self.types.get(type_index) else { return };
             let seen = self.schemas_seen;
-            resolve_type(state, record, &self.chosen, self.needed, &mut self.decoder, seen, &ty.key);
+            resolve_type(
+                state,
+                record,
+                &self.chosen,
+                self.needed,
+                &mut self.decoder,
+                seen,
+                &ty.key,
+                self.before,
+            );
             state.names = self.types.describe(type_index, &self.decoder).map(|i| (i.provider, i.name));
         }
         if state.own_header {
@@ -241,7 +232,8 @@ impl Pass<'_> {
             own_header: state.own_header,
             pointer_size,
         };
-        let bindings = state.bindings.iter();
+        let behind = self.behind;
+        let bindings = state.bindings.iter().filter(|binding| binding.tracker || !behind);
         for binding in bindings.filter(|binding| binding.any || verdict != Verdict::Never) {
             event.tag = binding.tag;
             event.slots = binding.slots.get(width).map_or(&[][..], Vec::as_slice);
@@ -258,8 +250,8 @@ impl Pass<'_> {
                 strings: &mut self.strings,
                 timeline: self.timeline,
                 ledger: own.unwrap_or(&mut self.ledger),
-                inputs: &self.inputs,
-                symbols: &mut self.symbols,
+                inputs: self.inputs,
+                symbols: self.symbols,
             };
             if binding.tracker {
                 cx.model.seal(false);
@@ -286,7 +278,7 @@ impl Pass<'_> {
         let resolved = Resolved::new(
             &self.model,
             finished,
-            &mut self.symbols,
+            self.symbols,
             &mut self.strings,
             &mut self.ledger,
             stats.bytes,
@@ -321,7 +313,7 @@ impl Pass<'_> {
                 resolved: &resolved,
                 stats: &stats,
                 span_ns,
-                inputs: &self.inputs,
+                inputs: self.inputs,
                 unfit: &unfit,
             };
             filled.extend(analysis.finish(&mut end)?);
@@ -349,6 +341,7 @@ fn resolve_type(
     decoder: &mut Decoder,
     schemas_seen: u64,
     key: &EventKey,
+    before: bool,
 ) {
     let first = !state.resolved;
     state.resolved = true;
@@ -377,7 +370,7 @@ fn resolve_type(
         }
     };
     for (number, tracker) in TRACKERS.iter().enumerate() {
-        if tracker.needed <= needed {
+        if tracker.needed <= needed && (tracker.before || !before) {
             bind(true, number, tracker.selects);
         }
     }

@@ -10,12 +10,15 @@ mod export;
 mod extract;
 mod flame;
 mod fleet;
+mod follow;
 mod info;
+mod live;
 mod modules;
 mod path;
 mod probe;
 mod record;
 mod rules;
+mod segments;
 mod serve;
 mod sql;
 mod strace;
@@ -38,12 +41,15 @@ pub static ALL: &[&Command] = &[
     &extract::COMMAND,
     &flame::COMMAND,
     &fleet::COMMAND,
+    &follow::COMMAND,
     &info::COMMAND,
+    &live::COMMAND,
     &modules::COMMAND,
     &path::COMMAND,
     &probe::COMMAND,
     &record::COMMAND,
     &rules::COMMAND,
+    &segments::COMMAND,
     &serve::COMMAND,
     &sql::COMMAND,
     &strace::COMMAND,

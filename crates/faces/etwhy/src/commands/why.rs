@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::open::{Analysed, Opened, Recording, TraceArgs, beside};
 use crate::options::document::MarkdownArgs;
+use crate::options::time::{TimeArgs, TimeOfDay};
 use crate::report::terminal::{out, text};
 use crate::report::why::verdict;
 use crate::rules::RuleArgs;
@@ -35,7 +36,7 @@ pub static COMMAND: Command = Command {
                  segments, its kernel and user part) are read as one.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
-               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
+               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --from 10s --to 20s\n  etwhy why traces/ --at 14:03\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -44,6 +45,11 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
+    #[command(flatten)]
+    time: TimeArgs,
+    /// Of the files given only those that cover this time, local to the machine: 14:03, 14:03:20, "2026-11-24 14:03"
+    #[arg(long, value_name = "TIME", value_parser = TimeOfDay::parse)]
+    at: Option<TimeOfDay>,
     /// Event logs of the same machine (.evtx, archives, folders), read beside the trace on its time
     #[arg(long, value_name = "LOG")]
     logs: Vec<PathBuf>,
@@ -105,7 +111,10 @@ const TABLES: [&str; 21] = [
 fn run(args: Args) -> anyhow::Result<Exit> {
     args.markdown.check(args.json)?;
     let rules = if args.no_findings { Vec::new() } else { args.rules.load()? };
-    let recordings = args.trace.recordings()?;
+    let mut recordings = args.trace.recordings()?;
+    if let Some(at) = args.at {
+        recordings = recordings.around(at)?;
+    }
     if recordings.list.len() > 1 {
         return several::run(&args, &rules, recordings);
     }
@@ -203,6 +212,7 @@ struct Answered {
 fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
     let mut clock = Clock { on: args.timings, last: Instant::now() };
     let mut opened = recording.open()?;
+    opened.only(&args.time)?;
     let mut tables = tables(rules, &mut opened)?;
     if args.documents() {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));

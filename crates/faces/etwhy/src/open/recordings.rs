@@ -1,9 +1,11 @@
 //! Files that were given, as recordings: only parts of one recording are read as one.
 
 use super::{Found, Opened, TraceArgs};
+use crate::options::time::{Span, TimeOfDay, offset_ns};
 use crate::verbose::stage;
+use etwhy_base::time::{filetime, filetime_text, unix_ns};
 use etwhy_etl::Ledger;
-use etwhy_etl::read::EtlFile;
+use etwhy_etl::read::{EtlFile, Timeline};
 use etwhy_export::extract;
 use etwhy_export::sanitize;
 use etwhy_trace::identity::{Apart, Difference, Grouping, Identity, group, recording};
@@ -35,6 +37,64 @@ pub struct Recordings {
     pub list: Vec<Recording>,
     /// Why they are not one; empty if there is one.
     pub apart: Vec<String>,
+}
+
+/// Begin, end and zone of files that are read as one.
+pub(super) fn span(files: &[EtlFile]) -> Span {
+    let timeline = Timeline::read(files, &mut Ledger::new());
+    let ends = files.iter().map(|file| covers(file).1);
+    let bias = files.first().map(|file| i64::from(file.header().time_zone.bias));
+    Span {
+        start_ns: Some(timeline.start_unix_ns()),
+        end_ns: ends.max().unwrap_or(0),
+        offset_ns: offset_ns(bias),
+    }
+}
+
+/// First and last moment of a file, nanoseconds since 1970 (UTC).
+fn covers(file: &EtlFile) -> (i64, i64) {
+    let moments = || file.buffers().iter().filter_map(|b| Some(file.clock().unix_ns(b.first_ticks?)));
+    let (first, last) = (moments().min().unwrap_or(0), moments().max().unwrap_or(0));
+    let ended = if file.header().end_time > 0 { unix_ns(file.header().end_time) } else { last };
+    (first, last.max(ended))
+}
+
+impl Recordings {
+    /// Only the files that cover a moment; what is read as one stays so.
+    ///
+    /// # Errors
+    /// If none does.
+    pub fn around(mut self, at: TimeOfDay) -> anyhow::Result<Recordings> {
+        let all = || self.list.iter().filter_map(|recording| recording.found.as_ref()).flat_map(|f| &f.files);
+        let spans: Vec<((i64, i64), i64)> = all()
+            .map(|file| (covers(file), offset_ns(Some(i64::from(file.header().time_zone.bias)))))
+            .collect();
+        // Of several days with that time of day the latest counts.
+        let moment = spans.iter().filter_map(|(span, offset)| at.within(*span, *offset)).max();
+        let Some(moment) = moment else {
+            let text = |ns: i64| filetime_text(filetime(ns), 0);
+            let zone = spans.first().map_or(0, |(_, offset)| *offset);
+            let first = spans.iter().map(|(span, _)| span.0).min().unwrap_or(0);
+            let last = spans.iter().map(|(span, _)| span.1).max().unwrap_or(0);
+            anyhow::bail!(
+                "no file covers that time; they begin at {} and end at {}, local time of the machine",
+                text(first.saturating_add(zone)),
+                text(last.saturating_add(zone))
+            );
+        };
+        let covering = |file: &EtlFile| {
+            let (first, last) = covers(file);
+            first <= moment && moment <= last
+        };
+        for recording in &mut self.list {
+            if let Some(found) = &mut recording.found {
+                found.files.retain(covering);
+                recording.files = found.files.iter().map(|file| file.shown().display().to_string()).collect();
+            }
+        }
+        self.list.retain(|recording| recording.found.as_ref().is_some_and(|found| !found.files.is_empty()));
+        Ok(self)
+    }
 }
 
 impl TraceArgs {

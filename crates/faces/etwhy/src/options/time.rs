@@ -182,8 +182,55 @@ impl Span {
     }
 }
 
+/// A moment that a file covers: a time of day (`14:03`, `14:03:20`) on any day, or a whole time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeOfDay {
+    /// Nanoseconds since local midnight.
+    Daily(i64),
+    /// One moment.
+    Once(When),
+}
+
+impl TimeOfDay {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn parse(text: &str) -> anyhow::Result<TimeOfDay> {
+        let text = text.trim();
+        match text.parse::<jiff::civil::Time>() {
+            Ok(time) if text.contains(':') && !text.contains('-') => {
+                let midnight = jiff::civil::Time::midnight();
+                let since = time.duration_since(midnight).as_nanos();
+                Ok(TimeOfDay::Daily(i64::try_from(since).unwrap_or(0)))
+            }
+            _ => match When::parse(text)? {
+                When::AfterStart(_) | When::BeforeEnd(_) => {
+                    bail!("`{text}` is no moment; try 14:03, 14:03:20 or \"2026-11-24 14:03\"")
+                }
+                when => Ok(TimeOfDay::Once(when)),
+            },
+        }
+    }
+
+    /// That moment, in nanoseconds since 1970 (UTC), if it lies between two others: on the last day that has it.
+    pub fn within(self, (first, last): (i64, i64), offset_ns: i64) -> Option<i64> {
+        let at = match self {
+            TimeOfDay::Daily(since_midnight) => {
+                let local = last.saturating_add(offset_ns);
+                let day = local.saturating_sub(since_midnight).div_euclid(DAY_NS);
+                day.saturating_mul(DAY_NS).saturating_add(since_midnight).saturating_sub(offset_ns)
+            }
+            TimeOfDay::Once(when) => {
+                Span { start_ns: Some(first), end_ns: last, offset_ns }.utc_ns(when).ok()?
+            }
+        };
+        (first <= at && at <= last).then_some(at)
+    }
+}
+
 /// Local time minus UTC, from Windows' bias in minutes.
-fn offset_ns(bias_min: Option<i64>) -> i64 {
+pub fn offset_ns(bias_min: Option<i64>) -> i64 {
     bias_min.unwrap_or(0).saturating_mul(-60_000_000_000)
 }
 
@@ -251,6 +298,19 @@ mod tests {
         let (today, yesterday) = (utc("today").unwrap(), utc("yesterday").unwrap());
         assert_eq!(((today + 3600 * SECOND) % DAY_NS, today - yesterday), (0, DAY_NS));
         assert!(utc("now").unwrap() > today);
+    }
+
+    #[test]
+    fn a_time_of_day_is_that_of_the_last_day_that_has_it() {
+        let at =
+            |text: &str| TimeOfDay::parse(text).unwrap().within((LEAP, LEAP + 2 * DAY_NS), 3600 * SECOND);
+        assert_eq!(at("06:06:07"), Some(LEAP + 2 * DAY_NS));
+        assert_eq!(at("06:06:08"), Some(LEAP + DAY_NS + SECOND));
+        assert_eq!(at("2024-02-29 06:06:08"), Some(LEAP + SECOND));
+        assert_eq!(at("2024-03-04"), None);
+        for none in ["25:00", "5s", "-2h", "noon"] {
+            assert!(TimeOfDay::parse(none).is_err(), "{none}");
+        }
     }
 
     /// What people mistype, and what a reader that looks at columns of digits takes for a date.

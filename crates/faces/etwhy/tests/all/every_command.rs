@@ -317,7 +317,9 @@ impl Inputs {
             "export" => etwhy_export::profile::profile_formats()
                 .map(|format| vec![format.name.to_owned(), trace.clone()])
                 .collect(),
-            "flame" | "info" | "modules" | "strace" | "tree" | "why" => all(&[&trace]),
+            "follow" => [all(&[&trace]), all(&[&trace, "--process", HOSTILE])].concat(),
+            "live" => all(&["--replay", &trace, "--speed", "max", "--process", HOSTILE]),
+            "segments" | "flame" | "info" | "modules" | "strace" | "tree" | "why" => all(&[&trace]),
             "sql" => all(&[&trace, "SELECT name, command_line, 'x' AS x FROM process"]),
             "path" => all(&[&trace, "--thread", "1", "--from", "0", "--to", "1"]),
             "probe compare" => all(&[&probe, &probe]),

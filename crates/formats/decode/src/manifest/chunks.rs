@@ -27,7 +27,7 @@ pub fn is_chunk(record: &Record<'_>) -> bool {
     record.kind.is_event() && record.id() == MANIFEST_EVENT_ID && record.opcode() == 0xFE
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     total: u16,
     next: u16,
@@ -35,7 +35,7 @@ struct Open {
 }
 
 /// Puts pieces together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ChunkCollector {
     open: HashMap<(Guid, u32, u32), Open>,
     open_len: usize,

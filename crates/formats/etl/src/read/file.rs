@@ -5,6 +5,7 @@ use super::clock::{Clock, ClockKind};
 use super::header::Nominal;
 use super::index::{BufferEntry, Index, index};
 use super::logfile::LogFileHeader;
+use super::past::{Past, Ranges};
 use super::source::Source;
 use super::tokens::{first_record, first_ticks, until_repeated};
 use crate::Ledger;
@@ -15,6 +16,7 @@ use crate::abi::logfile::{
 use crate::decompress::{Format, SLACK};
 use crate::error::{Error, Result};
 use etwhy_base::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How to open a file.
@@ -41,6 +43,14 @@ pub struct EtlFile {
     format: Option<Format>,
     segments: Vec<Segment>,
     buffers: Vec<BufferEntry>,
+    /// Where the buffers end that were found.
+    end: u64,
+    /// More buffers may come.
+    growing: bool,
+    /// Buffers that were found and are no longer looked at.
+    past: Past,
+    /// What was noticed while buffers were searched.
+    found: Ledger,
     ledger: Ledger,
     newer: Option<String>,
 }
@@ -65,6 +75,13 @@ impl EtlFile {
     /// [`Error::Io`] if the system refuses, [`Error::NotATrace`] if the first buffer does not start with a
     /// session header.
     pub fn open(path: &Path, shown: &Path, options: &OpenOptions) -> Result<EtlFile> {
+        let mut file = EtlFile::open_header(path, shown, options)?;
+        file.find_buffers(false);
+        Ok(file)
+    }
+
+    /// Opens `path` without looking for its buffers.
+    pub(super) fn open_header(path: &Path, shown: &Path, options: &OpenOptions) -> Result<EtlFile> {
         let source = Source::open(path, shown, options.chunk)?;
         let mut scratch = Vec::new();
         let first = source.bytes(0, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
@@ -84,23 +101,113 @@ impl EtlFile {
         if segment.header.version[2] > 2 {
             newer = Some(format!("log format {}.{}", segment.header.version[2], segment.header.version[3]));
         }
-        let mut ledger = Ledger::new();
-        let packed = segment.header.log_file_mode & MODE_COMPRESSED != 0;
-        let nominal = Nominal { shown, size: segment.header.buffer_size, packed, format };
-        let Index { buffers } = index(&source, &nominal, &mut ledger);
-        let mut file = EtlFile {
+        Ok(EtlFile {
             shown: shown.to_owned(),
             source,
             format,
             segments: vec![segment],
-            buffers,
-            ledger,
+            buffers: Vec::new(),
+            end: 0,
+            growing: false,
+            past: Past::default(),
+            found: Ledger::new(),
+            ledger: Ledger::new(),
             newer,
-        };
-        file.read_appended_headers();
-        file.judge_header();
-        file.judge_sequence();
-        Ok(file)
+        })
+    }
+
+    /// Finds the buffers behind those that are known; what is not there whole of a `growing` file is left for the next time.
+    pub(super) fn find_buffers(&mut self, growing: bool) {
+        self.growing = growing;
+        let header = self.header();
+        let packed = header.log_file_mode & MODE_COMPRESSED != 0;
+        let (size, shown) = (header.buffer_size, self.shown.clone());
+        let nominal = Nominal { shown: &shown, size, packed, format: self.format };
+        let known = Index { buffers: std::mem::take(&mut self.buffers), end: self.end };
+        let before = known.buffers.len();
+        let Index { buffers, end } = index(&self.source, &nominal, &mut self.found, known, growing);
+        (self.buffers, self.end) = (buffers, end);
+        self.read_appended_headers(before);
+        self.judge();
+    }
+
+    /// Takes all buffers away.
+    pub(super) fn take_buffers(&mut self) -> Vec<BufferEntry> {
+        self.growing = true;
+        let taken = std::mem::take(&mut self.buffers);
+        self.judge();
+        taken
+    }
+
+    /// Adds buffers that were taken away.
+    pub(super) fn give_buffers(&mut self, buffers: Vec<BufferEntry>, all: bool) {
+        self.growing = !all;
+        self.buffers.extend(buffers);
+        self.judge();
+    }
+
+    /// Counts anew what the header and the numbers of buffers tell.
+    fn judge(&mut self) {
+        self.ledger = self.found.clone();
+        self.judge_header();
+        self.judge_sequence();
+    }
+
+    /// Goes on with what is at the file's place now, of which the header was read anew.
+    pub(super) fn take_over(&mut self, now: EtlFile) {
+        self.source = now.source;
+        if let (Some(first), Some(new)) = (self.segments.first_mut(), now.segments.into_iter().next()) {
+            *first = new;
+        }
+    }
+
+    /// Where the buffers end that were found, as an offset.
+    pub(super) fn found_until(&self) -> u64 {
+        self.end
+    }
+
+    /// What is kept of buffers that are no longer looked at.
+    pub(super) fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// Takes note of buffers that are past, and forgets them.
+    pub(super) fn forget_where(&mut self, past: impl Fn(&BufferEntry) -> bool) {
+        if !self.buffers.iter().any(&past) {
+            return;
+        }
+        let (gaps, last) = self.past_chains(&past);
+        gaps.into_iter().for_each(|gap| self.past.add_gap(gap));
+        self.past.last.extend(last);
+        let (gone, kept) = std::mem::take(&mut self.buffers).into_iter().partition(|entry| past(entry));
+        self.buffers = kept;
+        gone.iter().for_each(|entry: &BufferEntry| self.past.add(entry));
+    }
+
+    /// Sequence numbers of a session's buffers. While more may come, no number is missing that a processor may still be filling:
+    /// those behind the last one of the processor that wrote least lately.
+    pub(super) fn sequences(&self, segment: usize) -> Ranges {
+        let number = u16::try_from(segment).unwrap_or(u16::MAX);
+        let mut all = self.past.sequences.get(&number).cloned().unwrap_or_default();
+        let of_session = |b: &&BufferEntry| b.segment == number && b.kind != TYPE_HEADER;
+        let mut seen: Vec<i64> = self.buffers.iter().filter(of_session).map(|b| b.sequence).collect();
+        seen.sort_unstable();
+        seen.into_iter().for_each(|sequence| all.add(sequence));
+        if self.growing
+            && let Some((_, newest)) = all.all().last().copied()
+        {
+            let mut last: BTreeMap<u16, i64> = BTreeMap::new();
+            let past = self.past.last.iter().filter(|((of, _), _)| *of == number);
+            let past = past.map(|((_, cpu), buffer)| (*cpu, buffer.sequence));
+            for (cpu, sequence) in
+                past.chain(self.buffers.iter().filter(of_session).map(|b| (b.cpu, b.sequence)))
+            {
+                let own = last.entry(cpu).or_insert(sequence);
+                *own = sequence.max(*own);
+            }
+            all.fill(last.into_values().min().unwrap_or(newest), newest);
+        }
+        all
     }
 
     /// The name for messages.
@@ -133,14 +240,25 @@ impl EtlFile {
         &self.segments
     }
 
-    /// The buffers in the order of the file.
+    /// The buffers in the order of the file; of a file that is followed those that are not past.
     pub fn buffers(&self) -> &[BufferEntry] {
         &self.buffers
     }
 
+    /// Number of buffers that were found, with those that are past.
+    pub fn buffers_found(&self) -> u64 {
+        self.past.buffers.saturating_add(self.buffers.len() as u64)
+    }
+
     /// Number of compressed buffers.
-    pub fn compressed_buffers(&self) -> usize {
-        self.buffers.iter().filter(|b| b.is_compressed()).count()
+    pub fn compressed_buffers(&self) -> u64 {
+        let here = self.buffers.iter().filter(|b| b.is_compressed()).count();
+        self.past.compressed.saturating_add(here as u64)
+    }
+
+    /// Processors that wrote buffers.
+    pub fn cpus_seen(&self) -> BTreeSet<u16> {
+        self.past.cpus.iter().copied().chain(self.buffers.iter().map(|b| b.cpu)).collect()
     }
 
     /// What was found while opening.
@@ -265,22 +383,23 @@ impl EtlFile {
         out.truncate(LEN + done);
     }
 
-    /// Numbers the sessions and reads the headers of those that were appended: a header buffer behind the first
-    /// starts one. Without a readable header it goes on with the clock before it.
-    fn read_appended_headers(&mut self) {
+    /// Numbers the sessions of the buffers from the `from`th on and reads the headers of those that were appended: a header buffer
+    /// behind the first starts one. Without a readable header it goes on with the clock before it.
+    fn read_appended_headers(&mut self, from: usize) {
         let mut scratch = Vec::new();
-        let mut number = 0u16;
-        for (at, entry) in self.buffers.iter_mut().enumerate() {
-            if at > 0 && entry.kind == TYPE_HEADER && entry.sequence == 0 && number + 1 < MAX_SEGMENTS {
-                number += 1;
+        let none_before = self.past.buffers == 0;
+        for (at, entry) in self.buffers.iter_mut().enumerate().skip(from) {
+            let is_first = none_before && at == 0;
+            let header = !is_first && entry.kind == TYPE_HEADER && entry.sequence == 0;
+            if header && self.segments.len() < usize::from(MAX_SEGMENTS) {
                 let bytes = self.source.bytes(entry.offset, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
                 let segment = session_header(bytes, &self.shown).ok();
                 let place = || format!("{}: buffer at {:#x}", self.shown.display(), entry.offset);
-                self.ledger.note(&BUFFER_HEADER_BAD, u64::from(segment.is_none()), place);
+                self.found.note(&BUFFER_HEADER_BAD, u64::from(segment.is_none()), place);
                 let segment = segment.or_else(|| self.segments.last().cloned());
                 self.segments.extend(segment);
             }
-            entry.segment = number;
+            entry.segment = u16::try_from(self.segments.len().saturating_sub(1)).unwrap_or(MAX_SEGMENTS);
         }
     }
 
@@ -289,7 +408,7 @@ impl EtlFile {
             let header = &segment.header;
             self.ledger.count(&EVENTS_LOST, u64::from(header.events_lost));
             self.ledger.count(&BUFFERS_LOST, u64::from(header.buffers_lost));
-            if header.buffers_written == 0 || header.end_time == 0 {
+            if !self.growing && (header.buffers_written == 0 || header.end_time == 0) {
                 self.ledger.count(&NOT_FINALISED, 1);
             }
         }
@@ -297,22 +416,16 @@ impl EtlFile {
 
     /// Gaps in the sequence numbers of each session.
     fn judge_sequence(&mut self) {
-        let mut sequences: Vec<Vec<i64>> = vec![Vec::new(); self.segments.len()];
-        for buffer in self.buffers.iter().filter(|b| b.kind != TYPE_HEADER) {
-            if let Some(seen) = sequences.get_mut(usize::from(buffer.segment)) {
-                seen.push(buffer.sequence);
-            }
-        }
+        let sequences: Vec<Ranges> = (0..self.segments.len()).map(|number| self.sequences(number)).collect();
         // A copy that ends between two buffers shows no gap. Every finished file that was seen holds as many
         // buffers as its header says; wrapped ones hold fewer than were written.
         let said = u64::from(self.header().buffers_written);
-        let short = said.saturating_sub(self.buffers.len() as u64);
-        for (number, (segment, mut seen)) in self.segments.iter().zip(sequences).enumerate() {
-            seen.sort_unstable();
-            seen.dedup();
+        let short = if self.growing { 0 } else { said.saturating_sub(self.buffers_found()) };
+        for (number, (segment, seen)) in self.segments.iter().zip(sequences).enumerate() {
             let mode = segment.header.log_file_mode;
-            let (low, high) = (seen.first().copied().unwrap_or(1), seen.last().copied().unwrap_or(0));
-            let distinct = seen.len() as i64;
+            let (first, last) = (seen.all().first(), seen.all().last());
+            let (low, high) = (first.map_or(1, |range| range.0), last.map_or(0, |range| range.1));
+            let distinct = seen.count();
             let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
             // Before the oldest one: overwritten (circular), in an earlier file of the series, lost, or never written: a
             // buffer that holds nothing has a number too.

@@ -2,6 +2,7 @@
 
 use super::file::EtlFile;
 use super::index::BufferEntry;
+use super::past::{PastBuffer, Ranges};
 use super::tokens::Tokenizer;
 use crate::Ledger;
 use crate::abi::buffer::{FLAG_BUFFER_LOST, FLAG_EVENTS_LOST, LEN, TYPE_HEADER};
@@ -18,6 +19,52 @@ pub struct Gap {
     pub to_ticks: i64,
 }
 
+/// The buffer before one: one that is still there, or what is kept of one that is past.
+#[derive(Clone, Copy)]
+enum Before<'b> {
+    Here(&'b BufferEntry),
+    Past(PastBuffer),
+}
+
+impl Before<'_> {
+    fn sequence(&self) -> i64 {
+        match self {
+            Before::Here(entry) => entry.sequence,
+            Before::Past(past) => past.sequence,
+        }
+    }
+
+    fn flags(&self) -> u16 {
+        match self {
+            Before::Here(entry) => entry.flags,
+            Before::Past(past) => past.flags,
+        }
+    }
+
+    fn last_ticks(&self, file: &EtlFile) -> i64 {
+        match self {
+            Before::Here(entry) => file.last_ticks(entry),
+            Before::Past(past) => past.last_ticks,
+        }
+    }
+}
+
+/// Numbers behind which some are missing, in their order.
+struct Missing(Vec<i64>);
+
+impl Missing {
+    fn of(sequences: &Ranges) -> Missing {
+        let all = sequences.all();
+        Missing(all.iter().take(all.len().saturating_sub(1)).map(|range| range.1).collect())
+    }
+
+    /// A number is missing somewhere behind `a` and before `b`.
+    fn between(&self, a: i64, b: i64) -> bool {
+        let first = self.0.partition_point(|&m| m < a);
+        self.0.get(first).is_some_and(|&m| m < b)
+    }
+}
+
 impl EtlFile {
     /// Stretches in which records of a processor may be missing.
     ///
@@ -26,56 +73,80 @@ impl EtlFile {
     /// having lost events, or as following a lost buffer, make one too. Files that were circular lose their
     /// beginning, which makes no gap.
     pub fn gaps(&self) -> Vec<Gap> {
-        let mut gaps = Vec::new();
+        let mut gaps = self.past().gaps().to_vec();
         for segment in 0..self.segments().len() {
-            let mut buffers: Vec<&BufferEntry> = self
-                .buffers()
-                .iter()
-                .filter(|b| usize::from(b.segment) == segment && b.kind != TYPE_HEADER)
-                .collect();
-            buffers.sort_by_key(|b| (b.sequence, b.offset));
-            let missing: Vec<i64> = buffers
-                .windows(2)
-                .filter_map(|pair| match pair {
-                    [a, b] if b.sequence > a.sequence.saturating_add(1) => Some(a.sequence),
-                    _ => None,
-                })
-                .collect();
-            // A number is missing somewhere behind `a` and before `b`.
-            let between = |a: i64, b: i64| {
-                let first = missing.partition_point(|&m| m < a);
-                missing.get(first).is_some_and(|&m| m < b)
-            };
-            let mut last: BTreeMap<u16, &BufferEntry> = BTreeMap::new();
-            for &buffer in &buffers {
-                let Some(first) = buffer.first_ticks else { continue };
-                let before = last.insert(buffer.cpu, buffer);
-                let lost = match before {
-                    Some(before) => {
-                        between(before.sequence, buffer.sequence)
-                            || before.flags & FLAG_EVENTS_LOST != 0
-                            || buffer.flags & FLAG_BUFFER_LOST != 0
-                    }
-                    None => between(i64::MIN, buffer.sequence),
-                };
-                if lost {
-                    let from_ticks = before.map_or(i64::MIN, |b| self.last_ticks(b).min(first));
-                    gaps.push(Gap { cpu: buffer.cpu, from_ticks, to_ticks: first });
-                }
+            let missing = Missing::of(&self.sequences(segment));
+            let mut last = self.last_past(segment);
+            for buffer in self.in_order(segment) {
+                let before = last.insert(buffer.cpu, Before::Here(buffer));
+                gaps.extend(self.gap_before(before, buffer, &missing));
             }
-            for buffer in last.into_values() {
-                let lost = between(buffer.sequence, i64::MAX) || buffer.flags & FLAG_EVENTS_LOST != 0;
+            for (cpu, buffer) in last {
+                let lost =
+                    missing.between(buffer.sequence(), i64::MAX) || buffer.flags() & FLAG_EVENTS_LOST != 0;
                 if lost {
-                    let from_ticks = self.last_ticks(buffer);
-                    gaps.push(Gap { cpu: buffer.cpu, from_ticks, to_ticks: i64::MAX });
+                    let from_ticks = buffer.last_ticks(self);
+                    gaps.push(Gap { cpu, from_ticks, to_ticks: i64::MAX });
                 }
             }
         }
         gaps
     }
 
+    /// The buffers of a session that hold records, in the order in which they were written.
+    fn in_order(&self, segment: usize) -> Vec<&BufferEntry> {
+        let of_session = |b: &&BufferEntry| usize::from(b.segment) == segment && b.kind != TYPE_HEADER;
+        let mut buffers: Vec<&BufferEntry> =
+            self.buffers().iter().filter(of_session).filter(|b| b.first_ticks.is_some()).collect();
+        buffers.sort_by_key(|b| (b.sequence, b.offset));
+        buffers
+    }
+
+    fn last_past(&self, segment: usize) -> BTreeMap<u16, Before<'_>> {
+        let of_session = self.past().last.iter().filter(|((of, _), _)| usize::from(*of) == segment);
+        of_session.map(|((_, cpu), past)| (*cpu, Before::Past(*past))).collect()
+    }
+
+    fn gap_before(&self, before: Option<Before<'_>>, buffer: &BufferEntry, missing: &Missing) -> Option<Gap> {
+        let first = buffer.first_ticks?;
+        let lost = match &before {
+            Some(before) => {
+                missing.between(before.sequence(), buffer.sequence)
+                    || before.flags() & FLAG_EVENTS_LOST != 0
+                    || buffer.flags & FLAG_BUFFER_LOST != 0
+            }
+            None => missing.between(i64::MIN, buffer.sequence),
+        };
+        let from_ticks = || before.map_or(i64::MIN, |b| b.last_ticks(self).min(first));
+        lost.then(|| Gap { cpu: buffer.cpu, from_ticks: from_ticks(), to_ticks: first })
+    }
+
+    /// What is known of the last buffers of each processor, and the gaps before them, once those that `is_past` holds for are
+    /// forgotten.
+    pub(super) fn past_chains(
+        &self,
+        is_past: impl Fn(&BufferEntry) -> bool,
+    ) -> (Vec<Gap>, Vec<((u16, u16), PastBuffer)>) {
+        let (mut gaps, mut ends) = (Vec::new(), BTreeMap::new());
+        for segment in 0..self.segments().len() {
+            let missing = Missing::of(&self.sequences(segment));
+            let mut last = self.last_past(segment);
+            for buffer in self.in_order(segment).into_iter().filter(|b| is_past(b)) {
+                let before = last.insert(buffer.cpu, Before::Here(buffer));
+                gaps.extend(self.gap_before(before, buffer, &missing));
+                ends.insert((buffer.segment, buffer.cpu), buffer);
+            }
+        }
+        let past = |entry: &BufferEntry| PastBuffer {
+            sequence: entry.sequence,
+            flags: entry.flags,
+            last_ticks: self.last_ticks(entry),
+        };
+        (gaps, ends.into_iter().map(|(of, entry)| (of, past(entry))).collect())
+    }
+
     /// Timestamp of the last record of a buffer; of one that lost records while it was filled, of the first.
-    fn last_ticks(&self, entry: &BufferEntry) -> i64 {
+    pub(super) fn last_ticks(&self, entry: &BufferEntry) -> i64 {
         let mut last = entry.first_ticks.unwrap_or(i64::MIN);
         if entry.flags & FLAG_EVENTS_LOST != 0 {
             return last;

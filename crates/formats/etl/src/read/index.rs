@@ -50,25 +50,37 @@ impl BufferEntry {
 /// Bytes read at each buffer: header and enough of the data for its first timestamp.
 const PROBE: usize = 1024;
 
-/// Result of the indexing of a file.
+/// Buffers that were found, and how far the file is read.
+#[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) buffers: Vec<BufferEntry>,
+    /// Where the next buffer begins, as far as is known.
+    pub(crate) end: u64,
 }
 
-/// Hops over all buffers of the file.
-pub(crate) fn index(source: &Source, nominal: &Nominal<'_>, ledger: &mut Ledger) -> Index {
+/// Hops over all buffers of the file behind those in `known`. Of a file that is `growing`, what does not stand there whole is
+/// left for the next time.
+pub(crate) fn index(
+    source: &Source,
+    nominal: &Nominal<'_>,
+    ledger: &mut Ledger,
+    known: Index,
+    growing: bool,
+) -> Index {
     let total = source.len();
-    let mut buffers: Vec<BufferEntry> = Vec::new();
+    let Index { mut buffers, end: mut pos } = known;
     let mut probe = Vec::with_capacity(PROBE);
-    let mut pos = 0u64;
     while pos < total {
         let Some(bytes) = source.bytes(pos, PROBE, &mut probe) else {
             ledger.note(&READ_FAILED, 1, || nominal.place("bytes", pos));
             break;
         };
-        let header = Header::read(bytes);
+        let header = Header::read(bytes).filter(|_| !growing || bytes.len() >= LEN);
         if header.is_none() {
             // Less than a header is left.
+            if growing {
+                break;
+            }
             if bytes.iter().all(|&b| b == 0) {
                 ledger.count(&TAIL_OF_ZEROS, total - pos);
             } else {
@@ -79,12 +91,23 @@ pub(crate) fn index(source: &Source, nominal: &Nominal<'_>, ledger: &mut Ledger)
             break;
         }
         let Some(header) = header.filter(Header::plausible) else {
-            let Some(next) = resync(source, pos, nominal, ledger) else { break };
+            let mut found = Ledger::new();
+            let next = resync(source, pos, nominal, &mut found);
+            if growing && next.is_none() {
+                break;
+            }
+            ledger.merge(&found);
+            let Some(next) = next else { break };
             pos = next;
             continue;
         };
-        let size = size_of(source, pos, &header, nominal, ledger);
         let left = total - pos;
+        let behind = left.saturating_sub(u64::from(header.size));
+        let next_is_cut = nominal.packed && behind > 0 && behind < (LEN + 8) as u64;
+        if growing && (u64::from(header.size) > left || next_is_cut) {
+            break;
+        }
+        let size = size_of(source, pos, &header, nominal, ledger);
         if u64::from(size) > left {
             ledger.note(&FILE_TRUNCATED, u64::from(size) - left, || nominal.place("buffer", pos));
         }
@@ -92,7 +115,7 @@ pub(crate) fn index(source: &Source, nominal: &Nominal<'_>, ledger: &mut Ledger)
         pos += u64::from(size);
     }
     drop_repeated(&mut buffers, nominal, ledger);
-    Index { buffers }
+    Index { buffers, end: pos.min(total) }
 }
 
 /// Leaves out buffers that stand in the file before: a copy that went wrong would count events twice, and a copied

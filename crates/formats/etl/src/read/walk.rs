@@ -17,6 +17,7 @@ use super::tokens::{Stop, Token, Tokenizer, ticks_of};
 use crate::abi::buffer::LEN;
 use crate::{Ledger, Record};
 use etwhy_base::Bytes;
+use std::collections::HashSet;
 
 /// Records taken out of a buffer at a time: enough to amortise, few enough that their bytes are still in
 /// the cache when they are pushed.
@@ -63,6 +64,27 @@ impl Timeline {
     pub fn key_to_ns(&self, key: i64) -> i64 {
         let span = key.saturating_sub(self.origin);
         if self.shared { self.first.span_ns(span) } else { span }
+    }
+
+    /// Whether the keys of `other`, and the nanoseconds that they stand for, are the same.
+    pub fn counts_like(&self, other: &Timeline) -> bool {
+        (self.shared, self.origin, self.first) == (other.shared, other.origin, other.first)
+    }
+
+    /// The order key of ticks in a file (first session's clock).
+    pub fn ticks_to_key(&self, file: u16, ticks: i64) -> i64 {
+        self.key(file, 0, ticks)
+    }
+
+    /// The order key of a moment, in nanoseconds since the start of the trace: the first that is not before it.
+    pub fn ns_to_key(&self, ns: i64) -> i64 {
+        if !self.shared {
+            return self.origin.saturating_add(ns);
+        }
+        let hz = i128::from(self.first.frequency.max(1));
+        let ticks = (i128::from(ns) * hz + 999_999_999).div_euclid(1_000_000_000);
+        let ticks = i64::try_from(ticks).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX });
+        self.origin.saturating_add(ticks)
     }
 
     /// Nanoseconds since the start of the trace, of ticks in a file (first session's clock).
@@ -211,6 +233,34 @@ impl<'f> Walk<'f> {
             }
             sum += u64::from(p.entry.end);
         }
+        self.cut(cuts)
+    }
+
+    /// The records at or behind the order key `from` and before `to`. Parts that follow each other push what the whole walk would.
+    pub fn part(self, from: i64, to: i64) -> Walk<'f> {
+        let (whole_from, whole_to) = (self.from, self.to);
+        let cuts: Vec<i64> =
+            [from, to].into_iter().filter(|&cut| cut > whole_from && cut < whole_to).collect();
+        let number = usize::from(from > whole_from).min(cuts.len());
+        let empty = Walk {
+            files: self.files,
+            timeline: self.timeline,
+            pending: vec![],
+            unreadable: vec![],
+            from,
+            to,
+        };
+        self.cut(cuts).into_iter().nth(number).unwrap_or(empty)
+    }
+
+    /// The buffers, by file and offset, that no part from the order key `from` on would look at.
+    pub(super) fn past(&self, from: i64) -> HashSet<(u16, u64)> {
+        let past = self.pending.iter().filter(|p| from > p.bound && from > p.first.0);
+        past.map(|p| (p.file, p.entry.offset)).collect()
+    }
+
+    /// Cuts the walk at order keys, which have to ascend.
+    fn cut(self, cuts: Vec<i64>) -> Vec<Walk<'f>> {
         let mut walks = Vec::new();
         let mut from = self.from;
         let mut unreadable = self.unreadable;

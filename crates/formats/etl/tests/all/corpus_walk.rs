@@ -53,7 +53,7 @@ fn all_records_in_time_order() {
         let open = |chunk| EtlFile::open(&path, &path, &OpenOptions { chunk }).unwrap();
         let file = open(None);
         assert_eq!(file.buffers().len() as u64, counts["buffers"].as_u64().unwrap(), "{name}: buffers");
-        let compressed = file.compressed_buffers() as u64;
+        let compressed = file.compressed_buffers();
         assert_eq!(compressed, counts["compressed_buffers"].as_u64().unwrap(), "{name}: compressed");
         let header = &counts["header"];
         assert_eq!(file.header().os_build as u64, header["build"].as_u64().unwrap(), "{name}");

@@ -148,9 +148,7 @@ impl Analysis for Trace {
             let keywords = facts.group_masks_known.then(|| keyword_names(&facts.group_masks).join(" "));
             let header = file.header();
             let clock = file.clock();
-            let mut cpus: Vec<u16> = file.buffers().iter().map(|b| b.cpu).collect();
-            cpus.sort_unstable();
-            cpus.dedup();
+            let cpus = file.cpus_seen();
             let mut text = |t: &str| end.strings.intern(t);
             let option = |t: &Option<String>| t.clone();
             let row = TraceRow {
@@ -186,8 +184,8 @@ impl Analysis for Trace {
                 log_mode: text(&header.mode_names().join(" ")),
                 merged: header.is_merged(),
                 finalised: header.buffers_written != 0 && header.end_time != 0,
-                buffers: file.buffers().len() as i64,
-                compressed_buffers: file.compressed_buffers() as i64,
+                buffers: i64::try_from(file.buffers_found()).unwrap_or(i64::MAX),
+                compressed_buffers: i64::try_from(file.compressed_buffers()).unwrap_or(i64::MAX),
                 buffer_size_bytes: i64::from(header.buffer_size),
                 sessions: file.segments().len() as i32,
                 events_lost: i64::from(header.events_lost),

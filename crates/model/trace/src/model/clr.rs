@@ -47,7 +47,7 @@ pub struct Method {
 }
 
 /// All methods.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Methods {
     all: Vec<Method>,
     known: HashMap<(u32, u64, u64), u32>,

@@ -69,7 +69,7 @@ impl Interrupt {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cpu {
     running: Option<Running>,
     /// What the last switch replaced.
@@ -83,12 +83,14 @@ struct Cpu {
     last: Interrupt,
     /// Ends of gaps, latest first.
     gap_ends: Vec<i64>,
+    /// When it switched last: gaps before that are behind it.
+    switched_ns: Option<i64>,
     /// Its stretches of time that lack records: sorted, without overlap.
     gaps: Vec<(i64, i64)>,
 }
 
 /// All processors.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cpus {
     list: Vec<Cpu>,
     /// Stretches of time in which some processor lacks records: sorted, without overlap.
@@ -138,8 +140,15 @@ fn join(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 const MOST_ENDED: usize = 4096;
 
 impl Cpus {
-    /// Takes over where buffers may be missing.
+    /// Takes over where buffers may be missing, in place of what was known of that.
     pub(crate) fn set_gaps(&mut self, files: &[EtlFile], timeline: &Timeline) {
+        self.mixed.clear();
+        self.gaps_of.clear();
+        self.lacking.clear();
+        for cpu in &mut self.list {
+            cpu.gap_ends.clear();
+            cpu.gaps.clear();
+        }
         let mut all: Vec<(i64, i64)> = Vec::new();
         for (number, file) in files.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
@@ -166,10 +175,21 @@ impl Cpus {
             if !cpu.gaps.is_empty() {
                 self.lacking.push(number);
             }
+            cpu.gap_ends.retain(|&end| cpu.switched_ns.is_none_or(|ns| end > ns));
             cpu.gap_ends.sort_unstable_by(|a, b| b.cmp(a));
             cpu.gaps = join(std::mem::take(&mut cpu.gaps));
         }
         self.gaps = join(all);
+    }
+
+    /// From now on threads that run count as running since `ns` at the earliest.
+    pub(crate) fn begin_at(&mut self, ns: i64) {
+        for cpu in &mut self.list {
+            let interrupted_ns = cpu.settled_ns.saturating_add(cpu.open_ns);
+            if let Some(running) = cpu.running.as_mut().filter(|running| running.since_ns < ns) {
+                (running.since_ns, running.interrupted_ns) = (ns, interrupted_ns);
+            }
+        }
     }
 
     /// Processor, begin and end of the time ranges in which its records may be missing; ends may lie outside of the trace.
@@ -290,6 +310,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         let utid = cx.model.thread(new, (new == 0).then_some(0), ns);
         cx.model.cpus.switches = true;
         let Some(cpu) = cx.model.cpus.cpu(number) else { return };
+        cpu.switched_ns = Some(ns);
         let mut forgot = 0;
         while cpu.gap_ends.last().is_some_and(|&end| end <= ns) {
             cpu.gap_ends.pop();

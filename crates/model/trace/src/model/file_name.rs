@@ -143,7 +143,7 @@ pub enum SameFile {
 }
 
 /// All files; the file number is the index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FileNames {
     all: Vec<FileName>,
     by_key: HashMap<u64, u32>,

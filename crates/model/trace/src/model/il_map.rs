@@ -46,7 +46,7 @@ type MethodKey = (u32, u64, u64);
 type Entries = Vec<(u32, i32)>;
 
 /// The maps of all methods.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct IlMaps {
     entries: Entries,
     /// First and last entry by number of the method.

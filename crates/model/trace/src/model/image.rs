@@ -119,7 +119,7 @@ struct Identity {
 }
 
 /// All images; the image number is the index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Images {
     all: Vec<Image>,
     /// Image numbers by process; the kernel's under `None`.

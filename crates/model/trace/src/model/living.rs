@@ -8,7 +8,7 @@ const RECENT: usize = 256;
 const NONE: u32 = u32::MAX;
 
 /// From an id to the number of its latest instance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Living {
     all: HashMap<u32, u32>,
     /// The last that were looked up, by the low bits of their ids, of which the lowest two are always 0.

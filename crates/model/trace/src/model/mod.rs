@@ -63,6 +63,8 @@ pub(crate) struct Tracker {
     pub(crate) event: fn(&Event<'_>, &mut Context<'_>),
     /// Which tables need it.
     pub(crate) needed: Needed,
+    /// What it saw before a part of a trace matters inside it.
+    pub(crate) before: bool,
 }
 
 /// Which tables need what a tracker knows.
@@ -78,24 +80,53 @@ pub(crate) enum Needed {
 
 /// The trackers in their order.
 pub(crate) const TRACKERS: &[Tracker] = &[
-    Tracker { selects: process::SELECTS, event: process::event, needed: Needed::Always },
-    Tracker { selects: thread::SELECTS, event: thread::event, needed: Needed::Always },
-    Tracker { selects: naming::SELECTS, event: naming::event, needed: Needed::Always },
-    Tracker { selects: image::SELECTS, event: image::event, needed: Needed::Always },
-    Tracker { selects: volume::SELECTS, event: volume::event, needed: Needed::Always },
-    Tracker { selects: system::SELECTS, event: system::event, needed: Needed::Always },
-    Tracker { selects: service::SELECTS, event: service::event, needed: Needed::Always },
-    Tracker { selects: file_name::SELECTS, event: file_name::event, needed: Needed::Always },
-    Tracker { selects: registry_key::SELECTS, event: registry_key::event, needed: Needed::Always },
-    Tracker { selects: clr::SELECTS, event: clr::event, needed: Needed::Always },
-    Tracker { selects: il_map::SELECTS, event: il_map::event, needed: Needed::ForFrames },
-    Tracker { selects: cpu::SELECTS, event: cpu::event, needed: Needed::Always },
-    Tracker { selects: switch::SELECTS, event: switch::event, needed: Needed::Always },
-    Tracker { selects: place::SELECTS, event: place::event, needed: Needed::ForFrames },
-    Tracker { selects: stack::SELECTS, event: stack::event, needed: Needed::ForStacks },
+    Tracker { selects: process::SELECTS, event: process::event, needed: Needed::Always, before: true },
+    Tracker { selects: thread::SELECTS, event: thread::event, needed: Needed::Always, before: true },
+    Tracker { selects: naming::SELECTS, event: naming::event, needed: Needed::Always, before: true },
+    Tracker { selects: image::SELECTS, event: image::event, needed: Needed::Always, before: true },
+    Tracker { selects: volume::SELECTS, event: volume::event, needed: Needed::Always, before: true },
+    Tracker { selects: system::SELECTS, event: system::event, needed: Needed::Always, before: true },
+    Tracker { selects: service::SELECTS, event: service::event, needed: Needed::Always, before: true },
+    Tracker { selects: file_name::SELECTS, event: file_name::event, needed: Needed::Always, before: true },
+    Tracker {
+        selects: registry_key::SELECTS,
+        event: registry_key::event,
+        needed: Needed::Always,
+        before: true,
+    },
+    Tracker { selects: clr::SELECTS, event: clr::event, needed: Needed::Always, before: true },
+    Tracker { selects: il_map::SELECTS, event: il_map::event, needed: Needed::ForFrames, before: true },
+    Tracker { selects: cpu::SELECTS, event: cpu::event, needed: Needed::Always, before: true },
+    Tracker { selects: switch::SELECTS, event: switch::event, needed: Needed::Always, before: true },
+    Tracker { selects: place::SELECTS, event: place::event, needed: Needed::ForFrames, before: false },
+    Tracker { selects: stack::SELECTS, event: stack::event, needed: Needed::ForStacks, before: false },
 ];
 
 impl Model {
+    /// What is known now, as the beginning of a part of the trace at `from_ns`: who runs counts from there, and stacks and places are
+    /// those of the part.
+    pub(crate) fn fork(&self, from_ns: i64) -> Model {
+        let mut model = Model {
+            processes: self.processes.clone(),
+            threads: self.threads.clone(),
+            images: self.images.clone(),
+            places: place::Places::default(),
+            stacks: stack::Stacks::default(),
+            files: self.files.clone(),
+            keys: self.keys.clone(),
+            volumes: self.volumes.clone(),
+            clr: self.clr.clone(),
+            il_maps: self.il_maps.clone(),
+            cpus: self.cpus.clone(),
+            switches: self.switches.clone(),
+            services: self.services.clone(),
+            system: self.system.clone(),
+            named: Default::default(),
+        };
+        model.cpus.begin_at(from_ns);
+        model
+    }
+
     /// The writer of a record, as its header says: whatever is asked, threads and processes are known from then on.
     #[inline]
     pub(crate) fn written_by(&mut self, record: &etwhy_etl::Record<'_>, ns: i64) {

@@ -79,7 +79,7 @@ const BY_KERNEL: u8 = 1;
 const BY_MANIFEST: u8 = 2;
 
 /// All process instances; `upid` is the index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Processes {
     all: Vec<Process>,
     by_pid: Living,

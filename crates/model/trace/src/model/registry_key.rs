@@ -41,7 +41,7 @@ pub(crate) struct KeyPath {
 }
 
 /// All keys that were named or used.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RegistryKeys {
     all: Vec<Key>,
     by_kcb: HashMap<u64, u32>,

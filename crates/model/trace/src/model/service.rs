@@ -35,7 +35,7 @@ pub struct Service {
 }
 
 /// All services.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Services {
     all: Vec<Service>,
     known: HashMap<(Sym, u32, u32), u32>,

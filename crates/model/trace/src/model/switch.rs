@@ -123,7 +123,7 @@ impl State {
 }
 
 /// What threads did last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Switches {
     threads: Vec<State>,
     /// The switch of the event that is being looked at.

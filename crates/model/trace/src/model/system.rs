@@ -50,7 +50,7 @@ pub(crate) const SELECTS: &[Select] = &[
 ];
 
 /// What the trace says of the machine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SystemFacts {
     /// Computer name.
     pub computer_name: Option<String>,

@@ -79,7 +79,7 @@ const BY_MANIFEST: u8 = 2;
 const LEAD_NS: i64 = 50_000_000;
 
 /// All thread instances; `utid` is the index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Threads {
     all: Vec<Thread>,
     by_tid: Living,

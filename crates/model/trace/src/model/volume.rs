@@ -12,7 +12,7 @@ pub(crate) const SELECTS: &[Select] = &[
 ];
 
 /// What device paths are called on the machine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Volumes {
     /// (device path in lower case, drive path), longest first, both ending in a backslash.
     map: Vec<(String, String)>,

@@ -1,0 +1,47 @@
+//! `etwhy follow`: a trace that is still being written.
+
+mod run;
+mod show;
+
+pub(super) use run::{FollowArgs, Speed};
+
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::options::time::duration;
+use clap::{Args as _, FromArgMatches as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "follow",
+    about: "Follow a trace while it is written: who uses the machine, what was found, since when",
+    long_about: "Reads a growing .etl file, or all traces of a folder to which a session adds files, and looks at the last minute again and again \
+                 (--window): who used the processors, which findings began and ended, what was lost. Each window shows what `etwhy why` \
+                 would show of that stretch of the finished trace. At most half of one processor is used: a window that takes long is looked at less often.\n\n\
+                 Buffers that come late are put where they belong, as long as the window has not passed them; the lines say how many came late. \
+                 Names that a trace holds at its end only (the rundown of sessions that are merged afterwards) are not known before that. \
+                 It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --idle.",
+    examples: "Examples:\n  etwhy follow recording.etl\n  etwhy follow C:\\traces --window 30s\n  \
+               etwhy follow C:\\traces --process chrome\n  etwhy follow recording.etl --json\n  \
+               etwhy follow C:\\traces --until-finding dpc.over-limit\n  etwhy follow C:\\traces --stop-when process-exit:setup",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(&Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    /// A trace that is being written, or a folder of them
+    #[arg(value_name = "TRACE|FOLDER")]
+    path: PathBuf,
+    /// End when nothing came for so long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    idle: Option<i64>,
+    #[command(flatten)]
+    follow: FollowArgs,
+}
+
+fn run(args: &Args) -> anyhow::Result<Exit> {
+    let idle = args.idle.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
+    args.follow.follow(&args.path, idle)
+}

@@ -1,0 +1,266 @@
+//! `etwhy segments`: one line for each trace of a folder, to find the one that is worth opening.
+
+use super::why::answers;
+use crate::command::Command;
+use crate::exit::Exit;
+use crate::open::TraceArgs;
+use crate::report::terminal::{out, text};
+use crate::rules::RuleArgs;
+use clap::{Args as _, FromArgMatches as _};
+use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_base::time::{filetime, filetime_text};
+use etwhy_base::units::{bytes, duration_ns, percent, thousands};
+use etwhy_doc::{Column, Doc, Line, Table};
+use etwhy_etl::read::{EtlFile, OpenOptions};
+use etwhy_report::Report;
+use etwhy_rules::{Answer, Rule, Severity};
+use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
+use serde::{Deserialize, Serialize};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Declaration.
+pub static COMMAND: Command = Command {
+    name: "segments",
+    about: "One line per trace of a folder: when, how busy, interrupts, losses, the worst finding",
+    long_about: "Reads each trace of a folder by itself, newest first: for days of recorded segments of which one is worth opening. `etwhy why FOLDER \
+                 --at 14:03` then opens the segments around a time. What was found is kept in etwhy's cache folder, so that the next time \
+                 only new segments are read; nothing is written into the folder.",
+    examples: "Examples:\n  etwhy segments C:\\traces\n  etwhy segments C:\\traces --json\n  etwhy why C:\\traces --at 14:03",
+    build: |command| Args::augment_args(command),
+    run: |matches| run(&Args::from_arg_matches(matches)?),
+};
+
+#[derive(clap::Args)]
+struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Read all segments again
+    #[arg(long)]
+    fresh: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// What is said of a segment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Segment {
+    /// Its path.
+    file: String,
+    /// Begin, nanoseconds since 1970 (UTC).
+    begin_unix_ns: i64,
+    /// Local time minus UTC where it was recorded.
+    offset_ns: i64,
+    /// From the first to the last event.
+    length_ns: i64,
+    /// Size of the file.
+    size_bytes: i64,
+    /// Busy share of the processors, if it tells.
+    busy_percent: Option<f64>,
+    /// Share of the processors' time in DPCs and ISRs, if it tells.
+    interrupts_percent: Option<f64>,
+    /// Events that the session lost.
+    events_lost: i64,
+    /// Buffers that the session lost.
+    buffers_lost: i64,
+    /// The worst finding.
+    worst: Option<Worst>,
+    /// Why it could not be read.
+    error: Option<String>,
+}
+
+/// A finding.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Worst {
+    id: String,
+    severity: String,
+    headline: String,
+}
+
+fn run(args: &Args) -> anyhow::Result<Exit> {
+    let rules = args.rules.load()?;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for path in &args.trace.traces {
+        files.extend(traces_in(path)?);
+    }
+    anyhow::ensure!(!files.is_empty(), "there is no .etl file in what was given");
+    // What somebody's own files say is not kept for others.
+    let own = !args.rules.rules.is_empty() || !args.trace.knowledge.is_empty();
+    let cache = if own { None } else { Cache::find() };
+    let mut all: Vec<Segment> =
+        files.iter().map(|file| segment(args, file, &rules, cache.as_ref())).collect();
+    all.sort_by_key(|segment| std::cmp::Reverse(segment.begin_unix_ns));
+    let failed = all.iter().any(|segment| segment.error.is_some());
+    let mut out = out();
+    if args.json {
+        let json = serde_json::to_string_pretty(&all)?;
+        writeln!(out, "{}", etwhy_export::escape_json(&json).unwrap_or(json))?;
+    } else {
+        write!(out, "{}", text(&document(&all)))?;
+    }
+    out.flush()?;
+    Ok(if failed { Exit::InPart } else { Exit::Done })
+}
+
+/// The traces of a folder, or the file itself.
+fn traces_in(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let file = entry?.path();
+        if file.is_file() && file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("etl")) {
+            found.push(file);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What a segment says, from the cache if it was read before.
+fn segment(args: &Args, file: &Path, rules: &[Rule], cache: Option<&Cache>) -> Segment {
+    let shown = file.display().to_string();
+    let id = EtlFile::open(file, file, &OpenOptions::default()).map(|file| file.trace_id()).ok();
+    let known = id.as_ref().zip(cache).filter(|_| !args.fresh).and_then(|(id, cache)| cache.get(id));
+    if let Some(known) = known {
+        return Segment { file: shown, ..known };
+    }
+    match read(args, file, rules) {
+        Ok(segment) => {
+            if let Some((id, cache)) = id.as_ref().zip(cache) {
+                cache.put(id, &segment);
+            }
+            segment
+        }
+        Err(error) => Segment {
+            file: shown,
+            begin_unix_ns: 0,
+            offset_ns: 0,
+            length_ns: 0,
+            size_bytes: std::fs::metadata(file)
+                .map_or(0, |meta| i64::try_from(meta.len()).unwrap_or(i64::MAX)),
+            busy_percent: None,
+            interrupts_percent: None,
+            events_lost: 0,
+            buffers_lost: 0,
+            worst: None,
+            error: Some(format!("{error:#}")),
+        },
+    }
+}
+
+fn read(args: &Args, file: &Path, rules: &[Rule]) -> anyhow::Result<Segment> {
+    let trace = TraceArgs { traces: vec![file.to_owned()], ..args.trace.clone() };
+    let recording = trace.recordings()?.list.into_iter().next();
+    let recording = recording.ok_or_else(|| anyhow::anyhow!("{}: holds no trace", file.display()))?;
+    let (analysed, report) = answers(recording, rules, std::iter::empty())?;
+    Ok(summary(file, &analysed.db, &report))
+}
+
+fn summary(file: &Path, db: &Database, report: &Report) -> Segment {
+    let traces = db.read_or_empty::<TraceRow>();
+    let first = traces.first();
+    let machine = db.read_or_empty::<MachineRow>();
+    let capacity = machine.first().map_or(0, |machine| machine.capacity_ns());
+    let processes = || report.bill.iter().filter(|row| row.kind == "process");
+    let idle = processes().filter(|row| row.is_idle).find_map(|row| row.share_percent);
+    let interrupts = report.bill.iter().filter(|row| row.kind == "driver");
+    let interrupts =
+        interrupts.fold(0i64, |sum, row| sum.saturating_add(row.dpc_ns).saturating_add(row.isr_ns));
+    let found = |o: &&etwhy_rules::Outcome| o.answer == Answer::Found && o.severity > Some(Severity::Info);
+    let worst = report.findings.iter().find(found).and_then(|outcome| {
+        let headline = outcome.hits.first()?.headline.clone();
+        Some(Worst { id: outcome.id.clone(), severity: outcome.severity?.name().to_owned(), headline })
+    });
+    const MINUTE_NS: i64 = 60_000_000_000;
+    Segment {
+        file: file.display().to_string(),
+        begin_unix_ns: first.as_ref().map_or(0, |row| row.start_unix_ns().saturating_add(row.first_ns())),
+        offset_ns: first.as_ref().map_or(0, |row| row.time_zone_bias_min().saturating_mul(-MINUTE_NS)),
+        length_ns: first.as_ref().map_or(0, |row| row.duration_ns()),
+        size_bytes: first.as_ref().map_or(0, |row| row.size_bytes()),
+        busy_percent: idle.map(|idle| (100.0 - idle).max(0.0)),
+        interrupts_percent: (capacity > 0 && idle.is_some()).then(|| percent(interrupts, capacity)),
+        events_lost: first.as_ref().map_or(0, |row| row.events_lost()),
+        buffers_lost: first.as_ref().map_or(0, |row| row.buffers_lost()),
+        worst,
+        error: None,
+    }
+}
+
+fn document(all: &[Segment]) -> Doc {
+    let mut doc = Doc::default();
+    let mut table = Table::new([
+        Column::text("Begin (local)"),
+        Column::number("Length"),
+        Column::number("Size"),
+        Column::number("Busy"),
+        Column::number("DPC+ISR"),
+        Column::number("Lost"),
+        Column::name("File"),
+        Column::rest("Worst finding"),
+    ]);
+    for segment in all {
+        let share =
+            |share: Option<f64>| share.map_or_else(|| "?".to_owned(), |share| format!("{share:.1} %"));
+        let begin = filetime_text(filetime(segment.begin_unix_ns.saturating_add(segment.offset_ns)), 0);
+        let lost = match (segment.events_lost, segment.buffers_lost) {
+            (0, 0) => "0".to_owned(),
+            (events, 0) => format!("{} events", thousands(events.into())),
+            (_, buffers) => format!("{} buffers", thousands(buffers.into())),
+        };
+        let name = Path::new(&segment.file).file_name().map(|name| name.to_string_lossy().into_owned());
+        let worst = match (&segment.error, &segment.worst) {
+            (Some(error), _) => format!("cannot be read: {error}"),
+            (None, Some(worst)) => format!("{}: {}", worst.severity, worst.headline),
+            (None, None) => "nothing found".to_owned(),
+        };
+        table.row([
+            if segment.begin_unix_ns == 0 { "?".into() } else { begin.into() },
+            duration_ns(segment.length_ns).into(),
+            bytes(segment.size_bytes).into(),
+            share(segment.busy_percent).into(),
+            share(segment.interrupts_percent).into(),
+            lost.into(),
+            Line::name(name.unwrap_or_default()),
+            worst.into(),
+        ]);
+    }
+    doc.table(table);
+    doc
+}
+
+/// What was found in segments before, by the ids of their contents.
+struct Cache(PathBuf);
+
+impl Cache {
+    /// The folder, beside that of symbols; `None` if there is no place for caches.
+    fn find() -> Option<Cache> {
+        let folder = etwhy_symbols::cache_folder()?;
+        let version = concat!("segments-", env!("CARGO_PKG_VERSION"));
+        Some(Cache(folder.parent()?.join(version)))
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}.json"))
+    }
+
+    fn get(&self, id: &str) -> Option<Segment> {
+        serde_json::from_slice(&std::fs::read(self.path(id)).ok()?).ok()
+    }
+
+    /// A cache that cannot be written is no reason to stop.
+    fn put(&self, id: &str, segment: &Segment) {
+        let written = std::fs::create_dir_all(&self.0).is_ok()
+            && etwhy_export::replace_file(&self.path(id), |out| {
+                Ok(serde_json::to_writer(out, segment).map_err(std::io::Error::from)?)
+            })
+            .is_ok();
+        tracing::debug!("{}: {}", self.path(id).display(), if written { "written" } else { "not written" });
+    }
+}

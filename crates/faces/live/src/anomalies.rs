@@ -1,0 +1,6 @@
+//! What is counted while a trace is followed.
+
+etwhy_etl::define_anomalies! {
+    LATE_BUFFERS "buffers_too_late" DataLoss Read "Buffers that were written when the window had moved past their beginning: the records in them that lie before it were not seen by anybody.";
+    REPLACED "file_replaced" Warning Read "Files that were replaced or cut off while they were followed: what came before is no longer part of the answer.";
+}

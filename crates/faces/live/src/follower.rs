@@ -1,0 +1,455 @@
+//! Reads a trace while it is written, and gives the tables of a window.
+
+use crate::anomalies::{LATE_BUFFERS, REPLACED};
+use crate::arrivals::Arrivals;
+use crate::error::{LiveError, Result};
+use crate::folder;
+use etwhy_decode::{Decoder, DecoderOptions};
+use etwhy_etl::Ledger;
+use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
+use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Timeline, forget_before};
+use etwhy_table::Memory;
+use etwhy_trace::{Base, Inputs, Output, Symbols, Wanted};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// How to follow.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowOptions {
+    /// Length of the window in nanoseconds; `None`: it begins where the trace does.
+    pub window_ns: Option<i64>,
+    /// Most bytes of buffers in the window.
+    pub window_bytes: u64,
+    /// How long a processor without buffers is waited for, in nanoseconds of the trace.
+    pub slack_ns: i64,
+    /// How long before the window buffers may begin that a processor is still filling, in nanoseconds: those come late, and are put
+    /// where they belong.
+    pub patience_ns: i64,
+    /// Threads to use, at least 1.
+    pub threads: usize,
+}
+
+/// A window, in order keys and in nanoseconds since 1970 (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Order key of its begin.
+    pub from: i64,
+    /// Order key of its end, exclusive.
+    pub to: i64,
+    /// Its begin in nanoseconds since the start of the trace.
+    pub from_ns: i64,
+    /// Its end in nanoseconds since the start of the trace.
+    pub to_ns: i64,
+    /// UTC of the start of the trace, in nanoseconds since 1970.
+    pub start_unix_ns: i64,
+}
+
+/// What a look at the files brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Buffers that are new.
+    pub buffers: usize,
+    /// Files that were replaced or cut off.
+    pub replaced: usize,
+}
+
+enum Place {
+    /// One file.
+    File(PathBuf),
+    /// All traces of a folder.
+    Folder(PathBuf),
+    /// A finished file that is played again, with the buffers that were not written yet.
+    Replay(Held),
+}
+
+/// A trace that is followed.
+pub struct Follower {
+    place: Place,
+    paths: Vec<PathBuf>,
+    files: Vec<EtlFile>,
+    timeline: Timeline,
+    base: Base,
+    symbols: Symbols,
+    /// Schemas that the user gave.
+    decoder: Decoder,
+    inputs: Inputs,
+    options: FollowOptions,
+    arrivals: Arrivals,
+    /// Up to which order key tables were given.
+    complete: i64,
+    replaced: u64,
+    ended: bool,
+    /// Files that were kept although they are past, because those behind them do not say who is who.
+    needed: usize,
+}
+
+impl Follower {
+    /// Follows a file, or the traces of a folder. A file that holds nothing yet is waited for.
+    ///
+    /// # Errors
+    /// If there is no such file, or if it cannot be followed.
+    pub fn new(path: &Path, options: FollowOptions, symbols: Symbols, decoder: Decoder) -> Result<Follower> {
+        let meta =
+            std::fs::metadata(path).map_err(|source| LiveError::Io { path: path.to_owned(), source })?;
+        let place = if meta.is_dir() { Place::Folder(path.into()) } else { Place::File(path.into()) };
+        let mut follower = Follower::at(place, options, symbols, decoder);
+        follower.poll()?;
+        Ok(follower)
+    }
+
+    /// Plays a finished file again: [`Follower::play`] says up to which moment it was written.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn replay(
+        path: &Path,
+        options: FollowOptions,
+        symbols: Symbols,
+        decoder: Decoder,
+    ) -> Result<Follower> {
+        let mut file = EtlFile::open(path, path, &OpenOptions { chunk: Some(1 << 20) })?;
+        let held = file.hold_back();
+        let mut follower = Follower::at(Place::Replay(held), options, symbols, decoder);
+        follower.files.push(file);
+        follower.paths.push(path.to_owned());
+        follower.set_timeline();
+        Ok(follower)
+    }
+
+    fn at(place: Place, options: FollowOptions, symbols: Symbols, decoder: Decoder) -> Follower {
+        Follower {
+            place,
+            paths: Vec::new(),
+            files: Vec::new(),
+            timeline: Timeline::read(&[], &mut Ledger::new()),
+            base: Base::new(decoder.clone()),
+            symbols,
+            decoder,
+            inputs: Inputs::default(),
+            options,
+            arrivals: Arrivals::default(),
+            complete: i64::MIN,
+            replaced: 0,
+            ended: false,
+            needed: 0,
+        }
+    }
+
+    /// Files that are followed.
+    pub fn files(&self) -> &[EtlFile] {
+        &self.files
+    }
+
+    /// Their paths.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// When the next buffer of a recording that is played again was written, in nanoseconds since the start of the trace.
+    pub fn next_ns(&self) -> Option<i64> {
+        let Place::Replay(held) = &self.place else { return None };
+        Some(self.timeline.ticks_to_ns(0, held.next_ticks()?))
+    }
+
+    /// The recording that is played again goes on to `until_ns` since the start of the trace.
+    pub fn play(&mut self, until_ns: i64) -> Polled {
+        let until = self.timeline.ns_to_key(until_ns);
+        let Place::Replay(held) = &mut self.place else { return Polled::default() };
+        let Some(file) = self.files.first_mut() else { return Polled::default() };
+        // The clock of a single file counts its keys.
+        let buffers = file.release(held, until);
+        self.ended |= held.next_ticks().is_none();
+        self.note_arrivals(0, buffers);
+        Polled { buffers, replaced: 0 }
+    }
+
+    /// No more buffers will come: what is left of the files is judged as it stands, and nothing is waited for.
+    ///
+    /// # Errors
+    /// Those of [`Follower::poll`].
+    pub fn end(&mut self) -> Result<Polled> {
+        self.ended = true;
+        self.poll()
+    }
+
+    /// True once no more buffers are expected.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// True if every file was closed by its session, and no new one is there.
+    pub fn is_closed(&self) -> bool {
+        let closed = |file: &EtlFile| file.header().end_time != 0 && file.header().buffers_written != 0;
+        self.ended || (!self.files.is_empty() && self.files.iter().all(closed))
+    }
+
+    /// Looks for what came since the last time.
+    ///
+    /// # Errors
+    /// If the system refuses, or if what is there cannot be followed.
+    pub fn poll(&mut self) -> Result<Polled> {
+        let mut polled = Polled::default();
+        let paths = match &self.place {
+            Place::Replay(_) => return Ok(polled),
+            Place::File(path) => vec![path.clone()],
+            Place::Folder(path) => folder::traces(path)?,
+        };
+        for number in 0..self.files.len() {
+            let (Some(file), Some(path)) = (self.files.get_mut(number), self.paths.get(number)) else {
+                continue;
+            };
+            if !paths.contains(path) {
+                // Its buffers can still be read where the system allows; new ones do not come.
+                continue;
+            }
+            match file.grow(path, self.ended)? {
+                Growth::Buffers(0) => {}
+                Growth::Buffers(count) => {
+                    polled.buffers += count;
+                    self.note_arrivals(number, count);
+                }
+                Growth::Replaced => polled.replaced += 1,
+            }
+        }
+        if polled.replaced > 0 {
+            self.replaced += polled.replaced as u64;
+            self.begin_again(paths.clone())?;
+        }
+        for path in paths {
+            if !self.paths.contains(&path) {
+                polled.buffers += self.add(path)?;
+            }
+        }
+        Ok(polled)
+    }
+
+    /// Opens another file, if it holds something already.
+    fn add(&mut self, path: PathBuf) -> Result<usize> {
+        let file = match EtlFile::open_growing(&path, &path) {
+            Ok(file) => file,
+            Err(error @ etwhy_etl::Error::Io { .. }) => return Err(error.into()),
+            // Nothing but a first piece was written yet; or it is no trace, which a user hears of a single file.
+            Err(error) => {
+                let is_file = matches!(self.place, Place::File(_));
+                let has_begun = std::fs::metadata(&path).is_ok_and(|meta| meta.len() >= FIRST_BUFFER);
+                return if is_file && has_begun { Err(error.into()) } else { Ok(0) };
+            }
+        };
+        if file.header().log_file_mode & MODE_CIRCULAR != 0 && file.header().end_time == 0 {
+            let why = "a circular file overwrites its oldest buffers and cannot be followed; `etwhy why` reads it once its \
+                       session has stopped, and sessions that write new files (--rotate) can be followed";
+            if matches!(self.place, Place::File(_)) {
+                return Err(LiveError::NotFollowed { path, why: why.to_owned() });
+            }
+            return Ok(0);
+        }
+        let count = file.buffers().len();
+        self.files.push(file);
+        self.paths.push(path.clone());
+        let before = self.timeline.clone();
+        self.set_timeline();
+        if self.base.at() != i64::MIN && !self.timeline.counts_like(&before) {
+            // It began earlier than all others: times would count from another zero.
+            let paths = self.paths.clone();
+            self.begin_again(paths)?;
+            return Ok(count);
+        }
+        self.note_arrivals(self.files.len().saturating_sub(1), count);
+        Ok(count)
+    }
+
+    /// Forgets everything and reads these files from their beginning.
+    fn begin_again(&mut self, paths: Vec<PathBuf>) -> Result<()> {
+        self.files.clear();
+        self.paths.clear();
+        self.base = Base::new(self.decoder.clone());
+        self.arrivals.begin_again();
+        self.complete = i64::MIN;
+        for path in paths {
+            self.add(path)?;
+        }
+        Ok(())
+    }
+
+    fn set_timeline(&mut self) {
+        self.timeline = Timeline::read(&self.files, &mut Ledger::new());
+    }
+
+    fn note_arrivals(&mut self, number: usize, count: usize) {
+        let Some(file) = self.files.get(number) else { return };
+        let index = u16::try_from(number).unwrap_or(u16::MAX);
+        let marks = (self.complete, self.base.at());
+        self.arrivals.came((index, file), count, &self.timeline, marks);
+    }
+
+    /// The window that can be asked now; `None` if nothing has come yet.
+    pub fn window(&self) -> Option<Window> {
+        let newest = self.arrivals.newest()?;
+        let to = match self.ended {
+            true => newest.saturating_add(1),
+            false => self.arrivals.complete(self.processors(), &self.timeline, self.options.slack_ns)?,
+        };
+        let ns = |key: i64| self.timeline.key_to_ns(key);
+        if ns(to) <= 0 {
+            return None;
+        }
+        let earliest = self.options.window_ns.map_or(i64::MIN, |window| {
+            let begin = ns(to).saturating_sub(window);
+            if begin <= 0 { i64::MIN } else { self.timeline.ns_to_key(begin) }
+        });
+        let from = earliest.max(self.within_bytes(to)).max(self.base.at());
+        let from_ns = if from == i64::MIN { 0 } else { ns(from) };
+        let start_unix_ns = self.timeline.start_unix_ns();
+        Some(Window { from, to, from_ns, to_ns: ns(to), start_unix_ns })
+    }
+
+    /// Processors of the machine.
+    fn processors(&self) -> usize {
+        self.files.iter().map(|file| file.header().processors as usize).max().unwrap_or(1)
+    }
+
+    /// From which order key on buffers fit into the bytes of the window.
+    fn within_bytes(&self, to: i64) -> i64 {
+        let mut all: Vec<(i64, u64)> = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let entries = file.buffers().iter();
+            all.extend(entries.filter_map(|entry| {
+                let key = self.timeline.ticks_to_key(number, entry.first_ticks?);
+                (key < to).then_some((key, u64::from(entry.end)))
+            }));
+        }
+        all.sort_unstable();
+        let mut sum = 0u64;
+        for (key, bytes) in all.into_iter().rev() {
+            sum = sum.saturating_add(bytes);
+            if sum > self.options.window_bytes {
+                return key;
+            }
+        }
+        i64::MIN
+    }
+
+    /// Moves on to the window that can be asked now: what lies before it is given to trackers and forgotten. `None` if nothing has
+    /// come yet.
+    ///
+    /// # Errors
+    /// If files that have to be read again cannot be.
+    pub fn advance(&mut self) -> Result<Option<Window>> {
+        let Some(window) = self.window() else { return Ok(None) };
+        self.drop_past_files(&window)?;
+        let Some(window) = self.window() else { return Ok(None) };
+        let threads = self.options.threads;
+        let past = window.from.min(self.kept_from(&window));
+        if past != i64::MIN {
+            self.base.advance(&self.files, &self.timeline, &mut self.symbols, threads, past);
+            forget_before(&mut self.files, &self.timeline, self.base.at());
+        }
+        self.complete = self.complete.max(window.to);
+        Ok(Some(window))
+    }
+
+    /// From which order key on buffers are kept: a processor that writes seldom may still fill one that begins before the window.
+    fn kept_from(&self, window: &Window) -> i64 {
+        if self.ended {
+            return window.from;
+        }
+        let patience = window.from_ns.saturating_sub(self.options.patience_ns);
+        let oldest = self.timeline.ns_to_key(patience).max(self.within_bytes(window.to));
+        self.arrivals.passed_by_all(self.processors()).map_or(oldest, |key| key.max(oldest))
+    }
+
+    /// Leaves out the files whose sessions had ended before the window, if those that are left begin with who is who: what
+    /// trackers know then grows with a segment and not with the days.
+    fn drop_past_files(&mut self, window: &Window) -> Result<()> {
+        let past = |(number, file): (usize, &EtlFile)| {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let ends = self.arrivals.end_of(number);
+            file.header().end_time != 0
+                && file.header().log_file_mode & MODE_NEW_FILE == 0
+                && ends.is_some_and(|end| end < window.from)
+        };
+        let gone: Vec<bool> = self.files.iter().enumerate().map(past).collect();
+        let count = gone.iter().filter(|gone| **gone).count();
+        if count <= self.needed || count == self.files.len() || !matches!(self.place, Place::Folder(_)) {
+            return Ok(());
+        }
+        let known = self.base.holds().1[0];
+        let (files, paths, timeline) =
+            (std::mem::take(&mut self.files), std::mem::take(&mut self.paths), self.timeline.clone());
+        // One that was deleted meanwhile can only be read as it was opened.
+        let left = paths.iter().zip(&gone).filter(|(_, gone)| !**gone).map(|(path, _)| path);
+        let mut reopened = Vec::new();
+        for path in left.clone() {
+            match EtlFile::open_growing(path, path) {
+                Ok(file) => reopened.push(file),
+                Err(_) => {
+                    (self.files, self.paths) = (files, paths);
+                    return Ok(());
+                }
+            }
+        }
+        let left: Vec<PathBuf> = left.cloned().collect();
+        let now = Timeline::read(&reopened, &mut Ledger::new());
+        let mut base = Base::new(self.decoder.clone());
+        base.advance(&reopened, &now, &mut self.symbols, self.options.threads, window.from);
+        if base.holds().1[0] * 4 < known {
+            // They do not say who was there before.
+            (self.files, self.paths, self.timeline, self.needed) = (files, paths, timeline, count);
+            return Ok(());
+        }
+        let kept: Vec<u16> = (0..).zip(&gone).filter(|(_, gone)| !**gone).map(|(number, _)| number).collect();
+        self.arrivals.renumber(&kept);
+        (self.files, self.paths, self.timeline, self.base, self.needed) = (reopened, left, now, base, 0);
+        Ok(())
+    }
+
+    /// The tables of the window that [`Follower::advance`] gave, up to its end.
+    ///
+    /// # Errors
+    /// Those of the table builder.
+    pub fn tables(&mut self, window: &Window, tables: &BTreeSet<String>, memory: &Memory) -> Result<Output> {
+        let mut ledger = Ledger::new();
+        ledger.count(&LATE_BUFFERS, self.arrivals.too_late);
+        ledger.count(&REPLACED, self.replaced);
+        let wanted = Wanted {
+            tables: Some(tables),
+            threads: self.options.threads,
+            memory,
+            inputs: &self.inputs,
+            to_ns: None,
+            end: if self.ended { i64::MAX } else { window.to },
+        };
+        let (files, timeline) = (&self.files, &self.timeline);
+        let mut later = None;
+        if self.base.at() < window.from {
+            let base = later.insert(self.base.copy());
+            base.advance(files, timeline, &mut self.symbols, self.options.threads, window.from);
+        }
+        let base = later.as_ref().unwrap_or(&self.base);
+        Ok(base.analyse(files, timeline, &wanted, &mut self.symbols, &mut (), ledger)?)
+    }
+
+    /// Buffers that came late, and by how many nanoseconds the worst of them.
+    pub fn lateness(&self) -> (u64, i64) {
+        (self.arrivals.late, self.arrivals.latest_ns)
+    }
+
+    /// Buffers of which a part came when nobody could see it any more.
+    pub fn too_late(&self) -> u64 {
+        self.arrivals.too_late
+    }
+
+    /// What trackers hold: bytes of texts, and numbers of processes, threads and files.
+    pub fn holds(&self) -> (usize, [usize; 3]) {
+        self.base.holds()
+    }
+}
+
+/// No session has smaller buffers than this.
+const FIRST_BUFFER: u64 = 4096;
+
+/// Schemas of nobody.
+pub fn no_schemas() -> Decoder {
+    Decoder::new(&DecoderOptions::default(), &mut Ledger::new())
+}

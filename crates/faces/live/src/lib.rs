@@ -1,0 +1,27 @@
+//! Traces that are still being written.
+//!
+//! * [`Follower`] reads buffers as they come, keeps what trackers know at the beginning of a sliding window, and gives the tables of
+//!   the window: the same as those of a pass over that part of the finished trace.
+//! * [`Watch`] asks findings of each window; [`History`] remembers when they began and ended.
+//! * [`StopWhen`] decides when to stop, [`Pace`] how often to look.
+#![forbid(unsafe_code)]
+
+pub mod anomalies;
+mod arrivals;
+mod error;
+mod folder;
+mod follower;
+pub mod history;
+pub mod line;
+pub mod one_process;
+mod pace;
+pub mod stop;
+pub mod view;
+pub mod watch;
+
+pub use error::{LiveError, Result};
+pub use follower::{FollowOptions, Follower, Polled, Window, no_schemas};
+pub use history::{Episode, History};
+pub use pace::Pace;
+pub use stop::{Fired, StopWhen, When};
+pub use watch::{Look, Watch};

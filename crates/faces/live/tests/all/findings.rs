@@ -1,0 +1,58 @@
+//! Findings appear soon after their evidence, and conditions end following.
+
+use crate::growing::options;
+use crate::growing_segments::written;
+use etwhy_live::{Follower, StopWhen, Watch, When, no_schemas};
+use etwhy_rules::{Rule, Subject};
+use etwhy_table::Memory;
+use etwhy_trace::Symbols;
+use std::path::Path;
+
+/// Follows a trace second by second until a condition is met; when that was seen, in nanoseconds since the start.
+fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
+    let all = etwhy_rules::builtin().unwrap();
+    let rules: Vec<Rule> =
+        all.into_iter().filter(|r| r.over == Subject::Trace && rules.contains(&r.id.as_str())).collect();
+    let known = |word: &&str| {
+        let made = etwhy_analysis::derived::ALL.iter().flat_map(|d| d.tables.iter());
+        let read = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables.iter());
+        made.chain(read).any(|table| table.name == *word)
+    };
+    let tables = rules.iter().flat_map(Rule::words).filter(known).map(str::to_owned).collect();
+    let mut watch = Watch::new(rules, tables, None, Memory::unlimited());
+    let options = options(Some(60_000_000_000));
+    let mut follower = Follower::replay(path, options, Symbols::new(&[]), no_schemas()).unwrap();
+    let mut stop = StopWhen::new(vec![When::parse(when).unwrap()], true);
+    let mut at = 0;
+    while !follower.has_ended() {
+        at += 1_000_000_000;
+        follower.play(at);
+        let Some(look) = watch.look(&mut follower).unwrap() else { continue };
+        if let Some(fired) = stop.check(&look, watch.history()) {
+            let start = look.window.start_unix_ns;
+            return Some((at, fired.cause_unix_ns - start));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_process_that_ends_is_seen_within_two_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "process_start_growth.toml", 0.02);
+    let path = folder.path().join("written.etl");
+    let (at, cause) = seen(&path, &[], "process-exit:verified").expect("nobody ends");
+    assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
+    let (at, cause) = seen(&path, &[], "process-start:verified").expect("nobody starts");
+    assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
+    assert_eq!(seen(&path, &[], "process-start:nobody"), None);
+}
+
+#[test]
+fn a_finding_is_seen_within_two_seconds_of_its_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "findings/cpu.starvation.toml", 1.0);
+    let path = folder.path().join("written.etl");
+    let (at, _) = seen(&path, &["cpu.starvation"], "finding:cpu.starvation").expect("not found");
+    assert!(at <= 3_000_000_000, "seen at {at}");
+}

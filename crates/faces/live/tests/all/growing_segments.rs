@@ -1,0 +1,127 @@
+//! Folders of segments, files that are cut off, replaced or hostile, and what is kept in memory.
+
+use crate::growing::{Growing, batch, difference, drawn, follow, followed, options};
+use etwhy_live::{Follower, no_schemas};
+use etwhy_synth::Scenario;
+use etwhy_trace::Symbols;
+use std::path::Path;
+
+/// A written trace.
+pub fn written(folder: &Path, scenario: &str, scale: f64) -> Vec<u8> {
+    let path = etwhy_testkit::root().join("scenarios").join(scenario);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut scenario = Scenario::parse(&text, &path.display().to_string()).unwrap();
+    scenario.scale(scale).unwrap();
+    let trace = folder.join("written.etl");
+    etwhy_synth::write(&scenario, &trace, &mut |_| {}).unwrap();
+    std::fs::read(&trace).unwrap()
+}
+
+/// Cuts a raw trace into segments of one session: each has the header and some of the buffers.
+fn segments(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
+    let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    let buffers: Vec<&[u8]> = bytes.chunks(size).collect();
+    let (header, rest) = buffers.split_first().unwrap();
+    rest.chunks(rest.len().div_ceil(count).max(1)).map(|part| [&[*header], part].concat().concat()).collect()
+}
+
+#[test]
+fn segments_are_read_as_they_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "clean_web_server.toml", 0.05);
+    std::fs::remove_file(folder.path().join("written.etl")).unwrap();
+    let mut rng = drawn("segments");
+    let mut follower = follow(folder.path(), Some(3_000_000_000));
+    for (number, part) in segments(&bytes, 4).into_iter().enumerate() {
+        let mut file = Growing::new(&folder.path().join(format!("{number:03}.etl")), part);
+        while file.write(1 + usize::try_from(rng.below(400_000)).unwrap()) {
+            follower.poll().unwrap();
+            follower.advance().unwrap();
+        }
+    }
+    follower.end().unwrap();
+    let window = follower.advance().unwrap().unwrap();
+    assert_eq!((follower.files().len(), follower.too_late()), (4, 0));
+    let seen = followed(&mut follower, &window);
+    let expected = batch(follower.paths(), &window, false);
+    assert_eq!(difference(&seen, &expected), None);
+}
+
+#[test]
+fn what_is_kept_does_not_grow_with_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "clean_web_server.toml", 0.2);
+    let path = folder.path().join("written.etl");
+    let mut follower =
+        Follower::replay(&path, options(Some(1_000_000_000)), Symbols::new(&[]), no_schemas()).unwrap();
+    let mut at = 0;
+    let (mut most, mut all) = (0, 0);
+    while !follower.has_ended() {
+        at += 500_000_000;
+        all += follower.play(at).buffers;
+        if follower.advance().unwrap().is_some() {
+            most = most.max(follower.files()[0].buffers().len());
+        }
+    }
+    assert_eq!(follower.files()[0].buffers_found(), all as u64);
+    assert!(all > 3 * most, "{most} of {all} buffers of {} bytes were held", bytes.len());
+}
+
+#[test]
+fn files_that_are_cut_off_or_replaced_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "openmp_spin.toml", 0.02);
+    let other = written(folder.path(), "clean_web_server.toml", 0.01);
+    let path = folder.path().join("x.etl");
+    std::fs::write(&path, &bytes).unwrap();
+    let mut follower = follow(&path, Some(2_000_000_000));
+    follower.advance().unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(follower.poll().unwrap().replaced, 1);
+    follower.advance().unwrap();
+    std::fs::write(&path, &other).unwrap();
+    assert_eq!(follower.poll().unwrap().replaced, 1);
+    follower.end().unwrap();
+    let window = follower.advance().unwrap().unwrap();
+    let seen = followed(&mut follower, &window);
+    assert_eq!(difference(&seen, &batch(&[path], &window, false)), None);
+}
+
+#[test]
+fn damage_while_following_is_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "openmp_spin.toml", 0.02);
+    for round in 0..12 {
+        let mut rng = drawn(&format!("damage {round}"));
+        let mut damaged = bytes.clone();
+        for _ in 0..40 {
+            let at = usize::try_from(rng.below(damaged.len() as u64 - 4096)).unwrap() + 2048;
+            damaged[at] = rng.bits() as u8;
+        }
+        damaged.truncate(damaged.len() - usize::try_from(rng.below(100_000)).unwrap());
+        let mut file = Growing::new(&folder.path().join(format!("{round}.etl")), damaged);
+        let mut follower = follow(&file.path, Some(1_000_000_000));
+        while file.write(1 + usize::try_from(rng.below(300_000)).unwrap()) {
+            follower.poll().unwrap();
+            if let Some(window) = follower.advance().unwrap() {
+                followed(&mut follower, &window);
+            }
+        }
+        follower.end().unwrap();
+        if let Some(window) = follower.advance().unwrap() {
+            followed(&mut follower, &window);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused_and_what_is_none_yet_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.etl");
+    let open = || Follower::new(&path, options(None), Symbols::new(&[]), no_schemas());
+    assert!(open().is_err());
+    std::fs::write(&path, b"").unwrap();
+    assert!(open().unwrap().window().is_none());
+    std::fs::write(&path, vec![7u8; 100_000]).unwrap();
+    assert!(open().is_err());
+}
