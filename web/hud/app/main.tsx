@@ -7,15 +7,20 @@ import { startTheme } from "../base/theme.ts";
 import { say } from "../parts/live.tsx";
 import { follow as followWho } from "../state/identity.ts";
 import { follow } from "../state/link.ts";
+import { followTraces, known } from "../state/opened.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
+import { startDrop } from "./open.tsx";
 import { Shell } from "./shell.tsx";
 
 startTheme();
 startKeys();
 render(<Shell />, document.getElementById("app") as HTMLElement);
+startDrop();
 start().then(
-  () => {
+  async () => {
+    followTraces();
+    await known();
     // Links name traces: which these are must be known before one is read.
     const { newer } = follow();
     followWho();

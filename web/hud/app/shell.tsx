@@ -15,7 +15,9 @@ import { settling, toTrace } from "../state/identity.ts";
 import { dismiss, notes } from "../state/notes.ts";
 import { failure, session } from "../state/session.ts";
 import { back, look, removeFilter, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import { Loading, Offer } from "./loading.tsx";
 import { Menu } from "./menu.tsx";
+import { Sending } from "./open.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Panel } from "./panel.ts";
 
@@ -168,7 +170,7 @@ export function Shell() {
   }, []);
   if (failure.value) return <p class="fault" role="alert">{failure.value}</p>;
   const empty = panel && schema.value ? whyEmpty(panel.tables) : null;
-  const ready = trace.value && schema.value && !settling.value;
+  const ready = trace.value?.stage === "ready" && schema.value && !settling.value;
   return (
     <>
       <a class="skip" href="#panel" onClick={(event) => { event.preventDefault(); document.getElementById("panel")?.focus(); }}>
@@ -176,6 +178,8 @@ export function Shell() {
       </a>
       <Header />
       <Notes />
+      <Offer />
+      <Sending />
       <div class="body">
         <Navigation />
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
@@ -186,7 +190,7 @@ export function Shell() {
               {empty ? <Nothing why={empty.why} record={empty.record} /> : <panel.View />}
             </div>
           )}
-          {!ready && <p class="about">Reading …</p>}
+          {!ready && <Loading />}
         </main>
       </div>
       <Hints />

@@ -10,6 +10,7 @@ import { later } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
 import type { TraceInfo } from "../wire/types.ts";
 import { note } from "./notes.ts";
+import { lookFor } from "./opened.ts";
 import { session } from "./session.ts";
 import { EMPTY, view, type Filter, type View } from "./view.ts";
 
@@ -137,6 +138,8 @@ function here(link: Record<string, unknown>): View {
   if (trace !== null) return made;
   const shown = session.value?.traces[0];
   note(`The link shows ${nameIn(link["trace"])}, which is not open here${shown ? `. This is ${visible(shown.name)}` : ""}. Open the other trace and follow the link again.`);
+  const ref = isObject(link["trace"]) ? (link["trace"] as unknown as TraceRef) : null;
+  if (ref?.name) void lookFor(ref.name, ref.trace_id ?? "", location.hash);
   return { ...made, panel: made.panel, zoom: null, selection: null, past: [], finding: null, settings: {} };
 }
 

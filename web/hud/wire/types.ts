@@ -4,10 +4,13 @@ import type { Report } from "../../src/model.ts";
 
 /** Answers in JSON, by question. */
 export interface Answers {
+  close: TraceInfo;
   diff: Diff;
+  folder: Listing;
   identity: Identities;
   interrupts: Interrupts;
   knowledge: unknown;
+  notes: NotesFile;
   open: TraceInfo;
   path: CriticalPath;
   report: Report;
@@ -609,9 +612,7 @@ range: [number, number] | null, why: string, filters: Array<Chosen>,
 /** What to add up along stacks. */
 metric: string, };
 
-export type Session = { program: string, readonly: boolean, 
-/** Folders whose traces may be opened. */
-folders: Array<string>, traces: Array<TraceInfo>, };
+export type Session = { program: string, readonly: boolean, folders: Array<string>, upload_bytes: number, traces: Array<TraceInfo>, };
 
 export type Somebody = KnownProcess | KnownThread;
 
@@ -704,14 +705,16 @@ sums: ThreadTotals, range: [number, number], sql: string, unused: Array<string>,
 
 export type ThreadTotals = { run_ns: number, ready_ns: number, wait_ns: number, switches: number, };
 
-/** What the page knows of a trace from the start. */
-export type TraceInfo = { trace: number, name: string, 
-/** Tells this recording from all others. */
-trace_id: string, machine_id: string, 
-/** Start by the clock, milliseconds since 1970 UTC: which recording it is, for links that are opened elsewhere. */
-start_ms: number | null, first_ns: number, last_ns: number, cpus: number, 
-/** The verdict's sentence. */
-sentence: string, };
+/** A trace and how far it is. */
+export type TraceInfo = { trace: number, name: string, stage: TraceStage, doing: string, done: number, total: number, error: string | null, trace_id: string, machine_id: string, start_ms: number | null, first_ns: number, last_ns: number, cpus: number, sentence: string, };
+
+export type TraceStage = "waiting" | "reading" | "verdict" | "ready" | "failed" | "ended" | "closed";
+
+export type Listing = { path: string, above: string | null, entries: Array<FolderEntry>, more: boolean, };
+
+export type FolderEntry = { name: string, path: string, folder: boolean, size: number, modified_ms: number | null, trace: boolean, };
+
+export type NotesFile = { file: string | null, why: string | null, notes: Record<string, unknown> | null, version: string, };
 
 /** Of the whole tree. */
 export type TreeFacts = { total: number, count: number, part_total: number, part_count: number, nodes: number, left_out: number, least: number, refused: number, 

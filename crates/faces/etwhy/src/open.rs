@@ -23,9 +23,9 @@ use etwhy_input::{InputFile, InputOptions};
 use etwhy_scratch::Scratch;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
-use etwhy_trace::Symbols;
 use etwhy_trace::catalog::kernel_class;
 use etwhy_trace::logger_text::{self, ListedLogger};
+use etwhy_trace::{Only, Symbols};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -152,6 +152,8 @@ struct Traces {
     demo: Option<Scratch>,
     decoder: Decoder,
     loggers: Vec<ListedLogger>,
+    /// The part that analyses see; empty: all of it.
+    only: Vec<Only>,
     threads: usize,
 }
 
@@ -248,7 +250,8 @@ impl TraceArgs {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or(all).max(1);
         let loggers = self.listed_loggers()?;
-        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads };
+        let only = Vec::new();
+        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, only, threads };
         let source = Source::Traces(Box::new(traces));
         Ok(Opened { source, memory, quiet: self.quiet })
     }
@@ -380,6 +383,21 @@ impl Opened {
         self.analyse_stretches(tables, Vec::new())
     }
 
+    /// Only a part of the trace counts.
+    ///
+    /// # Errors
+    /// For an extract, whose tables are sums over all of it.
+    pub fn within(mut self, only: Option<Only>) -> anyhow::Result<Opened> {
+        match (&mut self.source, only) {
+            (_, None) => {}
+            (Source::Traces(traces), Some(only)) => traces.only = vec![only],
+            (Source::Extract(..), Some(_)) => anyhow::bail!(
+                "an extract holds sums over all of its trace: what lies between two times can only be told of the trace itself"
+            ),
+        }
+        Ok(self)
+    }
+
     /// True for tables that were extracted before.
     pub fn is_extract(&self) -> bool {
         matches!(self.source, Source::Extract(..))
@@ -474,7 +492,7 @@ impl Traces {
             memory: memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,
-            inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers),
+            inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers).with(self.only),
         };
         let mut output = etwhy_trace::analyse(&self.files, options, &mut bar, self.ledger)?;
         drop(bar);

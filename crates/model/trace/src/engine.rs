@@ -7,7 +7,7 @@ use crate::anomalies::{EVENT_TYPES_UNDECODED, NAMED_BY_TABLES};
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
 use crate::fit::{Fit, Fitting, Verdict};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Only};
 use crate::model::{Model, Needed, TRACKERS};
 use crate::resolve::Resolved;
 use crate::symbols::Symbols;
@@ -135,6 +135,7 @@ pub fn analyse(
         states: Vec::new(),
         decoder: options.decoder,
         symbols: options.symbols,
+        only: options.inputs.only(),
         inputs: options.inputs,
         fitting: Fitting::default(),
         schemas_seen: 0,
@@ -183,6 +184,7 @@ struct Pass<'p> {
     decoder: Decoder,
     symbols: Symbols,
     inputs: Inputs,
+    only: Only,
     fitting: Fitting,
     schemas_seen: u64,
     observe: bool,
@@ -198,7 +200,8 @@ impl Pass<'_> {
             self.decoder.observe(record, &mut self.ledger);
             self.schemas_seen += 1;
         }
-        let type_index = self.types.index(record);
+        let inside = ns >= self.only.from_ns && ns < self.only.to_ns;
+        let type_index = if inside { self.types.index(record) } else { self.types.find(record) };
         if self.states.len() <= type_index as usize {
             self.states.resize_with(type_index as usize + 1, TypeState::default);
         }
@@ -246,6 +249,13 @@ impl Pass<'_> {
             event.tag = binding.tag;
             event.slots = binding.slots.get(width).map_or(&[][..], Vec::as_slice);
             let handler = usize::from(binding.handler);
+            let sees = match binding.tracker {
+                true => ns < self.only.to_ns || TRACKERS.get(handler).is_some_and(|tracker| !tracker.moments),
+                false => inside,
+            };
+            if !sees {
+                continue;
+            }
             let own = match binding.tracker {
                 true if TRACKERS.get(handler).is_some_and(|t| t.needed > Needed::Always) => {
                     Some(&mut self.stack_ledger)
@@ -299,7 +309,7 @@ impl Pass<'_> {
             .count();
         self.ledger.count(&EVENT_TYPES_UNDECODED, undecoded as u64);
         let unfit: Vec<bool> = self.states.iter().map(|state| state.fit.unfit).collect();
-        let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.span };
+        let span_ns = if self.span.0 > self.span.1 { (0, 0) } else { self.only.clip(self.span) };
         let mut filled = Vec::new();
         let mut order: Vec<_> = self.chosen.into_iter().zip(self.analyses).zip(self.ledgers).collect();
         order.sort_by_key(|((_, analysis), _)| analysis.reads_counts());

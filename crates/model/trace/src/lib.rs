@@ -42,6 +42,6 @@ pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;
 pub use engine::{Options, Output, Progress, analyse};
 pub use event::{Context, Event, Select, What};
-pub use inputs::Inputs;
+pub use inputs::{Inputs, Only};
 pub use model::Model;
 pub use symbols::Symbols;

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::open::{Analysed, Opened, Recording, TraceArgs, beside};
 use crate::options::document::MarkdownArgs;
+use crate::options::time::TimeArgs;
 use crate::report::terminal::{out, text};
 use crate::report::why::verdict;
 use crate::rules::RuleArgs;
@@ -19,6 +20,8 @@ use etwhy_doc::{Doc, markdown};
 use etwhy_report::{Form, Report, charts, document, html, json};
 use etwhy_rules::{Rule, Subject, evaluate_all};
 use etwhy_sql::Engine;
+use etwhy_table::Database;
+use etwhy_trace::Only;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,10 +35,10 @@ pub static COMMAND: Command = Command {
                  cannot answer, and where to look next. With --full it also prints why each finding matters, which processes, modules, functions and \
                  stacks used the CPU, what .NET and the disks did, and which recording would answer the rest. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
                  events, errors, and what could not be decoded. Several recordings are answered one by one, with a summary at the end; parts of one recording (its \
-                 segments, its kernel and user part) are read as one.",
+                 segments, its kernel and user part) are read as one. --from and --to ask why a part of it was slow.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
-               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
+               etwhy why trace.etl --from 12s --to 15s\n  etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -50,6 +53,8 @@ struct Args {
     /// Print JSON (docs/reference/why.schema.json explains it)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    time: TimeArgs,
     #[command(flatten)]
     markdown: MarkdownArgs,
     /// Write one HTML page with charts, which needs no network
@@ -136,7 +141,26 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
+/// What must be known of the verdict of a part.
+const PART: &str = "only what lies between --from and --to counts (what ends there counts as a whole); losses, sessions and who is who are of \
+                    the whole trace";
+
 impl Args {
+    /// The part that counts.
+    fn only(&self) -> anyhow::Result<Option<Only>> {
+        if self.time.from.is_none() && self.time.to.is_none() {
+            return Ok(None);
+        }
+        let db = match self.time.needs_span() {
+            true => self.trace.open()?.analyse(Some(BTreeSet::from(["trace".to_owned()])))?.db,
+            false => Database::new(),
+        };
+        let (from, to) = self.time.in_trace(&db)?;
+        let only = Only { from_ns: from.unwrap_or(i64::MIN), to_ns: to.unwrap_or(i64::MAX) };
+        anyhow::ensure!(only.from_ns < only.to_ns, "--to must be later than --from");
+        Ok(Some(only))
+    }
+
     /// Something else than text for a terminal is wanted.
     fn documents(&self) -> bool {
         self.json || self.html.is_some() || self.markdown.is_wanted()
@@ -165,16 +189,17 @@ impl Args {
 pub(crate) fn answers(
     recording: Recording,
     rules: &[Rule],
+    top: Top,
+    only: Option<Only>,
     more: impl Iterator<Item = String>,
 ) -> anyhow::Result<(Analysed, Report)> {
-    let mut opened = recording.open()?;
+    let mut opened = recording.open()?.within(only)?;
     let mut wanted = tables(rules, &mut opened)?;
     wanted.extend(more);
     let analysed = opened.analyse(Some(wanted))?;
     let engine = Engine::new(&analysed.db)?;
     let outcomes = stage("findings", || evaluate_all(&engine, rules));
     drop(engine);
-    let top = Top { processes: 10, per_process: 5, overall: 10 };
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     Ok((analysed, report))
 }
@@ -202,7 +227,8 @@ struct Answered {
 /// Reads a recording and asks everything that is wanted of it.
 fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
     let mut clock = Clock { on: args.timings, last: Instant::now() };
-    let mut opened = recording.open()?;
+    let only = args.only()?;
+    let mut opened = recording.open()?.within(only)?;
     let mut tables = tables(rules, &mut opened)?;
     if args.documents() {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
@@ -234,7 +260,10 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);
     }
-    let notes = beside.map(|beside| beside.notes).unwrap_or_default();
+    let mut notes = beside.map(|beside| beside.notes).unwrap_or_default();
+    if only.is_some() {
+        notes.push(PART.to_owned());
+    }
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);

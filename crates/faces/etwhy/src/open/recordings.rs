@@ -3,7 +3,7 @@
 use super::{Found, Opened, TraceArgs};
 use crate::verbose::stage;
 use etwhy_etl::Ledger;
-use etwhy_etl::read::EtlFile;
+use etwhy_etl::read::{EtlFile, joint_trace_id};
 use etwhy_export::extract;
 use etwhy_export::sanitize;
 use etwhy_trace::identity::{Apart, Difference, Grouping, Identity, group, recording};
@@ -26,6 +26,17 @@ impl Recording {
             Some(found) => self.args.read(found),
             None => self.args.open(),
         }
+    }
+
+    /// What the column `recording_id` of its trace will say; not known of an extract before it is read.
+    pub fn recording_id(&self) -> Option<String> {
+        let ids: Vec<String> = self.found.as_ref()?.files.iter().map(EtlFile::trace_id).collect();
+        Some(joint_trace_id(&ids))
+    }
+
+    /// Bytes of its files; 0 of an extract.
+    pub fn size(&self) -> u64 {
+        self.found.iter().flat_map(|found| &found.files).map(EtlFile::len).sum()
     }
 }
 

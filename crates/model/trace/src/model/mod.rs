@@ -61,6 +61,8 @@ pub struct Model {
 pub(crate) struct Tracker {
     pub(crate) selects: &'static [Select],
     pub(crate) event: fn(&Event<'_>, &mut Context<'_>),
+    /// What it knows holds for a moment, not for an instance: see [`Only`](crate::Only).
+    pub(crate) moments: bool,
     /// Which tables need it.
     pub(crate) needed: Needed,
 }
@@ -78,21 +80,26 @@ pub(crate) enum Needed {
 
 /// The trackers in their order.
 pub(crate) const TRACKERS: &[Tracker] = &[
-    Tracker { selects: process::SELECTS, event: process::event, needed: Needed::Always },
-    Tracker { selects: thread::SELECTS, event: thread::event, needed: Needed::Always },
-    Tracker { selects: naming::SELECTS, event: naming::event, needed: Needed::Always },
-    Tracker { selects: image::SELECTS, event: image::event, needed: Needed::Always },
-    Tracker { selects: volume::SELECTS, event: volume::event, needed: Needed::Always },
-    Tracker { selects: system::SELECTS, event: system::event, needed: Needed::Always },
-    Tracker { selects: service::SELECTS, event: service::event, needed: Needed::Always },
-    Tracker { selects: file_name::SELECTS, event: file_name::event, needed: Needed::Always },
-    Tracker { selects: registry_key::SELECTS, event: registry_key::event, needed: Needed::Always },
-    Tracker { selects: clr::SELECTS, event: clr::event, needed: Needed::Always },
-    Tracker { selects: il_map::SELECTS, event: il_map::event, needed: Needed::ForFrames },
-    Tracker { selects: cpu::SELECTS, event: cpu::event, needed: Needed::Always },
-    Tracker { selects: switch::SELECTS, event: switch::event, needed: Needed::Always },
-    Tracker { selects: place::SELECTS, event: place::event, needed: Needed::ForFrames },
-    Tracker { selects: stack::SELECTS, event: stack::event, needed: Needed::ForStacks },
+    Tracker { selects: process::SELECTS, event: process::event, moments: false, needed: Needed::Always },
+    Tracker { selects: thread::SELECTS, event: thread::event, moments: false, needed: Needed::Always },
+    Tracker { selects: naming::SELECTS, event: naming::event, moments: false, needed: Needed::Always },
+    Tracker { selects: image::SELECTS, event: image::event, moments: false, needed: Needed::Always },
+    Tracker { selects: volume::SELECTS, event: volume::event, moments: false, needed: Needed::Always },
+    Tracker { selects: system::SELECTS, event: system::event, moments: false, needed: Needed::Always },
+    Tracker { selects: service::SELECTS, event: service::event, moments: false, needed: Needed::Always },
+    Tracker { selects: file_name::SELECTS, event: file_name::event, moments: false, needed: Needed::Always },
+    Tracker {
+        selects: registry_key::SELECTS,
+        event: registry_key::event,
+        moments: false,
+        needed: Needed::Always,
+    },
+    Tracker { selects: clr::SELECTS, event: clr::event, moments: false, needed: Needed::Always },
+    Tracker { selects: il_map::SELECTS, event: il_map::event, moments: false, needed: Needed::ForFrames },
+    Tracker { selects: cpu::SELECTS, event: cpu::event, moments: true, needed: Needed::Always },
+    Tracker { selects: switch::SELECTS, event: switch::event, moments: true, needed: Needed::Always },
+    Tracker { selects: place::SELECTS, event: place::event, moments: false, needed: Needed::ForFrames },
+    Tracker { selects: stack::SELECTS, event: stack::event, moments: false, needed: Needed::ForStacks },
 ];
 
 impl Model {
