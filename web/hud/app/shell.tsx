@@ -20,6 +20,7 @@ import { Menu } from "./menu.tsx";
 import { Sending } from "./open.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Panel } from "./panel.ts";
+import { Within } from "./within.tsx";
 
 const GROUPS: Record<Panel["group"], string> = { look: "", cpu: "CPU", wait: "Waiting", io: "Input and output", memory: "Memory", system: "System", tools: "Tools" };
 
@@ -184,6 +185,7 @@ export function Shell() {
         <Navigation />
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
           {ready && <Timeline />}
+          {ready && panel?.id === "overview" && <Within />}
           {ready && panel && (
             <div class="panel" key={panel.id}>
               {!empty && <Measures panel={panel} />}

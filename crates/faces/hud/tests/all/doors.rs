@@ -93,7 +93,7 @@ fn connections_without_requests_end_and_make_room() {
     // Nothing, half a head, a head of a question without its body; many more than there is room for.
     let beginnings = [String::new(), request[..20].to_owned(), request.clone()];
     let body = format!(
-        "POST /token/api/v1/session HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\n{{",
+        "POST /token/api/v1/schema HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\n{{",
         server.address
     );
     let open: Vec<TcpStream> = beginnings
@@ -141,7 +141,7 @@ fn requests_of_others_are_refused_and_their_connections_closed() {
     }
     let mut long = connect(&server);
     let head =
-        format!("POST /token/api/v1/session HTTP/1.1\r\nHost: {own}\r\nContent-Length: 99999999\r\n\r\n");
+        format!("POST /token/api/v1/schema HTTP/1.1\r\nHost: {own}\r\nContent-Length: 99999999\r\n\r\n");
     long.write_all(head.as_bytes()).unwrap();
     assert!(rest(long).starts_with("HTTP/1.1 413"));
     server.stop();

@@ -156,13 +156,7 @@ print(json.dumps(dict(said="ready", port=s.getsockname()[1], in_part=False, fact
 while True:
     c, _ = s.accept()
     if b"/sql " not in c.recv(65536): c.close(); continue
-    c.sendall(b"HTTP/1.1 200 OK
-Content-Type: text/html
-Content-Security-Policy: none
-Set-Cookie: a=b
-Content-Length: 8
-
-<script>")
+    c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Security-Policy: none\r\nSet-Cookie: a=b\r\nContent-Length: 8\r\n\r\n<script>")
     c.close()
 "#,
     )
@@ -206,7 +200,7 @@ fn files_that_are_sent_have_limits() {
     assert_eq!((status, opened["name"].as_str()), (200, Some("../small.etl")), "a name, not a path");
     let readonly = serve(Policy { readonly: true, upload_bytes: 100, ..Policy::default() });
     assert_eq!(read(send(&readonly, "PUT", "upload/a.etl", "", b"x")).0, 403);
-    // Each may have a process: there are not more than this server holds.
+    // Each may have a process: there are not more than this server holds. The shell runs none of them.
     let last = (0..40).map(|_| put("a.etl", b"x").0).last();
     assert_eq!(last, Some(409));
     server.stop();

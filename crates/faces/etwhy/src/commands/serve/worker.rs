@@ -33,12 +33,19 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }));
     let served = serve(args, token.trim());
     match served {
-        Ok(running) => {
-            running.wait();
+        // Ctrl-C is for the server in front, which ends this one.
+        Ok(mut running) => {
+            etwhy_scratch::leave_interrupts();
+            running.take_interrupts();
+            loop {
+                std::thread::park();
+            }
         }
-        Err(error) => say(&Said::Failed { text: crate::message(&error) }),
+        Err(error) => {
+            say(&Said::Failed { text: crate::message(&error) });
+            Ok(Exit::NotATrace)
+        }
     }
-    Ok(Exit::Done)
 }
 
 /// A line for the server in front. If it is gone, standard input says so, too.
