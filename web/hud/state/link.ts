@@ -10,7 +10,7 @@ import { later } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
 import type { TraceInfo } from "../wire/types.ts";
 import { note } from "./notes.ts";
-import { lookFor } from "./opened.ts";
+import { jump, lookFor } from "./opened.ts";
 import { session } from "./session.ts";
 import { EMPTY, view, type Filter, type View } from "./view.ts";
 
@@ -52,6 +52,15 @@ function refer(at: number): TraceRef {
   if (!one) return { at };
   const { name, start_ms, last_ns, cpus, trace_id } = one;
   return { at, name, start_ms, last_ns, cpus, ...(trace_id ? { trace_id } : {}) };
+}
+
+/** Ids of the traces that an address names. */
+export function idsIn(hash: string): string[] {
+  try {
+    return [...decodeURIComponent(hash).matchAll(/"trace_id":"([0-9A-Za-z_-]+)"/g)].map((found) => found[1] ?? "");
+  } catch {
+    return [];
+  }
 }
 
 /** The number here of the trace that a link shows; null if it is not here. */
@@ -183,6 +192,10 @@ export function follow(): { newer: boolean } {
     held = found.view;
     last = found.view;
     view.value = found.view;
+  };
+  jump.to = (hash) => {
+    history.replaceState(null, "", hash);
+    read();
   };
   if (address !== "") read();
   const moved = () => {

@@ -66,11 +66,13 @@ export function followTraces(): void {
   });
 }
 
-/** Resolves as soon as it is known which recordings these are: links name them. */
-export function known(): Promise<void> {
+/** Resolves as soon as it is known which of these recordings are wanted (by their ids), or of all which they are. */
+export function known(wanted: string[]): Promise<void> {
   return new Promise((done) => {
     const stop = effect(() => {
-      if (session.value?.traces.every((one) => one.trace_id !== "" || !underWay(one))) {
+      const traces = session.value?.traces ?? [];
+      const found = wanted.every((id) => traces.some((one) => one.trace_id === id));
+      if (found || traces.every((one) => one.trace_id !== "" || !underWay(one))) {
         done();
         queueMicrotask(() => stop());
       }
@@ -96,6 +98,9 @@ export interface Missing {
 }
 export const missing = signal<Missing | null>(null);
 
+/** Shows what an address says, even if it stands there already: `link.ts` does it. */
+export const jump = { to: (_hash: string): void => undefined };
+
 /** Looks for a file of that name in the folders of the server. */
 export async function lookFor(name: string, trace_id: string, hash: string): Promise<void> {
   missing.value = { name, trace_id, hash, path: null };
@@ -118,13 +123,13 @@ export async function openMissing(): Promise<string | null> {
   if (!wanted?.path) return null;
   const info = await ask("open", { path: wanted.path });
   arrived(info);
-  await known();
+  await known([wanted.trace_id || "?"]);
   const found = session.value?.traces[info.trace];
   missing.value = null;
   if (found && wanted.trace_id !== "" && found.trace_id !== wanted.trace_id) {
     look({ trace: info.trace });
     return `${wanted.name} is another recording than the one that the link shows.`;
   }
-  location.hash = wanted.hash;
+  jump.to(wanted.hash);
   return null;
 }

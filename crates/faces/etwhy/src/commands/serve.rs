@@ -82,7 +82,7 @@ struct Args {
     /// Read a trace for another process of this program
     #[arg(long, hide = true)]
     worker: bool,
-    /// What to read then, instead of all that is given
+    /// What to read then (-: all that is given, as one trace)
     #[arg(long, hide = true, allow_hyphen_values = true)]
     of: Vec<PathBuf>,
     /// Which of its recordings (-1: the first)
@@ -229,7 +229,7 @@ impl Launcher for Own {
         command.args(before).args([COMMAND.name, "--worker"]).env_remove("ETWHY_TOKEN");
         for source in sources {
             let mut of = OsString::from("--of=");
-            of.push(source.path.as_deref().unwrap_or(Path::new("")));
+            of.push(source.path.as_deref().unwrap_or(Path::new(GIVEN)));
             command.arg(of);
             command.arg(format!("--number={}", source.number.map_or(-1, |n| i64::try_from(n).unwrap_or(-1))));
         }
@@ -237,6 +237,9 @@ impl Launcher for Own {
         command
     }
 }
+
+/// In the place of a path: all that is given, as one trace. Standard input, which it means elsewhere, is a file by then.
+const GIVEN: &str = "-";
 
 /// Name and version.
 const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));

@@ -1,7 +1,7 @@
 //! The process of a trace: it reads what the server in front names, says how far it is, and answers questions about it.
 
 use super::reader::Reader;
-use super::{Args, names};
+use super::{Args, GIVEN, names};
 use crate::exit::Exit;
 use crate::open::{Recording, TraceArgs};
 use crate::progress;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow};
 use etwhy_hud::{Facts, Hud, Loaded, Options, Patience, Ready, Running, Said};
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ fn serve(args: &Args, token: &str) -> anyhow::Result<Running<Hud>> {
     let rules = args.rules.load()?;
     let reader = Reader::new(args, rules);
     let mut given = args.of.iter().zip(&args.number).map(|(path, number)| {
-        let path = (!path.as_os_str().is_empty()).then_some(path);
+        let path = (path != Path::new(GIVEN)).then_some(path);
         let trace = match path {
             Some(path) => TraceArgs { traces: vec![path.clone()], demo: false, ..args.trace.clone() },
             None => args.trace.clone(),
