@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("os", &[]),
     ("scratch", &["os"]),
+    ("child", &["os"]),
     ("stats", &[]),
     ("symbols", &["os", "scratch"]),
     ("knowledge", &[]),
@@ -35,11 +36,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rules", &["table", "trace", "counters", "sql", "analysis", "knowledge"]),
     ("diff", &["table", "trace", "analysis", "rules", "stats"]),
     ("report", &["table", "trace", "sql", "analysis", "rules", "doc", "export"]),
-    ("hud", &["table", "trace", "sql", "analysis", "rules", "diff", "export", "report", "knowledge"]),
+    (
+        "hud",
+        &[
+            "child",
+            "scratch",
+            "table",
+            "trace",
+            "sql",
+            "analysis",
+            "rules",
+            "diff",
+            "export",
+            "report",
+            "knowledge",
+        ],
+    ),
     (
         "fleet",
         &[
-            "os",
+            "child",
             "scratch",
             "etl",
             "input",
@@ -59,6 +75,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "etwhy",
         &[
+            "child",
             "scratch",
             "etl",
             "input",

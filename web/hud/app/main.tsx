@@ -6,16 +6,24 @@ import { startKeys } from "../base/keys.ts";
 import { startTheme } from "../base/theme.ts";
 import { say } from "../parts/live.tsx";
 import { follow as followWho } from "../state/identity.ts";
-import { follow } from "../state/link.ts";
+import { follow, idsIn } from "../state/link.ts";
+import { followTraces, known } from "../state/opened.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
+import { startDrop } from "./open.tsx";
 import { Shell } from "./shell.tsx";
 
 startTheme();
 startKeys();
 render(<Shell />, document.getElementById("app") as HTMLElement);
+startDrop();
 start().then(
-  () => {
+  async () => {
+    followTraces();
+    // What is shown until it is known which traces the address means.
+    const stop = effect(() => void load(view.value.trace));
+    await known(idsIn(location.hash));
+    stop();
     // Links name traces: which these are must be known before one is read.
     const { newer } = follow();
     followWho();

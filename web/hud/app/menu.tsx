@@ -1,68 +1,18 @@
 /** What one does with the whole: share, save, open, theme, help. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { all, bind } from "../base/keys.ts";
-import { visible } from "../base/value.ts";
-import { copy, Fault } from "../parts/box.tsx";
+import { copy } from "../parts/box.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { say } from "../parts/live.tsx";
-import { toTrace } from "../state/identity.ts";
 import { encode } from "../state/link.ts";
 import { session } from "../state/session.ts";
 import { view } from "../state/view.ts";
-import { ask, save } from "../wire/api.ts";
+import { save } from "../wire/api.ts";
+import { Open } from "./open.tsx";
 
 /** The address of this view, whether or not the browser shows it already. */
 const link = () => `${location.origin}${location.pathname}${encode(view.value)}`;
-
-function Open(props: { onClose: () => void }) {
-  const [path, setPath] = useState("");
-  const [state, setState] = useState<{ busy: boolean; error: string | null }>({ busy: false, error: null });
-  const reading = useRef<AbortController | null>(null);
-  const folders = session.value?.folders ?? [];
-  // Nobody waits for it any more: the server gives it up.
-  useEffect(() => () => reading.current?.abort(), []);
-  const open = async () => {
-    setState({ busy: true, error: null });
-    const controller = new AbortController();
-    reading.current = controller;
-    try {
-      const info = await ask("open", { path }, controller.signal);
-      if (session.value) session.value = { ...session.value, traces: [...session.value.traces, info] };
-      await toTrace(info.trace);
-      props.onClose();
-      say(`${info.name}: opened`);
-    } catch (error) {
-      if (controller.signal.aborted) return;
-      setState({ busy: false, error: error instanceof Error ? error.message : String(error) });
-    }
-  };
-  return (
-    <Dialog title="Open another trace" onClose={props.onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void open();
-        }}
-      >
-        <label>
-          Path on the machine where <code>etwhy serve</code> runs
-          <input class="wide" value={path} onInput={(event) => setPath(event.currentTarget.value)} spellcheck={false} />
-        </label>{" "}
-        <button type="submit" disabled={state.busy || path.trim() === ""}>
-          {state.busy ? "Reading …" : "Open"}
-        </button>
-      </form>
-      <p class="about">
-        {folders.length > 0
-          ? `Traces in ${folders.map(visible).join(", ")} can be opened. `
-          : "No folder was named when etwhy serve was started: --folder DIR lets this page open the traces in it. "}
-        The panel, its grouping and settings stay as they are. The trace can be compared with the others afterwards. Closing this ends the reading.
-      </p>
-      <Fault error={state.error} />
-    </Dialog>
-  );
-}
 
 function Help(props: { onClose: () => void }) {
   return (

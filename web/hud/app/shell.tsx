@@ -15,9 +15,12 @@ import { settling, toTrace } from "../state/identity.ts";
 import { dismiss, notes } from "../state/notes.ts";
 import { failure, session } from "../state/session.ts";
 import { back, look, removeFilter, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import { Loading, Offer } from "./loading.tsx";
 import { Menu } from "./menu.tsx";
+import { Sending } from "./open.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Panel } from "./panel.ts";
+import { Within } from "./within.tsx";
 
 const GROUPS: Record<Panel["group"], string> = { look: "", cpu: "CPU", wait: "Waiting", io: "Input and output", memory: "Memory", system: "System", tools: "Tools" };
 
@@ -168,7 +171,7 @@ export function Shell() {
   }, []);
   if (failure.value) return <p class="fault" role="alert">{failure.value}</p>;
   const empty = panel && schema.value ? whyEmpty(panel.tables) : null;
-  const ready = trace.value && schema.value && !settling.value;
+  const ready = trace.value?.stage === "ready" && schema.value && !settling.value;
   return (
     <>
       <a class="skip" href="#panel" onClick={(event) => { event.preventDefault(); document.getElementById("panel")?.focus(); }}>
@@ -176,17 +179,20 @@ export function Shell() {
       </a>
       <Header />
       <Notes />
+      <Offer />
+      <Sending />
       <div class="body">
         <Navigation />
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
           {ready && <Timeline />}
+          {ready && panel?.id === "overview" && <Within />}
           {ready && panel && (
             <div class="panel" key={panel.id}>
               {!empty && <Measures panel={panel} />}
               {empty ? <Nothing why={empty.why} record={empty.record} /> : <panel.View />}
             </div>
           )}
-          {!ready && <p class="about">Reading …</p>}
+          {!ready && <Loading />}
         </main>
       </div>
       <Hints />

@@ -130,7 +130,7 @@ function portable(settings: View["settings"]): View["settings"] {
 export function elsewhere(of: View, trace: number): View {
   const cpus = session.value?.traces[trace]?.cpus ?? 0;
   const filters = of.filters.flatMap((filter) => {
-    if (filter.kind === "cpu" && Number(filter.value) >= cpus) {
+    if (filter.kind === "cpu" && cpus > 0 && Number(filter.value) >= cpus) {
       note(`${nameOf(trace)} has no processor ${filter.value}: the filter was removed.`);
       return [];
     }
@@ -143,6 +143,7 @@ export function elsewhere(of: View, trace: number): View {
 /** Shows another trace. Filters follow to those whom they mean; times mean nothing there. */
 export async function toTrace(trace: number, change: Partial<View> = {}): Promise<void> {
   if (trace === view.value.trace) return look(change);
+  if (view.value.zoom || view.value.selection) note("The range is of the other trace: this one is shown whole.");
   const done = pending();
   try {
     await learn();
@@ -157,6 +158,8 @@ export async function toTrace(trace: number, change: Partial<View> = {}): Promis
 export function follow(): void {
   effect(() => {
     const { trace, filters } = view.value;
+    // Who is who is not known before the trace is read.
+    if (session.value?.traces[trace]?.stage !== "ready") return;
     const done = pending();
     const work = filters.some(lost) ? settleAll() : filters.some(nameless) ? learn() : lookFor(trace, filters);
     // What cannot be asked now is asked when the view changes next.

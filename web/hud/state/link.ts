@@ -10,6 +10,7 @@ import { later } from "../base/awaited.ts";
 import { visible } from "../base/value.ts";
 import type { TraceInfo } from "../wire/types.ts";
 import { note } from "./notes.ts";
+import { jump, lookFor } from "./opened.ts";
 import { session } from "./session.ts";
 import { EMPTY, view, type Filter, type View } from "./view.ts";
 
@@ -51,6 +52,15 @@ function refer(at: number): TraceRef {
   if (!one) return { at };
   const { name, start_ms, last_ns, cpus, trace_id } = one;
   return { at, name, start_ms, last_ns, cpus, ...(trace_id ? { trace_id } : {}) };
+}
+
+/** Ids of the traces that an address names. */
+export function idsIn(hash: string): string[] {
+  try {
+    return [...decodeURIComponent(hash).matchAll(/"trace_id":"([0-9A-Za-z_-]+)"/g)].map((found) => found[1] ?? "");
+  } catch {
+    return [];
+  }
 }
 
 /** The number here of the trace that a link shows; null if it is not here. */
@@ -137,6 +147,8 @@ function here(link: Record<string, unknown>): View {
   if (trace !== null) return made;
   const shown = session.value?.traces[0];
   note(`The link shows ${nameIn(link["trace"])}, which is not open here${shown ? `. This is ${visible(shown.name)}` : ""}. Open the other trace and follow the link again.`);
+  const ref = isObject(link["trace"]) ? (link["trace"] as unknown as TraceRef) : null;
+  if (ref?.name) void lookFor(ref.name, ref.trace_id ?? "", location.hash);
   return { ...made, panel: made.panel, zoom: null, selection: null, past: [], finding: null, settings: {} };
 }
 
@@ -180,6 +192,10 @@ export function follow(): { newer: boolean } {
     held = found.view;
     last = found.view;
     view.value = found.view;
+  };
+  jump.to = (hash) => {
+    history.replaceState(null, "", hash);
+    read();
   };
   if (address !== "") read();
   const moved = () => {

@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import type { Report } from "../../src/model.ts";
-import { ask } from "../wire/api.ts";
+import { ask, Fault } from "../wire/api.ts";
 import type { Schema, Session, TableInfo } from "../wire/types.ts";
 
 export const session = signal<Session | null>(null);
@@ -13,20 +13,38 @@ export const reports = signal<Record<number, Report>>({});
 /** Why nothing can be shown. */
 export const failure = signal<string | null>(null);
 
-const asked = new Set<number>();
+const asked = new Set<string>();
 
-/** Reads what is known of a trace, unless that is done. */
+/** What was read of a trace is read anew. */
+export function forget(trace: number): void {
+  for (const what of ["report", "schema"]) asked.delete(`${what} ${trace}`);
+}
+
+/** Reads what is known of a trace, as far as it is there: the verdict comes before the tables. */
 export async function load(trace: number): Promise<void> {
-  if (asked.has(trace)) return;
-  asked.add(trace);
-  try {
-    const [schema, report] = await Promise.all([ask("schema", { trace }), ask("report", { trace })]);
-    schemas.value = { ...schemas.value, [trace]: schema };
-    reports.value = { ...reports.value, [trace]: report };
-  } catch (error) {
-    asked.delete(trace);
-    failure.value = error instanceof Error ? error.message : String(error);
-  }
+  const stage = session.value?.traces[trace]?.stage;
+  const once = async (what: string, read: () => Promise<void>) => {
+    const key = `${what} ${trace}`;
+    if (asked.has(key)) return;
+    asked.add(key);
+    try {
+      await read();
+    } catch (error) {
+      asked.delete(key);
+      // Whose process ended is told by the session; without a server nothing can be shown.
+      if (!(error instanceof Fault) || ![409, 502].includes(error.status)) failure.value = error instanceof Error ? error.message : String(error);
+    }
+  };
+  const report = stage === "verdict" || stage === "ready" ? once("report", async () => {
+    const found = await ask("report", { trace });
+    reports.value = { ...reports.value, [trace]: found };
+  }) : undefined;
+  const schema = stage === "ready" ? once("schema", async () => {
+    const found = await ask("schema", { trace });
+    await report;
+    schemas.value = { ...schemas.value, [trace]: found };
+  }) : undefined;
+  await Promise.all([report, schema]);
 }
 
 export async function start(): Promise<void> {

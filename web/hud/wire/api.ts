@@ -12,6 +12,9 @@ export class Fault extends Error {
   }
 }
 
+/** Who hears that the process of a trace does not answer. */
+export const trouble = { heard: (): void => undefined };
+
 export async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
@@ -32,6 +35,7 @@ export async function post(name: string, body: unknown, signal?: AbortSignal): P
   } catch {
     // No JSON: the status says enough.
   }
+  if (response.status === 409 || response.status === 502) trouble.heard();
   throw new Fault(message, response.status);
 }
 

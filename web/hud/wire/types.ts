@@ -8,6 +8,9 @@ export interface Answers {
   identity: Identities;
   interrupts: Interrupts;
   knowledge: unknown;
+  close: TraceInfo;
+  folder: Listing;
+  notes: NotesFile;
   open: TraceInfo;
   path: CriticalPath;
   report: Report;
@@ -16,6 +19,7 @@ export interface Answers {
   session: Session;
   switch: SwitchDetail;
   thread_states: ThreadStates;
+  verdict: PartVerdict;
 }
 
 /** Facts about the rows of answers in Arrow, by question. */
@@ -246,6 +250,15 @@ export type FilterKind = "process" | "thread" | "cpu" | "module" | "frame";
 /** A culprit that a finding names, with the time range that a click on its card selects; without one it happened all the time. */
 export type FindingMark = { finding: string, hit: number, title: string, severity: string, headline: string, culprit: string, range: [number, number] | null, };
 
+/** A file or folder. */
+export type FolderEntry = { name: string, path: string, folder: boolean, 
+/** Bytes. */
+size: number, 
+/** Milliseconds since 1970 UTC. */
+modified_ms: number | null, 
+/** Its name is that of a trace, an extract or an archive that may hold one. */
+trace: boolean, };
+
 /** A frame. */
 export type Frame = { label: string, kind: string, security: boolean, };
 
@@ -463,6 +476,17 @@ findings: Array<FindingMark> | null, events_lost: number, buffers_lost: number,
 /** By the clock; none: the trace does not say. */
 start_unix_ns: number | null, };
 
+/** What a folder holds. */
+export type Listing = { 
+/** Its path. */
+path: string, 
+/** The folder that it lies in, if that may be seen. */
+above: string | null, 
+/** Folders first, then files by name. */
+entries: Array<FolderEntry>, 
+/** There are others. */
+more: boolean, };
+
 export type MetricInfo = { name: string, about: string, manual: string, unit: string, table: string, 
 /** Its table has rows. */
 there: boolean, };
@@ -477,6 +501,20 @@ removed: Array<string>,
 replaced: Array<[string, string, string]>, 
 /** Several kernel modules changed at once: a difference cannot be credited to one of them. */
 together: boolean, };
+
+/** A finding that names a process. */
+export type NamedFinding = { finding: string, hits: Array<number>, };
+
+/** Notes of a trace. */
+export type NotesFile = { 
+/** The file; none: the trace has none beside it, and notes can only be downloaded. */
+file: string | null, 
+/** Why they cannot be kept there. */
+why: string | null, 
+/** An object; none: there are none yet. */
+notes: Record<string, unknown> | null, 
+/** To be sent with what is to be kept. */
+version: string, };
 
 /** Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace. */
 export type OnStack = { 
@@ -507,6 +545,19 @@ export type Part = {
 range: [number, number] | null, 
 /** All must hold. */
 filters: Array<Filter>, };
+
+/** The verdict of a part. */
+export type PartVerdict = { 
+/** None: the whole trace. */
+range: [number, number] | null, report: Report, 
+/** Whom the findings below name, if a filter says so. */
+process: KnownProcess | null, 
+/** Findings that name this process, with the numbers of their hits. */
+named: Array<NamedFinding>, 
+/** Findings that are of the machine, not of a process: the filter says nothing of them. */
+machine_wide: Array<string>, 
+/** Filters that do not apply to a verdict. */
+unused: Array<string>, };
 
 export type PathCause = { kind: ThreadState, utid: number, reason: string | null, in_dpc: boolean, dur_ns: number, pieces: number, longest: PathPiece | null, };
 
@@ -609,9 +660,16 @@ range: [number, number] | null, why: string, filters: Array<Chosen>,
 /** What to add up along stacks. */
 metric: string, };
 
-export type Session = { program: string, readonly: boolean, 
+/** What the page knows of the server. */
+export type Session = { 
+/** Name and version. */
+program: string, 
+/** Nothing can be opened from the page. */
+readonly: boolean, 
 /** Folders whose traces may be opened. */
-folders: Array<string>, traces: Array<TraceInfo>, };
+folders: Array<string>, 
+/** Bytes that a file may have that is sent to the server; 0: none may be sent. */
+upload_bytes: number, traces: Array<TraceInfo>, };
 
 export type Somebody = KnownProcess | KnownThread;
 
@@ -704,14 +762,35 @@ sums: ThreadTotals, range: [number, number], sql: string, unused: Array<string>,
 
 export type ThreadTotals = { run_ns: number, ready_ns: number, wait_ns: number, switches: number, };
 
-/** What the page knows of a trace from the start. */
-export type TraceInfo = { trace: number, name: string, 
-/** Tells this recording from all others. */
-trace_id: string, machine_id: string, 
+/** A trace and how far it is. */
+export type TraceInfo = { 
+/** Its number on this server. */
+trace: number, name: string, stage: TraceStage, 
+/** What its process does, in a word. */
+doing: string, 
+/** Bytes that are done. */
+done: number, 
+/** Bytes in all; 0: not known. */
+total: number, 
+/** Why it could not be read, or has to be read again. */
+error: string | null, 
+/** Tells this recording from all others, whatever its file is called; empty until it is known. */
+trace_id: string, 
+/** The machine. */
+machine_id: string, 
 /** Start by the clock, milliseconds since 1970 UTC: which recording it is, for links that are opened elsewhere. */
-start_ms: number | null, first_ns: number, last_ns: number, cpus: number, 
+start_ms: number | null, 
+/** First event. */
+first_ns: number, 
+/** Last event. */
+last_ns: number, 
+/** Logical processors. */
+cpus: number, 
 /** The verdict's sentence. */
 sentence: string, };
+
+/** How far a trace is. */
+export type TraceStage = "waiting" | "reading" | "verdict" | "ready" | "failed" | "ended" | "closed";
 
 /** Of the whole tree. */
 export type TreeFacts = { total: number, count: number, part_total: number, part_count: number, nodes: number, left_out: number, least: number, refused: number, 

@@ -120,7 +120,7 @@ fn with_command(error: &clap::Error, mut line: Vec<OsString>) -> Option<Vec<OsSt
 }
 
 /// The error and its causes, each said once: some errors name their cause themselves.
-fn message(error: &anyhow::Error) -> String {
+pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.ends_with(&cause) {

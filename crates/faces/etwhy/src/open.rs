@@ -361,22 +361,43 @@ impl Opened {
     ///
     /// # Errors
     /// If it is an extract, whose tables are those of all of its trace.
-    pub fn only(&mut self, time: &TimeArgs) -> anyhow::Result<()> {
-        if time.from.is_none() && time.to.is_none() {
-            return Ok(());
+    pub fn within(mut self, part: Part) -> anyhow::Result<Opened> {
+        if part == Part::default() {
+            return Ok(self);
         }
         let Source::Traces(traces) = &mut self.source else {
             anyhow::bail!(
                 "an extract holds the tables of its whole trace; a part of it can only be told from the trace itself"
             );
         };
-        let span = recordings::span(&traces.files);
-        let start = span.start_ns.unwrap_or(0);
-        let ns = |when: Option<When>| -> anyhow::Result<Option<i64>> {
-            when.map(|when| Ok(span.utc_ns(when)?.saturating_sub(start))).transpose()
+        traces.part = part;
+        Ok(self)
+    }
+
+    /// The same for times as a user gives them.
+    ///
+    /// # Errors
+    /// As [`Opened::within`], and if a time is none or the end is not later than the begin.
+    pub fn within_time(self, time: &TimeArgs) -> anyhow::Result<Opened> {
+        let part = match &self.source {
+            Source::Traces(traces) => {
+                let span = recordings::span(&traces.files);
+                let start = span.start_ns.unwrap_or(0);
+                let ns = |when: Option<When>| -> anyhow::Result<Option<i64>> {
+                    when.map(|when| Ok(span.utc_ns(when)?.saturating_sub(start))).transpose()
+                };
+                Part { from_ns: ns(time.from)?.filter(|ns| *ns > 0), to_ns: ns(time.to)? }
+            }
+            // Any part will be refused.
+            Source::Extract(..) => Part {
+                from_ns: time.from.map(|_| 0),
+                to_ns: time.to.map(|_| 0),
+            },
         };
-        traces.part = Part { from_ns: ns(time.from)?.filter(|ns| *ns > 0), to_ns: ns(time.to)? };
-        Ok(())
+        if let (Some(from), Some(to)) = (part.from_ns, part.to_ns) {
+            anyhow::ensure!(from < to, "--to must be later than --from");
+        }
+        self.within(part)
     }
 
     /// Tables for a trace that has no kernel events but of these classes: all of `tables` if it seems to be one, else none. Of an

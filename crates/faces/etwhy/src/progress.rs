@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is done sooner than this shows no bar.
@@ -44,9 +44,27 @@ pub fn go_on() {
     }
 }
 
+/// Who else hears how far a run is: what it does, bytes that are done, bytes in all (0: not known).
+type Hears = Box<dyn Fn(&str, u64, u64) + Send + Sync>;
+static HEARS: OnceLock<Hears> = OnceLock::new();
+
+/// From now on somebody else hears how far this process is.
+pub fn tell(hears: Hears) {
+    // The first one stays.
+    let _ = HEARS.set(hears);
+}
+
+/// Says what is done, to whoever hears it.
+pub fn doing(what: &str, done: u64, total: u64) {
+    if let Some(hears) = HEARS.get() {
+        hears(what, done, total);
+    }
+}
+
 /// A bar that shows bytes, hidden when standard error is no terminal or the user wants silence, and until something took a while.
 pub struct Bar {
     bar: ProgressBar,
+    what: &'static str,
     since: Instant,
     /// Nobody has seen it yet, but somebody may.
     waits: AtomicBool,
@@ -65,12 +83,13 @@ impl Bar {
         }
         bar.set_message(what);
         let waits = AtomicBool::new(!quiet && std::io::stderr().is_terminal());
-        Bar { bar, since: Instant::now(), waits }
+        Bar { bar, what, since: Instant::now(), waits }
     }
 
     /// Shows `done` of `total` bytes.
     pub fn set(&self, done: u64, total: u64) {
         go_on();
+        doing(self.what, done, total);
         if self.since.elapsed() >= PATIENCE && self.waits.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }

@@ -29,6 +29,7 @@ pub fn start(times: u8) -> anyhow::Result<()> {
 
 /// Runs a stage and says how long it took.
 pub fn stage<T>(name: &str, run: impl FnOnce() -> T) -> T {
+    crate::progress::doing(name, 0, 0);
     let begin = Instant::now();
     let made = run();
     tracing::info!("{name}: {:.3} s", begin.elapsed().as_secs_f64());

@@ -34,7 +34,6 @@ pub mod stamp;
 pub mod store;
 pub mod tables;
 pub mod trend;
-pub mod usage;
 pub mod views;
 
 pub use error::{FleetError, Result};

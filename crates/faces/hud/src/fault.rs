@@ -15,6 +15,12 @@ pub enum Fault {
     /// Not allowed here.
     #[error("{0}")]
     Forbidden(String),
+    /// There is an answer, but not now.
+    #[error("{0}")]
+    NotNow(String),
+    /// More than is taken.
+    #[error("{0}")]
+    TooLarge(String),
     /// Nobody waits for the answer any more.
     #[error("given up")]
     Cancelled,

@@ -1,7 +1,9 @@
 //! Which traces the page may open: regular files in folders that were named when the server began.
 
 use crate::fault::Fault;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
+use ts_rs::TS;
 
 /// The folders, without links.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +54,93 @@ impl Folders {
     }
 }
 
+/// What a folder holds.
+#[derive(Debug, Serialize, TS)]
+pub struct Listing {
+    /// Its path.
+    path: String,
+    /// The folder that it lies in, if that may be seen.
+    above: Option<String>,
+    /// Folders first, then files by name.
+    entries: Vec<Entry>,
+    /// There are others.
+    more: bool,
+}
+
+/// A file or folder.
+#[derive(Debug, Serialize, TS)]
+#[ts(rename = "FolderEntry")]
+pub struct Entry {
+    name: String,
+    path: String,
+    folder: bool,
+    /// Bytes.
+    size: u64,
+    /// Milliseconds since 1970 UTC.
+    modified_ms: Option<f64>,
+    /// Its name is that of a trace, an extract or an archive that may hold one.
+    trace: bool,
+}
+
+/// Entries of an answer.
+const MOST_SHOWN: usize = 2_000;
+
+/// Endings of files that hold traces, or may.
+const ENDINGS: &[&str] = &["etl", "zip", "7z", "gz", "zst", "lz4", "xz", "bz2", "diagsession", "cab", "vspx"];
+
+impl Folders {
+    /// What a folder holds, without links; without a path the folders themselves.
+    ///
+    /// # Errors
+    /// It is not in these folders, or cannot be read.
+    pub fn list(&self, path: Option<&Path>) -> Result<Listing, Fault> {
+        let Some(path) = path else {
+            let all = self.0.iter().map(|folder| Entry {
+                name: folder.display().to_string(),
+                path: folder.display().to_string(),
+                folder: true,
+                size: 0,
+                modified_ms: None,
+                trace: false,
+            });
+            return Ok(Listing { path: String::new(), above: None, entries: all.collect(), more: false });
+        };
+        let inside = |real: &Path| self.0.iter().any(|folder| real.starts_with(folder));
+        let real = path.canonicalize().ok().filter(|real| real.is_dir() && inside(real));
+        let real =
+            real.ok_or_else(|| Fault::Missing(format!("{}: there is no such folder here", path.display())))?;
+        let read = std::fs::read_dir(&real).map_err(Fault::wrong)?;
+        let mut entries: Vec<Entry> =
+            read.take(MOST_ENTRIES).filter_map(|entry| described(&entry.ok()?)).collect();
+        entries.sort_by(|a, b| b.folder.cmp(&a.folder).then_with(|| a.name.cmp(&b.name)));
+        let more = entries.len() > MOST_SHOWN;
+        entries.truncate(MOST_SHOWN);
+        let above = real.parent().filter(|above| inside(above)).map(|above| above.display().to_string());
+        Ok(Listing { path: real.display().to_string(), above, entries, more })
+    }
+}
+
+/// An entry, unless it is a link, a device or hidden.
+fn described(entry: &std::fs::DirEntry) -> Option<Entry> {
+    let name = entry.file_name().to_str()?.to_owned();
+    let kind = entry.file_type().ok()?;
+    if name.starts_with('.') || !(kind.is_file() || kind.is_dir()) {
+        return None;
+    }
+    let facts = entry.metadata().ok()?;
+    let since = facts.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let ending = Path::new(&name).extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+    let trace = kind.is_file() && ENDINGS.contains(&ending.as_str());
+    Some(Entry {
+        path: entry.path().display().to_string(),
+        name,
+        folder: kind.is_dir(),
+        size: facts.len(),
+        modified_ms: since.map(|since| since.as_millis() as f64),
+        trace,
+    })
+}
+
 fn holds_files_only(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
     let mut entries = entries.enumerate();
@@ -98,8 +187,24 @@ mod tests {
             "it must not tell what there is elsewhere"
         );
         assert!(Folders::default().find(&at("open/a.etl")).unwrap_err().to_string().contains("--folder"));
+        let listed = |path: &str| folders.list(Some(&at(path)));
+        let names = |path: &str| -> Vec<String> {
+            listed(path).unwrap().entries.into_iter().map(|entry| entry.name).collect()
+        };
+        assert_eq!(names("open"), ["in", "a.etl"]);
+        assert!(listed("open").unwrap().above.is_none() && listed("open/in").unwrap().above.is_some());
+        for bad in ["closed", "open2", "open/..", "open/a.etl", "open/none", ""] {
+            assert!(listed(bad).is_err(), "{bad}");
+        }
+        assert_eq!(folders.list(None).unwrap().entries.len(), 1);
         #[cfg(unix)]
         {
+            std::os::unix::fs::symlink(at("closed"), at("open/away")).unwrap();
+            assert!(
+                listed("open/away").is_err() && names("open") == ["in", "a.etl"],
+                "links are not followed"
+            );
+            std::fs::remove_file(at("open/away")).unwrap();
             std::os::unix::fs::symlink(at("closed/d.etl"), at("open/link.etl")).unwrap();
             std::os::unix::fs::symlink("/dev/zero", at("open/zero.etl")).unwrap();
             assert!(!found("link.etl".into()) && !found("zero.etl".into()));

@@ -3,8 +3,11 @@
 //! Any page in the browser can send requests to 127.0.0.1. Without the token it gets nothing; a name that is rebound to this address
 //! shows in `Host`, another page in `Origin`.
 
+use crate::connections::Patience;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What the page may do: nothing but its own script, style and questions.
 /// <https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy>
@@ -39,6 +42,63 @@ pub fn token() -> Result<String, String> {
 /// True if two texts are equal; takes the same time wherever they differ.
 pub fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (x, y)| all | (x ^ y)) == 0
+}
+
+/// Characters that a token has at least: random ones of [`token`] have twice as many.
+pub const LEAST_TOKEN: usize = 16;
+
+/// Why this cannot be a token, if it cannot.
+pub fn refuse_token(token: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if token.len() < LEAST_TOKEN || token.len() > 200 || !token.chars().all(plain) {
+        return Some(format!(
+            "a token has {LEAST_TOKEN} to 200 letters, digits, - and _: whoever guesses it sees everything"
+        ));
+    }
+    None
+}
+
+/// Who may come in.
+#[derive(Debug)]
+pub struct Doors {
+    /// What the address begins with.
+    pub token: String,
+    /// Names that the server is asked under.
+    pub hosts: Hosts,
+    /// What it puts up with.
+    pub patience: Patience,
+    /// A word that stands for the token once, and until when: command lines of browsers can be read by others.
+    once: Mutex<Option<(String, Instant)>>,
+}
+
+/// A browser takes no longer to start.
+const ONCE: Duration = Duration::from_secs(60);
+
+impl Doors {
+    /// Of a server that listens there.
+    pub fn new(token: String, hosts: Hosts, patience: Patience) -> Doors {
+        Doors { token, hosts, patience, once: Mutex::default() }
+    }
+
+    /// A word that stands for the token once, for a minute.
+    ///
+    /// # Errors
+    /// Those of [`token`].
+    pub fn word(&self) -> Result<String, String> {
+        let word = token()?;
+        *self.once.lock().unwrap_or_else(PoisonError::into_inner) = Some((word.clone(), Instant::now()));
+        Ok(word)
+    }
+
+    /// True if it is that word; from then on it is nothing.
+    pub fn take(&self, word: &str) -> bool {
+        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = once.as_ref().is_some_and(|(own, since)| same(own, word) && since.elapsed() < ONCE);
+        if fits {
+            *once = None;
+        }
+        fits
+    }
 }
 
 /// Which hosts the page may be asked under.
@@ -153,6 +213,30 @@ mod tests {
         {
             assert!(refuse(&all, &headers(rebound, None)).is_some(), "{rebound}");
         }
+    }
+
+    #[test]
+    fn a_word_opens_once() {
+        let hosts = Hosts::new("127.0.0.1:8000".parse().unwrap(), &[]);
+        let doors = Doors::new("t".to_owned(), hosts, Patience::default());
+        let word = doors.word().unwrap();
+        assert!(!doors.take("") && !doors.take(&token().unwrap()));
+        assert!(doors.take(&word) && !doors.take(&word));
+    }
+
+    #[test]
+    fn weak_tokens_are_refused() {
+        for bad in [
+            "",
+            "short",
+            "fifteen-letters",
+            "with a space in it",
+            "a/slash/in/the/middle",
+            "..%2f..%2f..%2f..%2f",
+        ] {
+            assert!(refuse_token(bad).is_some(), "{bad}");
+        }
+        assert!(refuse_token(&token().unwrap()).is_none() && refuse_token("sixteen-letters_").is_none());
     }
 
     #[test]

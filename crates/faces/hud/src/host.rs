@@ -3,7 +3,6 @@
 use etwhy_report::Report;
 use etwhy_table::{Database, TableSpec};
 use std::any::Any;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A trace that was read.
@@ -18,7 +17,13 @@ pub struct Loaded {
     pub keep: Box<dyn Any + Send + Sync>,
     /// Tables that are made when somebody first asks for one.
     pub deferred: Option<Deferred>,
+    /// Reads the trace again for the verdict of a part; none where it is no longer there.
+    pub within: Option<Box<Within>>,
 }
+
+/// The verdict of a range (from, to, ns). `given_up` is looked at now and then; true means that nobody waits for it. What went wrong is in
+/// words for people.
+pub type Within = dyn Fn([i64; 2], Arc<dyn Fn() -> bool>) -> Result<Report, String> + Send + Sync;
 
 /// Tables that are made when somebody first asks for one: they take longer than all others.
 pub struct Deferred {
@@ -45,9 +50,4 @@ pub trait Host: Send + Sync {
     fn recording_for(&self, table: &str) -> String;
     /// What is known of a function, module, driver or program.
     fn knowledge(&self, name: &str) -> serde_json::Value;
-    /// Reads another trace. `given_up` is looked at now and then; true means that nobody waits for it.
-    ///
-    /// # Errors
-    /// What went wrong, in words for people.
-    fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String>;
 }

@@ -1,9 +1,7 @@
 //! What all requests share.
 
-use crate::connections::Patience;
 use crate::fault::{Cancel, Fault};
-use crate::folders::Folders;
-use crate::guard::Hosts;
+use crate::guard::Doors;
 use crate::host::{Host, Loaded};
 use crate::lines::Lines;
 use crate::trace::Trace;
@@ -13,14 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Hud {
     /// The program around.
     pub host: Box<dyn Host>,
-    /// Nothing may be opened from the page.
-    pub readonly: bool,
-    /// Folders whose traces may be opened.
-    pub folders: Folders,
     pub(crate) traces: RwLock<Vec<Arc<Trace>>>,
-    pub(crate) token: String,
-    pub(crate) hosts: Hosts,
-    pub(crate) patience: Patience,
+    pub(crate) doors: Arc<Doors>,
     pub(crate) lines: Lines,
 }
 
@@ -30,12 +22,12 @@ impl Hud {
         self.traces.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds a trace; its number.
-    pub fn add(&self, loaded: Loaded) -> usize {
+    /// Puts a trace in the place of the one that has this number.
+    pub fn put(&self, number: usize, loaded: Loaded) {
         let trace = Arc::new(Trace::new(loaded));
-        let mut list = self.traces.write().unwrap_or_else(PoisonError::into_inner);
-        list.push(trace);
-        list.len() - 1
+        if let Some(slot) = self.traces.write().unwrap_or_else(PoisonError::into_inner).get_mut(number) {
+            *slot = trace;
+        }
     }
 
     /// The trace with this number. Its deferred tables are made if one of `words` names one.

@@ -25,6 +25,7 @@ pub mod call;
 pub mod connections;
 pub mod fault;
 pub mod folders;
+pub mod front;
 pub mod guard;
 pub mod host;
 pub mod hud;
@@ -41,5 +42,9 @@ pub mod who;
 mod wire;
 
 pub use connections::Patience;
-pub use host::{Deferred, Host, Loaded, MakeDeferred};
+pub use front::said::{Facts, Ready, Said};
+pub use front::slot::Source;
+pub use front::{Front, Launcher, Policy};
+pub use host::{Deferred, Host, Loaded, MakeDeferred, Within};
+pub use hud::Hud;
 pub use server::{Options, Running, start};

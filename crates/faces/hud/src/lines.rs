@@ -12,7 +12,7 @@ pub enum Work {
     Panel,
     /// A question in SQL, which may take as long as its limits allow.
     Query,
-    /// Another trace is read.
+    /// The trace is read again.
     Reading,
 }
 

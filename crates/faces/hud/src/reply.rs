@@ -121,6 +121,8 @@ pub fn fault(fault: &Fault) -> Response {
         Fault::Wrong(_) => StatusCode::BAD_REQUEST,
         Fault::Missing(_) => StatusCode::NOT_FOUND,
         Fault::Forbidden(_) => StatusCode::FORBIDDEN,
+        Fault::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        Fault::NotNow(_) => StatusCode::CONFLICT,
         Fault::Cancelled => StatusCode::REQUEST_TIMEOUT,
     };
     let body = serde_json::json!({ "error": fault.to_string() });

@@ -1,12 +1,11 @@
-//! The server: addresses, the token, work on blocking threads.
+//! The server of one trace: addresses, work on blocking threads; and what it shares with the one in front of it.
 
 use crate::api;
 use crate::assets;
 use crate::call::{Call, Endpoint};
 use crate::connections::{self, Patience};
 use crate::fault::{Cancel, Fault};
-use crate::folders::Folders;
-use crate::guard::{self, Hosts};
+use crate::guard::{self, Doors, Hosts};
 use crate::host::{Host, Loaded};
 use crate::hud::Hud;
 use crate::lines::Lines;
@@ -21,7 +20,6 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, RwLock};
 use std::task::Poll;
@@ -40,10 +38,6 @@ pub struct Options {
     pub address: SocketAddr,
     /// More names that the server is asked under (behind a proxy).
     pub hosts: Vec<String>,
-    /// Nothing may be opened from the page.
-    pub readonly: bool,
-    /// Folders whose traces the page may open.
-    pub folders: Vec<PathBuf>,
     /// The token, instead of a random one.
     pub token: Option<String>,
     /// What it puts up with.
@@ -51,13 +45,13 @@ pub struct Options {
 }
 
 /// A server that runs.
-pub struct Running {
+pub struct Running<S> {
     /// Where it listens.
     pub address: SocketAddr,
     /// The address of the page.
     pub url: String,
     /// What requests share.
-    pub hud: Arc<Hud>,
+    pub state: Arc<S>,
     runtime: tokio::runtime::Runtime,
     stop: Option<oneshot::Sender<()>>,
     interrupt: Option<Interrupt>,
@@ -66,7 +60,7 @@ pub struct Running {
 /// Ends with Ctrl-C.
 type Interrupt = Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>;
 
-impl Running {
+impl<S> Running<S> {
     /// From now on Ctrl-C ends the server in order, in [`Running::wait`]. To be called before somebody is told that it runs.
     pub fn take_interrupts(&mut self) {
         let mut interrupt: Interrupt = Box::pin(tokio::signal::ctrl_c());
@@ -76,8 +70,8 @@ impl Running {
         self.interrupt = if ended { Some(Box::pin(std::future::pending())) } else { Some(interrupt) };
     }
 
-    /// Waits until Ctrl-C.
-    pub fn wait(mut self) {
+    /// Waits until Ctrl-C; what requests shared.
+    pub fn wait(mut self) -> Arc<S> {
         if self.interrupt.is_none() {
             self.take_interrupts();
         }
@@ -85,6 +79,7 @@ impl Running {
             let _ = self.runtime.block_on(interrupt);
         }
         self.end();
+        Arc::clone(&self.state)
     }
 
     /// Ends it.
@@ -99,50 +94,60 @@ impl Running {
     }
 }
 
-/// Starts a server with traces.
+/// A port that is open, before it is known what is behind it.
+pub(crate) struct Port {
+    pub(crate) doors: Arc<Doors>,
+    address: SocketAddr,
+    patience: Patience,
+    runtime: tokio::runtime::Runtime,
+    listener: tokio::net::TcpListener,
+}
+
+impl Port {
+    /// Opens it.
+    pub(crate) fn open(options: &Options) -> Result<Port, String> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| format!("cannot start threads: {error}"))?;
+        let listener = runtime.block_on(tokio::net::TcpListener::bind(options.address)).map_err(|error| {
+            format!("cannot listen on {}: {error}; --port 0 takes a free port", options.address)
+        })?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let token = match &options.token {
+            Some(token) => token.clone(),
+            None => guard::token()?,
+        };
+        let doors = Arc::new(Doors::new(token, Hosts::new(address, &options.hosts), options.patience));
+        Ok(Port { doors, address, patience: options.patience, runtime, listener })
+    }
+
+    /// Serves on it.
+    pub(crate) fn serve<S>(self, app: Router, state: Arc<S>) -> Running<S> {
+        let Port { doors, address, patience, runtime, listener } = self;
+        let (stop, stopped) = oneshot::channel::<()>();
+        runtime.spawn(connections::serve(listener, app, patience, stopped));
+        let shown = if address.ip().is_unspecified() {
+            SocketAddr::new([127, 0, 0, 1].into(), address.port())
+        } else {
+            address
+        };
+        let url = format!("http://{shown}/{}/", doors.token);
+        Running { address, url, state, runtime, stop: Some(stop), interrupt: None }
+    }
+}
+
+/// Starts a server with traces: what the process of a trace does.
 ///
 /// # Errors
 /// If it cannot listen there, in words.
-pub fn start(host: Box<dyn Host>, traces: Vec<Loaded>, options: &Options) -> Result<Running, String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start threads: {error}"))?;
-    let listener = runtime.block_on(tokio::net::TcpListener::bind(options.address)).map_err(|error| {
-        format!("cannot listen on {}: {error}; --port 0 takes a free port", options.address)
-    })?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?;
-    let token = match &options.token {
-        Some(token) => token.clone(),
-        None => guard::token()?,
-    };
-    let hud = Arc::new(Hud {
-        host,
-        readonly: options.readonly,
-        folders: Folders::new(&options.folders),
-        traces: RwLock::new(traces.into_iter().map(|loaded| Arc::new(Trace::new(loaded))).collect()),
-        token: token.clone(),
-        hosts: Hosts::new(address, &options.hosts),
-        patience: options.patience,
-        lines: Lines::new(),
-    });
-    let app = router(hud.clone());
-    let (stop, stopped) = oneshot::channel::<()>();
-    runtime.spawn(connections::serve(listener, app, options.patience, stopped));
-    let shown = if address.ip().is_unspecified() {
-        SocketAddr::new([127, 0, 0, 1].into(), address.port())
-    } else {
-        address
-    };
-    Ok(Running {
-        address,
-        url: format!("http://{shown}/{token}/"),
-        hud,
-        runtime,
-        stop: Some(stop),
-        interrupt: None,
-    })
+pub fn start(host: Box<dyn Host>, traces: Vec<Loaded>, options: &Options) -> Result<Running<Hud>, String> {
+    let port = Port::open(options)?;
+    let traces = traces.into_iter().map(|loaded| Arc::new(Trace::new(loaded))).collect();
+    let hud =
+        Arc::new(Hud { host, traces: RwLock::new(traces), doors: port.doors.clone(), lines: Lines::new() });
+    Ok(port.serve(router(hud.clone()), hud))
 }
 
 /// All addresses.
@@ -153,19 +158,21 @@ pub fn router(hud: Arc<Hud>) -> Router {
         .route("/{token}/assets/{name}", get(asset))
         .route("/{token}/api/v1/{name}", post(ask))
         .fallback(nothing)
-        .layer(from_fn_with_state(hud.clone(), admit))
+        .layer(from_fn_with_state(hud.doors.clone(), admit))
         .with_state(hud)
 }
 
-async fn nothing() -> Response {
+pub(crate) async fn nothing() -> Response {
     fault(&Fault::Missing("there is nothing at this address".to_owned()))
 }
 
 /// Refuses everything that is not from the own page.
-async fn admit(State(hud): State<Arc<Hud>>, request: Request, next: Next) -> Response {
-    let token = request.uri().path().split('/').nth(1).unwrap_or("");
-    let why = match hud.hosts.refuse(request.uri(), request.headers()) {
-        None if guard::same(token, &hud.token) => return next.run(request).await,
+pub(crate) async fn admit(State(doors): State<Arc<Doors>>, request: Request, next: Next) -> Response {
+    let mut path = request.uri().path().split('/').skip(1);
+    let (token, rest) = (path.next().unwrap_or(""), path.next().unwrap_or(""));
+    let why = match doors.hosts.refuse(request.uri(), request.headers()) {
+        None if guard::same(token, &doors.token) => return next.run(request).await,
+        None if token == "open" && doors.take(rest) => return to_page(&doors),
         None => "the address lacks the token that `etwhy serve` printed",
         Some(why) => why,
     };
@@ -174,13 +181,13 @@ async fn admit(State(hud): State<Arc<Hud>>, request: Request, next: Next) -> Res
 }
 
 /// The last response of its connection.
-fn close(mut response: Response) -> Response {
+pub(crate) fn close(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
 /// The body of a question, if it comes in time and is not too large.
-async fn body_of(request: Request, patience: &Patience) -> Result<serde_json::Value, Response> {
+pub(crate) async fn body_of(request: Request, patience: &Patience) -> Result<serde_json::Value, Response> {
     let refused = |status: StatusCode, text: &str| {
         let body = serde_json::json!({ "error": text }).to_string();
         close(response(status, "application/json", body.into_bytes()))
@@ -203,19 +210,23 @@ async fn body_of(request: Request, patience: &Patience) -> Result<serde_json::Va
     serde_json::from_slice(&bytes).map_err(|error| fault(&Fault::wrong(error)))
 }
 
-async fn redirect(State(hud): State<Arc<Hud>>) -> Response {
+pub(crate) fn to_page(doors: &Doors) -> Response {
     let mut response = response(StatusCode::SEE_OTHER, "text/plain", Vec::new());
-    if let Ok(value) = HeaderValue::from_str(&format!("/{}/", hud.token)) {
+    if let Ok(value) = HeaderValue::from_str(&format!("/{}/", doors.token)) {
         response.headers_mut().insert(header::LOCATION, value);
     }
     response
 }
 
-async fn page() -> Response {
+async fn redirect(State(hud): State<Arc<Hud>>) -> Response {
+    to_page(&hud.doors)
+}
+
+pub(crate) async fn page() -> Response {
     response(StatusCode::OK, "text/html; charset=utf-8", assets::page().into_bytes())
 }
 
-async fn asset(Path((_, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
+pub(crate) async fn asset(Path((_, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
     let Some(asset) = assets::ALL.iter().find(|asset| asset.name == name) else { return nothing().await };
     let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or("");
     let gzip = accepts.split(',').any(|one| one.trim().split(';').next() == Some("gzip"));
@@ -247,7 +258,7 @@ async fn ask(
     let Some(endpoint) = api::ALL.iter().find(|endpoint| endpoint.name == name) else {
         return nothing().await;
     };
-    let body = match body_of(request, &hud.patience).await {
+    let body = match body_of(request, &hud.doors.patience).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };

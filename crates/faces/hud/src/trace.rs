@@ -2,9 +2,10 @@
 
 use crate::cache::Cache;
 use crate::fault::{Cancel, Fault};
-use crate::host::{Deferred, Loaded};
+use crate::host::{Deferred, Loaded, Within};
 use etwhy_analysis::stacks::Frames;
 use etwhy_analysis::states;
+use etwhy_report::Report;
 use etwhy_sql::{Engine, Limits};
 use etwhy_table::{Database, Table};
 use etwhy_trace::catalog::trace::TraceRow;
@@ -33,6 +34,7 @@ pub struct Trace {
     completed: OnceLock<Arc<Trace>>,
     /// Their names and rows.
     deferred_rows: Vec<(String, usize)>,
+    within: Option<Arc<Within>>,
     keep: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -50,10 +52,11 @@ pub struct Extent {
 impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
-        let Loaded { name, db, report, keep, deferred } = loaded;
+        let Loaded { name, db, report, keep, deferred, within } = loaded;
         let deferred_rows = deferred.as_ref().map_or_else(Vec::new, |deferred| deferred.tables.clone());
         let deferred = Mutex::new(deferred);
-        Trace { deferred, deferred_rows, ..Trace::with(name, db, report, vec![keep.into()]) }
+        let within = within.map(Arc::from);
+        Trace { deferred, deferred_rows, within, ..Trace::with(name, db, report, vec![keep.into()]) }
     }
 
     fn with(
@@ -74,6 +77,7 @@ impl Trace {
             deferred: Mutex::default(),
             completed: OnceLock::new(),
             deferred_rows: Vec::new(),
+            within: None,
             keep,
         }
     }
@@ -115,8 +119,25 @@ impl Trace {
         }
         *deferred = None;
         let keep = self.keep.iter().cloned().chain([keep.into()]).collect();
-        let completed = Arc::new(Trace::with(self.name.clone(), db, self.report.clone(), keep));
+        let completed = Trace::with(self.name.clone(), db, self.report.clone(), keep);
+        let completed = Arc::new(Trace { within: self.within.clone(), ..completed });
         Ok(Arc::clone(self.completed.get_or_init(|| completed)))
+    }
+
+    /// The verdict of a range, as `etwhy why --from --to` gives it; the trace is read again for it.
+    ///
+    /// # Errors
+    /// That it cannot be read, and that nobody waits any more.
+    pub fn verdict_within(&self, range: [i64; 2], cancel: &Cancel) -> Result<Report, Fault> {
+        let within = self.within.as_ref().ok_or_else(|| {
+            Fault::wrong(
+                "the verdict of a part needs the trace itself, and this is an extract or no longer there",
+            )
+        })?;
+        let asks = cancel.clone();
+        let report = within(range, Arc::new(move || asks.is_set()));
+        cancel.check()?;
+        report.map_err(Fault::Wrong)
     }
 
     /// Frames and stacks, read once.

@@ -1,6 +1,6 @@
 //! What travels, in TypeScript: `web/hud/wire/types.ts` is made of the structs here, and this test says whether it is fresh.
 
-use crate::{api, part, stacks};
+use crate::{api, front, part, stacks};
 use std::collections::BTreeMap;
 use ts_rs::{Config, TS, TypeVisitor};
 
@@ -41,14 +41,18 @@ fn text() -> String {
         ("interrupts", types.name::<api::interrupts::Interrupts>()),
         // Of the program around the server.
         ("knowledge", "unknown".to_owned()),
-        ("open", types.name::<api::session::TraceInfo>()),
+        ("close", types.name::<front::session::TraceInfo>()),
+        ("folder", types.name::<crate::folders::Listing>()),
+        ("notes", types.name::<front::notes::Notes>()),
+        ("open", types.name::<front::session::TraceInfo>()),
         ("path", types.name::<api::path::CriticalPath>()),
         ("report", "Report".to_owned()),
         ("schema", types.name::<api::schema::Schema>()),
         ("select", types.name::<api::select::Selection>()),
-        ("session", types.name::<api::session::Session>()),
+        ("session", types.name::<front::session::Session>()),
         ("switch", types.name::<api::switch::SwitchDetail>()),
         ("thread_states", types.name::<api::thread_states::ThreadStates>()),
+        ("verdict", types.name::<api::verdict::Verdict>()),
     ];
     let facts = [
         ("butterfly", types.name::<api::butterfly::Facts>()),

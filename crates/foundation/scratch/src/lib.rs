@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use live::{leave_interrupts, uninterrupted};
+pub use live::{exit, leave_interrupts, uninterrupted};
 pub use mark::MARK;
 
 /// A folder for temporary files, which is removed when its owner goes or the program ends.

@@ -34,6 +34,15 @@ pub(crate) fn watch() {
     });
 }
 
+/// Ends the process with an exit code, and its folders with it.
+pub fn exit(code: i32) -> ! {
+    let live = live();
+    for folder in live.folders.values() {
+        let _ = crate::mark::remove(folder);
+    }
+    std::process::exit(code)
+}
+
 /// Ctrl-C is not the end for the rest of this run: somebody else takes it and ends in order.
 pub fn leave_interrupts() {
     etwhy_os::end::leave_interrupts();

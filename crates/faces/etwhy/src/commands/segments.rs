@@ -1,6 +1,6 @@
 //! `etwhy segments`: one line for each trace of a folder, to find the one that is worth opening.
 
-use super::why::answers;
+use super::why::{TOP, answers};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
@@ -15,6 +15,7 @@ use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_report::Report;
 use etwhy_rules::{Answer, Rule, Severity};
 use etwhy_table::Database;
+use etwhy_trace::Part;
 use etwhy_trace::catalog::trace::TraceRow;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
@@ -158,7 +159,7 @@ fn read(args: &Args, file: &Path, rules: &[Rule]) -> anyhow::Result<Segment> {
     let trace = TraceArgs { traces: vec![file.to_owned()], ..args.trace.clone() };
     let recording = trace.recordings()?.list.into_iter().next();
     let recording = recording.ok_or_else(|| anyhow::anyhow!("{}: holds no trace", file.display()))?;
-    let (analysed, report) = answers(recording, rules, std::iter::empty())?;
+    let (analysed, report) = answers(recording, rules, TOP, Part::default(), std::iter::empty())?;
     Ok(summary(file, &analysed.db, &report))
 }
 

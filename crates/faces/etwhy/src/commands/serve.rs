@@ -1,40 +1,34 @@
 //! `etwhy serve`: the page where an investigator looks first.
 
-use super::sql::tables_of;
+mod browser;
+mod reader;
+mod worker;
+
 use crate::catalog;
-use crate::command::Command;
+use crate::command::Command as Declaration;
 use crate::exit::Exit;
-use crate::open::logs::LogReading;
-use crate::open::{Opened, TraceArgs, beside};
-use crate::progress::{go_on, unless_given_up};
-use crate::report::explain::Knowledge;
-use crate::report::missing::{recording_for, why_empty};
-use crate::report::why::verdict;
+use crate::open::TraceArgs;
 use crate::rules::RuleArgs;
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_analysis::cpu::{Scope, Top};
-use etwhy_analysis::derive::is_beside_traces;
-use etwhy_hud::{Deferred, Host, Loaded, Options, Patience};
-use etwhy_rules::{Rule, Subject, evaluate_all};
-use etwhy_sql::Engine;
-use etwhy_table::{Database, TableSpec};
-use etwhy_trace::catalog::event_type::EventTypeRow;
-use std::any::Any;
+use etwhy_hud::{Launcher, Options, Patience, Policy, Source};
+use etwhy_scratch::Scratch;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::process::Command;
 
 /// Declaration.
-pub static COMMAND: Command = Command {
+pub static COMMAND: Declaration = Declaration {
     name: "serve",
     about: "Look at traces in the browser: findings, timeline, stacks, pivot tables, SQL, comparison",
-    long_about: "Reads each trace and serves a page with all of it, on this machine alone. The address that is printed \
-                 holds a random token: who does not know it gets nothing. Several traces are shown beside each other and can be \
-                 compared; --merge reads them as one, as other commands do. Ctrl-C ends it.",
+    long_about: "Serves a page at once, on this machine alone, and reads each trace while the page shows how far that is. The address that is \
+                 printed holds a random token: who does not know it gets nothing. Several traces are shown beside each other and can be \
+                 compared; --merge reads them as one, as other commands do. Each trace is read and asked in a process of its own: one that \
+                 brings it down costs only itself. Ctrl-C ends it.",
     examples: "Examples:\n  etwhy serve --demo\n  etwhy serve trace.etl\n  etwhy serve before.etl after.etl\n  \
-               etwhy serve trace.etl --port 8000 --readonly",
+               etwhy serve trace.etl --port 8000 --readonly\n  ETWHY_TOKEN=choose-a-long-word etwhy serve traces/ --port 8000",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -63,55 +57,62 @@ struct Args {
     /// in the timeline, findings over logs are asked, and their tables can be asked in SQL
     #[arg(long, value_name = "LOG")]
     logs: Vec<PathBuf>,
+    /// Open the page in a browser, which is done anyway where there is a desktop
+    #[arg(long)]
+    open: bool,
+    /// Open no browser
+    #[arg(long, conflicts_with = "open")]
+    no_open: bool,
+    /// What the address begins with, instead of a random token: 16 letters, digits, - and _ at least. Links then survive a restart (with
+    /// --port). Others on this machine see command lines: better set it in the environment variable ETWHY_TOKEN
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Most bytes of a file that is dropped onto the page (0: none); files in its folders are read where they are
+    #[arg(long, value_name = "SIZE", value_parser = crate::open::size, default_value = "4GB")]
+    max_upload: u64,
+    /// Memory that a trace may take before its process is ended (default: three quarters of the machine's; only Linux tells)
+    #[arg(long, value_name = "SIZE", value_parser = crate::open::size)]
+    memory_limit: Option<u64>,
     /// The page cannot open other traces
     #[arg(long)]
     readonly: bool,
     /// Folders whose traces the page may open, besides those that the given traces lie in
     #[arg(long, value_name = "DIR", conflicts_with = "readonly")]
     folder: Vec<PathBuf>,
+    /// Read a trace for another process of this program
+    #[arg(long, hide = true)]
+    worker: bool,
+    /// What to read then (-: all that is given, as one trace)
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    of: Vec<PathBuf>,
+    /// Which of its recordings (-1: the first)
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    number: Vec<i64>,
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let rules = args.rules.load()?;
-    if let Some(name) =
-        args.without.iter().find(|name| !catalog::specs().any(|spec| spec.name == name.as_str()))
-    {
-        return Err(anyhow!("there is no table `{name}`; `etwhy dump --list` names them"));
+    if args.worker {
+        return worker::run(&args);
     }
-    let reader =
-        Reader { trace: args.trace.clone(), rules, without: args.without.clone(), logs: args.logs.clone() };
-    let mut exit = Exit::Done;
-    let mut loaded = Vec::new();
-    for trace in each_argument(&args.trace) {
-        let name = names(&trace.traces, trace.demo);
-        let read = reader.read_all(&trace, &name, &mut loaded);
-        match read {
-            Ok(end) => exit = if exit == Exit::Done { end } else { exit },
-            // One bad file of several does not end the rest.
-            Err(error) if args.trace.traces.len() > 1 && !args.trace.merge => {
-                eprintln!(
-                    "etwhy: {}: {} (left out)",
-                    etwhy_export::sanitize(&name),
-                    etwhy_export::sanitize(&format!("{error:#}"))
-                );
-                exit = Exit::InPart;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if loaded.is_empty() {
-        return Err(anyhow!("there is no trace in what was given"));
-    }
+    check(&args)?;
+    let token = token(&args)?;
     let folders = folders(&args)?;
     let options = Options {
         address: SocketAddr::new(args.bind, args.port),
-        hosts: args.host,
-        readonly: args.readonly,
-        folders,
-        token: None,
+        hosts: args.host.clone(),
+        token,
         patience: Patience::default(),
     };
-    let mut running = etwhy_hud::start(Box::new(reader), loaded, &options).map_err(|text| anyhow!(text))?;
+    let policy = Policy {
+        readonly: args.readonly,
+        folders,
+        upload_bytes: args.max_upload,
+        temp_dir: args.trace.temp_dir.clone(),
+        memory: args.memory_limit.or_else(|| etwhy_child::machine_memory().map(|all| all / 4 * 3)),
+    };
+    let launcher = Own::new()?;
+    let mut running =
+        etwhy_hud::front::start(Box::new(launcher), policy, &options).map_err(|text| anyhow!(text))?;
     // The server ends in order, with its traces.
     etwhy_scratch::leave_interrupts();
     running.take_interrupts();
@@ -120,21 +121,128 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             "etwhy: other machines can reach this page; without encryption, and whoever has the address sees everything"
         );
     }
-    writeln!(crate::stdout::watched(), "{}", running.url)?;
-    if !args.trace.quiet {
-        eprintln!("etwhy: open this address in a browser; Ctrl-C ends it");
+    let mut out = crate::stdout::watched();
+    writeln!(out, "{}", running.url)?;
+    out.flush()?;
+    let opens = if args.no_open { false } else { args.open || (!args.trace.quiet && browser::is_desktop()) };
+    if opens && let Err(error) = browser::open(&running) {
+        eprintln!("etwhy: no browser can be opened ({error}); open the address in one");
+    } else if !args.trace.quiet {
+        let what = if opens { "the page opens in a browser" } else { "open this address in a browser" };
+        eprintln!("etwhy: {what}; Ctrl-C ends it");
     }
-    running.wait();
+    for (name, source, keep) in sources(&args.trace)? {
+        running.state.add(name, vec![source], keep).map_err(|fault| anyhow!("{fault}"))?;
+    }
+    let front = running.wait();
+    let exit = if front.in_part() { Exit::InPart } else { Exit::Done };
+    front.close();
     Ok(exit)
 }
 
-/// What is read for itself: each argument, or all of them together.
-fn each_argument(trace: &TraceArgs) -> Vec<TraceArgs> {
-    if trace.merge || trace.demo {
-        return vec![trace.clone()];
+/// What makes no sense is said before a port is open.
+fn check(args: &Args) -> anyhow::Result<()> {
+    args.rules.load()?;
+    crate::knowledge::load(&args.trace.knowledge)?;
+    if let Some(name) =
+        args.without.iter().find(|name| !catalog::specs().any(|spec| spec.name == name.as_str()))
+    {
+        return Err(anyhow!("there is no table `{name}`; `etwhy dump --list` names them"));
     }
-    trace.traces.iter().map(|path| TraceArgs { traces: vec![path.clone()], ..trace.clone() }).collect()
+    for path in args.trace.traces.iter().filter(|path| *path != Path::new("-")) {
+        std::fs::metadata(path).with_context(|| format!("cannot open {}", path.display()))?;
+    }
+    if args.trace.traces.len() > MOST_GIVEN && !args.trace.merge {
+        return Err(anyhow!(
+            "the page shows {MOST_GIVEN} traces at a time; --merge reads files of one recording as one"
+        ));
+    }
+    Ok(())
 }
+
+/// Traces that may be given.
+const MOST_GIVEN: usize = 32;
+
+/// The token of the option or of the environment.
+fn token(args: &Args) -> anyhow::Result<Option<String>> {
+    let token =
+        args.token.clone().or_else(|| std::env::var("ETWHY_TOKEN").ok().filter(|text| !text.is_empty()));
+    if let Some(why) = token.as_deref().and_then(etwhy_hud::guard::refuse_token) {
+        return Err(anyhow!("{why} (--token or ETWHY_TOKEN)"));
+    }
+    Ok(token)
+}
+
+/// What is read for itself: each argument, or all of them together.
+fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Scratch>)>> {
+    if trace.merge || trace.demo {
+        return Ok(vec![(names(&trace.traces, trace.demo), Source::default(), None)]);
+    }
+    let one = |path: &PathBuf| {
+        if path != Path::new("-") {
+            let source = Source { path: Some(path.clone()), number: None };
+            return Ok((names(std::slice::from_ref(path), false), source, None));
+        }
+        // The process of a trace has another standard input, and a trace may be read again.
+        let scratch = Scratch::new(trace.temp_dir.as_deref()).context("cannot keep standard input")?;
+        let path = scratch.path().join("stdin");
+        let mut file = std::fs::File::create(&path).context("cannot keep standard input")?;
+        std::io::copy(&mut std::io::stdin(), &mut file).context("cannot keep standard input")?;
+        Ok(("-".to_owned(), Source { path: Some(path), number: None }, Some(scratch)))
+    };
+    trace.traces.iter().map(one).collect()
+}
+
+/// This program, started for a trace.
+struct Own {
+    program: PathBuf,
+    /// What stands before the command, and behind it.
+    line: [Vec<OsString>; 2],
+}
+
+impl Own {
+    fn new() -> anyhow::Result<Own> {
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let mut words = std::env::args_os().skip(1);
+        let before: Vec<OsString> = words.by_ref().take_while(|word| word != COMMAND.name).collect();
+        let mut behind = Vec::new();
+        // The token is the front's alone.
+        while let Some(word) = words.next() {
+            if word == "--token" {
+                words.next();
+            } else if !word.as_encoded_bytes().starts_with(b"--token=") {
+                behind.push(word);
+            }
+        }
+        Ok(Own { program, line: [before, behind] })
+    }
+}
+
+impl Launcher for Own {
+    fn program(&self) -> String {
+        PROGRAM.to_owned()
+    }
+
+    fn command(&self, sources: &[Source]) -> Command {
+        let [before, behind] = &self.line;
+        let mut command = Command::new(&self.program);
+        command.args(before).args([COMMAND.name, "--worker"]).env_remove("ETWHY_TOKEN");
+        for source in sources {
+            let mut of = OsString::from("--of=");
+            of.push(source.path.as_deref().unwrap_or(Path::new(GIVEN)));
+            command.arg(of);
+            command.arg(format!("--number={}", source.number.map_or(-1, |n| i64::try_from(n).unwrap_or(-1))));
+        }
+        command.args(behind);
+        command
+    }
+}
+
+/// In the place of a path: all that is given, as one trace. Standard input, which it means elsewhere, is a file by then.
+const GIVEN: &str = "-";
+
+/// Name and version.
+const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));
 
 /// Folders whose traces the page may open: those that were named, and those of the traces.
 fn folders(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
@@ -160,137 +268,4 @@ fn names(paths: &[PathBuf], demo: bool) -> String {
         last.unwrap_or_else(|| path.display().to_string())
     };
     paths.iter().map(name).collect::<Vec<_>>().join(" + ")
-}
-
-/// Reads traces as the arguments say.
-struct Reader {
-    trace: TraceArgs,
-    rules: Vec<Rule>,
-    without: Vec<String>,
-    logs: Vec<PathBuf>,
-}
-
-impl Reader {
-    /// Reads every recording of an argument: a folder or an archive may hold several.
-    fn read_all(&self, trace: &TraceArgs, name: &str, loaded: &mut Vec<Loaded>) -> anyhow::Result<Exit> {
-        let mut exit = Exit::Done;
-        let recordings = trace.recordings()?.list;
-        let several = recordings.len() > 1;
-        for (number, recording) in recordings.into_iter().enumerate() {
-            let files: Vec<PathBuf> = recording.files.iter().map(PathBuf::from).collect();
-            let name = if several { names(&files, false) } else { name.to_owned() };
-            let (one, end) = self.read(recording.open()?, name, trace, number)?;
-            loaded.push(one);
-            exit = if exit == Exit::Done { end } else { exit };
-        }
-        Ok(exit)
-    }
-
-    /// `number`: which of the recordings of `trace` it is.
-    fn read(
-        &self,
-        opened: Opened,
-        name: String,
-        trace: &TraceArgs,
-        number: usize,
-    ) -> anyhow::Result<(Loaded, Exit)> {
-        // What was extracted is there, and standard input cannot be read twice.
-        let once = opened.is_extract() || trace.traces.iter().any(|path| path == Path::new("-"));
-        let defer = !once && !self.without.iter().any(|name| name == EVENTS);
-        let mut without = self.without.clone();
-        without.extend(defer.then(|| EVENTS.to_owned()));
-        let mut analysed = opened.analyse_everything(&without)?;
-        let mut beside = None;
-        if !self.logs.is_empty() {
-            let mut tables =
-                tables_of(self.rules.iter().filter(|r| r.over == Subject::Logs).flat_map(Rule::words));
-            tables.insert("log_record".to_owned());
-            let reading = LogReading::beside(trace);
-            let added = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
-            for note in &added.notes {
-                eprintln!("etwhy: {}", etwhy_export::sanitize(note));
-            }
-            if analysed.exit == Exit::Done {
-                analysed.exit = added.exit;
-            }
-            beside = Some(added);
-        }
-        go_on();
-        let engine = Engine::new(&analysed.db)?;
-        let mut outcomes = evaluate_all(&engine, &self.rules);
-        drop(engine);
-        if let Some(beside) = beside {
-            beside.caution(&mut outcomes);
-        }
-        let top = Top { processes: 20, per_process: 5, overall: 20 };
-        let mut report = verdict(&analysed.db, &Scope::default(), top, outcomes);
-        report.add_charts(&analysed.db);
-        let exit = analysed.exit;
-        // Tables share their columns: this copies handles, and what stays keeps temporary files alive.
-        let db = analysed.db.clone();
-        let deferred = defer.then(|| deferred(&db, trace.clone(), number));
-        Ok((Loaded { name, db, report, keep: Box::new(analysed), deferred }, exit))
-    }
-}
-
-/// The table that takes longer than all others. It is made when somebody asks for it.
-const EVENTS: &str = "event";
-
-/// The events of a recording of `trace`, which is read again for them.
-fn deferred(db: &Database, trace: TraceArgs, number: usize) -> Deferred {
-    let counts = db.read_or_empty::<EventTypeRow>();
-    let rows: i64 = counts.iter().map(|row| row.count()).sum();
-    let make = move |given_up: Arc<dyn Fn() -> bool>| {
-        let read = unless_given_up(Box::new(move || given_up()), || {
-            let recording = trace.recordings()?.list.into_iter().nth(number);
-            let recording = recording.ok_or_else(|| anyhow!("the trace is no longer there"))?;
-            recording.open()?.analyse(Some([EVENTS.to_owned()].into()))
-        });
-        let analysed = read.ok_or_else(|| "given up".to_owned())?.map_err(|error| format!("{error:#}"))?;
-        let db = analysed.db.clone();
-        Ok((db, Box::new(analysed) as Box<dyn Any + Send + Sync>))
-    };
-    Deferred { tables: vec![(EVENTS.to_owned(), usize::try_from(rows).unwrap_or(0))], make: Box::new(make) }
-}
-
-impl Host for Reader {
-    fn program(&self) -> String {
-        format!("etwhy {}", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn specs(&self) -> Vec<&'static TableSpec> {
-        let mut specs: Vec<&'static TableSpec> =
-            catalog::all().filter(|s| !self.logs.is_empty() || !is_beside_traces(&s.name)).collect();
-        specs.sort_by(|a, b| a.name.cmp(&b.name));
-        specs
-    }
-
-    fn why_empty(&self, db: &Database, table: &str) -> Option<String> {
-        if self.without.iter().any(|name| name == table) {
-            return Some(format!(
-                "table {table} was left out: etwhy serve was started with --without {table}"
-            ));
-        }
-        why_empty(db, table)
-    }
-
-    fn recording_for(&self, table: &str) -> String {
-        recording_for(table)
-    }
-
-    fn knowledge(&self, name: &str) -> serde_json::Value {
-        serde_json::to_value(Knowledge::about(name, &self.rules)).unwrap_or_default()
-    }
-
-    fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String> {
-        let trace = TraceArgs { traces: vec![path.to_path_buf()], demo: false, ..self.trace.clone() };
-        let name = names(&trace.traces, false);
-        let read = unless_given_up(Box::new(move || given_up()), || {
-            trace.open().and_then(|opened| self.read(opened, name, &trace, 0))
-        });
-        match read {
-            Some(loaded) => loaded.map(|(loaded, _)| loaded).map_err(|error| format!("{error:#}")),
-            None => Err("given up".to_owned()),
-        }
-    }
 }

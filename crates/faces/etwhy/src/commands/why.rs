@@ -20,6 +20,7 @@ use etwhy_doc::{Doc, markdown};
 use etwhy_report::{Form, Report, charts, document, html, json};
 use etwhy_rules::{Rule, Subject, evaluate_all};
 use etwhy_sql::Engine;
+use etwhy_trace::Part;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,10 +34,11 @@ pub static COMMAND: Command = Command {
                  cannot answer, and where to look next. With --full it also prints why each finding matters, which processes, modules, functions and \
                  stacks used the CPU, what .NET and the disks did, and which recording would answer the rest. A trace without kernel events is answered with what it does show: its longest and most frequent operations, rates of \
                  events, errors, and what could not be decoded. Several recordings are answered one by one, with a summary at the end; parts of one recording (its \
-                 segments, its kernel and user part) are read as one.",
+                 segments, its kernel and user part) are read as one. --from and --to ask why a part of it was slow.",
     examples: "Examples:\n  etwhy why --demo\n  etwhy why trace.etl\n  etwhy why trace.kernel.etl trace.user.etl\n  etwhy why traces/ --json\n  \
                etwhy why trace.etl.zip --symbols C:\\symbols --top 20\n  cat trace.etl | etwhy why - --json\n  \
-               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --from 10s --to 20s\n  etwhy why traces/ --at 14:03\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
+               etwhy why trace.etl --from 12s --to 15s\n  etwhy why traces/ --at 14:03\n  \
+               etwhy why trace.etl --html why.html --md=why.md\n  etwhy why trace.etl --logs C:\\Windows\\System32\\winevt\\Logs",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -56,6 +58,8 @@ struct Args {
     /// Print JSON (docs/reference/why.schema.json explains it)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    time: TimeArgs,
     #[command(flatten)]
     markdown: MarkdownArgs,
     /// Write one HTML page with charts, which needs no network
@@ -145,6 +149,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(analysed.exit)
 }
 
+/// What must be known of the verdict of a part.
+const PART: &str = "only what lies between --from and --to counts (what ends there counts as a whole); losses, sessions and who is who are of \
+                    the whole trace";
+
 impl Args {
     /// Something else than text for a terminal is wanted.
     fn documents(&self) -> bool {
@@ -167,6 +175,9 @@ impl Args {
     }
 }
 
+/// How many names of each kind a verdict has where nobody asked for a number.
+pub(crate) const TOP: Top = Top { processes: 10, per_process: 5, overall: 10 };
+
 /// Reads a recording with its findings and `more` tables, and says what `why` says of it.
 ///
 /// # Errors
@@ -174,16 +185,17 @@ impl Args {
 pub(crate) fn answers(
     recording: Recording,
     rules: &[Rule],
+    top: Top,
+    part: Part,
     more: impl Iterator<Item = String>,
 ) -> anyhow::Result<(Analysed, Report)> {
-    let mut opened = recording.open()?;
+    let mut opened = recording.open()?.within(part)?;
     let mut wanted = tables(rules, &mut opened)?;
     wanted.extend(more);
     let analysed = opened.analyse(Some(wanted))?;
     let engine = Engine::new(&analysed.db)?;
     let outcomes = stage("findings", || evaluate_all(&engine, rules));
     drop(engine);
-    let top = Top { processes: 10, per_process: 5, overall: 10 };
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     Ok((analysed, report))
 }
@@ -211,8 +223,7 @@ struct Answered {
 /// Reads a recording and asks everything that is wanted of it.
 fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
     let mut clock = Clock { on: args.timings, last: Instant::now() };
-    let mut opened = recording.open()?;
-    opened.only(&args.time)?;
+    let mut opened = recording.open()?.within_time(&args.time)?;
     let mut tables = tables(rules, &mut opened)?;
     if args.documents() {
         tables.extend(charts::TABLES.iter().map(|t| (*t).to_owned()));
@@ -244,7 +255,10 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);
     }
-    let notes = beside.map(|beside| beside.notes).unwrap_or_default();
+    let mut notes = beside.map(|beside| beside.notes).unwrap_or_default();
+    if args.time.from.is_some() || args.time.to.is_some() {
+        notes.push(PART.to_owned());
+    }
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);

@@ -5,7 +5,7 @@ use crate::options::time::{Span, TimeOfDay, offset_ns};
 use crate::verbose::stage;
 use etwhy_base::time::{filetime, filetime_text, unix_ns};
 use etwhy_etl::Ledger;
-use etwhy_etl::read::{EtlFile, Timeline};
+use etwhy_etl::read::{EtlFile, Timeline, joint_trace_id};
 use etwhy_export::extract;
 use etwhy_export::sanitize;
 use etwhy_trace::identity::{Apart, Difference, Grouping, Identity, group, recording};
@@ -28,6 +28,17 @@ impl Recording {
             Some(found) => self.args.read(found),
             None => self.args.open(),
         }
+    }
+
+    /// What the column `recording_id` of its trace will say; not known of an extract before it is read.
+    pub fn recording_id(&self) -> Option<String> {
+        let ids: Vec<String> = self.found.as_ref()?.files.iter().map(EtlFile::trace_id).collect();
+        Some(joint_trace_id(&ids))
+    }
+
+    /// Bytes of its files; 0 of an extract.
+    pub fn size(&self) -> u64 {
+        self.found.iter().flat_map(|found| &found.files).map(EtlFile::len).sum()
     }
 }
 

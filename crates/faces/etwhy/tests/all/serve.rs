@@ -125,20 +125,178 @@ fn traces_are_opened_beside_each_other_unless_that_is_forbidden() {
     std::fs::write(&nonsense, "no trace").unwrap();
     // A file that is no trace does not keep the other from being shown.
     let server = Server::start(&[trace.str(), nonsense.str()]);
-    let names = |server: &Server| {
-        let session = server.ask("session", &serde_json::json!({})).json();
+    let stages = |session: &serde_json::Value| {
         let traces = session["traces"].list().iter();
-        traces.map(|t| t["name"].str().to_owned()).collect::<Vec<_>>()
+        traces.map(|t| (t["name"].str().to_owned(), t["stage"].str().to_owned())).collect::<Vec<_>>()
     };
-    assert_eq!(names(&server), ["second.etl"]);
-    let refused = server.ask("open", &serde_json::json!({ "path": nonsense }));
-    assert!(refused.status == 400 && refused.error().contains("notes.txt"), "{}", refused.error());
+    let pair = |name: &str, stage: &str| (name.to_owned(), stage.to_owned());
+    let session = server.settle();
+    assert_eq!(stages(&session), [pair("second.etl", "ready"), pair("notes.txt", "failed")]);
+    assert!(session["traces"][1]["error"].str().contains("notes.txt"), "{session}");
     let opened = server.ask("open", &serde_json::json!({ "path": trace }));
-    assert_eq!((opened.status, opened.json()["trace"].as_u64()), (200, Some(1)));
-    assert_eq!(names(&server), ["second.etl", "second.etl"]);
+    assert_eq!((opened.status, opened.json()["trace"].as_u64()), (200, Some(2)));
+    assert_eq!(stages(&server.settle())[2], pair("second.etl", "ready"));
+    let listed = server.ask("folder", &serde_json::json!({ "path": folder.path() })).json();
+    let of_traces: Vec<&serde_json::Value> =
+        listed["entries"].list().iter().filter(|one| one["trace"] == true).collect();
+    assert!(matches!(of_traces.as_slice(), [one] if one["name"] == "second.etl"), "{listed}");
+    assert_eq!(server.ask("folder", &serde_json::json!({ "path": "/" })).status, 404);
     let readonly = Server::start(&["--demo", "--readonly"]);
-    assert_eq!(readonly.ask("open", &serde_json::json!({ "path": trace })).status, 403);
+    for (name, body) in [("open", serde_json::json!({ "path": trace })), ("folder", serde_json::json!({}))] {
+        assert_eq!(readonly.ask(name, &body).status, 403);
+    }
     assert_eq!(readonly.ask("session", &serde_json::json!({})).json()["readonly"], true);
+}
+
+/// What a trace costs if its process is killed: itself, until it is read again.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_process_costs_its_trace_alone_and_none_outlives_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("a.etl"), folder.path().join("b.etl"));
+    ETWHY.demo(&a);
+    std::fs::copy(&a, &b).unwrap();
+    let server = Server::start(&[a.str(), b.str()]);
+    let processes = || -> Vec<String> {
+        let children = format!("/proc/{0}/task", server.pid());
+        let tasks = std::fs::read_dir(children).unwrap().flatten();
+        let text = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        text.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    let all = processes();
+    assert_eq!(all.len(), 2, "one for each trace");
+    let line = |pid: &String| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+    let reads_a = |pid: &&String| {
+        line(pid).split('\0').any(|word| word.strip_prefix("--of=").is_some_and(|of| of.ends_with("a.etl")))
+    };
+    let of_a = all.iter().find(reads_a);
+    assert!(Command::new("kill").args(["-9", of_a.unwrap()]).status().unwrap().success());
+    let ended = || server.ask("session", &serde_json::json!({})).json()["traces"][0]["stage"] == "ended";
+    while !ended() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let ask =
+        |trace: u32| server.ask("sql", &serde_json::json!({ "trace": trace, "sql": "SELECT 1 AS one" }));
+    let refused = ask(0);
+    assert!(refused.status == 409 && refused.error().contains("read again"), "{}", refused.error());
+    assert_eq!(ask(1).status, 200);
+    assert_eq!(server.ask("open", &serde_json::json!({ "trace": 0 })).status, 200);
+    server.settle();
+    assert_eq!(ask(0).status, 200);
+    let left = processes();
+    drop(server);
+    // The server was killed: what it started ends by itself.
+    for _ in 0..500 {
+        let alive = |pid: &String| {
+            std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.contains("--worker"))
+        };
+        if !left.iter().any(alive) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("processes outlive their server: {left:?}");
+}
+
+#[test]
+fn a_token_of_ones_own_survives_a_restart_and_stays_off_other_command_lines() {
+    const TOKEN: &str = "a-long-word-of-mine";
+    let server = Server::start(&["--demo", "--token", TOKEN]);
+    assert_eq!(server.token, TOKEN);
+    let again = Server::start(&["--demo", "--token", TOKEN]);
+    let id = |server: &Server| {
+        server.ask("session", &serde_json::json!({})).json()["traces"][0]["trace_id"].str().to_owned()
+    };
+    assert!(!id(&server).is_empty() && id(&server) == id(&again), "a link names the trace by it");
+    if cfg!(target_os = "linux") {
+        let holders = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+            let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            line.contains(TOKEN) && line.contains("--worker")
+        });
+        assert_eq!(holders.count(), 0);
+    }
+    for (option, why) in [("short", "16 to 200"), ("sixteen/letters..", "letters, digits")] {
+        let refused = ETWHY.command(&["serve", "--demo", "--token", option]).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(why), "{said}");
+    }
+}
+
+/// The verdict of a range is that of `etwhy why --from --to`, and parts add up to the whole.
+#[test]
+fn the_verdict_of_a_range_is_that_of_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = |name: &str| {
+        let trace = folder.path().join(format!("{name}.etl"));
+        let file = etwhy_testkit::root().join("scenarios").join(format!("{name}.toml"));
+        ETWHY.synth(&file, &trace, &["--scale", "0.1"]);
+        trace
+    };
+    let corpus = etwhy_testkit::corpus_file("etl/microsoft+perfview/net.4.5.x86_PerfViewData.etl");
+    let traces = ["dpc_flood", "syscall_hook", "antivirus_opens"].map(scenario);
+    for trace in traces.into_iter().chain(corpus) {
+        let server = Server::start(&[trace.str(), "--offline"]);
+        let info = server.ask("session", &serde_json::json!({})).json()["traces"][0].clone();
+        let (first, last) = (info["first_ns"].int(), info["last_ns"].int());
+        let cuts = [first, first + (last - first) / 3, first + (last - first) / 2, last + 1];
+        let mut samples = 0;
+        for part in cuts.windows(2) {
+            let times =
+                ["--from", &format!("{}ns", part[0]), "--to", &format!("{}ns", part[1])].map(str::to_owned);
+            let line = ["why", trace.str(), "--offline", "--quiet", "--top", "20", "--json"];
+            let printed = ETWHY.command(&line).args(times).output().unwrap().stdout;
+            let of_why: serde_json::Value = serde_json::from_slice(&printed).unwrap();
+            let body = serde_json::json!({ "trace": 0, "range": part });
+            let of_page = server.ask("verdict", &body).json();
+            assert_eq!(of_page["report"], of_why, "{} {part:?}", trace.display());
+            samples += of_why["cpu"]["samples"].int();
+        }
+        let whole = server.ask("report", &serde_json::json!({})).json();
+        assert_eq!(samples, whole["cpu"]["samples"].int(), "{}", trace.display());
+        let all = server.ask("verdict", &serde_json::json!({ "trace": 0 })).json();
+        assert_eq!(all["report"]["findings"], whole["findings"]);
+        let process = serde_json::json!({ "trace": 0, "filters": [{ "kind": "process", "value": 0 }, { "kind": "cpu", "value": 0 }] });
+        let of_process = server.ask("verdict", &process).json();
+        assert!(
+            of_process["process"]["name"].is_string()
+                && of_process["unused"] == serde_json::json!(["processor"])
+        );
+    }
+}
+
+#[test]
+fn notes_are_kept_beside_their_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("a.etl");
+    ETWHY.demo(&trace);
+    let server = Server::start(&[trace.str()]);
+    let file = folder.path().join("a.etl.notes.json");
+    let empty = server.ask("notes", &serde_json::json!({ "trace": 0 })).json();
+    assert!(empty["notes"].is_null() && empty["version"] == "", "{empty}");
+    let keep = |version: &str, text: &str| {
+        server.ask(
+            "notes",
+            &serde_json::json!({ "trace": 0, "version": version, "notes": { "flags": [text] } }),
+        )
+    };
+    let kept = keep("", "here");
+    assert_eq!(kept.status, 200);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("here"));
+    assert_eq!(keep("", "there").status, 409, "another page was faster");
+    assert_eq!(keep(kept.json()["version"].str(), "there").status, 200);
+    assert_eq!(keep(kept.json()["version"].str(), &"x".repeat(2 << 20)).status, 413);
+    #[cfg(unix)]
+    {
+        std::fs::remove_file(&file).unwrap();
+        let secret = folder.path().join("secret.json");
+        std::fs::write(&secret, "{}").unwrap();
+        std::os::unix::fs::symlink(&secret, &file).unwrap();
+        assert_eq!(keep("", "away").status, 403);
+        assert_eq!(std::fs::read_to_string(secret).unwrap(), "{}");
+    }
+    let demo = Server::start(&["--demo"]);
+    assert!(demo.ask("notes", &serde_json::json!({})).json()["file"].is_null());
 }
 
 #[test]

@@ -45,8 +45,35 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts it and waits until it answers.
+    /// Starts it and waits until all of its traces are read, or cannot be.
     pub fn start<T: AsRef<OsStr>>(arguments: &[T]) -> Server {
+        let server = Server::at_once(arguments);
+        server.settle();
+        server
+    }
+
+    /// Waits until no trace is being read; the session then.
+    pub fn settle(&self) -> Value {
+        loop {
+            let session = self.ask("session", &serde_json::json!({})).json();
+            let under_way = |trace: &Value| ["waiting", "reading", "verdict"].contains(&trace["stage"].str());
+            if session["traces"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty() && !list.iter().any(under_way))
+            {
+                return session;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Starts it and waits until it answers.
+    pub fn at_once<T: AsRef<OsStr>>(arguments: &[T]) -> Server {
         let mut child =
             ETWHY.command(&["serve", "--quiet"]).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

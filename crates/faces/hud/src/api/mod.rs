@@ -8,7 +8,6 @@ pub mod identity;
 pub mod interrupts;
 pub mod knowledge;
 pub mod lanes;
-pub mod open;
 pub mod path;
 pub mod pivot;
 pub mod report;
@@ -16,7 +15,6 @@ pub mod report_file;
 pub mod rows;
 pub mod schema;
 pub mod select;
-pub mod session;
 pub mod sql;
 pub mod sql_file;
 pub mod stack_chart;
@@ -25,6 +23,7 @@ pub mod switch;
 pub mod table_file;
 pub mod thread_states;
 pub mod tree;
+pub mod verdict;
 
 use crate::call::Endpoint;
 
@@ -38,7 +37,6 @@ pub static ALL: &[&Endpoint] = &[
     &interrupts::ENDPOINT,
     &knowledge::ENDPOINT,
     &lanes::ENDPOINT,
-    &open::ENDPOINT,
     &path::ENDPOINT,
     &pivot::ENDPOINT,
     &report::ENDPOINT,
@@ -46,7 +44,6 @@ pub static ALL: &[&Endpoint] = &[
     &rows::ENDPOINT,
     &schema::ENDPOINT,
     &select::ENDPOINT,
-    &session::ENDPOINT,
     &sql::ENDPOINT,
     &sql_file::ENDPOINT,
     &stack_chart::ENDPOINT,
@@ -55,4 +52,5 @@ pub static ALL: &[&Endpoint] = &[
     &table_file::ENDPOINT,
     &thread_states::ENDPOINT,
     &tree::ENDPOINT,
+    &verdict::ENDPOINT,
 ];

@@ -1,19 +1,13 @@
 //! Who may connect and for how long, what may be opened, and what survives.
 
-use etwhy_hud::{Host, Loaded, Options, Patience, Running, start};
+use etwhy_hud::{Host, Hud, Loaded, Options, Patience, Running, start};
 use etwhy_table::{Database, TableSpec};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Opens nothing, or panics, or reads until nobody waits.
-#[derive(Default)]
-struct Odd {
-    given_up: Arc<AtomicUsize>,
-}
+/// Panics.
+struct Odd;
 
 impl Host for Odd {
     fn program(&self) -> String {
@@ -31,39 +25,31 @@ impl Host for Odd {
     fn knowledge(&self, name: &str) -> serde_json::Value {
         panic!("{name}")
     }
-    fn open(&self, path: &Path, given_up: Arc<dyn Fn() -> bool>) -> Result<Loaded, String> {
-        if path.ends_with("panic.etl") {
-            panic!("a bug in a reader");
-        }
-        if path.ends_with("endless.etl") {
-            while !given_up() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            self.given_up.fetch_add(1, Ordering::SeqCst);
-            return Err("given up".to_owned());
-        }
-        Ok(loaded(&path.file_name().unwrap().to_string_lossy()))
-    }
 }
 
 fn loaded(name: &str) -> Loaded {
     let report = etwhy_report::example::report();
-    Loaded { name: name.to_owned(), db: Database::new(), report, keep: Box::new(()), deferred: None }
+    Loaded {
+        name: name.to_owned(),
+        db: Database::new(),
+        report,
+        keep: Box::new(()),
+        deferred: None,
+        within: None,
+    }
 }
 
-fn serve(host: Odd, folders: &[&Path], patience: Patience) -> Running {
+fn serve(patience: Patience) -> Running<Hud> {
     let options = Options {
         address: "127.0.0.1:0".parse().unwrap(),
         hosts: Vec::new(),
-        readonly: false,
-        folders: folders.iter().map(|folder| folder.to_path_buf()).collect(),
         token: Some("token".to_owned()),
         patience,
     };
-    start(Box::new(host), vec![loaded("first.etl")], &options).unwrap()
+    start(Box::new(Odd), vec![loaded("first.etl")], &options).unwrap()
 }
 
-fn connect(server: &Running) -> TcpStream {
+fn connect(server: &Running<Hud>) -> TcpStream {
     let stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream
@@ -77,7 +63,7 @@ fn rest(mut stream: TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn send(server: &Running, name: &str, body: &serde_json::Value) -> TcpStream {
+fn send(server: &Running<Hud>, name: &str, body: &serde_json::Value) -> TcpStream {
     let body = body.to_string();
     let mut stream = connect(server);
     let head = format!(
@@ -89,12 +75,12 @@ fn send(server: &Running, name: &str, body: &serde_json::Value) -> TcpStream {
     stream
 }
 
-fn ask(server: &Running, name: &str, body: &serde_json::Value) -> String {
+fn ask(server: &Running<Hud>, name: &str, body: &serde_json::Value) -> String {
     rest(send(server, name, body))
 }
 
-fn session(server: &Running) -> String {
-    ask(server, "session", &serde_json::json!({}))
+fn session(server: &Running<Hud>) -> String {
+    ask(server, "schema", &serde_json::json!({}))
 }
 
 const SHORT: Patience =
@@ -102,12 +88,12 @@ const SHORT: Patience =
 
 #[test]
 fn connections_without_requests_end_and_make_room() {
-    let server = serve(Odd::default(), &[], SHORT);
+    let server = serve(SHORT);
     let request = format!("GET /token/ HTTP/1.1\r\nHost: {}\r\n", server.address);
     // Nothing, half a head, a head of a question without its body; many more than there is room for.
     let beginnings = [String::new(), request[..20].to_owned(), request.clone()];
     let body = format!(
-        "POST /token/api/v1/session HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\n{{",
+        "POST /token/api/v1/schema HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\n{{",
         server.address
     );
     let open: Vec<TcpStream> = beginnings
@@ -135,7 +121,7 @@ fn connections_without_requests_end_and_make_room() {
 
 #[test]
 fn requests_of_others_are_refused_and_their_connections_closed() {
-    let server = serve(Odd::default(), &[], Patience::default());
+    let server = serve(Patience::default());
     let own = server.address.to_string();
     for head in [
         format!("GET /wrong/ HTTP/1.1\r\nHost: {own}\r\n"),
@@ -155,56 +141,18 @@ fn requests_of_others_are_refused_and_their_connections_closed() {
     }
     let mut long = connect(&server);
     let head =
-        format!("POST /token/api/v1/session HTTP/1.1\r\nHost: {own}\r\nContent-Length: 99999999\r\n\r\n");
+        format!("POST /token/api/v1/schema HTTP/1.1\r\nHost: {own}\r\nContent-Length: 99999999\r\n\r\n");
     long.write_all(head.as_bytes()).unwrap();
     assert!(rest(long).starts_with("HTTP/1.1 413"));
     server.stop();
 }
 
 #[test]
-fn only_files_of_named_folders_are_opened_and_faults_end_their_question_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let (inside, outside) = (dir.path().join("in"), dir.path().join("out"));
-    for folder in [&inside, &outside] {
-        std::fs::create_dir(folder).unwrap();
-        for name in ["good.etl", "panic.etl", "endless.etl"] {
-            std::fs::write(folder.join(name), b"x").unwrap();
-        }
-    }
-    let given_up = Arc::new(AtomicUsize::new(0));
-    let server = serve(Odd { given_up: given_up.clone() }, &[&inside], Patience::default());
-    let body = |path: &Path| serde_json::json!({ "path": path });
-    let open = |path: &Path| ask(&server, "open", &body(path));
-    assert!(open(&inside.join("good.etl")).starts_with("HTTP/1.1 200"));
-    assert!(open(Path::new("good.etl")).starts_with("HTTP/1.1 200"));
-    for path in [
-        outside.join("good.etl"),
-        inside.join("../out/good.etl"),
-        "/dev/zero".into(),
-        "/proc/self/mem".into(),
-    ] {
-        let said = open(&path);
-        assert!(said.starts_with("HTTP/1.1 404"), "{}: {said}", path.display());
-    }
-    #[cfg(unix)]
-    {
-        let fifo = inside.join("fifo.etl");
-        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        assert!(open(&fifo).starts_with("HTTP/1.1 400"));
-    }
-    // A panic ends its question.
+fn a_panic_ends_its_question_alone() {
+    let server = serve(Patience::default());
     for _ in 0..3 {
-        assert!(open(&inside.join("panic.etl")).starts_with("HTTP/1.1 500"));
         assert!(ask(&server, "knowledge", &serde_json::json!({ "name": "x" })).starts_with("HTTP/1.1 500"));
     }
-    // What is given up makes room for the next, also what waited in line.
-    let endless: Vec<TcpStream> =
-        (0..3).map(|_| send(&server, "open", &body(&inside.join("endless.etl")))).collect();
     assert!(session(&server).starts_with("HTTP/1.1 200"));
-    drop(endless);
-    assert!(open(&inside.join("good.etl")).starts_with("HTTP/1.1 200"));
-    assert!(given_up.load(Ordering::SeqCst) <= 3);
-    let said = session(&server);
-    assert_eq!(said.matches("\"name\":").count(), 4, "{said}");
     server.stop();
 }

@@ -1,15 +1,15 @@
 //! `etwhy fleet extract`: one recording as rows of a store.
 
 use super::reading::Reading;
-use crate::commands::why::answers;
+use crate::commands::why::{TOP, answers};
 use crate::exit::{self, Exit};
 use crate::open::Recording;
 use anyhow::Context as _;
 use etwhy_fleet::runner::{END, End, EndOfRecording, own_usage};
 use etwhy_fleet::{Ids, contract, ids, rows, stamp, store};
 use etwhy_rules::Rule;
+use etwhy_trace::Part;
 use etwhy_trace::catalog::trace::TraceRow;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -36,18 +36,9 @@ pub struct Args {
     supervised: bool,
 }
 
-/// Ends this process when its standard input does: who started it is gone.
-pub fn end_with_standard_input() {
-    std::thread::spawn(|| {
-        let mut rest = [0; 64];
-        while std::io::stdin().read(&mut rest).is_ok_and(|count| count > 0) {}
-        std::process::exit(Exit::InPart as i32);
-    });
-}
-
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.supervised {
-        end_with_standard_input();
+        etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::InPart as i32));
     }
     std::fs::create_dir_all(&args.output).with_context(|| format!("{}", args.output.display()))?;
     let mut end = End::default();
@@ -112,7 +103,8 @@ fn one(
     row: &mut EndOfRecording,
 ) -> anyhow::Result<()> {
     let more = contract::sources().map(str::to_owned);
-    let (analysed, report) = answers(recording, rules, more)?;
+    let (analysed, report) =
+        answers(recording, rules, TOP, Part::default(), more)?;
     let db = &analysed.db;
     let facts = rows::Facts::of(db);
     let machine = ids::machine_id(given, facts.computer.as_deref(), &facts.boot_id);

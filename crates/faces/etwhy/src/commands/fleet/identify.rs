@@ -19,7 +19,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.supervised {
-        super::extract::end_with_standard_input();
+        etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::InPart as i32));
     }
     let mut out = out();
     for (file, path) in args.files.iter().enumerate() {

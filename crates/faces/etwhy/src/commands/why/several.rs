@@ -20,6 +20,9 @@ pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> Result
             list.len()
         );
     }
+    if args.time.from.is_some() || args.time.to.is_some() {
+        bail!("--from and --to mean times of one recording, and these are {}; give one of them", list.len());
+    }
     let count = list.len();
     let mut several = Several { schema: SCHEMA, apart, traces: Vec::with_capacity(count) };
     let mut pages = Vec::new();

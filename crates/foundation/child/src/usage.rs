@@ -19,6 +19,13 @@ pub fn of_process(pid: u32) -> Option<Usage> {
     Some(Usage { cpu_ns: cpu_ns(&stat, ticks())?, memory_bytes: own_memory(&status) })
 }
 
+/// Memory of this machine in bytes; `None` where the system does not tell (others than Linux).
+pub fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(unix)]
 fn ticks() -> u64 {
     rustix::param::clock_ticks_per_second()
