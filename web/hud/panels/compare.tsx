@@ -7,7 +7,7 @@ import { count, duration, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
 import { amount, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Nothing, Sql } from "../parts/box.tsx";
-import { Badge } from "../parts/finding_card.tsx";
+import { Badge } from "../parts/badge.tsx";
 import { Grid } from "../parts/grid.tsx";
 import { toTrace } from "../state/identity.ts";
 import { session } from "../state/session.ts";

@@ -6,9 +6,11 @@ import type { Panel } from "../app/panel.ts";
 import { span, visible } from "../base/value.ts";
 import { Bins } from "../parts/bins.tsx";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
+import { Charged } from "../parts/charged.tsx";
 import { CpuLoads } from "../parts/cpu_loads.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
+import { Longest } from "../parts/longest.tsx";
 import { toTrace } from "../state/identity.ts";
 import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, view, whole, type Other } from "../state/view.ts";
@@ -26,9 +28,12 @@ interface Settings {
   tables: boolean;
   open: string[];
   sort: { id: string; down: boolean };
+  log: boolean;
+  /** The class of durations whose rows are listed: above, up to. */
+  bin: [number, number | null] | null;
 }
 
-const FALLBACK: Settings = { shown: null, measure: "count", tables: false, open: [], sort: { id: "exclusive_ns", down: true } };
+const FALLBACK: Settings = { shown: null, measure: "count", tables: false, open: [], sort: { id: "exclusive_ns", down: true }, log: false, bin: null };
 
 const key = (driver: Driver) => (driver.module === null ? driver.class : `${driver.class} ${driver.module}`);
 const plural = (driver: Driver) => (driver.class === "dpc" ? "DPCs" : "ISRs");
@@ -37,8 +42,8 @@ const title = (driver: Driver) => `${driver.module === null ? "All drivers" : vi
 /** Numbers of processors as people say them. */
 const cpuList = (cpus: number[]) => (cpus.length > 12 ? `${cpus.length} processors` : `CPU ${cpus.join(", ")}`);
 
-/** `36.8 CPU-s`. */
-const cpuTime = (ns: number) => duration(ns).replace(/([a-zµ]+)$/, "CPU-$1");
+/** `36.8 s of CPU`. */
+const cpuTime = (ns: number) => `${duration(ns)} of CPU`;
 
 const hotShare = (driver: Driver, data: Interrupts) => share(driver.hot_ns, (data.range[1] - data.range[0]) * Math.max(1, driver.hot.length));
 
@@ -208,7 +213,7 @@ function Drivers(props: { data: Interrupts; before: Interrupts | null; shown: st
       title: "CPUs",
       doc: "Processors on which it ran; those with at least half as much time as the busiest.",
       width: "minmax(110px, 1fr)",
-      cell: (line) => (line.routine ? count(line.routine.cpus) : `${Object.keys(line.driver.cpus).length}; mostly ${cpuList(line.driver.hot)}`),
+      cell: (line) => (line.routine ? count(line.routine.cpus) : line.driver.hot.length === Object.keys(line.driver.cpus).length ? cpuList(line.driver.hot) : `${Object.keys(line.driver.cpus).length}, mostly ${cpuList(line.driver.hot)}`),
     });
     columns.push({ id: "hot", title: "Of those", doc: "Share of the time of the processors that it mostly ran on.", number: true, sortable: true, width: "76px", cell: (line) => (line.routine ? "" : percent(hotShare(line.driver, data))) });
   }
@@ -368,6 +373,9 @@ function View() {
                 <button type="button" class="small" aria-pressed={settings.measure === "time"} onClick={() => set<Settings>("interrupts", { measure: settings.measure === "time" ? "count" : "time" })}>
                   By time
                 </button>
+                <button type="button" class="small" aria-pressed={settings.log} onClick={() => set<Settings>("interrupts", { log: !settings.log })}>
+                  Log scale
+                </button>
                 {toggle}
               </>
             }
@@ -380,15 +388,39 @@ function View() {
               borders={data.borders}
               measure={settings.measure}
               asTable={settings.tables}
+              log={settings.log}
+              chosen={settings.bin?.[0] ?? null}
+              onPick={(above, upTo) => set<Settings>("interrupts", { bin: settings.bin?.[0] === above ? null : [above, upTo] })}
             />
+            <dl class="stats">
+              {[
+                ["Count", count(shown.count)],
+                ["Median", duration(shown.p50_ns)],
+                ["p95", duration(shown.p95_ns)],
+                ["Longest", duration(shown.max_ns)],
+                ["Total", duration(shown.exclusive_ns)],
+                [`Over ${duration(data.limits[shown.class])}`, count(shown.over_limit)],
+              ].map(([name, text]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+            </dl>
             <p class="about">
               A DPC should take no longer than {duration(data.limits.dpc)}, an ISR no longer than {duration(data.limits.isr)} ({data.limits.source}).
             </p>
           </Box>
-          <Box title="Load of each processor" tools={toggle}>
-            <CpuLoads cpus={data.cpus} processors={data.processors} length={length} before={before ? { cpus: before.cpus, length: before.range[1] - before.range[0] } : null} asTable={settings.tables} />
+          <Box title={shown.module === null ? `Longest ${plural(shown)}` : `Who spends ${visible(shown.module)}’s ${duration(shown.exclusive_ns)}`}>
+            <Charged host={shown.module ?? ""} list={guests(shown, data)} />
+            <Longest of={shown.class} module={shown.module} limit={data.limits[shown.class]} bin={settings.bin} onClear={() => set<Settings>("interrupts", { bin: null })} />
           </Box>
         </div>
+      )}
+      {shown && (
+        <Box title="Load of each processor" tools={toggle}>
+          <CpuLoads cpus={data.cpus} processors={data.processors} length={length} before={before ? { cpus: before.cpus, length: before.range[1] - before.range[0] } : null} asTable={settings.tables} />
+        </Box>
       )}
       <Box title="Drivers" tools={<Sql sql={data.sql} />}>
         <Drivers data={data} before={before} shown={shown ? key(shown) : ""} />

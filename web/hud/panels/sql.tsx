@@ -33,7 +33,7 @@ function Tables(props: { onChoose: (text: string) => void }) {
     <div class="sql-tables">
       <input type="search" aria-label="Find a table" placeholder="Find a table" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
       <div class="sql-list" tabIndex={0} role="region" aria-label="Tables and views">
-        <h3>Views</h3>
+        <h2>Views</h2>
         {known.views
           .filter((one) => fits(one.name, one.title))
           .map((one) => (
@@ -57,7 +57,7 @@ function Tables(props: { onChoose: (text: string) => void }) {
               </dl>
             </details>
           ))}
-        <h3>Tables</h3>
+        <h2>Tables</h2>
         {known.tables
           .filter((one) => fits(one.name, one.title))
           .map((one) => (

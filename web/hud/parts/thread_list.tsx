@@ -96,8 +96,9 @@ export function ThreadList(props: Props) {
           if (!one) return undefined;
           if (column === 0) {
             return (
-              <span class="tick-box" onClick={() => toggle(row)} aria-hidden="true">
-                {drawn.has(one.utid) ? "☑" : "☐"}
+              <span class="tick-box" onClick={() => toggle(row)}>
+                <span aria-hidden="true">{drawn.has(one.utid) ? "☑" : "☐"}</span>
+                <span class="hidden-text">{drawn.has(one.utid) ? "drawn" : "not drawn"}</span>
               </span>
             );
           }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { later, pending } from "../../base/awaited.ts";
+import { scaled, scaleOf, type Scale } from "../../base/units.ts";
 import { show } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
@@ -85,6 +86,14 @@ export function RowsView(props: {
       for (const end of ends) end();
     };
   }, [key, sight[0], sight[1], pages]);
+  const first0 = root.value;
+  const scales = new Map<string, Scale | null>(
+    shown.columns.map((name) => {
+      const of = first0?.column(name);
+      if (!of || !of.isNumber || of.role === "time" || first0?.column(`${name}.label`)) return [name, null];
+      return [name, scaleOf(of.unit, of.values.reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0))];
+    }),
+  );
   const cell = (row: number, at: number): RowCell | null => {
     const page = Math.floor(row / PAGE);
     const rows = page === 0 ? root.value : pages.get(page);
@@ -93,6 +102,8 @@ export function RowsView(props: {
     const value = rows.get(row % PAGE, column);
     const label = rows.get(row % PAGE, `${column}.label`);
     const info = rows.column(column);
+    const scale = scales.get(column);
+    if (scale && typeof value === "number") return { rows, row: row % PAGE, column, value, text: scaled(value, scale) };
     return { rows, row: row % PAGE, column, value, text: label !== null ? show(label, { name: "", unit: "", role: "" }) : info ? show(value, info) : "" };
   };
   if (root.error) return <Fault error={root.error} />;
@@ -109,10 +120,16 @@ export function RowsView(props: {
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
-          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
+          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(scales.get(column) ? { unit: scales.get(column)?.unit ?? "" } : {}), ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
         })}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
+        raw={(row, at) => {
+          const found = cell(row, at);
+          const scale = found ? scales.get(found.column) : null;
+          if (!found || typeof found.value !== "number" || found.rows.get(found.row, `${found.column}.label`) !== null) return found?.text ?? null;
+          return scale ? found.value / scale.factor : found.value;
+        }}
         sort={shown.order[0] ? { id: shown.order[0][0], down: shown.order[0][1] } : null}
         onSort={(id) => props.onOrder([[id, shown.order[0]?.[0] === id ? !shown.order[0][1] : Boolean(root.value?.column(id)?.isNumber)]])}
         onRange={(from, to) => setSight([from, to])}

@@ -2,7 +2,9 @@
 
 import { effect, signal } from "@preact/signals";
 import { view, whole, type Range } from "../../state/view.ts";
+import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
+import { withTracks } from "./tracks.ts";
 import { live } from "./window.ts";
 
 export const data = signal<Lanes | null>(null);
@@ -17,7 +19,7 @@ let inFlight = false;
 let again = false;
 let abort: AbortController | undefined;
 
-const keyOf = () => JSON.stringify([view.value.trace, modes, view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
+const keyOf = () => JSON.stringify([view.value.trace, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
 
 const body = (range: Range | null, buckets: number) => ({
   trace: view.value.trace,
@@ -54,7 +56,10 @@ async function ask(): Promise<void> {
   busy.value = true;
   abort = new AbortController();
   try {
-    data.value = await askLanes(body(range, Math.min(4096, Math.ceil(width * share * 1.5))), key, abort.signal);
+    const asked = body(range, Math.min(4096, Math.ceil(width * share * 1.5)));
+    const tracks = shownOf(view.value.panel).tracks;
+    const lanes = await askLanes(asked, key, abort.signal);
+    data.value = await withTracks(lanes, tracks, { trace: asked.trace, filters: asked.filters }, abort.signal);
     error.value = null;
   } catch (fault) {
     if (!abort.signal.aborted) error.value = fault instanceof Error ? fault.message : String(fault);
@@ -93,7 +98,7 @@ export function startFeed(): () => void {
   let trace = -1;
   const stops = [
     effect(() => {
-      void [live.value, view.value.filters, whole.value];
+      void [live.value, view.value.filters, view.value.panel, whole.value];
       void ask();
     }),
     effect(() => {

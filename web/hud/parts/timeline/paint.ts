@@ -3,7 +3,7 @@
  * stay quick however many lanes there are. Axis, marks and selection are drawn anew in each frame.
  */
 
-import { colorOf, css, theme } from "../../base/colors.ts";
+import { colorOf, css, isGuard, theme } from "../../base/colors.ts";
 import { moment, visible } from "../../base/value.ts";
 import type { Filter, Range } from "../../state/view.ts";
 import { levelOf, type Row, type Settings } from "./layout.ts";
@@ -21,6 +21,7 @@ export interface Colors {
   interrupt: string;
   idle: string;
   lost: string;
+  font: string;
   severity: Record<string, string>;
 }
 
@@ -45,6 +46,7 @@ export function colors(): Colors {
     interrupt: resolved("interrupt"),
     idle: resolved("idle"),
     lost: resolved("lost"),
+    font: getComputedStyle(document.body).fontFamily || "sans-serif",
     severity: { critical: resolved("critical"), warning: resolved("warning"), notice: resolved("notice"), info: resolved("info") },
   };
   probe.remove();
@@ -53,25 +55,30 @@ export function colors(): Colors {
 
 export const plainName = (name: string) => name.replace(/ \(-?\d+\)$/, "");
 
+/** Bands that are nobody's: disks, directions, counters. */
+const PLAIN = ["--c8", "--c4", "--c2", "--c5", "--c6", "--c3", "--c7", "--c1"];
+
 export function bandColor(band: Band, at: number, c: Colors): string {
+  if (band.color) return css(band.color);
   switch (band.band) {
     case "process":
       return colorOf(plainName(band.name), c.dark);
     case "rest":
-      return c.strong;
+      return css("--os");
     case "dpc":
-    case "isr":
       return c.interrupt;
+    case "isr":
+      return css("--isr");
     case "unknown":
       return c.lost;
     case "kernel":
-      return c.dark ? "#b98a3a" : "#7a4a06";
+      return css("--kernel");
     case "user":
-      return c.dark ? "#86aefc" : "#6f9bf0";
+      return css("--user");
     case "idle":
       return c.idle;
     default:
-      return colorOf(`${at} ${band.name}`, c.dark);
+      return css(PLAIN[at % PLAIN.length] ?? "--os");
   }
 }
 
@@ -132,7 +139,12 @@ export function picture(data: Lanes, rows: Row[], height: number, scale: number,
   for (const row of rows) {
     if (!row.lane || row.lane.shape === "marks") continue;
     const [top, tall] = place(row);
-    pixels.fill(pixel(c.idle), top * canvas.width, (top + tall) * canvas.width);
+    if (row.heat) {
+      heat(pixels, canvas.width, data, row.lane, top, tall, row.heat);
+      continue;
+    }
+    // Only what has a fixed whole has an empty part: elsewhere the ground says nothing.
+    if (row.lane.full > 0 && row.height < 40) pixels.fill(pixel(c.idle), top * canvas.width, (top + tall) * canvas.width);
     if (row.lane.shape !== "level") bars(pixels, canvas.width, data, row.lane, top, tall, settings, filters, c);
   }
   context.putImageData(image, 0, 0);
@@ -159,6 +171,33 @@ function lines(context: CanvasRenderingContext2D, data: Lanes, lane: Lane, top: 
   });
 }
 
+const STEPS = 6;
+
+/** A line of which the colour says how much, from nothing to all. */
+function heat(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: number, tall: number, of: "busy" | "interrupts"): void {
+  const letter = of === "busy" ? "k" : "h";
+  const colors = Array.from({ length: STEPS }, (_, step) => pixel(css(`--${letter}${step + 1}`)));
+  const ground = pixel(css("--idle"));
+  const sums = new Float64Array(data.count);
+  const over = new Float64Array(data.count);
+  for (const band of lane.series) {
+    const interrupt = band.band === "dpc" || band.band === "isr";
+    if (["idle", "kernel", "user", "unknown"].includes(band.band) || (of === "interrupts" && !interrupt)) continue;
+    // Interrupts are part of the runs of others, unless samples tell.
+    const into = interrupt && of === "busy" && lane.source !== "sample" ? over : sums;
+    for (let at = band.from; at < band.to; at += 1) {
+      const bucket = data.buckets[at] ?? 0;
+      into[bucket] = (into[bucket] ?? 0) + (data.values[at] ?? 0);
+    }
+  }
+  const full = lane.full || data.bucket_ns;
+  for (let bucket = 0; bucket < data.count; bucket += 1) {
+    const part = Math.max(sums[bucket] ?? 0, over[bucket] ?? 0) / full;
+    const color = part < 0.004 ? ground : (colors[Math.min(STEPS - 1, Math.floor(part * STEPS))] ?? ground);
+    for (let y = 0, place = top * width + bucket; y < tall; y += 1, place += width) pixels[place] = color;
+  }
+}
+
 /** Bars on top of each other, written as pixels: thousands of small rectangles would cost frames. */
 function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: number, tall: number, settings: Settings, filters: Filter[], c: Colors): void {
   const full = peak(data, lane);
@@ -172,11 +211,13 @@ function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: 
     const interrupt = band.band === "dpc" || band.band === "isr";
     const mode = band.band === "kernel" || band.band === "user";
     const unknown = band.band === "unknown";
+    const guard = !interrupt && isGuard(band.name);
     if (band.band === "idle" || (mode ? !modes : modes && !interrupt && !unknown)) return;
     // Interrupts are part of the runs below, unless samples tell.
     const base = interrupt && lane.source !== "sample" ? over : sums;
     const plain = pixel(bandColor(band, number, c));
     const color = faded(band, filters) ? mixed(back, plain, 0.25) : plain;
+    const dark = mixed(color, 0xff000000, 0.35);
     for (let at = band.from; at < band.to; at += 1) {
       const bucket = buckets[at] ?? 0;
       const sum = base[bucket] ?? 0;
@@ -189,16 +230,16 @@ function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: 
       let place = (top + tall - 1 - low) * width + bucket;
       for (let y = low; y < high && y < tall; y += 1, place -= width) {
         // Stripes, so that meaning is not by colour alone.
-        if (interrupt ? (y + bucket) % 3 === 0 : unknown && (y + bucket) % 4 !== 0) continue;
-        pixels[place] = color;
+        if (unknown && (y + bucket) % 4 !== 0) continue;
+        pixels[place] = guard && (y + bucket) % 5 < 2 ? dark : color;
       }
       if (high === low && sum === 0 && exact > 0.05) pixels[place] = mixed(back, color, Math.min(1, exact + 0.2));
     }
   });
 }
 
-export const OVERVIEW = 14;
-export const AXIS = 15;
+export const OVERVIEW = 12;
+export const AXIS = 18;
 export const HEAD = OVERVIEW + AXIS + 2;
 
 /** Steps of the axis: 1, 2, 5 times a power of ten. */
@@ -231,7 +272,7 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
   const x = (ns: number) => ((ns - from) / (to - from)) * width;
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
-  context.font = "11px system-ui, sans-serif";
+  context.font = `11px ${c.font}`;
   context.textBaseline = "middle";
   // Lanes.
   context.save();
@@ -255,6 +296,10 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
   for (const row of f.rows) {
     const y = HEAD + row.y - f.scroll;
     if (y + row.height < HEAD || y > height) continue;
+    if (row.lane === null) {
+      context.fillStyle = c.sunken;
+      context.fillRect(0, y, width, row.height + 1);
+    }
     if (row.lane?.shape === "marks") drawMarks(context, row, y, f, x, c);
     if (row.id === f.focus) {
       context.strokeStyle = c.accent;
@@ -363,8 +408,8 @@ function drawAxis(context: CanvasRenderingContext2D, f: Frame, x: (ns: number) =
   context.fillStyle = c.muted;
   for (let ns = Math.ceil(from / by) * by; ns < to; ns += by) {
     const at = x(ns);
-    context.globalAlpha = 0.35;
-    context.fillRect(at, OVERVIEW + AXIS - 3, 1, f.height);
+    context.globalAlpha = 0.14;
+    context.fillRect(at, OVERVIEW + AXIS - 4, 1, f.height);
     context.globalAlpha = 1;
     const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(by))));
     const text = `${(ns / 1e9).toFixed(digits)} s`;

@@ -1,0 +1,59 @@
+/** Gives the heaviest of a trace their colours, as its report weighs them. */
+
+import { effect, signal } from "@preact/signals";
+import type { Report } from "../../src/model.ts";
+import { assign } from "../base/colors.ts";
+import { themed } from "../base/theme.ts";
+import { report, view } from "./view.ts";
+
+const GUARDS = /antivirus|edr|dlp|security/i;
+
+/** Changes when names have other colours. */
+export const painted = signal(0);
+
+export function weigh(data: Report): { heaviest: string[]; windows: string[]; security: string[] } {
+  const weights = new Map<string, number>();
+  const windows = new Set<string>();
+  const security = new Set<string>();
+  const add = (name: string, weight: number) => {
+    if (!name.startsWith("[")) weights.set(name, Math.max(weights.get(name) ?? 0, weight));
+  };
+  for (const row of data.bill) {
+    if (row.part !== "culprit" || !["process", "driver", "module"].includes(row.kind) || row.culprit.startsWith("[")) continue;
+    const name = row.culprit.replace(/ \(\d+\)$/, "");
+    add(name, row.total_cpu_ns + (row.filter_ns ?? 0));
+    if (row.category === "os") windows.add(name);
+    if (GUARDS.test(row.category ?? "")) security.add(name);
+  }
+  for (const process of data.cpu.processes) {
+    add(process.name, process.cpu_ns);
+    for (const module of process.modules) {
+      if (module.category === "os") windows.add(module.name);
+      else add(module.name, module.exclusive_ns);
+      if (GUARDS.test(module.category ?? "")) security.add(module.name);
+    }
+  }
+  for (const finding of data.findings) {
+    for (const hit of finding.hits) {
+      // Who is blamed deserves a colour even where it used no processor.
+      if (["process", "driver", "module", "product"].includes(hit.culprit_kind)) add(hit.culprit, hit.cost_ns ?? 0);
+      if (finding.topic === "security" && hit.culprit_kind === "driver") security.add(hit.culprit);
+    }
+  }
+  const heaviest = [...weights].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([name]) => name);
+  return { heaviest, windows: [...windows], security: [...security] };
+}
+
+/** Follows the trace that is shown. */
+export function followPalette(): void {
+  let trace = -1;
+  effect(() => {
+    const data = report.value;
+    if (!data || trace === view.value.trace) return;
+    trace = view.value.trace;
+    const { heaviest, windows, security } = weigh(data);
+    assign(heaviest, windows, security);
+    painted.value = painted.peek() + 1;
+    themed.value = themed.peek() + 1;
+  });
+}
