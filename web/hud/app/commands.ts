@@ -8,11 +8,13 @@ import { say } from "../parts/live.tsx";
 import { toTrace } from "../state/identity.ts";
 import { redo, undo } from "../state/history.ts";
 import { encode } from "../state/link.ts";
+import { saved, showView } from "../state/saved.ts";
 import { session } from "../state/session.ts";
 import { look, scope, set, view, zoomTo } from "../state/view.ts";
 import { save } from "../wire/api.ts";
 import { toggleInspector } from "./inspector.tsx";
 import { listed } from "./rail.tsx";
+import { writing } from "./write.tsx";
 
 /** What lies over the page. */
 export const dialog = signal<"open" | "help" | null>(null);
@@ -39,6 +41,9 @@ export const commands = (): { text: string; key?: string; run: () => void }[] =>
   { text: "Share: copy a link to this view", key: "Y", run: share },
   { text: "Save report", run: saveReport },
   ...(session.value?.readonly ? [] : [{ text: "Open another trace", run: () => void (dialog.value = "open") }]),
+  { text: "Add a note on the time axis", key: "n", run: () => void (writing.value = "note") },
+  { text: "Save this view", run: () => void (writing.value = "view") },
+  ...saved.value.map((one) => ({ text: `View: ${one.name}`, run: () => showView(one) })),
   { text: "Undo", key: "Ctrl+Z", run: undo },
   { text: "Redo", key: "Ctrl+Shift+Z", run: redo },
   { text: "Show the whole trace", key: "0", run: () => zoomTo(null) },

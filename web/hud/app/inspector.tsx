@@ -1,5 +1,6 @@
 /** What is known of what was selected: facts, where it comes from, what to do, what would disprove it. */
 
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
@@ -21,8 +22,12 @@ const FALLBACK: Settings = { inspector: null, width: 320, sheet: "half" };
 const LEAST = 280;
 const MOST = 480;
 
+/** Whether it has room beside the panel. */
+const roomy = signal(innerWidth > 1100);
+addEventListener("resize", () => (roomy.value = innerWidth > 1100));
+
 /** Whether it is open: where there is room, unless somebody closed it. */
-export const isOpen = () => setting<Settings>("shell", FALLBACK).inspector ?? (innerWidth > 1100 && view.value.panel !== "sql");
+export const isOpen = () => setting<Settings>("shell", FALLBACK).inspector ?? (roomy.value && view.value.panel !== "sql");
 export const toggleInspector = () => set<Settings>("shell", { inspector: !isOpen() });
 export const openInspector = () => {
   if (!isOpen()) set<Settings>("shell", { inspector: true });

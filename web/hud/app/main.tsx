@@ -9,6 +9,7 @@ import { say } from "../parts/live.tsx";
 import { followHistory } from "../state/history.ts";
 import { follow as followWho } from "../state/identity.ts";
 import { follow } from "../state/link.ts";
+import { followNotes } from "../state/notes_of.ts";
 import { followPalette } from "../state/palette.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
@@ -24,6 +25,7 @@ start().then(
     const { newer } = follow();
     followWho();
     followPalette();
+    followNotes();
     followHistory();
     effect(() => {
       void load(view.value.trace);

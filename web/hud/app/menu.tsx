@@ -14,6 +14,7 @@ import { session } from "../state/session.ts";
 import { ask } from "../wire/api.ts";
 import { dialog, saveReport, share } from "./commands.ts";
 import { toggleInspector } from "./inspector.tsx";
+import { writing } from "./write.tsx";
 
 function Open(props: { onClose: () => void }) {
   const [path, setPath] = useState("");
@@ -139,6 +140,12 @@ function Settings(props: { show: (dialog: "open" | "help") => void; close: () =>
           Open another trace
         </button>
       )}
+      <button type="button" onClick={() => { props.close(); writing.value = "note"; }}>
+        Notes <kbd>n</kbd>
+      </button>
+      <button type="button" onClick={() => { props.close(); writing.value = "view"; }}>
+        Saved views
+      </button>
       <button type="button" onClick={() => props.show("help")}>
         Keys <kbd>?</kbd>
       </button>

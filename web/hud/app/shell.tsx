@@ -20,6 +20,7 @@ import { Rail } from "./rail.tsx";
 import { Status } from "./status.tsx";
 import { Top } from "./top.tsx";
 import { VerdictBar } from "./verdict_bar.tsx";
+import { writing, Writing } from "./write.tsx";
 
 const current = (): Panel | undefined => ORDER.find((panel) => panel.id === view.value.panel) ?? ORDER[0];
 
@@ -54,6 +55,7 @@ export function Shell() {
       { key: "Ctrl+z", about: "undo: zoom, selection, filters, panel, settings", run: undo },
       { key: "Ctrl+Shift+z", about: "redo", run: redo },
       { key: "Backspace", about: "undo", run: undo },
+      { key: "n", about: "notes on the time axis", run: () => void (writing.value = "note") },
       { key: "0", about: "the whole trace", run: () => zoomTo(null) },
       { key: "z", about: "zoom to the selection", run: () => view.value.selection && zoomTo(view.value.selection) },
       ...["overview", "stacks", "precise", "interrupts", "threads", "files", "disk", "network", "memory"].map((id, at) => ({
@@ -95,6 +97,7 @@ export function Shell() {
         {ready && <Inspector />}
       </div>
       <Status />
+      <Writing />
       <Hints />
       <Live />
     </>

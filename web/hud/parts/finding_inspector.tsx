@@ -9,7 +9,7 @@ import { deselect, selectHit, WHERE } from "../state/select.ts";
 import { look, report, set, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
-import { Sql, whyEmpty } from "./box.tsx";
+import { whyEmpty } from "./box.tsx";
 import { Command } from "./command.tsx";
 import { Severity } from "./icons.tsx";
 import { Maker } from "./maker.tsx";
@@ -208,7 +208,6 @@ export function FindingInspector(props: { of: Found }) {
             ))}
           </ul>
         </details>
-        <Sql sql={finding.sql} />
       </section>
     </div>
   );

@@ -150,7 +150,7 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
   const x = (ns: number) => (ns - range[0]) * scale;
   context.fillStyle = css("--card");
   context.fillRect(0, 0, width, tall);
-  const ready = pattern(context, css("--warning-soft"), css("--warning"), false);
+  const ready = pattern(context, css("--ready"), css("--ready"), false);
   const unknown = pattern(context, css("--card"), css("--strong-line"), true);
 
   const room = LANE - 2 * PAD;

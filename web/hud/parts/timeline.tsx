@@ -6,11 +6,13 @@ import { bind } from "../base/keys.ts";
 import { themed } from "../base/theme.ts";
 import { amount } from "../base/value.ts";
 import type { Panel } from "../app/panel.ts";
+import { notesOf } from "../state/notes_of.ts";
 import { selectHit } from "../state/select.ts";
 import { addFilter, set, setting, view, whole, zoomTo, type Range } from "../state/view.ts";
 import { data, error, busy, findings, overview, startFeed, want } from "./timeline/feed.ts";
 import { Bar } from "./timeline/bar.tsx";
 import { DEFAULTS, heightOf, isShown, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
+import { ghost, startGhost } from "./timeline/ghost.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
 import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
 import { ContextMenu, Tip } from "./timeline/over.tsx";
@@ -39,7 +41,7 @@ export function Timeline(props: { panel: Panel }) {
   const lanesOpen = useSignal(false);
   const spoken = useSignal("");
   const now = data.value;
-  const lanes = useMemo(() => (now ? withFindings(now, findings.value) : []), [now, findings.value]);
+  const lanes = useMemo(() => (now ? withFindings(now, findings.value, notesOf()) : []), [now, findings.value, view.value.settings["notes"]]);
   const rows = useMemo(() => (now ? layout(lanes, now, settings, panel) : []), [lanes, JSON.stringify(settings), panel]);
   const tall = heightOf(rows);
   const room = useSignal(320);
@@ -62,7 +64,7 @@ export function Timeline(props: { panel: Panel }) {
   const height = Math.max(LEAST, settings.height > 0 ? Math.min(settings.height, innerHeight * 0.6) : now ? wanted : ABOVE);
 
   useEffect(() => {
-    const stops = [startWindow(), startFeed()];
+    const stops = [startWindow(), startFeed(), startGhost()];
     const keys = bind("Timeline", [
       { key: "a", about: "pan left", run: () => panBy(-0.15) },
       { key: "d", about: "pan right", run: () => panBy(0.15) },
@@ -94,7 +96,7 @@ export function Timeline(props: { panel: Panel }) {
         element.height = Math.round(height * scale);
       }
       const c = (state.current.colors ??= colors());
-      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding }, c);
+      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding, ghost: ghost.peek() }, c);
       // For the benchmark in web/bench.
       element.dataset["frameMs"] = (performance.now() - started).toFixed(2);
     };
@@ -103,7 +105,7 @@ export function Timeline(props: { panel: Panel }) {
     };
     state.current.draw = request;
     const stop = effect(() => {
-      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding];
+      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding, ghost.value];
       request();
     });
     const resize = new ResizeObserver(() => {

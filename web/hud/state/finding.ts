@@ -52,18 +52,39 @@ export function filled(text: string, { finding, hit }: Pick<Found, "finding" | "
   });
 }
 
+/** A text without the parentheses that it begins with, whatever these hold. */
+function behind(text: string): string {
+  if (!text.startsWith(" (")) return text;
+  let depth = 0;
+  for (let at = 1; at < text.length; at += 1) {
+    if (text[at] === "(") depth += 1;
+    if (text[at] === ")") depth -= 1;
+    if (depth === 0) return text.slice(at + 1);
+  }
+  return text;
+}
+
+/** `227 % of one processor` as people say it. */
+const inCores = (text: string) =>
+  text.replace(/([\d.,]+)[\u00a0 ]%(?: of| of the time of)? (?:one|a) processor/g, (all, share: string) => {
+    const cores = Number(share.replaceAll(",", "")) / 100;
+    return Number.isFinite(cores) && cores >= 1 ? `${number(cores)} cores` : all;
+  });
+
 /** What happened, without who: the culprit stands before it. */
 export function phrase(one: Found): string {
-  const whole = filled(one.hit.headline || one.finding.title, one);
+  const whole = inCores(filled(one.hit.headline || one.finding.title, one));
   const { culprit } = one.hit;
   let rest = whole.toLowerCase().startsWith(culprit.toLowerCase()) ? whole.slice(culprit.length) : whole;
-  rest = rest.replace(/^ \([^)]*\)/, "").replace(/^[:,]?\s+/, "");
+  rest = behind(rest).replace(/^[:,]?\s+/, "");
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
-/** The verdict without what the tiles say. */
+/** The verdict without what the tiles and the inspector say: energy, core-minutes, who makes it. */
 export function shortened(sentence: string): string {
-  return sentence.replace(/, [\d.,]+ of [\d.,]+ core-(?:minutes|hours|seconds|s|min|h)/, "").replace(/, about [\d.,]+\u00a0?\s?(?:m?J|Wh|kJ)(?: \([^)]*\))?/, "");
+  const at = /^[^ ]+\.(?:exe|sys|dll)(?= \()/i.exec(sentence)?.[0].length ?? 0;
+  const text = at > 0 ? sentence.slice(0, at) + behind(sentence.slice(at)) : sentence;
+  return inCores(text.replace(/, [\d.,]+ of [\d.,]+ core-(?:minutes|hours|seconds|s|min|h)/, "").replace(/, about [\d.,]+\u00a0?\s?(?:m?J|Wh|kJ)(?: \([^)]*\))?/, ""));
 }
 
 /** A title inside of a sentence: small unless it begins with an abbreviation. */

@@ -4,6 +4,7 @@ import { effect, signal } from "@preact/signals";
 import type { Report } from "../../src/model.ts";
 import { assign } from "../base/colors.ts";
 import { themed } from "../base/theme.ts";
+import { askRows } from "../wire/api.ts";
 import { report, view } from "./view.ts";
 
 const GUARDS = /antivirus|edr|dlp|security/i;
@@ -52,8 +53,24 @@ export function followPalette(): void {
     if (!data || trace === view.value.trace) return;
     trace = view.value.trace;
     const { heaviest, windows, security } = weigh(data);
-    assign(heaviest, windows, security);
-    painted.value = painted.peek() + 1;
-    themed.value = themed.peek() + 1;
+    const give = (more: string[], guards: string[]) => {
+      assign(heaviest, [...windows, ...more], [...security, ...guards]);
+      painted.value = painted.peek() + 1;
+      themed.value = themed.peek() + 1;
+    };
+    give([], []);
+    // Whose a module is stands in its file's version: Windows' own are grey, whatever they cost.
+    const asked = trace;
+    const names = async (sql: string) => {
+      const rows = await askRows("figures", { trace: asked, sql, limit: 20_000 });
+      return Array.from({ length: rows.count }, (_, row) => rows.text(row, "name"));
+    };
+    Promise.all([
+      names("SELECT DISTINCT name FROM module WHERE category = 'os' OR (vendor LIKE 'Microsoft%' AND (product LIKE '%Windows%' OR path LIKE '%\\Windows\\%'))"),
+      names("SELECT DISTINCT name FROM module WHERE security = 1 AND coalesce(category, '') <> 'os'"),
+    ]).then(
+      ([own, guards]) => view.value.trace === asked && give(own, guards),
+      () => undefined,
+    );
   });
 }

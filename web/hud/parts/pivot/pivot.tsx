@@ -163,7 +163,7 @@ function Shown(props: {
             <label>
               <span class="hidden-text">Preset</span>
               <select data-part="preset" value={preset.name} onChange={(event) => change({ ...FRESH, preset: event.currentTarget.value, spark: kept.spark, share: kept.share })}>
-                {props.presets.map((one) => <option key={one.name} value={one.name}>{one.name}{table(one.table)?.rows ? "" : " (not in this trace)"}</option>)}
+                {props.presets.map((one) => <option key={one.name} value={one.name}>{one.name}{table(one.table)?.rows ? "" : one.table === "critical_path" ? " (walked on demand: Path, in CPU usage, precise)" : " (not in this trace)"}</option>)}
               </select>
             </label>
           )}
@@ -223,7 +223,7 @@ const unitOf = (shown: Shown): string => {
 
 function Unused(props: { facts: { unused: string[] } }) {
   const { unused } = props.facts;
-  return unused.length > 0 ? <p class="about warn" role="note">These are sums without a column for {[...new Set(unused)].join(" and ")}: that choice says nothing of this table.</p> : null;
+  return unused.length > 0 ? <p class="about warn" role="note">Ignores {[...new Set(unused)].join(" and ")}: these sums have no column for it.</p> : null;
 }
 
 function Groups(props: {

@@ -2,7 +2,7 @@
 
 import { isGuard } from "../../base/colors.ts";
 import { amount, visible } from "../../base/value.ts";
-import { set } from "../../state/view.ts";
+import { set, view } from "../../state/view.ts";
 import { Sql } from "../box.tsx";
 import type { Row, Settings } from "./layout.ts";
 import type { Lanes } from "./model.ts";
@@ -64,6 +64,11 @@ export function Bar(props: {
       {settings.open && (
         <>
           {props.colors && <Legend rows={rows} colors={props.colors} />}
+          {view.value.other && (
+            <span class="muted">
+              <b class="ghost-key" aria-hidden="true" /> line: the other side
+            </span>
+          )}
           {heat && <Heat of={heat} />}
           {lost > 0 && <span class="tl-lost" title="What is missing makes numbers too small; see the ledger.">{`▨ ${amount(now?.events_lost ?? 0, "count")} events and ${amount(now?.buffers_lost ?? 0, "count")} buffers were lost`}</span>}
           {now && now.unused.length > 0 && <span class="muted">Timeline ignores {now.unused.join(" and ")} filters</span>}

@@ -1,6 +1,7 @@
 /** Which lanes stand where, as the panel brings them and the user set it. Pixels of the style sheet, from the top of the lanes. */
 
 import { amount, visible } from "../../base/value.ts";
+import type { Note } from "../../state/notes_of.ts";
 import { shownOf } from "./catalog.ts";
 import { peak, type Lanes, type Lane, type Mark } from "./model.ts";
 
@@ -42,7 +43,7 @@ export interface Row {
 }
 
 const HEIGHTS: Record<string, number> = { process: 62, memory: 26, faults: 20 };
-const ORDER = ["findings", "marks", "delays", "focus", "process", "cpu", "ready"];
+const ORDER = ["notes", "findings", "marks", "delays", "focus", "process", "cpu", "ready"];
 const LATER = ["disk:busy", "disk:bytes", "disk:queue", "network", "memory", "faults", "frequency", "idle", "intervals"];
 
 const rank = (lane: Lane) => {
@@ -74,17 +75,21 @@ function stack(marks: Mark[]): void {
 export const levelOf = (row: Row): number => row.height / (1 + Math.max(0, ...(row.lane?.marks ?? []).map((mark) => mark.level ?? 0)));
 
 /** All lanes that could be shown. */
-export function withFindings(data: Lanes, findings: Lanes["findings"]): Lane[] {
+export function withFindings(data: Lanes, findings: Lanes["findings"], notes: Note[]): Lane[] {
   const marks = (findings ?? []).flatMap((one): Mark[] =>
     one.range ? [{ from: one.range[0], to: one.range[1], text: one.headline || one.title, what: one.severity, upid: null, count: 1, finding: { id: one.finding, hit: one.hit, severity: one.severity } }] : [],
   );
   const lanes = data.lanes.filter((lane) => lane.kind !== "lost" && (lane.series.length > 0 || lane.marks.length > 0));
+  if (notes.length > 0) {
+    const written = notes.map((one): Mark => ({ from: one.at, to: one.to ?? one.at, text: one.text, what: "note", upid: null, count: 1 }));
+    lanes.unshift({ id: "notes", kind: "notes", title: "Notes", unit: "", shape: "marks", full: 0, cpu: null, source: "", sql: "", series: [], marks: written });
+  }
   if (marks.length === 0) return lanes;
   stack(marks);
   return [{ id: "findings", kind: "findings", title: "Findings", unit: "", shape: "marks", full: 0, cpu: null, source: "", sql: "", series: [], marks }, ...lanes];
 }
 
-const ALWAYS = ["findings", "marks", "process", "track"];
+const ALWAYS = ["notes", "findings", "marks", "process", "track"];
 
 /** Whether a lane stands there: the user's word counts more than the panel's. */
 export function isShown(lane: Lane, settings: Settings, panel: string): boolean {

@@ -6,6 +6,7 @@
 import { colorOf, css, isGuard, theme } from "../../base/colors.ts";
 import { moment, visible } from "../../base/value.ts";
 import type { Filter, Range } from "../../state/view.ts";
+import { drawGhost, type Ghost } from "./ghost.ts";
 import { levelOf, type Row, type Settings } from "./layout.ts";
 import { peak, type Band, type Lane, type Lanes, type Mark } from "./model.ts";
 
@@ -264,6 +265,7 @@ export interface Frame {
   image: HTMLCanvasElement | null;
   overview: HTMLCanvasElement | null;
   finding: string | null;
+  ghost: Ghost | null;
 }
 
 export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): void {
@@ -301,6 +303,7 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
       context.fillRect(0, y, width, row.height + 1);
     }
     if (row.lane?.shape === "marks") drawMarks(context, row, y, f, x, c);
+    if (row.id === "process" && f.ghost) drawGhost(context, f.ghost, x, y, row.height, c.text, c.card);
     if (row.id === f.focus) {
       context.strokeStyle = c.accent;
       context.setLineDash([3, 2]);
