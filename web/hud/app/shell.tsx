@@ -84,7 +84,13 @@ export function Shell() {
           {ready && panel && (
             <div class={own ? "panel first" : "panel"} key={panel.id}>
               {!empty && !own && <Measures panel={panel} />}
-              {empty ? <Nothing why={empty.why} record={empty.record} /> : <panel.View />}
+              {empty ? (
+                <div class="box">
+                  <Nothing why={empty.why} record={empty.record} />
+                </div>
+              ) : (
+                <panel.View />
+              )}
             </div>
           )}
           {!ready && (

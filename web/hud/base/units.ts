@@ -1,7 +1,5 @@
 /** One unit for a column, chosen by its largest value: numbers below each other can be compared and added. */
 
-import { number } from "../../src/lib/format.ts";
-
 export interface Scale {
   /** What one of the unit is in the unit of the data. */
   factor: number;
@@ -37,7 +35,8 @@ export function scaleOf(unit: string, largest: number, wanted: string | null = n
 export function scaled(value: number, scale: Scale): string {
   const shown = value / scale.factor;
   // What is small is not nothing.
-  if (shown !== 0 && Math.abs(shown) < 0.5 * 10 ** -scale.decimals) return number(shown);
+  const least = 10 ** -scale.decimals;
+  if (shown !== 0 && Math.abs(shown) < least / 2) return `${shown < 0 ? ">−" : "<"}${least.toFixed(scale.decimals)}`;
   const [whole = "0", digits] = Math.abs(shown).toFixed(scale.decimals).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
   return `${shown < 0 ? "−" : ""}${grouped}${digits ? `.${digits}` : ""}`;

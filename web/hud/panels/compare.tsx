@@ -21,7 +21,7 @@ function Sides() {
   return (
     <div class="sides">
       <span>
-        <b class="side">A</b> before{" "}
+        <b class="ab">A</b> before{" "}
         <select
           aria-label="Trace to compare with"
           value={other ? other.trace : ""}
@@ -41,7 +41,7 @@ function Sides() {
         <span class="muted">{other && (other.range ? span(other.range) : "all of it")}</span>
       </span>
       <span>
-        <b class="side b">B</b> after <b>{visible(trace.value?.name ?? "")}</b> <span class="muted">{scope.value ? span(here) : "all of it"}</span>
+        <b class="ab b">B</b> after <b>{visible(trace.value?.name ?? "")}</b> <span class="muted">{scope.value ? span(here) : "all of it"}</span>
       </span>
       <button type="button" class="small" disabled={!scope.value} onClick={() => look({ other: { trace: other?.trace ?? view.value.trace, range: scope.value } })} title="Takes the present selection as A; then select another range for B">
         Take this range as A

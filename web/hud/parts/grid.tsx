@@ -11,7 +11,8 @@ import { rowHeight } from "../base/density.ts";
 import { inspect, type Card } from "../state/inspect.ts";
 import type { Cell } from "../wire/rows.ts";
 import { copy } from "./box.tsx";
-import { FORMATS, written, type Sheet } from "./grid/copy.ts";
+import { written, type Sheet } from "./grid/copy.ts";
+import { columnItems } from "./grid/column_menu.ts";
 import { Foot } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
 import { Menu, type Item, type MenuAt } from "./pivot/menu.tsx";
@@ -159,23 +160,7 @@ export function Grid(props: GridProps) {
     const one = columns[c];
     if (!one) return;
     const everything = Array.from({ length: Math.min(count, MOST_COPIED) }, (_, r) => r);
-    const order = (down: boolean) => {
-      // The first click on a header may sort either way.
-      if (props.sort?.id !== one.id) props.onSort?.(one.id);
-      if ((props.sort?.id === one.id && props.sort.down !== down) || (props.sort?.id !== one.id && !(one.number ?? false) === down)) props.onSort?.(one.id);
-    };
-    setMenu({
-      x,
-      y,
-      items: [
-        ...(one.sortable && props.onSort ? [{ text: "Sort largest first", run: () => order(true) }, { text: "Sort smallest first", run: () => order(false) }] : []),
-        ...(one.items ?? []),
-        { text: "Copy column", run: () => void copy(written({ titles: [one.title], rows: everything.map((r) => [raw(r, of(c))]) }, "TSV"), "column") },
-        ...FORMATS.map((format) => ({ text: `Copy table as ${format}`, run: () => void copy(written(sheet(everything), format), `table as ${format}`) })),
-        ...(columns.length > 1 ? [{ text: "Hide column", key: "h", run: () => setHidden([...hidden, one.id]) }] : []),
-        ...(hidden.length > 0 ? [{ text: `Show ${hidden.length} hidden ${hidden.length === 1 ? "column" : "columns"}`, run: () => setHidden([]) }] : []),
-      ],
-    });
+    setMenu({ x, y, items: columnItems({ column: one, sort: props.sort ?? null, onSort: props.onSort, alone: columns.length < 2, hidden, setHidden, sheet: () => sheet(everything), cells: () => everything.map((r) => [raw(r, of(c))]) }) });
   };
 
   const widthOf = (one: GridColumn, element?: Element | null) =>

@@ -17,6 +17,7 @@ import { LaneMenu } from "./timeline/menu.tsx";
 import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
 import { ContextMenu, Tip } from "./timeline/over.tsx";
 import { reading, speak, type Reading } from "./timeline/read.ts";
+import { Titles } from "./timeline/titles.tsx";
 import { LanesTable } from "./timeline/table.tsx";
 import { cursor, drawn, live, panBy, select, show, startWindow, zoomBy } from "./timeline/window.ts";
 
@@ -333,31 +334,7 @@ export function Timeline(props: { panel: Panel }) {
                 onKeyDown={key}
               />
             </div>
-            <div class="tl-titles" >
-              {rows.map((row, at) =>
-                row.lane === null ? (
-                  <button
-                    key={row.id}
-                    type="button"
-                    class="tl-title tl-group"
-                    aria-expanded={!row.closed}
-                    style={{ top: `${HEAD + row.y}px`, height: `${row.height}px` }}
-                    onClick={() => set<Settings>("timeline", { closed: row.closed ? settings.closed.filter((one) => one !== row.id) : [...settings.closed, row.id] })}
-                  >
-                    <span aria-hidden="true">{row.closed ? "▸" : "▾"}</span> <span class="cut">{row.title}</span> <span class="sub">{row.sub}</span>
-                  </button>
-                ) : (
-                  (row.lane.kind !== "cpu" || isNumbered(rows, at)) && (
-                    <span key={row.id} class={`tl-title ${row.inner ? "inner" : ""} ${row.lane.kind === "cpu" ? "cpu" : ""} ${row.height > 40 ? "tall" : ""}`} title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px` }}>
-                      <span class="cut">{row.title}</span>
-                      {row.sub && <span class="sub">{row.sub}</span>}
-                      {row.top && <span class="top-of">{row.top}</span>}
-                      {row.top && <span class="bottom-of">0</span>}
-                    </span>
-                  )
-                ),
-              )}
-            </div>
+            <Titles rows={rows} closed={settings.closed} />
           </div>
         </div>
       )}
@@ -398,14 +375,6 @@ export function Timeline(props: { panel: Panel }) {
       )}
     </section>
   );
-}
-
-/** Numbers of processors stand where they have room: at lines that are high enough, else at every few. */
-function isNumbered(rows: Row[], at: number): boolean {
-  const row = rows[at];
-  if (!row?.lane) return false;
-  const step = Math.ceil(11 / (row.height + 1));
-  return (row.lane.cpu ?? 0) % step === 0;
 }
 
 /** The query behind the lane under the cursor, else those of all lanes that have one. */

@@ -73,7 +73,7 @@ const inCores = (text: string) =>
 
 /** What happened, without who: the culprit stands before it. */
 export function phrase(one: Found): string {
-  const whole = inCores(filled(one.hit.headline || one.finding.title, one));
+  const whole = inCores(filled(one.hit.headline || one.finding.title, one)).replace(/([\d.,]+) times as much/g, "$1×");
   const { culprit } = one.hit;
   let rest = whole.toLowerCase().startsWith(culprit.toLowerCase()) ? whole.slice(culprit.length) : whole;
   rest = behind(rest).replace(/^[:,]?\s+/, "");

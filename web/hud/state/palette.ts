@@ -14,7 +14,7 @@ export const painted = signal(0);
 
 export function weigh(data: Report): { heaviest: string[]; windows: string[]; security: string[] } {
   const weights = new Map<string, number>();
-  const windows = new Set<string>();
+  const windows = new Set(["System", "Idle", "Registry", "Memory Compression", "Secure System"]);
   const security = new Set<string>();
   const add = (name: string, weight: number) => {
     if (!name.startsWith("[")) weights.set(name, Math.max(weights.get(name) ?? 0, weight));

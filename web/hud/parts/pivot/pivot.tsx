@@ -6,7 +6,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { later } from "../../base/awaited.ts";
 import { bind } from "../../base/keys.ts";
-import { scaled, scaleOf, unitsOf, type Scale } from "../../base/units.ts";
+import { scaled } from "../../base/units.ts";
 import { amount, show } from "../../base/value.ts";
 import { addFilter, look, scope, set, setting, table, whole, type Filter } from "../../state/view.ts";
 import { save } from "../../wire/api.ts";
@@ -19,7 +19,8 @@ import { Chips } from "./chips.tsx";
 import { body, useLines, type Line } from "./data.ts";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
-import { conditionText, effective, FRESH, FUNCTIONS, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown, type Value } from "./model.ts";
+import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
+import { columnsOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
@@ -256,22 +257,7 @@ function Groups(props: {
     if (value === null) return "(none)";
     return value === "" ? "(empty)" : column ? show(value, column) : String(value);
   };
-  const top1 = root.value;
-  const scales = new Map<string, Scale | null>(
-    shown.values.map((value) => {
-      const id = valueName(value);
-      const of = top1.column(id);
-      const largest = (of?.values ?? []).reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0);
-      return [id, ["count", "unique"].includes(value.fn) || of?.role === "time" ? null : scaleOf(of?.unit ?? "", largest, kept.units?.[id] ?? null)];
-    }),
-  );
-  const aggregates = (value: Value, at: number): Item[] =>
-    value.column ? FUNCTIONS.filter((fn) => fn !== value.fn).map((fn) => ({ text: `Aggregate: ${fn}`, run: () => props.change({ values: shown.values.map((one, i) => (i === at ? { ...one, fn } : one)) }) })) : [];
-  const unitItems = (value: Value): Item[] => {
-    const id = valueName(value);
-    const units = scales.get(id) ? unitsOf(top1.column(id)?.unit ?? "") : [];
-    return units.filter((one) => one !== scales.get(id)?.unit).map((one) => ({ text: `Unit: ${one}`, run: () => props.change({ units: { ...kept.units, [id]: one } }) }));
-  };
+  const { scales, items } = columnsOf(root.value, shown, kept, props.change);
   const coloured = (key: string) => {
     const column = resolve(shown.table, key);
     return column !== null && (target(column) === "process" || ["module", "driver", "culprit", "image"].includes(key.split(".").pop() ?? ""));
@@ -283,7 +269,7 @@ function Groups(props: {
       kind: "value" as const, at, id: valueName(value), title: valueTitle(value),
       doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "104px",
       ...(scales.get(valueName(value)) ? { unit: scales.get(valueName(value))?.unit ?? "" } : {}),
-      items: [...aggregates(value, at), ...unitItems(value)],
+      items: items(value, at),
     })),
     ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
   ];

@@ -1,5 +1,7 @@
 /** Which lanes and tracks stand on the time axis above each panel: those that belong to what the panel shows. */
 
+import { table } from "../../state/view.ts";
+
 export interface Track {
   id: string;
   title: string;
@@ -59,4 +61,11 @@ const SHOWN: Record<string, Shown> = {
 
 const USUAL: Shown = { lanes: ["process"], tracks: [] };
 
-export const shownOf = (panel: string): Shown => SHOWN[panel] ?? USUAL;
+/** A trace without processors' time shows its events instead, on every panel. */
+const rows = (name: string) => table(name)?.rows ?? 0;
+const bare = () => rows("cswitch") + rows("sample") === 0 && rows("event") > 0;
+
+export function shownOf(panel: string): Shown {
+  const own = SHOWN[panel] ?? USUAL;
+  return bare() && !own.tracks.includes(events) ? { ...own, tracks: [events, ...own.tracks] } : own;
+}

@@ -1,6 +1,7 @@
 /** Lanes for what is shown: asked for with a margin, so that a small pan needs nothing new; the newest answer stays until the next is there. */
 
 import { effect, signal } from "@preact/signals";
+import { pending } from "../../base/awaited.ts";
 import { view, whole, type Range } from "../../state/view.ts";
 import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
@@ -54,6 +55,7 @@ async function ask(): Promise<void> {
   const key = keyOf();
   inFlight = true;
   busy.value = true;
+  const close = pending();
   abort = new AbortController();
   try {
     const asked = body(range, Math.min(4096, Math.ceil(width * share * 1.5)));
@@ -66,6 +68,7 @@ async function ask(): Promise<void> {
   }
   inFlight = false;
   busy.value = false;
+  close();
   // An answer that was asked for something else by now, or a fault, is not asked for again by itself.
   if (again || (!error.value && keyOf() !== key)) {
     again = false;

@@ -96,7 +96,9 @@ export function isShown(lane: Lane, settings: Settings, panel: string): boolean 
   const listed = (list: string[]) => list.includes(lane.id) || list.includes(lane.kind);
   if (listed(settings.shown)) return true;
   if (listed(settings.hidden)) return false;
-  const { lanes } = shownOf(panel);
+  const { lanes, tracks } = shownOf(panel);
+  // Until the new panel's tracks are there, those of the one before are not shown in their place.
+  if (lane.kind === "track") return tracks.some((track) => track.id === lane.track);
   // The first panel lists findings with their time.
   if (lane.kind === "findings" && panel === "overview") return false;
   return !lanes || ALWAYS.includes(lane.kind) || listed(lanes) || lanes.includes(lane.id.split(":")[0] ?? "");

@@ -24,6 +24,8 @@ export interface Lane extends WireLane {
   marks: Mark[];
   /** The heading under which it stands. */
   group?: string;
+  /** Which track it is of, if it is not the server's. */
+  track?: string;
 }
 
 export interface Lanes extends LanesFacts {

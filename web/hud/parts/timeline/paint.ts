@@ -4,11 +4,14 @@
  */
 
 import { colorOf, css, isGuard, theme } from "../../base/colors.ts";
-import { moment, visible } from "../../base/value.ts";
+import { moment } from "../../base/value.ts";
 import type { Filter, Range } from "../../state/view.ts";
 import { drawGhost, type Ghost } from "./ghost.ts";
-import { levelOf, type Row, type Settings } from "./layout.ts";
-import { peak, type Band, type Lane, type Lanes, type Mark } from "./model.ts";
+import { heat } from "./heat.ts";
+import type { Row, Settings } from "./layout.ts";
+import { drawMarks } from "./marks.ts";
+import { pixel } from "./pixel.ts";
+import { peak, type Band, type Lane, type Lanes } from "./model.ts";
 
 export interface Colors {
   dark: boolean;
@@ -109,14 +112,6 @@ const faded = (band: Band, filters: Filter[]) => {
   return named.length > 0 && band.upid !== null && named.some((filter) => (filter.value === band.upid) === (filter.not ?? false));
 };
 
-/** A colour as a pixel; canvases store red first, machines of today the lowest byte first. */
-function pixel(color: string): number {
-  const hex = /^#(..)(..)(..)$/.exec(color);
-  const parts = hex ? hex.slice(1).map((one) => Number.parseInt(one, 16)) : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
-  const [r = 128, g = 128, b = 128] = parts;
-  return (0xff000000 | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
-}
-
 /** Part of the way from one pixel's colour to another's. */
 function mixed(from: number, to: number, share: number): number {
   let out = 0xff000000;
@@ -170,33 +165,6 @@ function lines(context: CanvasRenderingContext2D, data: Lanes, lane: Lane, top: 
     }
     context.stroke();
   });
-}
-
-const STEPS = 6;
-
-/** A line of which the colour says how much, from nothing to all. */
-function heat(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: number, tall: number, of: "busy" | "interrupts"): void {
-  const letter = of === "busy" ? "k" : "h";
-  const colors = Array.from({ length: STEPS }, (_, step) => pixel(css(`--${letter}${step + 1}`)));
-  const ground = pixel(css("--idle"));
-  const sums = new Float64Array(data.count);
-  const over = new Float64Array(data.count);
-  for (const band of lane.series) {
-    const interrupt = band.band === "dpc" || band.band === "isr";
-    if (["idle", "kernel", "user", "unknown"].includes(band.band) || (of === "interrupts" && !interrupt)) continue;
-    // Interrupts are part of the runs of others, unless samples tell.
-    const into = interrupt && of === "busy" && lane.source !== "sample" ? over : sums;
-    for (let at = band.from; at < band.to; at += 1) {
-      const bucket = data.buckets[at] ?? 0;
-      into[bucket] = (into[bucket] ?? 0) + (data.values[at] ?? 0);
-    }
-  }
-  const full = lane.full || data.bucket_ns;
-  for (let bucket = 0; bucket < data.count; bucket += 1) {
-    const part = Math.max(sums[bucket] ?? 0, over[bucket] ?? 0) / full;
-    const color = part < 0.004 ? ground : (colors[Math.min(STEPS - 1, Math.floor(part * STEPS))] ?? ground);
-    for (let y = 0, place = top * width + bucket; y < tall; y += 1, place += width) pixels[place] = color;
-  }
 }
 
 /** Bars on top of each other, written as pixels: thousands of small rectangles would cost frames. */
@@ -349,60 +317,6 @@ function label(context: CanvasRenderingContext2D, text: string, x: number, y: nu
   context.globalAlpha = 1;
   context.fillStyle = c.text;
   context.fillText(text, x, y);
-}
-
-const LETTER: Record<string, string> = { critical: "!!", warning: "!", notice: "i", info: "·" };
-
-/** Where a mark is drawn: at least as wide as a hand can hit. */
-export function markBox(mark: Mark, x: (ns: number) => number): [number, number] {
-  const [a, b] = [x(mark.from), x(mark.to)];
-  return b - a < 5 ? [(a + b) / 2 - 2.5, (a + b) / 2 + 2.5] : [a, b];
-}
-
-/** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
-function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: Frame, x: (ns: number) => number, c: Colors): void {
-  const tall = levelOf(row);
-  const free: number[] = [];
-  for (const mark of row.lane?.marks ?? []) {
-    const [a, b] = markBox(mark, x);
-    if (b < 0 || a > f.width) continue;
-    const level = mark.level ?? 0;
-    const y = top + level * tall;
-    const moment = mark.from === mark.to;
-    const severity = mark.finding?.severity;
-    const chosen = mark.finding && f.finding === `${mark.finding.id}#${mark.finding.hit}`;
-    const color = severity ? (c.severity[severity] ?? c.muted) : mark.what === "delay" ? (c.severity["warning"] ?? c.text) : mark.what === "focus" ? colorOf(plainName(mark.text.replace(/^focus: /, "")), c.dark) : c.accent;
-    const [left, right] = [Math.max(-2, a), Math.min(b, f.width + 2)];
-    context.globalAlpha = moment ? 1 : chosen ? 0.55 : 0.22;
-    context.fillStyle = color;
-    if (moment) {
-      context.beginPath();
-      context.moveTo((a + b) / 2 - 4, y);
-      context.lineTo((a + b) / 2 + 4, y);
-      context.lineTo((a + b) / 2, y + tall);
-      context.fill();
-    } else context.fillRect(left, y, right - left, tall - 1);
-    context.globalAlpha = 1;
-    if (!moment) {
-      context.strokeStyle = color;
-      context.lineWidth = chosen ? 2 : 1;
-      context.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), tall - 2);
-      context.lineWidth = 1;
-    }
-    const start = Math.max(a, 0) + (moment ? 9 : 3);
-    const text = `${severity ? `${LETTER[severity] ?? ""} ` : ""}${visible(mark.text)}${mark.count > 1 ? ` (${mark.count})` : ""}`;
-    const room = moment ? 140 : right - start - 2;
-    if (start > (free[level] ?? Number.NEGATIVE_INFINITY) && room > 14) {
-      context.save();
-      context.beginPath();
-      context.rect(start - 1, y, room, tall);
-      context.clip();
-      context.fillStyle = c.text;
-      context.fillText(text, start, y + tall / 2 + 0.5);
-      context.restore();
-      free[level] = moment ? start + Math.min(room, context.measureText(text).width) : right;
-    }
-  }
 }
 
 function drawAxis(context: CanvasRenderingContext2D, f: Frame, x: (ns: number) => number, c: Colors): void {

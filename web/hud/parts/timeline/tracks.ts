@@ -77,7 +77,7 @@ export async function withTracks(base: Lanes, list: Track[], part: Omit<Part, "r
     const { track, rows } = one;
     const unit = track.sum ? (table(track.table)?.columns.find((column) => column.name === track.sum)?.unit ?? "") : "count";
     const line = (row: number) => parse(rows.text(row, "spark"));
-    const lane = (id: string, title: string, series: Band[], group: string): Lane => ({ id, kind: "track", title, unit, shape: "stack", full: 0, cpu: null, source: track.table, sql: (rows.facts as { sql?: string }).sql ?? "", series, marks: [], ...(group ? { group } : {}) });
+    const lane = (id: string, title: string, series: Band[], group: string): Lane => ({ id, kind: "track", title, unit, shape: "stack", full: 0, cpu: null, source: track.table, sql: (rows.facts as { sql?: string }).sql ?? "", series, marks: [], track: track.id, ...(group ? { group } : {}) });
     if (track.apart) {
       const all = Array.from({ length: rows.count }, (_, row) => ({ under: named(rows, row, track.under), name: named(rows, row, track.by), row }));
       const order = [...new Set(all.map((each) => each.under))];
