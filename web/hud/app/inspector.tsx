@@ -27,7 +27,7 @@ const roomy = signal(innerWidth > 1100);
 addEventListener("resize", () => (roomy.value = innerWidth > 1100));
 
 /** Whether it is open: where there is room, unless somebody closed it. */
-export const isOpen = () => setting<Settings>("shell", FALLBACK).inspector ?? (roomy.value && view.value.panel !== "sql");
+export const isOpen = () => setting<Settings>("shell", FALLBACK).inspector ?? (roomy.value && view.value.panel !== "sql" && (card.value !== null || findFound(null) !== null));
 export const toggleInspector = () => set<Settings>("shell", { inspector: !isOpen() });
 export const openInspector = () => {
   if (!isOpen()) set<Settings>("shell", { inspector: true });

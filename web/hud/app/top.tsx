@@ -86,7 +86,7 @@ export function Top() {
         <button type="button" class="icon-button wide-only" aria-label="Redo" title="Redo (Ctrl+Shift+Z)" disabled={!canRedo()} onClick={redo}>
           <Icon name="redo" size={16} />
         </button>
-        <button type="button" class="compare wide-only" aria-pressed={view.value.panel === "compare"} onClick={() => look({ panel: "compare" })}>
+        <button type="button" class="compare wide-only" aria-label="Compare" title="Compare with another trace or range" aria-pressed={view.value.panel === "compare"} onClick={() => look({ panel: "compare" })}>
           <Icon name="compare" size={14} />
           <span class="label">Compare</span>
         </button>

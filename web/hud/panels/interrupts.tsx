@@ -5,6 +5,7 @@ import { count, duration, number, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
 import { span, visible } from "../base/value.ts";
 import { Bins } from "../parts/bins.tsx";
+import { Bones } from "../parts/bones.tsx";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Charged } from "../parts/charged.tsx";
 import { CpuLoads } from "../parts/cpu_loads.tsx";
@@ -169,7 +170,7 @@ function View() {
   const asked = other ? otherPart(other) : null;
   const second = useAnswer(asked ? `interrupts ${JSON.stringify(asked)}` : null, (signal) => ask("interrupts", asked, signal));
   const data = answer.value;
-  if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Adding up …</p>;
+  if (!data) return answer.error ? <Fault error={answer.error} /> : <Bones lines={8} />;
   const before = other ? second.value : null;
   const choices = [...data.all, ...data.drivers];
   const shown = choices.find((one) => key(one) === settings.shown) ?? data.drivers[0] ?? null;

@@ -65,8 +65,8 @@ function Bill(props: { data: Report }) {
         </>
       }
     >
-      {!measured && <p class="about">Nobody can be charged: this trace holds no CPU samples.</p>}
-      <p class="about">For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side.</p>
+      <p class="about">{measured ? "For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side." : "Nobody can be charged: this trace holds no CPU samples."}</p>
+      {measured && (
       <Grid
         label="The bill"
         columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
@@ -88,6 +88,7 @@ function Bill(props: { data: Report }) {
         }}
         most={14}
       />
+      )}
     </Box>
   );
 }
@@ -124,7 +125,7 @@ function Machine(props: { data: Report }) {
       </dl>
       {quality.ledger.length > 0 && (
         <p>
-          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind" : "kinds"} of anomalies, the worst: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
+          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind of anomaly" : "kinds of anomalies, the worst"}: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
           <button type="button" class="small" onClick={() => look({ panel: "ledger" })}>
             Ledger
           </button>

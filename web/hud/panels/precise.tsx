@@ -261,6 +261,7 @@ function View() {
             onSort={(sort) => change({ sort })}
             onSearch={(search) => change({ search })}
             onToggle={toggle}
+            onPath={walkFrom}
           />
         )}
         {list.value && list.value.unused.length > 0 && <p class="about">Filters by {list.value.unused.join(" and ")} don’t apply to these sums: they are cut at the ends of the range, stacks are not asked.</p>}

@@ -19,6 +19,8 @@ interface Tile {
   line: number[];
   color: string;
   panel: string;
+  /** Why there is nothing. */
+  why?: string;
 }
 
 interface Sum {
@@ -55,7 +57,7 @@ export function Tiles(props: { data: Report }) {
   const disk = useSum({ table: "disk_io", values: [{ column: "size_bytes", fn: "sum" }, { column: "service_ns", fn: "max" }, { fn: "count" }] });
   const kept = useSum({ table: "virtual_alloc", values: [{ column: "committed_bytes", fn: "sum" }, { column: "freed_bytes", fn: "sum" }] });
   const tiles: Tile[] = [];
-  const gone = (title: string, source: string, panel: string) => tiles.push({ title, value: "–", unit: "", about: missing(source), line: [], color: "--c1", panel });
+  const gone = (title: string, source: string, panel: string) => tiles.push({ title, value: "–", unit: "", about: "not recorded", why: missing(source), line: [], color: "--c1", panel });
   const all = cpu.busy_ns + cpu.idle_ns;
   if (cpu.samples > 0 && all > 0) {
     const cores = (cpu.busy_ns / all) * Math.max(1, quality.cpus);
@@ -94,7 +96,7 @@ export function Tiles(props: { data: Report }) {
   return (
     <section class="tiles" aria-label="Key figures">
       {tiles.map((tile) => (
-        <button type="button" class="tile" key={tile.title} onClick={() => look({ panel: tile.panel })} title={tile.about}>
+        <button type="button" class="tile" key={tile.title} onClick={() => look({ panel: tile.panel })} title={tile.why ?? tile.about}>
           <span class="label">{tile.title}</span>
           <span class="value">
             {tile.value} <small>{tile.unit}</small>

@@ -154,7 +154,7 @@ test("keys alone: search, go to a panel, read the list of keys, change the theme
 for (const theme of ["light", "dark", "contrast"]) {
   test(`theme ${theme}: readable`, async () => {
     const { page, wrong, context } = await open("dpc");
-    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByLabel("Theme").selectOption(theme);
     await page.keyboard.press("Escape");
     await settled(page);
@@ -176,7 +176,7 @@ test("a hint says what a driver is", async () => {
 
 test("the report is saved as one file", async () => {
   const { page, wrong, context } = await open("demo");
-  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("button", { name: "More", exact: true }).click();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save report" }).click()]);
   assert.match(download.suggestedFilename(), /\.why\.html$/);
   assert.deepEqual(wrong, []);

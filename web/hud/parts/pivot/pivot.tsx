@@ -12,6 +12,7 @@ import { addFilter, look, scope, set, setting, table, whole, type Filter } from 
 import { save } from "../../wire/api.ts";
 import type { RowsFacts } from "../../wire/types.ts";
 import type { Cell } from "../../wire/rows.ts";
+import { Bones } from "../bones.tsx";
 import { Box, copy, Fault, Nothing, Sql, whyEmpty } from "../box.tsx";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
@@ -148,10 +149,14 @@ function Shown(props: {
   const rowLine = (cell: RowCell) => shown.columns.map((column) => cell.rows.text(cell.row, column)).join("\t");
   const rowItems = (cell: RowCell): Item[] => {
     const range = rangeOf(cell);
-    const select = range ? [{ text: "Select its time in all panels", run: () => look({ selection: range }) }] : [];
+    const select: Item[] = range ? [{ text: "Select its time in all panels", run: () => look({ selection: range }) }] : [];
     const bounds = typeof cell.value === "number" && cell.rows.get(cell.row, `${cell.column}.label`) === null
       ? (["ge", "le"] as const).map((op) => ({ text: `Only ${title(cell.column)} ${op === "ge" ? "≥" : "≤"} ${cell.text}`, run: () => narrow([{ column: cell.column, op, value: cell.value, label: cell.text }]) }))
       : [];
+    if (cell.field) {
+      // A field stands in the text of its row.
+      return cellItems([{ column: "fields", op: "contains", value: cell.value, label: `${cell.field} = ${cell.text}` }], null, cell.text, rowLine(cell), select);
+    }
     return cellItems([is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), cell.text, rowLine(cell), [...bounds, ...select]);
   };
   return (
@@ -242,7 +247,7 @@ function Groups(props: {
   const { root, lines, toggle, all, error } = useLines(shown, kept, props.limit);
   if (error) return <Fault error={error} />;
   // The answer before this one may be of other keys.
-  if (!root.value?.column(shown.group[0] ?? "")) return <p class="about">Adding up …</p>;
+  if (!root.value?.column(shown.group[0] ?? "")) return <Bones lines={8} />;
   const facts = root.value.facts;
   const totals = facts.totals as (number | null)[];
   const range = scope.value ?? whole.value;

@@ -8,7 +8,7 @@ import { HEAD } from "./paint.ts";
 function isNumbered(rows: Row[], at: number): boolean {
   const row = rows[at];
   if (!row?.lane) return false;
-  const step = Math.ceil(11 / (row.height + 1));
+  const step = Math.ceil(11 / (row.height > 3 ? row.height + 1 : row.height));
   return (row.lane.cpu ?? 0) % step === 0;
 }
 
