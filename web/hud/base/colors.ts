@@ -99,3 +99,6 @@ export function css(name: string): string {
   }
   return color;
 }
+
+/** The page's font, for canvases. */
+export const font = (size: number): string => `${size}px ${getComputedStyle(document.body).fontFamily || "sans-serif"}`;

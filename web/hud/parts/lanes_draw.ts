@@ -1,6 +1,6 @@
 /** Draws lanes of thread states on a canvas; knows nothing of the page around it. */
 
-import { colorOf, css, hash, theme } from "../base/colors.ts";
+import { colorOf, css, font, hash, theme } from "../base/colors.ts";
 import { moment } from "../base/value.ts";
 import type { Range } from "../state/view.ts";
 import type { Rows } from "../wire/rows.ts";
@@ -280,7 +280,7 @@ function drawAxis(context: CanvasRenderingContext2D, range: Range, width: number
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one >= rough) ?? rough;
   context.fillStyle = context.strokeStyle = color;
-  context.font = "11px system-ui, sans-serif";
+  context.font = font(10);
   context.textAlign = "center";
   context.textBaseline = "top";
   for (let tick = Math.ceil(range[0] / step) * step; tick < range[1]; tick += step) {
