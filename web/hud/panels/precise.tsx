@@ -108,9 +108,9 @@ function same(focus: { pieces: Pieces; piece: number }, now: Pieces): number | n
 function Legend() {
   return (
     <ul class="legend" aria-label="Legend">
-      <li><span class="swatch run" aria-hidden="true" /> running (colour of the process)</li>
+      <li><span class="swatch run" aria-hidden="true" /> running</li>
       <li><span class="swatch ready" aria-hidden="true" /> ready, no processor</li>
-      <li><span class="swatch wait" aria-hidden="true" /> waiting (grey by reason)</li>
+      <li><span class="swatch wait" aria-hidden="true" /> waiting</li>
       <li><span class="swatch unknown" aria-hidden="true" /> unknown</li>
     </ul>
   );
