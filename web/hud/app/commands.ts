@@ -5,6 +5,7 @@ import { chooseDensity, DENSITIES } from "../base/density.ts";
 import { choose, THEMES } from "../base/theme.ts";
 import { copy } from "../parts/box.tsx";
 import { say } from "../parts/live.tsx";
+import { dropTracks, ownTracks } from "../parts/timeline/catalog.ts";
 import { toTrace } from "../state/identity.ts";
 import { redo, undo } from "../state/history.ts";
 import { encode } from "../state/link.ts";
@@ -42,6 +43,7 @@ export const commands = (): { text: string; key?: string; run: () => void }[] =>
   { text: "Save report", run: saveReport },
   ...(session.value?.readonly ? [] : [{ text: "Open another trace", run: () => void (dialog.value = "open") }]),
   { text: "Add a note on the time axis", key: "n", run: () => void (writing.value = "note") },
+  ...(ownTracks().length > 0 ? [{ text: "Drop the tracks that were added", run: dropTracks }] : []),
   { text: "Save this view", run: () => void (writing.value = "view") },
   ...saved.value.map((one) => ({ text: `View: ${one.name}`, run: () => showView(one) })),
   { text: "Undo", key: "Ctrl+Z", run: undo },

@@ -104,6 +104,30 @@ test("a row that is selected stands in the inspector, with what can be done", de
   await context.close();
 });
 
+test("a group of a table becomes a track, on every panel, with the same sum", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "disk", settings: { disk: { table: "disk_io", group: ["path"], values: [{ column: "size_bytes", fn: "sum" }] } } }) });
+  await grid(page).locator('[data-cell="0:0"]').click();
+  await page.getByRole("complementary", { name: "Inspector" }).getByRole("button", { name: "Add track" }).click();
+  await settled(page);
+  const path = (await grid(page).locator('[data-cell="0:0"]').innerText()).trim();
+  await visit(page, "Ledger");
+  await page.waitForFunction((name) => [...document.querySelectorAll(".tl-title")].some((one) => one.textContent.startsWith(name)), path);
+  const said = (await titles(page)).find((title) => title.startsWith(path));
+  const [row] = await sql("demo", "SELECT sum(size_bytes) AS n FROM disk_io GROUP BY path ORDER BY n DESC LIMIT 1");
+  assert.match(said, new RegExp(`${(row.n / 1024 ** 2).toFixed(1)}.MiB`));
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a frame that is selected stands in the inspector with its stack", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "stacks", settings: { stacks: { tab: "tree" } } }) });
+  await page.locator("[data-part=tree]").getByText("solver.exe (1012)").first().click();
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  assert.match(await inspector.innerText(), /Inclusive[\s\S]*Calls[\s\S]*Stack/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test("each panel brings the tracks that belong to it", demo, async () => {
   const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
   await page.waitForSelector('[data-part="timeline"][data-ready="true"]');

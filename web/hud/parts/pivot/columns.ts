@@ -2,8 +2,9 @@
 
 import { scaleOf, unitsOf, type Scale } from "../../base/units.ts";
 import type { Rows } from "../../wire/rows.ts";
+import type { Track } from "../timeline/catalog.ts";
 import type { Item } from "./menu.tsx";
-import { FUNCTIONS, valueName, type Settings, type Shown, type Value } from "./model.ts";
+import { FUNCTIONS, valueName, type Condition, type Settings, type Shown, type Value } from "./model.ts";
 
 export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (some: Partial<Settings>) => void) {
   const scales = new Map<string, Scale | null>(
@@ -25,4 +26,11 @@ export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (som
     ];
   };
   return { scales, items };
+}
+
+/** A group as a line of the time axis: the sum of its first value, or how many rows it has. */
+export function trackOf(shown: Shown, only: Condition[], name: string): Track {
+  const sum = shown.values.find((value) => value.fn === "sum" && value.column)?.column;
+  const where = [...shown.where, ...only].map(({ label: _, ...rest }) => ({ ...rest, value: rest.value ?? null }));
+  return { id: `own ${shown.table} ${JSON.stringify(only.map((one) => one.value))}`, title: name, table: shown.table, where, ...(sum ? { sum } : {}) };
 }

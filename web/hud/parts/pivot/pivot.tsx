@@ -18,10 +18,11 @@ import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
 import { Chips } from "./chips.tsx";
 import { body, useLines, type Line } from "./data.ts";
+import { addTrack } from "../timeline/catalog.ts";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
 import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
-import { columnsOf } from "./columns.ts";
+import { columnsOf, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
@@ -322,6 +323,7 @@ function Groups(props: {
     props.onMenu({ x, y, items: props.items(conditions(line), filter(line), text(row, at), whole_(row), more) });
   };
   const groups = facts.groups;
+  const info = table(shown.table);
   return (
     <>
       <div class="totals" data-part="totals">
@@ -362,6 +364,7 @@ function Groups(props: {
                 ...(by ? [{ text: "Filter", primary: true, run: () => addFilter(by) }, { text: "Exclude", run: () => addFilter({ ...by, not: true }) }] : []),
                 { text: "Show its rows", run: () => props.change({ where: [...shown.where, ...only], mode: "rows" }) },
                 ...(by && ["process", "thread", "module", "frame"].includes(by.kind) ? [{ text: "Open stacks", run: () => { addFilter(by); look({ panel: "stacks" }); } }] : []),
+                ...(info?.columns.some((column) => column.role === "time") ? [{ text: "Add track", run: () => addTrack(trackOf(shown, only, name(line))) }] : []),
                 { text: "SQL", run: () => { set("sql", { text: facts.sql }); look({ panel: "sql" }); } },
               ],
             };

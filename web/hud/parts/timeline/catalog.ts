@@ -1,6 +1,6 @@
 /** Which lanes and tracks stand on the time axis above each panel: those that belong to what the panel shows. */
 
-import { table } from "../../state/view.ts";
+import { set, setting, table } from "../../state/view.ts";
 
 export interface Track {
   id: string;
@@ -65,7 +65,17 @@ const USUAL: Shown = { lanes: ["process"], tracks: [] };
 const rows = (name: string) => table(name)?.rows ?? 0;
 const bare = () => rows("cswitch") + rows("sample") === 0 && rows("event") > 0;
 
+interface Own {
+  tracks: Track[];
+}
+
+/** Tracks that somebody made of groups of tables; they stand above every panel. */
+export const ownTracks = (): Track[] => setting<Own>("tracks", { tracks: [] }).tracks;
+export const addTrack = (track: Track) => set<Own>("tracks", { tracks: [...ownTracks().filter((one) => one.id !== track.id), track].slice(-12) });
+export const dropTracks = () => set<Own>("tracks", { tracks: [] });
+
 export function shownOf(panel: string): Shown {
-  const own = SHOWN[panel] ?? USUAL;
-  return bare() && !own.tracks.includes(events) ? { ...own, tracks: [events, ...own.tracks] } : own;
+  const of = SHOWN[panel] ?? USUAL;
+  const always = bare() && !of.tracks.includes(events) ? [events] : [];
+  return { ...of, tracks: [...ownTracks(), ...always, ...of.tracks] };
 }

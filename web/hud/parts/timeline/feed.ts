@@ -101,7 +101,7 @@ export function startFeed(): () => void {
   let trace = -1;
   const stops = [
     effect(() => {
-      void [live.value, view.value.filters, view.value.panel, whole.value];
+      void [live.value, view.value.filters, view.value.panel, view.value.settings["tracks"], whole.value];
       void ask();
     }),
     effect(() => {

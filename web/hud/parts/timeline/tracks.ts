@@ -67,7 +67,8 @@ export async function withTracks(base: Lanes, list: Track[], part: Omit<Part, "r
       total += value;
       for (let bucket = first; bucket < end; bucket += 1) {
         buckets.push(bucket);
-        values.push(value / (end - first));
+        // The same divisor everywhere: parts that fall on a bucket more would look lower.
+        values.push((value * line.length) / base.count);
       }
     });
     return { band: "process", name, upid: null, total, from, to: offset + buckets.length, ...(color ? { color } : {}) };
