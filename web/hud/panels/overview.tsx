@@ -3,6 +3,7 @@
 import type { BillRow, Report } from "../../src/model.ts";
 import { bytes, count, duration, energyRange, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
+import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Findings } from "../parts/findings.tsx";
@@ -22,7 +23,7 @@ interface Settings {
 const ns = (value: number | null) => (value === null ? "–" : duration(value));
 
 /** Both bounds, because the model is not surer than that. */
-const joules = (row: BillRow) => (row.energy_low_j === null || row.energy_high_j === null ? "–" : energyRange(row.energy_low_j, row.energy_high_j));
+const joules = (row: BillRow) => (row.energy_low_j === null || row.energy_high_j === null ? "–" : energyRange(row.energy_low_j, row.energy_high_j, [1, "J"]));
 
 /** Culprits first; what nobody can be blamed for after them, and unused time last. */
 const rank = (row: BillRow) => (row.is_idle ? 3 : row.is_unattributed ? 2 : row.part !== "culprit" || row.culprit.startsWith("[") ? 1 : 0);
@@ -36,11 +37,18 @@ const BILL: { id: string; title: string; doc: string; number?: boolean; width?: 
   { id: "total_cpu_ns", title: "CPU", doc: "All CPU time charged to it: its own, that of Windows on its behalf, DPCs and ISRs", number: true, width: "84px", text: (row) => ns(row.total_cpu_ns) },
   { id: "share_percent", title: "share", doc: "Part of the observed time of all processors", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
   { id: "dpc_ns", title: "DPC+ISR", doc: "Time in deferred procedure calls and interrupt service routines", number: true, width: "84px", text: (row) => ns(row.dpc_ns + row.isr_ns) },
-  { id: "imposed_wait_ns", title: "wait imposed", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
+  { id: "imposed_wait_ns", title: "wait caused", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
   { id: "filter_ns", title: "file delay", doc: "Time that file operations of others spent in its filter driver", number: true, width: "84px", text: (row) => ns(row.filter_ns) },
   { id: "energy_j", title: "energy", doc: "Estimated by the watt model: from the lower to the upper bound", number: true, width: "110px", text: joules },
   { id: "confidence", title: "confidence", doc: "How sure the charge is", width: "84px", text: (row) => row.confidence },
 ];
+
+const TIMES: Record<string, ((row: BillRow) => number | null) | undefined> = {
+  total_cpu_ns: (row) => row.total_cpu_ns,
+  dpc_ns: (row) => row.dpc_ns + row.isr_ns,
+  imposed_wait_ns: (row) => row.imposed_wait_ns,
+  filter_ns: (row) => row.filter_ns,
+};
 
 function Bill(props: { data: Report }) {
   const kinds = [...new Set(props.data.bill.map((row) => row.kind))].sort((a, b) => KINDS.indexOf(a) - KINDS.indexOf(b));
@@ -49,6 +57,9 @@ function Bill(props: { data: Report }) {
   const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.part === "culprit");
   const rows = (measured ? props.data.bill : []).filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
   rows.sort((a, b) => rank(a) - rank(b) || b.total_cpu_ns - a.total_cpu_ns);
+  const scale = scaleOf("ns", Math.max(0, ...rows.map((row) => row.total_cpu_ns)));
+  /** Times of all columns in one unit: they are parts of each other. */
+  const timed = (id: string) => (scale && TIMES[id] ? { unit: scale.unit } : {});
   return (
     <Box
       title="The bill"
@@ -69,10 +80,13 @@ function Bill(props: { data: Report }) {
       {measured && (
       <Grid
         label="The bill"
-        columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
+        columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...timed(id), ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
         count={rows.length}
         text={(row, column) => {
           const data = rows[row];
+          const of = TIMES[BILL[column]?.id ?? ""];
+          const value = data && of ? of(data) : null;
+          if (scale && of && data) return value === null ? "–" : scaled(value, scale);
           return data ? (BILL[column]?.text(data) ?? "") : "";
         }}
         draw={(row, column) => {

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { count, duration, percent, share } from "../../src/lib/format.ts";
+import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { set, setting } from "../state/view.ts";
 import type { InterruptDriver, InterruptRoutine, Interrupts, InterruptSums as Sums, KnownDriver } from "../wire/types.ts";
@@ -97,11 +98,22 @@ export function Drivers(props: { data: Interrupts; before: Interrupts | null; sh
     },
     { id: "class", title: "Class", width: "56px", cell: (line) => line.driver.class.toUpperCase() },
   ];
-  const shown = (id: Figure, value: number) => (FIGURES.find((one) => one.id === id)?.time ? duration(value) : count(value));
+  // One unit per figure, in all of its columns.
+  const scales = new Map(
+    FIGURES.filter((one) => one.time).map(({ id }) => [id, scaleOf("ns", Math.max(0, ...lines.map((line) => Math.max(figure(line, id), line.was?.[id] ?? 0))))]),
+  );
+  const unitOf = (id: Figure) => {
+    const scale = scales.get(id);
+    return scale ? { unit: scale.unit } : {};
+  };
+  const shown = (id: Figure, value: number) => {
+    const scale = scales.get(id);
+    return scale ? scaled(value, scale) : count(value);
+  };
   const figures = before ? FIGURES.filter((one) => COMPARED.includes(one.id)).sort((a, b) => COMPARED.indexOf(a.id) - COMPARED.indexOf(b.id)) : FIGURES;
   for (const one of figures) {
     const { id, doc } = one;
-    const base = { doc, number: true, sortable: true, width: "88px" };
+    const base = { doc, number: true, sortable: true, width: "92px", ...unitOf(id) };
     if (!before) {
       columns.push({ ...base, id, title: one.title, cell: (line) => shown(id, figure(line, id)) });
       continue;
@@ -109,7 +121,7 @@ export function Drivers(props: { data: Interrupts; before: Interrupts | null; sh
     columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "140px", cell: (line) => (line.was ? shown(id, line.was[id]) : "–") });
     columns.push({ ...base, id: `${id} now`, title: "now", cell: (line) => shown(id, figure(line, id)) });
     columns.push({ ...base, id: `${id} diff`, title: "difference", width: "92px", cell: (line) => `${figure(line, id) > (line.was?.[id] ?? 0) ? "+" : ""}${shown(id, figure(line, id) - (line.was?.[id] ?? 0)).replace("-", "−")}` });
-    columns.push({ ...base, id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });
+    columns.push({ ...base, unit: "", id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });
   }
   if (!before) {
     columns.push({

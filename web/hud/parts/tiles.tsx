@@ -36,7 +36,7 @@ function useSum(sum: Sum | null) {
   const body = { trace, range: null, filters: [], group: [], sort: [], limit: 1, spark: PARTS, ...sum, where: sum?.where ?? [] };
   const answer = useAnswer(there ? `tile ${JSON.stringify(body)}` : null, (signal) => askRows("pivot", body, signal)).value;
   if (!answer || answer.count === 0) return null;
-  return { line: parse(answer.text(0, "spark")).map((value) => value ?? 0), value: (at: number) => Number(answer.facts.totals[at] ?? 0) };
+  return { line: parse(answer.text(0, "spark")).map((value) => value ?? 0), value: (at: number) => Number(answer.facts.totals[at] ?? 0), known: answer.facts.totals[0] !== null };
 }
 
 /** `22.5 MiB` in two parts. */
@@ -73,9 +73,9 @@ export function Tiles(props: { data: Report }) {
   if (hang && hang.value(0) > 0) {
     const [value, unit] = split(duration(hang.value(0)));
     tiles.push({ title: "Longest hang", value, unit, about: `${count(hang.value(1))} ${hang.value(1) === 1 ? "window" : "times a window"} stopped responding`, line: hang.line, color: "--crit", panel: "hangs" });
-  } else if (ready) {
+  } else if (ready?.known) {
     const [value, unit] = split(duration(ready.value(0)));
-    tiles.push({ title: "Longest ready", value, unit, about: "waited for a processor", line: ready.line, color: "--ready", panel: "precise" });
+    tiles.push({ title: "Longest ready", value, unit, about: ready.value(0) > 0 ? "waited for a processor" : "nobody waited for a processor", line: ready.value(0) > 0 ? ready.line : [], color: "--ready", panel: "precise" });
   } else gone("Longest wait", "cswitch", "precise");
   if (disk) {
     const [value, unit] = split(bytes(disk.value(0)));
