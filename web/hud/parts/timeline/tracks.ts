@@ -1,5 +1,6 @@
 /** Rows of tables as lanes: pivot tables over time, added to what the server draws itself. */
 
+import { count } from "../../../src/lib/format.ts";
 import { table } from "../../state/view.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
@@ -13,10 +14,11 @@ const PARTS = 300;
 /** Bands of a track. */
 const BANDS = 8;
 
-const has = (track: Track) => {
-  const rows = table(track.table)?.rows ?? 0;
-  return rows > 0 && rows <= (track.most ?? Number.POSITIVE_INFINITY);
-};
+/** Rows that are added up as one pans, unless a track says otherwise. */
+const MOST = 8_000_000;
+
+const rowsOf = (track: Track) => table(track.table)?.rows ?? 0;
+const mostOf = (track: Track) => track.most ?? MOST;
 
 interface Part {
   range: [number, number];
@@ -40,8 +42,11 @@ function named(rows: Rows, row: number, key: string | undefined): string {
 const short = (name: string) => name.replace(/^.*\\/, "");
 
 /** The lanes with the tracks behind them. */
-export async function withTracks(base: Lanes, list: Track[], part: Omit<Part, "range">, signal: AbortSignal): Promise<Lanes> {
-  const wanted = list.filter(has);
+export async function withTracks(lanesOf: Lanes, list: Track[], part: Omit<Part, "range">, signal: AbortSignal): Promise<Lanes> {
+  const wanted = list.filter((track) => rowsOf(track) > 0 && rowsOf(track) <= mostOf(track));
+  // What is left out says so where lanes are chosen.
+  const left = list.filter((track) => rowsOf(track) > mostOf(track));
+  const base: Lanes = left.length === 0 ? lanesOf : { ...lanesOf, empty: [...lanesOf.empty, ...left.map((track) => ({ kind: `track ${track.id}`, about: track.title, why: `its ${count(rowsOf(track))} rows are too many to add up as one pans.`, recording: "" }))] };
   if (wanted.length === 0 || base.count === 0) return base;
   const parts = Math.min(PARTS, base.count);
   const range: [number, number] = [base.start_ns, base.start_ns + base.bucket_ns * base.count];
