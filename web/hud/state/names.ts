@@ -42,7 +42,7 @@ export function namesOf(trace: number): Promise<Names> {
 
 /** Files and keys can be millions: they are looked for, not listed. */
 export async function filesLike(trace: number, text: string, signal: AbortSignal): Promise<string[]> {
-  const wanted = text.replaceAll("'", "''").replaceAll("%", "").replaceAll("_", "\\_");
+  const wanted = text.replaceAll("'", "''").replaceAll("%", "").replaceAll("\\", "\\\\").replaceAll("_", "\\_");
   try {
     const rows = await askRows("figures", { trace, sql: `SELECT DISTINCT path FROM file WHERE path LIKE '%${wanted}%' ESCAPE '\\' ORDER BY length(path) LIMIT 12`, limit: 12 }, signal);
     return Array.from({ length: rows.count }, (_, row) => rows.text(row, "path"));
