@@ -2,18 +2,23 @@
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { startDensity } from "../base/density.ts";
 import { startKeys } from "../base/keys.ts";
 import { startTheme } from "../base/theme.ts";
 import { say } from "../parts/live.tsx";
+import { followHistory } from "../state/history.ts";
 import { follow as followWho } from "../state/identity.ts";
 import { follow, idsIn } from "../state/link.ts";
+import { followNotes } from "../state/notes_of.ts";
 import { followTraces, known } from "../state/opened.ts";
+import { followPalette } from "../state/palette.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
 import { startDrop } from "./open.tsx";
 import { Shell } from "./shell.tsx";
 
 startTheme();
+startDensity();
 startKeys();
 render(<Shell />, document.getElementById("app") as HTMLElement);
 startDrop();
@@ -27,6 +32,9 @@ start().then(
     // Links name traces: which these are must be known before one is read.
     const { newer } = follow();
     followWho();
+    followPalette();
+    followNotes();
+    followHistory();
     effect(() => {
       void load(view.value.trace);
       if (view.value.other) void load(view.value.other.trace);

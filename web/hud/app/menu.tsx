@@ -1,18 +1,16 @@
 /** What one does with the whole: share, save, open, theme, help. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { chooseDensity, DENSITIES, density } from "../base/density.ts";
 import { all, bind } from "../base/keys.ts";
-import { copy } from "../parts/box.tsx";
+import { choose, chosen, THEMES } from "../base/theme.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { say } from "../parts/live.tsx";
-import { encode } from "../state/link.ts";
+import { Icon } from "../parts/icons.tsx";
 import { session } from "../state/session.ts";
-import { view } from "../state/view.ts";
-import { save } from "../wire/api.ts";
+import { dialog, saveReport, share } from "./commands.ts";
+import { toggleInspector } from "./inspector.tsx";
 import { Open } from "./open.tsx";
-
-/** The address of this view, whether or not the browser shows it already. */
-const link = () => `${location.origin}${location.pathname}${encode(view.value)}`;
+import { writing } from "./write.tsx";
 
 function Help(props: { onClose: () => void }) {
   return (
@@ -39,8 +37,10 @@ function Help(props: { onClose: () => void }) {
             {[
               ["Arrows", "move between cells; Right and Left open and close rows of trees"],
               ["Home, End, Page Up, Page Down", "move far; with Ctrl to the first and last row"],
-              ["Enter", "what a double-click does"],
+              ["Enter", "what a double-click does; in the header it sorts"],
+              ["Shift+Up, Shift+Down", "select rows: their sum stands below, Ctrl+C copies them as numbers; Escape drops them"],
               ["Ctrl+C", "copy the cell"],
+              ["Shift+F10 in the header", "menu of the column: sort, unit, aggregate, copy, hide"],
             ].map(([key, about]) => (
               <div key={key}>
                 <dt>
@@ -56,41 +56,99 @@ function Help(props: { onClose: () => void }) {
   );
 }
 
+/** How the page looks, and what is done more rarely. */
+function Settings(props: { show: (dialog: "open" | "help") => void; close: () => void }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    element.current?.querySelector<HTMLElement>("button, select")?.focus();
+    const outside = (event: PointerEvent) => {
+      if (!(event.target as Element).closest?.(".settings, .settings-button")) props.close();
+    };
+    document.addEventListener("pointerdown", outside);
+    return () => document.removeEventListener("pointerdown", outside);
+  }, []);
+  return (
+    <div
+      class="settings"
+      role="dialog"
+      aria-label="More"
+      ref={element}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        props.close();
+      }}
+    >
+      <button type="button" onClick={() => { props.close(); saveReport(); }} title="Save the verdict as one HTML file that needs no server">
+        Save report
+      </button>
+      {!session.value?.readonly && (
+        <button type="button" onClick={() => props.show("open")}>
+          Open another trace
+        </button>
+      )}
+      <button type="button" onClick={() => { props.close(); writing.value = "note"; }}>
+        Notes <kbd>n</kbd>
+      </button>
+      <button type="button" onClick={() => { props.close(); writing.value = "view"; }}>
+        Saved views
+      </button>
+      <button type="button" onClick={() => props.show("help")}>
+        Keys <kbd>?</kbd>
+      </button>
+      <label>
+        Theme
+        <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value as (typeof THEMES)[number])}>
+          {THEMES.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div>
+        Rows
+        <div class="segmented" role="group" aria-label="Density">
+          {DENSITIES.map((name) => (
+            <button type="button" key={name} aria-pressed={density.value === name} onClick={() => chooseDensity(name)}>
+              {name}
+            </button>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
 export function Menu() {
-  const [dialog, setDialog] = useState<"open" | "help" | null>(null);
-  const share = () => void copy(link(), "link to this view");
-  const report = () => {
-    save("report_file", { trace: view.value.trace }).then(
-      (file) => say(`${file}: saved`),
-      (error: unknown) => say(String(error)),
-    );
-  };
+  const [more, setMore] = useState(false);
   useEffect(
     () =>
       bind("Global", [
-        { key: "?", about: "this list", run: () => setDialog("help") },
+        { key: "?", about: "this list", run: () => void (dialog.value = "help") },
         { key: "Y", about: "copy a link to this view", run: share },
       ]),
     [],
   );
+  const show = (name: "open" | "help") => {
+    setMore(false);
+    dialog.value = name;
+  };
   return (
     <>
-      <button type="button" onClick={share} title="Copy a link that shows this view: range, filters, panel, settings (Y)">
-        Share
+      <button type="button" onClick={share} aria-label="Share" title="Copy a link that shows this view: range, filters, panel, settings (Y)">
+        <Icon name="share" size={14} />
+        <span class="label">Share</span>
       </button>
-      <button type="button" onClick={report} title="Save the verdict as one HTML file that needs no server">
-        Save report
+      <button type="button" class="icon-button wide-only" aria-label="Inspector" title="Inspector (i)" onClick={toggleInspector}>
+        <Icon name="inspector" size={16} />
       </button>
-      {!session.value?.readonly && (
-        <button type="button" onClick={() => setDialog("open")} title="Open another trace of this machine">
-          Open
-        </button>
-      )}
-      <button type="button" onClick={() => setDialog("help")} title="Keys (?)" aria-label="Help: keys">
-        ?
+      <button type="button" class="icon-button settings-button" aria-label="More" aria-expanded={more} title="Save report, open, keys, theme, density" onClick={() => setMore(!more)}>
+        <Icon name="settings" size={16} />
       </button>
-      {dialog === "open" && <Open onClose={() => setDialog(null)} />}
-      {dialog === "help" && <Help onClose={() => setDialog(null)} />}
+      {more && <Settings show={show} close={() => setMore(false)} />}
+      {dialog.value === "open" && <Open onClose={() => void (dialog.value = null)} />}
+      {dialog.value === "help" && <Help onClose={() => void (dialog.value = null)} />}
     </>
   );
 }

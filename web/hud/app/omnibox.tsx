@@ -1,20 +1,27 @@
 /**
- * One box for everything: a text finds panels, findings, processes, modules and tables; `>` commands; `:` runs SQL; a time or a span
- * (`1.5s-2s`) goes there.
+ * One box for everything: a text finds processes, threads, functions, modules, files, providers, findings, panels, settings and tables,
+ * the exact name first; `>` commands; `:` runs SQL; a time or a span (`1.5s-2s`) goes there.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
-import { selectHit } from "../state/select.ts";
-import { addFilter, back, look, report, schema, set, view, zoomTo } from "../state/view.ts";
-import { askRows } from "../wire/api.ts";
+import { filesLike, namesOf, type Names } from "../state/names.ts";
+import { foundIn, phrase } from "../state/finding.ts";
+import { addFilter, look, report, schema, set, view, zoomTo } from "../state/view.ts";
+import { Icon } from "../parts/icons.tsx";
+import { show } from "../parts/findings.tsx";
+import { commands } from "./commands.ts";
 import type { Panel } from "./panel.ts";
 
 interface Item {
   kind: string;
   text: string;
+  /** Quieter, behind it. */
+  more?: string;
   run: () => void;
+  /** How well it fits: less is better. */
+  rank?: number;
 }
 
 const UNITS: Record<string, number> = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, min: 60e9 };
@@ -29,42 +36,23 @@ export function rangeOf(text: string): [number, number] | null {
   return Number.isFinite(from) && Number.isFinite(to) && from < to ? [Math.round(from), Math.round(to)] : null;
 }
 
-interface Names {
-  processes: [number, string][];
-  modules: string[];
-}
-
-const names = new Map<number, Promise<Names>>();
-
-/** Processes and modules of a trace, read when somebody first types. */
-function namesOf(trace: number): Promise<Names> {
-  let found = names.get(trace);
-  if (!found) {
-    found = Promise.all([
-      askRows("figures", { trace, sql: "SELECT upid, name, pid FROM process", limit: 20000 }),
-      askRows("figures", { trace, sql: "SELECT DISTINCT module FROM frame WHERE module IS NOT NULL", limit: 20000 }),
-    ]).then(([processes, modules]) => ({
-      processes: Array.from({ length: processes.count }, (_, row): [number, string] => [processes.num(row, "upid"), `${processes.text(row, "name")} (${processes.text(row, "pid")})`]),
-      modules: Array.from({ length: modules.count }, (_, row) => modules.text(row, "module")),
-    }));
-    names.set(trace, found);
-  }
-  return found;
-}
-
 const MOST = 40;
+/** What stands first among equals. */
+const KINDS = ["time", "process", "function", "module", "file", "provider", "thread", "finding", "panel", "command", "table"];
 
-function items(text: string, panels: Panel[], known: Names | null): Item[] {
-  const out: Item[] = [];
+/** How well a name fits: itself, its beginning, the beginning of a word, anywhere. */
+export function fit(name: string, wanted: string): number | null {
+  const text = name.toLowerCase();
+  const at = text.indexOf(wanted);
+  if (at < 0) return null;
+  const bare = text.replace(/ \(\d+\)$/, "").replace(/^.*[!\\]/, "");
+  if (text === wanted || bare === wanted || bare.replace(/\.[a-z]+$/, "") === wanted) return 0;
+  if (at === 0 || bare.startsWith(wanted)) return 1;
+  return /[a-z0-9]/.test(text[at - 1] ?? " ") ? 3 : 2;
+}
+
+function items(text: string, panels: Panel[], known: Names | null, files: string[]): Item[] {
   const wanted = text.replace(/^[>:]/, "").trim().toLowerCase();
-  const fits = (name: string) => name.toLowerCase().includes(wanted);
-  const commands: Item[] = [
-    { kind: "command", text: "Show the whole trace", run: () => zoomTo(null) },
-    { kind: "command", text: "Undo", run: back },
-    { kind: "command", text: "Zoom to the selection", run: () => view.value.selection && zoomTo(view.value.selection) },
-    { kind: "command", text: "Drop all filters", run: () => look({ filters: [], finding: null }) },
-    { kind: "command", text: "Drop the selection", run: () => look({ selection: null }) },
-  ];
   if (text.startsWith(":")) {
     const sql = text.slice(1).trim();
     return [
@@ -78,41 +66,53 @@ function items(text: string, panels: Panel[], known: Names | null): Item[] {
       },
     ];
   }
-  const range = rangeOf(text);
-  if (range) out.push({ kind: "time", text: `zoom to ${text.trim()}`, run: () => zoomTo(range) });
+  const out: Item[] = [];
+  const add = (item: Item, name = item.text) => {
+    const rank = fit(name, wanted);
+    if (rank !== null) out.push({ ...item, rank: rank * 100 + Math.max(0, KINDS.indexOf(item.kind)) + Math.min(0.9, name.length / 200) });
+  };
+  for (const one of commands()) add({ kind: "command", text: one.text, ...(one.key ? { more: one.key } : {}), run: one.run });
   for (const panel of panels) {
-    if (fits(panel.title) || fits(panel.about)) out.push({ kind: text.startsWith(">") ? "command" : "panel", text: panel.title, run: () => look({ panel: panel.id }) });
+    const fits = fit(panel.title, wanted) !== null;
+    add({ kind: text.startsWith(">") ? "command" : "panel", text: panel.title, more: panel.about, run: () => look({ panel: panel.id }) }, fits ? panel.title : panel.about);
   }
-  out.push(...commands.filter((one) => fits(one.text)));
-  if (text.startsWith(">")) return out;
-  for (const finding of report.value?.findings ?? []) {
-    if (finding.answer !== "found") continue;
-    finding.hits.forEach((hit, at) => {
-      if (fits(`${finding.title} ${hit.headline} ${hit.culprit}`)) out.push({ kind: "finding", text: visible(hit.headline || finding.title), run: () => void selectHit(finding.id, at, "overview") });
-    });
+  const done = () => out.sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0)).slice(0, MOST);
+  if (text.startsWith(">")) return done();
+  const range = rangeOf(text);
+  if (range) out.push({ kind: "time", text: `zoom to ${text.trim()}`, rank: -1, run: () => zoomTo(range) });
+  const data = report.value;
+  for (const one of data ? foundIn(data) : []) {
+    add({ kind: "finding", text: visible(`${one.hit.culprit}: ${phrase(one)}`), run: () => { look({ panel: "overview" }); show(one.id); } }, `${one.finding.id} ${one.hit.culprit} ${one.finding.title} ${one.hit.headline}`);
   }
   if (wanted.length > 1) {
-    for (const [upid, name] of known?.processes ?? []) {
-      if (fits(name)) out.push({ kind: "process", text: visible(name), run: () => addFilter({ kind: "process", value: upid, label: name }) });
+    for (const [upid, name] of known?.processes ?? []) add({ kind: "process", text: visible(name), more: "filter", run: () => addFilter({ kind: "process", value: upid, label: name }) }, name);
+    for (const [utid, tid, name, process] of known?.threads ?? []) {
+      const label = `${process} ${tid}${name ? ` ${name}` : ""}`;
+      add({ kind: "thread", text: visible(label), more: "filter", run: () => addFilter({ kind: "thread", value: utid, label }) }, `${name} ${tid}`);
     }
-    for (const module of known?.modules ?? []) {
-      if (fits(module)) out.push({ kind: "module", text: visible(module), run: () => addFilter({ kind: "module", value: module, label: module }) });
+    for (const name of known?.functions ?? []) {
+      add({ kind: "function", text: visible(name), more: "butterfly", run: () => { set("stacks", { tab: "butterfly", about: name }); look({ panel: "stacks" }); } }, name);
     }
-    if (wanted.includes("!")) out.push({ kind: "function", text: visible(text.trim()), run: () => addFilter({ kind: "frame", value: text.trim(), label: text.trim() }) });
+    for (const module of known?.modules ?? []) add({ kind: "module", text: visible(module), more: "filter", run: () => addFilter({ kind: "module", value: module, label: module }) }, module);
+    for (const path of files) add({ kind: "file", text: visible(path), more: "files", run: () => { set("files", { preset: "By path", search: path, mode: null }); look({ panel: "files" }); } }, path);
+    for (const name of known?.providers ?? []) add({ kind: "provider", text: visible(name), more: "events", run: () => { set("events", { preset: "Events by provider and name", search: name }); look({ panel: "events" }); } }, name);
     for (const table of schema.value?.tables ?? []) {
-      if (fits(table.name)) {
-        out.push({
+      add(
+        {
           kind: "table",
-          text: `${table.name}: ${table.title}`,
+          text: table.name,
+          more: table.title,
           run: () => {
             set("sql", { text: `SELECT * FROM ${table.name} LIMIT 200` });
             look({ panel: "sql" });
           },
-        });
-      }
+        },
+        table.name,
+      );
     }
+    if (wanted.includes("!")) out.push({ kind: "function", text: visible(text.trim()), more: "filter stacks", rank: 900, run: () => addFilter({ kind: "frame", value: text.trim(), label: text.trim() }) });
   }
-  return out.slice(0, MOST);
+  return done();
 }
 
 export function Omnibox(props: { panels: Panel[] }) {
@@ -120,6 +120,7 @@ export function Omnibox(props: { panels: Panel[] }) {
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
   const [known, setKnown] = useState<Names | null>(null);
+  const [files, setFiles] = useState<string[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const trace = view.value.trace;
   useEffect(
@@ -146,7 +147,17 @@ export function Omnibox(props: { panels: Panel[] }) {
     [],
   );
   useEffect(() => setKnown(null), [trace]);
-  const list = open && text ? items(text, props.panels, known) : [];
+  useEffect(() => {
+    setFiles([]);
+    if (text.trim().length < 3 || /^[>:]/.test(text)) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => void filesLike(trace, text.trim(), abort.signal).then((found) => !abort.signal.aborted && setFiles(found)), 120);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [text, trace]);
+  const list = open && text ? items(text, props.panels, known, files) : [];
   const run = (item: Item | undefined) => {
     if (!item) return;
     item.run();
@@ -157,6 +168,7 @@ export function Omnibox(props: { panels: Panel[] }) {
   };
   return (
     <div class="omnibox">
+      <Icon name="search" size={14} />
       <input
         ref={input}
         role="combobox"
@@ -165,7 +177,7 @@ export function Omnibox(props: { panels: Panel[] }) {
         aria-controls="omnibox-list"
         aria-autocomplete="list"
         aria-activedescendant={list.length > 0 ? `omnibox-${at}` : undefined}
-        placeholder="Search, > command, : SQL (Ctrl+K)"
+        placeholder="Find a process, function, file, time or command"
         value={text}
         autocomplete="off"
         onFocus={() => {
@@ -189,6 +201,7 @@ export function Omnibox(props: { panels: Panel[] }) {
           event.preventDefault();
         }}
       />
+      {!text && <kbd aria-hidden="true">Ctrl K</kbd>}
       <ul id="omnibox-list" role="listbox" aria-label="Found" hidden={list.length === 0}>
         {list.map((item, number) => (
           <li
@@ -201,7 +214,9 @@ export function Omnibox(props: { panels: Panel[] }) {
               run(item);
             }}
           >
-            <span class="muted">{item.kind}</span> {item.text}
+            <span class="kind">{item.kind}</span>
+            <span class="text">{item.text}</span>
+            {item.more && <span class="more">{item.more}</span>}
           </li>
         ))}
       </ul>

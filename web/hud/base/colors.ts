@@ -1,8 +1,57 @@
-/** Colours: stable (a name has the same one everywhere and always) and told apart by people who do not see all of them. */
+/**
+ * Colours of entities (processes, modules, files, providers): the eight heaviest of a trace have a hue each, Windows and all others are
+ * grey with a name. A name keeps its hue in every panel; a process and its main module share it.
+ */
 
-/** Hue circle in steps that differ in lightness too; from the palette of Okabe and Ito (https://jfly.uni-koeln.de/color/). */
-const LIGHT = ["#3b6fd4", "#e59a1c", "#2f9e8f", "#a65fd3", "#6a9a2d", "#d65a8c", "#8a6f57", "#4f9ed9", "#b8860b", "#5b7f95", "#c2703d", "#7f6fc9"];
-const DARK = ["#6f9bf0", "#f0b75a", "#5cc4b6", "#c490ea", "#98c45e", "#ec8bb4", "#b89a80", "#86c2ee", "#d9b345", "#8fb0c4", "#e29b6e", "#aaa0ea"];
+const HUES = 8;
+
+/** Hue by name: 0 is grey. */
+let hues = new Map<string, number>();
+let guards = new Set<string>();
+/** Names that have no weight take what is left, in the order in which they are drawn. */
+let free = HUES;
+
+/** The process id behind a name says nothing of the program. */
+export const plain = (name: string) => name.replace(/ \(-?\d+\)$/, "").toLowerCase();
+
+/** Gives hues: the heaviest first; `windows` stay grey, `security` is hatched. */
+export function assign(heaviest: string[], windows: string[], security: string[]): void {
+  hues = new Map(windows.map((name) => [plain(name), 0]));
+  let next = 1;
+  for (const name of heaviest) {
+    const key = plain(name);
+    if (hues.has(key)) continue;
+    hues.set(key, next <= HUES ? next : 0);
+    if (next <= HUES) next += 1;
+  }
+  free = next;
+  guards = new Set(security.map(plain));
+}
+
+function hueOf(name: string): number {
+  const key = plain(name);
+  let hue = hues.get(key);
+  if (hue === undefined) {
+    hue = free <= HUES ? free : 0;
+    if (free <= HUES) free += 1;
+    hues.set(key, hue);
+  }
+  return hue;
+}
+
+/** True of security products: they are hatched. */
+export const isGuard = (name: string) => guards.has(plain(name));
+
+/** The variable of a mark's colour. */
+export const markOf = (name: string) => {
+  const hue = hueOf(name);
+  return hue === 0 ? "--os" : `--c${hue}`;
+};
+/** The variable of a fill that carries text. */
+export const fillOf = (name: string) => {
+  const hue = hueOf(name);
+  return hue === 0 ? "--fos" : `--f${hue}`;
+};
 
 export function hash(text: string): number {
   let value = 0x811c9dc5;
@@ -22,21 +71,34 @@ export function theme(): Theme {
   return { dark, contrast: chosen === "contrast" || matchMedia("(prefers-contrast: more)").matches || matchMedia("(forced-colors: active)").matches };
 }
 
-/** The colour of a name: process, module, category. */
-export function colorOf(name: string, dark: boolean): string {
-  const list = dark ? DARK : LIGHT;
-  return list[hash(name.toLowerCase()) % list.length] ?? "#888888";
-}
+/** The colour of a name, as canvases understand it. */
+export const colorOf = (name: string, _dark?: boolean): string => css(markOf(name));
 
 let probe: HTMLElement | null = null;
+let seen = "";
+const known = new Map<string, string>();
 
 /** A colour of the style sheet as canvases understand it: variables hold `light-dark(…)`, which only a property resolves. */
 export function css(name: string): string {
-  if (!probe) {
-    probe = document.createElement("span");
-    probe.hidden = true;
-    document.body.append(probe);
+  const { dark, contrast } = theme();
+  const now = `${dark} ${contrast} ${document.documentElement.dataset["theme"] ?? ""}`;
+  if (now !== seen) {
+    seen = now;
+    known.clear();
   }
-  probe.style.color = `var(${name})`;
-  return getComputedStyle(probe).color;
+  let color = known.get(name);
+  if (color === undefined) {
+    if (!probe) {
+      probe = document.createElement("span");
+      probe.hidden = true;
+      document.body.append(probe);
+    }
+    probe.style.color = `var(${name})`;
+    color = getComputedStyle(probe).color;
+    known.set(name, color);
+  }
+  return color;
 }
+
+/** The page's font, for canvases. */
+export const font = (size: number): string => `${size}px ${getComputedStyle(document.body).fontFamily || "sans-serif"}`;

@@ -10,7 +10,11 @@ export interface Key {
 const bound = new Map<string, Key[]>();
 
 const name = (event: KeyboardEvent) =>
-  `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}${event.shiftKey && event.key.length > 1 ? "Shift+" : ""}${event.key}`;
+  {
+  const held = event.ctrlKey || event.metaKey || event.altKey;
+  const shift = event.shiftKey && (event.key.length > 1 || held);
+  return `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}${shift ? "Shift+" : ""}${shift && event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+};
 
 /** True where keys are text. */
 export function typing(target: EventTarget | null): boolean {

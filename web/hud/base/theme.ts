@@ -30,6 +30,8 @@ export function startTheme(): void {
     // No storage here.
   }
   choose(THEMES.find((name) => name === kept) ?? "auto");
+  // What was drawn before the font was there is drawn again.
+  void document.fonts?.ready.then(() => (themed.value += 1));
   for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"]) {
     matchMedia(query).addEventListener("change", () => (themed.value += 1));
   }

@@ -1,46 +1,27 @@
 /** DPCs and ISRs: which driver floods which processors, how long its routines run, and what another trace or range says. */
 
-import { useMemo, useState } from "preact/hooks";
-import { count, duration, number, percent, share } from "../../src/lib/format.ts";
+import { useState } from "preact/hooks";
+import { count, duration, number, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
 import { span, visible } from "../base/value.ts";
 import { Bins } from "../parts/bins.tsx";
+import { Bones } from "../parts/bones.tsx";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
+import { Charged } from "../parts/charged.tsx";
 import { CpuLoads } from "../parts/cpu_loads.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
+import { cpuList, cpuTime, Drivers, FALLBACK, hotShare, key, type Driver, type Settings } from "../parts/interrupt_drivers.tsx";
+import { Longest } from "../parts/longest.tsx";
 import { toTrace } from "../state/identity.ts";
 import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, view, whole, type Other } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask } from "../wire/api.ts";
-import type { InterruptDriver, InterruptRoutine, Interrupts, InterruptSums as Sums, KnownDriver, OnStack } from "../wire/types.ts";
+import type { Interrupts, OnStack } from "../wire/types.ts";
 
-/** A driver, or all of a class. */
-type Driver = InterruptDriver & Partial<KnownDriver>;
-
-interface Settings {
-  /** `dpc ndis.sys`; `dpc` for all of a class; null: the dearest. */
-  shown: string | null;
-  measure: "count" | "time";
-  tables: boolean;
-  open: string[];
-  sort: { id: string; down: boolean };
-}
-
-const FALLBACK: Settings = { shown: null, measure: "count", tables: false, open: [], sort: { id: "exclusive_ns", down: true } };
-
-const key = (driver: Driver) => (driver.module === null ? driver.class : `${driver.class} ${driver.module}`);
 const plural = (driver: Driver) => (driver.class === "dpc" ? "DPCs" : "ISRs");
 const title = (driver: Driver) => `${driver.module === null ? "All drivers" : visible(driver.module)}: ${plural(driver)}`;
-
-/** Numbers of processors as people say them. */
-const cpuList = (cpus: number[]) => (cpus.length > 12 ? `${cpus.length} processors` : `CPU ${cpus.join(", ")}`);
-
-/** `36.8 CPU-s`. */
-const cpuTime = (ns: number) => duration(ns).replace(/([a-zµ]+)$/, "CPU-$1");
-
-const hotShare = (driver: Driver, data: Interrupts) => share(driver.hot_ns, (data.range[1] - data.range[0]) * Math.max(1, driver.hot.length));
 
 /** Other drivers inside of a driver's DPCs, dearest first. */
 function guests(driver: Driver, data: Interrupts): OnStack[] {
@@ -125,140 +106,6 @@ function Compare() {
   );
 }
 
-type Figure = keyof Sums;
-const FIGURES: { id: Figure; title: string; doc: string; time: boolean }[] = [
-  { id: "count", title: "Count", doc: "How many.", time: false },
-  { id: "exclusive_ns", title: "Exclusive", doc: "Time without what interrupted them: CPU time.", time: true },
-  { id: "total_ns", title: "Total", doc: "Time with what interrupted them.", time: true },
-  { id: "mean_ns", title: "Mean", doc: "Mean duration.", time: true },
-  { id: "p50_ns", title: "p50", doc: "Half took no longer.", time: true },
-  { id: "p95_ns", title: "p95", doc: "95 % took no longer.", time: true },
-  { id: "p99_ns", title: "p99", doc: "99 % took no longer.", time: true },
-  { id: "max_ns", title: "Longest", doc: "The longest.", time: true },
-  { id: "over_limit", title: "Over limit", doc: "How many took longer than Microsoft's limit: 100 µs for a DPC, 25 µs for an ISR.", time: false },
-  { id: "over_limit_ns", title: "Over, time", doc: "Duration of those over the limit.", time: true },
-];
-/** In a comparison these stand side by side. */
-const COMPARED: Figure[] = ["exclusive_ns", "count", "mean_ns", "p95_ns", "max_ns", "over_limit"];
-
-interface Line {
-  driver: Driver;
-  routine: InterruptRoutine | null;
-  /** The same of the other side. */
-  was: Sums | null;
-}
-
-function Drivers(props: { data: Interrupts; before: Interrupts | null; shown: string }) {
-  const settings = setting<Settings>("interrupts", FALLBACK);
-  const { data, before } = props;
-  const figure = (line: Line, id: Figure) => (line.routine ?? line.driver)[id];
-  const wasOf = (driver: Driver) => before?.drivers.find((one) => key(one) === key(driver)) ?? null;
-  const lines = useMemo(() => {
-    // A driver that is gone stands there with nothing.
-    const empty = { count: 0, total_ns: 0, exclusive_ns: 0, mean_ns: 0, p50_ns: 0, p95_ns: 0, p99_ns: 0, max_ns: 0, over_limit: 0, over_limit_ns: 0 };
-    const gone = (before?.drivers ?? []).filter((one) => !data.drivers.some((now) => key(now) === key(one))).map((one): Driver => ({ ...one, ...empty, cpus: {}, hot: [], hot_ns: 0, bins: [], routines: [] }));
-    const list = [...data.drivers, ...gone];
-    const [id, side] = settings.sort.id.split(" ") as [string, string | undefined];
-    const sums = (of: Driver): number => {
-      if (id === "hot") return hotShare(of, data);
-      const now = of[id as Figure] ?? 0;
-      const was = wasOf(of)?.[id as Figure] ?? 0;
-      return side === "was" ? was : side === "diff" ? now - was : side === "ratio" ? now / Math.max(1e-9, was) : now;
-    };
-    const sign = settings.sort.down ? -1 : 1;
-    if (id === "driver") list.sort((a, b) => sign * key(a).localeCompare(key(b)));
-    else list.sort((a, b) => sign * (sums(a) - sums(b)));
-    const out: Line[] = [];
-    for (const driver of list) {
-      const was = wasOf(driver);
-      out.push({ driver, routine: null, was });
-      if (!settings.open.includes(key(driver))) continue;
-      for (const routine of driver.routines) out.push({ driver, routine, was: was?.routines.find((one) => one.routine === routine.routine) ?? null });
-    }
-    return out;
-  }, [data, before, settings.open.join("\n"), settings.sort.id, settings.sort.down]);
-  const columns: (GridColumn & { cell: (line: Line) => string })[] = [
-    {
-      id: "driver",
-      title: "Driver, routine",
-      doc: "Module of the routine that ran; a filter that it calls shows on stacks alone.",
-      width: "minmax(220px, 2fr)",
-      sortable: true,
-      cell: (line) => visible(line.routine ? line.routine.routine : (line.driver.module ?? "")),
-    },
-    { id: "class", title: "Class", width: "56px", cell: (line) => line.driver.class.toUpperCase() },
-  ];
-  const shown = (id: Figure, value: number) => (FIGURES.find((one) => one.id === id)?.time ? duration(value) : count(value));
-  const figures = before ? FIGURES.filter((one) => COMPARED.includes(one.id)).sort((a, b) => COMPARED.indexOf(a.id) - COMPARED.indexOf(b.id)) : FIGURES;
-  for (const one of figures) {
-    const { id, doc } = one;
-    const base = { doc, number: true, sortable: true, width: "88px" };
-    if (!before) {
-      columns.push({ ...base, id, title: one.title, cell: (line) => shown(id, figure(line, id)) });
-      continue;
-    }
-    columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "140px", cell: (line) => (line.was ? shown(id, line.was[id]) : "–") });
-    columns.push({ ...base, id: `${id} now`, title: "now", cell: (line) => shown(id, figure(line, id)) });
-    columns.push({ ...base, id: `${id} diff`, title: "difference", width: "92px", cell: (line) => `${figure(line, id) > (line.was?.[id] ?? 0) ? "+" : ""}${shown(id, figure(line, id) - (line.was?.[id] ?? 0)).replace("-", "−")}` });
-    columns.push({ ...base, id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });
-  }
-  if (!before) {
-    columns.push({
-      id: "cpus",
-      title: "CPUs",
-      doc: "Processors on which it ran; those with at least half as much time as the busiest.",
-      width: "minmax(110px, 1fr)",
-      cell: (line) => (line.routine ? count(line.routine.cpus) : `${Object.keys(line.driver.cpus).length}; mostly ${cpuList(line.driver.hot)}`),
-    });
-    columns.push({ id: "hot", title: "Of those", doc: "Share of the time of the processors that it mostly ran on.", number: true, sortable: true, width: "76px", cell: (line) => (line.routine ? "" : percent(hotShare(line.driver, data))) });
-  }
-  return (
-    <Grid
-      label="DPCs and ISRs by driver and routine"
-      columns={columns}
-      count={lines.length}
-      most={14}
-      text={(row, at) => {
-        const line = lines[row];
-        return line ? (columns[at]?.cell(line) ?? "") : "";
-      }}
-      draw={(row, at) => {
-        const line = lines[row];
-        if (!line || at !== 0) return undefined;
-        const name = line.routine ? line.routine.routine : (line.driver.module ?? "");
-        return (
-          <>
-            <span class="name" data-knows={name}>
-              {visible(name)}
-            </span>{" "}
-            <GuardMark is={line.routine === null && (line.driver.security ?? false)} />
-          </>
-        );
-      }}
-      sort={settings.sort}
-      onSort={(id) => set<Settings>("interrupts", { sort: { id, down: settings.sort.id === id ? !settings.sort.down : id !== "driver" } })}
-      onActivate={(row) => {
-        const line = lines[row];
-        if (line) set<Settings>("interrupts", { shown: key(line.driver) });
-      }}
-      selected={(row) => lines[row]?.routine === null && key((lines[row] as Line).driver) === props.shown}
-      tree={{
-        level: (row) => (lines[row]?.routine ? 2 : 1),
-        open: (row) => {
-          const line = lines[row];
-          return !line || line.routine || line.driver.routines.length === 0 ? null : settings.open.includes(key(line.driver));
-        },
-        toggle: (row) => {
-          const line = lines[row];
-          if (!line) return;
-          const id = key(line.driver);
-          set<Settings>("interrupts", { open: settings.open.includes(id) ? settings.open.filter((one) => one !== id) : [...settings.open, id] });
-        },
-      }}
-    />
-  );
-}
-
 function Stacks(props: { list: OnStack[]; of: Driver | null }) {
   const [all, setAll] = useState(false);
   const same = (one: OnStack) => !props.of?.module || (one.class === props.of.class && one.host.toLowerCase() === props.of.module.toLowerCase());
@@ -323,7 +170,7 @@ function View() {
   const asked = other ? otherPart(other) : null;
   const second = useAnswer(asked ? `interrupts ${JSON.stringify(asked)}` : null, (signal) => ask("interrupts", asked, signal));
   const data = answer.value;
-  if (!data) return answer.error ? <Fault error={answer.error} /> : <p class="about">Adding up …</p>;
+  if (!data) return answer.error ? <Fault error={answer.error} /> : <Bones lines={8} />;
   const before = other ? second.value : null;
   const choices = [...data.all, ...data.drivers];
   const shown = choices.find((one) => key(one) === settings.shown) ?? data.drivers[0] ?? null;
@@ -368,6 +215,9 @@ function View() {
                 <button type="button" class="small" aria-pressed={settings.measure === "time"} onClick={() => set<Settings>("interrupts", { measure: settings.measure === "time" ? "count" : "time" })}>
                   By time
                 </button>
+                <button type="button" class="small" aria-pressed={settings.log} onClick={() => set<Settings>("interrupts", { log: !settings.log })}>
+                  Log scale
+                </button>
                 {toggle}
               </>
             }
@@ -380,15 +230,39 @@ function View() {
               borders={data.borders}
               measure={settings.measure}
               asTable={settings.tables}
+              log={settings.log}
+              chosen={settings.bin?.[0] ?? null}
+              onPick={(above, upTo) => set<Settings>("interrupts", { bin: settings.bin?.[0] === above ? null : [above, upTo] })}
             />
+            <dl class="stats">
+              {[
+                ["Count", count(shown.count)],
+                ["Median", duration(shown.p50_ns)],
+                ["p95", duration(shown.p95_ns)],
+                ["Longest", duration(shown.max_ns)],
+                ["Total", duration(shown.exclusive_ns)],
+                [`Over ${duration(data.limits[shown.class])}`, count(shown.over_limit)],
+              ].map(([name, text]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+            </dl>
             <p class="about">
               A DPC should take no longer than {duration(data.limits.dpc)}, an ISR no longer than {duration(data.limits.isr)} ({data.limits.source}).
             </p>
           </Box>
-          <Box title="Load of each processor" tools={toggle}>
-            <CpuLoads cpus={data.cpus} processors={data.processors} length={length} before={before ? { cpus: before.cpus, length: before.range[1] - before.range[0] } : null} asTable={settings.tables} />
+          <Box title={shown.module === null ? `Longest ${plural(shown)}` : `Who spends ${visible(shown.module)}’s ${duration(shown.exclusive_ns)}`}>
+            <Charged host={shown.module ?? ""} list={guests(shown, data)} />
+            <Longest of={shown.class} module={shown.module} limit={data.limits[shown.class]} bin={settings.bin} onClear={() => set<Settings>("interrupts", { bin: null })} />
           </Box>
         </div>
+      )}
+      {shown && (
+        <Box title="Load of each processor" tools={toggle}>
+          <CpuLoads cpus={data.cpus} processors={data.processors} length={length} before={before ? { cpus: before.cpus, length: before.range[1] - before.range[0] } : null} asTable={settings.tables} />
+        </Box>
       )}
       <Box title="Drivers" tools={<Sql sql={data.sql} />}>
         <Drivers data={data} before={before} shown={shown ? key(shown) : ""} />

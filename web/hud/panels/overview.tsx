@@ -1,94 +1,33 @@
 /** What an investigator reads first: the verdict, how good the trace is, findings, the bill, the machine. */
 
-import type { BillRow, Outcome, Report } from "../../src/model.ts";
-import { bytes, count, duration, number, percent } from "../../src/lib/format.ts";
+import type { BillRow, Report } from "../../src/model.ts";
+import { bytes, count, duration, energyRange, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
+import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
-import { Badge, FindingCard } from "../parts/finding_card.tsx";
+import { Findings } from "../parts/findings.tsx";
 import { Grid } from "../parts/grid.tsx";
+import { Tiles } from "../parts/tiles.tsx";
+import { Timeline } from "../parts/timeline.tsx";
+import { Who } from "../parts/who.tsx";
+import { also, shortened } from "../state/finding.ts";
 import { addFilter, look, report, scope, set, setting, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 
 interface Settings {
-  severity: string;
-  kind: string;
-}
-
-function Findings(props: { data: Report }) {
-  const { severity } = setting<Settings>("overview", { severity: "all", kind: "all" });
-  const found = props.data.findings.filter((one) => one.answer === "found");
-  const open = props.data.findings.filter((one) => one.answer === "cannot_tell");
-  const without = props.data.findings.filter((one) => one.answer === "not_found");
-  const names = ["critical", "warning", "notice", "info"];
-  const shown = severity === "all" ? found : found.filter((one) => one.severity === severity);
-  return (
-    <Box
-      title="Findings"
-      id="findings"
-      tools={
-        <div role="group" aria-label="Severity">
-          <button type="button" class="small" aria-pressed={severity === "all"} onClick={() => set<Settings>("overview", { severity: "all" })}>
-            {count(found.length)} found
-          </button>
-          {names.map((name) => {
-            const size = found.filter((one) => one.severity === name).length;
-            return (
-              size > 0 && (
-                <button type="button" class="small" key={name} aria-pressed={severity === name} onClick={() => set<Settings>("overview", { severity: severity === name ? "all" : name })}>
-                  {size} <Badge name={name} />
-                </button>
-              )
-            );
-          })}
-        </div>
-      }
-    >
-      {found.length === 0 && (
-        <p class="about">
-          None of the {count(without.length)} patterns that can be checked in this trace was found; {count(open.length)} cannot be checked.
-        </p>
-      )}
-      {shown.map((one) => (
-        <FindingCard key={one.id} finding={one} bill={props.data.bill} />
-      ))}
-      <Rest title={`${count(open.length)} questions cannot be answered from this trace`} list={open} />
-      <Rest title={`${count(without.length)} ${without.length === 1 ? "pattern was" : "patterns were"} looked for and not found`} list={without} />
-    </Box>
-  );
-}
-
-/** Findings without culprits. */
-function Rest(props: { title: string; list: Outcome[] }) {
-  if (props.list.length === 0) return null;
-  return (
-    <details class="rest">
-      <summary>{props.title}</summary>
-      <ul>
-        {props.list.map((one) => (
-          <li key={one.id}>
-            {one.title} <code>{one.id}</code>
-            {one.reasons.map((reason) => (
-              <span class="muted" key={reason.text}>
-                {" "}
-                {reason.text}
-                {reason.record && (
-                  <>
-                    {" "}
-                    Record: <code>{reason.record}</code>
-                  </>
-                )}
-              </span>
-            ))}
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
+  kind: string | null;
 }
 
 const ns = (value: number | null) => (value === null ? "–" : duration(value));
+
+/** Both bounds, because the model is not surer than that. */
+const joules = (row: BillRow) => (row.energy_low_j === null || row.energy_high_j === null ? "–" : energyRange(row.energy_low_j, row.energy_high_j, [1, "J"]));
+
+/** Culprits first; what nobody can be blamed for after them, and unused time last. */
+const rank = (row: BillRow) => (row.is_idle ? 3 : row.is_unattributed ? 2 : row.part !== "culprit" || row.culprit.startsWith("[") ? 1 : 0);
+const KINDS = ["process", "driver", "product", "category"];
 
 const BILL: { id: string; title: string; doc: string; number?: boolean; width?: string; text: (row: BillRow) => string }[] = [
   { id: "culprit", title: "who", doc: "Program, driver, product or category that the time is charged to", width: "minmax(170px, 2fr)", text: (row) => visible(row.culprit) },
@@ -98,26 +37,37 @@ const BILL: { id: string; title: string; doc: string; number?: boolean; width?: 
   { id: "total_cpu_ns", title: "CPU", doc: "All CPU time charged to it: its own, that of Windows on its behalf, DPCs and ISRs", number: true, width: "84px", text: (row) => ns(row.total_cpu_ns) },
   { id: "share_percent", title: "share", doc: "Part of the observed time of all processors", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
   { id: "dpc_ns", title: "DPC+ISR", doc: "Time in deferred procedure calls and interrupt service routines", number: true, width: "84px", text: (row) => ns(row.dpc_ns + row.isr_ns) },
-  { id: "imposed_wait_ns", title: "wait imposed", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
+  { id: "imposed_wait_ns", title: "wait caused", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
   { id: "filter_ns", title: "file delay", doc: "Time that file operations of others spent in its filter driver", number: true, width: "84px", text: (row) => ns(row.filter_ns) },
-  { id: "energy_j", title: "energy", doc: "Estimate, with the bounds of the watt model in the report", number: true, width: "80px", text: (row) => (row.energy_j === null ? "–" : `${number(row.energy_j)}\u00a0J`) },
+  { id: "energy_j", title: "energy", doc: "Estimated by the watt model: from the lower to the upper bound", number: true, width: "110px", text: joules },
   { id: "confidence", title: "confidence", doc: "How sure the charge is", width: "84px", text: (row) => row.confidence },
 ];
 
+const TIMES: Record<string, ((row: BillRow) => number | null) | undefined> = {
+  total_cpu_ns: (row) => row.total_cpu_ns,
+  dpc_ns: (row) => row.dpc_ns + row.isr_ns,
+  imposed_wait_ns: (row) => row.imposed_wait_ns,
+  filter_ns: (row) => row.filter_ns,
+};
+
 function Bill(props: { data: Report }) {
-  const { kind } = setting<Settings>("overview", { severity: "all", kind: "all" });
-  const kinds = [...new Set(props.data.bill.map((row) => row.kind))];
+  const kinds = [...new Set(props.data.bill.map((row) => row.kind))].sort((a, b) => KINDS.indexOf(a) - KINDS.indexOf(b));
+  const kind = setting<Settings>("overview", { kind: null }).kind ?? kinds[0] ?? "all";
   // Without samples nobody is charged: capacity that is left over is not a cost.
   const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.part === "culprit");
   const rows = (measured ? props.data.bill : []).filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
+  rows.sort((a, b) => rank(a) - rank(b) || b.total_cpu_ns - a.total_cpu_ns);
+  const scale = scaleOf("ns", Math.max(0, ...rows.map((row) => row.total_cpu_ns)));
+  /** Times of all columns in one unit: they are parts of each other. */
+  const timed = (id: string) => (scale && TIMES[id] ? { unit: scale.unit } : {});
   return (
     <Box
       title="The bill"
       tools={
         <>
-          <div role="group" aria-label="Kind of culprit">
-            {["all", ...kinds].map((name) => (
-              <button type="button" class="small" key={name} aria-pressed={kind === name} onClick={() => set<Settings>("overview", { kind: name })}>
+          <div class="segmented" role="group" aria-label="Kind of culprit">
+            {[...kinds, "all"].map((name) => (
+              <button type="button" key={name} aria-pressed={kind === name} onClick={() => set<Settings>("overview", { kind: name })}>
                 {name}
               </button>
             ))}
@@ -126,19 +76,22 @@ function Bill(props: { data: Report }) {
         </>
       }
     >
-      {!measured && <p class="about">Nobody can be charged: this trace holds no CPU samples.</p>}
-      <p class="about">For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side.</p>
+      <p class="about">{measured ? "For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side." : "Nobody can be charged: this trace holds no CPU samples."}</p>
+      {measured && (
       <Grid
         label="The bill"
-        columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
+        columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...timed(id), ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
         count={rows.length}
         text={(row, column) => {
           const data = rows[row];
+          const of = TIMES[BILL[column]?.id ?? ""];
+          const value = data && of ? of(data) : null;
+          if (scale && of && data) return value === null ? "–" : scaled(value, scale);
           return data ? (BILL[column]?.text(data) ?? "") : "";
         }}
         draw={(row, column) => {
           const data = rows[row];
-          return data && column === 0 ? <span data-knows={data.culprit}>{visible(data.culprit)}</span> : null;
+          return data && column === 0 ? rank(data) === 0 ? <Who name={data.culprit} /> : <span class="muted">{visible(data.culprit)}</span> : null;
         }}
         onActivate={(row) => {
           const data = rows[row];
@@ -149,6 +102,7 @@ function Bill(props: { data: Report }) {
         }}
         most={14}
       />
+      )}
     </Box>
   );
 }
@@ -185,7 +139,7 @@ function Machine(props: { data: Report }) {
       </dl>
       {quality.ledger.length > 0 && (
         <p>
-          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind" : "kinds"} of anomalies, the worst: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
+          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind of anomaly" : "kinds of anomalies, the worst"}: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
           <button type="button" class="small" onClick={() => look({ panel: "ledger" })}>
             Ledger
           </button>
@@ -213,11 +167,23 @@ function Machine(props: { data: Report }) {
 function Overview() {
   const data = report.value;
   if (!data) return null;
+  const more = also(data);
   return (
     <div class="overview">
-      <h1 class="verdict">{visible(data.sentence)}</h1>
-      {scope.value && <p class="about">Verdict, findings and bill are those of the whole trace; the selection counts in the other panels.</p>}
+      <section class="answer">
+        <h1 class="verdict" title={visible(data.sentence)}>
+          {visible(shortened(data.sentence))}
+        </h1>
+        {more.length > 0 && (
+          <p>
+            <b>Also:</b> {more.map(visible).join(" · ")}
+          </p>
+        )}
+        {scope.value && <p>Verdict, findings and bill are those of the whole trace; the selection counts in the other panels.</p>}
+      </section>
+      <Tiles data={data} />
       <Findings data={data} />
+      <Timeline panel={panel} />
       <Bill data={data} />
       <Machine data={data} />
     </div>

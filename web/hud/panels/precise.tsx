@@ -108,9 +108,9 @@ function same(focus: { pieces: Pieces; piece: number }, now: Pieces): number | n
 function Legend() {
   return (
     <ul class="legend" aria-label="Legend">
-      <li><span class="swatch run" aria-hidden="true" /> running (colour of the process)</li>
+      <li><span class="swatch run" aria-hidden="true" /> running</li>
       <li><span class="swatch ready" aria-hidden="true" /> ready, no processor</li>
-      <li><span class="swatch wait" aria-hidden="true" /> waiting (grey by reason)</li>
+      <li><span class="swatch wait" aria-hidden="true" /> waiting</li>
       <li><span class="swatch unknown" aria-hidden="true" /> unknown</li>
     </ul>
   );
@@ -154,6 +154,10 @@ function View() {
     change({ picked: now.includes(utid) ? now.filter((one) => one !== utid) : [...now, utid].slice(-MOST) });
   };
   const walkFrom = (utid: number) => change({ path: { utid, range: scope.value ?? whole.value } });
+  // Who woke these threads without being drawn: nobody follows a wait to somebody who is not there.
+  const woken = { ...part.value, range: shown.value, table: "cswitch", where: [{ column: "new_utid", op: "in", value: threads }, { column: "readying_utid", op: "not_null", value: null }], group: ["readying_utid"], values: [{ fn: "count" }], sort: [], limit: 16 };
+  const wakers = useAnswer(pieces && pieces.fromThreads > 0 ? `wakers ${JSON.stringify(woken)}` : null, (signal) => askRows("pivot", woken, signal), 200).value;
+  const missing = wakers ? Array.from({ length: wakers.count }, (_, row) => wakers.num(row, "readying_utid")).filter((utid) => !threads.includes(utid)) : [];
   const elsewhere = pieces ? pieces.fromThreads + pieces.fromDpcs : 0;
 
   return (
@@ -208,6 +212,11 @@ function View() {
                 ? `${count(pieces.wakeupsTotal)} wake-ups among these threads are too many for arrows: zoom in. `
                 : `Arrows: ${count(pieces.wakeupsTotal)} wake-ups among these threads. `)}
             {elsewhere > 0 && `${count(pieces.fromThreads)} more by other threads, ${count(pieces.fromDpcs)} by DPCs or by nobody known.`}
+            {missing.length > 0 && threads.length < MOST && (
+              <button type="button" class="small" onClick={() => change({ picked: [...threads, ...missing].slice(0, MOST) })}>
+                Add the {count(missing.length)} {missing.length === 1 ? "thread that wakes" : "threads that wake"} them
+              </button>
+            )}
           </p>
         )}
         {at !== null && pieces && <p class="about" role="status">{describe(pieces, at)}</p>}
@@ -252,9 +261,10 @@ function View() {
             onSort={(sort) => change({ sort })}
             onSearch={(search) => change({ search })}
             onToggle={toggle}
+            onPath={walkFrom}
           />
         )}
-        {list.value && list.value.unused.length > 0 && <p class="about">The filter by {list.value.unused.join(", ")} says nothing of these sums: they are cut at the ends of the range, stacks are not asked.</p>}
+        {list.value && list.value.unused.length > 0 && <p class="about">Filters by {list.value.unused.join(" and ")} don’t apply to these sums: they are cut at the ends of the range, stacks are not asked.</p>}
       </Box>
       <div class="switches">
         <Pivot id="switches" title="Switches, grouped (CPU usage, precise)" presets={PRESETS} />

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { count } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
+import { Bones } from "../parts/bones.tsx";
 import { Box, copy, Fault, Nothing } from "../parts/box.tsx";
 import { RowsGrid } from "../parts/rows_grid.tsx";
 import { say } from "../parts/live.tsx";
@@ -33,7 +34,7 @@ function Tables(props: { onChoose: (text: string) => void }) {
     <div class="sql-tables">
       <input type="search" aria-label="Find a table" placeholder="Find a table" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
       <div class="sql-list" tabIndex={0} role="region" aria-label="Tables and views">
-        <h3>Views</h3>
+        <h2>Views</h2>
         {known.views
           .filter((one) => fits(one.name, one.title))
           .map((one) => (
@@ -57,7 +58,7 @@ function Tables(props: { onChoose: (text: string) => void }) {
               </dl>
             </details>
           ))}
-        <h3>Tables</h3>
+        <h2>Tables</h2>
         {known.tables
           .filter((one) => fits(one.name, one.title))
           .map((one) => (
@@ -98,9 +99,15 @@ function Sql() {
   }
   const trace = view.value.trace;
   const sql = filled(text);
-  const answer = useAnswer(`sql ${trace} ${sql}`, (signal) => askRows("sql", { trace, sql, limit: 10_000 }, signal));
-  const rows = answer.value;
-  const run = () => set<Settings>("sql", { text: draft });
+  const asked = `sql ${trace} ${sql}`;
+  const [stopped, setStopped] = useState<string | null>(null);
+  const answer = useAnswer(stopped === asked ? null : asked, (signal) => askRows("sql", { trace, sql, limit: 10_000 }, signal));
+  // The answer before this one is not this one's.
+  const rows = answer.pending ? null : answer.value;
+  const run = () => {
+    setStopped(null);
+    set<Settings>("sql", { text: draft });
+  };
   const file = (format: string) => {
     save("sql_file", { trace, sql, format }).then(
       (name) => say(`${name}: saved`),
@@ -120,9 +127,15 @@ function Sql() {
         fill
         tools={
           <>
-            <button type="button" onClick={run}>
-              Run
-            </button>
+            {answer.pending ? (
+              <button type="button" class="primary" onClick={() => setStopped(asked)}>
+                Stop
+              </button>
+            ) : (
+              <button type="button" class="primary" onClick={run}>
+                Run
+              </button>
+            )}
             {["csv", "json", "parquet"].map((format) => (
               <button type="button" class="small" key={format} disabled={!rows} onClick={() => file(format)}>
                 {format.toUpperCase()}
@@ -136,10 +149,18 @@ function Sql() {
       >
         <SqlEditor text={draft} onInput={setDraft} onRun={run} />
         <Fault error={answer.error} />
-        {answer.pending && <p class="about">Running query …</p>}
+        {answer.pending && (
+          <>
+            <p class="about" role="status">
+              Running query …
+            </p>
+            <Bones lines={6} />
+          </>
+        )}
+        {stopped === asked && <p class="about">Stopped. Run asks again.</p>}
         {rows && (
           <p class="about" data-part="sql-count">
-            {count(rows.count)} rows{rows.facts.more ? "; there are more: only the first are shown, a file holds all" : ""}
+            {count(rows.count)} {rows.count === 1 ? "row" : "rows"}{rows.facts.more ? "; there are more: only the first are shown, a file holds all" : ""}
           </p>
         )}
         {rows && (rows.count > 0 ? <RowsGrid label="Result" rows={rows} /> : <Nothing why="The query has no rows for this trace." />)}

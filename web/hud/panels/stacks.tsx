@@ -29,7 +29,7 @@ function Notes(props: { facts: TreeFacts }) {
     <>
       {unused.length > 0 && (
         <p class="stack-note" role="note">
-          Rows of table {facts.table} have no {unused.map((one) => (one === "range" ? "time" : one)).join(", ")}: the {unused.join(" and the filter ")} says nothing of this metric, all rows count.
+          Rows of table {facts.table} have no {unused.map((one) => (one === "range" ? "time" : one)).join(", ")}: this metric ignores {unused.join(" and ")}, all rows count.
         </p>
       )}
       {!facts.root_found && (
@@ -91,7 +91,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
             {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
             <span class="muted">
               {" "}
-              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? ", the rest is too small to draw: zoom in" : ""}
+              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? `; small frames hidden, zoom to show` : ""}
             </span>
           </span>
         )}

@@ -15,6 +15,10 @@ interface Props {
   borders: number[];
   measure: "count" | "time";
   asTable: boolean;
+  log: boolean;
+  /** Where the class that is picked begins. */
+  chosen: number | null;
+  onPick: (above: number, upTo: number | null) => void;
 }
 
 const HEIGHT = 250;
@@ -22,6 +26,12 @@ const LEFT = 62;
 const RIGHT = 12;
 const TOP = 34;
 const BOTTOM = 34;
+
+/** A fourth of what is above all, in round numbers. */
+function nice(most: number): number {
+  const ten = 10 ** Math.floor(Math.log10(Math.max(1, most / 3)));
+  return Math.max(1, [1, 2, 2.5, 5, 10].map((step) => step * ten).find((step) => step * 4 >= most) ?? ten * 10);
+}
 
 const words = (above: number, upTo: number | null) => (upTo === null ? `above ${border(above)}` : `${border(above)} to ${border(upTo)}`);
 
@@ -91,14 +101,16 @@ export function Bins(props: Props) {
   }
   const most = Math.max(1, ...list.map((one) => Math.max(value(one.now), value(one.before))));
   const room = HEIGHT - TOP - BOTTOM;
-  const logged = props.measure === "count";
+  const logged = props.log;
   const top = logged ? Math.log10(most * 1.25) + 0.3 : most * 1.05;
   const y = (of: number) => HEIGHT - BOTTOM - (of <= 0 ? 0 : (logged ? (Math.log10(of) + 0.3) / top : of / top) * room);
   const step = Math.max(1, width - LEFT - RIGHT) / Math.max(1, list.length);
   const x = (place: number) => LEFT + place * step;
   const ticks = logged
     ? [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].filter((tick) => tick <= most * 1.25)
-    : [0, 0.25, 0.5, 0.75, 1].map((part) => part * most);
+    : props.measure === "count"
+      ? [0, 1, 2, 3, 4].map((at) => at * nice(most)).filter((tick) => tick <= most * 1.02)
+      : [0, 0.25, 0.5, 0.75, 1].map((part) => part * most);
   const limitAt = list.findIndex((one) => one.above >= props.limit);
   const limitX = limitAt < 0 ? null : x(limitAt);
   // Labels of borders need room.
@@ -114,14 +126,16 @@ export function Bins(props: Props) {
       ref={box}
       tabIndex={0}
       role="group"
-      aria-label={`${props.label}. Arrow keys go through the classes.`}
+      aria-label={`${props.label}. Arrow keys go through the classes, Enter lists what is in one.`}
       onKeyDown={(event) => {
         const moves: Record<string, number> = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? 1) - 1, Home: 0, End: list.length - 1 };
         const to = moves[event.key];
-        if (to === undefined) return;
+        const here = list[at ?? -1];
+        if (event.key === "Enter" && here) props.onPick(here.above, here.upTo);
+        else if (to === undefined) return;
         event.preventDefault();
         event.stopPropagation();
-        go(to);
+        if (to !== undefined) go(to);
       }}
       onBlur={() => setAt(null)}
     >
@@ -137,12 +151,12 @@ export function Bins(props: Props) {
             <g key={tick}>
               <line class="grid-line" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
               <text class="tick" x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
-                {logged ? count(tick) : tick === 0 ? "0" : duration(tick)}
+                {props.measure === "count" ? count(tick) : tick === 0 ? "0" : duration(tick)}
               </text>
             </g>
           ))}
           {list.map((one, place) => (
-            <g key={one.above} class={at === place ? "bin at" : "bin"} onPointerEnter={() => setAt(place)} onPointerLeave={() => setAt(null)}>
+            <g key={one.above} class={at === place || props.chosen === one.above ? "bin at" : "bin"} onPointerEnter={() => setAt(place)} onPointerLeave={() => setAt(null)} onClick={() => props.onPick(one.above, one.upTo)}>
               <rect class="hit" x={x(place)} y={TOP} width={step} height={room} />
               {value(one.now) > 0 && (
                 <rect class={one.above >= props.limit ? "bar over" : "bar"} x={x(place) + 1} width={Math.max(1, step - 2)} y={y(value(one.now))} height={HEIGHT - BOTTOM - y(value(one.now))} />
@@ -169,7 +183,7 @@ export function Bins(props: Props) {
         </svg>
       )}
       <p class="told" aria-hidden="true">
-        {at === null ? `${logged ? "How many" : "Time"} by duration; ${logged ? "both axes are logarithmic" : "classes grow by factors"}. Hatched: over the limit.${props.before ? " Outline: before." : ""}` : describe(at)}
+        {at === null ? `${props.measure === "count" ? "How many" : "Time"} by duration; classes grow by factors${logged ? ", the scale is logarithmic" : ""}. Hatched: over the limit. A click lists what is in a class.${props.before ? " Outline: before." : ""}` : describe(at)}
       </p>
     </div>
   );

@@ -34,7 +34,7 @@ export function Nothing(props: { why: string; record?: string | null | undefined
       <p>{props.why}</p>
       {props.record && (
         <p>
-          This recording has it: <code>{props.record}</code>{" "}
+          Record it with: <code>{props.record}</code>{" "}
           <button type="button" class="small" onClick={() => void copy(props.record ?? "", "command")}>
             Copy
           </button>

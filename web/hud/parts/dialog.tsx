@@ -13,12 +13,12 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   return (
     <dialog ref={element} aria-label={props.title} onClose={props.onClose} onClick={(event) => event.target === element.current && element.current?.close()}>
       <div class="dialog">
-        <header>
+        <div class="dialog-head">
           <h2>{props.title}</h2>
           <button type="button" class="small" onClick={() => element.current?.close()}>
             Close
           </button>
-        </header>
+        </div>
         {props.children}
       </div>
     </dialog>

@@ -1,13 +1,21 @@
 /**
  * A table of any length: only the rows in sight are in the page. Keyboard as in
  * https://www.w3.org/WAI/ARIA/apg/patterns/grid/ and /treegrid/: arrows move (also into the header, where Enter sorts), Home/End,
- * PageUp/PageDown, Enter activates, Ctrl+C copies the cell, Right and Left open and close rows of a tree, Alt+Right and Alt+Left change
- * the width of the column, as dragging its edge does.
+ * PageUp/PageDown, Enter activates, Ctrl+C copies the cell or the selected rows, Shift with arrows selects rows, Right and Left open
+ * and close rows of a tree, Alt+Right and Alt+Left change the width of the column, as dragging its edge does.
  */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { rowHeight } from "../base/density.ts";
+import { inspect, type Card } from "../state/inspect.ts";
+import type { Cell } from "../wire/rows.ts";
 import { copy } from "./box.tsx";
+import { written, type Sheet } from "./grid/copy.ts";
+import { columnItems } from "./grid/column_menu.ts";
+import { Foot } from "./grid/foot.tsx";
+import { Head } from "./grid/head.tsx";
+import { Menu, type Item, type MenuAt } from "./pivot/menu.tsx";
 
 export interface GridColumn {
   id: string;
@@ -18,6 +26,10 @@ export interface GridColumn {
   /** Width in px, or a share of what is left (`1fr`). */
   width?: string;
   sortable?: boolean;
+  /** Of all its numbers; they stand without it. */
+  unit?: string;
+  /** What its menu has besides. */
+  items?: Item[];
 }
 
 export interface GridProps {
@@ -27,6 +39,10 @@ export interface GridProps {
   count: number;
   /** What stands in a cell; text for copying and reading. */
   text: (row: number, column: number) => string;
+  /** What a cell is for other programs: a number in the unit of its column. */
+  raw?: (row: number, column: number) => Cell;
+  /** What the inspector tells about a row; its columns unless given. */
+  card?: (row: number) => Card | null;
   /** What is drawn, if it is more than the text. */
   draw?: (row: number, column: number) => ComponentChildren;
   sort?: { id: string; down: boolean } | null;
@@ -48,19 +64,30 @@ export interface GridProps {
   most?: number;
 }
 
-const ROW = 24;
 /** Widths in px of columns that have none. */
 const NUMBER = 112;
 const TEXT = 150;
 const LEAST = 40;
+/** Rows that are copied at once. */
+const MOST_COPIED = 100_000;
 /** What moves the focus in a header stands at row -1. */
 const HEAD = -1;
 
 export function Grid(props: GridProps) {
-  const { columns, count, tree } = props;
+  const { count, tree } = props;
+  const ROW = rowHeight();
+  const [hidden, setHidden] = useState<string[]>([]);
+  const [picked, setPicked] = useState<[number, number] | null>(null);
+  const [extra, setExtra] = useState<number[]>([]);
+  const [menu, setMenu] = useState<MenuAt | null>(null);
+  // Where a shown column stands among all: what draws cells counts all of them.
+  const shown = props.columns.map((_, at) => at).filter((at) => !hidden.includes(props.columns[at]?.id ?? ""));
+  const columns = shown.flatMap((at) => props.columns[at] ?? []);
+  const of = (c: number) => shown[c] ?? c;
+  const chosen = (r: number) => extra.includes(r) || (picked !== null && r >= Math.min(...picked) && r <= Math.max(...picked));
   const body = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(ROW * Math.min(count, props.most ?? 20));
+  const [height, setHeight] = useState(rowHeight() * Math.min(count, props.most ?? 20));
   const [at, setAt] = useState<[number, number]>([0, 0]);
   const [widths, setWidths] = useState<Record<string, number>>({});
   const moved = useRef(false);
@@ -94,7 +121,46 @@ export function Grid(props: GridProps) {
     moved.current = true;
     const next: [number, number] = [Math.max(HEAD, Math.min(count - 1, r)), Math.max(0, Math.min(columns.length - 1, c))];
     setAt(next);
-    if (next[0] >= 0) props.onFocus?.(next[0]);
+    if (next[0] >= 0) {
+      props.onFocus?.(next[0]);
+      tell(next[0]);
+    }
+  };
+  const raw = (r: number, c: number): Cell => (props.raw ? props.raw(r, c) : props.text(r, c));
+  const sheet = (rows: number[]): Sheet => ({ titles: columns.map((one) => (one.unit ? `${one.title} (${one.unit})` : one.title)), rows: rows.map((r) => columns.map((_, c) => raw(r, of(c)))) });
+  const selectedRows = () => {
+    const rows = new Set(extra);
+    if (picked) for (let r = Math.min(...picked); r <= Math.max(...picked) && r < count; r += 1) rows.add(r);
+    return [...rows].sort((a, b) => a - b);
+  };
+  const clear = () => {
+    setPicked(null);
+    setExtra([]);
+  };
+  /** Tells the inspector. */
+  const tell = (r: number) => {
+    const own = props.card?.(r);
+    if (own === null) return;
+    const cells = props.columns.map((one, c): [string, string] => [one.title || one.id, `${props.text(r, c)}${one.unit ? `\u00a0${one.unit}` : ""}`]);
+    const first = cells[0]?.[1] ?? "";
+    inspect(
+      own ?? {
+        id: `${props.label} ${r}`,
+        kind: props.label,
+        title: first,
+        facts: cells.slice(1).filter(([, text]) => text !== "" && text !== "–"),
+        actions: [
+          ...(props.onActivate ? [{ text: "Open", primary: true, run: () => props.onActivate?.(r, 0) }] : []),
+          { text: "Copy row", run: () => void copy(written(sheet([r]), "TSV"), "row") },
+        ],
+      },
+    );
+  };
+  const columnMenu = (c: number, x: number, y: number) => {
+    const one = columns[c];
+    if (!one) return;
+    const everything = Array.from({ length: Math.min(count, MOST_COPIED) }, (_, r) => r);
+    setMenu({ x, y, items: columnItems({ column: one, sort: props.sort ?? null, onSort: props.onSort, alone: columns.length < 2, hidden, setHidden, sheet: () => sheet(everything), cells: () => everything.map((r) => [raw(r, of(c))]) }) });
   };
 
   const widthOf = (one: GridColumn, element?: Element | null) =>
@@ -124,6 +190,33 @@ export function Grid(props: GridProps) {
       event.stopPropagation();
       return;
     }
+    if (row === HEAD && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10") || (event.altKey && event.key === "ArrowDown"))) {
+      const box = head(column)?.getBoundingClientRect();
+      columnMenu(column, box?.left ?? 0, box?.bottom ?? 0);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (row === HEAD && event.key === "h" && one && columns.length > 1 && !event.ctrlKey) {
+      setHidden([...hidden, one.id]);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (row >= 0 && event.shiftKey && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const to = Math.max(0, Math.min(count - 1, row + (event.key === "ArrowDown" ? 1 : -1)));
+      setPicked([picked?.[0] ?? row, to]);
+      go(to, column);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (event.key === "Escape" && (picked || extra.length > 0)) {
+      clear();
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     if (row === HEAD && (event.key === "Enter" || event.key === " ")) {
       if (one?.sortable) props.onSort?.(one.id);
       event.preventDefault();
@@ -132,12 +225,12 @@ export function Grid(props: GridProps) {
     }
     if (row >= 0 && props.onMenu && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10"))) {
       const box = body.current?.querySelector(`[data-cell="${row}:${column}"]`)?.getBoundingClientRect();
-      props.onMenu(row, column, box?.left ?? 0, box?.bottom ?? 0);
+      props.onMenu(row, of(column), box?.left ?? 0, box?.bottom ?? 0);
       event.preventDefault();
       event.stopPropagation();
       return;
     }
-    if (row >= 0 && props.onKey?.(event, row, column)) {
+    if (row >= 0 && props.onKey?.(event, row, of(column))) {
       event.preventDefault();
       event.stopPropagation();
       return;
@@ -167,7 +260,7 @@ export function Grid(props: GridProps) {
       },
       Enter: () => {
         if (row < 0) return;
-        if (props.onActivate) props.onActivate(row, column);
+        if (props.onActivate) props.onActivate(row, of(column));
         else if (open !== null) tree?.toggle(row);
       },
     };
@@ -177,7 +270,9 @@ export function Grid(props: GridProps) {
       event.preventDefault();
       event.stopPropagation();
     } else if (row >= 0 && (event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection() ?? "") === "") {
-      void copy(props.text(row, column), "cell");
+      const rows = selectedRows();
+      if (rows.length > 0) void copy(written(sheet(rows), "TSV"), `${rows.length} rows`);
+      else void copy(String(raw(row, of(column)) ?? ""), "cell");
       event.preventDefault();
     }
   };
@@ -203,12 +298,12 @@ export function Grid(props: GridProps) {
       <div
         key={r}
         role="row"
-        class={`row ${props.rowClass?.(r) ?? ""} ${r === row ? "at" : ""}`}
+        class={`row ${props.rowClass?.(r) ?? ""} ${r === row ? "at" : ""} ${chosen(r) ? "picked" : ""}`}
         aria-rowindex={r + 2}
-        aria-selected={props.selected ? props.selected(r) : undefined}
+        aria-selected={chosen(r) || (props.selected ? props.selected(r) : undefined)}
         aria-level={tree?.level(r)}
         aria-expanded={open === null ? undefined : open}
-        style={{ top: `${(r + 1) * ROW}px`, gridTemplateColumns: template, width: wide }}
+        style={{ top: `${(r + 1) * ROW}px`, height: `${ROW}px`, lineHeight: `${ROW}px`, gridTemplateColumns: template, width: wide }}
       >
         {columns.map((one, c) => (
           <div
@@ -218,17 +313,24 @@ export function Grid(props: GridProps) {
             class={one.number ? "cell number" : "cell"}
             data-cell={`${r}:${c}`}
             tabIndex={r === row && c === column ? 0 : -1}
-            title={props.text(r, c)}
+            title={props.text(r, of(c))}
             style={c === 0 && tree ? { paddingLeft: `${4 + 14 * (tree.level(r) - 1)}px` } : undefined}
-            onClick={() => {
+            onMouseDown={(event) => {
+              // A double click opens, and selects no text; nor does one that selects rows.
+              if (event.detail > 1 || event.shiftKey) event.preventDefault();
+            }}
+            onClick={(event) => {
+              if (event.shiftKey) setPicked([picked?.[0] ?? Math.max(0, row), r]);
+              else if (event.ctrlKey || event.metaKey) setExtra(extra.includes(r) ? extra.filter((each) => each !== r) : [...extra, r]);
+              else if (picked || extra.length > 0) clear();
               go(r, c);
             }}
-            onDblClick={() => (tree && open !== null ? tree.toggle(r) : props.onActivate?.(r, c))}
+            onDblClick={() => (tree && open !== null ? tree.toggle(r) : props.onActivate?.(r, of(c)))}
             onContextMenu={(event) => {
               if (!props.onMenu) return;
               event.preventDefault();
               go(r, c);
-              props.onMenu(r, c, event.clientX, event.clientY);
+              props.onMenu(r, of(c), event.clientX, event.clientY);
             }}
           >
             {c === 0 && tree && (
@@ -243,13 +345,15 @@ export function Grid(props: GridProps) {
                 {open === null ? "" : open ? "▾" : "▸"}
               </span>
             )}
-            {props.draw ? (props.draw(r, c) ?? props.text(r, c)) : props.text(r, c)}
+            {props.draw ? (props.draw(r, of(c)) ?? props.text(r, of(c))) : props.text(r, of(c))}
           </div>
         ))}
       </div>,
     );
   }
+  const rowsPicked = selectedRows();
   return (
+    <>
     <div
       class="grid"
       ref={body}
@@ -261,37 +365,27 @@ export function Grid(props: GridProps) {
       onScroll={() => setTop(body.current?.scrollTop ?? 0)}
       onKeyDown={onKey}
     >
-      <div class="row head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, width: wide }}>
-        {columns.map((one, c) => {
-          const sorted = props.sort?.id === one.id;
-          return (
-            <div
-              key={one.id}
-              role="columnheader"
-              aria-colindex={c + 1}
-              class={one.number ? "cell number" : "cell"}
-              data-cell={`${HEAD}:${c}`}
-              tabIndex={row === HEAD && c === column ? 0 : -1}
-              aria-sort={sorted ? (props.sort?.down ? "descending" : "ascending") : undefined}
-              title={one.doc}
-              data-hint={one.doc}
-              onFocus={() => at[0] !== HEAD && setAt([HEAD, c])}
-            >
-              {one.sortable && props.onSort ? (
-                <button type="button" tabIndex={-1} onClick={() => props.onSort?.(one.id)}>
-                  {one.title}
-                  <span aria-hidden="true">{sorted ? (props.sort?.down ? " ▾" : " ▴") : ""}</span>
-                </button>
-              ) : (
-                <span>{one.title}</span>
-              )}
-              <span class="edge" aria-hidden="true" onPointerDown={(event) => dragEdge(event, c)} onDblClick={() => setWidths(({ [one.id]: _, ...rest }) => rest)} />
-            </div>
-          );
-        })}
+      <div class="row head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, width: wide, height: `${ROW}px` }}>
+        {columns.map((one, c) => (
+          <Head
+            key={one.id}
+            column={one}
+            at={c}
+            sort={props.sort}
+            focused={row === HEAD && c === column}
+            onSort={one.sortable && props.onSort ? () => props.onSort?.(one.id) : null}
+            onMenu={(x, y) => columnMenu(c, x, y)}
+            onFocus={() => at[0] !== HEAD && setAt([HEAD, c])}
+            onEdge={(event) => dragEdge(event, c)}
+            onFit={() => setWidths(({ [one.id]: _, ...rest }) => rest)}
+          />
+        ))}
       </div>
       <div class="sheet" role="presentation" style={{ height: `${count * ROW}px`, width: wide }} />
       {rows}
     </div>
+    {rowsPicked.length > 1 && <Foot sheet={sheet(rowsPicked)} numbers={columns.map((one) => one.number ?? false)} clear={clear} />}
+    {menu && <Menu at={menu} label="What to do with this column" onClose={() => setMenu(null)} />}
+    </>
   );
 }

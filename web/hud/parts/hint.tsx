@@ -26,7 +26,7 @@ interface Shown {
 const kept = new Map<string, Promise<Knowledge>>();
 
 /** What is known of a name; asked once. */
-function know(name: string): Promise<Knowledge> {
+export function know(name: string): Promise<Knowledge> {
   let answer = kept.get(name);
   if (!answer) {
     answer = ask("knowledge", { name }) as Promise<Knowledge>;

@@ -9,6 +9,7 @@ import type { PathPiece, Thread } from "../wire/types.ts";
 import { GuardMark } from "./guard_mark.tsx";
 import { AXIS, draw, height, LANE, STATES, type Pieces } from "./lanes_draw.ts";
 import { say } from "./live.tsx";
+import { Swatch } from "./who.tsx";
 
 export const threadName = (thread: Thread) =>
   `${visible(thread.process)} (${thread.pid ?? "?"}) ${thread.tid ?? "?"}${thread.name ? ` ${visible(thread.name)}` : ""}`;
@@ -140,6 +141,7 @@ export function Lanes(props: Props) {
       <ul class="lane-names" style={{ paddingBottom: `${AXIS}px` }}>
         {pieces.lanes.map(({ thread }) => (
           <li key={thread.utid} style={{ height: `${LANE}px` }}>
+            <Swatch name={thread.process} />
             <span class="name" data-knows={thread.process} title={threadName(thread)}>
               {visible(thread.process)} {thread.tid ?? "?"}
             </span>

@@ -1,6 +1,7 @@
 /** Draws lanes of thread states on a canvas; knows nothing of the page around it. */
 
-import { colorOf, css, hash, theme } from "../base/colors.ts";
+import { css, font } from "../base/colors.ts";
+import { duration } from "../../src/lib/format.ts";
 import { moment } from "../base/value.ts";
 import type { Range } from "../state/view.ts";
 import type { Rows } from "../wire/rows.ts";
@@ -12,8 +13,8 @@ export const WAIT = 2;
 export const UNKNOWN = 3;
 export const STATES = ["running", "ready", "waiting", "unknown"];
 
-export const LANE = 28;
-const PAD = 3;
+export const LANE = 32;
+const PAD = 5;
 export const AXIS = 20;
 
 /** The answer of `states`, in arrays that can be searched. */
@@ -101,31 +102,16 @@ export interface Scene {
   drag: Range | null;
 }
 
-function pattern(context: CanvasRenderingContext2D, ground: string, line: string, dots: boolean): CanvasPattern | string {
+function pattern(context: CanvasRenderingContext2D, ground: string, line: string): CanvasPattern | string {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const small = tile.getContext("2d");
   if (!small) return line;
   small.fillStyle = ground;
   small.fillRect(0, 0, 6, 6);
-  small.strokeStyle = small.fillStyle = line;
-  if (dots) small.fillRect(2, 2, 2, 2);
-  else {
-    small.lineWidth = 2;
-    small.beginPath();
-    for (const from of [-6, 0, 6]) {
-      small.moveTo(from, 6);
-      small.lineTo(from + 6, 0);
-    }
-    small.stroke();
-  }
+  small.fillStyle = line;
+  small.fillRect(2, 2, 2, 2);
   return context.createPattern(tile, "repeat") ?? line;
-}
-
-/** Greys that tell wait reasons apart a little; the tooltip names them. */
-function grey(reason: string, dark: boolean): string {
-  const step = hash(reason) % 4;
-  return dark ? (["#59616e", "#6b7482", "#4a515d", "#7c8593"][step] ?? "#59616e") : (["#b9c0ca", "#a7afba", "#c9cfd7", "#959eab"][step] ?? "#b9c0ca");
 }
 
 export const height = (lanes: number) => lanes * LANE + AXIS;
@@ -142,7 +128,6 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
   }
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const { pieces, range } = scene;
-  const { dark } = theme();
   const text = css("--text");
   const line = css("--line");
   const accent = css("--accent");
@@ -150,8 +135,8 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
   const x = (ns: number) => (ns - range[0]) * scale;
   context.fillStyle = css("--card");
   context.fillRect(0, 0, width, tall);
-  const ready = pattern(context, css("--warning-soft"), css("--warning"), false);
-  const unknown = pattern(context, css("--card"), css("--strong-line"), true);
+  const ready = css("--ready");
+  const unknown = pattern(context, css("--card"), css("--strong-line"));
 
   const room = LANE - 2 * PAD;
   const left = (piece: number) => Math.max(0, x(pieces.start[piece] ?? 0));
@@ -163,12 +148,11 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
     const whole = pieces.bucket !== null;
     const from = whole ? Math.floor(left(piece)) : left(piece);
     const wide = whole ? Math.ceil(right(piece)) - from : Math.max(state === RUN ? 1 : 0.5, right(piece) - from);
-    const name = pieces.reasons[pieces.reason[piece] ?? -1] ?? "";
-    context.fillStyle = state === RUN ? colorOf(pieces.lanes[lane]?.thread.process ?? "", dark) : state === READY ? ready : state === WAIT ? grey(name, dark) : unknown;
+    context.fillStyle = state === RUN ? css("--user") : state === READY ? ready : state === WAIT ? css("--wait") : unknown;
     const top = lane * LANE + PAD;
     if (pieces.bucket === null) {
       // Height tells the state too: only what runs is tall.
-      const part = state === RUN ? 1 : state === READY ? 0.7 : 0.36;
+      const part = state === RUN || state === READY ? 1 : 0.62;
       context.fillRect(from, top + (room * (1 - part)) / 2, wide, room * part);
       return 0;
     }
@@ -181,6 +165,18 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
     for (const wanted of [UNKNOWN, WAIT, READY, RUN]) {
       for (let piece = 0; piece < pieces.count; piece += 1) if (pieces.state[piece] === wanted) paint(piece);
     }
+    // Long waits say what for.
+    context.font = font(10);
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillStyle = css("--t2");
+    for (let piece = 0; piece < pieces.count; piece += 1) {
+      const reason = pieces.reasons[pieces.reason[piece] ?? -1];
+      const [from, to] = [left(piece), right(piece)];
+      if (pieces.state[piece] !== WAIT || !reason || to - from < 96) continue;
+      context.fillText(`${reason} ${duration(pieces.dur[piece] ?? 0)}`, (from + to) / 2, (pieces.lane[piece] ?? 0) * LANE + LANE / 2);
+    }
+    context.textAlign = "start";
   } else {
     let filled = 0;
     for (let piece = 0; piece < pieces.count; piece += 1) {
@@ -196,7 +192,7 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
     context.lineTo(width, lane * LANE + 0.5);
     context.stroke();
   }
-  drawPath(context, scene, x, width, accent);
+  drawPath(context, scene, x, width, text);
   if (scene.arrows) drawArrows(context, scene, x, text);
   const bottom = pieces.lanes.length * LANE;
   const band = scene.drag ?? scene.selection;
@@ -280,7 +276,7 @@ function drawAxis(context: CanvasRenderingContext2D, range: Range, width: number
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one >= rough) ?? rough;
   context.fillStyle = context.strokeStyle = color;
-  context.font = "11px system-ui, sans-serif";
+  context.font = font(10);
   context.textAlign = "center";
   context.textBaseline = "top";
   for (let tick = Math.ceil(range[0] / step) * step; tick < range[1]; tick += step) {

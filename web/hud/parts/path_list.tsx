@@ -1,12 +1,14 @@
 /** What took the time on a critical path: sums by cause, and the pieces. */
 
 import { count, duration, percent, share } from "../../src/lib/format.ts";
+import { scaled, scaleOf } from "../base/units.ts";
 import { moment, span, visible } from "../base/value.ts";
-import { look } from "../state/view.ts";
+import { addFilter, look } from "../state/view.ts";
 import type { CriticalPath, PathPiece } from "../wire/types.ts";
 import { Box } from "./box.tsx";
 import { Grid } from "./grid.tsx";
 import { threadName } from "./lanes.tsx";
+import { Swatch } from "./who.tsx";
 
 const KINDS: Record<string, string> = { run: "ran", ready: "ready, no processor", wait: "waited", unknown: "unknown" };
 
@@ -26,6 +28,9 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
     look({ selection: [piece.start_ns, piece.start_ns + Math.max(1, piece.dur_ns)] });
     props.onPiece(piece);
   };
+  const scale = scaleOf("ns", Math.max(0, ...path.causes.map((one) => one.dur_ns)));
+  const time = (ns: number) => (scale ? scaled(ns, scale) : duration(ns));
+  const fine = scaleOf("ns", Math.max(0, ...path.pieces.map((one) => one.dur_ns)));
   const oldest = [...path.pieces].reverse();
   return (
     <Box
@@ -48,7 +53,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
       <Grid
         label="What took the time, by cause"
         columns={[
-          { id: "time", title: "Time", number: true, width: "90px" },
+          { id: "time", title: "Time", unit: scale?.unit ?? "", number: true, width: "110px" },
           { id: "share", title: "Share", number: true, width: "70px" },
           { id: "what", title: "What", width: "minmax(180px, 1fr)" },
           { id: "who", title: "Process, thread", width: "minmax(200px, 1.4fr)" },
@@ -60,12 +65,48 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
         text={(row, column) => {
           const one = path.causes[row];
           if (!one) return "";
-          return [duration(one.dur_ns), percent(share(one.dur_ns, whole)), what(one), name(one.utid), count(one.pieces), visible(one.longest?.leaf ?? "–")][column] ?? "";
+          return [time(one.dur_ns), percent(share(one.dur_ns, whole)), what(one), name(one.utid), count(one.pieces), visible(one.longest?.leaf ?? "–")][column] ?? "";
         }}
         draw={(row, column) => {
           const one = path.causes[row];
+          if (one && column === 0) {
+            return (
+              <span class="share">
+                <span class="fill" style={{ width: `${(100 * one.dur_ns) / Math.max(1, path.causes[0]?.dur_ns ?? 1)}%` }} />
+                <span>{time(one.dur_ns)}</span>
+              </span>
+            );
+          }
           const known = column === 3 ? names.get(one?.utid ?? -1)?.process : column === 5 ? one?.longest?.leaf : null;
-          return one && known ? <span data-knows={known}>{column === 3 ? name(one.utid) : visible(known)}</span> : undefined;
+          return one && known ? (
+            <span data-knows={known}>
+              {column === 3 && <Swatch name={known} />}
+              {column === 3 ? name(one.utid) : visible(known)}
+            </span>
+          ) : undefined;
+        }}
+        card={(row) => {
+          const one = path.causes[row];
+          if (!one) return null;
+          return {
+            id: `cause ${row} ${one.utid}`,
+            kind: `On the critical path: ${what(one)}`,
+            swatch: names.get(one.utid)?.process ?? "",
+            title: name(one.utid),
+            knows: names.get(one.utid)?.process ?? "",
+            facts: [
+              ["Time", duration(one.dur_ns)],
+              ["Share of the path", percent(share(one.dur_ns, whole))],
+              ["Pieces", count(one.pieces)],
+              ["Longest", one.longest ? duration(one.longest.dur_ns) : "–"],
+              ...(one.longest?.leaf ? [["There in", visible(one.longest.leaf)] as [string, string]] : []),
+            ],
+            actions: [
+              { text: "Select the longest", primary: true, run: () => pick(one.longest) },
+              { text: "Filter", run: () => addFilter({ kind: "thread", value: one.utid, label: name(one.utid) }) },
+              { text: "Open stacks", run: () => { addFilter({ kind: "thread", value: one.utid, label: name(one.utid) }); look({ panel: "stacks" }); } },
+            ],
+          };
         }}
         onActivate={(row) => pick(path.causes[row]?.longest)}
       />
@@ -77,7 +118,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
           label="Pieces of the critical path"
           columns={[
             { id: "start", title: "Start", number: true, width: "130px" },
-            { id: "time", title: "Time", number: true, width: "90px" },
+            { id: "time", title: "Time", unit: fine?.unit ?? "", number: true, width: "100px" },
             { id: "depth", title: "Depth", doc: "Wake-ups away from the thread itself.", number: true, width: "60px" },
             { id: "what", title: "What", width: "minmax(160px, 1fr)" },
             { id: "who", title: "Process, thread", width: "minmax(200px, 1.4fr)" },
@@ -89,7 +130,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
           text={(row, column) => {
             const one = oldest[row];
             if (!one) return "";
-            return [moment(one.start_ns, 1), duration(one.dur_ns), String(one.depth), what(one), name(one.utid), one.cpu === null ? "–" : String(one.cpu), visible(one.leaf ?? "–")][column] ?? "";
+            return [moment(one.start_ns, 1), fine ? scaled(one.dur_ns, fine) : duration(one.dur_ns), String(one.depth), what(one), name(one.utid), one.cpu === null ? "–" : String(one.cpu), visible(one.leaf ?? "–")][column] ?? "";
           }}
           onActivate={(row) => pick(oldest[row])}
         />

@@ -1,6 +1,7 @@
 /** Arrow rows as a grid, sorted in the page: for answers that are small. */
 
 import { useMemo, useState } from "preact/hooks";
+import { scaled, scaleOf } from "../base/units.ts";
 import { show } from "../base/value.ts";
 import type { Rows } from "../wire/rows.ts";
 import { Grid } from "./grid.tsx";
@@ -9,6 +10,14 @@ export function RowsGrid(props: { label: string; rows: Rows; hide?: string[]; mo
   const { rows } = props;
   const [sort, setSort] = useState<{ id: string; down: boolean } | null>(null);
   const columns = rows.columns.filter((column) => !props.hide?.includes(column.name));
+  const scales = useMemo(
+    () =>
+      columns.map((column) => {
+        if (!column.isNumber || column.role === "time") return null;
+        return scaleOf(column.unit, column.values.reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0));
+      }),
+    [rows],
+  );
   const order = useMemo(() => {
     const order = Array.from({ length: rows.count }, (_, row) => row);
     const by = sort && rows.column(sort.id);
@@ -28,11 +37,18 @@ export function RowsGrid(props: { label: string; rows: Rows; hide?: string[]; mo
   return (
     <Grid
       label={props.label}
-      columns={columns.map((column) => ({ id: column.name, title: column.name, doc: column.doc, number: column.isNumber, sortable: true }))}
+      columns={columns.map((column, at) => ({ id: column.name, title: column.name, doc: column.doc, number: column.isNumber, sortable: true, ...(scales[at] ? { unit: scales[at]?.unit ?? "" } : {}) }))}
       count={rows.count}
       text={(row, at) => {
         const column = columns[at];
-        return column ? show(column.values[order[row] ?? -1] ?? null, column) : "";
+        const cell = column?.values[order[row] ?? -1] ?? null;
+        const scale = scales[at];
+        return scale && typeof cell === "number" ? scaled(cell, scale) : column ? show(cell, column) : "";
+      }}
+      raw={(row, at) => {
+        const cell = columns[at]?.values[order[row] ?? -1] ?? null;
+        const scale = scales[at];
+        return scale && typeof cell === "number" ? cell / scale.factor : cell;
       }}
       sort={sort}
       onSort={(id) => setSort(sort?.id === id ? { id, down: !sort.down } : { id, down: rows.column(id)?.isNumber ?? false })}

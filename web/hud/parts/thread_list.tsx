@@ -3,7 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
 import { later } from "../base/awaited.ts";
+import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
+import { addFilter, look } from "../state/view.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
 import { say } from "./live.tsx";
@@ -20,6 +22,7 @@ interface Props {
   onSort: (sort: ThreadSort) => void;
   onSearch: (text: string) => void;
   onToggle: (utid: number) => void;
+  onPath: (utid: number) => void;
 }
 
 const COLUMNS: GridColumn[] = [
@@ -39,6 +42,16 @@ export function ThreadList(props: Props) {
   const { threads } = props;
   // Without ReadyThread events nobody knows when a wait ended: what is off a processor is neither ready nor waiting for certain.
   const readied = threads.some((one) => one.ready_ns > 0 || one.wait_ns > 0);
+  const most = (of: (one: ThreadLine) => number) => scaleOf("ns", Math.max(0, ...threads.map(of)));
+  const scales = { run: most((one) => one.run_ns), ready: most((one) => one.ready_ns), wait: most((one) => one.wait_ns), open: most((one) => one.open_wait_ns) };
+  const columns = COLUMNS.map((column) => {
+    const scale = scales[column.id as keyof typeof scales];
+    return scale ? { ...column, unit: scale.unit } : column;
+  });
+  const time = (id: keyof typeof scales, ns: number) => {
+    const scale = scales[id];
+    return scale ? scaled(ns, scale) : duration(ns);
+  };
   const [draft, setDraft] = useState(props.search);
   useEffect(() => {
     if (draft === props.search) return;
@@ -61,12 +74,40 @@ export function ThreadList(props: Props) {
       </p>
       <Grid
         label="Threads by what they did"
-        columns={COLUMNS}
+        columns={columns}
         count={threads.length}
         most={8}
         sort={{ id: props.sort, down: true }}
         onSort={(id) => props.onSort(id as ThreadSort)}
         selected={(row) => drawn.has(threads[row]?.utid ?? -1)}
+        card={(row) => {
+          const one = threads[row];
+          if (!one) return null;
+          const name = `${visible(one.process)} (${one.pid ?? "?"}) ${one.tid ?? "?"}${one.name ? ` ${visible(one.name)}` : ""}`;
+          return {
+            id: `thread ${one.utid}`,
+            kind: "Thread",
+            swatch: one.process,
+            title: name,
+            knows: one.process,
+            facts: [
+              ["Run", duration(one.run_ns)],
+              ["Wait", readied ? duration(one.wait_ns) : "not recorded"],
+              ["Ready", readied ? duration(one.ready_ns) : "not recorded"],
+              ["Longest wait", readied ? duration(one.wait_max_ns) : "not recorded"],
+              ["Switches", count(one.switches)],
+              ...(one.top_reason ? [["Most waits", `${one.top_reason[0]}, ${duration(one.top_reason[1])}`] as [string, string]] : []),
+              ...(one.top_readier ? [["Woken by", `${visible(one.top_readier[0])}, ${duration(one.top_readier[2])}`] as [string, string]] : []),
+            ],
+            actions: [
+              { text: "Critical path", primary: true, run: () => props.onPath(one.utid) },
+              { text: "Filter", run: () => addFilter({ kind: "thread", value: one.utid, label: name }) },
+              { text: "Exclude", run: () => addFilter({ kind: "thread", value: one.utid, label: name, not: true }) },
+              { text: "Open stacks", run: () => { addFilter({ kind: "thread", value: one.utid, label: name }); look({ panel: "stacks" }); } },
+              { text: drawn.has(one.utid) ? "Take off the lanes" : "Add to the lanes", run: () => toggle(row) },
+            ],
+          };
+        }}
         onActivate={toggle}
         onKey={(event, row) => {
           if (event.key !== " ") return false;
@@ -81,10 +122,10 @@ export function ThreadList(props: Props) {
               drawn.has(one.utid) ? "yes" : "no",
               `${visible(one.process)} (${one.pid ?? "?"})`,
               `${one.tid ?? "?"}${one.name ? ` ${visible(one.name)}` : ""}`,
-              duration(one.run_ns),
-              readied ? duration(one.ready_ns) : "–",
-              readied ? duration(one.wait_ns) : "–",
-              one.open_wait_ns > 0 ? duration(one.open_wait_ns) : "–",
+              time("run", one.run_ns),
+              readied ? time("ready", one.ready_ns) : "–",
+              readied ? time("wait", one.wait_ns) : "–",
+              one.open_wait_ns > 0 ? time("open", one.open_wait_ns) : "–",
               count(one.switches),
               one.top_reason ? `${one.top_reason[0]} (${duration(one.top_reason[1])})` : "–",
               one.top_readier ? `${visible(one.top_readier[0])} (${duration(one.top_readier[2])})` : "–",
@@ -96,8 +137,9 @@ export function ThreadList(props: Props) {
           if (!one) return undefined;
           if (column === 0) {
             return (
-              <span class="tick-box" onClick={() => toggle(row)} aria-hidden="true">
-                {drawn.has(one.utid) ? "☑" : "☐"}
+              <span class="tick-box" onClick={() => toggle(row)}>
+                <span aria-hidden="true">{drawn.has(one.utid) ? "☑" : "☐"}</span>
+                <span class="hidden-text">{drawn.has(one.utid) ? "drawn" : "not drawn"}</span>
               </span>
             );
           }

@@ -5,15 +5,19 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { themed } from "../base/theme.ts";
 import { amount } from "../base/value.ts";
+import type { Panel } from "../app/panel.ts";
+import { notesOf } from "../state/notes_of.ts";
 import { selectHit } from "../state/select.ts";
 import { addFilter, set, setting, view, whole, zoomTo, type Range } from "../state/view.ts";
-import { Sql } from "./box.tsx";
 import { data, error, busy, findings, overview, startFeed, want } from "./timeline/feed.ts";
-import { DEFAULTS, heightOf, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
+import { Bar } from "./timeline/bar.tsx";
+import { DEFAULTS, heightOf, isShown, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
+import { ghost, startGhost } from "./timeline/ghost.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
 import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
 import { ContextMenu, Tip } from "./timeline/over.tsx";
 import { reading, speak, type Reading } from "./timeline/read.ts";
+import { Titles } from "./timeline/titles.tsx";
 import { LanesTable } from "./timeline/table.tsx";
 import { cursor, drawn, live, panBy, select, show, startWindow, zoomBy } from "./timeline/window.ts";
 
@@ -25,21 +29,43 @@ interface Menu {
   reading: Reading;
 }
 
-export function Timeline() {
+/** Least height, and what other panels leave it. */
+const LEAST = 120;
+const ABOVE = 232;
+
+export function Timeline(props: { panel: Panel }) {
+  const panel = props.panel.id;
   const settings = { ...DEFAULTS, ...setting<Settings>("timeline", DEFAULTS) };
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const menu = useSignal<Menu | null>(null);
   const lanesOpen = useSignal(false);
   const spoken = useSignal("");
-  const height = Math.min(settings.height, Math.max(120, innerHeight * 0.6));
   const now = data.value;
-  const lanes = useMemo(() => (now ? withFindings(now, findings.value) : []), [now, findings.value]);
-  const rows = useMemo(() => (now ? layout(lanes, now.places, settings) : []), [lanes, JSON.stringify(settings)]);
+  const lanes = useMemo(() => (now ? withFindings(now, findings.value, notesOf()) : []), [now, findings.value, view.value.settings["notes"]]);
+  const rows = useMemo(() => (now ? layout(lanes, now, settings, panel) : []), [lanes, JSON.stringify(settings), panel]);
   const tall = heightOf(rows);
+  const room = useSignal(320);
+  useEffect(() => {
+    // On the first panel the axis takes what the answer leaves of the window.
+    const measure = () => {
+      const top = box.current?.offsetTop ?? 0;
+      const main = document.getElementById("panel");
+      if (main) room.value = Math.max(LEAST + 100, main.clientHeight - top - 8);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    const main = document.getElementById("panel");
+    if (main) observer.observe(main);
+    const above = document.getElementById("findings");
+    if (above) observer.observe(above);
+    return () => observer.disconnect();
+  }, [settings.open, settings.table]);
+  const wanted = panel === "overview" ? Math.min(room.value, tall + HEAD + 2) : Math.min(ABOVE, tall + HEAD + 2);
+  const height = Math.max(LEAST, settings.height > 0 ? Math.min(settings.height, innerHeight * 0.6) : now ? wanted : ABOVE);
 
   useEffect(() => {
-    const stops = [startWindow(), startFeed()];
+    const stops = [startWindow(), startFeed(), startGhost()];
     const keys = bind("Timeline", [
       { key: "a", about: "pan left", run: () => panBy(-0.15) },
       { key: "d", about: "pan right", run: () => panBy(0.15) },
@@ -71,7 +97,7 @@ export function Timeline() {
         element.height = Math.round(height * scale);
       }
       const c = (state.current.colors ??= colors());
-      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding }, c);
+      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding, ghost: ghost.peek() }, c);
       // For the benchmark in web/bench.
       element.dataset["frameMs"] = (performance.now() - started).toFixed(2);
     };
@@ -80,7 +106,7 @@ export function Timeline() {
     };
     state.current.draw = request;
     const stop = effect(() => {
-      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding];
+      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding, ghost.value];
       request();
     });
     const resize = new ResizeObserver(() => {
@@ -242,7 +268,7 @@ export function Timeline() {
     const [start, tallness] = [event.clientY, height];
     const handle = event.currentTarget as HTMLElement;
     handle.setPointerCapture(event.pointerId);
-    handle.onpointermove = (moved) => set<Settings>("timeline", { height: Math.max(90, Math.round(tallness + moved.clientY - start)) });
+    handle.onpointermove = (moved) => set<Settings>("timeline", { height: Math.max(LEAST, Math.round(tallness + moved.clientY - start)) });
     handle.onpointerup = () => (handle.onpointermove = null);
   };
 
@@ -252,46 +278,24 @@ export function Timeline() {
   const hoverRow = rows.find((row) => row.id === cursor.value?.lane);
   const hover = settings.open && !settings.table && cursor.value && !drag.current ? readAt(cursor.value.ns, hoverRow, cursor.value.pointer ? cursor.value.y - (canvas.current?.getBoundingClientRect().top ?? 0) : null) : null;
   const tip = cursor.value?.pointer && hover && hover.lines.length > 0 && !menu.value ? cursor.value : null;
-  const lost = now ? now.events_lost + now.buffers_lost : 0;
   const c = state.current.colors;
   return (
     <section class="timeline" aria-label="Timeline" data-part="timeline" data-ready={now && !busy.value ? "true" : "false"}>
-      <header>
-        <button type="button" class="small" aria-expanded={settings.open} onClick={() => set<Settings>("timeline", { open: !settings.open })}>
-          {settings.open ? "▾" : "▸"} Timeline
-        </button>
-        {settings.open && (
-          <>
-            <button type="button" class="small" aria-expanded={lanesOpen.value} onClick={() => (lanesOpen.value = !lanesOpen.value)}>
-              Lanes
-            </button>
-            <button type="button" class="small" aria-pressed={settings.table} onClick={() => set<Settings>("timeline", { table: !settings.table })}>
-              Show as table
-            </button>
-            <button type="button" class="small" aria-pressed={settings.color === "mode"} title="Colour processors by user and kernel mode, from samples" onClick={() => set<Settings>("timeline", { color: settings.color === "mode" ? "process" : "mode" })}>
-              User/kernel
-            </button>
-            <button type="button" class="small" disabled={!drawn.value} title="Zoom to the selection (Enter)" onClick={() => drawn.value && zoomTo(drawn.value)}>
-              Zoom
-            </button>
-            <button type="button" class="small" aria-label="Zoom in" onClick={() => zoomBy(0.5, around())}>
-              +
-            </button>
-            <button type="button" class="small" aria-label="Zoom out" onClick={() => zoomBy(2, around())}>
-              −
-            </button>
-            <Sql sql={hoverSql(rows, last.current)} />
-            {settings.color === "mode" && <span class="muted">dark: kernel, light: user, striped: DPC and ISR</span>}
-            {lost > 0 && <span class="tl-lost" title="What is missing makes numbers too small; see the ledger.">{`▨ ${amount(now?.events_lost ?? 0, "count")} events and ${amount(now?.buffers_lost ?? 0, "count")} buffers were lost`}</span>}
-            {now && now.unused.length > 0 && <span class="muted">lanes do not follow filters by {now.unused.join(", ")}</span>}
-            {error.value && <span class="tl-fault" role="alert">{error.value}</span>}
-          </>
-        )}
-      </header>
-      {lanesOpen.value && settings.open && now && <LaneMenu lanes={lanes} empty={now.empty} settings={settings} />}
+      <Bar
+        settings={settings}
+        rows={rows}
+        now={now}
+        colors={c}
+        sql={hoverSql(rows, last.current)}
+        error={error.value}
+        lanesOpen={lanesOpen.value}
+        onLanes={() => (lanesOpen.value = !lanesOpen.value)}
+        zoom={(factor) => zoomBy(factor, around())}
+      />
+      {lanesOpen.value && settings.open && now && <LaneMenu lanes={lanes} empty={now.empty} settings={settings} panel={panel} />}
       {settings.open && settings.table && (
         <div class="tl-table" style={{ height: `${height}px` }}>
-          <LanesTable hidden={(lane) => settings.hidden.includes(lane.id) || settings.hidden.includes(lane.kind)} />
+          <LanesTable hidden={(lane) => !isShown(lane, settings, panel)} />
         </div>
       )}
       {settings.open && !settings.table && (
@@ -299,7 +303,7 @@ export function Timeline() {
           <div class="tl-inner" style={{ height: `${Math.max(height - 2, tall + HEAD)}px` }}>
             <div class="tl-stick" style={{ height: `${height - 2}px` }}>
               <div class="tl-corner" style={{ height: `${HEAD}px` }}>
-                <span style={{ height: `${OVERVIEW}px` }}>whole trace</span>
+                <span style={{ height: `${OVERVIEW}px` }}>Whole trace</span>
                 <span>{busy.value ? "reading …" : `${amount(live.value[1] - live.value[0], "ns")} shown`}</span>
               </div>
               <canvas
@@ -330,28 +334,7 @@ export function Timeline() {
                 onKeyDown={key}
               />
             </div>
-            <div class="tl-titles" aria-hidden={rows.every((row) => row.lane) ? "true" : undefined}>
-              {rows
-                .filter((row) => row.height > 7)
-                .map((row) =>
-                  row.lane ? (
-                    <span key={row.id} class="tl-title" title={row.title} style={{ top: `${HEAD + row.y}px`, height: `${row.height}px`, lineHeight: `${Math.min(row.height, 15)}px`, fontSize: row.height < 11 ? "10px" : undefined }}>
-                      {row.title}
-                    </span>
-                  ) : (
-                    <button
-                      key={row.id}
-                      type="button"
-                      class="tl-title tl-group"
-                      aria-expanded={!row.closed}
-                      style={{ top: `${HEAD + row.y}px`, height: `${row.height}px` }}
-                      onClick={() => set<Settings>("timeline", { closed: row.closed ? settings.closed.filter((one) => one !== row.id) : [...settings.closed, row.id] })}
-                    >
-                      {row.closed ? "▸" : "▾"} {row.title}
-                    </button>
-                  ),
-                )}
-            </div>
+            <Titles rows={rows} closed={settings.closed} />
           </div>
         </div>
       )}
@@ -363,7 +346,7 @@ export function Timeline() {
           aria-orientation="horizontal"
           aria-label="Height of the timeline"
           aria-valuenow={Math.round(height)}
-          aria-valuemin={90}
+          aria-valuemin={LEAST}
           aria-valuemax={900}
           onPointerDown={resize}
           onKeyDown={(event) => {
@@ -371,7 +354,7 @@ export function Timeline() {
             if (by) {
               event.preventDefault();
               event.stopPropagation();
-              set<Settings>("timeline", { height: Math.max(90, Math.min(900, height + by)) });
+              set<Settings>("timeline", { height: Math.max(LEAST, Math.min(900, height + by)) });
             }
           }}
         />

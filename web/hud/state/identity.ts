@@ -119,6 +119,8 @@ function portable(settings: View["settings"]): View["settings"] {
   const isId = (column: unknown) => typeof column === "string" && /(^|[._])(upid|utid|id)$/.test(column);
   const out: View["settings"] = {};
   for (const [panel, kept] of Object.entries(settings)) {
+    // What was written about one trace is not about another, nor is what was looked at.
+    if (["notes", "inspect", "tracks"].includes(panel)) continue;
     const { picked: _picked, path: _path, row: _row, lane: _lane, where, ...rest } = kept as Record<string, unknown>;
     const conditions = Array.isArray(where) ? (where as { column?: unknown; value?: unknown }[]).filter((one) => !(isId(one.column) && typeof one.value === "number")) : where;
     out[panel] = where === undefined ? rest : { ...rest, where: conditions };

@@ -4,13 +4,18 @@ import { say } from "../parts/live.tsx";
 import { ask } from "../wire/api.ts";
 import { look, view } from "./view.ts";
 
-/** Selects what a culprit of a finding did; goes to a panel if one is named. */
+/**
+ * Selects what a culprit of a finding did; goes to a panel if one is named. Stacks keep everything and mark the culprit: its share of all
+ * is what one wants to see there.
+ */
 export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
   try {
     const found = await ask("select", { trace: view.value.trace, finding, hit });
     // Filters that an earlier finding set go with it; the user's own stay.
     const mine = view.value.finding ? [] : view.value.filters;
-    const added = found.filters.filter((one) => !mine.some((own) => own.kind === one.kind && own.value === one.value));
+    const frames = found.filters.filter((one) => one.kind === "module" || one.kind === "frame");
+    const marked = panel === "stacks" ? frames : [];
+    const added = found.filters.filter((one) => !marked.includes(one)).filter((one) => !mine.some((own) => own.kind === one.kind && own.value === one.value));
     const [from, to] = found.range ?? [0, 0];
     const [zoomFrom, zoomTo] = view.value.zoom ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
     // What was zoomed into may hide it.
@@ -21,7 +26,7 @@ export async function selectHit(finding: string, hit: number, panel?: string): P
       filters: [...mine, ...added],
       zoom,
       past: zoom === view.value.zoom ? view.value.past : [...view.value.past.slice(-49), view.value.zoom],
-      settings: { ...view.value.settings, stacks: { ...(view.value.settings["stacks"] as object | undefined), metric: found.metric } },
+      settings: { ...view.value.settings, stacks: { ...(view.value.settings["stacks"] as object | undefined), metric: found.metric, ...(marked[0] ? { search: String(marked[0].value), root: [] } : {}) } },
       ...(panel ? { panel } : {}),
     });
     const what = found.filters.map((one) => `${one.kind} ${one.label}`).join(", ");

@@ -15,7 +15,7 @@ test("the driver that floods processors stands in the first sentence", there, as
   await page.getByRole("navigation").getByRole("button", { name: "DPC/ISR" }).click();
   await settled(page);
   const sentence = await page.locator("[data-part=flood]").innerText();
-  assert.match(sentence, /^ndis\.sys: .*CPU-m?s in [\d,]+ DPCs, .* of CPU 0, 2, 4, 6; [\d,]+ over 100.µs/);
+  assert.match(sentence, /^ndis\.sys: .*m?s of CPU in [\d,]+ DPCs, .* of CPU 0, 2, 4, 6; [\d,]+ over 100.µs/);
   assert.match(sentence, /on their stacks IDSvia64\.sys\s*S/);
   const [row] = await sql("dpc", "SELECT count(*) AS n FROM dpc WHERE module = 'ndis.sys'");
   assert.equal(count(/in ([\d,]+) DPCs/.exec(sentence)[1]), row.n);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { hashOf, kinds, open, settled, shot, stop, tooWide, viewOf, violations } from "./harness.mjs";
+import { hashOf, kinds, open, panelTitles, settled, shot, stop, tooWide, viewOf, violations, visit } from "./harness.mjs";
 
 after(stop);
 
@@ -10,11 +10,10 @@ for (const name of kinds) {
   test(`${name}: every panel works, in every size and theme`, async () => {
     const { page, wrong, context } = await open(name);
     assert.ok((await page.locator("h1.verdict").textContent()).length > 20);
-    const panels = await page.locator("nav button").allTextContents();
+    const panels = await panelTitles(page);
     assert.ok(panels.length >= 3);
     for (const title of panels) {
-      await page.locator("nav button", { hasText: new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`) }).click();
-      await settled(page);
+      await visit(page, title);
       const id = await page.locator("main").getAttribute("data-panel");
       assert.equal(await page.locator(".fault").count(), 0, `${title}: ${await page.locator(".fault").allTextContents()}`);
       const text = await page.locator(".panel").innerText();
@@ -33,17 +32,45 @@ for (const name of kinds) {
   });
 }
 
-test("a click on a finding selects it everywhere, and another click takes it back", async () => {
+test("a click on a finding tells about it; filtering by it is a second act, which another click takes back", async () => {
   const { page, wrong, context } = await open("dpc");
-  await page.locator("button.headline").first().click();
+  await page.locator("button.headline").nth(1).click();
+  await settled(page);
+  const looked = await viewOf(page);
+  assert.equal(looked.finding, undefined);
+  assert.deepEqual(looked.filters ?? [], []);
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  assert.match(await inspector.innerText(), /Do this[\s\S]*What would disprove it/);
+  assert.doesNotMatch(await inspector.innerText(), /\{[a-z_]+\}/, "a name in braces was not filled in");
+  await inspector.getByRole("button", { name: "Filter", exact: true }).click();
   await settled(page);
   const chosen = await viewOf(page);
-  assert.ok(chosen.finding?.includes("#0"));
+  assert.ok(chosen.finding?.includes("#"));
   assert.ok(chosen.filters?.length > 0);
   assert.ok((await page.locator(".crumb.filter").count()) > 0);
-  await page.locator("button.headline").first().click();
+  await inspector.getByRole("button", { name: "Filtered" }).click();
   await settled(page);
   assert.equal((await viewOf(page)).finding, undefined);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("undo takes filters, panels and settings back, redo brings them again", async () => {
+  const { page, wrong, context } = await open("demo");
+  await page.getByRole("complementary", { name: "Inspector" }).getByRole("button", { name: "Filter", exact: true }).click();
+  await settled(page);
+  assert.equal(await page.locator(".crumb.filter").count(), 1);
+  await visit(page, "Ledger");
+  await page.keyboard.press("Control+z");
+  await page.waitForSelector("main[data-panel=overview]");
+  await page.keyboard.press("Control+z");
+  await settled(page);
+  assert.equal(await page.locator(".crumb.filter").count(), 0);
+  await page.keyboard.press("Control+Shift+z");
+  await settled(page);
+  assert.equal(await page.locator(".crumb.filter").count(), 1);
+  await page.getByRole("button", { name: "Redo" }).click();
+  await page.waitForSelector("main[data-panel=ledger]");
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -67,7 +94,7 @@ test("a link shows others the same view; a damaged one shows what makes sense of
   await other.waitForSelector("main[data-panel=ledger]");
   assert.deepEqual(await viewOf(other), view);
   // Back takes one step back.
-  await other.locator("nav button", { hasText: /^SQL$/ }).click();
+  await other.locator(".rail button", { hasText: /^SQL$/ }).click();
   // Pressed at once, as on a slow machine: the step is in the history already, and nothing comes after it.
   await other.goBack();
   await other.waitForSelector("main[data-panel=ledger]");
@@ -89,7 +116,7 @@ test("back from the first step shows the page as it was opened", async () => {
   assert.deepEqual(await viewOf(page), {});
   const length = () => page.evaluate(() => history.length);
   const before = await length();
-  await page.locator("nav button", { hasText: /^SQL$/ }).click();
+  await page.locator(".rail button", { hasText: /^SQL$/ }).click();
   assert.equal(await length(), before + 1);
   await page.goBack();
   await page.waitForSelector("main[data-panel=overview]");
@@ -127,7 +154,9 @@ test("keys alone: search, go to a panel, read the list of keys, change the theme
 for (const theme of ["light", "dark", "contrast"]) {
   test(`theme ${theme}: readable`, async () => {
     const { page, wrong, context } = await open("dpc");
+    await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByLabel("Theme").selectOption(theme);
+    await page.keyboard.press("Escape");
     await settled(page);
     await shot(page, `theme-${theme}`);
     assert.deepEqual(await violations(page), []);
@@ -147,6 +176,7 @@ test("a hint says what a driver is", async () => {
 
 test("the report is saved as one file", async () => {
   const { page, wrong, context } = await open("demo");
+  await page.getByRole("button", { name: "More", exact: true }).click();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save report" }).click()]);
   assert.match(download.suggestedFilename(), /\.why\.html$/);
   assert.deepEqual(wrong, []);

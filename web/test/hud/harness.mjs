@@ -1,7 +1,8 @@
 // What browser tests of `etwhy serve` share: a browser, pages that report everything that goes wrong, questions to the server.
 //
-//   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] node --test test/hud/*.test.mjs
+//   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] [ETWHY_DIST=1] node --test test/hud/*.test.mjs
 //
+// With ETWHY_DIST the page is that of web/dist and not the one built into the servers.
 // `crates/faces/etwhy/tests/browser/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
 // machine after the cure as second trace), `hook` (a hooked system-call path), `pair` and `swapped` (both machines), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
 
@@ -38,12 +39,23 @@ export async function stop() {
   browser = undefined;
 }
 
+const dist = (name) => readFileSync(new URL(`../../dist/${name}`, import.meta.url), "utf8");
+
+/** Lets a page of a server have the script and style of web/dist, as they would be in the next build of the program. */
+export async function fresh(page) {
+  await page.route("**/assets/hud-*", (route) => {
+    const style = route.request().url().endsWith(".css");
+    return route.fulfill({ contentType: style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", body: dist(style ? "hud.css" : "hud.js") });
+  });
+}
+
 /** A page of a server, and what went wrong on it. `hash` is a view. */
 export async function open(name, options = {}) {
   await start();
   const { hash = "", ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true, reducedMotion: "reduce", ...rest });
   const page = await context.newPage();
+  if (process.env.ETWHY_DIST) await fresh(page);
   const wrong = [];
   const url = servers[name];
   assert.ok(url, `ETWHY_HUD names no server ${name}`);
@@ -62,13 +74,30 @@ export async function open(name, options = {}) {
   return { context, page, wrong, url };
 }
 
+/** Titles of all panels, those without data too. */
+export async function panelTitles(page) {
+  await page.locator(".rail .all").click();
+  await page.locator(".flyout details").evaluateAll((all) => all.forEach((one) => (one.open = true)));
+  const titles = await page.locator(".flyout li button.go").allTextContents();
+  await page.keyboard.press("Escape");
+  return titles;
+}
+
+/** Goes to a panel as people do who look for it in the list. */
+export async function visit(page, title) {
+  await page.locator(".rail .all").click();
+  await page.locator(".flyout input").fill(title);
+  await page.locator(".flyout li button.go", { hasText: new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`) }).click();
+  await settled(page);
+}
+
 /** Waits until nothing is asked any more and everything is drawn. */
 export async function settled(page) {
   const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   // An answer may lead to the next question.
   for (let quiet = 0; quiet < 2; ) {
     await frames();
-    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about"), null, { timeout: 60_000 });
+    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about .bones"), null, { timeout: 60_000 });
     await frames();
     const again = await page.evaluate(() => document.documentElement.dataset.awaited ?? "0");
     quiet = again === "0" ? quiet + 1 : 0;
@@ -95,12 +124,11 @@ export async function sql(name, query, trace = 0) {
   return table.toArray().map((row) => Object.fromEntries(Object.entries(row).map(([key, cell]) => [key, plain(cell)])));
 }
 
-/** What axe calls serious or critical. */
+/** What axe finds, however small. */
 export async function violations(page) {
   await page.evaluate(axe);
   const result = await page.evaluate(() => window.axe.run(document));
   return result.violations
-    .filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { hashOf, open, servers, settled, shot, sql, stop, viewOf } from "./harness.mjs";
+import { hashOf, open, panelTitles, servers, settled, shot, sql, stop, viewOf, visit } from "./harness.mjs";
 
 after(stop);
 
@@ -13,33 +13,33 @@ test("the driver behind the DPC flood is found by what is written, in at most th
   const { page, wrong, context } = await open("dpc");
   // The page says that DPCs are the matter: that word is followed, whatever stands there.
   let clicks = 0;
-  const card = page.locator("article.finding", { hasText: /DPC/ }).first();
-  assert.match(await card.innerText(), /DPC time/);
-  await card.locator(".where button").first().click();
+  const row = page.locator(".finding-row", { hasText: /DPC/ }).first();
+  assert.match(await row.innerText(), /IDSvia64\.sys[\s\S]*DPC time/);
+  // Who that is, and what to do, stands there without a click.
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  assert.match(await inspector.innerText(), /IDSvia64\.sys[\s\S]*Do this[\s\S]*Uninstall/);
+  await inspector.getByRole("button", { name: /^Open / }).click();
   clicks += 1;
   await settled(page);
   const driver = await page.locator("[data-part=flood] [data-knows]").allTextContents();
   assert.ok(clicks <= 3);
   assert.ok(driver.some((name) => name.startsWith("IDSvia64.sys")), driver.join(", "));
-  // Who that is, and what to do, stands on the first page already.
-  await page.locator("nav button", { hasText: /^Overview$/ }).click();
-  await settled(page);
-  assert.match(await card.innerText(), /IDSvia64\.sys[\s\S]*What to do[\s\S]*Uninstall/);
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
 test("a finding is followed into stacks: the hook is on them", has("hook"), async () => {
   const { page, wrong, context } = await open("hook");
-  const card = page.locator("article.finding", { hasText: /tedrdrv\.sys/ }).first();
-  await card.getByRole("button", { name: "Stacks" }).first().click();
+  await page.locator(".finding-row", { hasText: /tedrdrv\.sys/ }).first().click();
+  await page.getByRole("complementary", { name: "Inspector" }).getByRole("button", { name: /Stacks/ }).first().click();
   await settled(page);
   assert.equal(await page.locator("main").getAttribute("data-panel"), "stacks");
-  const { filters } = await viewOf(page);
-  assert.ok(filters.some((one) => one.kind === "module" && one.value === "tedrdrv.sys"), JSON.stringify(filters));
-  const [part] = await sql("hook", "SELECT sum(weight_ns) AS ns FROM sample WHERE stack_has(stack_id, 'tedrdrv.sys')");
-  const total = await page.locator("[data-part=sum] [data-total]").getAttribute("data-total");
-  assert.equal(Number(total), part.ns);
+  // Everything is there, and what is to blame is marked with its share.
+  const { settings } = await viewOf(page);
+  assert.equal(settings.stacks.search, "tedrdrv.sys");
+  assert.match(await page.locator("[data-part=found]").textContent(), /box(es)? match(es)?: \d/);
+  const [all] = await sql("hook", "SELECT sum(weight_ns) AS ns FROM sample WHERE stack_has(stack_id, 'tedrdrv.sys')");
+  assert.ok(all.ns > 0);
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -52,19 +52,18 @@ for (const name of ["demo", "real"]) {
     const range = [Math.round(from + (to - from) * 0.25), Math.round(from + (to - from) * 0.6)];
     const { page, wrong, context } = await open(name, { hash: hashOf({ selection: range }) });
     let compared = 0;
-    for (const button of await page.locator("nav button:not(.empty)").all()) {
-      await button.click();
-      await settled(page);
+    for (const title of await panelTitles(page)) {
+      await visit(page, title);
       const totals = page.locator("[data-part=totals]").first();
       if ((await totals.count()) === 0) continue;
       const text = (await totals.innerText()).replaceAll("\u00a0", " ");
       const found = /([\d,]+)\s+groups? of\s+([\d,]+)\s+rows?/.exec(text);
       if (!found) continue;
-      await page.getByRole("button", { name: "SQL", exact: true }).last().click();
-      const query = await page.locator(".behind pre").first().innerText();
-      await page.getByRole("button", { name: "SQL", exact: true }).last().click();
+      await page.locator("main").getByRole("button", { name: "SQL", exact: true }).last().click();
+      const query = await page.locator("main .behind pre").first().innerText();
+      await page.locator("main").getByRole("button", { name: "SQL", exact: true }).last().click();
       const rows = await sql(name, query.replace(/\s+LIMIT\s+\d+(\s+OFFSET\s+\d+)?\s*;?\s*$/i, ""));
-      assert.equal(rows.length, count(found[1]), `${await button.innerText()}: ${query}`);
+      assert.equal(rows.length, count(found[1]), `${title}: ${query}`);
       if (/_ns"? >= /.test(query)) assert.ok(query.includes(String(range[0])) && query.includes(String(range[1])), query);
       compared += 1;
     }
@@ -76,16 +75,14 @@ for (const name of ["demo", "real"]) {
 
 test("names that attack are shown and do nothing", has("hostile"), async () => {
   const { page, wrong, context } = await open("hostile");
-  for (const button of await page.locator("nav button").all()) {
-    await button.click();
-    await settled(page);
+  for (const title of await panelTitles(page)) {
+    await visit(page, title);
     assert.equal(await page.locator("img, svg[onload], script:not([src])").count(), 0);
   }
   // They are there, as text.
   const rows = await sql("hostile", "SELECT name FROM process WHERE name LIKE '%onerror%'");
   assert.equal(rows.length > 0, true);
-  await page.locator("nav button", { hasText: /^Processes$/ }).click();
-  await settled(page);
+  await visit(page, "Processes");
   const text = await page.locator(".panel").innerText();
   assert.ok(text.includes("<img src=x onerror=alert(1)>"), text.slice(0, 300));
   assert.ok(!/[\u001b\u202e\u0007]/.test(text), "control characters and direction marks are visible escapes");

@@ -94,7 +94,7 @@ test("back shows the selection as it was left, however quickly", async () => {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowRight");
   for (let turn = 0; turn < 8; turn += 1) await page.keyboard.press("Shift+ArrowRight");
-  await page.locator("nav button", { hasText: /^SQL$/ }).click();
+  await page.locator(".rail button", { hasText: /^SQL$/ }).click();
   await page.goBack();
   await page.waitForSelector("main:not([data-panel=sql])");
   const { selection } = await viewOf(page);

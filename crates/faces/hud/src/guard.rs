@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// What the page may do: nothing but its own script, style and questions.
 /// <https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy>
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Headers that every response has.

@@ -15,11 +15,15 @@ export interface Line {
   row: number;
   /** Keys from the outermost to its own. */
   path: Cell[];
+  /** The same as people read them. */
+  names: string[];
   open: boolean | null;
 }
 
 const SOME = 1000;
 export const PARTS = 60;
+/** Groups that "Open all" opens. */
+const OPENED = 400;
 
 /** The body of the question for the children of a group. */
 export function body(shown: Shown, kept: Settings, path: Cell[], limit = SOME) {
@@ -46,9 +50,13 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const [open, setOpen] = useState<Map<string, Cell[]>>(new Map());
   const [children, setChildren] = useState<Map<string, Rows>>(new Map());
   const [error, setError] = useState<string | null>(null);
+  const [expand, setExpand] = useState(false);
   const grouping = JSON.stringify([shown.table, shown.group]);
   const asked = useRef("");
-  useEffect(() => setOpen(new Map()), [grouping]);
+  useEffect(() => {
+    setOpen(new Map());
+    setExpand(false);
+  }, [grouping]);
   const id = (path: Cell[]) => JSON.stringify(path);
 
   useEffect(() => {
@@ -85,31 +93,43 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
 
   const lines = useMemo(() => {
     const out: Line[] = [];
-    const walk = (rows: Rows, path: Cell[]) => {
+    const walk = (rows: Rows, path: Cell[], names: string[]) => {
       const name = shown.group[path.length];
       for (let row = 0; row < rows.count; row += 1) {
         const own = [...path, name === undefined ? null : rows.get(row, name)];
+        const label = name === undefined ? null : rows.get(row, `${name}.label`);
+        const called = [...names, String(label !== null && label !== "" ? label : (own[own.length - 1] ?? "(none)"))];
         const inner = path.length + 1 < shown.group.length;
         const opened = inner && open.has(id(own));
-        out.push({ depth: path.length, rows, row, path: own, open: inner ? opened : null });
+        out.push({ depth: path.length, rows, row, path: own, names: called, open: inner ? opened : null });
         const below = opened ? children.get(id(own)) : undefined;
-        if (below) walk(below, own);
+        if (below) walk(below, own, called);
       }
     };
-    if (root.value) walk(root.value, []);
+    if (root.value) walk(root.value, [], []);
     return out;
   }, [root.value, children, open]);
+
+  // All levels open one after the other: what is open decides what is asked for next.
+  useEffect(() => {
+    if (!expand) return;
+    const closed = lines.filter((one) => one.open === false).slice(0, OPENED - open.size);
+    if (closed.length === 0 || open.size >= OPENED) return;
+    const next = new Map(open);
+    for (const line of closed) next.set(id(line.path), line.path);
+    setOpen(next);
+  }, [expand, lines]);
 
   const toggle = (line: Line) => {
     const name = id(line.path);
     const next = new Map(open);
     if (!next.delete(name)) next.set(name, line.path);
+    setExpand(false);
     setOpen(next);
   };
   const all = (on: boolean) => {
-    const next = new Map<string, Cell[]>();
-    if (on) for (const line of lines.filter((one) => one.open !== null).slice(0, 40)) next.set(id(line.path), line.path);
-    setOpen(next);
+    setExpand(on);
+    if (!on) setOpen(new Map());
   };
   return { root, lines, toggle, all, error: root.error ?? error };
 }

@@ -45,6 +45,8 @@ export interface Settings {
   order: [string, boolean][] | null;
   spark: boolean;
   share: boolean;
+  /** Units of columns that somebody chose. */
+  units?: Record<string, string>;
 }
 
 export const FRESH: Settings = {

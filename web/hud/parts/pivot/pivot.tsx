@@ -6,18 +6,23 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { later } from "../../base/awaited.ts";
 import { bind } from "../../base/keys.ts";
+import { scaled } from "../../base/units.ts";
 import { amount, show } from "../../base/value.ts";
 import { addFilter, look, scope, set, setting, table, whole, type Filter } from "../../state/view.ts";
 import { save } from "../../wire/api.ts";
 import type { RowsFacts } from "../../wire/types.ts";
 import type { Cell } from "../../wire/rows.ts";
+import { Bones } from "../bones.tsx";
 import { Box, copy, Fault, Nothing, Sql, whyEmpty } from "../box.tsx";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
 import { Chips } from "./chips.tsx";
 import { body, useLines, type Line } from "./data.ts";
+import { addTrack } from "../timeline/catalog.ts";
+import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
 import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
+import { columnsOf, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
@@ -145,8 +150,15 @@ function Shown(props: {
   const rowLine = (cell: RowCell) => shown.columns.map((column) => cell.rows.text(cell.row, column)).join("\t");
   const rowItems = (cell: RowCell): Item[] => {
     const range = rangeOf(cell);
-    const select = range ? [{ text: "Select its time in all panels", run: () => look({ selection: range }) }] : [];
-    return cellItems([is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), cell.text, rowLine(cell), select);
+    const select: Item[] = range ? [{ text: "Select its time in all panels", run: () => look({ selection: range }) }] : [];
+    const bounds = typeof cell.value === "number" && cell.rows.get(cell.row, `${cell.column}.label`) === null
+      ? (["ge", "le"] as const).map((op) => ({ text: `Only ${title(cell.column)} ${op === "ge" ? "≥" : "≤"} ${cell.text}`, run: () => narrow([{ column: cell.column, op, value: cell.value, label: cell.text }]) }))
+      : [];
+    if (cell.field) {
+      // A field stands in the text of its row.
+      return cellItems([{ column: "fields", op: "contains", value: cell.value, label: `${cell.field} = ${cell.text}` }], null, cell.text, rowLine(cell), select);
+    }
+    return cellItems([is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), cell.text, rowLine(cell), [...bounds, ...select]);
   };
   return (
     <Box
@@ -158,15 +170,17 @@ function Shown(props: {
             <label>
               <span class="hidden-text">Preset</span>
               <select data-part="preset" value={preset.name} onChange={(event) => change({ ...FRESH, preset: event.currentTarget.value, spark: kept.spark, share: kept.share })}>
-                {props.presets.map((one) => <option key={one.name} value={one.name}>{one.name}{table(one.table)?.rows ? "" : " (not in this trace)"}</option>)}
+                {props.presets.map((one) => <option key={one.name} value={one.name}>{one.name}{table(one.table)?.rows ? "" : one.table === "critical_path" ? " (walked on demand: Path, in CPU usage, precise)" : " (not in this trace)"}</option>)}
               </select>
             </label>
           )}
           <input ref={search} type="search" aria-label="Find in the table" placeholder="Find (/)" value={draft} data-part="find" onInput={(event) => setDraft(event.currentTarget.value)}
             onKeyDown={(event) => event.key === "Escape" && (draft ? setDraft("") : event.currentTarget.blur())} />
-          <button type="button" class="small" aria-pressed={grouped} disabled={shown.group.length === 0} onClick={() => change({ mode: "groups" })}>Groups</button>
-          <button type="button" class="small" aria-pressed={!grouped} onClick={() => change({ mode: "rows" })}>Rows</button>
-          {grouped && <label class="tick"><input type="checkbox" checked={kept.spark} onChange={(event) => change({ spark: event.currentTarget.checked })} />over time</label>}
+          <span class="segmented" role="group" aria-label="Groups or rows">
+          <button type="button" aria-pressed={grouped} disabled={shown.group.length === 0} onClick={() => change({ mode: "groups" })}>Groups</button>
+          <button type="button" aria-pressed={!grouped} onClick={() => change({ mode: "rows" })}>Rows</button>
+          </span>
+          {grouped && info?.columns.some((column) => column.role === "time") && <label class="tick"><input type="checkbox" checked={kept.spark} onChange={(event) => change({ spark: event.currentTarget.checked })} />over time</label>}
           {grouped && <label class="tick"><input type="checkbox" checked={kept.share} onChange={(event) => change({ share: event.currentTarget.checked })} />share</label>}
           <select aria-label="Save what is shown as a file" value="" data-part="file" onChange={(event) => { const format = event.currentTarget.value; event.currentTarget.value = ""; if (format) file(format); }}>
             <option value="">Save as …</option>
@@ -216,7 +230,7 @@ const unitOf = (shown: Shown): string => {
 
 function Unused(props: { facts: { unused: string[] } }) {
   const { unused } = props.facts;
-  return unused.length > 0 ? <p class="about warn" role="note">These are sums without a column for {[...new Set(unused)].join(" and ")}: that choice says nothing of this table.</p> : null;
+  return unused.length > 0 ? <p class="about warn" role="note">Ignores {[...new Set(unused)].join(" and ")}: these sums have no column for it.</p> : null;
 }
 
 function Groups(props: {
@@ -234,7 +248,7 @@ function Groups(props: {
   const { root, lines, toggle, all, error } = useLines(shown, kept, props.limit);
   if (error) return <Fault error={error} />;
   // The answer before this one may be of other keys.
-  if (!root.value?.column(shown.group[0] ?? "")) return <p class="about">Adding up …</p>;
+  if (!root.value?.column(shown.group[0] ?? "")) return <Bones lines={8} />;
   const facts = root.value.facts;
   const totals = facts.totals as (number | null)[];
   const range = scope.value ?? whole.value;
@@ -249,12 +263,19 @@ function Groups(props: {
     if (value === null) return "(none)";
     return value === "" ? "(empty)" : column ? show(value, column) : String(value);
   };
+  const { scales, items } = columnsOf(root.value, shown, kept, props.change);
+  const coloured = (key: string) => {
+    const column = resolve(shown.table, key);
+    return column !== null && (target(column) === "process" || ["module", "driver", "culprit", "image"].includes(key.split(".").pop() ?? ""));
+  };
   const columns: (GridColumn & { kind: "key" | "share" | "spark" | "value"; at: number })[] = [
     { kind: "key", at: 0, id: "key", title: shown.group.map(title).join(" › "), doc: shown.group.map((key) => resolve(shown.table, key)?.doc ?? key).join("\n"), sortable: true, width: "minmax(260px, 2fr)" },
     ...(shared ? [{ kind: "share" as const, at: 0, id: "share", title: "%", doc: `Share of all: ${totals[0]?.toLocaleString("en")}`, number: true, width: "92px" }] : []),
     ...shown.values.map((value, at) => ({
       kind: "value" as const, at, id: valueName(value), title: valueTitle(value),
-      doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "116px",
+      doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "104px",
+      ...(scales.get(valueName(value)) ? { unit: scales.get(valueName(value))?.unit ?? "" } : {}),
+      items: items(value, at),
     })),
     ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
   ];
@@ -269,7 +290,17 @@ function Groups(props: {
     if (column.kind === "share") return `${share(line).toFixed(1)} %`;
     if (column.kind === "spark") return sparkText(line.rows.text(line.row, "spark"), range, unit);
     const of = line.rows.column(column.id);
-    return of ? show(line.rows.get(line.row, column.id), of) : "";
+    const cell = line.rows.get(line.row, column.id);
+    const scale = scales.get(column.id);
+    if (scale && typeof cell === "number") return scaled(cell, scale);
+    return of ? show(cell, of) : "";
+  };
+  const raw = (row: number, at: number): Cell => {
+    const [line, column] = [lines[row], columns[at]];
+    if (!line || !column || column.kind !== "value") return line && column?.kind === "share" ? share(line) : text(row, at);
+    const cell = line.rows.get(line.row, column.id);
+    const scale = scales.get(column.id);
+    return typeof cell === "number" ? (scale ? cell / scale.factor : cell) : cell;
   };
   // Lines of one level share a height, so that rows can be compared.
   let top = 0;
@@ -277,7 +308,7 @@ function Groups(props: {
     for (let row = 0; row < Math.min(200, root.value.count); row += 1) for (const part of root.value.text(row, "spark").split(" ")) if (part !== "-" && Number(part) > top) top = Number(part);
   }
   const conditions = (line: Line): Condition[] =>
-    line.path.map((value, depth) => is(shown.group[depth] ?? "", value, depth === line.depth ? name(line) : undefined));
+    line.path.map((value, depth) => is(shown.group[depth] ?? "", value, line.names[depth] ?? name(line)));
   const filter = (line: Line) => asFilter(shown.table, shown.group[line.depth] ?? "", line.path[line.depth] ?? null, name(line));
   const whole_ = (row: number) => columns.map((_, at) => text(row, at)).join("\t");
   const menuAt = (row: number, at: number, x: number, y: number) => {
@@ -292,6 +323,7 @@ function Groups(props: {
     props.onMenu({ x, y, items: props.items(conditions(line), filter(line), text(row, at), whole_(row), more) });
   };
   const groups = facts.groups;
+  const info = table(shown.table);
   return (
     <>
       <div class="totals" data-part="totals">
@@ -311,12 +343,38 @@ function Groups(props: {
           columns={columns}
           count={lines.length}
           text={text}
+          raw={raw}
+          card={(row) => {
+            const line = lines[row];
+            if (!line) return null;
+            const only = conditions(line);
+            const by = filter(line);
+            return {
+              id: `${shown.table} ${JSON.stringify(line.path)}`,
+              kind: title(shown.group[line.depth] ?? ""),
+              swatch: name(line),
+              title: name(line),
+              knows: name(line),
+              facts: columns.flatMap((column, at): [string, string][] => (column.kind === "value" || column.kind === "share" ? [[column.kind === "share" ? "Share" : column.title, `${text(row, at)}${column.unit ? `\u00a0${column.unit}` : ""}`]] : [])),
+              parts: [
+                ...(kept.spark && facts.spark ? [{ title: "Over time", aside: text(row, columns.findIndex((one) => one.kind === "spark")), body: <Spark text={line.rows.text(line.row, "spark")} top={0} /> }] : []),
+                ...(line.depth > 0 ? [{ title: "Under", body: <p>{line.names.slice(0, -1).join(" › ")}</p> }] : []),
+              ],
+              actions: [
+                ...(by ? [{ text: "Filter", primary: true, run: () => addFilter(by) }, { text: "Exclude", run: () => addFilter({ ...by, not: true }) }] : []),
+                { text: "Show its rows", run: () => props.change({ where: [...shown.where, ...only], mode: "rows" }) },
+                ...(by && ["process", "thread", "module", "frame"].includes(by.kind) ? [{ text: "Open stacks", run: () => { addFilter(by); look({ panel: "stacks" }); } }] : []),
+                ...(info?.columns.some((column) => column.role === "time") ? [{ text: "Add track", run: () => addTrack(trackOf(shown, only, name(line))) }] : []),
+                { text: "SQL", run: () => { set("sql", { text: facts.sql }); look({ panel: "sql" }); } },
+              ],
+            };
+          }}
           draw={(row, at) => {
             const [line, column] = [lines[row], columns[at]];
             if (!line || !column) return null;
             if (column.kind === "share") return <span class="share"><span class="fill" style={{ width: `${Math.max(0, Math.min(100, share(line)))}%` }} /><span>{share(line).toFixed(1)}{"\u00a0%"}</span></span>;
             if (column.kind === "spark") return <><Spark text={line.rows.text(line.row, "spark")} top={line.depth === 0 ? top : 0} /><span class="hidden-text">{text(row, at)}</span></>;
-            if (column.kind === "key") return <span data-knows={name(line)}>{name(line)}</span>;
+            if (column.kind === "key") return <>{coloured(shown.group[line.depth] ?? "") && <Swatch name={name(line)} />}<span data-knows={name(line)}>{name(line)}</span></>;
             return null;
           }}
           sort={kept.sort ?? (shown.values[0] ? { id: valueName(shown.values[0]), down: true } : null)}

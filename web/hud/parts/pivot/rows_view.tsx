@@ -1,16 +1,39 @@
 /** The rows themselves: pages come from the server as they are scrolled to. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { later, pending } from "../../base/awaited.ts";
-import { show } from "../../base/value.ts";
+import { scaled, scaleOf, type Scale } from "../../base/units.ts";
+import { show, visible } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import type { RowsFacts } from "../../wire/types.ts";
+import { Bones } from "../bones.tsx";
 import { Fault, Nothing } from "../box.tsx";
 import { Grid } from "../grid.tsx";
 import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
+
+/** Fields of events that are columns of their own. */
+const FIELDS = 10;
+
+/** Fields of a row of events, as its text has them. */
+function fieldsOf(rows: Rows, row: number): Record<string, unknown> {
+  try {
+    const found = JSON.parse(rows.text(row, "fields") || "{}") as unknown;
+    return found !== null && typeof found === "object" && !Array.isArray(found) ? (found as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The fields that most of the first rows have. */
+function commonFields(rows: Rows | null): string[] {
+  if (!rows?.column("fields")) return [];
+  const seen = new Map<string, number>();
+  for (let row = 0; row < Math.min(rows.count, PAGE); row += 1) for (const name of Object.keys(fieldsOf(rows, row))) seen.set(name, (seen.get(name) ?? 0) + 1);
+  return [...seen].sort((a, b) => b[1] - a[1]).slice(0, FIELDS).map(([name]) => name);
+}
 
 const PAGE = 200;
 /** Browsers have no boxes higher than this many rows. */
@@ -35,6 +58,8 @@ export interface RowCell {
   column: string;
   value: Cell;
   text: string;
+  /** The field of an event, if the cell is one: its value is then how the row's text has it. */
+  field?: string;
 }
 
 export function RowsView(props: {
@@ -85,18 +110,35 @@ export function RowsView(props: {
       for (const end of ends) end();
     };
   }, [key, sight[0], sight[1], pages]);
+  const first0 = root.value;
+  const scales = new Map<string, Scale | null>(
+    shown.columns.map((name) => {
+      const of = first0?.column(name);
+      if (!of || !of.isNumber || of.role === "time" || first0?.column(`${name}.label`)) return [name, null];
+      return [name, scaleOf(of.unit, of.values.reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0))];
+    }),
+  );
+  const fields = useMemo(() => (shown.columns.includes("fields") ? commonFields(root.value) : []), [root.value]);
   const cell = (row: number, at: number): RowCell | null => {
     const page = Math.floor(row / PAGE);
     const rows = page === 0 ? root.value : pages.get(page);
     const column = shown.columns[at];
+    const field = fields[at - shown.columns.length];
+    if (rows && field !== undefined) {
+      const found = fieldsOf(rows, row % PAGE)[field];
+      const value: Cell = typeof found === "number" || typeof found === "string" || typeof found === "boolean" ? found : found === undefined || found === null ? null : JSON.stringify(found);
+      return { rows, row: row % PAGE, column: "fields", value: `"${field}":${JSON.stringify(found ?? null)}`, text: value === null ? "–" : visible(String(value)), field };
+    }
     if (!rows || column === undefined) return null;
     const value = rows.get(row % PAGE, column);
     const label = rows.get(row % PAGE, `${column}.label`);
     const info = rows.column(column);
+    const scale = scales.get(column);
+    if (scale && typeof value === "number") return { rows, row: row % PAGE, column, value, text: scaled(value, scale) };
     return { rows, row: row % PAGE, column, value, text: label !== null ? show(label, { name: "", unit: "", role: "" }) : info ? show(value, info) : "" };
   };
   if (root.error) return <Fault error={root.error} />;
-  if (!root.value) return <p class="about">Reading …</p>;
+  if (!root.value) return <Bones lines={8} />;
   const count = root.value.facts.rows;
   if (count === 0) return <Nothing why="No row is in this range and these filters." />;
   return (
@@ -104,15 +146,21 @@ export function RowsView(props: {
       {count > MOST && <p class="about">The first {MOST.toLocaleString("en")} of {count.toLocaleString("en")} rows can be scrolled to: filter, or sort by what matters.</p>}
       <Grid
         label={`Rows of ${shown.table}`}
-        columns={shown.columns.map((column) => {
+        columns={[...shown.columns.map((column) => {
           const info = resolve(shown.table, column);
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
-          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
-        })}
+          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(scales.get(column) ? { unit: scales.get(column)?.unit ?? "" } : {}), ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
+        }), ...fields.map((field) => ({ id: `field ${field}`, title: field, doc: `Field ${field} of the events`, width: "120px" }))]}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
+        raw={(row, at) => {
+          const found = cell(row, at);
+          const scale = found ? scales.get(found.column) : null;
+          if (!found || typeof found.value !== "number" || found.rows.get(found.row, `${found.column}.label`) !== null) return found?.text ?? null;
+          return scale ? found.value / scale.factor : found.value;
+        }}
         sort={shown.order[0] ? { id: shown.order[0][0], down: shown.order[0][1] } : null}
         onSort={(id) => props.onOrder([[id, shown.order[0]?.[0] === id ? !shown.order[0][1] : Boolean(root.value?.column(id)?.isNumber)]])}
         onRange={(from, to) => setSight([from, to])}

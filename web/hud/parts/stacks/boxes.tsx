@@ -8,6 +8,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { themed } from "../../base/theme.ts";
 import { visible } from "../../base/value.ts";
 import { inkOn, paint, type Paint } from "./colors.ts";
+import { font } from "../../base/colors.ts";
 
 export interface Boxes {
   count: number;
@@ -97,7 +98,7 @@ export function BoxCanvas(props: BoxesProps) {
     }
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, sight);
-    context.font = `11px system-ui, "Segoe UI", sans-serif`;
+    context.font = font(11);
     context.textBaseline = "middle";
     const colors = paint();
     const scroll = outer.current?.scrollTop ?? 0;
@@ -126,7 +127,7 @@ export function BoxCanvas(props: BoxesProps) {
           context.rect(x, y, wide - 1, ROW - 1);
           context.clip();
           context.strokeStyle = boxes.security(at) ? colors.watched : colors.muted;
-          context.globalAlpha *= boxes.security(at) ? 0.45 : 1;
+          context.globalAlpha *= boxes.security(at) ? 0.45 : 0.35;
           context.lineWidth = 1;
           context.beginPath();
           for (let s = x - ROW; s < x + wide; s += boxes.security(at) ? 9 : 6) {

@@ -1,6 +1,6 @@
 /** Colours of boxes: by module, category, tag or kind; by difference when two things are compared. */
 
-import { colorOf, css, theme } from "../../base/colors.ts";
+import { css, fillOf, theme } from "../../base/colors.ts";
 import type { ColorBy } from "./model.ts";
 
 export interface Named {
@@ -28,6 +28,7 @@ export function colorKey(of: Named, by: ColorBy): string {
   }
 }
 
+/** Names stand for themselves: modules have the colour that they have everywhere. */
 export interface Paint {
   fill: (key: string) => string;
   ink: string;
@@ -49,7 +50,7 @@ export function paint(): Paint {
   const probe = (name: string, light: string, night: string) => resolve(name) ?? (dark ? night : light);
   const plain = probe("--sunken", "#e4e8ee", "#2b3341");
   return {
-    fill: (key) => (key === "" ? plain : key === "DPC and ISR" ? (resolved(interrupt) ?? (dark ? "#e8635a" : "#c9352b")) : key.startsWith("no ") ? (dark ? "#55606f" : "#c3cad4") : colorOf(key, dark)),
+    fill: (key) => (key === "" ? plain : key === "DPC and ISR" ? (resolved(interrupt) ?? (dark ? "#e8635a" : "#c9352b")) : key.startsWith("no ") ? (dark ? "#55606f" : "#c3cad4") : css(fillOf(key))),
     ink: dark ? "#0b0e13" : "#10141b",
     plain,
     line: probe("--card", "#ffffff", "#1a1f29"),

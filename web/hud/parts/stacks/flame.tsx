@@ -1,11 +1,14 @@
 /** The flame graph of an answer: width is weight. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
+import { isGuard } from "../../base/colors.ts";
 import { amount } from "../../base/value.ts";
 import { copy } from "../box.tsx";
 import { RowsGrid } from "../rows_grid.tsx";
 import { BoxCanvas, type Boxes } from "./boxes.tsx";
 import { colorKey, differenceColor } from "./colors.ts";
+import { inspect } from "../../state/inspect.ts";
+import { nodeCard } from "./card.tsx";
 import { Details } from "./details.tsx";
 import { treeText } from "./export.ts";
 import { Menu } from "./menu.tsx";
@@ -51,12 +54,14 @@ export function Flame(props: { nodes: Nodes; whole: Whole; label: string }) {
       label: (at) => `${whole.before !== null ? (difference(nodes, at, whole) > 0.001 ? "▲ " : difference(nodes, at, whole) < -0.001 ? "▼ " : "") : ""}${nodes.label[at] ?? ""}`,
       color: (at, paint) => (whole.before !== null ? differenceColor(difference(nodes, at, whole), paint.dark) : paint.fill(keys[at] ?? "")),
       security: (at) => nodes.security(at),
+      striped: (at) => isGuard(nodes.text(at, "module")),
       hit: found ? (at) => found.hit[at] === 1 : null,
     };
   }, [nodes, color, found, whole]);
   const select = (at: number) => {
     setSelected(at);
     pointed.value = nodes.pointed(at);
+    if (at > 0) inspect(nodeCard(nodes, at, whole));
   };
   if (table) {
     return <RowsGrid label={`${props.label} as a table`} rows={nodes.rows} hide={["side", "id", "parent", ...(whole.before === null ? ["before"] : [])]} />;

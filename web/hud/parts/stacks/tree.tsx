@@ -5,6 +5,7 @@ import { amount, visible } from "../../base/value.ts";
 import { copy } from "../box.tsx";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { colorKey, paint } from "./colors.ts";
+import { nodeCard } from "./card.tsx";
 import { Details } from "./details.tsx";
 import { treeText } from "./export.ts";
 import { Menu } from "./menu.tsx";
@@ -175,6 +176,7 @@ export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom
           }}
           selected={(row) => (rows[row] ?? -1) === focus}
           onFocus={onFocus}
+          card={(row) => ((rows[row] ?? -1) > 0 ? nodeCard(nodes, rows[row] ?? 0, whole) : null)}
           onActivate={(row) => zoom(rows[row] ?? 0)}
           onKey={onKey}
         />

@@ -1,8 +1,11 @@
 /** Lanes for what is shown: asked for with a margin, so that a small pan needs nothing new; the newest answer stays until the next is there. */
 
 import { effect, signal } from "@preact/signals";
+import { pending } from "../../base/awaited.ts";
 import { view, whole, type Range } from "../../state/view.ts";
+import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
+import { withTracks } from "./tracks.ts";
 import { live } from "./window.ts";
 
 export const data = signal<Lanes | null>(null);
@@ -17,7 +20,7 @@ let inFlight = false;
 let again = false;
 let abort: AbortController | undefined;
 
-const keyOf = () => JSON.stringify([view.value.trace, modes, view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
+const keyOf = () => JSON.stringify([view.value.trace, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
 
 const body = (range: Range | null, buckets: number) => ({
   trace: view.value.trace,
@@ -52,15 +55,20 @@ async function ask(): Promise<void> {
   const key = keyOf();
   inFlight = true;
   busy.value = true;
+  const close = pending();
   abort = new AbortController();
   try {
-    data.value = await askLanes(body(range, Math.min(4096, Math.ceil(width * share * 1.5))), key, abort.signal);
+    const asked = body(range, Math.min(4096, Math.ceil(width * share * 1.5)));
+    const tracks = shownOf(view.value.panel).tracks;
+    const lanes = await askLanes(asked, key, abort.signal);
+    data.value = await withTracks(lanes, tracks, { trace: asked.trace, filters: asked.filters }, abort.signal);
     error.value = null;
   } catch (fault) {
     if (!abort.signal.aborted) error.value = fault instanceof Error ? fault.message : String(fault);
   }
   inFlight = false;
   busy.value = false;
+  close();
   // An answer that was asked for something else by now, or a fault, is not asked for again by itself.
   if (again || (!error.value && keyOf() !== key)) {
     again = false;
@@ -93,7 +101,7 @@ export function startFeed(): () => void {
   let trace = -1;
   const stops = [
     effect(() => {
-      void [live.value, view.value.filters, whole.value];
+      void [live.value, view.value.filters, view.value.panel, view.value.settings["tracks"], whole.value];
       void ask();
     }),
     effect(() => {

@@ -1,12 +1,15 @@
 /** Which lanes are shown and in which order. */
 
 import { set } from "../../state/view.ts";
-import type { Settings } from "./layout.ts";
+import { isShown, type Settings } from "./layout.ts";
 import type { Lane, Lanes } from "./model.ts";
 
-export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings: Settings }) {
+export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings: Settings; panel: string }) {
   const { settings } = props;
   const ids = new Map<string, string>();
+  const on = new Map<string, boolean>();
+  for (const lane of props.lanes) on.set(lane.kind === "cpu" ? "cpu" : lane.id, isShown(lane, settings, props.panel));
+  const without = (list: string[], id: string) => list.filter((one) => one !== id);
   for (const lane of props.lanes) ids.set(lane.kind === "cpu" ? "cpu" : lane.id, lane.kind === "cpu" ? "Processors" : lane.title);
   const toggle = (list: string[], id: string) => (list.includes(id) ? list.filter((one) => one !== id) : [...list, id]);
   return (
@@ -14,7 +17,12 @@ export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings
       {[...ids].map(([id, title]) => (
         <div key={id}>
           <label>
-            <input type="checkbox" checked={!settings.hidden.includes(id)} onChange={() => set<Settings>("timeline", { hidden: toggle(settings.hidden, id) })} /> {title}
+            <input
+              type="checkbox"
+              checked={on.get(id) ?? false}
+              onChange={() => set<Settings>("timeline", on.get(id) ? { hidden: [...without(settings.hidden, id), id], shown: without(settings.shown, id) } : { hidden: without(settings.hidden, id), shown: [...without(settings.shown, id), id] })}
+            />{" "}
+            {title}
           </label>
           {id !== "cpu" && (
             <button

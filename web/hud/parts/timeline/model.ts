@@ -5,7 +5,12 @@ import { Fault } from "../../wire/api.ts";
 import type { LanesFacts, WireBand, WireLane, WireMark } from "../../wire/types.ts";
 
 /** A band, and where its numbers are: from (included) and to (not) in `buckets` and `values`. */
-export type Band = WireBand & { from: number; to: number };
+export type Band = WireBand & {
+  from: number;
+  to: number;
+  /** Variable of its colour, if it is not that of its name. */
+  color?: string;
+};
 
 export interface Mark extends WireMark {
   /** Which of the lane's levels it stands on, so that marks do not hide each other. */
@@ -17,6 +22,10 @@ export interface Mark extends WireMark {
 export interface Lane extends WireLane {
   series: Band[];
   marks: Mark[];
+  /** The heading under which it stands. */
+  group?: string;
+  /** Which track it is of, if it is not the server's. */
+  track?: string;
 }
 
 export interface Lanes extends LanesFacts {

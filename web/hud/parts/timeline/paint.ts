@@ -3,11 +3,15 @@
  * stay quick however many lanes there are. Axis, marks and selection are drawn anew in each frame.
  */
 
-import { colorOf, css, theme } from "../../base/colors.ts";
-import { moment, visible } from "../../base/value.ts";
+import { colorOf, css, isGuard, theme } from "../../base/colors.ts";
+import { moment } from "../../base/value.ts";
 import type { Filter, Range } from "../../state/view.ts";
-import { levelOf, type Row, type Settings } from "./layout.ts";
-import { peak, type Band, type Lane, type Lanes, type Mark } from "./model.ts";
+import { drawGhost, type Ghost } from "./ghost.ts";
+import { heat } from "./heat.ts";
+import type { Row, Settings } from "./layout.ts";
+import { drawMarks } from "./marks.ts";
+import { pixel } from "./pixel.ts";
+import { peak, type Band, type Lane, type Lanes } from "./model.ts";
 
 export interface Colors {
   dark: boolean;
@@ -21,6 +25,7 @@ export interface Colors {
   interrupt: string;
   idle: string;
   lost: string;
+  font: string;
   severity: Record<string, string>;
 }
 
@@ -45,6 +50,7 @@ export function colors(): Colors {
     interrupt: resolved("interrupt"),
     idle: resolved("idle"),
     lost: resolved("lost"),
+    font: getComputedStyle(document.body).fontFamily || "sans-serif",
     severity: { critical: resolved("critical"), warning: resolved("warning"), notice: resolved("notice"), info: resolved("info") },
   };
   probe.remove();
@@ -53,25 +59,30 @@ export function colors(): Colors {
 
 export const plainName = (name: string) => name.replace(/ \(-?\d+\)$/, "");
 
+/** Bands that are nobody's: disks, directions, counters. */
+const PLAIN = ["--c8", "--c4", "--c2", "--c5", "--c6", "--c3", "--c7", "--c1"];
+
 export function bandColor(band: Band, at: number, c: Colors): string {
+  if (band.color) return css(band.color);
   switch (band.band) {
     case "process":
       return colorOf(plainName(band.name), c.dark);
     case "rest":
-      return c.strong;
+      return css("--os");
     case "dpc":
-    case "isr":
       return c.interrupt;
+    case "isr":
+      return css("--isr");
     case "unknown":
       return c.lost;
     case "kernel":
-      return c.dark ? "#b98a3a" : "#7a4a06";
+      return css("--kernel");
     case "user":
-      return c.dark ? "#86aefc" : "#6f9bf0";
+      return css("--user");
     case "idle":
       return c.idle;
     default:
-      return colorOf(`${at} ${band.name}`, c.dark);
+      return css(PLAIN[at % PLAIN.length] ?? "--os");
   }
 }
 
@@ -101,14 +112,6 @@ const faded = (band: Band, filters: Filter[]) => {
   return named.length > 0 && band.upid !== null && named.some((filter) => (filter.value === band.upid) === (filter.not ?? false));
 };
 
-/** A colour as a pixel; canvases store red first, machines of today the lowest byte first. */
-function pixel(color: string): number {
-  const hex = /^#(..)(..)(..)$/.exec(color);
-  const parts = hex ? hex.slice(1).map((one) => Number.parseInt(one, 16)) : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
-  const [r = 128, g = 128, b = 128] = parts;
-  return (0xff000000 | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
-}
-
 /** Part of the way from one pixel's colour to another's. */
 function mixed(from: number, to: number, share: number): number {
   let out = 0xff000000;
@@ -132,7 +135,12 @@ export function picture(data: Lanes, rows: Row[], height: number, scale: number,
   for (const row of rows) {
     if (!row.lane || row.lane.shape === "marks") continue;
     const [top, tall] = place(row);
-    pixels.fill(pixel(c.idle), top * canvas.width, (top + tall) * canvas.width);
+    if (row.heat) {
+      heat(pixels, canvas.width, data, row.lane, top, tall, row.heat);
+      continue;
+    }
+    // Only what has a fixed whole has an empty part: elsewhere the ground says nothing.
+    if (row.lane.full > 0 && row.height < 40) pixels.fill(pixel(c.idle), top * canvas.width, (top + tall) * canvas.width);
     if (row.lane.shape !== "level") bars(pixels, canvas.width, data, row.lane, top, tall, settings, filters, c);
   }
   context.putImageData(image, 0, 0);
@@ -172,11 +180,13 @@ function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: 
     const interrupt = band.band === "dpc" || band.band === "isr";
     const mode = band.band === "kernel" || band.band === "user";
     const unknown = band.band === "unknown";
+    const guard = !interrupt && isGuard(band.name);
     if (band.band === "idle" || (mode ? !modes : modes && !interrupt && !unknown)) return;
     // Interrupts are part of the runs below, unless samples tell.
     const base = interrupt && lane.source !== "sample" ? over : sums;
     const plain = pixel(bandColor(band, number, c));
     const color = faded(band, filters) ? mixed(back, plain, 0.25) : plain;
+    const dark = mixed(color, 0xff000000, 0.35);
     for (let at = band.from; at < band.to; at += 1) {
       const bucket = buckets[at] ?? 0;
       const sum = base[bucket] ?? 0;
@@ -189,16 +199,16 @@ function bars(pixels: Uint32Array, width: number, data: Lanes, lane: Lane, top: 
       let place = (top + tall - 1 - low) * width + bucket;
       for (let y = low; y < high && y < tall; y += 1, place -= width) {
         // Stripes, so that meaning is not by colour alone.
-        if (interrupt ? (y + bucket) % 3 === 0 : unknown && (y + bucket) % 4 !== 0) continue;
-        pixels[place] = color;
+        if (unknown && (y + bucket) % 4 !== 0) continue;
+        pixels[place] = guard && (y + bucket) % 5 < 2 ? dark : color;
       }
       if (high === low && sum === 0 && exact > 0.05) pixels[place] = mixed(back, color, Math.min(1, exact + 0.2));
     }
   });
 }
 
-export const OVERVIEW = 14;
-export const AXIS = 15;
+export const OVERVIEW = 12;
+export const AXIS = 18;
 export const HEAD = OVERVIEW + AXIS + 2;
 
 /** Steps of the axis: 1, 2, 5 times a power of ten. */
@@ -223,6 +233,7 @@ export interface Frame {
   image: HTMLCanvasElement | null;
   overview: HTMLCanvasElement | null;
   finding: string | null;
+  ghost: Ghost | null;
 }
 
 export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): void {
@@ -231,7 +242,7 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
   const x = (ns: number) => ((ns - from) / (to - from)) * width;
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
-  context.font = "11px system-ui, sans-serif";
+  context.font = `11px ${c.font}`;
   context.textBaseline = "middle";
   // Lanes.
   context.save();
@@ -255,7 +266,12 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
   for (const row of f.rows) {
     const y = HEAD + row.y - f.scroll;
     if (y + row.height < HEAD || y > height) continue;
+    if (row.lane === null) {
+      context.fillStyle = c.sunken;
+      context.fillRect(0, y, width, row.height + 1);
+    }
     if (row.lane?.shape === "marks") drawMarks(context, row, y, f, x, c);
+    if (row.id === "process" && f.ghost) drawGhost(context, f.ghost, x, y, row.height, c.text, c.card);
     if (row.id === f.focus) {
       context.strokeStyle = c.accent;
       context.setLineDash([3, 2]);
@@ -303,68 +319,14 @@ function label(context: CanvasRenderingContext2D, text: string, x: number, y: nu
   context.fillText(text, x, y);
 }
 
-const LETTER: Record<string, string> = { critical: "!!", warning: "!", notice: "i", info: "·" };
-
-/** Where a mark is drawn: at least as wide as a hand can hit. */
-export function markBox(mark: Mark, x: (ns: number) => number): [number, number] {
-  const [a, b] = [x(mark.from), x(mark.to)];
-  return b - a < 5 ? [(a + b) / 2 - 2.5, (a + b) / 2 + 2.5] : [a, b];
-}
-
-/** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
-function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: Frame, x: (ns: number) => number, c: Colors): void {
-  const tall = levelOf(row);
-  const free: number[] = [];
-  for (const mark of row.lane?.marks ?? []) {
-    const [a, b] = markBox(mark, x);
-    if (b < 0 || a > f.width) continue;
-    const level = mark.level ?? 0;
-    const y = top + level * tall;
-    const moment = mark.from === mark.to;
-    const severity = mark.finding?.severity;
-    const chosen = mark.finding && f.finding === `${mark.finding.id}#${mark.finding.hit}`;
-    const color = severity ? (c.severity[severity] ?? c.muted) : mark.what === "delay" ? (c.severity["warning"] ?? c.text) : mark.what === "focus" ? colorOf(plainName(mark.text.replace(/^focus: /, "")), c.dark) : c.accent;
-    const [left, right] = [Math.max(-2, a), Math.min(b, f.width + 2)];
-    context.globalAlpha = moment ? 1 : chosen ? 0.55 : 0.22;
-    context.fillStyle = color;
-    if (moment) {
-      context.beginPath();
-      context.moveTo((a + b) / 2 - 4, y);
-      context.lineTo((a + b) / 2 + 4, y);
-      context.lineTo((a + b) / 2, y + tall);
-      context.fill();
-    } else context.fillRect(left, y, right - left, tall - 1);
-    context.globalAlpha = 1;
-    if (!moment) {
-      context.strokeStyle = color;
-      context.lineWidth = chosen ? 2 : 1;
-      context.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), tall - 2);
-      context.lineWidth = 1;
-    }
-    const start = Math.max(a, 0) + (moment ? 9 : 3);
-    const text = `${severity ? `${LETTER[severity] ?? ""} ` : ""}${visible(mark.text)}${mark.count > 1 ? ` (${mark.count})` : ""}`;
-    const room = moment ? 140 : right - start - 2;
-    if (start > (free[level] ?? Number.NEGATIVE_INFINITY) && room > 14) {
-      context.save();
-      context.beginPath();
-      context.rect(start - 1, y, room, tall);
-      context.clip();
-      context.fillStyle = c.text;
-      context.fillText(text, start, y + tall / 2 + 0.5);
-      context.restore();
-      free[level] = moment ? start + Math.min(room, context.measureText(text).width) : right;
-    }
-  }
-}
-
 function drawAxis(context: CanvasRenderingContext2D, f: Frame, x: (ns: number) => number, c: Colors): void {
   const [from, to] = f.shown;
   const by = step(to - from, f.width);
   context.fillStyle = c.muted;
   for (let ns = Math.ceil(from / by) * by; ns < to; ns += by) {
     const at = x(ns);
-    context.globalAlpha = 0.35;
-    context.fillRect(at, OVERVIEW + AXIS - 3, 1, f.height);
+    context.globalAlpha = 0.14;
+    context.fillRect(at, OVERVIEW + AXIS - 4, 1, f.height);
     context.globalAlpha = 1;
     const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(by))));
     const text = `${(ns / 1e9).toFixed(digits)} s`;

@@ -16,6 +16,8 @@ export interface Reading {
 
 /** A number of a band in its bucket. */
 export function worded(lane: Lane, value: number, bucket: number): string {
+  // Of all processors together people think in processors.
+  if (lane.kind === "process" && lane.shape === "share") return `${number(value / bucket)} cores`;
   // A sample stands for more time than a short bucket has.
   if (lane.shape === "share" && lane.source === "sample") return `${amount(value, lane.unit)} of samples`;
   if (lane.shape === "share") return `${amount(value, lane.unit)} (${percent(value / (lane.full || bucket))})`;
@@ -53,7 +55,7 @@ export function reading(data: Lanes, row: Row | undefined, ns: number, near: num
       out.process = { upid: band.upid, name: band.name };
     }
   });
-  const order = (band: Band | null) => (band?.band === "dpc" || band?.band === "isr" ? 0 : 1);
+  const order = (band: Band | null) => (band?.band === "idle" ? 2 : band?.band === "dpc" || band?.band === "isr" ? 0 : 1);
   if (lane.shape !== "level") out.lines.sort((a, b) => order(a.band) - order(b.band) || (valueAt(data, b.band as Band, bucket) ?? 0) - (valueAt(data, a.band as Band, bucket) ?? 0));
   out.title += ` · ${moment(from, data.bucket_ns)} + ${amount(data.bucket_ns, "ns")}${lane.source === "sample" ? " · from samples" : ""}`;
   return out;

@@ -1,0 +1,132 @@
+/** Small windows in which something is written: a note on the time axis, the name of a view. */
+
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { span } from "../base/value.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { say } from "../parts/live.tsx";
+import { cursor, drawn } from "../parts/timeline/window.ts";
+import { addNote, asFile, changeNote, merge, notesOf, readNotes } from "../state/notes_of.ts";
+import { dropView, saved, saveView, showView } from "../state/saved.ts";
+import { shown, trace } from "../state/view.ts";
+
+export const writing = signal<"note" | "view" | null>(null);
+
+/** Where a note goes: on the selection, else where the cursor is, else in the middle. */
+const place = (): [number, number | null] => (drawn.value ? drawn.value : [Math.round(cursor.value?.ns ?? (shown.value[0] + shown.value[1]) / 2), null]);
+
+function download(): void {
+  const url = URL.createObjectURL(new Blob([asFile()], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${trace.value?.name ?? "trace"}.notes.json`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+function NoteWindow(props: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [[at, to]] = useState(place);
+  const list = notesOf();
+  return (
+    <Dialog title="Notes on the time axis" onClose={props.onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() === "") return;
+          addNote({ at, text: text.trim(), ...(to === null ? {} : { to }) });
+          props.onClose();
+        }}
+      >
+        <label>
+          New note at {span([at, to ?? at + 1]).split(" – ")[to === null ? 0 : 0]}
+          {to !== null && ` to ${span([at, to]).split(" – ")[1]}`}
+          <input class="wide" value={text} maxLength={2000} onInput={(event) => setText(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={text.trim() === ""}>
+          Add
+        </button>{" "}
+        <button type="button" disabled={list.length === 0} onClick={download}>
+          Save as file
+        </button>{" "}
+        <label>
+          Load a file{" "}
+          <input
+            type="file"
+            accept=".json"
+            onChange={(event) => {
+              const file = event.currentTarget.files?.[0];
+              if (!file || file.size > 4e6) return;
+              file.text().then(
+                (content) => {
+                  try {
+                    const found = readNotes(content);
+                    merge(found);
+                    say(`${found.length} ${found.length === 1 ? "note" : "notes"} read`);
+                  } catch {
+                    say("This file holds no notes.");
+                  }
+                },
+                () => say("This file cannot be read."),
+              );
+            }}
+          />
+        </label>
+      </form>
+      {list.map((one, i) => (
+        <p key={`${one.at} ${i}`}>
+          <input aria-label={`Note at ${one.at}`} class="wide" value={one.text} onChange={(event) => changeNote(i, event.currentTarget.value)} />
+        </p>
+      ))}
+      <p class="about">Notes stand in links to this view and in this browser, by trace; as a file they can lie beside the trace. An empty text removes one.</p>
+    </Dialog>
+  );
+}
+
+function ViewWindow(props: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  return (
+    <Dialog title="Saved views" onClose={props.onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() === "") return;
+          saveView(name.trim());
+          say(`${name.trim()}: saved`);
+          props.onClose();
+        }}
+      >
+        <label>
+          Name of this view: panel, groups, columns, lanes
+          <input class="wide" value={name} maxLength={80} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={name.trim() === ""}>
+          Save
+        </button>
+      </form>
+      <ul class="saved">
+        {saved.value.map((one) => (
+          <li key={one.name}>
+            <button
+              type="button"
+              onClick={() => {
+                showView(one);
+                props.onClose();
+              }}
+            >
+              {one.name}
+            </button>{" "}
+            <button type="button" class="small" aria-label={`Remove ${one.name}`} onClick={() => dropView(one.name)}>
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+export function Writing() {
+  const close = () => void (writing.value = null);
+  return writing.value === "note" ? <NoteWindow onClose={close} /> : writing.value === "view" ? <ViewWindow onClose={close} /> : null;
+}

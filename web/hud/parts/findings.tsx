@@ -1,0 +1,141 @@
+/** Findings as rows: how bad, who, what happened, when, what it cost on one scale. Detail stands in the inspector. */
+
+import { useEffect } from "preact/hooks";
+import type { Outcome, Report } from "../../src/model.ts";
+import { count, duration } from "../../src/lib/format.ts";
+import { isGuard, markOf } from "../base/colors.ts";
+import { bind } from "../base/keys.ts";
+import { visible } from "../base/value.ts";
+import { openInspector } from "../app/inspector.tsx";
+import { foundIn, lookAt, lookedAt, phrase, type Found } from "../state/finding.ts";
+import { inspect } from "../state/inspect.ts";
+import { set, setting, view, whole } from "../state/view.ts";
+import { painted } from "../state/palette.ts";
+import { Severity } from "./icons.tsx";
+import { Strip } from "./mini.tsx";
+import { findings as marks } from "./timeline/feed.ts";
+import { Who } from "./who.tsx";
+import { Words } from "./words.tsx";
+
+interface Settings {
+  all: boolean;
+}
+
+const MOST = 7;
+
+/** A finding without culprits: what it would need. */
+function Rest(props: { title: string; list: Outcome[] }) {
+  if (props.list.length === 0) return null;
+  return (
+    <details class="rest">
+      <summary>{props.title}</summary>
+      <ul>
+        {props.list.map((one) => (
+          <li key={one.id}>
+            {one.title} <code>{one.id}</code>
+            {one.reasons.map((reason) => (
+              <span class="muted" key={reason.text}>
+                {" "}
+                <Words text={reason.text} />
+                {reason.record && (
+                  <>
+                    {" "}
+                    Record: <code>{reason.record}</code>
+                  </>
+                )}
+              </span>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+export const show = (id: string) => {
+  inspect(null);
+  lookAt(id);
+  openInspector();
+};
+
+export function Findings(props: { data: Report }) {
+  void painted.value;
+  const { all } = setting<Settings>("overview", { all: false });
+  const found = foundIn(props.data);
+  const open = props.data.findings.filter((one) => one.answer === "cannot_tell");
+  const without = props.data.findings.filter((one) => one.answer === "not_found");
+  const shown = all ? found : found.slice(0, MOST);
+  const most = Math.max(1, ...shown.map((one) => one.hit.cost_ns ?? 0));
+  const chosen = lookedAt() ?? found[0]?.id ?? null;
+  const when = (one: Found) => marks.value?.find((mark) => mark.finding === one.finding.id && mark.hit === one.at)?.range ?? null;
+  useEffect(() => {
+    const step = (by: number) => {
+      const at = found.findIndex((one) => one.id === (lookedAt() ?? found[0]?.id));
+      const next = found[Math.max(0, Math.min(found.length - 1, at + by))];
+      if (next) show(next.id);
+    };
+    return bind("Findings", [
+      { key: "j", about: "next finding", run: () => step(1) },
+      { key: "k", about: "previous finding", run: () => step(-1) },
+    ]);
+  }, [props.data]);
+  return (
+    <section class="findings" id="findings" aria-label="Findings">
+      <div class="finding-row head" aria-hidden="true">
+        <span />
+        <span>Culprit</span>
+        <span>
+          What happened <span class="faint">{count(found.length)} found; {count(without.length + found.length)} patterns checked, {count(open.length)} can’t be told</span>
+        </span>
+        <span class="when">When</span>
+        <span class="scale">Cost, common scale</span>
+        <span class="number">Cost</span>
+      </div>
+      {found.length === 0 && (
+        <p class="about">
+          None of the {count(without.length)} patterns that can be checked in this trace was found; {count(open.length)} cannot be checked.
+        </p>
+      )}
+      {shown.map((one) => {
+        const cost = one.hit.cost_ns;
+        return (
+          <button
+            type="button"
+            class={`finding-row headline ${view.value.finding === one.id ? "filtered" : ""}`}
+            key={one.id}
+            aria-pressed={chosen === one.id}
+            data-finding={one.finding.id}
+            title={visible(phrase(one))}
+            onClick={() => show(one.id)}
+          >
+            <Severity name={one.hit.severity} />
+            <strong class="cut">
+              <Who name={one.hit.culprit} />
+            </strong>
+            <span class="what cut">{visible(phrase(one))}</span>
+            <span class="when">
+              <Strip range={when(one)} whole={whole.value} />
+            </span>
+            <span class="scale">
+              {cost !== null && (
+                <span class="meter">
+                  <i class={isGuard(one.hit.culprit) ? "hatched" : ""} style={{ width: `${Math.max(0.8, (100 * cost) / most)}%`, backgroundColor: `var(${markOf(one.hit.culprit)})` }} />
+                </span>
+              )}
+            </span>
+            <span class="number">{cost === null ? "–" : duration(cost)}</span>
+          </button>
+        );
+      })}
+      <div class="finding-foot">
+        {found.length > MOST && (
+          <button type="button" class="small" aria-expanded={all} onClick={() => set<Settings>("overview", { all: !all })}>
+            {all ? "Only the worst" : `${count(found.length - MOST)} more`}
+          </button>
+        )}
+        <Rest title={`${count(open.length)} ${open.length === 1 ? "question" : "questions"} cannot be answered from this trace`} list={open} />
+        <Rest title={`${count(without.length)} ${without.length === 1 ? "pattern was" : "patterns were"} checked and not found`} list={without} />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,42 @@
+/** What selected rows come to, and what can be done with them. */
+
+import { count, number } from "../../../src/lib/format.ts";
+import type { Cell } from "../../wire/rows.ts";
+import { copy } from "../box.tsx";
+import { FORMATS, written, type Sheet } from "./copy.ts";
+
+/** Columns of which the sums stand there. */
+const MOST = 4;
+
+export function Foot(props: { sheet: Sheet; numbers: boolean[]; clear: () => void }) {
+  const { titles, rows } = props.sheet;
+  const sums = titles.flatMap((title, at) => {
+    if (!props.numbers[at]) return [];
+    const values = rows.map((row): Cell => row[at] ?? null).filter((cell): cell is number => typeof cell === "number");
+    if (values.length === 0) return [];
+    const sum = values.reduce((total, value) => total + value, 0);
+    return [{ title, sum, mean: sum / values.length, max: Math.max(...values) }];
+  });
+  const text = (value: number) => (Number.isInteger(value) ? count(value) : number(value));
+  return (
+    <div class="grid-foot" role="status">
+      <b>
+        {count(rows.length)} {rows.length === 1 ? "row" : "rows"} selected
+      </b>
+      {sums.slice(0, MOST).map((one) => (
+        <span key={one.title}>
+          {one.title} <b>{text(one.sum)}</b> <span class="muted">mean {text(one.mean)}, max {text(one.max)}</span>
+        </span>
+      ))}
+      <span class="grow" />
+      {FORMATS.map((format) => (
+        <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${count(rows.length)} rows as ${format}`)}>
+          {format === "TSV" ? "Copy TSV" : format}
+        </button>
+      ))}
+      <button type="button" class="small" onClick={props.clear}>
+        Clear
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** Single things on the time axis: findings, marks, notes, delays. */
+
+import { colorOf } from "../../base/colors.ts";
+import { visible } from "../../base/value.ts";
+import { levelOf, type Row } from "./layout.ts";
+import type { Mark } from "./model.ts";
+import { plainName, type Colors, type Frame } from "./paint.ts";
+
+const LETTER: Record<string, string> = { critical: "!!", warning: "!", notice: "i", info: "·" };
+
+/** Where a mark is drawn: at least as wide as a hand can hit. */
+export function markBox(mark: Mark, x: (ns: number) => number): [number, number] {
+  const [a, b] = [x(mark.from), x(mark.to)];
+  return b - a < 5 ? [(a + b) / 2 - 2.5, (a + b) / 2 + 2.5] : [a, b];
+}
+
+/** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
+export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: Frame, x: (ns: number) => number, c: Colors): void {
+  const tall = levelOf(row);
+  const free: number[] = [];
+  for (const mark of row.lane?.marks ?? []) {
+    const [a, b] = markBox(mark, x);
+    if (b < 0 || a > f.width) continue;
+    const level = mark.level ?? 0;
+    const y = top + level * tall;
+    const moment = mark.from === mark.to;
+    const severity = mark.finding?.severity;
+    const chosen = mark.finding && f.finding === `${mark.finding.id}#${mark.finding.hit}`;
+    const color = severity ? (c.severity[severity] ?? c.muted) : mark.what === "delay" ? (c.severity["warning"] ?? c.text) : mark.what === "focus" ? colorOf(plainName(mark.text.replace(/^focus: /, "")), c.dark) : c.accent;
+    const [left, right] = [Math.max(-2, a), Math.min(b, f.width + 2)];
+    context.globalAlpha = moment ? 1 : chosen ? 0.5 : 0.16;
+    context.fillStyle = color;
+    if (moment) {
+      context.beginPath();
+      context.moveTo((a + b) / 2 - 4, y);
+      context.lineTo((a + b) / 2 + 4, y);
+      context.lineTo((a + b) / 2, y + tall);
+      context.fill();
+    } else context.fillRect(left, y, right - left, tall - 1);
+    context.globalAlpha = 1;
+    if (!moment) context.fillRect(left, y, 3, tall - 1);
+    if (chosen && !moment) {
+      context.strokeStyle = color;
+      context.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), tall - 2);
+    }
+    const start = Math.max(a, 0) + (moment ? 9 : 7);
+    const text = `${severity ? `${LETTER[severity] ?? ""} ` : ""}${visible(mark.text)}${mark.count > 1 ? ` (${mark.count})` : ""}`;
+    const room = moment ? 140 : right - start - 2;
+    if (start > (free[level] ?? Number.NEGATIVE_INFINITY) && room > 14) {
+      context.save();
+      context.beginPath();
+      context.rect(start - 1, y, room, tall);
+      context.clip();
+      context.fillStyle = c.text;
+      context.fillText(text, start, y + tall / 2 + 0.5);
+      context.restore();
+      free[level] = moment ? start + Math.min(room, context.measureText(text).width) : right;
+    }
+  }
+}

@@ -1,0 +1,278 @@
+// The page as a workspace: search, tables, notes, tracks of each panel, narrow windows, forced colours.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { hashOf, open, panelTitles, servers, settled, sql, stop, tooWide, viewOf, violations, visit } from "./harness.mjs";
+
+after(stop);
+
+const demo = servers.demo ? {} : { skip: "no server demo" };
+const dpc = servers.dpc ? {} : { skip: "no server dpc" };
+const grid = (page) => page.locator("main .grid").first();
+const titles = (page) => page.locator("[data-part=timeline] .tl-title").allInnerTexts();
+
+async function find(page, text) {
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(text);
+  await page.locator("#omnibox-list [role=option]").first().waitFor();
+  // What is looked for on the server comes a moment later.
+  await page.waitForTimeout(600);
+  await settled(page);
+}
+
+test("the search puts the exact name first: a process is a process, a function opens its callers, a file its operations", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  await find(page, "build.exe");
+  assert.match(await page.locator("#omnibox-list [role=option]").first().innerText(), /^process\s+build\.exe/);
+  await page.keyboard.press("Enter");
+  await settled(page);
+  const { filters } = await viewOf(page);
+  assert.deepEqual(filters.map((one) => [one.kind, one.label]), [["process", "build.exe (1008)"]]);
+  await page.keyboard.press("Control+z");
+  await find(page, "__kmp_wait_template");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.equal(await page.locator("main").getAttribute("data-panel"), "stacks");
+  assert.match(await page.locator(".stack-sum").textContent(), /__kmp_wait_template/);
+  await find(page, "unit100.obj");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.equal(await page.locator("main").getAttribute("data-panel"), "files");
+  assert.match(await grid(page).innerText(), /unit100\.obj/);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(">theme: dark");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("all of a header cell sorts; a double click selects no text; every column has one unit", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  for (const share of [0.12, 0.5, 0.7]) {
+    const cell = page.getByRole("columnheader").nth(3);
+    const before = await cell.getAttribute("aria-sort");
+    const box = await cell.boundingBox();
+    await page.mouse.click(box.x + box.width * share, box.y + box.height / 2);
+    await settled(page);
+    assert.notEqual(await page.getByRole("columnheader").nth(3).getAttribute("aria-sort"), before, `at ${share}`);
+  }
+  await page.getByRole("button", { name: "Open all" }).click();
+  await settled(page);
+  await page.waitForFunction(() => document.querySelectorAll('main .grid [aria-level="3"]').length > 0);
+  const cells = await grid(page).locator('.row:not(.head) [aria-colindex="3"]').allTextContents();
+  assert.ok(cells.length > 3);
+  assert.ok(cells.every((text) => /^[\d.,]+$/.test(text)), cells.slice(0, 5).join());
+  assert.match(await page.getByRole("columnheader").nth(2).innerText(), /dur\s*(ns|µs|ms|s)/);
+  await grid(page).locator('[data-cell="2:0"]').dblclick();
+  assert.equal(await page.evaluate(() => String(getSelection())), "");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("selected rows have their sum, and are copied as numbers", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "threads" }) });
+  await grid(page).locator('[data-cell="0:0"]').click();
+  await page.keyboard.press("Shift+ArrowDown");
+  await page.keyboard.press("Shift+ArrowDown");
+  const foot = page.locator(".grid-foot");
+  assert.match(await foot.innerText(), /3 rows selected/);
+  await foot.getByRole("button", { name: "Copy TSV" }).click();
+  const lines = (await page.evaluate(() => navigator.clipboard.readText())).split("\n").map((line) => line.split("\t"));
+  assert.equal(lines.length, 4);
+  const at = lines[0].findIndex((title) => /^cpu \(/.test(title));
+  const factor = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 }[/\((.+)\)/.exec(lines[0][at])[1]];
+  const sum = lines.slice(1).reduce((total, line) => total + Number(line[at]) * factor, 0);
+  const rows = await sql("demo", "SELECT sum(cpu_ns) AS ns FROM thread_time GROUP BY upid ORDER BY ns DESC LIMIT 3");
+  assert.equal(Math.round(sum), rows.reduce((total, row) => total + row.ns, 0));
+  await foot.getByRole("button", { name: "JSON" }).click();
+  assert.equal(JSON.parse(await page.evaluate(() => navigator.clipboard.readText())).length, 3);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a row that is selected stands in the inspector, with what can be done", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "threads" }) });
+  await grid(page).locator('[data-cell="0:0"]').click();
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  assert.match(await inspector.innerText(), /solver\.exe \(1012\)/);
+  await inspector.getByRole("button", { name: "Filter", exact: true }).click();
+  await settled(page);
+  assert.equal((await viewOf(page)).filters[0].label, "solver.exe (1012)");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a group of a table becomes a track, on every panel, with the same sum", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  await grid(page).locator('[data-cell="0:0"]').click();
+  await page.getByRole("complementary", { name: "Inspector" }).getByRole("button", { name: "Add track" }).click();
+  await settled(page);
+  const name = (await grid(page).locator('[data-cell="0:0"] [data-knows]').innerText()).trim();
+  await visit(page, "Ledger");
+  await page.waitForFunction((name) => [...document.querySelectorAll(".tl-title")].some((one) => one.textContent.startsWith(name)), name);
+  const said = (await titles(page)).find((title) => title.startsWith(name));
+  const [row] = await sql("demo", "SELECT sum(dur_ns) AS n FROM file_io GROUP BY upid ORDER BY n DESC LIMIT 1");
+  assert.equal(Number(/([\d.]+).ms/.exec(said)[1]), row.n / 1e6);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a frame that is selected stands in the inspector with its stack", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "stacks", settings: { stacks: { tab: "tree" } } }) });
+  await page.locator("[data-part=tree]").getByText("solver.exe (1012)").first().click();
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  assert.match(await inspector.innerText(), /Inclusive[\s\S]*Calls[\s\S]*Stack/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("each panel brings the tracks that belong to it", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  await page.waitForSelector('[data-part="timeline"][data-ready="true"]');
+  const files = (await titles(page)).join("\n");
+  assert.match(files, /File time[\s\S]*File operations[\s\S]*Held by filters/);
+  assert.doesNotMatch(files, /by processor/);
+  await visit(page, ".NET");
+  await page.waitForFunction(() => [...document.querySelectorAll(".tl-title")].some((one) => one.textContent.startsWith("GC pauses")));
+  await visit(page, "Overview");
+  await page.waitForFunction(() => [...document.querySelectorAll(".tl-title")].some((one) => one.textContent.includes("Busy by processor")));
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("tracks add up to what their table holds", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  await page.waitForSelector('[data-part="timeline"][data-ready="true"]');
+  const said = (await titles(page)).find((title) => title.startsWith("File operations"));
+  const [row] = await sql("demo", "SELECT count(*) AS n FROM file_io");
+  assert.equal(Number(/([\d,]+)$/.exec(said.trim())[1].replaceAll(",", "")), row.n);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a note stands on the time axis, in the link, and comes back with the trace", demo, async () => {
+  const { page, wrong, context, url } = await open("demo");
+  await page.keyboard.press("n");
+  await page.getByRole("dialog", { name: "Notes on the time axis" }).getByRole("textbox").first().fill("here it begins");
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await settled(page);
+  assert.equal((await viewOf(page)).settings.notes.list[0].text, "here it begins");
+  assert.ok((await titles(page)).some((title) => title.startsWith("Notes")));
+  await page.goto("about:blank");
+  await page.goto(url);
+  await page.waitForSelector("main[data-panel]");
+  await settled(page);
+  assert.equal((await viewOf(page)).settings.notes.list[0].text, "here it begins");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a view that was saved is found by its name", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "events", settings: { events: { group: ["name"] } } }) });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(">save this view");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Saved views" }).getByRole("textbox").fill("by name alone");
+  await page.keyboard.press("Enter");
+  await visit(page, "Overview");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("by name alone");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  const now = await viewOf(page);
+  assert.equal(now.panel, "events");
+  assert.deepEqual(now.settings.events.group, ["name"]);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a class of DPC durations lists its DPCs; one of them leads to the time axis", dpc, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
+  await page.locator(".bins .bin").last().click();
+  await settled(page);
+  const list = page.getByRole("grid", { name: "Longest DPCs" });
+  assert.ok((await list.getByRole("row").count()) > 1);
+  await list.locator('[data-cell="0:2"]').click();
+  await page.getByRole("complementary", { name: "Inspector" }).getByRole("button", { name: "Show on time axis" }).click();
+  await settled(page);
+  const { selection } = await viewOf(page);
+  const [longest] = await sql("dpc", "SELECT start_ns, ts_ns FROM dpc WHERE module = 'ndis.sys' ORDER BY exclusive_ns DESC LIMIT 1");
+  assert.deepEqual(selection, [longest.start_ns, longest.ts_ns]);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("compare: what was not there is new, both bases stand there, histograms lie over each other", dpc, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "compare", trace: 0, other: { trace: 1, range: null } }) });
+  const table = page.getByRole("grid", { name: "Programs, drivers, functions" });
+  const first = await table.locator('[data-cell^="0:"]').allTextContents();
+  assert.match(first[0], /MatchRules/);
+  assert.equal(first[4], "new");
+  assert.doesNotMatch(await page.locator(".panel").innerText(), /may be chance/);
+  await page.getByRole("button", { name: "Per second" }).click();
+  assert.match(await table.getByRole("columnheader").nth(1).innerText(), /cores/);
+  assert.equal(await page.locator("svg.overlay path").count(), 2);
+  assert.equal(await page.locator("svg.overlay .limit").count(), 1);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("colours: the heaviest of a trace do not share one", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  const colors = await page.locator(".finding-row .swatch").evaluateAll((all) => all.map((one) => [one.parentElement.textContent, one.style.backgroundColor]));
+  const by = new Map(colors);
+  assert.ok(by.size >= 3);
+  assert.equal(new Set(by.values()).size, by.size, JSON.stringify([...by]));
+  assert.ok((await page.locator(".finding-row .hatched").count()) > 0, "a security product is hatched");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("390 px: the rail is a drawer, the inspector a sheet, nothing is cut off", demo, async () => {
+  const { page, wrong, context } = await open("demo", { viewport: { width: 390, height: 844 } });
+  assert.equal(await page.locator("nav.rail").isVisible(), false);
+  assert.equal((await page.locator("main").boundingBox()).width, 390);
+  await page.locator(".finding-row.headline").first().click();
+  const sheet = await page.getByRole("complementary", { name: "Inspector" }).boundingBox();
+  assert.ok(sheet.width >= 388 && sheet.y > 200, JSON.stringify(sheet));
+  await page.getByRole("button", { name: "Close the inspector" }).click();
+  await page.getByRole("button", { name: "Panels" }).click();
+  await page.locator(".flyout li button.go", { hasText: /^Files$/ }).click();
+  await settled(page);
+  assert.equal(await page.locator("main").getAttribute("data-panel"), "files");
+  for (const panel of await page.evaluate(() => globalThis.etwhyPanels)) {
+    await page.evaluate((hash) => (location.hash = hash), hashOf({ panel }));
+    await page.waitForSelector(`main[data-panel=${panel}]`);
+    await settled(page);
+    assert.deepEqual(await tooWide(page), [], panel);
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("forced colours and twice the size: nobody is shut out", demo, async () => {
+  for (const options of [{ forcedColors: "active" }, { viewport: { width: 640, height: 400 } }]) {
+    const { page, wrong, context } = await open("demo", options);
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(await tooWide(page), []);
+    assert.deepEqual(wrong, []);
+    await context.close();
+  }
+});
+
+test("panels without data say which recording has it", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  assert.ok((await panelTitles(page)).length > 20);
+  await page.locator(".rail .all").click();
+  const rest = page.locator(".flyout details");
+  assert.match(await rest.locator("summary").innerText(), /^Not recorded \(\d+\)$/);
+  await rest.locator("summary").click();
+  assert.match(await rest.innerText(), /etwhy record/);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
