@@ -389,10 +389,7 @@ impl Opened {
                 Part { from_ns: ns(time.from)?.filter(|ns| *ns > 0), to_ns: ns(time.to)? }
             }
             // Any part will be refused.
-            Source::Extract(..) => Part {
-                from_ns: time.from.map(|_| 0),
-                to_ns: time.to.map(|_| 0),
-            },
+            Source::Extract(..) => Part { from_ns: time.from.map(|_| 0), to_ns: time.to.map(|_| 0) },
         };
         if let (Some(from), Some(to)) = (part.from_ns, part.to_ns) {
             anyhow::ensure!(from < to, "--to must be later than --from");

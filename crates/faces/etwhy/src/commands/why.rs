@@ -59,8 +59,6 @@ struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    time: TimeArgs,
-    #[command(flatten)]
     markdown: MarkdownArgs,
     /// Write one HTML page with charts, which needs no network
     #[arg(long, value_name = "FILE")]

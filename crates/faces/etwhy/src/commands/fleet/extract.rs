@@ -103,8 +103,7 @@ fn one(
     row: &mut EndOfRecording,
 ) -> anyhow::Result<()> {
     let more = contract::sources().map(str::to_owned);
-    let (analysed, report) =
-        answers(recording, rules, TOP, Part::default(), more)?;
+    let (analysed, report) = answers(recording, rules, TOP, Part::default(), more)?;
     let db = &analysed.db;
     let facts = rows::Facts::of(db);
     let machine = ids::machine_id(given, facts.computer.as_deref(), &facts.boot_id);

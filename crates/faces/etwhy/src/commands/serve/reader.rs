@@ -13,7 +13,7 @@ use crate::report::missing::{recording_for, why_empty};
 use crate::report::why::verdict;
 use crate::verbose::stage;
 use anyhow::anyhow;
-use etwhy_analysis::cpu::{Scope, Top};
+use etwhy_analysis::cpu::Scope;
 use etwhy_analysis::derive::is_beside_traces;
 use etwhy_hud::{Deferred, Host, Loaded, Within};
 use etwhy_report::charts;
