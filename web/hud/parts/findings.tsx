@@ -85,7 +85,7 @@ export function Findings(props: { data: Report }) {
         <span />
         <span>Culprit</span>
         <span>
-          What happened <span class="faint">{count(found.length)} found; {count(without.length + found.length)} patterns checked, {count(open.length)} can’t be told</span>
+          What happened <span class="faint">{count(found.length)} found; {count(without.length + found.length)} patterns checked, {count(open.length)} can’t be determined</span>
         </span>
         <span class="when">When</span>
         <span class="scale">Cost, common scale</span>
