@@ -369,7 +369,13 @@ impl Follower {
                 && file.header().log_file_mode & MODE_NEW_FILE == 0
                 && ends.is_some_and(|end| end < window.from)
         };
-        let gone: Vec<bool> = self.files.iter().enumerate().map(past).collect();
+        let mut gone: Vec<bool> = self.files.iter().enumerate().map(past).collect();
+        // Files of one session need the first of them, which says who is who.
+        let kept = self.files.iter().zip(&gone).filter(|(_, gone)| !**gone);
+        let sessions: Vec<i64> = kept.map(|(file, _)| file.header().start_time).collect();
+        for (file, gone) in self.files.iter().zip(&mut gone) {
+            *gone &= !sessions.contains(&file.header().start_time);
+        }
         let count = gone.iter().filter(|gone| **gone).count();
         if count <= self.needed || count == self.files.len() || !matches!(self.place, Place::Folder(_)) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Folders of segments, files that are cut off, replaced or hostile, and what is kept in memory.
 
 use crate::growing::{Growing, batch, difference, drawn, follow, followed, options};
-use etwhy_live::{Follower, no_schemas};
+use etwhy_live::{FollowOptions, Follower, no_schemas};
 use etwhy_synth::Scenario;
 use etwhy_trace::Symbols;
 use std::path::Path;
@@ -28,11 +28,13 @@ fn segments(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
 #[test]
 fn segments_are_read_as_they_come() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = written(folder.path(), "clean_web_server.toml", 0.05);
+    let bytes = written(folder.path(), "clean_web_server.toml", 0.5);
     std::fs::remove_file(folder.path().join("written.etl")).unwrap();
     let mut rng = drawn("segments");
     let mut follower = follow(folder.path(), Some(3_000_000_000));
-    for (number, part) in segments(&bytes, 4).into_iter().enumerate() {
+    let parts = segments(&bytes, 4);
+    let count = parts.len();
+    for (number, part) in parts.into_iter().enumerate() {
         let mut file = Growing::new(&folder.path().join(format!("{number:03}.etl")), part);
         while file.write(1 + usize::try_from(rng.below(400_000)).unwrap()) {
             follower.poll().unwrap();
@@ -41,7 +43,8 @@ fn segments_are_read_as_they_come() {
     }
     follower.end().unwrap();
     let window = follower.advance().unwrap().unwrap();
-    assert_eq!((follower.files().len(), follower.too_late()), (4, 0));
+    assert!(count > 2);
+    assert_eq!((follower.files().len(), follower.too_late()), (count, 0));
     let seen = followed(&mut follower, &window);
     let expected = batch(follower.paths(), &window, false);
     assert_eq!(difference(&seen, &expected), None);
@@ -50,10 +53,10 @@ fn segments_are_read_as_they_come() {
 #[test]
 fn what_is_kept_does_not_grow_with_the_trace() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = written(folder.path(), "clean_web_server.toml", 0.2);
+    let bytes = written(folder.path(), "clean_web_server.toml", 2.0);
     let path = folder.path().join("written.etl");
-    let mut follower =
-        Follower::replay(&path, options(Some(1_000_000_000)), Symbols::new(&[]), no_schemas()).unwrap();
+    let options = FollowOptions { patience_ns: 500_000_000, ..options(Some(1_000_000_000)) };
+    let mut follower = Follower::replay(&path, options, Symbols::new(&[]), no_schemas()).unwrap();
     let mut at = 0;
     let (mut most, mut all) = (0, 0);
     while !follower.has_ended() {
@@ -64,7 +67,7 @@ fn what_is_kept_does_not_grow_with_the_trace() {
         }
     }
     assert_eq!(follower.files()[0].buffers_found(), all as u64);
-    assert!(all > 3 * most, "{most} of {all} buffers of {} bytes were held", bytes.len());
+    assert!(all > 2 * most, "{most} of {all} buffers of {} bytes were held", bytes.len());
 }
 
 #[test]
