@@ -19,6 +19,7 @@ mod pipe;
 mod resync;
 mod sample;
 mod source;
+mod timeline;
 mod tokens;
 mod walk;
 
@@ -29,4 +30,5 @@ pub use grow::{Growth, Held, forget_before};
 pub use index::BufferEntry;
 pub use logfile::{LogFileHeader, TimeZone};
 pub use sample::{content_id, joint_trace_id, short_id};
-pub use walk::{Timeline, Walk, WalkStats};
+pub use timeline::Timeline;
+pub use walk::{Walk, WalkStats};
