@@ -235,7 +235,7 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
     assert_eq!(again["known"], files);
     assert_eq!(again["outcomes"], serde_json::json!({}));
     let leftovers: Vec<PathBuf> = std::fs::read_dir(&store).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(leftovers.len(), 4, "batches, contract, knowledge, lock: {leftovers:?}");
+    assert_eq!(leftovers.len(), 5, "batches, contract, knowledge, lock, views: {leftovers:?}");
 }
 
 fn rows_of(fleet: &Fleet, sql: &str) -> Vec<BTreeMap<String, String>> {

@@ -3,7 +3,7 @@
 use super::Args;
 use crate::catalog;
 use crate::commands::sql::tables_of;
-use crate::commands::why::{TOP, answers};
+use crate::commands::why::answers;
 use crate::exit::Exit;
 use crate::open::logs::LogReading;
 use crate::open::{Opened, Recording, TraceArgs, beside};
@@ -13,7 +13,7 @@ use crate::report::missing::{recording_for, why_empty};
 use crate::report::why::verdict;
 use crate::verbose::stage;
 use anyhow::anyhow;
-use etwhy_analysis::cpu::Scope;
+use etwhy_analysis::cpu::{Scope, Top};
 use etwhy_analysis::derive::is_beside_traces;
 use etwhy_hud::{Deferred, Host, Loaded, Within};
 use etwhy_report::charts;
@@ -25,6 +25,9 @@ use etwhy_trace::catalog::event_type::EventTypeRow;
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// How long the lists of the verdict are.
+const TOP: Top = Top { processes: 20, per_process: 5, overall: 20 };
 
 /// Reads traces as the arguments say.
 pub struct Reader {
