@@ -191,17 +191,8 @@ impl Pass<'_> {
                 && state.schemas_seen != self.schemas_seen)
         {
             let Some(ty) = self.types.get(type_index) else { return };
-            let seen = self.schemas_seen;
-            resolve_type(
-                state,
-                record,
-                &self.chosen,
-                self.needed,
-                &mut self.decoder,
-                seen,
-                &ty.key,
-                self.before,
-            );
+            state.schemas_seen = self.schemas_seen;
+            resolve_type(state, record, &self.chosen, self.needed, &mut self.decoder, &ty.key, self.before);
             state.names = self.types.describe(type_index, &self.decoder).map(|i| (i.provider, i.name));
         }
         if state.own_header {
@@ -339,13 +330,11 @@ fn resolve_type(
     chosen: &[&'static AnalysisSpec],
     needed: Needed,
     decoder: &mut Decoder,
-    schemas_seen: u64,
     key: &EventKey,
     before: bool,
 ) {
     let first = !state.resolved;
     state.resolved = true;
-    state.schemas_seen = schemas_seen;
     state.schema = decoder.schema(record);
     if !first {
         return;

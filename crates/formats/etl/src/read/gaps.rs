@@ -2,7 +2,7 @@
 
 use super::file::EtlFile;
 use super::index::BufferEntry;
-use super::past::{PastBuffer, Ranges};
+use super::past::{LastBuffers, PastBuffer, Ranges};
 use super::tokens::Tokenizer;
 use crate::Ledger;
 use crate::abi::buffer::{FLAG_BUFFER_LOST, FLAG_EVENTS_LOST, LEN, TYPE_HEADER};
@@ -123,10 +123,7 @@ impl EtlFile {
 
     /// What is known of the last buffers of each processor, and the gaps before them, once those that `is_past` holds for are
     /// forgotten.
-    pub(super) fn past_chains(
-        &self,
-        is_past: impl Fn(&BufferEntry) -> bool,
-    ) -> (Vec<Gap>, Vec<((u16, u16), PastBuffer)>) {
+    pub(super) fn past_chains(&self, is_past: impl Fn(&BufferEntry) -> bool) -> (Vec<Gap>, LastBuffers) {
         let (mut gaps, mut ends) = (Vec::new(), BTreeMap::new());
         for segment in 0..self.segments().len() {
             let missing = Missing::of(&self.sequences(segment));

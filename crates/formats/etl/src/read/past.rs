@@ -58,6 +58,9 @@ impl Ranges {
     }
 }
 
+/// The last forgotten buffer of each segment and processor.
+pub(super) type LastBuffers = BTreeMap<(u16, u16), PastBuffer>;
+
 /// The last buffer of a processor that is past.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PastBuffer {
@@ -78,7 +81,7 @@ pub(crate) struct Past {
     /// Sequence numbers by session.
     pub(crate) sequences: BTreeMap<u16, Ranges>,
     /// The last one by session and processor.
-    pub(crate) last: BTreeMap<(u16, u16), PastBuffer>,
+    pub(crate) last: LastBuffers,
     /// Where records are missing between them.
     gaps: Vec<Gap>,
 }
