@@ -2,7 +2,7 @@
 
 use etwhy_testkit::Program;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// The program.
 const ETWHY: Program = crate::ETWHY.wide("100");
@@ -222,7 +222,7 @@ fn a_second_interrupt_says_what_is_not_restored() {
     std::fs::create_dir(&work).unwrap();
     // The first command that makes a state goes on until the test has ended the program.
     let on = format!("echo on > '{}'; sleep 60 & echo $! >> '{0}'; wait", log.display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_etwhy"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_etwhy"));
     command.args(["probe", "run", "name-search", "--set", "files=100", "--settle", "0", "--folder"]);
     command.arg(&work).args(["--ab", &on, "true restore-me"]);
     let child =
@@ -236,7 +236,7 @@ fn a_second_interrupt_says_what_is_not_restored() {
         assert!(start.elapsed().as_secs() < 60);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let signal = |name: &str, process: &str| Command::new("kill").args([name, process]).status().unwrap();
+    let signal = |name: &str, process: &str| std::process::Command::new("kill").args([name, process]).status().unwrap();
     let process = child.id().to_string();
     signal("-INT", &process);
     std::thread::sleep(std::time::Duration::from_millis(300));

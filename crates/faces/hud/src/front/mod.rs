@@ -1,5 +1,5 @@
 //! The server in front: it owns the port, the page, who may come in and what is opened. Each trace is read and queried in a process of its
-//! own ([`process`]), to which its questions are handed on ([`relay`]): a trace that brings its reader down costs only itself.
+//! own (`process.rs`), to which its questions are handed on (`relay.rs`): a trace that brings its reader down costs only itself.
 //!
 //! The process of a trace is the same program. Its token comes over its standard input, it serves on a port of 127.0.0.1, says on standard
 //! output how far it is ([`said`]), and ends when its standard input does. What it answers reaches the browser as data only.
