@@ -66,6 +66,7 @@ const LINES: &[(&str, &str)] = &[
     ("tree", "tree t.etl.gz"),
     ("why", "why t.etl.gz"),
     ("diff", "diff t.etl.gz t.etl.gz"),
+    ("segments", "segments t.etl.gz --fresh"),
     ("serve", "serve t.etl.gz"),
 ];
 
@@ -106,7 +107,12 @@ fn signals_leave_nothing_in_any_command() {
             let output = child.wait_with_output().unwrap();
             drop(pipe);
             assert_eq!(output.status.signal(), Some(*number), "{line}: {}", text(&output.stderr));
-            assert_eq!(entries(&folder.join("tmp")), [] as [PathBuf; 0], "{line} {name}");
+            // The process that reads for a server ends after it.
+            let gone = (0..200).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(25));
+                entries(&folder.join("tmp")).is_empty()
+            });
+            assert!(gone, "{line} {name}: {:?}", entries(&folder.join("tmp")));
             assert_eq!(entries(folder).len(), before, "{line} {name}: {:?}", entries(folder));
         }
     }
@@ -213,8 +219,10 @@ fn a_server_outlives_a_trace_that_becomes_shorter() {
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut page, &mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+    // The page is there before the trace is read; what is wrong with that is said afterwards.
+    let said = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(said.map_while(Result::ok).any(|line| line.contains("file_shrank")));
     send(&child, "INT");
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.code().is_some(), "{:?}: {}", output.status, text(&output.stderr));
-    assert!(text(&output.stderr).contains("file_shrank"), "{}", text(&output.stderr));
+    let status = child.wait().unwrap();
+    assert!(status.code().is_some(), "{status:?}");
 }

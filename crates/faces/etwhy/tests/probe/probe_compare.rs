@@ -236,7 +236,9 @@ fn a_second_interrupt_says_what_is_not_restored() {
         assert!(start.elapsed().as_secs() < 60);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let signal = |name: &str, process: &str| std::process::Command::new("kill").args([name, process]).status().unwrap();
+    let signal = |name: &str, process: &str| {
+        std::process::Command::new("kill").args([name, process]).status().unwrap()
+    };
     let process = child.id().to_string();
     signal("-INT", &process);
     std::thread::sleep(std::time::Duration::from_millis(300));
