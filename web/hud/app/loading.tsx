@@ -42,8 +42,8 @@ function Early() {
   if (!verdict) return null;
   const found = verdict.findings.filter((one) => one.hits.length > 0).slice(0, 8);
   return (
-    <section aria-label="Verdict">
-      <h2>{visible(verdict.sentence)}</h2>
+    <section class="answer" aria-label="Verdict">
+      <h1>{visible(verdict.sentence)}</h1>
       <ul>
         {found.map((one) => (
           <li key={one.id}>{visible(one.hits[0]?.headline ?? one.title)}</li>
