@@ -21,7 +21,7 @@ pub static COMMAND: Command = Command {
                  would show of that stretch of the finished trace. At most half of one processor is used: a window that takes long is looked at less often.\n\n\
                  Buffers that come late are put where they belong, as long as the window has not passed them; the lines say how many came late. \
                  Names that a trace holds at its end only (the rundown of sessions that are merged afterwards) are not known before that. \
-                 It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --idle.",
+                 It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --patience.",
     examples: "Examples:\n  etwhy follow recording.etl\n  etwhy follow C:\\traces --window 30s\n  \
                etwhy follow C:\\traces --process chrome\n  etwhy follow recording.etl --json\n  \
                etwhy follow C:\\traces --until-finding dpc.over-limit\n  etwhy follow C:\\traces --stop-when process-exit:setup",
@@ -36,12 +36,12 @@ struct Args {
     path: PathBuf,
     /// End when nothing came for so long
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    idle: Option<i64>,
+    patience: Option<i64>,
     #[command(flatten)]
     follow: FollowArgs,
 }
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
-    let idle = args.idle.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
-    args.follow.follow(&args.path, idle)
+    let patience = args.patience.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
+    args.follow.follow(&args.path, patience)
 }

@@ -27,7 +27,7 @@ pub struct FollowArgs {
     /// Show what one process does: processors, waits and who ended them, files, registry, windows that do not answer
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Print a line of JSON for each window
+    /// Print JSON: one line for each window
     #[arg(long)]
     json: bool,
     /// Stop when this finding is found (`etwhy rules list` has the names). Exit code 0 if it was, 1 if the trace ended without it
@@ -126,11 +126,11 @@ impl FollowArgs {
         Ok(all)
     }
 
-    /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `idle`.
+    /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `patience`.
     ///
     /// # Errors
     /// Those of reading it.
-    pub fn follow(&self, path: &Path, idle: Option<Duration>) -> anyhow::Result<Exit> {
+    pub fn follow(&self, path: &Path, patience: Option<Duration>) -> anyhow::Result<Exit> {
         let watch = self.watch()?;
         let conditions = self.conditions(&watch)?;
         let follower = Follower::new(path, self.options(), self.symbols(path)?, self.decoder())?;
@@ -147,7 +147,8 @@ impl FollowArgs {
             }
             let single = path.is_file();
             let over = polled.buffers == 0
-                && ((single && run.follower.is_closed()) || idle.is_some_and(|idle| last.elapsed() >= idle));
+                && ((single && run.follower.is_closed())
+                    || patience.is_some_and(|most| last.elapsed() >= most));
             if over {
                 run.follower.end()?;
             }

@@ -25,7 +25,7 @@ pub struct MarkArgs {
 
 #[derive(clap::Args)]
 pub struct OutputArgs {
-    /// File of the kernel's events; others stand beside it: trace.user.etl
+    /// Write the kernel's events to FILE; others stand beside it: trace.user.etl
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -23,7 +23,7 @@ const PRIVACY: &str = "The trace in it names all processes, files and registry k
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// File of the bundle: trace, truth, report
+    /// Write the bundle to FILE: trace, truth, report
     #[arg(long, short, value_name = "FILE", default_value = "selftest.zip")]
     output: PathBuf,
 }

@@ -43,7 +43,7 @@ pub struct Args {
     /// Folder of the files while it records, and of a rotating recording at last (default: System32\LogFiles\etwhy)
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// File of the kernel's events at the end; others stand beside it: trace.user.etl
+    /// Write the kernel's events to FILE at the end; others stand beside it: trace.user.etl
     #[arg(long, short, value_name = "FILE", conflicts_with = "rotate")]
     output: Option<PathBuf>,
     /// Start and come back: the recording runs without a guard until `etwhy record stop`
