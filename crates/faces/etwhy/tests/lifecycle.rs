@@ -106,7 +106,10 @@ fn signals_leave_nothing_in_any_command() {
             send(&child, name);
             let output = child.wait_with_output().unwrap();
             drop(pipe);
-            assert_eq!(output.status.signal(), Some(*number), "{line}: {}", text(&output.stderr));
+            // A server is there before its traces are read: asked to end, it ends well.
+            let well = line.starts_with("serve") && output.status.code().is_some();
+            let signal = output.status.signal();
+            assert!(well || signal == Some(*number), "{line}: {signal:?} {}", text(&output.stderr));
             // The process that reads for a server ends after it.
             let gone = (0..200).any(|_| {
                 std::thread::sleep(std::time::Duration::from_millis(25));
