@@ -89,6 +89,10 @@ impl Show {
         });
         let rate = thousands((look.events as f64 / seconds) as i128);
         let mut all = vec![format!("{} {busy}, {rate} events/s{first}", local.time(now))];
+        let doubts = look.doubts.iter().take(3);
+        all.extend(doubts.map(|doubt| {
+            format!("  {}: {} x {}", doubt.severity, thousands(doubt.count.into()), doubt.meaning)
+        }));
         let history = watch.history();
         for episode in history.lasting().iter().filter(|e| !self.told.contains(&e.id)) {
             all.push(format!("  {} {}: {}", episode.severity.name(), episode.id, episode.headline));
