@@ -17,7 +17,7 @@ pub use files::{files, scenarios, traces};
 pub use found::{Json, Str};
 pub use given::{corpus, corpus_file, missing, packaged, python, script, skipped};
 pub use lists::{Are, sorted};
-pub use program::{Program, Trace};
+pub use program::{Program, Run, Trace};
 pub use readers::{counted_traces, dissected, told};
 pub use turns::alone;
 

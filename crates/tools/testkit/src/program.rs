@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A written trace, which goes with its folder when it is dropped.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Program {
 
     /// A run that may end in any way but by a fault of its own.
     pub fn output(&self, arguments: &[&str]) -> Output {
-        let output = self.command(arguments).output().unwrap();
+        let output = self.command(arguments).outcome();
         let errors = crate::text(&output.stderr);
         assert!(!errors.contains("panicked"), "{}: {errors}", arguments.join(" "));
         output
@@ -144,5 +144,42 @@ impl Program {
     /// Writes the demonstration.
     pub fn demo(&self, trace: &Path) {
         self.run(&["synth", "--demo", "--quiet", "-o", trace.to_str().unwrap()]);
+    }
+}
+
+/// Runs of commands that fail only for reasons of the program.
+pub trait Run {
+    /// What it prints, and how it ends.
+    fn outcome(&mut self) -> Output;
+    /// It runs on.
+    fn started(&mut self) -> Child;
+}
+
+impl Run for Command {
+    fn outcome(&mut self) -> Output {
+        again(|| self.output())
+    }
+
+    fn started(&mut self) -> Child {
+        again(|| self.spawn())
+    }
+}
+
+/// Starts a program again where Wine could not. Its `CreateProcess` fails with `ERROR_INTERNAL_ERROR` (1359) when the Unix
+/// process behind it ended before it had reported to the server (`NtCreateUserProcess` in dlls/ntdll/unix/process.c), which
+/// happens about once in several thousand starts on a busy machine. Nothing of the program has run by then. Windows has no
+/// such case.
+fn again<T>(mut start: impl FnMut() -> std::io::Result<T>) -> T {
+    const INTERNAL_ERROR: i32 = 1359;
+    let mut tries = 0;
+    loop {
+        match start() {
+            Err(error) if cfg!(windows) && error.raw_os_error() == Some(INTERNAL_ERROR) && tries < 5 => {
+                tries += 1;
+                eprintln!("Wine could not start a program (try {tries}): {error}");
+                std::thread::sleep(std::time::Duration::from_millis(500));
+            }
+            other => return other.unwrap(),
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! `etwhy evtx`: records of real logs in all forms, damage, texts, a log that grows.
 
-use etwhy_testkit::{Json as _, Program, Str as _};
+use etwhy_testkit::{Json as _, Program, Run as _, Str as _};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The program.
 const ETWHY: Program = crate::ETWHY.wide("100");
@@ -234,12 +234,11 @@ fn a_log_that_grows_is_followed() {
         ETWHY.ran(&["evtx", &other.to_string_lossy()]).1.lines().count()
     };
     let (two, three) = (count(&whole[..4096 + 2 * 65_536]), count(&whole[..4096 + 3 * 65_536]));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["evtx", &path.to_string_lossy(), "--follow", "--last", "3", "--json"])
+    let mut child = ETWHY
+        .command(&["evtx", &path.to_string_lossy(), "--follow", "--last", "3", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .started();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let id = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["record_id"].uint();
     let first: Vec<u64> = (&mut lines).take(3).map(id).collect();

@@ -2,10 +2,10 @@
 //!
 //! The expected sums are those of a walk over chunks and record headers in Python (`struct`), which shares nothing with this program.
 
-use crate::{Json as _, Str as _};
+use crate::{ETWHY, Json as _, Str as _};
+use etwhy_testkit::Run as _;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::Command;
 
 fn corpus() -> Option<PathBuf> {
     etwhy_testkit::corpus_file("evtx")
@@ -15,11 +15,7 @@ fn corpus() -> Option<PathBuf> {
 fn sums_of_a_real_log_are_those_of_its_record_headers() {
     let Some(corpus) = corpus() else { return };
     let log = corpus.join("log2timeline+plaso/System.evtx");
-    let run = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["evtx", "why", "--json", "--quiet", "--retention", "30d"])
-        .arg(&log)
-        .output()
-        .unwrap();
+    let run = ETWHY.command(&["evtx", "why", "--json", "--quiet", "--retention", "30d"]).arg(&log).outcome();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let json: Value = serde_json::from_slice(&run.stdout).unwrap();
     let file = &json["log_file"][0];
@@ -52,12 +48,11 @@ fn sums_of_a_real_log_are_those_of_its_record_headers() {
 #[test]
 fn narrow_reports_fit() {
     let Some(corpus) = corpus() else { return };
-    let run = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["evtx", "why", "--quiet"])
+    let run = ETWHY
+        .command(&["evtx", "why", "--quiet"])
         .arg(corpus.join("log2timeline+plaso/System.evtx"))
         .env("COLUMNS", "80")
-        .output()
-        .unwrap();
+        .outcome();
     let text = String::from_utf8(run.stdout).unwrap();
     assert!(
         text.contains("5,009 records") && text.contains("What fills it") && text.contains("One full read"),
@@ -73,11 +68,7 @@ fn narrow_reports_fit() {
 fn periods_of_real_logs_are_real() {
     let Some(corpus) = corpus() else { return };
     let periods = |log: &str| -> Vec<(i64, i64)> {
-        let run = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-            .args(["evtx", "why", "--json", "--quiet"])
-            .arg(corpus.join(log))
-            .output()
-            .unwrap();
+        let run = ETWHY.command(&["evtx", "why", "--json", "--quiet"]).arg(corpus.join(log)).outcome();
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         let json: Value = serde_json::from_slice(&run.stdout).unwrap();
         let rows = json["log_burst"].list().iter().filter(|row| row["kind"] == "periodic");

@@ -2,9 +2,9 @@
 //! read on standard output.
 
 use crate::{ETWHY, Str as _};
-use etwhy_testkit::text;
+use etwhy_testkit::{Run as _, text};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The demonstration trace, written once into `folder`.
 fn demo(folder: &Path) -> PathBuf {
@@ -122,12 +122,11 @@ fn a_bomb_is_refused_with_the_option_that_allows_it() {
 fn a_reader_that_leaves_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let trace = demo(folder.path());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["dump", "sample", trace.str(), "--format", "csv"])
+    let mut child = ETWHY
+        .command(&["dump", "sample", trace.str(), "--format", "csv"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .started();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -2,8 +2,8 @@
 
 use crate::server::Server;
 use crate::{ETWHY, Json as _, Str as _};
+use etwhy_testkit::Run as _;
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 fn sql(query: &str) -> serde_json::Value {
@@ -170,7 +170,7 @@ fn a_killed_process_costs_its_trace_alone_and_none_outlives_the_server() {
         line(pid).split('\0').any(|word| word.strip_prefix("--of=").is_some_and(|of| of.ends_with("a.etl")))
     };
     let of_a = all.iter().find(reads_a);
-    assert!(Command::new("kill").args(["-9", of_a.unwrap()]).status().unwrap().success());
+    assert!(std::process::Command::new("kill").args(["-9", of_a.unwrap()]).status().unwrap().success());
     let ended = || server.ask("session", &serde_json::json!({})).json()["traces"][0]["stage"] == "ended";
     while !ended() {
         std::thread::sleep(Duration::from_millis(10));
@@ -217,7 +217,7 @@ fn a_token_of_ones_own_survives_a_restart_and_stays_off_other_command_lines() {
         assert_eq!(holders.count(), 0);
     }
     for (option, why) in [("short", "16 to 200"), ("sixteen/letters..", "letters, digits")] {
-        let refused = ETWHY.command(&["serve", "--demo", "--token", option]).output().unwrap();
+        let refused = ETWHY.command(&["serve", "--demo", "--token", option]).outcome();
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains(why), "{said}");
     }
@@ -245,7 +245,7 @@ fn the_verdict_of_a_range_is_that_of_why() {
             let times =
                 ["--from", &format!("{}ns", part[0]), "--to", &format!("{}ns", part[1])].map(str::to_owned);
             let line = ["why", trace.str(), "--offline", "--quiet", "--top", "20", "--json"];
-            let printed = ETWHY.command(&line).args(times).output().unwrap().stdout;
+            let printed = ETWHY.command(&line).args(times).outcome().stdout;
             let of_why: serde_json::Value = serde_json::from_slice(&printed).unwrap();
             let body = serde_json::json!({ "trace": 0, "range": part });
             let of_page = server.ask("verdict", &body).json();
@@ -308,10 +308,7 @@ fn tables_that_are_left_out_say_so() {
     assert_eq!(table("event")["rows"], 0);
     assert!(table("event")["why_empty"].str().contains("--without event"));
     assert!(table("sample")["rows"].uint() > 0);
-    let wrong = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["serve", "--demo", "--without", "evnt"])
-        .output()
-        .unwrap();
+    let wrong = ETWHY.command(&["serve", "--demo", "--without", "evnt"]).outcome();
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("evnt"));
 }
 
@@ -361,10 +358,7 @@ fn events_are_made_when_they_are_asked_for() {
 fn an_extract_is_served_like_its_trace() {
     let folder = tempfile::tempdir().unwrap();
     let extract = folder.path().join("extract");
-    let status = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["extract", "--demo", "--quiet", "-o"])
-        .arg(&extract)
-        .status();
+    let status = ETWHY.command(&["extract", "--demo", "--quiet", "-o"]).arg(&extract).status();
     assert!(status.unwrap().success());
     let (of_trace, of_extract) = (Server::start(&["--demo"]), Server::start(&[extract.str()]));
     let query = sql("SELECT upid, sum(weight_ns) AS ns FROM sample GROUP BY upid ORDER BY ns DESC");

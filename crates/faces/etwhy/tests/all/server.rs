@@ -2,7 +2,7 @@
 #![allow(dead_code)] // Each program uses a part of it.
 
 use crate::ETWHY;
-use etwhy_testkit::{Str as _, text};
+use etwhy_testkit::{Run as _, Str as _, text};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -74,8 +74,7 @@ impl Server {
 
     /// Starts it and waits until it answers.
     pub fn at_once<T: AsRef<OsStr>>(arguments: &[T]) -> Server {
-        let mut child =
-            ETWHY.command(&["serve", "--quiet"]).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = ETWHY.command(&["serve", "--quiet"]).args(arguments).stdout(Stdio::piped()).started();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));

@@ -2,11 +2,12 @@
 //! `scripts/test-windows` runs it under Wine; docs/windows.md says what Wine does otherwise.
 #![cfg(windows)]
 
-use crate::{Json as _, Str as _};
+use crate::{ETWHY, Json as _, Str as _};
+use etwhy_testkit::Run as _;
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 struct Ran {
     code: Option<i32>,
@@ -15,12 +16,7 @@ struct Ran {
 }
 
 fn etwhy<T: AsRef<OsStr>>(arguments: &[T]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(arguments)
-        .env("COLUMNS", "200")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output = ETWHY.command(arguments).env("COLUMNS", "200").stdin(Stdio::null()).outcome();
     let errors = String::from_utf8(output.stderr).expect("messages are UTF-8");
     assert!(!errors.contains("panicked"), "{errors}");
     Ran { code: output.status.code(), out: output.stdout, errors }
@@ -157,12 +153,7 @@ fn reserved_names_are_devices_and_no_files() {
     let before = names();
     assert!(!before.is_empty());
     let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-            .args(arguments)
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = ETWHY.command(arguments).current_dir(folder.path()).stdin(Stdio::null()).outcome();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     // Output into nothing, as /dev/null: done, and nothing is left in the folder.
@@ -273,13 +264,12 @@ fn a_folder_that_is_given_is_read_and_a_broken_pipe_is_no_error() {
     let ran = with(&["info", "--quiet"], folder.path());
     assert_eq!(ran.code, Some(0), "{}", ran.errors);
     // The reader goes before everything is written.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_etwhy"))
-        .args(["dump", "thread", "--format", "csv", "--quiet"])
+    let mut child = ETWHY
+        .command(&["dump", "thread", "--format", "csv", "--quiet"])
         .arg(folder.path().join("demo.etl"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .started();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();

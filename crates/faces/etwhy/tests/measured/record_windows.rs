@@ -5,6 +5,7 @@
 #![cfg(windows)]
 
 use crate::ETWHY;
+use etwhy_testkit::Run as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -62,7 +63,7 @@ impl Machine {
     }
 
     fn record(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
+        self.command(line).outcome()
     }
 
     /// Runs a command that must succeed; what it printed.
@@ -73,7 +74,7 @@ impl Machine {
     }
 
     fn start(&self, line: &str) -> Child {
-        self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).started()
     }
 
     /// What another program of the machine does.
@@ -81,7 +82,7 @@ impl Machine {
         let mut command = Command::new(self.tools.join("others.exe"));
         command.args(words);
         self.with_double(&mut command);
-        let output = command.output().unwrap();
+        let output = command.outcome();
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }

@@ -5,6 +5,7 @@
 #![cfg(windows)]
 
 use crate::ETWHY;
+use etwhy_testkit::Run as _;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +26,7 @@ fn probe(hook: Option<(&Path, &str)>) -> (Value, String) {
     };
     command.args(["probe", "run", "file-open", "--quick", "--rounds", "1", "--json", "--quiet", "--folder"]);
     command.arg(folder.path()).args(["--set", "files=20", "--set", "bytes=4096", "--set", "operations=open"]);
-    let output = command.output().unwrap();
+    let output = command.outcome();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let all: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     (all["probes"][0].clone(), text)
