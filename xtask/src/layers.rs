@@ -69,7 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "knowledge",
         ],
     ),
-    ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "doc"]),
+    ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "record", "doc"]),
     ("record", &["os"]),
     ("synth", &["etl", "decode"]),
     (

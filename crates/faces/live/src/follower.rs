@@ -56,8 +56,8 @@ pub struct Polled {
 enum Place {
     /// One file.
     File(PathBuf),
-    /// All traces of a folder.
-    Folder(PathBuf),
+    /// The traces of a folder whose names begin so.
+    Folder(PathBuf, String),
     /// A finished file that is played again, with the buffers that were not written yet.
     Replay(Held),
 }
@@ -91,7 +91,26 @@ impl Follower {
     pub fn new(path: &Path, options: FollowOptions, symbols: Symbols, decoder: Decoder) -> Result<Follower> {
         let meta =
             std::fs::metadata(path).map_err(|source| LiveError::Io { path: path.to_owned(), source })?;
-        let place = if meta.is_dir() { Place::Folder(path.into()) } else { Place::File(path.into()) };
+        if meta.is_dir() {
+            return Follower::of_folder(path, "", options, symbols, decoder);
+        }
+        let mut follower = Follower::at(Place::File(path.into()), options, symbols, decoder);
+        follower.poll()?;
+        Ok(follower)
+    }
+
+    /// Follows the traces of a folder whose names begin so.
+    ///
+    /// # Errors
+    /// Those of [`Follower::poll`].
+    pub fn of_folder(
+        path: &Path,
+        begins: &str,
+        options: FollowOptions,
+        symbols: Symbols,
+        decoder: Decoder,
+    ) -> Result<Follower> {
+        let place = Place::Folder(path.into(), begins.to_owned());
         let mut follower = Follower::at(place, options, symbols, decoder);
         follower.poll()?;
         Ok(follower)
@@ -192,7 +211,7 @@ impl Follower {
         let paths = match &self.place {
             Place::Replay(_) => return Ok(polled),
             Place::File(path) => vec![path.clone()],
-            Place::Folder(path) => folder::traces(path)?,
+            Place::Folder(path, begins) => folder::traces(path, begins)?,
         };
         for number in 0..self.files.len() {
             let (Some(file), Some(path)) = (self.files.get_mut(number), self.paths.get(number)) else {
@@ -377,7 +396,7 @@ impl Follower {
             *gone &= !sessions.contains(&file.header().start_time);
         }
         let count = gone.iter().filter(|gone| **gone).count();
-        if count <= self.needed || count == self.files.len() || !matches!(self.place, Place::Folder(_)) {
+        if count <= self.needed || count == self.files.len() || !matches!(self.place, Place::Folder(..)) {
             return Ok(());
         }
         let known = self.base.holds().1[0];

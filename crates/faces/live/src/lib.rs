@@ -23,5 +23,5 @@ pub use error::{LiveError, Result};
 pub use follower::{FollowOptions, Follower, Polled, Window, no_schemas};
 pub use history::{Episode, History};
 pub use pace::Pace;
-pub use stop::{Fired, StopWhen, When};
+pub use stop::{Fired, StopWhen, trigger};
 pub use watch::{Look, Watch};

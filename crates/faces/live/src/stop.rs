@@ -1,57 +1,35 @@
-//! Conditions that end following: triggers.
+//! Triggers that a trace shows: when to stop following.
 
 use crate::error::{LiveError, Result};
 use crate::history::History;
 use crate::watch::Look;
+use etwhy_record::run::{Seen, Trigger, is_named};
+use etwhy_trace::catalog::event::EventRow;
 use etwhy_trace::catalog::event_type::EventTypeRow;
 use etwhy_trace::catalog::process::ProcessRow;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum When {
-    /// A finding is found.
-    Finding(String),
-    /// An event of this provider comes, of this id or name if one is given.
-    Event(String, Option<String>),
-    /// A process of this name or id starts.
-    ProcessStart(String),
-    /// A process of this name or id exits.
-    ProcessExit(String),
-}
-
-/// The forms, for messages.
-pub const FORMS: &str =
-    "finding:ID, event:PROVIDER[/ID or NAME], process-start:NAME, process-exit:NAME (or process id)";
-
-impl When {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// If it has none of [`FORMS`].
-    pub fn parse(text: &str) -> Result<When> {
-        let wrong = || LiveError::Wrong(format!("`{text}` is no condition; known: {FORMS}"));
-        let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
-        let rest = rest.trim();
-        if rest.is_empty() {
-            return Err(wrong());
-        }
-        Ok(match kind.trim() {
-            "finding" => When::Finding(rest.to_owned()),
-            "event" => match rest.rsplit_once('/') {
-                Some((provider, event)) => When::Event(provider.to_owned(), Some(event.to_owned())),
-                None => When::Event(rest.to_owned(), None),
-            },
-            "process-start" => When::ProcessStart(rest.to_owned()),
-            "process-exit" => When::ProcessExit(rest.to_owned()),
-            _ => return Err(wrong()),
-        })
+/// Reads a trigger that a trace shows.
+///
+/// # Errors
+/// If it is none, or one that only the machine itself shows.
+pub fn trigger(text: &str) -> Result<Trigger> {
+    let trigger: Trigger = text.parse().map_err(LiveError::Wrong)?;
+    if trigger.seen() == Seen::OnMachine {
+        let why = format!(
+            "`{text}`: a trace does not show that; `etwhy record start --stop-when` watches it on the machine"
+        );
+        return Err(LiveError::Wrong(why));
     }
+    Ok(trigger)
 }
 
 /// A condition that was met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fired {
+    /// What was waited for.
+    pub trigger: Trigger,
     /// What happened, in words.
     pub text: String,
     /// When the cause happened, nanoseconds since 1970 (UTC); of what has no moment of its own, the end of the window that showed it.
@@ -63,7 +41,7 @@ pub struct Fired {
 /// Watches for conditions.
 #[derive(Debug)]
 pub struct StopWhen {
-    all: Vec<When>,
+    all: Vec<Trigger>,
     /// Nanoseconds since 1970: what happened before does not count.
     since_unix_ns: Option<i64>,
     /// Events of each type in the window before.
@@ -72,7 +50,7 @@ pub struct StopWhen {
 
 impl StopWhen {
     /// Watches for any of `all`. `from_start`: what the first window shows counts too (a recording that is played again).
-    pub fn new(all: Vec<When>, from_start: bool) -> StopWhen {
+    pub fn new(all: Vec<Trigger>, from_start: bool) -> StopWhen {
         let counts = from_start.then(BTreeMap::new);
         StopWhen { all, since_unix_ns: from_start.then_some(i64::MIN), counts }
     }
@@ -81,13 +59,19 @@ impl StopWhen {
     pub fn check(&mut self, look: &Look, history: &History) -> Option<Fired> {
         let since = *self.since_unix_ns.get_or_insert(look.window.end_unix_ns());
         let counts = self.event_counts(look);
-        let fired = self.all.iter().find_map(|when| self.met(when, look, history, since, &counts));
+        let fired = self.all.iter().find_map(|trigger| self.met(trigger, look, history, since, &counts));
         self.counts = Some(counts);
         fired
     }
 
+    /// Tables that the triggers ask beside those of the findings.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        let fields = |trigger: &Trigger| matches!(trigger, Trigger::Event { field: Some(_), .. });
+        self.all.iter().any(fields).then_some("event").into_iter()
+    }
+
     fn event_counts(&self, look: &Look) -> BTreeMap<String, i64> {
-        if !self.all.iter().any(|when| matches!(when, When::Event(..))) {
+        if !self.all.iter().any(|trigger| matches!(trigger, Trigger::Event { .. })) {
             return BTreeMap::new();
         }
         let mut counts = BTreeMap::new();
@@ -100,33 +84,73 @@ impl StopWhen {
 
     fn met(
         &self,
-        when: &When,
+        trigger: &Trigger,
         look: &Look,
         history: &History,
         since: i64,
         counts: &BTreeMap<String, i64>,
     ) -> Option<Fired> {
         let seen_unix_ns = look.window.end_unix_ns();
-        let fired = |text: String, cause_unix_ns| Fired { text, cause_unix_ns, seen_unix_ns };
-        match when {
-            When::Finding(id) => {
+        let (text, cause_unix_ns) = match trigger {
+            Trigger::Finding(id) => {
                 let episode = history.lasting().iter().find(|episode| episode.id == *id)?;
-                Some(fired(format!("{id}: {}", episode.headline), episode.began_unix_ns))
+                (format!("{id}: {}", episode.headline), episode.began_unix_ns)
             }
-            When::Event(provider, event) => {
+            Trigger::Event { provider, event, field: None } => {
                 // More than the window before had: it is new, as long as fewer leave than come.
                 let before = self.counts.as_ref()?;
                 let key = counts.iter().find(|(key, count)| {
                     matches_event(key, provider, event.as_deref())
                         && **count > before.get(*key).copied().unwrap_or(0)
                 })?;
-                let name = key.0.replace('\n', "/");
-                Some(fired(format!("event {name}"), seen_unix_ns))
+                (format!("event {}", key.0.replace('\n', "/")), seen_unix_ns)
             }
-            When::ProcessStart(who) => process(who, look, since, false).map(|(text, at)| fired(text, at)),
-            When::ProcessExit(who) => process(who, look, since, true).map(|(text, at)| fired(text, at)),
-        }
+            Trigger::Event { provider, event, field: Some(field) } => {
+                event_with(look, since, provider, event.as_deref(), field)?
+            }
+            Trigger::ProcessStart(who) => process(who, look, since, false)?,
+            Trigger::ProcessExit(who) => process(who, look, since, true)?,
+            Trigger::Counter { .. } | Trigger::Log { .. } | Trigger::Key(_) => return None,
+        };
+        Some(Fired { trigger: trigger.clone(), text, cause_unix_ns, seen_unix_ns })
     }
+}
+
+/// An event with that value in a field, after `since`, and when.
+fn event_with(
+    look: &Look,
+    since: i64,
+    provider: &str,
+    event: Option<&str>,
+    (field, value): &(String, String),
+) -> Option<(String, i64)> {
+    let types = look.db.read_or_empty::<EventTypeRow>();
+    let meant: BTreeMap<i64, String> = types
+        .iter()
+        .map(|row| (row.event_type_id(), format!("{}\n{}\n{}", row.provider(), row.id(), row.name())))
+        .filter(|(_, key)| matches_event(key, provider, event))
+        .collect();
+    let events = look.db.read_or_empty::<EventRow>();
+    events.iter().find_map(|row| {
+        let key = meant.get(&row.event_type_id())?;
+        let at = look.window.start_unix_ns.saturating_add(row.ts_ns());
+        let fields: Value = serde_json::from_str(row.fields()).ok()?;
+        let is = fields
+            .as_object()?
+            .iter()
+            .any(|(name, is)| name.eq_ignore_ascii_case(field) && has_value(is, value));
+        (is && at > since).then(|| (format!("event {} with {field}={value}", key.replace('\n', "/")), at))
+    })
+}
+
+/// Whether a field's value is the one that was typed: texts without letter case, numbers as numbers (`30` is `0x1E`).
+fn has_value(value: &Value, typed: &str) -> bool {
+    let number = |text: &str| match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    text.eq_ignore_ascii_case(typed) || number(&text).is_some_and(|is| number(typed) == Some(is))
 }
 
 /// A process of this name or id that started, or ended, after `since`, and when.
@@ -136,9 +160,7 @@ fn process(who: &str, look: &Look, since: i64, ended: bool) -> Option<(String, i
     processes.iter().find_map(|row| {
         let moment = if ended { row.end_ns() } else { row.start_ns() };
         let at = window.start_unix_ns.saturating_add(moment?);
-        let own = row.name().eq_ignore_ascii_case(who)
-            || row.name().eq_ignore_ascii_case(&format!("{who}.exe"))
-            || who.parse() == Ok(row.pid());
+        let own = is_named(row.name(), who) || who.parse() == Ok(row.pid());
         let verb = if ended { "ended" } else { "started" };
         (own && at > since).then(|| (format!("{} ({}) {verb}", row.name(), row.pid()), at))
     })
@@ -159,14 +181,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read() {
-        assert_eq!(When::parse("finding:cpu.starvation").ok(), Some(When::Finding("cpu.starvation".into())));
-        let event = When::Event("Microsoft-Windows-DNS-Client".into(), Some("3008".into()));
-        assert_eq!(When::parse("event: Microsoft-Windows-DNS-Client/3008").ok(), Some(event));
-        for none in ["", "finding", "finding:", "counter:x", "process-exit: "] {
-            assert!(When::parse(none).is_err(), "{none}");
+    fn triggers_that_a_trace_shows() {
+        assert_eq!(trigger("finding:cpu.starvation").ok(), Some(Trigger::Finding("cpu.starvation".into())));
+        for none in ["", "finding", "finding:", "counter:\\x>1", "key:pause", "log:System/41", "exit: "] {
+            assert!(trigger(none).is_err(), "{none}");
         }
+        assert!(trigger("key:pause").unwrap_err().to_string().contains("etwhy record start"));
         assert!(matches_event("Kernel\n1\nStart", "kernel", Some("start")));
         assert!(!matches_event("Kernel\n1\nStart", "kernel", Some("2")));
+        assert!(has_value(&Value::from(30), "0x1E") && has_value(&Value::from("0x1e"), "30"));
+        assert!(has_value(&Value::from("Disk"), "disk") && !has_value(&Value::from("Disk2"), "disk"));
     }
 }

@@ -75,6 +75,11 @@ impl Watch {
         Watch { rules, tables: closure(&wanted), process, memory, history: History::default() }
     }
 
+    /// Has these tables made too.
+    pub fn also(&mut self, tables: impl Iterator<Item = &'static str>) {
+        self.tables.extend(tables.map(str::to_owned));
+    }
+
     /// Whether a finding of this name is asked.
     pub fn asks(&self, id: &str) -> bool {
         self.rules.iter().any(|rule| rule.id == id)

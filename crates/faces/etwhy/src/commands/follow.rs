@@ -24,7 +24,7 @@ pub static COMMAND: Command = Command {
                  It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --patience.",
     examples: "Examples:\n  etwhy follow recording.etl\n  etwhy follow C:\\traces --window 30s\n  \
                etwhy follow C:\\traces --process chrome\n  etwhy follow recording.etl --json\n  \
-               etwhy follow C:\\traces --until-finding dpc.over-limit\n  etwhy follow C:\\traces --stop-when process-exit:setup",
+               etwhy follow C:\\traces --until-finding dpc.over-limit\n  etwhy follow C:\\traces --stop-when exit:setup",
     build: |command| Args::augment_args(command),
     run: |matches| run(&Args::from_arg_matches(matches)?),
 };

@@ -3,6 +3,7 @@
 mod control;
 mod evidence;
 mod print;
+mod reader;
 mod remote;
 mod selftest;
 mod start;

@@ -96,8 +96,8 @@ fn commands_for_another_machine_are_printed() {
         assert_eq!(output.status.code(), Some(2), "{host}: {output:?}");
     }
     for (line, hint) in [
-        ("start cpu --stop-when finding:dpc.flood", "does not have"),
         ("start cpu --stop-when mood:bad", "there are counter:"),
+        ("start cpu --stop-when key:s", "ctrl, alt or win"),
         ("start cpu --rotate 5m --ring 1GB", "--ring"),
         ("start cpu --no-wait --for 5s", "--for"),
         ("start cpu --keep 1GB", "--rotate"),

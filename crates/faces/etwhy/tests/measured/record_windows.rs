@@ -301,10 +301,30 @@ fn triggers_end_a_recording() {
         assert!(output.status.success() && text(&output).contains(sentence), "{trigger}: {output:?}");
         assert!(machine.sessions().is_empty());
     }
-    for trigger in ["finding:dpc.flood", "key:f9", "mood:bad"] {
-        let output = machine.record(&format!("start cpu --stop-when {trigger}"));
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    // What the files show while they are written.
+    for trigger in ["finding:cpu.spin-wait", "event:Windows Kernel/SystemConfig/CPU"] {
+        let mut command = machine.command("start cpu --for 120s -o x.etl");
+        let output = command.args(["--stop-when", trigger]).outcome();
+        assert!(
+            output.status.success() && text(&output).contains(&format!("{trigger}: ")),
+            "{trigger}: {output:?}"
+        );
+        assert!(machine.sessions().is_empty());
     }
+    // What cannot be watched is refused before anything is recorded. Wine has no event logs.
+    for (trigger, why) in [
+        ("finding:dpc.nothing", "there is no finding"),
+        ("finding:dpc.over-limit --ring 64MiB", "--rotate"),
+        ("log:System/41", "cannot be watched"),
+        ("mood:bad", "there are counter:"),
+    ] {
+        let output = machine.record(&format!("start cpu --stop-when {trigger}"));
+        assert!(output.status.code() == Some(2) && text(&output).contains(why), "{trigger}: {output:?}");
+    }
+    let counter =
+        machine.command("start cpu").args(["--stop-when", "counter:\\No Such Object\\x>1"]).outcome();
+    assert!(counter.status.code() == Some(2) && text(&counter).contains("cannot be watched"), "{counter:?}");
+    assert!(machine.sessions().is_empty());
 }
 
 #[test]

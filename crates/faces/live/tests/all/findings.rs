@@ -2,7 +2,7 @@
 
 use crate::growing::options;
 use crate::growing_segments::written;
-use etwhy_live::{Follower, StopWhen, Watch, When, no_schemas};
+use etwhy_live::{Follower, StopWhen, Watch, no_schemas};
 use etwhy_rules::{Rule, Subject};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
@@ -22,7 +22,7 @@ fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
     let mut watch = Watch::new(rules, tables, None, Memory::unlimited());
     let options = options(Some(60_000_000_000));
     let mut follower = Follower::replay(path, options, Symbols::new(&[]), no_schemas()).unwrap();
-    let mut stop = StopWhen::new(vec![When::parse(when).unwrap()], true);
+    let mut stop = StopWhen::new(vec![etwhy_live::trigger(when).unwrap()], true);
     let mut at = 0;
     while !follower.has_ended() {
         at += 1_000_000_000;
@@ -41,11 +41,11 @@ fn a_process_that_ends_is_seen_within_two_seconds() {
     let folder = tempfile::tempdir().unwrap();
     written(folder.path(), "process_start_growth.toml", 0.02);
     let path = folder.path().join("written.etl");
-    let (at, cause) = seen(&path, &[], "process-exit:verified").expect("nobody ends");
+    let (at, cause) = seen(&path, &[], "exit:verified").expect("nobody ends");
     assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
-    let (at, cause) = seen(&path, &[], "process-start:verified").expect("nobody starts");
+    let (at, cause) = seen(&path, &[], "start:verified").expect("nobody starts");
     assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
-    assert_eq!(seen(&path, &[], "process-start:nobody"), None);
+    assert_eq!(seen(&path, &[], "start:nobody"), None);
 }
 
 #[test]

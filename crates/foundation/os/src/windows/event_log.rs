@@ -10,7 +10,7 @@ use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::{ERROR_INSUFFICIENT_BUFFER, ERROR_NO_MORE_ITEMS};
 use windows_sys::Win32::System::EventLog::{
     EVT_HANDLE, EVT_VARIANT, EvtFormatMessageEvent, EvtQueryChannelPath, EvtQueryForwardDirection,
-    EvtRenderContextSystem, EvtRenderEventValues, EvtRenderEventXml,
+    EvtQueryReverseDirection, EvtRenderContextSystem, EvtRenderEventValues, EvtRenderEventXml,
 };
 
 type Query = unsafe extern "system" fn(EVT_HANDLE, *const u16, *const u16, u32) -> EVT_HANDLE;
@@ -34,8 +34,15 @@ type Close = unsafe extern "system" fn(EVT_HANDLE) -> i32;
 
 /// Timeout that never ends (`INFINITE`).
 const FOREVER: u32 = u32::MAX;
-/// `EvtVarTypeString` (winevt.h).
+/// `EvtVarTypeString`, `EvtVarTypeUInt16`, `EvtVarTypeUInt64` (winevt.h).
 const STRING: u32 = 1;
+const UINT16: u32 = 6;
+const UINT64: u32 = 10;
+/// `EvtSystemEventID`, `EvtSystemEventRecordId`: indexes of the values of `System` (`EVT_SYSTEM_PROPERTY_ID`, winevt.h).
+const EVENT_ID: usize = 2;
+const RECORD_ID: usize = 9;
+/// Most records of a log that are read for one question.
+const MOST_NEW: usize = 10_000;
 
 /// The functions of `wevtapi.dll`.
 #[derive(Debug)]
@@ -100,11 +107,42 @@ impl EventLog {
     /// # Errors
     /// The system's.
     pub fn query(&self, channel: &str) -> io::Result<Opened<'_>> {
+        self.query_from(channel, EvtQueryForwardDirection)
+    }
+
+    fn query_from(&self, channel: &str, direction: u32) -> io::Result<Opened<'_>> {
         let channel = wide(channel)?;
         // SAFETY: no session means this machine; the name ends with a zero; no query means everything.
-        self.opened(unsafe {
-            (self.query)(0, channel.as_ptr(), null(), EvtQueryChannelPath | EvtQueryForwardDirection)
-        })
+        self.opened(unsafe { (self.query)(0, channel.as_ptr(), null(), EvtQueryChannelPath | direction) })
+    }
+
+    /// Number of the newest record of a log, and the event ids of those behind record `after`, the newest first; without
+    /// `after` none. A log that was cleared begins with smaller numbers: all of its records are new.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn newer(&self, channel: &str, after: Option<u64>) -> io::Result<(u64, Vec<u32>)> {
+        let query = self.query_from(channel, EvtQueryReverseDirection)?;
+        let context = self.context()?;
+        let (mut newest, mut ids, mut buffer) = (None, Vec::new(), Vec::new());
+        while ids.len() < MOST_NEW {
+            let events = self.next(&query, 64)?;
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.values(&context, &event, &mut buffer)?;
+                let Some(record) = number(&buffer, RECORD_ID, UINT64) else { continue };
+                let newest = *newest.get_or_insert(record);
+                match after {
+                    Some(after) if record > after || newest < after => {
+                        ids.extend(number(&buffer, EVENT_ID, UINT16).map(|id| (id & 0xFFFF) as u32));
+                    }
+                    _ => return Ok((newest, ids)),
+                }
+            }
+        }
+        Ok((newest.unwrap_or(0), ids))
     }
 
     /// The next events of a query, at most `most`; none at the end.
@@ -253,9 +291,27 @@ impl EventLog {
     }
 }
 
+/// A number among the values of `System`: `EVT_VARIANT` has the value in 8 bytes, then Count and Type.
+fn number(buffer: &[u64], index: usize, kind: u32) -> Option<u64> {
+    let (value, described) = (buffer.get(2 * index)?, buffer.get(2 * index + 1)?);
+    ((described >> 32) as u32 == kind).then_some(*value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn numbers_of_system_have_their_type() {
+        assert_eq!((offset_of!(EVT_VARIANT, Count), offset_of!(EVT_VARIANT, Type)), (8, 12));
+        let mut values = [0; 20];
+        values[2 * EVENT_ID] = 0xABCD_0000_0000_0029;
+        values[2 * EVENT_ID + 1] = u64::from(UINT16) << 32;
+        assert_eq!(number(&values, EVENT_ID, UINT16).map(|id| id & 0xFFFF), Some(41));
+        assert_eq!(number(&values, RECORD_ID, UINT64), None);
+        assert_eq!(number(&values, 10, UINT64), None);
+    }
 
     #[test]
     fn events_are_read_where_there_are_any() {
@@ -276,5 +332,9 @@ mod tests {
             assert!(log.xml(&event, &mut buffer).unwrap() > 100);
         }
         assert!(log.query("no such log").is_err());
+        let (newest, none) = log.newer("System", None).unwrap();
+        assert!(newest > 0 && none.is_empty());
+        let (same, new) = log.newer("System", Some(newest - 1)).unwrap();
+        assert!(same >= newest && new.len() as u64 > same - newest);
     }
 }

@@ -15,6 +15,7 @@ pub mod event_log;
 pub mod event_records;
 pub mod file_version;
 pub mod filters;
+pub mod hot_key;
 pub mod library;
 pub mod machine;
 pub mod modules;

@@ -39,6 +39,7 @@ impl Recorder<'_> {
         }
         self.rotate(&mut journal, &mut said)?;
         let ends = self.ends(&journal, watch);
+        said.append(&mut watch.troubles());
         let now = self.machine.now_ms();
         said.iter().chain(&ends).for_each(|text| journal.remark(now, text));
         for text in &said {

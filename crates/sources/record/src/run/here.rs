@@ -1,6 +1,6 @@
 //! The machine that this program runs on.
 
-use super::{Machine, Recorder, Refused, Sessions};
+use super::{Machine, Recorder, Refused, Sessions, Watch};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,14 @@ impl Here {
     /// nobody else can have an administrator's `stop` move or delete files.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Tries whether triggers can be watched here.
+    ///
+    /// # Errors
+    /// Which cannot, and why.
+    pub fn prepare(&mut self, watch: &mut Watch) -> Result<(), Refused> {
+        watch.prepare(&mut *self.machine).map_err(Refused)
     }
 
     /// Does one step while no other etwhy does one.

@@ -14,9 +14,11 @@ mod explain;
 mod guard;
 mod here;
 mod journal;
+mod keys;
 mod start;
 mod system;
 mod trigger;
+mod watch;
 #[cfg(windows)]
 mod windows;
 
@@ -26,9 +28,11 @@ pub use explain::explain;
 pub use guard::Tick;
 pub use here::Here;
 pub use journal::{Entry, Journal, Kind, Mode, Phase, Remark, State};
+pub use keys::Keys;
 pub use start::{Choice, Options};
 pub use system::{Begin, Code, Live, Machine, Provided, Refused, Sessions};
-pub use trigger::{Finder, Trigger, Watch};
+pub use trigger::{Seen, Trigger, is_named};
+pub use watch::{Finder, Watch};
 #[cfg(windows)]
 pub use windows::{ThisMachine, Windows};
 

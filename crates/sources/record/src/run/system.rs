@@ -1,6 +1,6 @@
 //! What the state machine needs of Windows.
 
-use super::Journal;
+use super::{Journal, Keys};
 use crate::vocabulary::{EventClass, MASKS};
 use crate::{Buffers, Enabled};
 use etwhy_base::Guid;
@@ -177,6 +177,21 @@ pub trait Machine {
     fn clear(&mut self) -> Result<(), String>;
     /// Names of the processes that run, each with what tells it from others of the name.
     fn processes(&mut self) -> Vec<(String, u64)>;
+    /// Whether there is such a performance counter.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn has_counter(&mut self, path: &str) -> Result<(), String>;
+    /// Ids of the records that were written to an event log since this was asked last; none for the first time.
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    fn logged(&mut self, channel: &str) -> Result<Vec<u32>, String>;
+    /// Whether these keys were pressed since this was asked last; from the first time on they are ours.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    fn pressed(&mut self, keys: &Keys) -> Result<bool, String>;
     /// Value of a performance counter, e.g. `\Processor(_Total)\% DPC Time`.
     ///
     /// # Errors

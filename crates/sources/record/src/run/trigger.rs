@@ -1,7 +1,6 @@
-//! What ends a recording: triggers.
+//! What ends a recording, or following one: the grammar of triggers.
 
-use super::Machine;
-use std::collections::BTreeSet;
+use super::keys::Keys;
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,12 +16,13 @@ pub enum Trigger {
         /// Milliseconds without a break.
         for_ms: u64,
     },
-    /// An event: `event:Microsoft-Windows-Kernel-Power/41`, with a field: `event:PROVIDER/41/BugcheckCode=0x1E`.
+    /// An event: any of a provider (`event:Microsoft-Windows-Kernel-Power`), those of an id or name
+    /// (`event:Microsoft-Windows-Kernel-Power/41`), with a field (`event:Microsoft-Windows-Kernel-Power/41/BugcheckCode=30`).
     Event {
-        /// Name or GUID.
+        /// Name.
         provider: String,
-        /// Id.
-        id: u16,
+        /// Id or name.
+        event: Option<String>,
         /// Field and value.
         field: Option<(String, String)>,
     },
@@ -38,23 +38,40 @@ pub enum Trigger {
         id: u32,
     },
     /// A key: `key:ctrl+alt+s`.
-    Key(String),
+    Key(Keys),
     /// A finding: `finding:dpc.flood`.
     Finding(String),
 }
 
+/// Who can see that a trigger fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Whoever reads the trace.
+    InTrace,
+    /// Whoever runs on the machine.
+    OnMachine,
+    /// Both.
+    Both,
+}
+
 impl Trigger {
-    /// Why it cannot be watched yet; none if it can.
-    pub fn obstacle(&self) -> Option<&'static str> {
+    /// Who can see that it fires.
+    pub fn seen(&self) -> Seen {
         match self {
-            Trigger::Counter { .. } | Trigger::ProcessStart(_) | Trigger::ProcessExit(_) => None,
-            Trigger::Event { .. } | Trigger::Finding(_) => {
-                Some("needs a reader that follows the growing trace, which this version does not have")
-            }
-            Trigger::Log { .. } => Some("event logs are not watched by this version"),
-            Trigger::Key(_) => Some("keys are not watched by this version"),
+            Trigger::Event { .. } | Trigger::Finding(_) => Seen::InTrace,
+            Trigger::Counter { .. } | Trigger::Log { .. } | Trigger::Key(_) => Seen::OnMachine,
+            Trigger::ProcessStart(_) | Trigger::ProcessExit(_) => Seen::Both,
         }
     }
+}
+
+/// Whether a process of this name is meant: letter case and `.exe` may be left out.
+pub fn is_named(process: &str, who: &str) -> bool {
+    let bare = |name: &str| {
+        let name = name.to_lowercase();
+        name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+    };
+    bare(process) == bare(who)
 }
 
 impl fmt::Display for Trigger {
@@ -63,9 +80,10 @@ impl fmt::Display for Trigger {
             Trigger::Counter { path, above, for_ms } => {
                 write!(f, "counter:{path}>{above} for {}s", *for_ms as f64 / 1e3)
             }
-            Trigger::Event { provider, id, field: None } => write!(f, "event:{provider}/{id}"),
-            Trigger::Event { provider, id, field: Some((name, value)) } => {
-                write!(f, "event:{provider}/{id}/{name}={value}")
+            Trigger::Event { provider, event, field } => {
+                write!(f, "event:{provider}")?;
+                event.iter().try_for_each(|event| write!(f, "/{event}"))?;
+                field.iter().try_for_each(|(name, value)| write!(f, "/{name}={value}"))
             }
             Trigger::ProcessStart(name) => write!(f, "start:{name}"),
             Trigger::ProcessExit(name) => write!(f, "exit:{name}"),
@@ -80,8 +98,8 @@ impl FromStr for Trigger {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Trigger, String> {
-        let forms = "counter:PATH>NUMBER for 5s, event:PROVIDER/ID, event:PROVIDER/ID/FIELD=VALUE, start:NAME, exit:NAME, \
-                     log:CHANNEL/ID, key:KEYS, finding:ID";
+        let forms = "counter:PATH>NUMBER for 5s, event:PROVIDER, event:PROVIDER/ID, event:PROVIDER/ID/FIELD=VALUE, start:NAME, \
+                     exit:NAME, log:CHANNEL/ID, key:KEYS, finding:ID";
         let wrong = || format!("`{text}` is no trigger; there are {forms}");
         let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
         if rest.trim().is_empty() {
@@ -100,17 +118,21 @@ impl FromStr for Trigger {
                 Trigger::Counter { path: path.trim().to_owned(), above, for_ms: (seconds * 1e3) as u64 }
             }
             "event" => {
-                let mut parts = rest.splitn(3, '/');
-                let provider = parts.next().unwrap_or_default().to_owned();
-                let id = parts.next().and_then(|id| id.parse().ok()).ok_or_else(wrong)?;
-                let field = match parts.next() {
-                    None => None,
-                    Some(part) => {
-                        let (name, value) = part.split_once('=').ok_or_else(wrong)?;
-                        Some((name.to_owned(), value.to_owned()))
-                    }
-                };
-                Trigger::Event { provider, id, field }
+                // Names of kernel events have a slash, and so may values.
+                let parts: Vec<&str> = rest.split('/').map(str::trim).collect();
+                let (provider, parts) = parts.split_first().ok_or_else(wrong)?;
+                let has_value = |part: &&str| part.contains('=');
+                let at = parts.iter().position(has_value).unwrap_or(parts.len());
+                let (event, field) = parts.split_at_checked(at).ok_or_else(wrong)?;
+                if provider.is_empty() || event.contains(&"") || (event.is_empty() && !field.is_empty()) {
+                    return Err(wrong());
+                }
+                let joined = |parts: &[&str]| Some(parts.join("/")).filter(|text| !text.is_empty());
+                let field = joined(field).and_then(|text| {
+                    text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+                });
+                let (provider, event) = ((*provider).to_owned(), joined(event));
+                Trigger::Event { provider, event, field }
             }
             "start" => Trigger::ProcessStart(rest),
             "exit" => Trigger::ProcessExit(rest),
@@ -118,91 +140,10 @@ impl FromStr for Trigger {
                 let (channel, id) = rest.rsplit_once('/').ok_or_else(wrong)?;
                 Trigger::Log { channel: channel.to_owned(), id: id.parse().map_err(|_| wrong())? }
             }
-            "key" => Trigger::Key(rest),
+            "key" => Trigger::Key(rest.parse()?),
             "finding" => Trigger::Finding(rest),
             _ => return Err(wrong()),
         })
-    }
-}
-
-/// Who reads the growing trace: it tells when an event was seen or a finding fires.
-pub trait Finder {
-    /// Why this trigger fires, if it does.
-    fn fired(&mut self, trigger: &Trigger) -> Option<String>;
-}
-
-/// Watches triggers; it lives as long as the guard.
-#[derive(Default)]
-pub struct Watch {
-    triggers: Vec<Watched>,
-    processes: Option<BTreeSet<(String, u64)>>,
-    finder: Option<Box<dyn Finder>>,
-}
-
-struct Watched {
-    trigger: Trigger,
-    /// Since when the counter is above the number.
-    above_since: Option<u64>,
-}
-
-impl Watch {
-    /// Watches these.
-    pub fn new(triggers: Vec<Trigger>) -> Watch {
-        let triggers = triggers.into_iter().map(|trigger| Watched { trigger, above_since: None }).collect();
-        Watch { triggers, ..Watch::default() }
-    }
-
-    /// Has events and findings watched by this reader.
-    #[must_use]
-    pub fn with_finder(self, finder: Box<dyn Finder>) -> Watch {
-        Watch { finder: Some(finder), ..self }
-    }
-
-    /// Why one of them fires, if one does.
-    pub fn fired(&mut self, machine: &mut dyn Machine) -> Option<String> {
-        if self.triggers.is_empty() {
-            return None;
-        }
-        let by_process =
-            |w: &Watched| matches!(w.trigger, Trigger::ProcessStart(_) | Trigger::ProcessExit(_));
-        let mut started = BTreeSet::new();
-        let mut ended = BTreeSet::new();
-        if self.triggers.iter().any(by_process) {
-            let now: BTreeSet<(String, u64)> =
-                machine.processes().into_iter().map(|(name, id)| (name.to_lowercase(), id)).collect();
-            if let Some(before) = self.processes.replace(now.clone()) {
-                started = now.difference(&before).map(|(name, _)| name.clone()).collect();
-                ended = before.difference(&now).map(|(name, _)| name.clone()).collect();
-            }
-        }
-        for watched in &mut self.triggers {
-            let why = match &watched.trigger {
-                Trigger::ProcessStart(name) if started.contains(&name.to_lowercase()) => {
-                    Some(format!("{name} has started"))
-                }
-                Trigger::ProcessExit(name) if ended.contains(&name.to_lowercase()) => {
-                    Some(format!("{name} has ended"))
-                }
-                Trigger::Counter { path, above, for_ms } => match machine.counter(path) {
-                    Ok(value) if value > *above => {
-                        let now = machine.now_ms();
-                        let since = *watched.above_since.get_or_insert(now);
-                        (now.saturating_sub(since) >= *for_ms).then(|| {
-                            format!("{path} is {value:.1}, above {above} for {:.1} s", *for_ms as f64 / 1e3)
-                        })
-                    }
-                    _ => {
-                        watched.above_since = None;
-                        None
-                    }
-                },
-                other => self.finder.as_mut().and_then(|finder| finder.fired(other)),
-            };
-            if let Some(why) = why {
-                return Some(format!("{}: {why}", watched.trigger));
-            }
-        }
-        None
     }
 }
 
@@ -214,8 +155,10 @@ mod tests {
     fn triggers_are_read_as_they_are_shown() {
         for text in [
             "counter:\\Processor(_Total)\\% DPC Time>20 for 5s",
+            "event:Microsoft-Windows-Kernel-Power",
             "event:Microsoft-Windows-Kernel-Power/41",
             "event:Microsoft-Windows-Kernel-Power/41/BugcheckCode=0x1E",
+            "event:Windows Kernel/FileIo/Create/OpenPath=C:/x=y",
             "start:backup.exe",
             "exit:backup.exe",
             "log:System/41",
@@ -232,8 +175,10 @@ mod tests {
             "counter:\\A\\B",
             "counter:\\A>x",
             "counter:>1",
-            "event:P",
-            "event:P/x",
+            "event:/1",
+            "event:P/",
+            "event:P//1",
+            "event:P/x=1",
             "log:System",
             "finding:",
             "mood:bad",
@@ -243,10 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_watched_says_so() {
-        assert!("start:x".parse::<Trigger>().unwrap().obstacle().is_none());
-        for text in ["event:P/1", "finding:x", "key:f9", "log:System/1"] {
-            assert!(text.parse::<Trigger>().unwrap().obstacle().is_some());
-        }
+    fn names_of_processes() {
+        assert!(is_named("Backup.exe", "backup") && is_named("backup.EXE", "BACKUP.exe"));
+        assert!(!is_named("backup2.exe", "backup") && !is_named("backup", "back"));
     }
 }

@@ -1,12 +1,14 @@
 //! Windows, as the state machine sees it.
 
-use super::Journal;
 use super::system::{Begin, Code, Live, Machine, Provided, Sessions};
+use super::{Journal, Keys};
 use crate::Enabled;
 use crate::vocabulary::{EventClass, MASKS};
 use etwhy_base::Guid;
 use etwhy_os::windows::counter::Counter;
 use etwhy_os::windows::etw::{Control, Enable, Etw, Running, Start};
+use etwhy_os::windows::event_log::EventLog;
+use etwhy_os::windows::hot_key::HotKey;
 use etwhy_os::windows::{disk, machine, processes};
 use std::collections::HashMap;
 use std::fs;
@@ -129,12 +131,16 @@ impl Sessions for Windows {
 pub struct ThisMachine {
     folder: PathBuf,
     counters: HashMap<String, Counter>,
+    /// Logs that are watched, each with its newest record.
+    logs: Option<EventLog>,
+    newest: HashMap<String, u64>,
+    keys: Vec<(Keys, HotKey)>,
 }
 
 impl ThisMachine {
     /// With the journal in this folder.
     pub fn new(folder: PathBuf) -> ThisMachine {
-        ThisMachine { folder, counters: HashMap::new() }
+        ThisMachine { folder, counters: HashMap::new(), logs: None, newest: HashMap::new(), keys: Vec::new() }
     }
 
     fn journal(&self) -> PathBuf {
@@ -251,10 +257,36 @@ impl Machine for ThisMachine {
         all.into_iter().map(|p| (p.name, p.created ^ u64::from(p.id))).collect()
     }
 
-    fn counter(&mut self, path: &str) -> Result<f64, String> {
+    fn has_counter(&mut self, path: &str) -> Result<(), String> {
         if !self.counters.contains_key(path) {
             self.counters.insert(path.to_owned(), Counter::open(path).map_err(text)?);
         }
+        Ok(())
+    }
+
+    fn logged(&mut self, channel: &str) -> Result<Vec<u32>, String> {
+        if self.logs.is_none() {
+            self.logs = Some(EventLog::load().map_err(text)?);
+        }
+        let log = self.logs.as_ref().ok_or_else(|| "no event log".to_owned())?;
+        let after = self.newest.get(channel).copied();
+        let (newest, ids) = log.newer(channel, after).map_err(text)?;
+        self.newest.insert(channel.to_owned(), newest);
+        Ok(ids)
+    }
+
+    fn pressed(&mut self, keys: &Keys) -> Result<bool, String> {
+        if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == keys) {
+            return Ok(key.was_pressed());
+        }
+        let number = i32::try_from(self.keys.len()).unwrap_or(i32::MAX);
+        let key = HotKey::register(number, keys.modifiers, keys.key).map_err(text)?;
+        self.keys.push((keys.clone(), key));
+        Ok(false)
+    }
+
+    fn counter(&mut self, path: &str) -> Result<f64, String> {
+        self.has_counter(path)?;
         let counter = self.counters.get_mut(path).ok_or_else(|| "no counter".to_owned())?;
         counter.value().map_err(text)
     }

@@ -2,7 +2,7 @@
 
 use etwhy_base::Guid;
 use etwhy_base::rng::Rng;
-use etwhy_record::run::{Begin, Code, Journal, Live, Machine, NT_KERNEL_LOGGER, Provided, Sessions};
+use etwhy_record::run::{Begin, Code, Journal, Keys, Live, Machine, NT_KERNEL_LOGGER, Provided, Sessions};
 use etwhy_record::{Enabled, EventClass};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,6 +38,10 @@ pub struct World {
     pub states: Vec<(String, u64)>,
     pub processes: Vec<(String, u64)>,
     pub counter: f64,
+    /// Records that were written to event logs: channel and id.
+    pub logged: Vec<(String, u32)>,
+    pub logs_answer: bool,
+    pub pressed: bool,
     pub starts: Vec<Begin>,
     /// Calls until the program is killed.
     pub crash_in: Option<u32>,
@@ -68,6 +72,9 @@ impl Fake {
             states: Vec::new(),
             processes: Vec::new(),
             counter: 0.0,
+            logged: Vec::new(),
+            logs_answer: true,
+            pressed: false,
             starts: Vec::new(),
             crash_in: None,
             trouble: 0,
@@ -365,5 +372,20 @@ impl Machine for Fake {
 
     fn counter(&mut self, _: &str) -> Result<f64, String> {
         Ok(self.0.borrow().counter)
+    }
+
+    fn has_counter(&mut self, path: &str) -> Result<(), String> {
+        if path.contains("No Such") { Err("there is none".to_owned()) } else { Ok(()) }
+    }
+
+    fn logged(&mut self, channel: &str) -> Result<Vec<u32>, String> {
+        let mut world = self.0.borrow_mut();
+        let new = world.logged.iter().filter(|(log, _)| log == channel).map(|(_, id)| *id).collect();
+        world.logged.retain(|(log, _)| log != channel);
+        if world.logs_answer { Ok(new) } else { Err("the service does not answer".to_owned()) }
+    }
+
+    fn pressed(&mut self, _: &Keys) -> Result<bool, String> {
+        Ok(std::mem::take(&mut self.0.borrow_mut().pressed))
     }
 }

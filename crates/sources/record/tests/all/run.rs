@@ -1,7 +1,9 @@
 //! The state machine, one story each.
 
 use crate::fake::Fake;
-use etwhy_record::run::{Choice, Mode, NT_KERNEL_LOGGER, Options, Recorder, Refused, Tick, Watch};
+use etwhy_record::run::{
+    Choice, Finder, Mode, NT_KERNEL_LOGGER, Options, Recorder, Refused, Tick, Trigger, Watch,
+};
 use std::path::{Path, PathBuf};
 
 fn options(profile: &str) -> Options {
@@ -185,6 +187,58 @@ fn triggers_end_it() {
         fake.0.borrow_mut().now_ms += 1000;
     }
     assert!(said(&ended(&mut watch)).contains("is 50.0, above 20"));
+    let mut watch = ask("log:System/41");
+    fake.0.borrow_mut().logged = vec![("Application".to_owned(), 41), ("System".to_owned(), 7)];
+    assert_eq!(ended(&mut watch), Tick::Goes(Vec::new()));
+    // Two triggers of one log see the same records.
+    with(&fake, |r| drop(r.cancel()));
+    start(&fake, &options("cpu")).unwrap();
+    let both = ["log:System/7", "log:System/41"].map(|text| text.parse().unwrap());
+    let mut watch = Watch::new(both.to_vec());
+    fake.0.borrow_mut().logged = vec![("System".to_owned(), 41)];
+    assert!(said(&ended(&mut watch)).contains("log:System/41: a record 41 was written to the log System"));
+    let mut watch = ask("key:ctrl+alt+s");
+    fake.0.borrow_mut().pressed = true;
+    assert!(said(&ended(&mut watch)).contains("ctrl+alt+s was pressed"));
+}
+
+/// Events and findings are asked of whoever reads the trace.
+#[test]
+fn what_the_trace_shows_ends_it() {
+    struct Reader;
+    impl Finder for Reader {
+        fn fired(&mut self, trigger: &Trigger) -> Option<String> {
+            matches!(trigger, Trigger::Finding(id) if id == "dpc.over-limit")
+                .then(|| "a driver is slow".to_owned())
+        }
+    }
+    for (text, ends) in [("finding:dpc.over-limit", true), ("finding:ui.hang", false), ("event:P/1", false)] {
+        let fake = Fake::new(9);
+        start(&fake, &options("cpu")).unwrap();
+        let mut watch = Watch::new(vec![text.parse().unwrap()]).with_finder(Box::new(Reader));
+        let tick = with(&fake, |r| r.tick(&mut watch)).unwrap();
+        assert_eq!(matches!(tick, Tick::Ended(_)), ends, "{text}: {tick:?}");
+    }
+}
+
+/// A trigger that cannot be watched is refused before anything is recorded; one that cannot be watched any more is said once.
+#[test]
+fn triggers_that_cannot_be_watched_say_so() {
+    let mut fake = Fake::new(10);
+    let mut watch = Watch::new(vec!["counter:\\No Such Object\\x>1".parse().unwrap()]);
+    let why = watch.prepare(&mut fake).unwrap_err();
+    assert!(why.contains("cannot be watched: there is none"), "{why}");
+    let mut watch = Watch::new(vec!["log:System/41".parse().unwrap()]);
+    watch.prepare(&mut fake).unwrap();
+    start(&fake, &options("cpu")).unwrap();
+    let mut tick = || with(&fake, |r| r.tick(&mut watch)).unwrap();
+    fake.0.borrow_mut().logs_answer = false;
+    assert!(said(&tick()).contains("cannot be watched now: the service does not answer"));
+    assert_eq!(tick(), Tick::Goes(Vec::new()));
+    fake.0.borrow_mut().logs_answer = true;
+    assert_eq!(tick(), Tick::Goes(Vec::new()));
+    fake.0.borrow_mut().logs_answer = false;
+    assert!(said(&tick()).contains("cannot be watched now"));
 }
 
 #[test]

@@ -6,9 +6,11 @@ use crate::open::size;
 use crate::options::time::duration;
 use crate::rules::RuleArgs;
 use crate::symbol_args::{SymbolArgs, compact_cache};
+use clap::{Args as _, FromArgMatches as _};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
-use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch, When};
+use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
+use etwhy_record::run::Trigger;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
@@ -33,9 +35,10 @@ pub struct FollowArgs {
     /// Stop when this finding is found (`etwhy rules list` has the names). Exit code 0 if it was, 1 if the trace ended without it
     #[arg(long, value_name = "ID")]
     until_finding: Vec<String>,
-    /// Stop when this happens: finding:ID, event:PROVIDER[/ID or NAME], process-start:NAME, process-exit:NAME
-    #[arg(long, value_name = "CONDITION")]
-    stop_when: Vec<String>,
+    /// Stop when this happens (several: the first of them): `finding:ID`, `event:PROVIDER`, `event:PROVIDER/ID` (or a name, or
+    /// `/ID/FIELD=VALUE`), `start:NAME` or `exit:NAME` (a process). Exit code 0 if it did, 1 if the trace ended without it
+    #[arg(long, value_name = "TRIGGER", value_parser = etwhy_live::trigger)]
+    stop_when: Vec<Trigger>,
     #[command(flatten)]
     symbols: SymbolArgs,
     #[command(flatten)]
@@ -111,19 +114,64 @@ impl FollowArgs {
         Ok(Watch::new(rules, tables, self.process.clone(), memory))
     }
 
-    fn conditions(&self, watch: &Watch) -> anyhow::Result<Vec<When>> {
-        let mut all: Vec<When> = self.until_finding.iter().cloned().map(When::Finding).collect();
-        for text in &self.stop_when {
-            all.push(When::parse(text)?);
-        }
-        for when in &all {
-            if let When::Finding(id) = when
+    /// What is waited for.
+    fn stop(&self, watch: &mut Watch, from_start: bool) -> anyhow::Result<StopWhen> {
+        let findings = self.until_finding.iter().cloned().map(Trigger::Finding);
+        let all: Vec<Trigger> = findings.chain(self.stop_when.iter().cloned()).collect();
+        for trigger in &all {
+            if let Trigger::Finding(id) = trigger
                 && !watch.asks(id)
             {
                 anyhow::bail!("there is no finding `{id}` over traces; `etwhy rules list` has all");
             }
         }
-        Ok(all)
+        let stop = StopWhen::new(all, from_start);
+        watch.also(stop.tables());
+        Ok(stop)
+    }
+
+    /// With the default of every option, to wait for these.
+    fn waiting_for(triggers: &[Trigger]) -> anyhow::Result<FollowArgs> {
+        let command = FollowArgs::augment_args(clap::Command::new("follow"));
+        let args = FollowArgs::from_arg_matches(&command.try_get_matches_from(["follow"])?)?;
+        Ok(FollowArgs { stop_when: triggers.to_vec(), ..args })
+    }
+
+    /// Whether these can be waited for.
+    ///
+    /// # Errors
+    /// If there is no such finding.
+    pub fn check(triggers: &[Trigger]) -> anyhow::Result<()> {
+        let args = FollowArgs::waiting_for(triggers)?;
+        args.stop(&mut args.watch()?, false).map(drop)
+    }
+
+    /// Reads the files of a folder whose names begin so, while they are written, until one of the triggers is met; functions get no
+    /// names.
+    ///
+    /// # Errors
+    /// Those of reading them.
+    pub fn wait(triggers: &[Trigger], folder: &Path, begins: &str) -> anyhow::Result<Fired> {
+        let args = FollowArgs::waiting_for(triggers)?;
+        let mut watch = args.watch()?;
+        let mut stop = args.stop(&mut watch, true)?;
+        let mut follower =
+            Follower::of_folder(folder, begins, args.options(), Symbols::new(&[]), args.decoder())?;
+        let (mut pace, mut news) = (Pace::new(), true);
+        loop {
+            let polled = follower.poll()?;
+            news |= polled.buffers + polled.replaced > 0;
+            if news && pace.left().is_zero() {
+                let begin = Instant::now();
+                news = false;
+                let look = watch.look(&mut follower)?;
+                if let Some(fired) = look.and_then(|look| stop.check(&look, watch.history())) {
+                    return Ok(fired);
+                }
+                pace.done(begin);
+            }
+            std::thread::sleep(NAP);
+        }
     }
 
     /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `patience`.
@@ -131,12 +179,11 @@ impl FollowArgs {
     /// # Errors
     /// Those of reading it.
     pub fn follow(&self, path: &Path, patience: Option<Duration>) -> anyhow::Result<Exit> {
-        let watch = self.watch()?;
-        let conditions = self.conditions(&watch)?;
+        let mut watch = self.watch()?;
+        let stop = self.stop(&mut watch, false)?;
         let follower = Follower::new(path, self.options(), self.symbols(path)?, self.decoder())?;
         let show = Show::new(self.json, &path.display().to_string());
-        let mut run =
-            Run { stop: StopWhen::new(conditions, false), follower, watch, show, waits: self.waits() };
+        let mut run = Run { stop, follower, watch, show, waits: self.waits() };
         let mut pace = Pace::new();
         let mut last = Instant::now();
         let mut news = true;
@@ -172,12 +219,11 @@ impl FollowArgs {
     /// # Errors
     /// Those of reading it.
     pub fn replay(&self, path: &Path, speed: Speed) -> anyhow::Result<Exit> {
-        let watch = self.watch()?;
-        let conditions = self.conditions(&watch)?;
+        let mut watch = self.watch()?;
+        let stop = self.stop(&mut watch, true)?;
         let follower = Follower::replay(path, self.options(), self.symbols(path)?, self.decoder())?;
         let show = Show::new(self.json, &path.display().to_string());
-        let mut run =
-            Run { stop: StopWhen::new(conditions, true), follower, watch, show, waits: self.waits() };
+        let mut run = Run { stop, follower, watch, show, waits: self.waits() };
         let first = run.follower.next_ns().unwrap_or(0);
         let (begin, mut pace) = (Instant::now(), Pace::new());
         let mut step = first;

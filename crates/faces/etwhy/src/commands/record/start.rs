@@ -1,5 +1,6 @@
 //! `etwhy record start`: starts sessions and stays to guard them.
 
+use super::reader::{self, Reader};
 use super::{control, remote};
 use crate::exit::Exit;
 use crate::open::size;
@@ -33,9 +34,9 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = milliseconds)]
     time: Option<u64>,
     /// End when this happens (several: the first of them): `counter:PATH>NUMBER for 5s` (a performance counter, in English),
-    /// `start:NAME` or `exit:NAME` (a process). Events, findings, event logs and keys are understood and refused: this version does
-    /// not watch them
-    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
+    /// `start:NAME` or `exit:NAME` (a process), `log:CHANNEL/ID` (a record of an event log), `key:ctrl+alt+s`, and what is recorded
+    /// itself: `finding:ID`, `event:PROVIDER`, `event:PROVIDER/ID` (or a name, or `/ID/FIELD=VALUE`)
+    #[arg(long, value_name = "TRIGGER")]
     stop_when: Vec<Trigger>,
     /// Session of the kernel's events: NT Kernel Logger, a private one (Windows 8 and later), or the first that is free
     #[arg(long, value_name = "SESSION", value_parser = ["auto", "nt", "private"], default_value = "auto")]
@@ -66,15 +67,6 @@ fn milliseconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is too short a time"))
 }
 
-/// A trigger that this version watches.
-fn trigger(text: &str) -> Result<Trigger, String> {
-    let trigger: Trigger = text.parse()?;
-    match trigger.obstacle() {
-        Some(why) => Err(format!("`{text}` {why}")),
-        None => Ok(trigger),
-    }
-}
-
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(host) = &args.on {
         let doc = remote::commands(
@@ -89,6 +81,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let mut here = Here::open()?;
     let options = options(&args, &here)?;
+    reader::check(&args.stop_when, options.mode)?;
+    let mut watch = Watch::new(args.stop_when.clone());
+    here.prepare(&mut watch)?;
     let said = here.step(|recorder| recorder.start(&options))?;
     tell(&said);
     eprintln!("etwhy: {NO_WINDOWS}");
@@ -101,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     eprintln!(
         "etwhy: recording; Ctrl-C ends it, `etwhy record mark TEXT` marks a moment, `etwhy record status` tells how it is"
     );
-    guard(here, Watch::new(args.stop_when))
+    guard(here, watch, &args.stop_when)
 }
 
 /// What the other machine's etwhy gets.
@@ -166,12 +161,19 @@ pub fn guard_again(_: &GuardArgs) -> anyhow::Result<Exit> {
             "the recording does not run: `etwhy record stop -o FILE` keeps its files, `etwhy record cancel` deletes them"
         );
     }
-    let triggers = status.journal.stop_when.iter().filter_map(|text| text.parse().ok()).collect();
-    guard(here, Watch::new(triggers))
+    let triggers: Vec<Trigger> =
+        status.journal.stop_when.iter().filter_map(|text| text.parse().ok()).collect();
+    let mut watch = Watch::new(triggers.clone());
+    here.prepare(&mut watch)?;
+    guard(here, watch, &triggers)
 }
 
 /// Stays until the recording ends, by itself, by Ctrl-C or by another command.
-fn guard(mut here: Here, mut watch: Watch) -> anyhow::Result<Exit> {
+fn guard(mut here: Here, mut watch: Watch, triggers: &[Trigger]) -> anyhow::Result<Exit> {
+    let status = here.step(|recorder| recorder.status())?;
+    if let Some(reader) = status.and_then(|status| Reader::start(&status.journal, triggers)) {
+        watch = watch.with_finder(Box::new(reader));
+    }
     let interrupt = Interrupt::new();
     // Ctrl-C ends the recording, not only this program.
     etwhy_scratch::leave_interrupts();
