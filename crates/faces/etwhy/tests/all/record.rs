@@ -133,3 +133,52 @@ fn questions_of_the_selftest_have_answers() {
         assert!(number.is_some(), "{}: {said} {}", check.sql, text(&output.stderr));
     }
 }
+
+/// ssh and scp that play a machine whose home is the folder `there`; what they are asked is written down.
+#[cfg(unix)]
+fn machine_behind_ssh(folder: &std::path::Path) -> std::ffi::OsString {
+    use std::os::unix::fs::PermissionsExt as _;
+    let ssh = "#!/bin/sh\ncd \"$(dirname \"$0\")\"; echo \"ssh $*\" >> asked; cd there; case \"$2\" in\n\
+               del*) rm \"${2#del }\";;\n\
+               *fail*) exit 2;;\n\
+               *) echo kernel > etwhy-remote.etl; echo user > etwhy-remote.user.etl; echo other > secret.etl\n\
+               printf 'C:\\\\Users\\\\x\\\\etwhy-remote.etl\\r\\nC:\\\\Users\\\\x\\\\etwhy-remote.user.etl\\r\\n../secret.etl\\r\\n';;\nesac\n";
+    let scp = "#!/bin/sh\necho \"scp $*\" >> \"$(dirname \"$0\")/asked\"; cp \"$(dirname \"$0\")/there/${2#*:}\" \"$3\"\n";
+    std::fs::create_dir(folder.join("there")).unwrap();
+    for (name, text) in [("ssh", ssh), ("scp", scp)] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_recording_of_another_machine_comes_back() {
+    let (bin, here) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = machine_behind_ssh(bin.path());
+    let run = |more: &[&str]| {
+        let mut command =
+            ETWHY.command(&["record", "start", "cpu", "--on", "admin@server-1", "-o", "slow.etl"]);
+        command.args(more).env("PATH", &path).current_dir(here.path()).output().unwrap()
+    };
+    let output = run(&["--for", "5s"]);
+    assert!(output.status.success(), "{output:?}");
+    let read = |name: &str| std::fs::read_to_string(here.path().join(name)).unwrap();
+    assert_eq!((read("slow.etl").as_str(), read("slow.user.etl").as_str()), ("kernel\n", "user\n"));
+    assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 2, "nothing else is fetched");
+    assert_eq!(text(&output.stdout).lines().count(), 2, "{output:?}");
+    let asked = std::fs::read_to_string(bin.path().join("asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked[0], "ssh admin@server-1 etwhy record start cpu --for 5000ms -o etwhy-remote.etl");
+    assert!(asked.contains(&"ssh admin@server-1 del etwhy-remote.user.etl"), "{asked:?}");
+    let open = run(&[]);
+    assert!(open.status.code() == Some(2) && text(&open.stderr).contains("--for 60s"), "{open:?}");
+    let failed = run(&["--stop-when", "start:fail"]);
+    assert!(
+        failed.status.code() == Some(2)
+            && text(&failed.stderr).contains("the recording on the other machine failed")
+    );
+}

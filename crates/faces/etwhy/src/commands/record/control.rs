@@ -144,8 +144,8 @@ pub fn tell_end(files: &[PathBuf]) -> anyhow::Result<Exit> {
     print_files(files, true)
 }
 
-/// One file a line, and what to do with them.
-fn print_files(files: &[PathBuf], is_end: bool) -> anyhow::Result<Exit> {
+/// One file a line, and at the end what to do with them.
+pub fn print_files(files: &[PathBuf], is_end: bool) -> anyhow::Result<Exit> {
     let mut out = out();
     for file in files {
         writeln!(out, "{}", file.display())?;

@@ -1,24 +1,38 @@
-//! Recording on another machine: the commands.
+//! Recording on another machine: the commands, printed or run.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use etwhy_doc::Doc;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 
-/// Name of the result on both machines.
+/// Name of the result on the other machine.
 const RESULT: &str = "etwhy-remote";
+/// Most files that are fetched: a recording has a few.
+const MOST_FILES: usize = 64;
+
+fn check(host: &str) -> anyhow::Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
+    if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
+        bail!("that is no name of a host: letters, digits, `.`, `-`, `_` and `USER@` are");
+    }
+    Ok(())
+}
+
+/// What the other machine's shell gets.
+fn start(arguments: &[String]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
+    format!("etwhy record start {}", arguments.join(" "))
+}
 
 /// The commands that record on a host with ssh and fetch the result.
 ///
 /// # Errors
 /// If the name is none of a host.
 pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyhow::Result<Doc> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
-    if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
-        bail!("that is no name of a host: letters, digits, `.`, `-`, `_` and `USER@` are");
-    }
+    check(host)?;
     let mut doc = Doc::default();
     doc.text("On a machine with OpenSSH's server and etwhy.exe in its path, as a user who is an administrator there:");
-    let arguments: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
-    let start = format!("ssh {host} etwhy record start {}", arguments.join(" "));
+    let start = format!("ssh {host} {}", start(arguments));
     let mut lines = if ends_by_itself {
         vec![format!("{start} -o {RESULT}.etl")]
     } else {
@@ -34,6 +48,58 @@ pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyho
     Ok(doc)
 }
 
+/// Records on a host with ssh, fetches the files and deletes them there; the files, the kernel's first.
+///
+/// # Errors
+/// If one of the commands fails. Files that were fetched stay.
+pub fn run(host: &str, arguments: &[String], output: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    check(host)?;
+    let line = format!("{} -o {RESULT}.etl", start(arguments));
+    eprintln!("etwhy: ssh {host} {line}");
+    let ssh = || Command::new("ssh");
+    // What the other etwhy says goes to the terminal as it comes; its list of files is read.
+    let there =
+        ssh().args([host, &line]).stdout(Stdio::piped()).spawn().and_then(|child| child.wait_with_output());
+    let there = there.context("ssh cannot be started; without -o the commands are printed")?;
+    succeeded(there.status, "the recording on the other machine failed")?;
+    let list = String::from_utf8_lossy(&there.stdout).into_owned();
+    let suffixes: Vec<&str> = list.lines().filter_map(suffix).take(MOST_FILES).collect();
+    if suffixes.is_empty() {
+        bail!("etwhy on {host} named no file `{RESULT}….etl`; it may be another version");
+    }
+    let mut files = Vec::new();
+    for suffix in suffixes {
+        let (from, to) = (format!("{RESULT}{suffix}"), beside(output, suffix));
+        let copied = Command::new("scp").arg("-q").arg(format!("{host}:{from}")).arg(&to).status();
+        succeeded(copied.context("scp cannot be started")?, &format!("{from} cannot be fetched"))?;
+        files.push(to);
+        // One that stays there is in nobody's way: the next recording replaces it.
+        let _ =
+            ssh().args([host, &format!("del {from}")]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+    Ok(files)
+}
+
+fn succeeded(status: ExitStatus, what: &str) -> anyhow::Result<()> {
+    if status.success() { Ok(()) } else { bail!("{what} ({status})") }
+}
+
+/// What follows `etwhy-remote` in a line that names such a file: `.etl`, `.user.etl`, `.kernel-2.etl`. The other machine's words
+/// are not trusted: nothing that could name another folder or file is taken.
+fn suffix(line: &str) -> Option<&str> {
+    let name = line.trim().rsplit(['\\', '/']).next()?;
+    let suffix = name.strip_prefix(RESULT)?;
+    let middle = suffix.strip_prefix('.')?.strip_suffix("etl")?;
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    (middle.chars().all(is_plain) && !middle.contains("..") && middle.len() < 40).then_some(suffix)
+}
+
+/// `slow.etl` with the suffix `.user.etl`: `slow.user.etl`.
+fn beside(output: &Path, suffix: &str) -> PathBuf {
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    output.with_file_name(format!("{stem}{suffix}"))
+}
+
 /// As the remote shell (cmd.exe by default) takes it.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ',' | '-' | '_' | '=');
@@ -41,5 +107,27 @@ fn quoted(text: &str) -> String {
         text.to_owned()
     } else {
         format!("'\"{}\"'", text.replace(['"', '\''], ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_results_are_fetched() {
+        assert_eq!(suffix("C:\\Users\\x\\etwhy-remote.etl\r"), Some(".etl"));
+        assert_eq!(suffix("etwhy-remote.kernel-2.etl"), Some(".kernel-2.etl"));
+        for line in [
+            "",
+            "slow.etl",
+            "etwhy-remote.exe",
+            "etwhy-remote...etl",
+            "etwhy-remote.a b.etl",
+            "etwhy-remote.$(x).etl",
+        ] {
+            assert_eq!(suffix(line), None, "{line}");
+        }
+        assert_eq!(beside(Path::new("a/slow.etl"), ".user.etl"), Path::new("a/slow.user.etl"));
     }
 }

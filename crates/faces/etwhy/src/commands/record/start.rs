@@ -50,8 +50,8 @@ pub struct Args {
     /// Start and come back: the recording runs without a guard until `etwhy record stop`
     #[arg(long, conflicts_with_all = ["rotate", "time", "stop_when"])]
     no_wait: bool,
-    /// Record nothing here: print the commands that record on this host by ssh
-    #[arg(long, value_name = "HOST", conflicts_with_all = ["folder", "output", "no_wait", "rotate"])]
+    /// Record on this host by ssh: print the commands, or with -o run them and write what comes back to FILE
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["folder", "no_wait", "rotate"])]
     on: Option<String>,
 }
 
@@ -69,11 +69,21 @@ fn milliseconds(text: &str) -> Result<u64, String> {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(host) = &args.on {
-        let doc = remote::commands(
-            host,
-            &remote_arguments(&args),
-            args.time.is_some() || !args.stop_when.is_empty(),
-        )?;
+        let ends_by_itself = args.time.is_some() || !args.stop_when.is_empty();
+        if let Some(output) = &args.output {
+            if !ends_by_itself {
+                bail!(
+                    "a recording on another machine has to end by itself: --for 60s, or --stop-when TRIGGER"
+                );
+            }
+            let files = remote::run(host, &remote_arguments(&args), output)?;
+            eprintln!(
+                "etwhy: the files are not merged: images have no identities, without which symbols cannot be found; \
+                 `wpr -merge` on {host} would add them"
+            );
+            return control::print_files(&files, false);
+        }
+        let doc = remote::commands(host, &remote_arguments(&args), ends_by_itself)?;
         let mut out = out();
         out.write_all(text(&doc).as_bytes())?;
         out.flush()?;
