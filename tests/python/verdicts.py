@@ -19,7 +19,7 @@ import struct
 import sys
 import uuid
 
-from brute_force import PREEMPTED, WAITING, Running, Trace, switches, text16
+from brute_force import Images, PREEMPTED, WAITING, Running, Trace, switches, text16
 
 KERNEL = 1 << 63
 FOREVER = 1 << 62
@@ -249,6 +249,63 @@ def drivers(trace, functions, stack_of, names, facts):
     return found
 
 
+def system_work(trace, functions, stack_of, pids, names, facts):
+    """Samples of threads of the System process by the driver whose routine is at their outer end."""
+    lines = (facts / "work_hosts.tsv").read_text().splitlines()
+    hosts = {tuple(line.split("\t")[:2]) for line in lines if line[:1] not in ("#", "")}
+    hosts = {(module.lower(), function) for module, function in hosts}
+    found = collections.Counter()
+    for r in trace.get(0x0F2E):
+        _, tid, _, flags = struct.unpack_from("<QIHH", r.payload)
+        if flags & 3 or tid == 0 or pids.get(tid) != 4:
+            continue
+        kernel, _ = stack_of.get((r.ticks, tid, None), ((), ()))
+        frames = [functions.name(0, address) or (None, None) for address in kernel]
+        inner = list(frames)
+        while inner and inner[-1] in hosts:
+            inner.pop()
+        if not inner or len(inner) == len(frames):
+            found["unknown"] += 1
+        elif inner[-1][0] in names:
+            found[inner[-1][0]] += 1
+        else:
+            found["windows" if inner[-1][1] else "unknown"] += 1
+    return found
+
+
+def wakeups(trace, rows, pids):
+    """Threads that DPCs woke, by driver and process: how many went on on the node of the DPC, and how many on another one."""
+    nodes = []
+    for r in trace.get(0x0B18):
+        count = struct.unpack_from("<I", r.payload)[0]
+        nodes = [struct.unpack_from("<QH", r.payload, 4 + 16 * at) for at in range(count)]
+
+    def node(cpu):
+        return next((at for at, (mask, group) in enumerate(nodes) if group == cpu // 64 and mask >> cpu % 64 & 1), None)
+
+    readies, dpcs = collections.defaultdict(list), collections.defaultdict(list)
+    for r in trace.get(0x0532):
+        tid, _, _, flags = struct.unpack_from("<IBBB", r.payload)
+        readies[tid].append((r.ticks, r.order, r.cpu, bool(flags & 1)))
+    for r in trace.get(0x0F42, 0x0F44, 0x0F45, 0x0F46):
+        dpcs[r.cpu].append((r.ticks, r.order, *struct.unpack_from("<qQ", r.payload)))
+    images, left, found = Images(trace), {}, collections.defaultdict(lambda: [0, 0])
+    for _, cpu, new, old, _, record in rows:
+        key = left.get(new, (-1, -1))
+        at = bisect.bisect_right(readies[new], key, key=lambda x: x[:2])
+        left[old] = (record.ticks, record.order)
+        if new == 0 or at == len(readies[new]) or readies[new][at][0] > record.ticks or not readies[new][at][3]:
+            continue
+        ticks, _, from_cpu, _ = readies[new][at]
+        over = bisect.bisect_left(dpcs[from_cpu], (ticks,))
+        dpc = dpcs[from_cpu][over] if over < len(dpcs[from_cpu]) else None
+        module = images.module(dpc[3]) if dpc and dpc[2] <= ticks else None
+        ends = node(from_cpu), node(cpu)
+        if None not in ends:
+            found[f"{module} {pids.get(new)}"][ends[0] != ends[1]] += 1
+    return found
+
+
 def main():
     path = pathlib.Path(sys.argv[1])
     questions = json.loads(pathlib.Path(sys.argv[2]).read_text())
@@ -272,6 +329,8 @@ def main():
         "paths": paths,
         "waits": waits(threads, functions, stack_of, pids, facts),
         "drivers": drivers(trace, functions, stack_of, questions["drivers"], facts),
+        "system": system_work(trace, functions, stack_of, pids, questions["drivers"], facts),
+        "wakeups": wakeups(trace, rows, pids),
     }, sys.stdout)
 
 

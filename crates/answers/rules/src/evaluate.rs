@@ -3,7 +3,8 @@
 use super::advice::Surroundings;
 use super::counter_needs;
 use super::instance::Instance;
-use super::rule::{Need, Rule, Severity, Subject, Threshold};
+use super::loss::Loss;
+use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold};
 use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::units::thousands;
 use etwhy_base::units::{digits, duration_ns};
@@ -174,6 +175,8 @@ struct Facts {
     lost: Option<String>,
     /// What is missing of the kernel's events, in words, if it is enough to hide something.
     unobserved: Option<String>,
+    /// What is missing of the samples.
+    loss: Option<Loss>,
 }
 
 /// From this share on, what is missing could hide a finding: it is also the share from which `trace.events-lost` is more than a remark.
@@ -214,6 +217,7 @@ impl Facts {
             caveats: Vec::new(),
             lost: None,
             unobserved: None,
+            loss: Loss::read(db),
         };
         let mut read = 0.0;
         for row in &db.read_or_empty::<EventTypeRow>() {
@@ -322,7 +326,22 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
         (Answer::Found, _) => outcome.caveats.extend_from_slice(&facts.caveats),
         _ => {}
     }
+    if let Some(loss) = facts.loss.filter(|_| rule.cost_of == Some(CostOf::Samples)) {
+        outcome.hits.iter_mut().for_each(|hit| hit.is_missing_samples(&loss));
+    }
     outcome
+}
+
+impl Hit {
+    /// Its cost is a sum over samples, of which some are missing.
+    fn is_missing_samples(&mut self, loss: &Loss) {
+        let Some(cost) = self.cost_ns else { return };
+        self.explanation = format!("{} {}", self.explanation, loss.says(cost));
+        if let Some((low, high)) = loss.range_of(cost) {
+            self.values.insert("cost_low_ns".to_owned(), Cell::I64(low));
+            self.values.insert("cost_high_ns".to_owned(), Cell::I64(high));
+        }
+    }
 }
 
 impl Outcome {

@@ -13,6 +13,7 @@ pub mod counter_needs;
 pub mod evaluate;
 mod instance;
 mod list;
+mod loss;
 pub mod manual;
 pub mod rule;
 pub mod text;
@@ -21,5 +22,5 @@ pub use advice::{Advice, Class, Step};
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
 pub use instance::Instance;
 pub use rule::{
-    Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,
+    CostOf, Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,
 };

@@ -75,6 +75,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("memory.verifier", include_str!("../findings/memory.verifier.toml")),
     ("net.connection-churn", include_str!("../findings/net.connection-churn.toml")),
     ("net.dns-slow", include_str!("../findings/net.dns-slow.toml")),
+    ("net.numa-crossing", include_str!("../findings/net.numa-crossing.toml")),
     ("net.retransmits", include_str!("../findings/net.retransmits.toml")),
     ("power.timer-resolution", include_str!("../findings/power.timer-resolution.toml")),
     ("power.wake-up-storm", include_str!("../findings/power.wake-up-storm.toml")),

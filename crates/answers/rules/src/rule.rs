@@ -114,6 +114,14 @@ pub struct Threshold {
     pub reference: String,
 }
 
+/// What the cost of a finding is a sum of.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum CostOf {
+    /// Times of CPU samples.
+    Samples,
+}
+
 /// A finding.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -132,6 +140,9 @@ pub struct Rule {
     /// It says that nothing is wrong: it is found only if nothing above info is, and if nothing that was lost could hide it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_clear: bool,
+    /// What `cost_ns` of the query is a sum of. If some of that is missing, the texts say what the whole may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_of: Option<CostOf>,
     /// The manual page, Markdown: what it shows, why it matters, how it is computed, what fools it, an example.
     pub manual: String,
     /// What must have been recorded; each of them.

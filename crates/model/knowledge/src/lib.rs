@@ -22,6 +22,7 @@ mod system_modules;
 mod table;
 mod wait_classes;
 mod watts;
+mod work_hosts;
 
 pub use audit::{
     Advice, AuditSubcategory, Pair, Role, SettingName, SettingWord, SubcategoryName, SwitchRule, Volume,
@@ -44,3 +45,4 @@ pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};
 pub use system_modules::{is_os_driver, is_system_library, is_thread_start};
 pub use wait_classes::{WaitClass, WaitFunction, wait_function, wait_functions};
 pub use watts::{WattGroup, watt_groups, watts_of};
+pub use work_hosts::{WorkHost, work_host};

@@ -3,7 +3,7 @@
 use super::party::{Parties, Party, is_imposing};
 use crate::derived::machine::MachineRow;
 use crate::fold::Class;
-use crate::fold::{driver_cost::DriverCostRow, module_cost::ModuleCostRow};
+use crate::fold::{driver_cost::DriverCostRow, module_cost::ModuleCostRow, system_work::SystemWorkRow};
 use crate::operators::add;
 use etwhy_knowledge::is_os_driver;
 use etwhy_table::Database;
@@ -50,14 +50,28 @@ pub(crate) struct Time {
     pub unattributed: i64,
     /// Busy time; no moment of a processor is in two of them.
     pub charges: Vec<Charge>,
+    /// Of the charges to the System process, what drivers had it do, and what may be theirs.
+    pub system: Vec<SystemTime>,
     /// More time was counted than the machine has: all was scaled by this.
     pub scale: f64,
     /// Idle time can be told from missing samples.
     pub idle_seen: bool,
 }
 
+/// CPU time of threads of the System process.
+#[derive(Clone, Debug)]
+pub(crate) struct SystemTime {
+    /// The process.
+    pub upid: i64,
+    /// Driver whose routine ran; none where no stack tells whose it was.
+    pub driver: Option<String>,
+    /// Nanoseconds.
+    pub ns: i64,
+}
+
 /// What [`Time::read`] reads.
-pub(crate) type TimeRows = (MachineRow, ModuleCostRow, DriverCostRow, ThreadTimeRow, InterruptCostRow);
+pub(crate) type TimeRows =
+    (MachineRow, ModuleCostRow, DriverCostRow, SystemWorkRow, ThreadTimeRow, InterruptCostRow);
 
 /// More than this above the observed time is scaled down (the sum must hold within it).
 const TOLERANCE: f64 = 0.001;
@@ -87,6 +101,7 @@ impl Time {
             idle: 0,
             unattributed: 0,
             charges,
+            system: if source == Source::Sample { system(db) } else { Vec::new() },
             scale: 1.0,
             idle_seen: machine.idle_ns().is_some(),
         };
@@ -113,11 +128,28 @@ impl Time {
                 for charge in &mut self.charges {
                     charge.ns = (charge.ns as f64 * scale) as i64;
                 }
+                for part in &mut self.system {
+                    part.ns = (part.ns as f64 * scale) as i64;
+                }
             }
             return;
         }
         self.unattributed = self.capacity.saturating_sub(counted);
     }
+}
+
+/// What drivers had the System process do, from the stacks of samples.
+fn system(db: &Database) -> Vec<SystemTime> {
+    let rows = db.read_or_empty::<SystemWorkRow>();
+    let theirs =
+        rows.iter().filter(|row| row.disk().is_none() && row.cpu_ns() > 0 && row.whose() != "windows");
+    theirs
+        .map(|row| SystemTime {
+            upid: row.upid().unwrap_or(-1),
+            driver: row.driver().map(str::to_owned),
+            ns: row.cpu_ns(),
+        })
+        .collect()
 }
 
 /// Charges of samples: `driver_cost`, less the time of libraries that a foreign product has put into a process.

@@ -4,7 +4,7 @@ use super::charge::{Source, Time};
 use super::energy::Model;
 use super::party::{Parties, Party};
 use crate::derive;
-use crate::fold::tests::{sampled, table};
+use crate::fold::tests::{sampled, sampled_in, table};
 use etwhy_table::{Database, Memory, Value};
 use etwhy_testkit::Are as _;
 use std::collections::BTreeSet;
@@ -138,4 +138,32 @@ fn owners() {
     assert!(agent.is_same(&driver));
     assert_eq!(of("x.sys", None, None, None).category, "[other drivers]");
     assert_eq!(of("x.exe", None, None, None).product, "x.exe");
+}
+
+#[test]
+fn queued_work_is_a_row_of_the_driver() {
+    let work =
+        |leaf: &str| format!("{leaf} ntoskrnl.exe!ExpWorkerThread ntoskrnl.exe!PspSystemThreadStartup");
+    let (busy, innocent) = (work("busy.sys!Hash"), work("quiet.sys!Tick"));
+    let cache = work("quiet.sys!Write ntoskrnl.exe!CcWorkerThread");
+    let stacks = [
+        ("thread", 1, 500, busy.as_str()),
+        ("thread", 1, 10, &innocent),
+        ("thread", 1, 300, &cache),
+        ("thread", 1, 90, "busy.sys!Hash"),
+    ];
+    let mut db = sampled_in(&[("Idle", 0), ("System", 4)], &stacks);
+    machine(&mut db, 1000, 1000, 50);
+    let process = |name, pid| vec![Value::Text(name), Value::I64(pid)];
+    db.insert(table("process", "name pid", &[process("Idle", 0), process("System", 4)]));
+    let rows = bill(&mut db, "process");
+    rows[..3].to_vec().are(&[
+        "culprit busy.sys: 500 0 0 0 = 500",
+        "culprit System (4): 390 0 0 0 = 390",
+        "culprit quiet.sys: 10 0 0 0 = 10",
+    ]);
+    let bill = db.get("bill").unwrap();
+    let why = (0..bill.rows() as u32).find(|&row| bill.text(row, "culprit") == Some("System (4)")).unwrap();
+    let why = bill.text(why, "why").unwrap();
+    assert!(why.contains("for 23 % no stack tells whether a driver had queued the work"), "{why}");
 }

@@ -14,7 +14,8 @@
 //! timers differ a little), all is scaled down, and `why` says so. Without samples and switches nothing was observed, and nobody has a
 //! share.
 //!
-//! By process, a thread's time is its process's whoever stands on the stack, and all DPCs and ISRs are one row. By
+//! By process, a thread's time is its process's whoever stands on the stack, and all DPCs and ISRs are one row. Only the System process works
+//! for others: what its threads do for a driver (table `system_work`) is a row of that driver. By
 //! product and category, drivers are charged for what `driver_cost` says, and so are libraries that a security product has put
 //! into foreign processes, for the time in themselves (`frames_cpu_ns`); drivers that come with Windows leave the time
 //! to the process. Parts of a security product go by their vendor.
@@ -34,7 +35,7 @@
 //! inside each other. What ends a wait need not be what made it long.
 
 use super::machine::MachineRow;
-use crate::bill::charge::{Charge, Source, Time, TimeRows};
+use crate::bill::charge::{Charge, Source, SystemTime, Time, TimeRows};
 use crate::bill::energy::{Model, ModelRows};
 use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, PartiesRows, Party};
 use crate::bill::side::{Side, Sides, SidesRows};
@@ -130,6 +131,8 @@ struct Item {
     frames: i64,
     dpc: i64,
     isr: i64,
+    /// Of `own` in the System process, what no stack tells whose it was.
+    unknown: i64,
     side: Side,
     /// The largest charge so far names the product.
     largest: i64,
@@ -182,6 +185,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             let mut items = Items::new();
             for charge in &time.charges {
                 charge_to(&mut items, kind, charge, &parties);
+            }
+            if kind == Kind::Process {
+                time.system.iter().for_each(|part| system_part(&mut items, part, &parties));
             }
             side_costs(&mut items, kind, &sides, &parties);
             printer.print(kind, items, &mut rows, &mut strings);
@@ -261,6 +267,18 @@ fn charge_to(items: &mut Items, kind: Kind, charge: &Charge, parties: &Parties) 
         Class::Isr => &mut item.isr,
     };
     add(cell, charge.ns);
+}
+
+/// Work that a driver had the System process do is the driver's, in a row of its own.
+fn system_part(items: &mut Items, part: &SystemTime, parties: &Parties) {
+    let system = process_item(items, part.upid, parties);
+    let Some(driver) = &part.driver else {
+        add(&mut system.unknown, part.ns);
+        return;
+    };
+    let ns = part.ns.min(system.own);
+    system.own = system.own.saturating_sub(ns);
+    add(&mut driver_item(items, driver, &parties.driver(driver)).own, ns);
 }
 
 fn side_costs(items: &mut Items, kind: Kind, sides: &Sides, parties: &Parties) {
@@ -398,7 +416,14 @@ impl<'t> Printer<'t> {
 
     fn row(&self, kind: Kind, part: RowKind, item: &Item, strings: &mut Strings) -> BillRow {
         let total = item.total();
-        let (confidence, why) = self.confidence(kind, total);
+        let (confidence, mut why) = self.confidence(kind, total);
+        if item.unknown > 0 {
+            let share = 100.0 * item.unknown as f64 / total.max(1) as f64;
+            let separator = if why.is_empty() { "" } else { "; " };
+            why.push_str(&format!(
+                "{separator}for {share:.0} % no stack tells whether a driver had queued the work"
+            ));
+        }
         let joules = self.model.as_ref().filter(|_| total > 0).map(|model| model.joules(total));
         // Waits are of processes; where none were recorded nothing is known.
         let imposed = item.side.imposed_ns.or((self.waits && kind != Kind::Driver && total > 0).then_some(0));

@@ -8,6 +8,8 @@
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
 //! called. What a wait for a file or page was for, file operations, hard faults and disk transfers of the same thread and time tell.
 //!
+//! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told).
+//!
 //! # What fools it
 //!
 //! A path leads to whoever ended each wait (see `critical_path`). A root with a small `share` is one of many: then nobody is the cause. Pieces
@@ -16,17 +18,17 @@
 mod evidence;
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, FactsRows, Stacks, StacksRows, freeze, id};
+use crate::fold::{Facts, FactsRows, Stacks, StacksRows, Whose, freeze, id};
 use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
 use evidence::{Evidence, EvidenceRows};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 define_table! {
     /// Roots of critical paths: who the time range was really spent on.
     pub table PATH_ROOT: PathRootRow = "path_root" {
-        version: 2,
+        version: 3,
         /// Path (table `critical_path`).
         path_id: i32 [None, Id],
         /// Why the path was looked at, as in `critical_path`.
@@ -45,8 +47,10 @@ define_table! {
         unknown_ns: i64 [Ns, Duration],
         /// Process that most of the rest leads to.
         root_upid: Option<i32> [None, Process],
-        /// Its name; with its services for a host of services.
+        /// Its name; with its services for a host of services. For work that a driver queued to the System process: the driver.
         root: Sym [None, Name],
+        /// Driver whose work the System process did there.
+        root_driver: Option<Sym> [None, Name],
         /// It is the process whose time range it is.
         own: bool [None, Flag],
         /// Time that leads to it.
@@ -210,13 +214,18 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
     let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
     let mut evidence = Evidence::new(&facts, &stacks);
+    let system = system_processes(db);
     let mut found = Vec::new();
     for path in &paths {
         let length = |piece: &Piece<'_>| piece.to.saturating_sub(piece.from);
-        let Some((upid, root_ns)) = largest(path.pieces.iter().map(|p| (p.upid, length(p)))) else {
+        // Threads of the System process work for different drivers.
+        let whom =
+            |piece: &Piece<'_>| (piece.upid, if system.contains(&piece.upid) { piece.utid } else { -1 });
+        let Some((root, root_ns)) = largest(path.pieces.iter().map(|p| (whom(p), length(p)))) else {
             continue;
         };
-        let own = || path.pieces.iter().filter(move |piece| piece.upid == upid);
+        let upid = root.0;
+        let own = || path.pieces.iter().filter(|piece| whom(piece) == root);
         let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), length(p)))) else {
             continue;
         };
@@ -237,7 +246,17 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     evidence.look(db);
     for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
         let seen = evidence.seen_at(request);
-        let did = did(cause, &seen);
+        let mut did = did(cause, &seen);
+        let driver = match seen.whose.filter(|_| system.contains(&upid)) {
+            Some(Whose::Driver { module, .. }) => facts.module(module).map(|module| module.name.clone()),
+            Some(Whose::Windows { .. }) => None,
+            _ if system.contains(&upid) => {
+                did.push_str(" (no stack tells whether a driver had queued the work)");
+                None
+            }
+            _ => None,
+        };
+        let root = driver.as_deref().unwrap_or_else(|| name(upid));
         let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).collect();
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
         let (function, callee, file) = (text(&seen.function), text(&seen.callee), text(&seen.path));
@@ -251,7 +270,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             dur_ns: path.dur_ns,
             unknown_ns: path.unknown_ns,
             root_upid: id(upid),
-            root: strings.intern(name(upid)),
+            root: strings.intern(root),
+            root_driver: driver.as_deref().map(|driver| strings.intern(driver)),
             own: upid == process_of(path.utid),
             root_ns,
             share: root_ns as f64 / path.dur_ns.max(1) as f64,
@@ -295,6 +315,14 @@ fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
         Cause::Wait(_) if seen.path.is_some() => path("waited for"),
         Cause::Wait(_) => at("waited"),
     }
+}
+
+/// Process id of the System process.
+const SYSTEM: i64 = 4;
+
+fn system_processes(db: &Database) -> HashSet<i64> {
+    let processes = db.read_or_empty::<ProcessRow>();
+    processes.iter().filter(|row| row.pid() == SYSTEM).map(|row| row.upid()).collect()
 }
 
 /// Longest list of services beside a name, in characters.

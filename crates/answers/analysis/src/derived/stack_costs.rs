@@ -1,4 +1,4 @@
-//! CPU time folded along stacks, in five tables: by module, function, driver, stack tag and API.
+//! CPU time folded along stacks, in six tables: by module, function, driver, stack tag, API, and by whose work the System process does.
 //!
 //! # How it is computed
 //!
@@ -9,15 +9,17 @@ use crate::fold::api_cost::{API_COST, ApiCosts};
 use crate::fold::driver_cost::{DRIVER_COST, DriverCosts};
 use crate::fold::function_cost::{FUNCTION_COST, FunctionCosts};
 use crate::fold::module_cost::{MODULE_COST, ModuleCosts};
+use crate::fold::system_work::{SYSTEM_WORK, SystemWork};
 use crate::fold::tag_cost::{TAG_COST, TagCosts};
 use crate::fold::{Fold, FoldRows, Seen};
 use crate::operators::ProcessRow;
 use etwhy_table::{Database, Memory, Table, reads};
+use etwhy_trace::catalog::disk_io::DiskIoRow;
 
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&MODULE_COST, &FUNCTION_COST, &DRIVER_COST, &TAG_COST, &API_COST],
-    reads: reads::<(ProcessRow, FoldRows)>,
+    tables: &[&MODULE_COST, &FUNCTION_COST, &DRIVER_COST, &TAG_COST, &API_COST, &SYSTEM_WORK],
+    reads: reads::<(ProcessRow, DiskIoRow, FoldRows)>,
     on_demand: false,
     make,
 };
@@ -29,6 +31,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut drivers = DriverCosts::new(&fold, memory);
     let mut tags = TagCosts::new(&fold, memory);
     let mut apis = ApiCosts::new(memory);
+    let mut work = SystemWork::new(db);
     for group in &fold.groups {
         for &row in &group.rows {
             let part = fold.part(group.class, row.stack);
@@ -38,6 +41,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             drivers.stack(&fold, &seen);
             tags.stack(&fold, &seen);
             apis.stack(&fold, &seen);
+            work.stack(&fold, group, &seen);
         }
         modules.flush(&fold, group);
         functions.flush(&fold, group);
@@ -45,11 +49,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         tags.flush(&fold, group);
         apis.flush(&fold, group);
     }
+    work.disks(&fold, db);
     Ok(vec![
         modules.finish(db)?,
         functions.finish(db)?,
         drivers.finish(db)?,
         tags.finish(db)?,
         apis.finish(db)?,
+        work.finish(&fold, db, memory)?,
     ])
 }

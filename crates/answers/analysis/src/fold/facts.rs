@@ -2,7 +2,8 @@
 
 use super::NONE;
 use etwhy_knowledge::{
-    StackTag, category_of, is_layer_crossing, is_os_driver, is_system_library, is_thread_start, stack_tag,
+    StackTag, WorkHost, category_of, is_layer_crossing, is_os_driver, is_system_library, is_thread_start,
+    stack_tag, work_host,
 };
 use etwhy_table::Database;
 use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
@@ -63,19 +64,26 @@ pub(crate) struct Module {
 }
 
 /// A frame that begins a DPC or ISR.
-const DISPATCH: u8 = 1;
+const DISPATCH: u16 = 1;
 /// A frame that nobody called.
-const THREAD_START: u8 = 2;
+const THREAD_START: u16 = 2;
 /// A system call of ntdll or win32u.
-const STUB: u8 = 4;
+const STUB: u16 = 4;
 /// The kernel writes the event of a system call.
-const SYSCALL_EVENT: u8 = 8;
+const SYSCALL_EVENT: u16 = 8;
 /// A driver that calls it hands work to another layer.
-const CROSSING: u8 = 16;
+const CROSSING: u16 = 16;
 /// The kernel's own entry of a system call.
-const SERVICE: u8 = 32;
+const SERVICE: u16 = 32;
 /// The kernel dispatches a system call.
-const SERVICE_DISPATCH: u8 = 64;
+const SERVICE_DISPATCH: u16 = 64;
+
+/// A thread of the System process begins there.
+const WORK_START: u16 = 128;
+/// Runs work that was queued to a thread of the System process.
+const WORK_QUEUED: u16 = 256;
+/// Its function has a name that is sure: that of the nearest export is not.
+const NAMED: u16 = 512;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -83,7 +91,7 @@ struct Frame {
     module: u32,
     function: u32,
     tag: u32,
-    flags: u8,
+    flags: u16,
 }
 
 /// What is known of frames.
@@ -194,7 +202,7 @@ impl Facts {
         self.module(self.module_of(frame)).is_some_and(|m| m.system_library)
     }
 
-    fn has(&self, frame: u32, flag: u8) -> bool {
+    fn has(&self, frame: u32, flag: u16) -> bool {
         self.frames.get(frame as usize).is_some_and(|f| f.flags & flag != 0)
     }
 
@@ -218,6 +226,21 @@ impl Facts {
     pub fn hands_on(&self, callee: u32, caller_of_driver: Option<u32>) -> bool {
         let hook = || caller_of_driver.is_some_and(|frame| self.has(frame, SERVICE_DISPATCH));
         self.has(callee, CROSSING) || (self.has(callee, SERVICE) && hook())
+    }
+
+    /// A thread of the System process begins there.
+    pub fn starts_work(&self, frame: u32) -> bool {
+        self.has(frame, WORK_START)
+    }
+
+    /// The frame takes or calls work that was queued to a thread of the System process.
+    pub fn runs_queued_work(&self, frame: u32) -> bool {
+        self.has(frame, WORK_QUEUED)
+    }
+
+    /// The name of the frame's function is known for sure.
+    pub fn is_named(&self, frame: u32) -> bool {
+        self.has(frame, NAMED)
     }
 
     /// The kernel writes the event of a system call there.
@@ -246,13 +269,19 @@ impl Module {
     }
 }
 
-fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u8 {
+fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u16 {
     let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
     let mut flags = if crossing { CROSSING } else { 0 };
     if function.is_empty() {
         return flags;
     }
+    flags |= if function.starts_with('~') { 0 } else { NAMED };
     if kind == Kind::Kernel {
+        flags |= match work_host(module, function) {
+            Some(WorkHost::Start) => WORK_START,
+            Some(WorkHost::Queue | WorkHost::Item) => WORK_QUEUED,
+            None => 0,
+        };
         let service = function
             .strip_prefix("Nt")
             .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));

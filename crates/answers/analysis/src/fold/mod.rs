@@ -9,11 +9,14 @@ mod facts;
 pub mod function_cost;
 mod groups;
 pub mod module_cost;
+pub mod system_work;
 pub mod tag_cost;
+mod work;
 
 pub use facts::Kind;
 pub(crate) use facts::{Facts, FactsRows};
 pub(crate) use groups::{Group, Row, groups};
+pub(crate) use work::{Whose, whose_work};
 
 use crate::operators::{add, process_names};
 use etwhy_table::{Database, Strings, Sym, TableError, Texts};

@@ -80,6 +80,11 @@ pub(crate) fn table(name: &'static str, columns: impl Columns, rows: &[Vec<Value
 /// Samples as tables: class, process, milliseconds, and the frames innermost first; those of the kernel stand before
 /// the bar.
 pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
+    sampled_in(&[], samples)
+}
+
+/// The same with these processes, by name and id.
+pub(crate) fn sampled_in(processes: &[(&'static str, i64)], samples: &[(&str, i64, i64, &str)]) -> Database {
     const MS: i64 = 1_000_000;
     let mut frames: Vec<(String, bool)> = Vec::new();
     let (mut stacks, mut places, mut costs) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,6 +136,9 @@ pub(crate) fn sampled(samples: &[(&str, i64, i64, &str)]) -> Database {
     db.insert(table("stack_frame", "frame_id", &places));
     let columns = "module label function kind tag image_id category";
     db.insert(table("frame", columns, &frames));
+    let processes: Vec<Vec<Value<'_>>> =
+        processes.iter().map(|&(name, pid)| vec![Value::Text(name), Value::I64(pid)]).collect();
+    db.insert(table("process", "name pid", &processes));
     derived(&mut db, &["module_cost", "function_cost", "driver_cost", "tag_cost", "api_cost"]);
     db
 }
@@ -367,4 +375,60 @@ fn openmp_threads_spin_or_work() {
     let tags = rows(&db, "tag_cost", "level category inclusive_ns exclusive_ns");
     assert!(tags.contains(&"category spin 90 90".to_owned()), "{tags:?}");
     assert!(tags.contains(&"category openmp 100 10".to_owned()), "{tags:?}");
+}
+
+/// What `system_work` says of stacks on a thread of the System process.
+fn system_work(stacks: &[&str]) -> Vec<String> {
+    let samples: Vec<(&str, i64, i64, &str)> = stacks.iter().map(|stack| ("thread", 1, 10, *stack)).collect();
+    let db = sampled_in(&[("Idle", 0), ("System", 4)], &samples);
+    rows(&db, "system_work", "whose driver routine queued cpu_ns passed_on_ns")
+}
+
+#[test]
+fn queued_work_is_the_drivers_whose_routine_runs() {
+    let base =
+        "ntoskrnl.exe!ExpWorkerThread ntoskrnl.exe!PspSystemThreadStartup ntoskrnl.exe!KiStartSystemThread";
+    for (stack, expected) in [
+        (
+            "a.sys!Hash a.sys!Work ntoskrnl.exe!IopProcessWorkItem BASE",
+            "driver a.sys a.sys!Work Bool(true) 10 0",
+        ),
+        // What it asks Windows and other drivers for is its own.
+        ("b.sys!Encrypt a.sys!Work BASE", "driver a.sys a.sys!Work Bool(true) 10 0"),
+        ("ntoskrnl.exe!ExAllocatePool2 a.sys!Work BASE", "driver a.sys a.sys!Work Bool(true) 10 0"),
+        (
+            "a.sys!Evt Wdf01000.sys!FxWorkItem::WorkItemHandler Wdf01000.sys!FxWorkItem::WorkItemThunk \
+             ntoskrnl.exe!IopProcessWorkItem BASE",
+            "driver a.sys a.sys!Evt Bool(true) 10 0",
+        ),
+        ("a.sys!Loop ntoskrnl.exe!PspSystemThreadStartup", "driver a.sys a.sys!Loop Bool(false) 10 0"),
+        // A request that it only hands on.
+        (
+            "Ntfs.sys!NtfsCommonWrite ntoskrnl.exe!IofCallDriver a.sys!Work ntoskrnl.exe!IopProcessWorkItem BASE",
+            "driver a.sys a.sys!Work Bool(true) 0 10",
+        ),
+        // Windows' own work, whatever drivers it meets.
+        (
+            "a.sys!Write fltmgr.sys!FltpDispatch ntoskrnl.exe!IofCallDriver ntoskrnl.exe!CcWorkerThread BASE",
+            "windows - ntoskrnl.exe!CcWorkerThread Bool(false) 10 0",
+        ),
+        (
+            "a.sys!Write ntoskrnl.exe!MiMappedPageWriter ntoskrnl.exe!PspSystemThreadStartup",
+            "windows - ntoskrnl.exe!MiMappedPageWriter Bool(false) 10 0",
+        ),
+        (
+            "a.sys!Receive ndis.sys!ndisPeriodicReceivesWorker ntoskrnl.exe!PspSystemThreadStartup",
+            "windows - ndis.sys!ndisPeriodicReceivesWorker Bool(false) 10 0",
+        ),
+        // Nothing tells.
+        ("", "unknown - - Bool(false) 10 0"),
+        ("a.sys!Work", "unknown - - Bool(false) 10 0"),
+        ("a.sys ntoskrnl.exe ntoskrnl.exe", "unknown - - Bool(false) 10 0"),
+        (
+            "a.sys!Work ntoskrnl.exe!~ExQueueWorkItem ntoskrnl.exe!PspSystemThreadStartup",
+            "unknown - - Bool(false) 10 0",
+        ),
+    ] {
+        assert_eq!(system_work(&[&stack.replace("BASE", base)]), [expected], "{stack}");
+    }
 }

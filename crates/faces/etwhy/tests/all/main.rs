@@ -36,6 +36,7 @@ mod hostile_names;
 mod hud_cpu;
 mod identity;
 mod io_scenarios;
+mod lost_sums;
 mod memory;
 mod modules;
 mod outputs;

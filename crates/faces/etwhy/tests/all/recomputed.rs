@@ -1,5 +1,5 @@
 //! What verdicts rest on against `tests/python/verdicts.py`, which recomputes it from the same files: critical paths, what
-//! waits were for, and the samples that drivers are charged with.
+//! waits were for, the samples that drivers are charged with, whose work the System process does, and which wake-ups cross NUMA nodes.
 
 use etwhy_testkit::{Program, Str as _, script, told};
 use serde::Deserialize;
@@ -11,7 +11,8 @@ use std::path::Path;
 const ETWHY: Program = crate::ETWHY.partly();
 
 /// Stories with a path, with waits or with drivers.
-const SCENARIOS: [&str; 21] = [
+const SCENARIOS: [&str; 23] = [
+    "../system_worker_threads",
     "clr.lock-contention",
     "cpu.kernel-spinlock",
     "cpu.priority-inversion",
@@ -23,6 +24,7 @@ const SCENARIOS: [&str; 21] = [
     "isr.storm",
     "lock.contention",
     "memory.verifier",
+    "net.numa-crossing",
     "security.code-integrity",
     "security.driver-hot-path",
     "security.injected-dll",
@@ -62,6 +64,23 @@ struct Driver {
 }
 
 #[derive(Deserialize)]
+struct System {
+    whose: String,
+    driver: Option<String>,
+    disk: Option<i32>,
+    cpu_ns: i64,
+    passed_on_ns: i64,
+}
+
+#[derive(Deserialize)]
+struct Wakeups {
+    driver: Option<String>,
+    pid: Option<i64>,
+    near: i64,
+    far: i64,
+}
+
+#[derive(Deserialize)]
 struct Interval {
     sample_interval_ns: Option<i64>,
 }
@@ -75,6 +94,10 @@ struct Verdicts {
     waits: BTreeMap<String, (i64, i64)>,
     /// Samples that a driver is charged with, those of them that are its own, and those that it passed on.
     drivers: BTreeMap<String, (i64, i64, i64)>,
+    /// Samples of threads of the System process by driver whose work it was, `windows` or `unknown`.
+    system: BTreeMap<String, i64>,
+    /// Wake-ups in DPCs by "driver pid": those that stayed on the node, and those that crossed.
+    wakeups: BTreeMap<String, (i64, i64)>,
 }
 
 fn verdicts(trace: &Path) -> (Verdicts, Vec<(i64, i64, i64)>) {
@@ -99,12 +122,23 @@ fn verdicts(trace: &Path) -> (Verdicts, Vec<(i64, i64, i64)>) {
         let times = [row.charged_ns, row.exclusive_ns, row.passed_on_ns].map(|ns| ns / interval);
         *sum = (sum.0 + times[0], sum.1 + times[1], sum.2 + times[2]);
     }
+    for row in ETWHY.dump::<System>("system_work", trace).into_iter().filter(|row| row.disk.is_none()) {
+        let whose = row.driver.map_or(row.whose, |name| name.to_lowercase());
+        *found.system.entry(whose).or_default() += (row.cpu_ns + row.passed_on_ns) / interval;
+    }
+    let wakeups = "SELECT w.driver, p.pid, w.near, w.far FROM dpc_wakeup w LEFT JOIN process p ON p.upid = w.upid WHERE w.near + w.far > 0";
+    for row in ETWHY.sql::<Wakeups>(trace, wakeups) {
+        let name = |text: Option<String>| text.map_or("None".to_owned(), |text| text.to_lowercase());
+        let key = format!("{} {}", name(row.driver), name(row.pid.map(|pid| pid.to_string())));
+        let sum = found.wakeups.entry(key).or_default();
+        *sum = (sum.0 + row.near, sum.1 + row.far);
+    }
     (found, ranges)
 }
 
 #[test]
 fn paths_waits_and_charges_are_what_brute_force_recomputes() {
-    let mut compared = (0, 0, 0);
+    let mut compared = (0, 0, 0, 0, 0);
     for name in SCENARIOS {
         let folder = tempfile::tempdir().unwrap();
         let scenario = etwhy_testkit::root().join(format!("scenarios/findings/{name}.toml"));
@@ -121,8 +155,10 @@ fn paths_waits_and_charges_are_what_brute_force_recomputes() {
         compared.0 += ours.paths.len();
         compared.1 += ours.waits.len();
         compared.2 += ours.drivers.len();
+        compared.3 += ours.system.len();
+        compared.4 += ours.wakeups.len();
         assert_eq!(ours, theirs, "{name}");
     }
-    println!("paths, classes of waits, drivers compared: {compared:?}");
-    assert!(compared.0 >= 15 && compared.1 >= 5 && compared.2 >= 10, "{compared:?}");
+    println!("paths, classes of waits, drivers, work of System, wake-ups compared: {compared:?}");
+    assert!(compared.0 >= 15 && compared.1 >= 5 && compared.2 >= 10 && compared.3 >= 3 && compared.4 >= 3, "{compared:?}");
 }

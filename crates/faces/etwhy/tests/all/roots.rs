@@ -188,3 +188,79 @@ fn drivers_of_32_bit_windows_are_found_too() {
     assert_eq!(narrow["answer"], "found");
     assert_eq!(narrow["hits"][0]["culprit"], wide["hits"][0]["culprit"]);
 }
+
+/// A window that waits for a thread of the System process, which works with this stack.
+fn waits_for_system(stack: &str) -> Value {
+    let call = format!(
+        r#"
+[[process]]
+name = "System"
+threads = ["worker"]
+
+[[alpc]]
+process = "editor.exe"
+thread = "ui"
+at = [1.5]
+servers = ["System/worker"]
+service = ["4s"]
+server_stacks = ["nt!KiStartSystemThread;nt!PspSystemThreadStartup;{stack}"]
+stack = "editor.exe!wWinMain;editor.exe!OnClick;rpcrt4.dll!NdrClientCall3"
+"#
+    );
+    asked(&format!("{HANG}{call}"), "ui.hang", &[])["hits"][0].clone()
+}
+
+#[test]
+fn a_root_on_a_worker_thread_is_the_driver_that_queued_the_work() {
+    let hit = waits_for_system("nt!ExpWorkerThread;nt!IopProcessWorkItem;rtbackup.sys!Flush");
+    assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("rtbackup.sys", "driver"), "{hit:#}");
+    assert!(hit["headline"].str().contains("led to rtbackup.sys, which worked in rtbackup.sys!Flush"), "{hit:#}");
+    // The cache's writer is Windows, whatever stands below it.
+    let hit = waits_for_system("nt!ExpWorkerThread;nt!CcWorkerThread;nt!IofCallDriver;rtbackup.sys!Write");
+    assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("System", "process"), "{hit:#}");
+}
+
+#[test]
+fn work_that_drivers_queue_to_system_is_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = etwhy_testkit::root().join("scenarios/system_worker_threads.toml");
+    let trace = folder.path().join("s.etl");
+    ETWHY.synth(&scenario, &trace, &["--scale", "0.1"]);
+    let report: Value = ETWHY.json(&["why", "--json", "-q", trace.str()]);
+    let finding = |id: &str| report["findings"].list().iter().find(|finding| finding["id"] == id).unwrap();
+    let dominant = finding("cpu.dominant")["hits"].list();
+    let named: Vec<&str> = dominant.iter().map(|hit| hit["culprit"].str()).collect();
+    assert_eq!(named, ["rtbackup.sys"], "{dominant:#?}");
+    assert_eq!(dominant[0]["cost_ns"].int(), 6_000_000_000);
+    #[derive(serde::Deserialize)]
+    struct Line {
+        culprit: String,
+        total_cpu_ns: i64,
+    }
+    let bill = "SELECT culprit, total_cpu_ns FROM bill WHERE kind = 'process' AND part = 'culprit' ORDER BY total_cpu_ns DESC";
+    let bill: Vec<(String, i64)> =
+        ETWHY.sql::<Line>(&trace, bill).into_iter().map(|line| (line.culprit, line.total_cpu_ns / 1_000_000)).collect();
+    let ms = |name: &str| bill.iter().find(|(culprit, _)| culprit == name).unwrap().1;
+    assert_eq!((ms("rtbackup.sys"), ms("quiet.sys"), ms("System (4)")), (6_000, 50, 1_000), "{bill:?}");
+    // Without stacks nobody knows.
+    ETWHY.synth(&scenario, &trace, &["--scale", "0.1", "--without", "Stack"]);
+    let report: Value = ETWHY.json(&["why", "--json", "-q", trace.str()]);
+    let dominant = report["findings"].list().iter().find(|finding| finding["id"] == "cpu.dominant").unwrap();
+    let hit = &dominant["hits"][0];
+    assert_eq!(hit["culprit"], "System");
+    assert!(hit["explanation"].str().contains("cannot be determined"), "{hit:#}");
+}
+
+#[test]
+fn wake_ups_across_nodes_name_the_process_that_sits_elsewhere() {
+    let text = shipped("net.numa-crossing");
+    let found = asked(&text, "net.numa-crossing", &[]);
+    let victims: Vec<&str> = found["hits"].list().iter().map(|hit| hit["values"]["victim"].str()).collect();
+    assert_eq!((found["answer"].str(), victims), ("found", vec!["shop.exe"]), "{found:#}");
+    assert_eq!(found["hits"][0]["share"].as_f64(), Some(1.0));
+    assert_eq!(asked(&text, "net.numa-crossing", &["--no-cause"])["answer"], "not_found");
+    let one = text.replace("numa_nodes = 2", "numa_nodes = 1");
+    assert_eq!(asked(&one, "net.numa-crossing", &[])["answer"], "not_found");
+    let unknown = asked(&text, "net.numa-crossing", &["--without", "SystemConfig"]);
+    assert_eq!(unknown["answer"], "cannot_tell", "{unknown:#}");
+}

@@ -14,6 +14,7 @@ pub mod cswitch;
 pub mod disk_io;
 pub mod dns_query;
 pub mod dpc;
+pub mod dpc_wakeup;
 pub mod energy;
 pub mod event;
 pub mod event_rate;
@@ -81,6 +82,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &disk_io::SPEC,
     &dns_query::SPEC,
     &dpc::SPEC,
+    &dpc_wakeup::SPEC,
     &energy::SPEC,
     &event::SPEC,
     &event_rate::SPEC,

@@ -1,6 +1,7 @@
 //! `[[thread_activity]]`: a thread runs, waits, is readied by somebody, waits for a processor, runs again.
 
 use super::cpus::{Running, Switch};
+use super::interrupts::Dpc;
 use super::sampler::Load;
 use super::stack::Owner;
 use super::{Engine, Source, Style};
@@ -34,6 +35,8 @@ struct Actor {
     wait: Dist,
     ready: Dist,
     readied_by: Option<usize>,
+    /// The DPC that wakes it, and its processors in turn.
+    dpc: Option<(Dpc, Vec<u16>, Dist)>,
     ready_stack: Option<usize>,
     wait_stack: Option<usize>,
     switch: Switch,
@@ -74,9 +77,21 @@ pub(crate) fn activity(
             w.processes.select(process.as_ref(), thread.as_ref(), &place, &span)?.first().copied()
         }
     };
+    if a.dpc.is_some() && by.is_some() {
+        return Err(fail("readied_by and dpc: only one of them can wake a thread".into()));
+    }
+    if a.dpc.is_none() && (a.dpc_cpus.is_some() || a.dpc_time.is_some()) {
+        return Err(fail("dpc_cpus and dpc_time need dpc = \"driver.sys!Routine\"".into()));
+    }
+    let dpc_cpus = a.dpc_cpus.clone().map_or_else(|| (0..w.facts.cpus).collect::<Vec<u16>>(), |l| l.0);
+    if let Some(wrong) = dpc_cpus.iter().find(|c| **c >= w.facts.cpus) {
+        return Err(fail(format!("cpu {wrong}: the machine has {}", w.facts.cpus)));
+    }
     let load = Load::of_activity(&c, &threads, w, span.clone())?;
     let style = c.stack_style.as_ref().map_or(Ok(w.facts.style), |t| Style::parse(Some(t))).map_err(fail)?;
     loads.push(load);
+    let dpc = a.dpc.as_deref().map(|routine| Dpc::new(routine, style, w)).transpose().map_err(fail)?;
+    let dpc_time = a.dpc_time.clone().unwrap_or(Dist::constant(20e-6));
     let mut switch = Switch::WAITING;
     if let Some(name) = &a.wait_reason {
         switch.reason = Switch::reason(name).map_err(fail)?;
@@ -113,6 +128,7 @@ pub(crate) fn activity(
             wait,
             ready: a.ready.clone().unwrap_or(Dist::constant(5e-6)),
             readied_by: by,
+            dpc: dpc.map(|dpc| (dpc, dpc_cpus.clone(), dpc_time.clone())),
             ready_stack,
             wait_stack,
             switch,
@@ -138,10 +154,23 @@ impl Actor {
     fn get_ready(&mut self, engine: &mut Engine) -> io::Result<()> {
         let tid = engine.world.processes.thread(self.thread).tid;
         let pointer = engine.pointer();
+        let woken_by = match self.dpc.clone() {
+            None => None,
+            Some((dpc, cpus, time)) => {
+                let at = (self.thread + self.n as usize) % cpus.len().max(1);
+                let cpu = cpus.get(at).copied().unwrap_or(0);
+                let own = time.ns(&mut Draw { rng: &mut self.rng, n: self.n, x: 0.0 }).max(1000);
+                if let Some(free) = engine.run_dpc(cpu, dpc, own) {
+                    self.due = free;
+                    return Ok(());
+                }
+                Some(cpu)
+            }
+        };
         // Without a named readier a timer's DPC does it.
         let (cpu, flags) = match self.readied_by {
             Some(by) => (engine.run_briefly(by, &[], self.n, 3000, self.ready_stack)?, 0),
-            None => (self.last_cpu.unwrap_or(0), 1),
+            None => (woken_by.or(self.last_cpu).unwrap_or(0), 1),
         };
         if engine.switches {
             engine.add(cpu, engine.now, |r, t| {

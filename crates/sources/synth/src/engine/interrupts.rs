@@ -106,6 +106,40 @@ impl Interrupts {
 /// Work that waits longer than this is dropped: the scenario asks for more than a processor has.
 const LONGEST_BACKLOG: i64 = 200_000_000;
 
+/// A DPC that other tables have run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dpc {
+    routine: usize,
+    stack: usize,
+    style: Style,
+}
+
+impl Dpc {
+    /// The DPC with this routine, below what calls DPCs.
+    pub(crate) fn new(routine: &str, style: Style, w: &mut World) -> std::result::Result<Dpc, String> {
+        let (images, processes) = (&mut w.images, &mut w.processes);
+        let stack = w.stacks.intern(&below_dispatcher(false, routine), 1, images, processes)?;
+        let routine = w.stacks.intern(&start_of(routine), 1, images, processes)?;
+        Ok(Dpc { routine, stack, style })
+    }
+}
+
+/// The stack of a routine that Windows calls as a DPC or ISR.
+fn below_dispatcher(isr: bool, routine: &str) -> Frames {
+    let outer = if isr {
+        ["ntoskrnl.exe!KiInterruptDispatch", "ntoskrnl.exe!KiCallInterruptServiceRoutine"]
+    } else {
+        ["ntoskrnl.exe!KiRetireDpcList", "ntoskrnl.exe!KiExecuteAllDpcs"]
+    };
+    Frames(outer.iter().map(|f| f.to_string()).chain([routine.to_owned()]).collect())
+}
+
+/// The event names the routine's start, not a call site in it.
+fn start_of(routine: &str) -> Frames {
+    let placed = routine.contains('+') || routine.starts_with("0x");
+    Frames(vec![if placed { routine.to_owned() } else { format!("{routine}+0x0") }])
+}
+
 /// A `[[dpc]]` or `[[isr]]` table.
 struct Table {
     arrivals: Arrivals,
@@ -152,23 +186,13 @@ pub(crate) fn interrupts(
     let routine = i.routine.clone().or(innermost);
     let routine = routine.ok_or_else(|| fail("it needs routine = \"driver.sys!Function\"".into()))?;
     if c.stack.is_none() && c.stacks.is_empty() {
-        let outer = if isr {
-            ["ntoskrnl.exe!KiInterruptDispatch", "ntoskrnl.exe!KiCallInterruptServiceRoutine"]
-        } else {
-            ["ntoskrnl.exe!KiRetireDpcList", "ntoskrnl.exe!KiExecuteAllDpcs"]
-        };
-        c.stack = Some(Frames(outer.iter().map(|f| f.to_string()).chain([routine.clone()]).collect()));
+        c.stack = Some(below_dispatcher(isr, &routine));
     }
     // Devices know nothing of the sampling interrupt: evenly spaced DPCs would beat with it.
     c.arrival = c.arrival.or(Some("poisson".into()));
     let mut rng = Xoshiro::seeded(seed);
     let stacks = w.stack_set(&c, 1, span.clone())?;
-    // The event names the routine's start, not a call site in it.
-    let start = Frames(vec![if routine.contains('+') || routine.starts_with("0x") {
-        routine
-    } else {
-        routine + "+0x0"
-    }]);
+    let start = start_of(&routine);
     let (images, processes) = (&mut w.images, &mut w.processes);
     let routine = w.stacks.intern(&start, 1, images, processes).map_err(fail)?;
     let cpus = c.cpus.clone().map_or_else(|| (0..w.facts.cpus).collect(), |l| l.0);
@@ -242,6 +266,30 @@ impl Source for Table {
 }
 
 impl Engine<'_> {
+    /// Runs a DPC on a processor from now on; if another one runs there, nothing happens but the time is given at which it could.
+    pub(crate) fn run_dpc(&mut self, cpu: u16, dpc: Dpc, own: i64) -> Option<i64> {
+        let now = self.now;
+        let queue = self.cpus.interrupts(cpu)?;
+        let start = queue.start(false, now);
+        if start > now {
+            return Some(start);
+        }
+        let what = What { event: PerfInfo::DPC, vector: 0, message: 0, claimed: false };
+        let Dpc { routine, stack, style } = dpc;
+        let end = queue.push(Pending {
+            start,
+            end: start + own,
+            own,
+            isr: false,
+            stack: Some(stack),
+            style,
+            routine,
+            what,
+        });
+        self.wake_interrupts(end, cpu);
+        None
+    }
+
     /// Records the interrupts of a processor that are over. One that was interrupted meanwhile ends later.
     pub(crate) fn end_interrupts(&mut self, cpu: u16) -> io::Result<()> {
         let now = self.now;

@@ -172,7 +172,7 @@ event_tables! {
     /// Running, waiting and getting ready, with context switches.
     ThreadActivity {
         run: Option<Dist>, wait: Option<Dist>, ready: Option<Dist>, wait_reason: Option<String>,
-        readied_by: Option<String>, ready_stack: Option<Frames>, wait_stack: Option<Frames>, priority: Option<u8>,
+        readied_by: Option<String>, dpc: Option<String>, dpc_cpus: Option<Cpus>, dpc_time: Option<Dist>, ready_stack: Option<Frames>, wait_stack: Option<Frames>, priority: Option<u8>,
         wait_mode: Option<String>,
     }
     /// DPCs and ISRs.

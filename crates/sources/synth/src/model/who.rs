@@ -51,6 +51,7 @@ pub(crate) struct Process {
     pub(crate) threads: Threads,
     pub(crate) start: Option<Time>,
     pub(crate) end: Option<Time>,
+    #[serde(deserialize_with = "exit_code")]
     pub(crate) exit_code: Option<i32>,
     pub(crate) wow64: Option<bool>,
     pub(crate) bits: Option<u8>,
@@ -63,6 +64,27 @@ pub(crate) struct Process {
     pub(crate) life: Option<Dist>,
     pub(crate) reuse_ids: bool,
     pub(crate) cause: Option<bool>,
+}
+
+/// An exit code as people write it: `1`, `-1`, `0xC0000005`, also as a text.
+fn exit_code<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let number = match &value {
+        Value::Integer(number) => Some(*number),
+        Value::String(text) => match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+            Some(hex) => i64::from_str_radix(hex, 16).ok(),
+            None => text.parse().ok(),
+        },
+        _ => None,
+    };
+    // Windows keeps 32 bits, with a sign or without.
+    let code =
+        number.and_then(|number| i32::try_from(number).or(u32::try_from(number).map(u32::cast_signed)).ok());
+    code.map(Some).ok_or_else(|| {
+        D::Error::custom(format!(
+            "exit_code = {value:?}: allowed is a number of 32 bits, such as 1, -1 or 0xC0000005"
+        ))
+    })
 }
 
 /// An image of a process: a name, or a table with `name`, `load`, `unload`.
@@ -185,6 +207,32 @@ impl<'de> Deserialize<'de> for Threads {
             }])),
             Value::Array(items) => items.into_iter().map(one).collect::<Result<_, _>>().map(Threads),
             single => one(single).map(|t| Threads(vec![t])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Process;
+
+    #[test]
+    fn exit_codes_are_written_as_people_know_them() {
+        let code =
+            |text: &str| toml::from_str::<Process>(&format!("exit_code = {text}")).map(|p| p.exit_code);
+        for (text, expected) in [
+            ("0", 0),
+            ("-1", -1),
+            ("0xC0000005", -0x3FFF_FFFB),
+            ("3221225477", -0x3FFF_FFFB),
+            ("'0xC0000005'", -0x3FFF_FFFB),
+            ("'0xc0000409'", -0x3FFF_FBF7),
+        ] {
+            assert_eq!(code(text).unwrap(), Some(expected), "{text}");
+        }
+        assert_eq!(toml::from_str::<Process>("").unwrap().exit_code, None);
+        for text in ["0x1_0000_0000", "'0xC000000G'", "'crash'", "1.5", "true"] {
+            let error = code(text).unwrap_err().to_string();
+            assert!(error.contains("allowed is a number of 32 bits"), "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What samples, stacks, file operations and disk transfers say of a thread's time.
 
-use crate::fold::{Facts, Stacks};
+use crate::fold::{Facts, Stacks, Whose, whose_work};
 use crate::operators::add;
 use etwhy_table::Database;
 use etwhy_trace::catalog::{
@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub callee: Option<String>,
     /// File that it waited for.
     pub path: Option<String>,
+    /// Whose work it was, if it was done in the System process.
+    pub whose: Option<Whose>,
 }
 
 /// A function of the program's own, and what it had called.
@@ -133,7 +135,12 @@ impl<'e> Evidence<'e> {
             Some(own) => own.checked_sub(1),
             None => frames.len().checked_sub(1),
         };
-        Seen { function: own.and_then(label), callee: callee.and_then(label), path: None }
+        Seen {
+            function: own.and_then(label),
+            callee: callee.and_then(label),
+            path: None,
+            whose: Some(whose_work(self.facts, &part).0),
+        }
     }
 
     /// Looks at the tables.
@@ -160,8 +167,10 @@ impl<'e> Evidence<'e> {
         }
         // By own function and callee: the same function has many stacks.
         let mut functions: BTreeMap<usize, BTreeMap<OwnAndCallee, i64>> = BTreeMap::new();
+        let mut owners: BTreeMap<usize, BTreeMap<Option<Whose>, i64>> = BTreeMap::new();
         for ((request, stack), ns) in sums {
             let seen = self.functions(stack);
+            add(owners.entry(request).or_default().entry(seen.whose).or_default(), ns);
             add(functions.entry(request).or_default().entry((seen.function, seen.callee)).or_default(), ns);
         }
         for (request, sums) in functions {
@@ -177,6 +186,9 @@ impl<'e> Evidence<'e> {
                 // What the program's own code calls while it runs says little, unless there is no own code.
                 seen.callee = callee.filter(|_| function.is_none());
                 seen.function = function;
+                let whose =
+                    owners.remove(&request).and_then(|sums| sums.into_iter().max_by_key(|(_, ns)| *ns));
+                seen.whose = whose.and_then(|(whose, _)| whose);
             }
         }
     }
