@@ -12,6 +12,7 @@ mod logs;
 mod making;
 pub mod operators;
 
+pub use logs::LOG_FIELDS;
 pub use making::{closure, derive};
 pub use operators::{
     activity, clr, cpu, critical_path, disk, flame, interrupts, lanes, pivot, stacks, states, strace,

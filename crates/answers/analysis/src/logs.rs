@@ -1,7 +1,9 @@
 //! What the tables over event logs have in common: fields of records, round widths of time, rates.
 
-use serde::Deserializer as _;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize as _, Deserializer as _};
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// A second, in nanoseconds.
@@ -56,8 +58,60 @@ pub(crate) fn per_day(amount: i64, span_ns: i64) -> Option<f64> {
     (span_ns >= SHORTEST_NS).then(|| amount as f64 * DAY_NS / span_ns as f64)
 }
 
-/// The fields of these names as text, from a record's `fields`. What is empty, null or `-` counts as not there.
+/// The fields that tables over event logs read of records; a reader of logs may leave out all others.
+pub const LOG_FIELDS: &[&str] = &[
+    "ApicId",
+    "AppName",
+    "Application",
+    "BootTime",
+    "BugcheckCode",
+    "CallerProcessName",
+    "Channel",
+    "Data1",
+    "Data2",
+    "Data3",
+    "Data4",
+    "Data6",
+    "Data7",
+    "DeviceName",
+    "DriveName",
+    "ErrorSource",
+    "EventName",
+    "ExceptionCode",
+    "FriendlyName",
+    "Image",
+    "MCABank",
+    "ModuleName",
+    "Name",
+    "NewProcessName",
+    "NewTime",
+    "OldTime",
+    "P1",
+    "PreviousTime",
+    "PrimaryComponent",
+    "ProcessName",
+    "Reason",
+    "SourceImage",
+    "SubjectDomainName",
+    "SubjectUserName",
+    "TargetDomainName",
+    "TargetUserName",
+    "TotalTime",
+    "User",
+    "VolumeName",
+    "param1",
+    "param2",
+];
+
+/// The fields of these names, which are among [`LOG_FIELDS`], as text, from a record's `fields`. What is empty, null or `-` counts as not
+/// there.
 pub(crate) fn pick<const N: usize>(fields: &str, names: [&str; N]) -> [Option<String>; N] {
+    borrowed(fields, names).map(|text| text.map(Cow::into_owned))
+}
+
+fn borrowed<'f, const N: usize>(fields: &'f str, names: [&str; N]) -> [Option<Cow<'f, str>>; N] {
+    #[cfg(test)]
+    assert!(names.iter().all(|name| LOG_FIELDS.contains(name)), "{names:?}");
     let mut out = [const { None }; N];
     let mut json = serde_json::Deserializer::from_str(fields);
     // A record that was cut off gives the fields before the cut.
@@ -65,12 +119,12 @@ pub(crate) fn pick<const N: usize>(fields: &str, names: [&str; N]) -> [Option<St
     out
 }
 
-struct Picker<'a> {
+struct Picker<'a, 'f> {
     names: &'a [&'a str],
-    out: &'a mut [Option<String>],
+    out: &'a mut [Option<Cow<'f, str>>],
 }
 
-impl<'de> Visitor<'de> for Picker<'_> {
+impl<'de> Visitor<'de> for Picker<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -81,7 +135,7 @@ impl<'de> Visitor<'de> for Picker<'_> {
         while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
             let slot = self.names.iter().position(|name| *name == key).and_then(|at| self.out.get_mut(at));
             match slot {
-                Some(slot) if slot.is_none() => *slot = text(map.next_value::<serde_json::Value>()?),
+                Some(slot) if slot.is_none() => *slot = map.next_value::<Said<'de>>()?.0,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -113,20 +167,55 @@ impl<'de> serde::Deserialize<'de> for Key<'de> {
     }
 }
 
-fn text(value: serde_json::Value) -> Option<String> {
-    let text = match value {
-        serde_json::Value::String(text) => text,
-        serde_json::Value::Null => return None,
-        other => other.to_string(),
-    };
-    let trimmed = text.trim();
-    if trimmed.is_empty() || trimmed == "-" {
-        None
-    } else if trimmed.len() == text.len() {
-        Some(text)
-    } else {
-        Some(trimmed.to_owned())
+/// A value as text, borrowed where it can be, unless it says nothing.
+struct Said<'de>(Option<Cow<'de, str>>);
+
+impl<'de> serde::Deserialize<'de> for Said<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Said<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Said<'de>, E> {
+                Ok(Said(spoken(text).map(Cow::Borrowed)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Said<'de>, E> {
+                Ok(Said(spoken(text).map(|text| Cow::Owned(text.to_owned()))))
+            }
+            fn visit_unit<E>(self) -> Result<Said<'de>, E> {
+                Ok(Said(None))
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Said<'de>, E> {
+                Ok(shown(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Said<'de>, E> {
+                Ok(shown(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Said<'de>, E> {
+                Ok(shown(value))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Said<'de>, E> {
+                Ok(shown(value))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Said<'de>, A::Error> {
+                Value::deserialize(SeqAccessDeserializer::new(seq)).map(shown)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said<'de>, A::Error> {
+                Value::deserialize(MapAccessDeserializer::new(map)).map(shown)
+            }
+        }
+        deserializer.deserialize_any(Text)
     }
+}
+
+fn shown<'de>(value: impl Into<Value>) -> Said<'de> {
+    Said(Some(Cow::Owned(value.into().to_string())))
+}
+
+fn spoken(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty() && *text != "-")
 }
 
 /// The last part of a path of Windows.
@@ -135,7 +224,7 @@ pub(crate) fn base_name(path: &str) -> &str {
 }
 
 /// The process a record is about, or that caused it, and the account; see `log_rate`.
-pub(crate) fn process_and_account(fields: &str) -> (Option<String>, Option<String>) {
+pub(crate) fn process_and_account(fields: &str) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     let names = [
         "NewProcessName",
         "ProcessName",
@@ -150,16 +239,20 @@ pub(crate) fn process_and_account(fields: &str) -> (Option<String>, Option<Strin
         "User",
     ];
     let [new, process, caller, image, source, application, user, domain, target, target_domain, other] =
-        pick(fields, names);
+        borrowed(fields, names);
     // A record of Application Management calls something else `Application`: only paths are programs there.
     let application = application.filter(|path| path.contains('\\') || path == "System");
     let path = new.or(process).or(caller).or(image).or(source).or(application);
-    let name = |domain: Option<String>, user: String| match domain {
-        Some(domain) => format!("{domain}\\{user}"),
+    let name = |domain: Option<Cow<'_, str>>, user| match domain {
+        Some(domain) => Cow::Owned(format!("{domain}\\{user}")),
         None => user,
     };
     let account = user.map(|u| name(domain, u)).or_else(|| target.map(|u| name(target_domain, u))).or(other);
-    (path.map(|path| base_name(&path).to_owned()), account)
+    let base = |path| match path {
+        Cow::Borrowed(path) => Cow::Borrowed(base_name(path)),
+        Cow::Owned(path) => Cow::Owned(base_name(&path).to_owned()),
+    };
+    (path.map(base), account)
 }
 
 #[cfg(test)]
@@ -168,11 +261,11 @@ mod tests {
 
     #[test]
     fn fields_are_picked() {
-        let json = r#"{"a":1,"b":{"c":2},"SubjectUserName":"-","TargetUserName":"bob","TargetDomainName":"D","ProcessName":"C:\\Windows\\x.exe"}"#;
-        assert_eq!(pick(json, ["a", "b", "zz"]), [Some("1".into()), Some("{\"c\":2}".into()), None]);
+        let json = r#"{"P1":1,"Name":{"c":2},"SubjectUserName":"-","TargetUserName":"bob","TargetDomainName":"D","ProcessName":"C:\\Windows\\x.exe"}"#;
+        assert_eq!(pick(json, ["P1", "Name", "User"]), [Some("1".into()), Some("{\"c\":2}".into()), None]);
         assert_eq!(process_and_account(json), (Some("x.exe".into()), Some("D\\bob".into())));
-        assert_eq!(pick("{\"a\":\"x\",\"b\":", ["a", "b"]), [Some("x".into()), None]);
-        assert_eq!(pick("", ["a"]), [None]);
+        assert_eq!(pick("{\"P1\":\"x\",\"Name\":", ["P1", "Name"]), [Some("x".into()), None]);
+        assert_eq!(pick("", ["Name"]), [None]);
         assert_eq!(process_and_account("{\"Application\":\"Word\"}"), (None, None));
     }
 

@@ -274,6 +274,12 @@ impl Rule {
         let queries = std::iter::once(self.sql.as_str()).chain(self.cannot_tell.as_deref());
         queries.flat_map(etwhy_sql::words)
     }
+
+    /// False if its queries certainly read no column of this name.
+    pub fn may_ask_for(&self, column: &str) -> bool {
+        let mut queries = std::iter::once(self.sql.as_str()).chain(self.cannot_tell.as_deref());
+        queries.any(|query| etwhy_sql::may_ask_for(query, column))
+    }
 }
 
 /// The findings that ship, in order of id.

@@ -70,9 +70,12 @@ pub fn texts(sql: &str) -> Vec<&str> {
 pub fn may_ask_for(sql: &str, column: &str) -> bool {
     let tokens = tokens::tokens(sql);
     let before = std::iter::once(None).chain(tokens.iter().map(Some));
-    let counts_rows = |before: Option<&tokens::Token<'_>>| before.is_some_and(|token| token.is("("));
+    // Behind anything else it multiplies, or counts rows.
+    let all_columns = |before: Option<&tokens::Token<'_>>| {
+        before.is_none_or(|token| ["select", "distinct", "all", ",", "."].iter().any(|text| token.is(text)))
+    };
     tokens.iter().zip(before).any(|(token, before)| match token {
-        tokens::Token::Sign("*") => !counts_rows(before),
+        tokens::Token::Sign("*") => all_columns(before),
         tokens::Token::Word(word) => {
             let is = |name: &str| word.eq_ignore_ascii_case(name);
             is(column) || is("natural") || functions::ALL.iter().any(|function| is(function.name))
@@ -300,13 +303,15 @@ mod tests {
         for sql in [
             "SELECT * FROM t",
             "SELECT t.* FROM t",
+            "SELECT a, * FROM t",
+            "SELECT DISTINCT * FROM t",
             "SELECT \"Fields\"",
             "SELECT key1 FROM Aggregate('t', 'fie' || 'lds')",
             "select FIELDS",
         ] {
             assert!(super::may_ask_for(sql, "fields"), "{sql}");
         }
-        assert!(!super::may_ask_for("SELECT count(*), sum(bytes) FROM t -- fields", "fields"));
+        assert!(!super::may_ask_for("SELECT count(*), 2 * sum(bytes * 3) FROM t -- fields", "fields"));
         assert_eq!(super::texts("SELECT * FROM aggregate('sample', 'cpu')"), ["sample", "cpu"]);
     }
 }

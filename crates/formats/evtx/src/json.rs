@@ -6,6 +6,7 @@ use crate::binxml::{
 };
 use crate::filter::time_of;
 use crate::read::RecordRef;
+use crate::wanted::{Every, Wanted};
 
 /// Appends the fields as a JSON object: numbers as numbers, booleans as booleans, arrays as arrays, all else as Windows' text; null where
 /// there is no value. Nothing is appended if there are no fields. `SAFE`: also what acts on terminals is written as an escape.
@@ -17,20 +18,33 @@ pub fn push_fields<const SAFE: bool>(
     event: &Event<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
+    push_wanted::<SAFE>(decoder, event, &mut Every, out)
+}
+
+/// As [`push_fields`], with no other fields than those that are wanted.
+pub(crate) fn push_wanted<const SAFE: bool>(
+    decoder: &mut Decoder,
+    event: &Event<'_>,
+    wanted: &mut impl Wanted,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
     let begin = out.len();
     let mut result = Ok(());
     if let Some(cells) = decoder.cells_in_order(event) {
+        wanted.look_at(cells.layout(), cells.fields());
         match cells.straight() {
             Some(values) => {
-                for (cell, (kind, size, tail)) in cells.fields().iter().zip(values) {
-                    if !(cell.optional && kind == crate::abi::value::NULL) {
+                for (n, (cell, (kind, size, tail))) in cells.fields().iter().zip(values).enumerate() {
+                    if wanted.takes(n) && !(cell.optional && kind == crate::abi::value::NULL) {
                         field::<SAFE>(out, cell, kind, size, tail);
                     }
                 }
             }
             None => {
-                for (cell, (kind, size, tail)) in cells.fields().iter().zip(cells.scattered()) {
-                    if !(cell.optional && cells.is_null(cell)) {
+                for (n, (cell, (kind, size, tail))) in
+                    cells.fields().iter().zip(cells.scattered()).enumerate()
+                {
+                    if wanted.takes(n) && !(cell.optional && cells.is_null(cell)) {
                         field::<SAFE>(out, cell, kind, size, tail);
                     }
                 }
@@ -38,6 +52,9 @@ pub fn push_fields<const SAFE: bool>(
         }
     } else {
         result = decoder.fields(event, &mut |name: Name<'_>, value: Value<'_>| {
+            if !wanted.takes_name(name) {
+                return;
+            }
             out.extend_from_slice(b",\"");
             match name {
                 Name::Named(name) => escape::push_str::<Json<SAFE>>(out, name),

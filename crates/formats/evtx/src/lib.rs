@@ -17,6 +17,7 @@ pub mod render;
 pub mod scan;
 mod system_columns;
 pub mod tables;
+mod wanted;
 
 pub use codes::Codes;
 pub use error::EvtxError;

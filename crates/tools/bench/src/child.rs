@@ -101,7 +101,7 @@ fn anonymous(pid: u32) -> u64 {
 }
 
 /// The program beside this one, built if it is not there.
-fn program() -> anyhow::Result<PathBuf> {
+pub fn program() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let program = own.with_file_name(format!("etwhy{}", std::env::consts::EXE_SUFFIX));
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());

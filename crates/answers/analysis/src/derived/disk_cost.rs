@@ -123,13 +123,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut disks: BTreeMap<i32, Vec<Transfer>> = BTreeMap::new();
     let (all, one) = (strings.intern("disk"), strings.intern("process"));
     let mut out = Vec::new();
-    for ((disk, upid), transfers) in by {
+    for ((disk, upid), mut transfers) in by {
+        transfers.sort_by_key(|t| t.start);
         let mut row = row(one, disk, id(upid), &transfers);
-        row.sequential = sequential(transfers.clone());
+        row.sequential = sequential(&transfers);
         out.push(row);
         disks.entry(disk).or_default().extend(transfers);
     }
-    for (disk, transfers) in disks {
+    for (disk, mut transfers) in disks {
+        transfers.sort_by_key(|t| t.start);
         let mut row = row(all, disk, None, &transfers);
         // What is sequential for its process is so for the disk: others come in between by chance.
         let of_processes = out.iter().filter(|row| row.level == one && row.disk == disk);
@@ -143,9 +145,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
 }
 
-/// Reads and writes that begin where the one before of the same direction ended.
-fn sequential(mut transfers: Vec<Transfer>) -> i64 {
-    transfers.sort_by_key(|t| t.start);
+/// Reads and writes that begin where the one before of the same direction ended, of transfers in order of their beginning.
+fn sequential(transfers: &[Transfer]) -> i64 {
     let mut count = 0;
     let mut ends: [Option<i64>; 2] = [None; 2];
     for t in transfers.iter().filter(|t| t.op != Op::Flush) {
@@ -157,14 +158,24 @@ fn sequential(mut transfers: Vec<Transfer>) -> i64 {
     count
 }
 
-/// The value that `percent` of a sorted list do not exceed, by nearest rank.
-fn percentile(sorted: &[i64], percent: usize) -> Option<i64> {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied()
+/// The values that so many percent of a list do not exceed, by nearest rank; the percentages have to descend.
+fn percentiles<const N: usize>(mut values: &mut [i64], percents: [usize; N]) -> [Option<i64>; N] {
+    let count = values.len();
+    percents.map(|percent| {
+        let rank = (count * percent).div_ceil(100).max(1);
+        if rank > values.len() {
+            return None;
+        }
+        // What is behind the rank is larger, and what is asked next stands before it or is it.
+        let all = std::mem::take(&mut values);
+        let found = *all.select_nth_unstable(rank - 1).1;
+        values = all.get_mut(..rank).unwrap_or_default();
+        Some(found)
+    })
 }
 
-fn union(mut spans: Vec<(i64, i64)>) -> i64 {
-    spans.sort_unstable();
+/// Length of all spans together, in order of their beginning, where each moment counts once.
+fn union(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
     let (mut sum, mut until) = (0i64, i64::MIN);
     for (start, end) in spans {
         let from = start.max(until);
@@ -176,18 +187,21 @@ fn union(mut spans: Vec<(i64, i64)>) -> i64 {
     sum
 }
 
+/// The sums of transfers in order of their beginning.
 fn row(level: Sym, disk: i32, upid: Option<i32>, transfers: &[Transfer]) -> DiskCostRow {
     let dur = |t: &Transfer| t.end.saturating_sub(t.start).max(0);
     let of = |op: Op| transfers.iter().filter(move |t| t.op == op);
     let sum = |values: &mut dyn Iterator<Item = i64>| values.fold(0i64, i64::saturating_add);
     let moving = || transfers.iter().filter(|t| t.op != Op::Flush);
-    let sorted = |value: &dyn Fn(&Transfer) -> i64| {
-        let mut values: Vec<i64> = moving().map(value).collect();
-        values.sort_unstable();
-        values
-    };
-    let (times, services, sizes) = (sorted(&dur), sorted(&|t| t.service), sorted(&|t| t.size));
-    let busy_ns = union(transfers.iter().map(|t| (t.start, t.end)).collect());
+    let mut times: Vec<i64> = moving().map(dur).collect();
+    let (max_ns, over_second) =
+        (times.iter().max().copied(), times.iter().filter(|&&t| t > 1_000_000_000).count());
+    let [p99_ns, p95_ns, p50_ns] = percentiles(&mut times, [99, 95, 50]);
+    let mut services: Vec<i64> = moving().map(|t| t.service).collect();
+    let [service_p95_ns] = percentiles(&mut services, [95]);
+    let mut sizes: Vec<i64> = moving().map(|t| t.size).collect();
+    let [p50_bytes] = percentiles(&mut sizes, [50]);
+    let busy_ns = union(transfers.iter().map(|t| (t.start, t.end)));
     let total_ns = sum(&mut transfers.iter().map(dur));
     DiskCostRow {
         level,
@@ -205,15 +219,15 @@ fn row(level: Sym, disk: i32, upid: Option<i32>, transfers: &[Transfer]) -> Disk
         flush_ns: sum(&mut of(Op::Flush).map(dur)),
         busy_ns,
         queue_mean: if busy_ns > 0 { total_ns as f64 / busy_ns as f64 } else { 0.0 },
-        p50_ns: percentile(&times, 50),
-        p95_ns: percentile(&times, 95),
-        p99_ns: percentile(&times, 99),
-        max_ns: times.last().copied(),
-        service_p95_ns: percentile(&services, 95),
+        p50_ns,
+        p95_ns,
+        p99_ns,
+        max_ns,
+        service_p95_ns,
         small: moving().filter(|t| t.size <= SMALL_BYTES).count() as i64,
         sequential: 0,
-        p50_bytes: percentile(&sizes, 50),
-        over_second: times.iter().filter(|&&t| t > 1_000_000_000).count() as i64,
+        p50_bytes,
+        over_second: over_second as i64,
     }
 }
 
@@ -223,8 +237,16 @@ mod tests {
 
     #[test]
     fn overlapping_transfers_keep_the_disk_busy_once() {
-        assert_eq!(union(vec![(0, 10), (5, 8), (9, 20), (30, 40)]), 30);
-        assert_eq!(union(vec![]), 0);
+        assert_eq!(union([(0, 10), (5, 8), (9, 20), (30, 40)].into_iter()), 30);
+        assert_eq!(union(std::iter::empty()), 0);
+    }
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let mut values: Vec<i64> = (1..=200).rev().collect();
+        assert_eq!(percentiles(&mut values, [99, 95, 50]), [198, 190, 100].map(Some));
+        assert_eq!(percentiles(&mut [7], [99, 50]), [Some(7); 2]);
+        assert_eq!(percentiles(&mut [], [99, 50]), [None; 2]);
     }
 
     #[test]
@@ -244,7 +266,7 @@ mod tests {
         assert_eq!((row.total_ns, row.busy_ns, row.flush_ns), (95, 90, 50));
         assert_eq!((row.p50_ns, row.p95_ns, row.max_ns), (Some(10), Some(30), Some(30)));
         assert_eq!((row.small, row.p50_bytes), (2, Some(4096)));
-        assert_eq!(sequential(transfers.to_vec()), 1);
+        assert_eq!(sequential(&transfers), 1);
         assert!((row.queue_mean - 95.0 / 90.0).abs() < 1e-9);
     }
 }

@@ -20,8 +20,9 @@ use crate::logs::{SECOND_NS, round_width};
 use etwhy_evtx::tables::LogRecordRow;
 use etwhy_stats::periodic;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
+use foldhash::HashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 define_table! {
     /// Bursts and periodic storms of logs.
@@ -88,13 +89,14 @@ struct Record {
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut logs: BTreeMap<i64, Vec<Record>> = BTreeMap::new();
-    let mut kinds: HashMap<(String, i64), u32> = HashMap::new();
-    let mut list: Vec<(String, i64)> = Vec::new();
+    let mut kinds: HashMap<(&str, i64), u32> = HashMap::default();
+    let mut list: Vec<(&str, i64)> = Vec::new();
     let mut zero = 0_i64;
-    for row in &db.read_or_empty::<LogRecordRow>() {
-        let key = (row.provider().to_owned(), row.event_id());
-        let kind = *kinds.entry(key).or_insert_with_key(|key| {
-            list.push(key.clone());
+    let all = db.read_or_empty::<LogRecordRow>();
+    for row in &all {
+        let key = (row.provider(), row.event_id());
+        let kind = *kinds.entry(key).or_insert_with(|| {
+            list.push(key);
             list.len() as u32 - 1
         });
         zero = row.utc_ns().saturating_sub(row.ts_ns());
@@ -107,7 +109,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let mut found = bursts(&records);
         found.extend(periods(&records));
         for one in found {
-            let (provider, id) = list.get(one.top as usize).map_or(("", 0), |(p, id)| (p.as_str(), *id));
+            let (provider, id) = list.get(one.top as usize).copied().unwrap_or(("", 0));
             rows.push(LogBurstRow {
                 log: i32::try_from(log).unwrap_or(-1),
                 kind: strings.intern(if one.period_ns.is_some() { "periodic" } else { "burst" }),

@@ -19,8 +19,10 @@ use crate::logs::{OTHERS, process_and_account, round_width};
 use crate::operators::add;
 use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
+use foldhash::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 define_table! {
     /// What was written into a log in each bucket of time, by kind of event, process and account.
@@ -139,13 +141,15 @@ impl Sum {
 #[derive(Default)]
 struct Log {
     records: Vec<(i64, u32, i64)>,
+    /// All of them, by combination.
+    sums: HashMap<u32, Sum>,
     first: Option<i64>,
     last: Option<i64>,
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut names = Names::default();
-    let mut combinations: HashMap<Combination, u32> = HashMap::new();
+    let mut combinations: HashMap<Combination, u32> = HashMap::default();
     let mut list: Vec<Combination> = Vec::new();
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
     let mut zero = 0;
@@ -153,8 +157,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let (process, account) = row.fields().map(process_and_account).unwrap_or_default();
         // Classic providers write process 0.
         let writer = row.pid().filter(|pid| *pid != 0);
-        let process = process.or_else(|| writer.map(|pid| format!("pid {pid}")));
-        let account = account.or_else(|| row.user_sid().map(str::to_owned));
+        let process = process.or_else(|| writer.map(|pid| format!("pid {pid}").into()));
+        let account = account.or_else(|| row.user_sid().map(Cow::Borrowed));
         let kind = (names.number(row.provider()), row.event_id(), row.task());
         let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
         let number = *combinations.entry(key).or_insert_with(|| {
@@ -165,6 +169,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         zero = at.saturating_sub(row.ts_ns());
         let of_log = logs.entry(row.log()).or_default();
         of_log.records.push((at, number, row.bytes()));
+        of_log.sums.entry(number).or_default().add(Sum { records: 1, bytes: row.bytes() });
         of_log.first = Some(of_log.first.map_or(at, |first| first.min(at)));
         of_log.last = Some(of_log.last.map_or(at, |last| last.max(at)));
     }
@@ -199,31 +204,33 @@ impl Whole<'_> {
     fn rates(&self, log: &Log, table: &mut TableBuilder<LogRateRow>, strings: &mut Strings) {
         let span = log.last.unwrap_or(0).saturating_sub(log.first.unwrap_or(0));
         let width = round_width(span, BUCKETS);
-        let mut by_combination: HashMap<u32, Sum> = HashMap::new();
-        let mut by_kind: HashMap<Kind, Sum> = HashMap::new();
-        for (_, combination, bytes) in &log.records {
-            let one = Sum { records: 1, bytes: *bytes };
-            by_combination.entry(*combination).or_default().add(one);
+        let mut by_kind: HashMap<Kind, Sum> = HashMap::default();
+        for (combination, sum) in &log.sums {
             if let Some((kind, ..)) = self.list.get(*combination as usize) {
-                by_kind.entry(*kind).or_default().add(one);
+                by_kind.entry(*kind).or_default().add(*sum);
             }
         }
         let kinds: HashSet<Kind> = largest(&by_kind, KINDS).into_iter().collect();
-        let named: HashSet<u32> = largest(&by_combination, COMBINATIONS).into_iter().collect();
+        let named: HashSet<u32> = largest(&log.sums, COMBINATIONS).into_iter().collect();
         let others = self.names.texts.len() as u32;
-        let mut sums: BTreeMap<Cell, Sum> = BTreeMap::new();
+        let mut in_buckets: HashMap<(i64, u32), Sum> = HashMap::default();
         for (utc, combination, bytes) in &log.records {
-            let Some((kind, process, account)) = self.list.get(*combination as usize).copied() else {
+            let key = (utc.div_euclid(width), *combination);
+            in_buckets.entry(key).or_default().add(Sum { records: 1, bytes: *bytes });
+        }
+        let mut sums: BTreeMap<Cell, Sum> = BTreeMap::new();
+        for ((bucket, combination), sum) in in_buckets {
+            let Some((kind, process, account)) = self.list.get(combination as usize).copied() else {
                 continue;
             };
-            let start = utc.div_euclid(width).saturating_mul(width);
+            let start = bucket.saturating_mul(width);
             let rest = (process.map(|_| others), account.map(|_| others));
-            let key = match (kinds.contains(&kind), named.contains(combination)) {
+            let key = match (kinds.contains(&kind), named.contains(&combination)) {
                 (true, true) => (start, Some(kind), process, account),
                 (true, false) => (start, Some(kind), rest.0, rest.1),
                 (false, _) => (start, None, Some(others), Some(others)),
             };
-            sums.entry(key).or_default().add(Sum { records: 1, bytes: *bytes });
+            sums.entry(key).or_default().add(sum);
         }
         for ((start, kind, process, account), sum) in sums {
             let mut word = |n: u32| strings.intern(if n == others { OTHERS } else { self.names.text(n) });
@@ -244,16 +251,15 @@ impl Whole<'_> {
     }
 
     fn parties(&self, log: &Log, table: &mut TableBuilder<LogPartyRow>, strings: &mut Strings) {
-        let all: i64 = log.records.iter().fold(0, |sum, (_, _, bytes)| sum.saturating_add(*bytes));
+        let all: i64 = log.sums.values().fold(0, |all, sum| all.saturating_add(sum.bytes));
         for (word, is_process) in [("process", true), ("account", false)] {
-            let mut sums: HashMap<Option<u32>, Sum> = HashMap::new();
-            let mut kinds: HashMap<(Option<u32>, Kind), Sum> = HashMap::new();
-            for (_, combination, bytes) in &log.records {
+            let mut sums: HashMap<Option<u32>, Sum> = HashMap::default();
+            let mut kinds: HashMap<(Option<u32>, Kind), Sum> = HashMap::default();
+            for (combination, sum) in &log.sums {
                 let Some((kind, process, account)) = self.list.get(*combination as usize) else { continue };
                 let party = if is_process { *process } else { *account };
-                let one = Sum { records: 1, bytes: *bytes };
-                sums.entry(party).or_default().add(one);
-                kinds.entry((party, *kind)).or_default().add(one);
+                sums.entry(party).or_default().add(*sum);
+                kinds.entry((party, *kind)).or_default().add(*sum);
             }
             let mut named = largest(&sums, sums.len());
             let rest = named.split_off(PARTIES.min(named.len()));

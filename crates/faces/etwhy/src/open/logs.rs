@@ -6,12 +6,12 @@ use crate::progress::Bar;
 use crate::verbose::stage;
 use anyhow::{Context as _, Result};
 use etwhy_analysis::derive::is_beside_traces;
-use etwhy_analysis::{closure, derive};
+use etwhy_analysis::{LOG_FIELDS, closure, derive};
 use etwhy_etl::Ledger;
 use etwhy_evtx::EvtxError;
 use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
-use etwhy_evtx::tables::{Options, make};
+use etwhy_evtx::tables::{Fields, Options, make};
 use etwhy_input::{InputFile, InputOptions, WantedFiles};
 use etwhy_table::{Database, Memory};
 use std::collections::BTreeSet;
@@ -59,8 +59,8 @@ pub struct Logs {
     pub filter: Filter,
     /// Event ids that become tables `event_<id>`.
     pub ids: Vec<u16>,
-    /// Somebody reads `log_record.fields`.
-    pub fields: bool,
+    /// What somebody reads in `log_record.fields`, beside the tables that are made from records.
+    pub fields: Fields,
     /// For tables.
     pub memory: Memory,
     inputs: Vec<InputFile>,
@@ -147,7 +147,7 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> Result<Logs> {
     let memory =
         Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
     let (filter, ids) = (Filter::default(), Vec::new());
-    Ok(Logs { files, ledger, threads, filter, ids, fields: true, memory, inputs })
+    Ok(Logs { files, ledger, threads, filter, ids, fields: Fields::All, memory, inputs })
 }
 
 /// Says and counts that something that was given is no log.
@@ -168,7 +168,10 @@ impl Logs {
         let closed = closure(tables);
         // What is made from records reads their fields. Other names may be columns of the query.
         let plain = ["log_file", "log_record", "log_type"];
-        self.fields |= closed.iter().any(|name| is_beside_traces(name) && !plain.contains(&name.as_str()));
+        let made = closed.iter().any(|name| is_beside_traces(name) && !plain.contains(&name.as_str()));
+        if made && self.fields == Fields::None {
+            self.fields = Fields::Named(LOG_FIELDS);
+        }
         stage("records", || self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns))?;
         stage("derived tables", || derive(&mut db, Some(&closed), &self.memory))?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);

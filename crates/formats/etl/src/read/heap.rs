@@ -6,36 +6,44 @@ pub(crate) type Key = (i64, u32);
 /// Min-heap of `(key, stream)`.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    items: Vec<(Key, u32)>,
+    /// Time, rank and stream as one number, which processors compare without a branch.
+    items: Vec<u128>,
+}
+
+/// Time with its sign turned round, rank, stream: from the top.
+#[inline]
+fn packed((time, rank): Key, stream: u32) -> u128 {
+    u128::from(time as u64 ^ 1 << 63) << 64 | u128::from(rank) << 32 | u128::from(stream)
+}
+
+#[inline]
+fn key_of(item: u128) -> Key {
+    (((item >> 64) as u64 ^ 1 << 63) as i64, (item >> 32) as u32)
 }
 
 impl Heap {
-    #[inline]
-    fn key(&self, at: usize) -> Option<Key> {
-        self.items.get(at).map(|item| item.0)
-    }
-
     /// The smallest.
     #[inline]
     pub(crate) fn top(&self) -> Option<(Key, u32)> {
-        self.items.first().copied()
+        self.items.first().map(|&item| (key_of(item), item as u32))
     }
 
     /// The second smallest key.
     #[inline]
     pub(crate) fn second(&self) -> Option<Key> {
-        match (self.key(1), self.key(2)) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, _) => a,
+        match self.items.as_slice() {
+            [_, a, b, ..] => Some(key_of(*a.min(b))),
+            [_, a] => Some(key_of(*a)),
+            _ => None,
         }
     }
 
     pub(crate) fn push(&mut self, key: Key, stream: u32) {
         let mut at = self.items.len();
-        self.items.push((key, stream));
+        self.items.push(packed(key, stream));
         while at > 0 {
             let parent = (at - 1) / 2;
-            if self.key(parent) <= Some(key) {
+            if self.items.get(parent) <= self.items.get(at) {
                 break;
             }
             self.items.swap(at, parent);
@@ -46,37 +54,39 @@ impl Heap {
     /// Gives the smallest a new key.
     #[inline]
     pub(crate) fn replace_top(&mut self, key: Key) {
-        if let Some(top) = self.items.first_mut() {
-            top.0 = key;
+        if let Some(&top) = self.items.first() {
+            self.sift_down(packed(key, top as u32));
         }
-        self.sift_down();
     }
 
     /// Removes the smallest.
     pub(crate) fn pop(&mut self) {
-        if self.items.is_empty() {
-            return;
+        if let Some(last) = self.items.pop() {
+            self.sift_down(last);
         }
-        self.items.swap_remove(0);
-        self.sift_down();
     }
 
+    /// Puts an item where the top was.
     #[inline]
-    fn sift_down(&mut self) {
-        let Some(item) = self.top() else { return };
+    fn sift_down(&mut self, item: u128) {
         let mut at = 0;
         loop {
             let left = 2 * at + 1;
-            let Some(left_key) = self.key(left) else { break };
-            let (child, key) = match self.key(left + 1) {
-                Some(right_key) if right_key < left_key => (left + 1, right_key),
-                _ => (left, left_key),
+            let (child, key) = match self.items.get(left..) {
+                Some([a, b, ..]) => (left + usize::from(b < a), *a.min(b)),
+                Some([a]) => (left, *a),
+                _ => break,
             };
-            if item.0 <= key {
+            if item <= key {
                 break;
             }
-            self.items.swap(at, child);
+            if let Some(place) = self.items.get_mut(at) {
+                *place = key;
+            }
             at = child;
+        }
+        if let Some(place) = self.items.get_mut(at) {
+            *place = item;
         }
     }
 }

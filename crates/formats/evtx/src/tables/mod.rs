@@ -16,7 +16,7 @@ pub use log_file::{LOG_FILE, LogFileRow};
 pub use log_record::{LOG_RECORD, LogRecordRow};
 pub use log_type::{LOG_TYPE, LogTypeRow};
 pub use make::{Made, make};
-pub use options::{MakeError, Options};
+pub use options::{Fields, MakeError, Options};
 
 use etwhy_table::TableSpec;
 

@@ -4,6 +4,17 @@ use crate::error::EvtxError;
 use crate::filter::Filter;
 use etwhy_table::{Memory, Strings, Sym, TableError};
 
+/// What column `log_record.fields` holds, which is most of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fields {
+    /// Nothing: it is null.
+    None,
+    /// The fields of these names (`Data3` is the third of those without): what is made from records needs no others.
+    Named(&'static [&'static str]),
+    /// All fields.
+    All,
+}
+
 /// How logs become tables.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -13,8 +24,8 @@ pub struct Options {
     pub zero_utc_ns: Option<i64>,
     /// Make `log_record` too.
     pub records: bool,
-    /// Fill its column `fields`, which is most of it; else it is null.
-    pub fields: bool,
+    /// What its column `fields` holds.
+    pub fields: Fields,
     /// Make a table `event_<id>` for each of these.
     pub ids: Vec<u16>,
     /// Which records `log_record`, `log_type` and `event_<id>` have; `log_file` describes whole files.

@@ -2,7 +2,7 @@
 
 use super::LogRecordRow;
 use super::in_time::{Rows, in_time};
-use super::options::{MakeError, Options, some};
+use super::options::{Fields, MakeError, Options, some};
 use crate::binxml::{Decoder, Event, Fault, Value, time};
 use crate::counts::Counts;
 use crate::filter::time_of;
@@ -10,6 +10,7 @@ use crate::json;
 use crate::pick::Picker;
 use crate::read::{Damage, LogFile, RecordRef};
 use crate::scan::Reader;
+use crate::wanted::Named;
 use etwhy_table::{Memory, Strings, TableBuilder};
 
 /// The records of all logs that the filter takes, in order of time, and what was wrong with each log.
@@ -23,6 +24,10 @@ pub(super) fn records(
     let make = || RowReader {
         picker: Picker::new(&options.filter),
         fields: options.fields,
+        named: match options.fields {
+            Fields::Named(names) => Named::new(names),
+            Fields::None | Fields::All => Named::new(&[]),
+        },
         rows: Vec::new(),
         text: Vec::new(),
     };
@@ -106,7 +111,8 @@ impl Row {
 
 struct RowReader<'f> {
     picker: Picker<'f>,
-    fields: bool,
+    fields: Fields,
+    named: Named,
     rows: Vec<Row>,
     text: Vec<u8>,
 }
@@ -158,8 +164,11 @@ impl Reader for RowReader<'_> {
             ends,
         };
         // A record that is broken keeps the fields before the damage.
-        let result =
-            if self.fields { json::push_fields::<false>(decoder, &event, &mut self.text) } else { Ok(()) };
+        let result = match self.fields {
+            Fields::None => Ok(()),
+            Fields::Named(_) => json::push_wanted::<false>(decoder, &event, &mut self.named, &mut self.text),
+            Fields::All => json::push_fields::<false>(decoder, &event, &mut self.text),
+        };
         if let Some(end) = row.ends.last_mut() {
             *end = self.text.len() as u32;
         }

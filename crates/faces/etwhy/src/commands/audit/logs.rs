@@ -55,7 +55,7 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReadi
         ids: Vec::new(),
         filter: etwhy_evtx::filter::Filter::default(),
         records: false,
-        fields: false,
+        fields: etwhy_evtx::tables::Fields::None,
         memory: memory.clone(),
     };
     let made = etwhy_evtx::tables::make(&opened.files, &options)?;

@@ -13,7 +13,7 @@ use etwhy_evtx::filter::Filter;
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::render::Renderer;
 use etwhy_evtx::scan::{ScanOptions, scan};
-use etwhy_evtx::tables::{LogRecordRow, LogTypeRow};
+use etwhy_evtx::tables::{Fields, LogRecordRow, LogTypeRow};
 use etwhy_messages::{Messages, Options as MessageOptions};
 use etwhy_sql::{Engine, may_ask_for, texts, words};
 use etwhy_table::{Database, Selection, SortKey};
@@ -312,7 +312,9 @@ fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
     };
     asked.insert("log_type".to_owned());
     logs.ids = ids.into_iter().collect();
-    logs.fields = args.sql.as_ref().is_none_or(|query| may_ask_for(query, "fields"));
+    if args.sql.as_ref().is_some_and(|query| !may_ask_for(query, "fields")) {
+        logs.fields = Fields::None;
+    }
     let names: Vec<String> = logs.ids.iter().map(|id| format!("event_{id}")).collect();
     let analysed = logs.analyse(&asked, None)?;
     let mut out = out();

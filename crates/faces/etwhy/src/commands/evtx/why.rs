@@ -18,7 +18,7 @@ use etwhy_analysis::derived::log_retention::LogRetentionRow;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, duration, thousands};
 use etwhy_doc::{Column, Doc, Line, Timeline};
-use etwhy_evtx::tables::{LogFileRow, LogTypeRow};
+use etwhy_evtx::tables::{Fields, LogFileRow, LogTypeRow};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::Cell;
 use etwhy_sql::Engine;
@@ -91,7 +91,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut wanted = tables_of(rules.iter().flat_map(Rule::words));
     wanted.extend(tables().iter().map(|table| table.name.to_string()));
-    let analysed = args.logs.open()?.analyse(&wanted, None)?;
+    let mut logs = args.logs.open()?;
+    if !rules.iter().any(|rule| rule.may_ask_for("fields")) {
+        logs.fields = Fields::None;
+    }
+    let analysed = logs.analyse(&wanted, None)?;
     let db = &analysed.db;
     let engine = Engine::new(db)?;
     let outcomes = stage("findings", || evaluate_all(&engine, &rules));

@@ -35,6 +35,8 @@ pub(super) struct Matcher {
     pub halves: Halves,
     /// Stacks by the time and thread of their event, the latest; [`ANY_TID`] for tickets whose thread is not known.
     open: HashMap<Key, Open>,
+    /// A ticket or a record came whose thread is not known.
+    any_tid: bool,
     /// Those of the same time and thread before it.
     before: HashMap<Key, Vec<Open>>,
     queue: VecDeque<(i64, Key)>,
@@ -110,6 +112,27 @@ impl Matcher {
         let ip = step.value;
         let mut new = Open { ip, user_mode, ..Open::new(step) };
         (new.kernel, new.user, new.whole) = (own.kernel, own.user, own.whole);
+        self.any_tid |= key.1 == ANY_TID;
+        let alone = self.before.is_empty() || !self.before.contains_key(&key);
+        if alone && let Entry::Vacant(place) = self.open.entry(key) {
+            *(if ip == 0 { &mut new.tickets } else { &mut new.samples }) = ticket;
+            if new.is_complete() {
+                self.close_one(new);
+            } else {
+                self.queue.push_back((new.ns, key));
+                place.insert(new);
+            }
+        } else {
+            self.join(key, new, ticket, own);
+        }
+        if ticket & TICKETS_BETWEEN_CLOSING == 0 {
+            self.close(step.now.saturating_sub(WINDOW_NS));
+        }
+    }
+
+    /// A row waits for a stack, and other stacks of that time and thread wait already.
+    fn join(&mut self, key: Key, mut new: Open, ticket: u32, own: Own) {
+        let (ip, user_mode) = (new.ip, new.user_mode);
         let fits = |open: &Open| match (own.has_half(), user_mode) {
             (true, _) => false,
             (_, true) => open.ip == ip && open.user == NO_PART,
@@ -135,9 +158,6 @@ impl Matcher {
             link(&mut self.tickets, if ip == 0 { &mut new.tickets } else { &mut new.samples });
             self.push(key, new);
             self.close_complete(key);
-        }
-        if ticket & TICKETS_BETWEEN_CLOSING == 0 {
-            self.close(step.now.saturating_sub(WINDOW_NS));
         }
     }
 
@@ -188,6 +208,9 @@ impl Matcher {
     /// Gives the halves of a record to the stack of the event at `key`. A stack that is complete is closed at once:
     /// most user halves come within microseconds, and what is closed needs no place in the window.
     fn attach(&mut self, key: Key, step: &Step, (kernel, user): (u32, u32)) {
+        if self.attach_alone(key, step, (kernel, user)) {
+            return;
+        }
         if kernel != NO_PART {
             self.awaiting(key, step).kernel = kernel;
         }
@@ -207,6 +230,53 @@ impl Matcher {
             }
         }
         self.close_complete(key);
+    }
+
+    /// Does what [`Matcher::attach`] does where at most one stack of that time and thread waits, which is nearly always, and takes the
+    /// halves: the tables are asked once. False, with nothing done, elsewhere.
+    fn attach_alone(&mut self, key: Key, step: &Step, (kernel, user): (u32, u32)) -> bool {
+        // A record without a thread is one that others may join.
+        self.any_tid |= key.1 == ANY_TID;
+        let shared = !self.before.is_empty() && self.before.contains_key(&key)
+            || self.any_tid && self.open.contains_key(&(key.0, ANY_TID));
+        if shared || key.1 == ANY_TID || (kernel, user) == (NO_PART, NO_PART) {
+            return false;
+        }
+        match self.open.entry(key) {
+            Entry::Vacant(place) => {
+                let open = Open { kernel, user, ..Open::new(step) };
+                if open.is_complete() {
+                    self.close_one(open);
+                } else {
+                    self.queue.push_back((open.ns, key));
+                    place.insert(open);
+                }
+            }
+            Entry::Occupied(mut place) => {
+                let open = place.get_mut();
+                if open.awaits_kernel() {
+                    (open.ns, open.who, open.epoch) = (step.ns, step.who, step.epoch);
+                } else if kernel != NO_PART || !open.awaits_user() {
+                    return false;
+                } else if open.kernel == NO_PART {
+                    (open.who, open.epoch) = (step.who, step.epoch);
+                }
+                if kernel != NO_PART {
+                    open.kernel = kernel;
+                }
+                if user != NO_PART {
+                    open.user = user;
+                }
+                if open.is_complete() {
+                    let open = place.remove();
+                    self.close_one(open);
+                    if self.queue.back().is_some_and(|&(_, last)| last == key) {
+                        self.queue.pop_back();
+                    }
+                }
+            }
+        }
+        true
     }
 
     /// The stack of that time and thread that waits for its first half, made if there is none.
