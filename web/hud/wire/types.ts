@@ -13,6 +13,7 @@ export interface Answers {
   notes: NotesFile;
   open: TraceInfo;
   path: CriticalPath;
+  pause: boolean;
   report: Report;
   schema: Schema;
   select: Selection;
@@ -774,6 +775,8 @@ done: number,
 total: number, 
 /** Why it could not be read, or has to be read again. */
 error: string | null, 
+/** The file or folder, if it may be opened again. */
+path: string | null, 
 /** Tells this recording from all others, whatever its file is called; empty until it is known. */
 trace_id: string, 
 /** The machine. */
@@ -787,7 +790,9 @@ last_ns: number,
 /** Logical processors. */
 cpus: number, 
 /** The verdict's sentence. */
-sentence: string, };
+sentence: string, 
+/** What is known of a trace that is followed; none for one that was read whole. */
+live: Live | null, };
 
 /** How far a trace is. */
 export type TraceStage = "waiting" | "reading" | "verdict" | "ready" | "failed" | "ended" | "closed";
@@ -855,3 +860,8 @@ what: string,
 upid: number | null, 
 /** How many things it stands for. */
 count: number, };
+
+/** A trace that is followed: its window, and findings as they came and went. */
+export type Live = { number: number, paused: boolean, ended: boolean, now_ms: number, window_ns: number, offset_ms: number, events: number, busy_percent: number | null, cost_ms: number, late_buffers: number, too_late: number, lasting: Array<LiveEpisode>, over: Array<LiveEpisode>, path: string, };
+
+export type LiveEpisode = { id: string, severity: string, culprit: string, headline: string, began_ms: number, began_ns: number, seen_ns: number, over_ms: number | null, lasted_ns: number, };

@@ -2,6 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { pending } from "../../base/awaited.ts";
+import { tick } from "../../state/live.ts";
 import { view, whole, type Range } from "../../state/view.ts";
 import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
@@ -20,7 +21,7 @@ let inFlight = false;
 let again = false;
 let abort: AbortController | undefined;
 
-const keyOf = () => JSON.stringify([view.value.trace, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
+const keyOf = () => JSON.stringify([view.value.trace, tick.value, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
 
 const body = (range: Range | null, buckets: number) => ({
   trace: view.value.trace,
@@ -83,9 +84,15 @@ export function want(pixels: number, both: boolean): void {
   void ask();
 }
 
-async function once(trace: number): Promise<void> {
-  overview.value = null;
-  findings.value = null;
+let reading = false;
+
+/** The whole as a strip, and where findings are. */
+async function once(trace: number, anew: boolean): Promise<void> {
+  if (anew) {
+    overview.value = null;
+    findings.value = null;
+  } else if (reading) return;
+  reading = true;
   try {
     const all = await askLanes({ trace, range: null, width: 600, lanes: ["cpu", "disk"] }, "", new AbortController().signal);
     if (view.value.trace === trace) overview.value = all;
@@ -94,11 +101,12 @@ async function once(trace: number): Promise<void> {
   } catch {
     // The lanes themselves say what is wrong.
   }
+  reading = false;
 }
 
 /** Follows view and window until the returned function is called. */
 export function startFeed(): () => void {
-  let trace = -1;
+  let [trace, number] = [-1, 0];
   const stops = [
     effect(() => {
       void [live.value, view.value.filters, view.value.panel, view.value.settings["tracks"], whole.value];
@@ -112,7 +120,12 @@ export function startFeed(): () => void {
         data.value = null;
       }
       trace = now;
-      void once(now);
+      void once(now, true);
+    }),
+    effect(() => {
+      const [now, at] = [tick.value, view.peek().trace];
+      if (at === trace && now > number && number > 0) void once(at, false);
+      number = now;
     }),
   ];
   return () => {

@@ -70,6 +70,9 @@ fn the_page_works_in_a_browser() {
         .current_dir(root().join("web"))
         .env("ETWHY_BROWSER", browser)
         .env("ETWHY_HUD", named.join(";"))
+        // For those that are started by the tests themselves.
+        .env("ETWHY_PROGRAM", env!("CARGO_BIN_EXE_etwhy"))
+        .env("ETWHY_TRACE", at("dpc.etl"))
         .output()
         .expect("npm runs");
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

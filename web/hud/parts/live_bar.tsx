@@ -1,0 +1,95 @@
+/** A trace that is followed: where it is, since when findings last, and a look back. */
+
+import { count, duration } from "../../src/lib/format.ts";
+import { visible } from "../base/value.ts";
+import { clock, followed, pause } from "../state/live.ts";
+import { note } from "../state/notes.ts";
+import { scope, trace, view, whole } from "../state/view.ts";
+import { save } from "../wire/api.ts";
+import type { Live, LiveEpisode } from "../wire/types.ts";
+import { inspect } from "../state/inspect.ts";
+import { foundIn, lookAt } from "../state/finding.ts";
+import { report } from "../state/view.ts";
+import { Severity } from "./icons.tsx";
+
+/** Rows of episodes that are over. */
+const OVER = 8;
+
+/** Saves what is selected, else what is shown, as a trace. */
+export function savePart(): void {
+  const range = scope.value ?? whole.value;
+  const [from, to] = range.map((ns) => (ns / 1e9).toFixed(3));
+  save("part_file", { trace: view.value.trace, range }).then(
+    (file) => note(`${file}: saved, whole buffers as they were recorded, with those before and behind that say who is who. Read it with etwhy why ${file} --from ${from}s --to ${to}s`),
+    (error: unknown) => note(error instanceof Error ? error.message : String(error)),
+  );
+}
+
+function began(one: LiveEpisode, live: Live): string {
+  return one.over_ms === null
+    ? `began ${clock(one.began_ms, live)}, ${duration(Math.max(0, live.now_ms - one.began_ms) * 1e6)} ago`
+    : `began ${clock(one.began_ms, live)}, over after ${duration(one.lasted_ns)}`;
+}
+
+function Episode({ one, live }: { one: LiveEpisode; live: Live }) {
+  const here = report.value && foundIn(report.value).find((each) => each.finding.id === one.id);
+  return (
+    <li class={one.over_ms === null ? "" : "over"} data-episode={one.id}>
+      <Severity name={one.severity} /> <span class="when">{began(one, live)}</span>{" "}
+      {here ? (
+        <button type="button" class="small" onClick={() => { inspect(null); lookAt(here.id); }}>
+          {visible(one.headline)}
+        </button>
+      ) : (
+        visible(one.headline)
+      )}
+    </li>
+  );
+}
+
+/** Findings as they came and went; those before the window can be read in the file. */
+export function Episodes() {
+  const live = followed.value;
+  if (!live) return null;
+  const all = [...live.lasting, ...live.over.slice(0, OVER)];
+  return (
+    <section class="episodes" aria-label="Findings as they came and went">
+      {all.length === 0 && <p class="about">Nothing was found so far.</p>}
+      <ul>
+        {all.map((one) => (
+          <Episode key={`${one.id} ${one.began_ms}`} one={one} live={live} />
+        ))}
+      </ul>
+      {live.over.length > OVER && <p class="about">{count(live.over.length - OVER)} more that are over</p>}
+    </section>
+  );
+}
+
+export function LiveBar() {
+  const live = followed.value;
+  if (!live || !trace.value) return null;
+  const state = live.ended ? "Ended" : live.paused ? "Paused" : "Live";
+  const late = live.late_buffers > 0 ? `, ${count(live.late_buffers)} buffers came late` : "";
+  return (
+    <section class="live-bar" aria-label="Following" data-live={state.toLowerCase()} data-window={live.number}>
+      <strong class={live.paused || live.ended ? "" : "now"}>{state}</strong>
+      <span>
+        {clock(live.now_ms, live)}, the last {duration(live.window_ns)}: {live.busy_percent === null ? "" : `${Math.round(live.busy_percent)} % busy, `}
+        {count(live.events)} events
+        <span class="faint wide-only">
+          {" "}
+          (looked at in {duration(live.cost_ms * 1e6)}{late})
+        </span>
+      </span>
+      {live.paused && <span class="about">What is shown stays; following goes on.</span>}
+      {(!live.ended || live.paused) && (
+        <button type="button" class="small" aria-pressed={live.paused} onClick={() => pause(!live.paused)}>
+          {live.paused ? "Go on" : "Pause"}
+        </button>
+      )}
+      <button type="button" class="small" onClick={savePart} title="Its buffers as they were recorded, and those that say who is who">
+        Save {scope.value ? "the selection" : "this window"} as a trace
+      </button>
+    </section>
+  );
+}
