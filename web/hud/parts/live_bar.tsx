@@ -2,14 +2,13 @@
 
 import { count, duration } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
+import { foundIn, lookAt } from "../state/finding.ts";
+import { inspect } from "../state/inspect.ts";
 import { clock, followed, pause } from "../state/live.ts";
 import { note } from "../state/notes.ts";
-import { scope, trace, view, whole } from "../state/view.ts";
+import { report, scope, trace, view, whole } from "../state/view.ts";
 import { save } from "../wire/api.ts";
 import type { Live, LiveEpisode } from "../wire/types.ts";
-import { inspect } from "../state/inspect.ts";
-import { foundIn, lookAt } from "../state/finding.ts";
-import { report } from "../state/view.ts";
 import { Severity } from "./icons.tsx";
 
 /** Rows of episodes that are over. */
@@ -20,7 +19,7 @@ export function savePart(): void {
   const range = scope.value ?? whole.value;
   const [from, to] = range.map((ns) => (ns / 1e9).toFixed(3));
   save("part_file", { trace: view.value.trace, range }).then(
-    (file) => note(`${file}: saved, whole buffers as they were recorded, with those before and behind that say who is who. Read it with etwhy why ${file} --from ${from}s --to ${to}s`),
+    (file) => note(`${file}: saved: whole buffers, with those elsewhere that say who is who. Read it with etwhy why ${file} --from ${from}s --to ${to}s`),
     (error: unknown) => note(error instanceof Error ? error.message : String(error)),
   );
 }
@@ -35,13 +34,14 @@ function Episode({ one, live }: { one: LiveEpisode; live: Live }) {
   const here = report.value && foundIn(report.value).find((each) => each.finding.id === one.id);
   return (
     <li class={one.over_ms === null ? "" : "over"} data-episode={one.id}>
-      <Severity name={one.severity} /> <span class="when">{began(one, live)}</span>{" "}
+      <Severity name={one.severity} />
+      <span class="when">{began(one, live)}</span>
       {here ? (
-        <button type="button" class="small" onClick={() => { inspect(null); lookAt(here.id); }}>
+        <button type="button" class="plain cut" title={visible(one.headline)} onClick={() => { inspect(null); lookAt(here.id); }}>
           {visible(one.headline)}
         </button>
       ) : (
-        visible(one.headline)
+        <span class="cut">{visible(one.headline)}</span>
       )}
     </li>
   );
@@ -81,13 +81,13 @@ export function LiveBar() {
           (looked at in {duration(live.cost_ms * 1e6)}{late})
         </span>
       </span>
-      {live.paused && <span class="about">What is shown stays; following goes on.</span>}
+      {live.paused && !live.ended && <span class="about">Following goes on.</span>}
       {(!live.ended || live.paused) && (
         <button type="button" class="small" aria-pressed={live.paused} onClick={() => pause(!live.paused)}>
           {live.paused ? "Go on" : "Pause"}
         </button>
       )}
-      <button type="button" class="small" onClick={savePart} title="Its buffers as they were recorded, and those that say who is who">
+      <button type="button" class="small" onClick={savePart}>
         Save {scope.value ? "the selection" : "this window"} as a trace
       </button>
     </section>

@@ -3,7 +3,7 @@
 //   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] [ETWHY_DIST=1] node --test test/hud/*.test.mjs
 //
 // With ETWHY_DIST the page is that of web/dist and not the one built into the servers.
-// ETWHY_PROGRAM names the program, and ETWHY_TRACE a written DPC flood, for tests that start servers of their own.
+// ETWHY_PROGRAM names the program, ETWHY_TRACE a written DPC flood, ETWHY_REPLAY all ten seconds of one, for tests that start servers of their own.
 // `crates/faces/etwhy/tests/browser/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
 // machine after the cure as second trace), `hook` (a hooked system-call path), `pair` and `swapped` (both machines), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
 
