@@ -488,6 +488,58 @@ entries: Array<FolderEntry>,
 /** There are others. */
 more: boolean, };
 
+/** A trace that is followed: its window, and findings as they came and went. */
+export type Live = { 
+/** Counts the windows that can be asked; of two with the same number all answers are equal. */
+number: number, 
+/** The window that can be asked stays, because somebody looks back; following goes on. */
+paused: boolean, 
+/** No more will come. */
+ended: boolean, 
+/** End of the newest window, milliseconds since 1970 UTC. */
+now_ms: number, 
+/** Length of the newest window, ns. */
+window_ns: number, 
+/** Local time where it was recorded minus UTC, ms. */
+offset_ms: number, 
+/** Events in the newest window. */
+events: number, 
+/** Busy share of the processors in percent; none if nothing tells. */
+busy_percent: number | null, 
+/** How long the newest window took to be evaluated, ms. */
+cost_ms: number, 
+/** Buffers that came late, in all. */
+late_buffers: number, 
+/** Buffers of which a part came when no window could show it any more. */
+too_late: number, 
+/** Findings that last, the worst first. */
+lasting: Array<LiveEpisode>, 
+/** Those that are over, the latest first. */
+over: Array<LiveEpisode>, 
+/** What is followed, as a command line names it. */
+path: string, };
+
+/** A finding from the window that showed it first to the first one that did not any more. */
+export type LiveEpisode = { 
+/** The finding. */
+id: string, 
+/** At its worst. */
+severity: string, 
+/** Its worst culprit when it was seen last. */
+culprit: string, 
+/** What was said of that. */
+headline: string, 
+/** End of the window that showed it first, milliseconds since 1970 UTC. */
+began_ms: number, 
+/** The same on the clock of the trace, ns. */
+began_ns: number, 
+/** End of the window that showed it last, on the clock of the trace, ns. */
+seen_ns: number, 
+/** End of the first window that did not show it any more; none while it lasts. */
+over_ms: number | null, 
+/** For how long it was seen, ns. */
+lasted_ns: number, };
+
 export type MetricInfo = { name: string, about: string, manual: string, unit: string, table: string, 
 /** Its table has rows. */
 there: boolean, };
@@ -860,8 +912,3 @@ what: string,
 upid: number | null, 
 /** How many things it stands for. */
 count: number, };
-
-/** A trace that is followed: its window, and findings as they came and went. */
-export type Live = { number: number, paused: boolean, ended: boolean, now_ms: number, window_ns: number, offset_ms: number, events: number, busy_percent: number | null, cost_ms: number, late_buffers: number, too_late: number, lasting: Array<LiveEpisode>, over: Array<LiveEpisode>, path: string, };
-
-export type LiveEpisode = { id: string, severity: string, culprit: string, headline: string, began_ms: number, began_ns: number, seen_ns: number, over_ms: number | null, lasted_ns: number, };

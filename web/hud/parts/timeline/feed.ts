@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { pending } from "../../base/awaited.ts";
 import { tick } from "../../state/live.ts";
-import { view, whole, type Range } from "../../state/view.ts";
+import { trace as info, view, whole, type Range } from "../../state/view.ts";
 import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
 import { withTracks } from "./tracks.ts";
@@ -47,7 +47,8 @@ async function ask(): Promise<void> {
     again = true;
     return;
   }
-  if (width < 10 || enough()) return;
+  // Of a trace that is still read nothing can be asked.
+  if (width < 10 || info.peek()?.stage !== "ready" || enough()) return;
   const [from, to] = live.value;
   const [first, end] = whole.value;
   const margin = (to - from) * 0.25;
@@ -114,7 +115,7 @@ export function startFeed(): () => void {
     }),
     effect(() => {
       const now = view.value.trace;
-      if (now === trace) return;
+      if (now === trace || info.peek()?.stage !== "ready") return;
       if (trace >= 0) {
         abort?.abort();
         data.value = null;
