@@ -101,6 +101,7 @@ export function Shell() {
             </div>
           )}
           {!ready && <Loading />}
+          {panel && trace.value?.stage === "verdict" && <Timeline panel={panel} />}
         </main>
         {ready && <Inspector />}
       </div>

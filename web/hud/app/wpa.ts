@@ -15,5 +15,5 @@ export async function importProfile(file: File): Promise<string[]> {
   all.forEach(keepView);
   if (all[0]) showView(all[0]);
   const said = `${file.name}: ${all.length} ${all.length === 1 ? "view" : "views"}, kept under Saved views.`;
-  return [said, ...(left.length > 0 ? [`Without what follows, which has nothing here: ${left.join("; ")}.`] : [])];
+  return [said, ...(left.length > 0 ? [`Nothing here has: ${left.join("; ")}.`] : [])];
 }

@@ -11,9 +11,6 @@ import { save } from "../wire/api.ts";
 import type { Live, LiveEpisode } from "../wire/types.ts";
 import { Severity } from "./icons.tsx";
 
-/** Rows of episodes that are over. */
-const OVER = 8;
-
 /** Saves what is selected, else what is shown, as a trace. */
 export function savePart(): void {
   const range = scope.value ?? whole.value;
@@ -51,16 +48,15 @@ function Episode({ one, live }: { one: LiveEpisode; live: Live }) {
 export function Episodes() {
   const live = followed.value;
   if (!live) return null;
-  const all = [...live.lasting, ...live.over.slice(0, OVER)];
+  const all = [...live.lasting, ...live.over];
   return (
     <section class="episodes" aria-label="Findings as they came and went">
-      {all.length === 0 && <p class="about">Nothing was found so far.</p>}
+      {all.length === 0 && "Nothing was found so far."}
       <ul>
         {all.map((one) => (
           <Episode key={`${one.id} ${one.began_ms}`} one={one} live={live} />
         ))}
       </ul>
-      {live.over.length > OVER && <p class="about">{count(live.over.length - OVER)} more that are over</p>}
     </section>
   );
 }
@@ -76,9 +72,9 @@ export function LiveBar() {
       <span>
         {clock(live.now_ms, live)}, the last {duration(live.window_ns)}: {live.busy_percent === null ? "" : `${Math.round(live.busy_percent)} % busy, `}
         {count(live.events)} events
-        <span class="faint wide-only">
+        <span class="faint">
           {" "}
-          (looked at in {duration(live.cost_ms * 1e6)}{late})
+          ({duration(live.cost_ms * 1e6)} to read{late})
         </span>
       </span>
       {live.paused && !live.ended && <span class="about">Following goes on.</span>}

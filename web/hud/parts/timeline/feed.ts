@@ -47,8 +47,7 @@ async function ask(): Promise<void> {
     again = true;
     return;
   }
-  // Of a trace that is still read nothing can be asked.
-  if (width < 10 || info.peek()?.stage !== "ready" || enough()) return;
+  if (width < 10 || !there() || enough()) return;
   const [from, to] = live.value;
   const [first, end] = whole.value;
   const margin = (to - from) * 0.25;
@@ -85,6 +84,9 @@ export function want(pixels: number, both: boolean): void {
   void ask();
 }
 
+/** Of a trace whose verdict does not stand nothing can be asked. */
+const there = () => ["ready", "verdict"].includes(info.peek()?.stage ?? "");
+
 let reading = false;
 
 /** The whole as a strip, and where findings are. */
@@ -115,7 +117,7 @@ export function startFeed(): () => void {
     }),
     effect(() => {
       const now = view.value.trace;
-      if (now === trace || info.peek()?.stage !== "ready") return;
+      if (now === trace || !there()) return;
       if (trace >= 0) {
         abort?.abort();
         data.value = null;

@@ -204,8 +204,8 @@ impl Slot {
         let state = self.state();
         let may = match state.stage {
             Stage::Ready => true,
-            // What is known as soon as the verdict stands.
-            Stage::Verdict => matches!(question, "report" | "report_file"),
+            // What is known as soon as the verdict stands: the tables that it was made of are enough for lanes.
+            Stage::Verdict => matches!(question, "report" | "report_file" | "lanes"),
             _ => false,
         };
         match &state.process {

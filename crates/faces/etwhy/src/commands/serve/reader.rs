@@ -33,6 +33,9 @@ use std::sync::Arc;
 /// How long the lists of the verdict are.
 pub const TOP: Top = Top { processes: 20, per_process: 5, overall: 20 };
 
+/// What the time axis shows as soon as the verdict stands. Findings read most of it anyway.
+const LANES: [&str; 6] = ["sample", "cswitch", "dpc", "isr", "disk_io", "mark"];
+
 /// Reads traces as the arguments say.
 pub struct Reader {
     rules: Vec<Rule>,
@@ -53,7 +56,7 @@ impl Reader {
 
     /// The verdict of a recording, without all other tables: what `etwhy why` reads.
     pub fn verdict(&self, recording: Recording, name: String) -> anyhow::Result<Loaded> {
-        let more = charts::TABLES.iter().map(|name| (*name).to_owned());
+        let more = charts::TABLES.iter().chain(&LANES).map(|name| (*name).to_owned());
         let (analysed, mut report) = answers(recording, &self.rules, TOP, Part::default(), more)?;
         report.add_charts(&analysed.db);
         let db = analysed.db.clone();
