@@ -23,7 +23,7 @@ pub fn check(repo: &Repo) -> Result<()> {
     hud(repo)
 }
 
-/// The page of `etwhy serve`: a script with the checksums, and a style.
+/// The page of `etwhy serve`: a script with the checksums, a style, and a script that is loaded when it is needed.
 fn hud(repo: &Repo) -> Result<()> {
     let own = ["web/build-hud.mjs", "web/package.json", "web/package-lock.json", "web/tsconfig.json"];
     let mut sources: Vec<String> = own.map(str::to_owned).into();
@@ -33,7 +33,8 @@ fn hud(repo: &Repo) -> Result<()> {
     sources.sort();
     let script = repo.read("web/dist/hud.js")?.replace('\r', "");
     let style = repo.read("web/dist/hud.css")?.replace('\r', "");
-    fresh(repo, &sources, "web/dist/hud.js", &script, &style)
+    let more = repo.read("web/dist/hud-more.js")?.replace('\r', "");
+    fresh(repo, &sources, "web/dist/hud.js", &script, &format!("{style}{more}"))
 }
 
 fn report(repo: &Repo) -> Result<()> {

@@ -12,6 +12,8 @@ import { encode } from "../state/link.ts";
 import { saved, showView } from "../state/saved.ts";
 import { session } from "../state/session.ts";
 import { look, scope, set, view, zoomTo } from "../state/view.ts";
+import { moment, span, visible } from "../base/value.ts";
+import { notesOf } from "../state/notes_of.ts";
 import { save } from "../wire/api.ts";
 import { toggleInspector } from "./inspector.tsx";
 import { listed } from "./rail.tsx";
@@ -25,8 +27,18 @@ const link = () => `${location.origin}${location.pathname}${encode(view.value)}`
 
 export const share = () => void copy(link(), "link to this view");
 
+/** Notes as the last part of a report. */
+function withNotes(html: string): string {
+  const list = notesOf();
+  const at = html.lastIndexOf("</body>");
+  if (list.length === 0 || at < 0) return html;
+  const plain = (text: string) => visible(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const rows = list.map((one) => `<li><strong>${plain(one.to === undefined ? moment(one.at, 1e6) : span([one.at, one.to]))}</strong> ${plain(one.text)}</li>`);
+  return `${html.slice(0, at)}<main><section id="notes"><h2>Notes</h2><ul>${rows.join("")}</ul></section></main>${html.slice(at)}`;
+}
+
 export function saveReport(): void {
-  save("report_file", { trace: view.value.trace }).then(
+  save("report_file", { trace: view.value.trace }, withNotes).then(
     (file) => say(`${file}: saved`),
     (error: unknown) => say(String(error)),
   );

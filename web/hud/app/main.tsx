@@ -9,9 +9,11 @@ import { say } from "../parts/live.tsx";
 import { followHistory } from "../state/history.ts";
 import { follow as followWho } from "../state/identity.ts";
 import { follow, idsIn } from "../state/link.ts";
+import { followLive } from "../state/live.ts";
 import { followNotes } from "../state/notes_of.ts";
 import { followTraces, known } from "../state/opened.ts";
 import { followPalette } from "../state/palette.ts";
+import { followRecent } from "../state/recent.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
 import { startDrop } from "./open.tsx";
@@ -35,6 +37,8 @@ start().then(
     followPalette();
     followNotes();
     followHistory();
+    followRecent();
+    followLive(say);
     effect(() => {
       void load(view.value.trace);
       if (view.value.other) void load(view.value.other.trace);

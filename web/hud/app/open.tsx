@@ -9,6 +9,7 @@ import { say } from "../parts/live.tsx";
 import { toTrace } from "../state/identity.ts";
 import { note } from "../state/notes.ts";
 import { arrived } from "../state/opened.ts";
+import { recent } from "../state/recent.ts";
 import { session } from "../state/session.ts";
 import { ask } from "../wire/api.ts";
 import type { Listing, TraceInfo } from "../wire/types.ts";
@@ -130,6 +131,26 @@ function Folder(props: { onFile: (path: string) => void }) {
   );
 }
 
+function Recently(props: { onFile: (path: string) => void }) {
+  const list = recent();
+  if (list.length === 0) return null;
+  return (
+    <section aria-label="Recent traces">
+      <p>Recent</p>
+      <ul class="files">
+        {list.map((one) => (
+          <li key={one.path}>
+            <button type="button" class="small" title={visible(one.path)} onClick={() => props.onFile(one.path)}>
+              {visible(one.name)}
+            </button>{" "}
+            {new Date(one.when).toLocaleString()}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 export function Open(props: { onClose: () => void }) {
   const [path, setPath] = useState("");
   const [state, setState] = useState<{ busy: boolean; error: string | null }>({ busy: false, error: null });
@@ -162,6 +183,7 @@ export function Open(props: { onClose: () => void }) {
           </label>
         </p>
       )}
+      <Recently onFile={(file) => void open(file)} />
       {folders.length > 0 && <Folder onFile={(file) => void open(file)} />}
       <form
         onSubmit={(event) => {

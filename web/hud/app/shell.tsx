@@ -5,6 +5,7 @@ import { bind } from "../base/keys.ts";
 import { Nothing, whyEmpty } from "../parts/box.tsx";
 import { Hints } from "../parts/hint.tsx";
 import { Live } from "../parts/live.tsx";
+import { LiveBar } from "../parts/live_bar.tsx";
 import { Measures } from "../parts/measures.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { redo, undo } from "../state/history.ts";
@@ -83,6 +84,7 @@ export function Shell() {
       <div class="body">
         <Rail />
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
+          {ready && <LiveBar />}
           {ready && panel && !own && <VerdictBar panel={panel} />}
           {ready && panel && !own && <Timeline panel={panel} />}
           {ready && own && <Within />}
@@ -99,6 +101,7 @@ export function Shell() {
             </div>
           )}
           {!ready && <Loading />}
+          {panel && trace.value?.stage === "verdict" && <Timeline panel={panel} />}
         </main>
         {ready && <Inspector />}
       </div>

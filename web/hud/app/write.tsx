@@ -2,13 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { span } from "../base/value.ts";
+import { span, visible } from "../base/value.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { say } from "../parts/live.tsx";
 import { cursor, drawn } from "../parts/timeline/window.ts";
-import { addNote, asFile, changeNote, merge, notesOf, readNotes } from "../state/notes_of.ts";
+import { addNote, asFile, changeNote, merge, notesOf, place as kept, readNotes, savedIn } from "../state/notes_of.ts";
+import { note } from "../state/notes.ts";
 import { dropView, saved, saveView, showView } from "../state/saved.ts";
 import { shown, trace } from "../state/view.ts";
+import { importProfile } from "./wpa.ts";
 
 export const writing = signal<"note" | "view" | null>(null);
 
@@ -78,7 +80,9 @@ function NoteWindow(props: { onClose: () => void }) {
           <input aria-label={`Note at ${one.at}`} class="wide" value={one.text} onChange={(event) => changeNote(i, event.currentTarget.value)} />
         </p>
       ))}
-      <p class="about">Notes stand in links to this view and in this browser, by trace; as a file they can lie beside the trace. An empty text removes one.</p>
+      <p class="about" data-part="notes-place">
+        {savedIn() ? `Notes are saved in ${visible(savedIn() ?? "")}, stand in links to this view, and go into the saved report.` : `Notes stand in links to this view, in the saved report and in this browser. ${visible(kept.value?.why ?? "")}${kept.value?.why ? ": s" : "S"}ave them as a file to keep them.`} An empty text removes one.
+      </p>
     </Dialog>
   );
 }
@@ -104,6 +108,21 @@ function ViewWindow(props: { onClose: () => void }) {
           Save
         </button>
       </form>
+      <label>
+        Views of a profile of WPA (.wpaProfile){" "}
+        <input
+          type="file"
+          accept=".wpaProfile"
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            if (!file) return;
+            importProfile(file).then((said) => {
+              said.forEach(note);
+              props.onClose();
+            }, (error: unknown) => say(error instanceof Error ? error.message : String(error)));
+          }}
+        />
+      </label>
       <ul class="saved">
         {saved.value.map((one) => (
           <li key={one.name}>

@@ -7,6 +7,7 @@ import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Findings } from "../parts/findings.tsx";
+import { Episodes } from "../parts/live_bar.tsx";
 import { Grid } from "../parts/grid.tsx";
 import { Tiles } from "../parts/tiles.tsx";
 import { Timeline } from "../parts/timeline.tsx";
@@ -181,6 +182,7 @@ function Overview() {
         )}
         {scope.value && <p>Verdict, findings and bill are those of the whole trace; the selection counts in the other panels.</p>}
       </section>
+      <Episodes />
       <Tiles data={data} />
       <Findings data={data} />
       <Timeline panel={panel} />

@@ -1,6 +1,11 @@
-/** Notes on the time axis: they stand in the view, so that links carry them, and in this browser by trace; a file takes them elsewhere. */
+/**
+ * Notes on the time axis. They stand in the view, so that links carry them; in the file beside the trace, if the server may write one
+ * (`x.etl.notes.json`); and in this browser, by trace. A file takes them elsewhere.
+ */
 
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { ask, Fault } from "../wire/api.ts";
+import type { NotesFile } from "../wire/types.ts";
 import { look, set, setting, trace, view } from "./view.ts";
 
 export interface Note {
@@ -13,47 +18,117 @@ export interface Note {
 
 interface Kept {
   list: Note[];
+  /** The trace that they are of; links of older versions do not say it. */
+  of?: string;
 }
 
 const KEY = "etwhy-notes ";
 const MOST = 200;
 
-export const notesOf = (): Note[] => setting<Kept>("notes", { list: [] }).list;
+/** Where notes of the trace that is shown are kept: a file, or why there is none. */
+export const place = signal<NotesFile | null>(null);
+
+const own = (): Kept | null => {
+  const kept = setting<Kept | null>("notes", null);
+  const id = trace.value?.trace_id;
+  return kept?.list && (kept.of === undefined || !id || kept.of === id) ? kept : null;
+};
+export const notesOf = (): Note[] => own()?.list ?? [];
 
 function keep(list: Note[]): void {
-  set<Kept>("notes", { list: list.slice(0, MOST) });
+  set<Kept>("notes", { list: list.slice(0, MOST), of: trace.value?.trace_id ?? "" });
 }
 
-export const addNote = (note: Note) => keep([...notesOf(), note].sort((a, b) => a.at - b.at));
+const inOrder = (list: Note[]) => list.sort((a, b) => a.at - b.at);
+export const addNote = (note: Note) => keep(inOrder([...notesOf(), note]));
 export const changeNote = (at: number, text: string) => keep(text.trim() === "" ? notesOf().filter((_, i) => i !== at) : notesOf().map((one, i) => (i === at ? { ...one, text } : one)));
 
-/** A file of notes; what does not look like one is left out. */
-export function readNotes(text: string): Note[] {
-  const found = JSON.parse(text) as { notes?: unknown };
-  const list = Array.isArray(found.notes) ? found.notes : [];
-  return list.flatMap((one: Partial<Note>): Note[] => (typeof one?.at === "number" && typeof one.text === "string" ? [{ at: one.at, text: one.text.slice(0, 2000), ...(typeof one.to === "number" ? { to: one.to } : {}) }] : []));
+/** Notes in an object; what does not look like one is left out. */
+function inside(found: { notes?: unknown } | null): Note[] {
+  const list = Array.isArray(found?.notes) ? found.notes : [];
+  return list.slice(0, MOST).flatMap((one: Partial<Note>): Note[] => (typeof one?.at === "number" && typeof one.text === "string" ? [{ at: one.at, text: one.text.slice(0, 2000), ...(typeof one.to === "number" ? { to: one.to } : {}) }] : []));
 }
 
-export const merge = (more: Note[]) => keep([...notesOf(), ...more].sort((a, b) => a.at - b.at));
+/** A file of notes. */
+export const readNotes = (text: string): Note[] => inside(JSON.parse(text) as { notes?: unknown });
 
-export const asFile = () => JSON.stringify({ format: "etwhy.notes/1", trace: trace.value?.name ?? "", trace_id: trace.value?.trace_id ?? "", notes: notesOf() }, null, 1);
+/** Both, each once. */
+function both(one: Note[], other: Note[]): Note[] {
+  const seen = new Set(one.map((each) => JSON.stringify(each)));
+  return inOrder([...one, ...other.filter((each) => !seen.has(JSON.stringify(each)))]);
+}
 
-/** Keeps notes of each trace in this browser, and brings them back when it is opened again. */
+export const merge = (more: Note[]) => keep(both(notesOf(), more));
+
+const asObject = () => ({ format: "etwhy.notes/1", trace: trace.value?.name ?? "", trace_id: trace.value?.trace_id ?? "", notes: notesOf() });
+export const asFile = () => JSON.stringify(asObject(), null, 1);
+
+/** The file that notes are saved in as they are written; null: they have to be downloaded. */
+export const savedIn = (): string | null => (place.value && !place.value.why ? place.value.file : null);
+
+let saving = false;
+let more = false;
+
+/** Writes the file beside the trace. Somebody else may have written meanwhile: then both are kept. */
+async function store(): Promise<void> {
+  const now = place.value;
+  const at = trace.value;
+  if (!at || !savedIn()) return;
+  if (saving) {
+    more = true;
+    return;
+  }
+  saving = true;
+  try {
+    place.value = await ask("notes", { trace: at.trace, notes: asObject(), version: now?.version ?? "" });
+  } catch (error) {
+    if (error instanceof Fault && error.status === 409) {
+      place.value = await ask("notes", { trace: at.trace });
+      merge(inside(place.value.notes));
+      more = true;
+    } else if (now) place.value = { ...now, why: error instanceof Error ? error.message : String(error) };
+  }
+  saving = false;
+  if (!more) return;
+  more = false;
+  await store();
+}
+
+/** Keeps the notes of each trace where they can be kept, and brings them back when it is opened again. */
 export function followNotes(): void {
-  let shown = "";
+  let [shown, last] = ["", ""];
+  const bring = async (id: string, number: number) => {
+    const found = await ask("notes", { trace: number }).catch(() => null);
+    if (shown !== id) return;
+    place.value = found;
+    let list = inside(found?.notes ?? null);
+    try {
+      if (list.length === 0) list = readNotes(localStorage.getItem(KEY + id) ?? "{}");
+    } catch {
+      // No storage here, or not ours.
+    }
+    // A link's own notes come first.
+    if (own() || list.length === 0) return;
+    last = JSON.stringify(list);
+    look({ settings: { ...view.value.settings, notes: { list, of: id } } });
+  };
   effect(() => {
     const id = trace.value?.trace_id;
-    const list = (view.value.settings["notes"] as Kept | undefined)?.list;
+    const list = own()?.list;
     if (!id) return;
-    try {
-      if (shown !== id) {
-        shown = id;
-        const kept = localStorage.getItem(KEY + id);
-        // A link's own notes come first.
-        if (kept && !list) queueMicrotask(() => look({ settings: { ...view.value.settings, notes: { list: readNotes(kept) } } }));
-      } else if (list) localStorage.setItem(KEY + id, JSON.stringify({ notes: list }));
-    } catch {
-      // No storage here: links and files still hold them.
+    const text = list ? JSON.stringify(list) : "";
+    if (shown !== id) {
+      [shown, last] = [id, text];
+      place.value = null;
+      void bring(id, view.peek().trace);
+    } else if (text !== "" && text !== last) {
+      last = text;
+      try {
+        localStorage.setItem(KEY + id, JSON.stringify({ notes: list }));
+      } catch {
+        // No storage here: links and files still hold them.
+      }
+      queueMicrotask(() => void store());
     }
   });
 }

@@ -9,6 +9,9 @@ import type { Session, TraceInfo } from "../wire/types.ts";
 import { forget, session } from "./session.ts";
 import { look, view } from "./view.ts";
 
+/** True while more of a trace comes. */
+const comes = (one: TraceInfo): boolean => underWay(one) || (one.stage === "ready" && one.live != null && (!one.live.ended || one.live.paused));
+
 /** True while the process of a trace works on it. */
 export const underWay = (one: TraceInfo): boolean => ["waiting", "reading", "verdict"].includes(one.stage);
 
@@ -38,7 +41,7 @@ export async function refresh(): Promise<void> {
 
 function poll(): void {
   clearTimeout(timer);
-  timer = setTimeout(() => void refresh().then(() => session.value?.traces.some(underWay) && poll()), PAUSE);
+  timer = setTimeout(() => void refresh().then(() => session.value?.traces.some(comes) && poll()), PAUSE);
 }
 
 function listen(): void {
@@ -57,7 +60,7 @@ function listen(): void {
 export function followTraces(): void {
   trouble.heard = () => void refresh();
   effect(() => {
-    if (session.value?.traces.some(underWay)) {
+    if (session.value?.traces.some(comes)) {
       listen();
     } else {
       source?.close();

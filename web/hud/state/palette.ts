@@ -5,7 +5,7 @@ import type { Report } from "../../src/model.ts";
 import { assign } from "../base/colors.ts";
 import { themed } from "../base/theme.ts";
 import { askRows } from "../wire/api.ts";
-import { report, view } from "./view.ts";
+import { report, schema, view } from "./view.ts";
 
 const GUARDS = /antivirus|edr|dlp|security/i;
 
@@ -49,9 +49,8 @@ export function weigh(data: Report): { heaviest: string[]; windows: string[]; se
 export function followPalette(): void {
   let trace = -1;
   effect(() => {
-    const data = report.value;
+    const [data, tables] = [report.value, schema.value];
     if (!data || trace === view.value.trace) return;
-    trace = view.value.trace;
     const { heaviest, windows, security } = weigh(data);
     const give = (more: string[], guards: string[]) => {
       assign(heaviest, [...windows, ...more], [...security, ...guards]);
@@ -59,6 +58,9 @@ export function followPalette(): void {
       themed.value = themed.peek() + 1;
     };
     give([], []);
+    // Tables come after the verdict.
+    if (!tables) return;
+    trace = view.value.trace;
     // Whose a module is stands in its file's version: Windows' own are grey, whatever they cost.
     const asked = trace;
     const names = async (sql: string) => {

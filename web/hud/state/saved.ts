@@ -36,8 +36,11 @@ function keep(list: Saved[]): void {
 export function saveView(name: string): void {
   const { panel, settings } = view.value;
   const own = Object.fromEntries(Object.entries(settings).filter(([key]) => key === panel || key === "timeline"));
-  keep([...saved.value.filter((one) => one.name !== name), { name, panel, settings: own }]);
+  keepView({ name, panel, settings: own });
 }
+
+/** Keeps a view, in the place of one with this name. */
+export const keepView = (view: Saved) => keep([...saved.value.filter((one) => one.name !== view.name), view]);
 
 export const dropView = (name: string) => keep(saved.value.filter((one) => one.name !== name));
 

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pending } from "../base/awaited.ts";
+import { tick } from "../state/live.ts";
 
 export interface Answer<T> {
   value: T | null;
@@ -13,6 +14,8 @@ export interface Answer<T> {
 /** Answers of this page, the latest last. */
 const kept = new Map<string, unknown>();
 const KEEP = 60;
+/** The window that they are of. */
+let windowOf = 0;
 
 function keep(key: string, value: unknown): void {
   kept.delete(key);
@@ -21,43 +24,74 @@ function keep(key: string, value: unknown): void {
   if (kept.size > KEEP && oldest !== undefined) kept.delete(oldest);
 }
 
-/** Asks whenever `key` changes (null: not at all). Asking waits `delay` milliseconds for the next change. */
+/**
+ * Asks whenever `key` changes (null: not at all), and again when the window of a trace that is followed has moved on: then the question before is
+ * answered first, so that a slow one is answered at all. Asking waits `delay` milliseconds for the next change.
+ */
 export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => Promise<T>, delay = 0): Answer<T> {
   const [state, set] = useState<Answer<T>>({ value: null, error: null, pending: key !== null });
-  const asked = useRef<string | null>(null);
+  const question = useRef(run);
+  question.current = run;
+  const job = useRef<{ key: string; again: boolean; stop: () => void } | null>(null);
   useEffect(() => {
+    if (key !== null && job.current?.key === key) {
+      job.current.again = true;
+      return;
+    }
+    job.current?.stop();
+    job.current = null;
     if (key === null) {
       set({ value: null, error: null, pending: false });
       return;
     }
-    asked.current = key;
-    const known = kept.get(key) as T | undefined;
-    if (known !== undefined) {
-      keep(key, known);
-      set({ value: known, error: null, pending: false });
-      return;
-    }
-    const abort = new AbortController();
-    set((before) => ({ ...before, pending: true }));
-    const close = pending();
-    const timer = setTimeout(() => {
-      run(abort.signal).then(
-        (value) => {
-          keep(key, value);
+    const begin = () => {
+      if (windowOf !== tick.peek()) kept.clear();
+      windowOf = tick.peek();
+      const known = kept.get(key) as T | undefined;
+      if (known !== undefined) {
+        keep(key, known);
+        set({ value: known, error: null, pending: false });
+        return;
+      }
+      const abort = new AbortController();
+      set((before) => ({ ...before, pending: true }));
+      const close = pending();
+      const of = windowOf;
+      const end = (answer: Answer<T>) => {
+        close();
+        if (abort.signal.aborted) return;
+        job.current = null;
+        set(answer);
+        if (mine.again) begin();
+      };
+      const timer = setTimeout(() => {
+        question.current(abort.signal).then(
+          (value) => {
+            if (of === windowOf) keep(key, value);
+            end({ value, error: null, pending: false });
+          },
+          (error: unknown) => end({ value: null, error: error instanceof Error ? error.message : String(error), pending: false }),
+        );
+      }, delay);
+      const mine = {
+        key,
+        again: false,
+        stop: () => {
+          clearTimeout(timer);
+          abort.abort();
           close();
-          if (!abort.signal.aborted) set({ value, error: null, pending: false });
         },
-        (error: unknown) => {
-          close();
-          if (!abort.signal.aborted) set({ value: null, error: error instanceof Error ? error.message : String(error), pending: false });
-        },
-      );
-    }, delay);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-      close();
+      };
+      job.current = mine;
     };
-  }, [key]);
+    begin();
+  }, [key, tick.value]);
+  useEffect(
+    () => () => {
+      job.current?.stop();
+      job.current = null;
+    },
+    [],
+  );
   return state;
 }

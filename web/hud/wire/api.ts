@@ -50,12 +50,12 @@ export async function askRows<N extends keyof Facts>(name: N, body: unknown = {}
   return Rows.of<Facts[N]>(new Uint8Array(await response.arrayBuffer()));
 }
 
-/** An answer that is a file: it is saved as a download. */
-export async function save(name: string, body: unknown = {}): Promise<string> {
+/** An answer that is a file: it is saved as a download, as it is or as `change` makes it. */
+export async function save(name: string, body: unknown = {}, change?: (text: string) => string): Promise<string> {
   const response = await post(name, body);
   const said = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "");
   const file = said?.[1] ?? name;
-  const url = URL.createObjectURL(await response.blob());
+  const url = URL.createObjectURL(change ? new Blob([change(await response.text())], { type: "text/html" }) : await response.blob());
   const link = document.createElement("a");
   link.href = url;
   link.download = file;

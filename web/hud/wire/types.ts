@@ -13,6 +13,7 @@ export interface Answers {
   notes: NotesFile;
   open: TraceInfo;
   path: CriticalPath;
+  pause: boolean;
   report: Report;
   schema: Schema;
   select: Selection;
@@ -487,6 +488,58 @@ entries: Array<FolderEntry>,
 /** There are others. */
 more: boolean, };
 
+/** A trace that is followed: its window, and findings as they came and went. */
+export type Live = { 
+/** Counts the windows that can be asked; of two with the same number all answers are equal. */
+number: number, 
+/** The window that can be asked stays, because somebody looks back; following goes on. */
+paused: boolean, 
+/** No more will come. */
+ended: boolean, 
+/** End of the newest window, milliseconds since 1970 UTC. */
+now_ms: number, 
+/** Length of the newest window, ns. */
+window_ns: number, 
+/** Local time where it was recorded minus UTC, ms. */
+offset_ms: number, 
+/** Events in the newest window. */
+events: number, 
+/** Busy share of the processors in percent; none if nothing tells. */
+busy_percent: number | null, 
+/** How long the newest window took to be evaluated, ms. */
+cost_ms: number, 
+/** Buffers that came late, in all. */
+late_buffers: number, 
+/** Buffers of which a part came when no window could show it any more. */
+too_late: number, 
+/** Findings that last, the worst first. */
+lasting: Array<LiveEpisode>, 
+/** Those that are over, the latest first. */
+over: Array<LiveEpisode>, 
+/** What is followed, as a command line names it. */
+path: string, };
+
+/** A finding from the window that showed it first to the first one that did not any more. */
+export type LiveEpisode = { 
+/** The finding. */
+id: string, 
+/** At its worst. */
+severity: string, 
+/** Its worst culprit when it was seen last. */
+culprit: string, 
+/** What was said of that. */
+headline: string, 
+/** End of the window that showed it first, milliseconds since 1970 UTC. */
+began_ms: number, 
+/** The same on the clock of the trace, ns. */
+began_ns: number, 
+/** End of the window that showed it last, on the clock of the trace, ns. */
+seen_ns: number, 
+/** End of the first window that did not show it any more; none while it lasts. */
+over_ms: number | null, 
+/** For how long it was seen, ns. */
+lasted_ns: number, };
+
 export type MetricInfo = { name: string, about: string, manual: string, unit: string, table: string, 
 /** Its table has rows. */
 there: boolean, };
@@ -774,6 +827,8 @@ done: number,
 total: number, 
 /** Why it could not be read, or has to be read again. */
 error: string | null, 
+/** The file or folder, if it may be opened again. */
+path: string | null, 
 /** Tells this recording from all others, whatever its file is called; empty until it is known. */
 trace_id: string, 
 /** The machine. */
@@ -787,7 +842,9 @@ last_ns: number,
 /** Logical processors. */
 cpus: number, 
 /** The verdict's sentence. */
-sentence: string, };
+sentence: string, 
+/** What is known of a trace that is followed; none for one that was read whole. */
+live: Live | null, };
 
 /** How far a trace is. */
 export type TraceStage = "waiting" | "reading" | "verdict" | "ready" | "failed" | "ended" | "closed";

@@ -3,10 +3,12 @@
 //   ETWHY_BROWSER=/usr/bin/chromium ETWHY_HUD="name=URL;name=URL" [ETWHY_SHOTS=folder] [ETWHY_DIST=1] node --test test/hud/*.test.mjs
 //
 // With ETWHY_DIST the page is that of web/dist and not the one built into the servers.
+// ETWHY_PROGRAM names the program, ETWHY_TRACE a written DPC flood, ETWHY_REPLAY all ten seconds of one, for tests that start servers of their own.
 // `crates/faces/etwhy/tests/browser/hud.rs` starts the servers and names them: `demo` (the built-in demonstration), `dpc` (a DPC flood, and the same
 // machine after the cure as second trace), `hook` (a hooked system-call path), `pair` and `swapped` (both machines), `real` (a real trace, if there is a corpus), `hostile` (names that attack).
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -25,6 +27,24 @@ export const kinds = Object.keys(servers).filter((name) => !["pair", "swapped"].
 
 let browser;
 
+/** Servers that tests started themselves. */
+const own = [];
+
+/** Starts a server of the program that ETWHY_PROGRAM names; it ends with `stop`. Its name for `open`. */
+export async function startServer(args) {
+  const child = spawn(process.env.ETWHY_PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"] });
+  own.push(child);
+  const said = [];
+  child.stderr.on("data", (data) => said.push(String(data)));
+  const url = await new Promise((done, failed) => {
+    child.stdout.on("data", (data) => /http:\S+/.test(String(data)) && done(/http:\S+/.exec(String(data))[0]));
+    child.on("exit", () => failed(new Error(`${args.join(" ")}: ${said.join("")}`)));
+  });
+  const name = `own ${own.length}`;
+  servers[name] = url;
+  return name;
+}
+
 /** The browser of this file's tests; end it with `stop`. */
 export async function start() {
   const executablePath = process.env.ETWHY_BROWSER;
@@ -37,6 +57,7 @@ export async function start() {
 export async function stop() {
   await browser?.close();
   browser = undefined;
+  for (const child of own) child.kill("SIGINT");
 }
 
 const dist = (name) => readFileSync(new URL(`../../dist/${name}`, import.meta.url), "utf8");
@@ -44,8 +65,8 @@ const dist = (name) => readFileSync(new URL(`../../dist/${name}`, import.meta.ur
 /** Lets a page of a server have the script and style of web/dist, as they would be in the next build of the program. */
 export async function fresh(page) {
   await page.route("**/assets/hud-*", (route) => {
-    const style = route.request().url().endsWith(".css");
-    return route.fulfill({ contentType: style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", body: dist(style ? "hud.css" : "hud.js") });
+    const [, name, ending] = /(hud(?:-more)?)-[0-9a-f]+\.(\w+)$/.exec(route.request().url());
+    return route.fulfill({ contentType: `text/${ending === "css" ? "css" : "javascript"}; charset=utf-8`, body: dist(`${name}.${ending}`) });
   });
 }
 

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 const SCRIPT: &str = include_str!("../../../../web/dist/hud.js");
 const STYLE: &str = include_str!("../../../../web/dist/hud.css");
+/// What is used rarely; the script loads it by its name when somebody asks for it.
+const MORE: &str = include_str!("../../../../web/dist/hud-more.js");
 
 /// A file of the page.
 pub struct Asset {
@@ -21,10 +23,11 @@ pub struct Asset {
 }
 
 /// All files.
-pub static ALL: LazyLock<[Asset; 2]> = LazyLock::new(|| {
+pub static ALL: LazyLock<[Asset; 3]> = LazyLock::new(|| {
     [
         asset("hud", "js", "text/javascript; charset=utf-8", SCRIPT),
         asset("hud", "css", "text/css; charset=utf-8", STYLE),
+        asset("hud-more", "js", "text/javascript; charset=utf-8", MORE),
     ]
 });
 
@@ -39,7 +42,7 @@ fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> A
 
 /// The page itself. It names its files relative to its address, which holds the token.
 pub fn page() -> String {
-    let [script, style] = &*ALL;
+    let [script, style, _] = &*ALL;
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
          initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>etwhy</title>\n<link rel=\"icon\" \

@@ -19,11 +19,16 @@ pub struct Loaded {
     pub deferred: Option<Deferred>,
     /// Reads the trace again for the verdict of a part; none where it is no longer there.
     pub within: Option<Box<Within>>,
+    /// Saves a stretch as a trace of its own; none where that is not possible.
+    pub part: Option<Box<SavePart>>,
 }
 
 /// The verdict of a range (from, to, ns). `given_up` is looked at now and then; true means that nobody waits for it. What went wrong is in
 /// words for people.
 pub type Within = dyn Fn([i64; 2], Arc<dyn Fn() -> bool>) -> Result<Report, String> + Send + Sync;
+
+/// A stretch (from, to, ns) as the bytes of a trace, and its name. What went wrong is in words for people.
+pub type SavePart = dyn Fn([i64; 2]) -> Result<(String, Vec<u8>), String> + Send + Sync;
 
 /// Tables that are made when somebody first asks for one: they take longer than all others.
 pub struct Deferred {
@@ -50,4 +55,12 @@ pub trait Host: Send + Sync {
     fn recording_for(&self, table: &str) -> String;
     /// What is known of a function, module, driver or program.
     fn knowledge(&self, name: &str) -> serde_json::Value;
+    /// The window that can be asked of a trace that is followed stays (`true`), or moves on.
+    ///
+    /// # Errors
+    /// If nothing is followed, in words.
+    fn pause(&self, paused: bool) -> Result<(), String> {
+        let _ = paused;
+        Err("this trace is not followed: it was read whole".to_owned())
+    }
 }

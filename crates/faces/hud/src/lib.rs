@@ -42,9 +42,9 @@ pub mod who;
 mod wire;
 
 pub use connections::Patience;
-pub use front::said::{Facts, Ready, Said};
+pub use front::said::{Episode, Facts, Live, Ready, Said};
 pub use front::slot::Source;
 pub use front::{Front, Launcher, Policy};
-pub use host::{Deferred, Host, Loaded, MakeDeferred, Within};
+pub use host::{Deferred, Host, Loaded, MakeDeferred, SavePart, Within};
 pub use hud::Hud;
 pub use server::{Options, Running, start};

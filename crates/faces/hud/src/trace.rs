@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::fault::{Cancel, Fault};
-use crate::host::{Deferred, Loaded, Within};
+use crate::host::{Deferred, Loaded, SavePart, Within};
 use etwhy_analysis::stacks::Frames;
 use etwhy_analysis::states;
 use etwhy_report::Report;
@@ -35,6 +35,7 @@ pub struct Trace {
     /// Their names and rows.
     deferred_rows: Vec<(String, usize)>,
     within: Option<Arc<Within>>,
+    part: Option<Arc<SavePart>>,
     keep: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -52,11 +53,11 @@ pub struct Extent {
 impl Trace {
     /// A trace that was read.
     pub fn new(loaded: Loaded) -> Trace {
-        let Loaded { name, db, report, keep, deferred, within } = loaded;
+        let Loaded { name, db, report, keep, deferred, within, part } = loaded;
         let deferred_rows = deferred.as_ref().map_or_else(Vec::new, |deferred| deferred.tables.clone());
         let deferred = Mutex::new(deferred);
-        let within = within.map(Arc::from);
-        Trace { deferred, deferred_rows, within, ..Trace::with(name, db, report, vec![keep.into()]) }
+        let (within, part) = (within.map(Arc::from), part.map(Arc::from));
+        Trace { deferred, deferred_rows, within, part, ..Trace::with(name, db, report, vec![keep.into()]) }
     }
 
     fn with(
@@ -78,6 +79,7 @@ impl Trace {
             completed: OnceLock::new(),
             deferred_rows: Vec::new(),
             within: None,
+            part: None,
             keep,
         }
     }
@@ -120,7 +122,7 @@ impl Trace {
         *deferred = None;
         let keep = self.keep.iter().cloned().chain([keep.into()]).collect();
         let completed = Trace::with(self.name.clone(), db, self.report.clone(), keep);
-        let completed = Arc::new(Trace { within: self.within.clone(), ..completed });
+        let completed = Arc::new(Trace { within: self.within.clone(), part: self.part.clone(), ..completed });
         Ok(Arc::clone(self.completed.get_or_init(|| completed)))
     }
 
@@ -138,6 +140,17 @@ impl Trace {
         let report = within(range, Arc::new(move || asks.is_set()));
         cancel.check()?;
         report.map_err(Fault::Wrong)
+    }
+
+    /// A stretch as a trace of its own: its name and bytes.
+    ///
+    /// # Errors
+    /// That it cannot be saved.
+    pub fn save_part(&self, range: [i64; 2]) -> Result<(String, Vec<u8>), Fault> {
+        let part = self.part.as_ref().ok_or_else(|| {
+            Fault::wrong("only a single .etl file of this machine gives a part of itself as a trace")
+        })?;
+        part(range).map_err(Fault::Wrong)
     }
 
     /// Frames and stacks, read once.

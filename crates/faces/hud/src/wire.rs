@@ -46,6 +46,7 @@ fn text() -> String {
         ("notes", types.name::<front::notes::Notes>()),
         ("open", types.name::<front::session::TraceInfo>()),
         ("path", types.name::<api::path::CriticalPath>()),
+        ("pause", "boolean".to_owned()),
         ("report", "Report".to_owned()),
         ("schema", types.name::<api::schema::Schema>()),
         ("select", types.name::<api::select::Selection>()),

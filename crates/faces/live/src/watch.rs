@@ -7,7 +7,7 @@ use crate::one_process::{self, OneProcess};
 use etwhy_analysis::{closure, derive};
 use etwhy_etl::{Ledger, Severity as Loss};
 use etwhy_report::bill::{self, BillRow};
-use etwhy_rules::{Rule, evaluate_all};
+use etwhy_rules::{Outcome, Rule, evaluate_all};
 use etwhy_sql::Engine;
 use etwhy_table::{Database, Memory};
 use std::collections::BTreeSet;
@@ -47,6 +47,8 @@ pub struct Look {
     pub bytes: u64,
     /// Busy share of the processors in percent; `None` if nothing tells.
     pub busy_percent: Option<f64>,
+    /// What the findings say of it.
+    pub outcomes: Vec<Outcome>,
     /// Who used the processors, by kind.
     pub bill: Vec<BillRow>,
     /// What was lost or is doubtful.
@@ -116,6 +118,7 @@ impl Watch {
             events: stats.records,
             bytes: stats.bytes,
             busy_percent: idle.map(|idle| (100.0 - idle).max(0.0)),
+            outcomes,
             bill,
             doubts: doubts(&output.ledger),
             late: follower.lateness(),

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part } from "../../state/view.ts";
 import { pending } from "../../base/awaited.ts";
+import { tick } from "../../state/live.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
@@ -46,6 +47,7 @@ export function body(shown: Shown, kept: Settings, path: Cell[], limit = SOME) {
 export function useLines(shown: Shown, kept: Settings, limit: number) {
   const question = body(shown, kept, [], limit);
   const key = JSON.stringify(question);
+  const stamp = `${tick.value} ${key}`;
   const root = useAnswer(`pivot ${key}`, (signal) => askRows("pivot", question, signal), 30);
   const [open, setOpen] = useState<Map<string, Cell[]>>(new Map());
   const [children, setChildren] = useState<Map<string, Rows>>(new Map());
@@ -60,8 +62,8 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const id = (path: Cell[]) => JSON.stringify(path);
 
   useEffect(() => {
-    const fresh = asked.current !== key;
-    asked.current = key;
+    const fresh = asked.current !== stamp;
+    asked.current = stamp;
     const have = fresh ? new Map<string, Rows>() : children;
     const missing = [...open].filter(([name]) => !have.has(name));
     if (fresh && open.size === 0 && children.size > 0) setChildren(new Map());
@@ -89,7 +91,7 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
       if (fresh && !done) asked.current = "";
       end();
     };
-  }, [key, open]);
+  }, [stamp, open]);
 
   const lines = useMemo(() => {
     const out: Line[] = [];

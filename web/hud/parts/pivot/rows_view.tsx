@@ -5,6 +5,7 @@ import { later, pending } from "../../base/awaited.ts";
 import { scaled, scaleOf, type Scale } from "../../base/units.ts";
 import { show, visible } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
+import { tick } from "../../state/live.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
@@ -77,9 +78,10 @@ export function RowsView(props: {
   const root = useAnswer(`rows ${key}`, (signal) => askRows("rows", first, signal), 30);
   const [pages, setPages] = useState<Map<number, Rows>>(new Map());
   const [sight, setSight] = useState<[number, number]>([0, 0]);
-  const of = useRef(key);
-  if (of.current !== key) {
-    of.current = key;
+  const stamp = `${tick.value} ${key}`;
+  const of = useRef(stamp);
+  if (of.current !== stamp) {
+    of.current = stamp;
     pages.clear();
   }
   useEffect(() => {
@@ -98,7 +100,7 @@ export function RowsView(props: {
         askRows("rows", rowsBody(shown, kept, page * PAGE, PAGE), abort.signal).then(
           (rows) => {
             ends[at]?.();
-            if (of.current === key) setPages((before) => new Map(before).set(page, rows));
+            if (of.current === stamp) setPages((before) => new Map(before).set(page, rows));
           },
           () => ends[at]?.(),
         );
@@ -109,7 +111,7 @@ export function RowsView(props: {
       abort.abort();
       for (const end of ends) end();
     };
-  }, [key, sight[0], sight[1], pages]);
+  }, [stamp, sight[0], sight[1], pages]);
   const first0 = root.value;
   const scales = new Map<string, Scale | null>(
     shown.columns.map((name) => {

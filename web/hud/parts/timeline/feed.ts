@@ -2,7 +2,8 @@
 
 import { effect, signal } from "@preact/signals";
 import { pending } from "../../base/awaited.ts";
-import { view, whole, type Range } from "../../state/view.ts";
+import { tick } from "../../state/live.ts";
+import { trace as info, view, whole, type Range } from "../../state/view.ts";
 import { shownOf } from "./catalog.ts";
 import { askLanes, type Lanes } from "./model.ts";
 import { withTracks } from "./tracks.ts";
@@ -20,7 +21,7 @@ let inFlight = false;
 let again = false;
 let abort: AbortController | undefined;
 
-const keyOf = () => JSON.stringify([view.value.trace, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
+const keyOf = () => JSON.stringify([view.value.trace, tick.value, modes, shownOf(view.value.panel).tracks.map((track) => track.id), view.value.filters.map(({ kind, value, not }) => [kind, value, not ?? false])]);
 
 const body = (range: Range | null, buckets: number) => ({
   trace: view.value.trace,
@@ -46,7 +47,7 @@ async function ask(): Promise<void> {
     again = true;
     return;
   }
-  if (width < 10 || enough()) return;
+  if (width < 10 || !there() || enough()) return;
   const [from, to] = live.value;
   const [first, end] = whole.value;
   const margin = (to - from) * 0.25;
@@ -83,9 +84,18 @@ export function want(pixels: number, both: boolean): void {
   void ask();
 }
 
-async function once(trace: number): Promise<void> {
-  overview.value = null;
-  findings.value = null;
+/** Of a trace whose verdict does not stand nothing can be asked. */
+const there = () => ["ready", "verdict"].includes(info.peek()?.stage ?? "");
+
+let reading = false;
+
+/** The whole as a strip, and where findings are. */
+async function once(trace: number, anew: boolean): Promise<void> {
+  if (anew) {
+    overview.value = null;
+    findings.value = null;
+  } else if (reading) return;
+  reading = true;
   try {
     const all = await askLanes({ trace, range: null, width: 600, lanes: ["cpu", "disk"] }, "", new AbortController().signal);
     if (view.value.trace === trace) overview.value = all;
@@ -94,11 +104,12 @@ async function once(trace: number): Promise<void> {
   } catch {
     // The lanes themselves say what is wrong.
   }
+  reading = false;
 }
 
 /** Follows view and window until the returned function is called. */
 export function startFeed(): () => void {
-  let trace = -1;
+  let [trace, number] = [-1, 0];
   const stops = [
     effect(() => {
       void [live.value, view.value.filters, view.value.panel, view.value.settings["tracks"], whole.value];
@@ -106,13 +117,18 @@ export function startFeed(): () => void {
     }),
     effect(() => {
       const now = view.value.trace;
-      if (now === trace) return;
+      if (now === trace || !there()) return;
       if (trace >= 0) {
         abort?.abort();
         data.value = null;
       }
       trace = now;
-      void once(now);
+      void once(now, true);
+    }),
+    effect(() => {
+      const [now, at] = [tick.value, view.peek().trace];
+      if (at === trace && now > number && number > 0) void once(at, false);
+      number = now;
     }),
   ];
   return () => {

@@ -1,9 +1,10 @@
 //! `etwhy follow`: a trace that is still being written.
 
+mod page;
 mod run;
 mod show;
 
-pub(super) use run::{FollowArgs, Speed};
+pub(super) use run::{FollowArgs, Speed, What};
 
 use crate::command::Command;
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ pub static COMMAND: Command = Command {
                  Names that a trace holds at its end only (the rundown of sessions that are merged afterwards) are not known before that. \
                  It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --patience.",
     examples: "Examples:\n  etwhy follow recording.etl\n  etwhy follow C:\\traces --window 30s\n  \
-               etwhy follow C:\\traces --process chrome\n  etwhy follow recording.etl --json\n  \
+               etwhy follow C:\\traces --process chrome\n  etwhy follow C:\\traces --open\n  etwhy follow recording.etl --json\n  \
                etwhy follow C:\\traces --until-finding dpc.over-limit\n  etwhy follow C:\\traces --stop-when exit:setup",
     build: |command| Args::augment_args(command),
     run: |matches| run(&Args::from_arg_matches(matches)?),
@@ -43,5 +44,5 @@ struct Args {
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
     let patience = args.patience.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
-    args.follow.follow(&args.path, patience)
+    args.follow.run(COMMAND.name, &What::Grows(args.path.clone(), patience))
 }

@@ -1,6 +1,6 @@
 //! `etwhy live`: a recording as if it were made now.
 
-use super::follow::{FollowArgs, Speed};
+use super::follow::{FollowArgs, Speed, What};
 use crate::command::Command;
 use crate::exit::Exit;
 use clap::{Args as _, FromArgMatches as _};
@@ -13,7 +13,7 @@ pub static COMMAND: Command = Command {
     long_about: "Plays a finished trace again: its buffers come when they were written, and windows are looked at as `etwhy follow` does. With --speed max \
                  each second of the trace is looked at once, whatever it takes.\n\n\
                  To see this machine live, record it and follow the recording: `etwhy record start` writes a folder, `etwhy follow FOLDER` shows it.",
-    examples: "Examples:\n  etwhy live --replay trace.etl\n  etwhy live --replay trace.etl --speed 10 --process chrome\n  \
+    examples: "Examples:\n  etwhy live --replay trace.etl\n  etwhy live --replay trace.etl --speed 10 --open\n  etwhy live --replay trace.etl --speed 10 --process chrome\n  \
                etwhy live --replay trace.etl --speed max --json\n  etwhy live --replay trace.etl --speed max --until-finding cpu.starvation",
     build: |command| Args::augment_args(command),
     run: |matches| run(&Args::from_arg_matches(matches)?),
@@ -32,5 +32,5 @@ struct Args {
 }
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
-    args.follow.replay(&args.replay, args.speed)
+    args.follow.run(COMMAND.name, &What::Replay(args.replay.clone(), args.speed))
 }

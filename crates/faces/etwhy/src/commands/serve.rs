@@ -1,8 +1,9 @@
 //! `etwhy serve`: the page where an investigator looks first.
 
 mod browser;
-mod reader;
-mod worker;
+pub(super) mod page;
+pub(super) mod reader;
+pub(super) mod worker;
 
 use crate::catalog;
 use crate::command::Command as Declaration;
@@ -11,13 +12,11 @@ use crate::open::TraceArgs;
 use crate::rules::RuleArgs;
 use anyhow::{Context as _, anyhow};
 use clap::{Args as _, FromArgMatches as _};
-use etwhy_hud::{Launcher, Options, Patience, Policy, Source};
+use etwhy_hud::{Options, Patience, Policy, Source};
 use etwhy_scratch::Scratch;
-use std::ffi::OsString;
-use std::io::Write as _;
+use page::Own;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Declaration.
 pub static COMMAND: Declaration = Declaration {
@@ -95,7 +94,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return worker::run(&args);
     }
     check(&args)?;
-    let token = token(&args)?;
+    let token = page::token(args.token.as_deref())?;
     let folders = folders(&args)?;
     let options = Options {
         address: SocketAddr::new(args.bind, args.port),
@@ -110,34 +109,15 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         temp_dir: args.trace.temp_dir.clone(),
         memory: args.memory_limit.or_else(|| etwhy_child::machine_memory().map(|all| all / 4 * 3)),
     };
-    let launcher = Own::new()?;
-    let mut running =
-        etwhy_hud::front::start(Box::new(launcher), policy, &options).map_err(|text| anyhow!(text))?;
-    // The server ends in order, with its traces.
-    etwhy_scratch::leave_interrupts();
-    running.take_interrupts();
-    if !args.bind.is_loopback() {
-        eprintln!(
-            "etwhy: other machines can reach this page; without encryption, and whoever has the address sees everything"
-        );
-    }
-    let mut out = crate::stdout::watched();
-    writeln!(out, "{}", running.url)?;
-    out.flush()?;
+    let launcher = Own::new(COMMAND.name)?;
     let opens = if args.no_open { false } else { args.open || (!args.trace.quiet && browser::is_desktop()) };
-    if opens && let Err(error) = browser::open(&running) {
-        eprintln!("etwhy: no browser can be opened ({error}); open the address in one");
-    } else if !args.trace.quiet {
-        let what = if opens { "the page opens in a browser" } else { "open this address in a browser" };
-        eprintln!("etwhy: {what}; Ctrl-C ends it");
-    }
-    for (name, source, keep) in sources(&args.trace)? {
-        running.state.add(name, vec![source], keep).map_err(|fault| anyhow!("{fault}"))?;
-    }
-    let front = running.wait();
-    let exit = if front.in_part() { Exit::InPart } else { Exit::Done };
-    front.close();
-    Ok(exit)
+    let show = page::Show { opens, quiet: args.trace.quiet };
+    page::run(Box::new(launcher), policy, &options, &show, |front| {
+        for (name, source, keep) in sources(&args.trace)? {
+            front.add(name, vec![source], keep).map_err(|fault| anyhow!("{fault}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// What makes no sense is said before a port is open.
@@ -163,16 +143,6 @@ fn check(args: &Args) -> anyhow::Result<()> {
 /// Traces that may be given.
 const MOST_GIVEN: usize = 32;
 
-/// The token of the option or of the environment.
-fn token(args: &Args) -> anyhow::Result<Option<String>> {
-    let token =
-        args.token.clone().or_else(|| std::env::var("ETWHY_TOKEN").ok().filter(|text| !text.is_empty()));
-    if let Some(why) = token.as_deref().and_then(etwhy_hud::guard::refuse_token) {
-        return Err(anyhow!("{why} (--token or ETWHY_TOKEN)"));
-    }
-    Ok(token)
-}
-
 /// What is read for itself: each argument, or all of them together.
 fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Scratch>)>> {
     if trace.merge || trace.demo {
@@ -192,57 +162,6 @@ fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Scra
     };
     trace.traces.iter().map(one).collect()
 }
-
-/// This program, started for a trace.
-struct Own {
-    program: PathBuf,
-    /// What stands before the command, and behind it.
-    line: [Vec<OsString>; 2],
-}
-
-impl Own {
-    fn new() -> anyhow::Result<Own> {
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let mut words = std::env::args_os().skip(1);
-        let before: Vec<OsString> = words.by_ref().take_while(|word| word != COMMAND.name).collect();
-        let mut behind = Vec::new();
-        // The token is the front's alone.
-        while let Some(word) = words.next() {
-            if word == "--token" {
-                words.next();
-            } else if !word.as_encoded_bytes().starts_with(b"--token=") {
-                behind.push(word);
-            }
-        }
-        Ok(Own { program, line: [before, behind] })
-    }
-}
-
-impl Launcher for Own {
-    fn program(&self) -> String {
-        PROGRAM.to_owned()
-    }
-
-    fn command(&self, sources: &[Source]) -> Command {
-        let [before, behind] = &self.line;
-        let mut command = Command::new(&self.program);
-        command.args(before).args([COMMAND.name, "--worker"]).env_remove("ETWHY_TOKEN");
-        for source in sources {
-            let mut of = OsString::from("--of=");
-            of.push(source.path.as_deref().unwrap_or(Path::new(GIVEN)));
-            command.arg(of);
-            command.arg(format!("--number={}", source.number.map_or(-1, |n| i64::try_from(n).unwrap_or(-1))));
-        }
-        command.args(behind);
-        command
-    }
-}
-
-/// In the place of a path: all that is given, as one trace. Standard input, which it means elsewhere, is a file by then.
-const GIVEN: &str = "-";
-
-/// Name and version.
-const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));
 
 /// Folders whose traces the page may open: those that were named, and those of the traces.
 fn folders(args: &Args) -> anyhow::Result<Vec<PathBuf>> {

@@ -50,6 +50,8 @@ fn the_page_works_in_a_browser() {
         &at("dpc_after.etl"),
         &["--scale", "0.1"],
     );
+    // A replay needs buffers that come one after the other: the whole story.
+    ETWHY.synth(&root().join("scenarios/dpc_flood.toml"), &at("full.etl"), &["--scale", "1"]);
     ETWHY.synth(&root().join("scenarios/syscall_hook.toml"), &at("hook.etl"), &["--scale", "0.02"]);
     let mut servers = vec![
         ("demo", serve(&[Path::new("--demo")])),
@@ -70,6 +72,10 @@ fn the_page_works_in_a_browser() {
         .current_dir(root().join("web"))
         .env("ETWHY_BROWSER", browser)
         .env("ETWHY_HUD", named.join(";"))
+        // For those that are started by the tests themselves.
+        .env("ETWHY_PROGRAM", env!("CARGO_BIN_EXE_etwhy"))
+        .env("ETWHY_TRACE", at("dpc.etl"))
+        .env("ETWHY_REPLAY", at("full.etl"))
         .output()
         .expect("npm runs");
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

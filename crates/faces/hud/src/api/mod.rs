@@ -8,7 +8,9 @@ pub mod identity;
 pub mod interrupts;
 pub mod knowledge;
 pub mod lanes;
+pub mod part_file;
 pub mod path;
+pub mod pause;
 pub mod pivot;
 pub mod report;
 pub mod report_file;
@@ -37,7 +39,9 @@ pub static ALL: &[&Endpoint] = &[
     &interrupts::ENDPOINT,
     &knowledge::ENDPOINT,
     &lanes::ENDPOINT,
+    &part_file::ENDPOINT,
     &path::ENDPOINT,
+    &pause::ENDPOINT,
     &pivot::ENDPOINT,
     &report::ENDPOINT,
     &report_file::ENDPOINT,

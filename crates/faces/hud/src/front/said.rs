@@ -32,6 +32,8 @@ pub enum Said {
     Verdict(Ready),
     /// Everything can be asked for.
     Ready(Ready),
+    /// The next window of a trace that is followed can be asked for, in the place of the last one.
+    Grown(Box<Facts>),
     /// It cannot be read.
     Failed {
         /// Why, in words for people.
@@ -67,6 +69,66 @@ pub struct Facts {
     pub cpus: i64,
     /// The verdict's sentence.
     pub sentence: String,
+    /// What is known of a trace that is followed; none for one that was read whole.
+    #[serde(default)]
+    pub live: Option<Live>,
+}
+
+/// A trace that is followed: its window, and findings as they came and went.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, TS)]
+pub struct Live {
+    /// Counts the windows that can be asked; of two with the same number all answers are equal.
+    pub number: u64,
+    /// The window that can be asked stays, because somebody looks back; following goes on.
+    pub paused: bool,
+    /// No more will come.
+    pub ended: bool,
+    /// End of the newest window, milliseconds since 1970 UTC.
+    pub now_ms: f64,
+    /// Length of the newest window, ns.
+    pub window_ns: i64,
+    /// Local time where it was recorded minus UTC, ms.
+    pub offset_ms: f64,
+    /// Events in the newest window.
+    pub events: u64,
+    /// Busy share of the processors in percent; none if nothing tells.
+    pub busy_percent: Option<f64>,
+    /// How long the newest window took to be evaluated, ms.
+    pub cost_ms: f64,
+    /// Buffers that came late, in all.
+    pub late_buffers: u64,
+    /// Buffers of which a part came when no window could show it any more.
+    pub too_late: u64,
+    /// Findings that last, the worst first.
+    pub lasting: Vec<Episode>,
+    /// Those that are over, the latest first.
+    pub over: Vec<Episode>,
+    /// What is followed, as a command line names it.
+    pub path: String,
+}
+
+/// A finding from the window that showed it first to the first one that did not any more.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, TS)]
+#[ts(rename = "LiveEpisode")]
+pub struct Episode {
+    /// The finding.
+    pub id: String,
+    /// At its worst.
+    pub severity: String,
+    /// Its worst culprit when it was seen last.
+    pub culprit: String,
+    /// What was said of that.
+    pub headline: String,
+    /// End of the window that showed it first, milliseconds since 1970 UTC.
+    pub began_ms: f64,
+    /// The same on the clock of the trace, ns.
+    pub began_ns: i64,
+    /// End of the window that showed it last, on the clock of the trace, ns.
+    pub seen_ns: i64,
+    /// End of the first window that did not show it any more; none while it lasts.
+    pub over_ms: Option<f64>,
+    /// For how long it was seen, ns.
+    pub lasted_ns: i64,
 }
 
 impl Facts {
@@ -83,6 +145,7 @@ impl Facts {
             last_ns: extent.last_ns,
             cpus: extent.cpus,
             sentence: trace.report.sentence.clone(),
+            live: None,
         }
     }
 }

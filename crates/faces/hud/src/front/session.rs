@@ -46,6 +46,8 @@ pub(crate) struct TraceInfo {
     total: u64,
     /// Why it could not be read, or has to be read again.
     error: Option<String>,
+    /// The file or folder, if it may be opened again.
+    path: Option<String>,
     #[serde(flatten)]
     facts: Facts,
 }
@@ -61,6 +63,7 @@ pub(super) fn describe(trace: usize, slot: &Slot) -> TraceInfo {
         done: state.done,
         total: state.total,
         error: state.error.clone(),
+        path: slot.path().map(|path| path.display().to_string()),
         facts: state.facts.clone(),
     }
 }

@@ -54,6 +54,8 @@ pub struct Slot {
     pub name: String,
     /// What is read; two for a comparison.
     pub sources: Vec<Source>,
+    /// The one file or folder that is read, with its real name.
+    real: Option<PathBuf>,
     /// A file of its own that goes with it.
     keep: Option<Scratch>,
     state: Mutex<State>,
@@ -91,12 +93,21 @@ pub(super) struct Address {
 impl Slot {
     /// A trace that is going to be read.
     pub fn new(name: String, sources: Vec<Source>, keep: Option<Scratch>) -> Slot {
-        Slot { name, sources, keep, state: Mutex::default() }
+        let real = match sources.as_slice() {
+            [Source { path: Some(path), .. }] if keep.is_none() => path.canonicalize().ok(),
+            _ => None,
+        };
+        Slot { name, sources, real, keep, state: Mutex::default() }
     }
 
     /// True for a file that the page sent: nothing lies beside it for long.
     pub fn is_sent(&self) -> bool {
         self.keep.is_some()
+    }
+
+    /// What is read, if that is one file or folder of this machine.
+    pub(super) fn path(&self) -> Option<&std::path::Path> {
+        self.real.as_deref()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -141,7 +152,10 @@ impl Slot {
         match said {
             // Also of a part that is read again.
             Said::Doing { what, done, total } => (state.doing, state.done, state.total) = (what, done, total),
+            Said::Grown(facts) if state.stage == Stage::Ready => state.facts = *facts,
             _ if state.stage == Stage::Ready => {}
+            // Only what can be asked grows.
+            Said::Grown(_) => {}
             Said::Identity { trace_id } => state.facts.trace_id = trace_id,
             Said::Recordings { .. } => {}
             Said::Verdict(ready) => {
@@ -190,8 +204,8 @@ impl Slot {
         let state = self.state();
         let may = match state.stage {
             Stage::Ready => true,
-            // What is known as soon as the verdict stands.
-            Stage::Verdict => matches!(question, "report" | "report_file"),
+            // What is known as soon as the verdict stands: the tables that it was made of are enough for lanes.
+            Stage::Verdict => matches!(question, "report" | "report_file" | "lanes"),
             _ => false,
         };
         match &state.process {

@@ -36,6 +36,7 @@ fn loaded(name: &str) -> Loaded {
         keep: Box::new(()),
         deferred: None,
         within: None,
+        part: None,
     }
 }
 

@@ -5,4 +5,5 @@
 mod findings;
 mod growing;
 mod growing_segments;
+mod parts;
 mod same_rows;

@@ -119,7 +119,12 @@ pub fn content_id(path: &Path) -> io::Result<String> {
     Ok(shortened(&hash))
 }
 
-fn record<'a>(entry: &BufferEntry, bytes: &'a [u8], kind: crate::HeaderKind, key: i64) -> Record<'a> {
+pub(super) fn record<'a>(
+    entry: &BufferEntry,
+    bytes: &'a [u8],
+    kind: crate::HeaderKind,
+    key: i64,
+) -> Record<'a> {
     let ticks = ticks_of(bytes, kind, key);
     Record { bytes, kind, ticks, cpu: entry.cpu, logger_id: entry.logger_id, file: 0 }
 }

@@ -1,16 +1,19 @@
 //! What `follow` and `live` share: arguments, the loop, what is shown.
 
-use super::show::Show;
+use super::show::{Show, Sink};
+use crate::commands::serve::reader::{EVENTS, write_part};
 use crate::exit::Exit;
-use crate::open::size;
+use crate::open::{TraceArgs, size};
 use crate::options::time::duration;
 use crate::rules::RuleArgs;
 use crate::symbol_args::{SymbolArgs, compact_cache};
+use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
 use etwhy_record::run::Trigger;
+use etwhy_rules::Rule;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
@@ -30,8 +33,20 @@ pub struct FollowArgs {
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
     /// Print JSON: one line for each window
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["open", "port"])]
     json: bool,
+    /// Open the page in a browser: timeline, findings with their history, all tables of the window
+    #[arg(long, conflicts_with = "process")]
+    pub(super) open: bool,
+    /// Port to listen on (0: any that is free): serve the page, whose address is printed, and open no browser without --open
+    #[arg(long, value_name = "PORT", conflicts_with = "process")]
+    pub(super) port: Option<u16>,
+    /// Save the last window as a trace when following ends: its buffers as they are, and those that say who is who
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["open", "port"])]
+    save: Option<PathBuf>,
+    /// Follow for another process of this program
+    #[arg(long, hide = true)]
+    pub(super) worker: bool,
     /// Stop when this finding is found (`etwhy rules list` has the names). Exit code 0 if it was, 1 if the trace ended without it
     #[arg(long, value_name = "ID")]
     until_finding: Vec<String>,
@@ -105,11 +120,44 @@ impl FollowArgs {
         Decoder::new(&options, &mut Ledger::new())
     }
 
+    /// Findings over traces.
+    pub(super) fn rules(&self) -> anyhow::Result<Vec<Rule>> {
+        Ok(self.rules.load()?.into_iter().filter(|rule| rule.over == etwhy_rules::Subject::Trace).collect())
+    }
+
+    /// How all of a file that is followed is read.
+    pub(super) fn trace_args(&self, path: &Path) -> TraceArgs {
+        TraceArgs {
+            traces: vec![path.to_owned()],
+            demo: false,
+            symbols: self.symbols.clone(),
+            names: NameStyle::Short,
+            manifests: self.manifests.clone(),
+            tmf: Vec::new(),
+            knowledge: Vec::new(),
+            tags: Vec::new(),
+            loggers: Vec::new(),
+            memory: None,
+            threads: Some(self.threads),
+            temp_dir: None,
+            max_unpacked: None,
+            max_unpack_ratio: None,
+            merge: false,
+            recursive: false,
+            chunk: None,
+            quiet: true,
+        }
+    }
+
     fn watch(&self) -> anyhow::Result<Watch> {
         crate::knowledge::load(&[])?;
-        let rules: Vec<_> =
-            self.rules.load()?.into_iter().filter(|rule| rule.over == etwhy_rules::Subject::Trace).collect();
-        let tables = crate::commands::sql::tables_of(rules.iter().flat_map(etwhy_rules::Rule::words));
+        let rules = self.rules()?;
+        let mut tables = crate::commands::sql::tables_of(rules.iter().flat_map(Rule::words));
+        if self.worker {
+            // Panels may ask for all; single events take longer than everything else.
+            let all = crate::catalog::specs().map(|spec| spec.name.to_string());
+            tables.extend(all.filter(|name| name != EVENTS));
+        }
         let memory = Memory::with_budget(self.most.max(256_000_000), None);
         Ok(Watch::new(rules, tables, self.process.clone(), memory))
     }
@@ -174,16 +222,37 @@ impl FollowArgs {
         }
     }
 
+    /// Follows or plays, in lines, on a screen or on the page.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn run(&self, name: &'static str, what: &What) -> anyhow::Result<Exit> {
+        if self.worker {
+            return self.worker(what);
+        }
+        if self.open || self.port.is_some() {
+            return self.page(name, what);
+        }
+        self.watched(what, Box::new(Show::new(self.json, &what.path().display().to_string())))
+    }
+
+    /// Follows or plays, and shows windows there.
+    pub(super) fn watched(&self, what: &What, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
+        match what {
+            What::Grows(path, patience) => self.follow(path, *patience, show),
+            What::Replay(path, speed) => self.replay(path, *speed, show),
+        }
+    }
+
     /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `patience`.
     ///
     /// # Errors
     /// Those of reading it.
-    pub fn follow(&self, path: &Path, patience: Option<Duration>) -> anyhow::Result<Exit> {
+    fn follow(&self, path: &Path, patience: Option<Duration>, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
         let mut watch = self.watch()?;
         let stop = self.stop(&mut watch, false)?;
         let follower = Follower::new(path, self.options(), self.symbols(path)?, self.decoder())?;
-        let show = Show::new(self.json, &path.display().to_string());
-        let mut run = Run { stop, follower, watch, show, waits: self.waits() };
+        let mut run = self.begun(stop, follower, watch, show);
         let mut pace = Pace::new();
         let mut last = Instant::now();
         let mut news = true;
@@ -218,12 +287,11 @@ impl FollowArgs {
     ///
     /// # Errors
     /// Those of reading it.
-    pub fn replay(&self, path: &Path, speed: Speed) -> anyhow::Result<Exit> {
+    fn replay(&self, path: &Path, speed: Speed, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
         let mut watch = self.watch()?;
         let stop = self.stop(&mut watch, true)?;
         let follower = Follower::replay(path, self.options(), self.symbols(path)?, self.decoder())?;
-        let show = Show::new(self.json, &path.display().to_string());
-        let mut run = Run { stop, follower, watch, show, waits: self.waits() };
+        let mut run = self.begun(stop, follower, watch, show);
         let first = run.follower.next_ns().unwrap_or(0);
         let (begin, mut pace) = (Instant::now(), Pace::new());
         let mut step = first;
@@ -252,8 +320,25 @@ impl FollowArgs {
         run.ended()
     }
 
-    fn waits(&self) -> bool {
-        !(self.until_finding.is_empty() && self.stop_when.is_empty())
+    fn begun(&self, stop: StopWhen, follower: Follower, watch: Watch, show: Box<dyn Sink>) -> Run {
+        let waits = !(self.until_finding.is_empty() && self.stop_when.is_empty());
+        Run { stop, follower, watch, show, waits, save: self.save.clone(), last: None }
+    }
+}
+
+/// What is followed.
+pub enum What {
+    /// A file or folder that grows, until nothing came for so long.
+    Grows(PathBuf, Option<Duration>),
+    /// A finished file, played again.
+    Replay(PathBuf, Speed),
+}
+
+impl What {
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        let (What::Grows(path, _) | What::Replay(path, _)) = self;
+        path
     }
 }
 
@@ -262,9 +347,12 @@ struct Run {
     follower: Follower,
     watch: Watch,
     stop: StopWhen,
-    show: Show,
+    show: Box<dyn Sink>,
     /// A condition is waited for.
     waits: bool,
+    /// Where the last window goes.
+    save: Option<PathBuf>,
+    last: Option<[i64; 2]>,
 }
 
 impl Run {
@@ -274,18 +362,41 @@ impl Run {
             self.show.nothing_yet()?;
             return Ok(None);
         };
+        self.last = Some([look.window.from_ns, look.window.to_ns]);
         let fired = self.stop.check(&look, self.watch.history());
         self.show.window(&look, &self.watch, &self.follower, fired.as_ref())?;
         Ok(fired)
     }
 
-    fn stopped(self, fired: &Fired) -> anyhow::Result<Exit> {
+    /// Saves the last window, if that is wanted.
+    fn save(&self) -> anyhow::Result<()> {
+        let (Some(to), Some(range)) = (&self.save, self.last) else { return Ok(()) };
+        let [path] = self.follower.paths() else {
+            anyhow::bail!("--save: the window lies in several files, which are traces already");
+        };
+        etwhy_export::replace_file(to, |out| {
+            write_part(path, range, out)
+                .map(|_| ())
+                .map_err(|error| std::io::Error::other(format!("{error:#}")).into())
+        })
+        .with_context(|| format!("cannot write {}", to.display()))?;
+        let [from, to_s] = range.map(|ns| ns as f64 / 1e9);
+        eprintln!(
+            "etwhy: saved; read it with `etwhy why {} --from {from:.3}s --to {to_s:.3}s`",
+            to.display()
+        );
+        Ok(())
+    }
+
+    fn stopped(mut self, fired: &Fired) -> anyhow::Result<Exit> {
         self.show.stopped(fired)?;
+        self.save()?;
         Ok(Exit::Done)
     }
 
-    fn ended(self) -> anyhow::Result<Exit> {
+    fn ended(mut self) -> anyhow::Result<Exit> {
         self.show.ended(self.waits)?;
+        self.save()?;
         Ok(if self.waits { Exit::InPart } else { Exit::Done })
     }
 }

@@ -13,7 +13,51 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Windows bias in minutes to nanoseconds.
 const MINUTE_NS: i64 = 60_000_000_000;
 
-/// How windows are shown.
+/// Where windows are shown.
+pub trait Sink {
+    /// Nothing has come yet.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    fn nothing_yet(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+    /// Another window.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    fn window(
+        &mut self,
+        look: &Look,
+        watch: &Watch,
+        follower: &Follower,
+        fired: Option<&Fired>,
+    ) -> anyhow::Result<()>;
+    /// A condition was met.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    fn stopped(&mut self, fired: &Fired) -> anyhow::Result<()> {
+        let _ = fired;
+        Ok(())
+    }
+    /// The trace ended; `waits` says that a condition was waited for.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    fn ended(&mut self, waits: bool) -> anyhow::Result<()> {
+        let _ = waits;
+        Ok(())
+    }
+}
+
+/// Local time where a trace was recorded minus UTC, in nanoseconds.
+pub fn bias_ns(follower: &Follower) -> i64 {
+    let bias = follower.files().first().map_or(0, |file| file.header().time_zone.bias);
+    i64::from(bias).saturating_mul(-MINUTE_NS)
+}
+
+/// How windows are shown as text.
 pub struct Show {
     json: bool,
     terminal: bool,
@@ -35,43 +79,6 @@ impl Show {
             told: vec![],
             told_ended: i64::MIN,
         }
-    }
-
-    /// Nothing has come yet.
-    pub fn nothing_yet(&self) -> anyhow::Result<()> {
-        if self.terminal {
-            let mut out = out();
-            writeln!(out, "{CLEAR}{}: nothing was written yet", sanitize(&self.name))?;
-            out.flush()?;
-        }
-        Ok(())
-    }
-
-    pub fn window(
-        &mut self,
-        look: &Look,
-        watch: &Watch,
-        follower: &Follower,
-        fired: Option<&Fired>,
-    ) -> anyhow::Result<()> {
-        let bias = follower.files().first().map_or(0, |file| file.header().time_zone.bias);
-        self.local = Local { offset_ns: i64::from(bias).saturating_mul(-MINUTE_NS) };
-        let mut out = out();
-        if self.json {
-            let json = serde_json::to_string(&line(look, watch, fired))?;
-            writeln!(out, "{}", escape_json(&json).unwrap_or(json))?;
-        } else if self.terminal {
-            let page = text(&screen(look, watch, &self.name, self.local));
-            let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
-            let shown: Vec<&str> = page.lines().take(rows.saturating_sub(1).max(5)).collect();
-            writeln!(out, "{CLEAR}{}", shown.join("\n"))?;
-        } else {
-            for told in self.lines(look, watch) {
-                writeln!(out, "{}", sanitize(&told))?;
-            }
-        }
-        out.flush()?;
-        Ok(())
     }
 
     /// What is new, and one line about the window.
@@ -117,9 +124,45 @@ impl Show {
         }
         all
     }
+}
 
-    /// A condition was met.
-    pub fn stopped(&self, fired: &Fired) -> anyhow::Result<()> {
+impl Sink for Show {
+    fn nothing_yet(&mut self) -> anyhow::Result<()> {
+        if self.terminal {
+            let mut out = out();
+            writeln!(out, "{CLEAR}{}: nothing was written yet", sanitize(&self.name))?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn window(
+        &mut self,
+        look: &Look,
+        watch: &Watch,
+        follower: &Follower,
+        fired: Option<&Fired>,
+    ) -> anyhow::Result<()> {
+        self.local = Local { offset_ns: bias_ns(follower) };
+        let mut out = out();
+        if self.json {
+            let json = serde_json::to_string(&line(look, watch, fired))?;
+            writeln!(out, "{}", escape_json(&json).unwrap_or(json))?;
+        } else if self.terminal {
+            let page = text(&screen(look, watch, &self.name, self.local));
+            let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
+            let shown: Vec<&str> = page.lines().take(rows.saturating_sub(1).max(5)).collect();
+            writeln!(out, "{CLEAR}{}", shown.join("\n"))?;
+        } else {
+            for told in self.lines(look, watch) {
+                writeln!(out, "{}", sanitize(&told))?;
+            }
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    fn stopped(&mut self, fired: &Fired) -> anyhow::Result<()> {
         if !self.json {
             let mut out = out();
             let text = format!("{} stopped: {}", self.local.time(fired.seen_unix_ns), fired.text);
@@ -129,8 +172,7 @@ impl Show {
         Ok(())
     }
 
-    /// The trace ended; `waits` says that a condition was waited for.
-    pub fn ended(&self, waits: bool) -> anyhow::Result<()> {
+    fn ended(&mut self, waits: bool) -> anyhow::Result<()> {
         if waits {
             eprintln!("etwhy: the trace ended, and what was waited for did not happen");
         } else if !self.json {

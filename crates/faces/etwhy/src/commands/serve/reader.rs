@@ -1,6 +1,7 @@
 //! Reading a trace for the page.
 
 use super::Args;
+use super::page::PROGRAM;
 use crate::catalog;
 use crate::commands::sql::tables_of;
 use crate::commands::why::answers;
@@ -15,7 +16,9 @@ use crate::verbose::stage;
 use anyhow::anyhow;
 use etwhy_analysis::cpu::{Scope, Top};
 use etwhy_analysis::derive::is_beside_traces;
-use etwhy_hud::{Deferred, Host, Loaded, Within};
+use etwhy_etl::Ledger;
+use etwhy_etl::read::{EtlFile, PartWritten, Timeline};
+use etwhy_hud::{Deferred, Host, Loaded, SavePart, Within};
 use etwhy_report::charts;
 use etwhy_rules::{Rule, Subject, evaluate_all};
 use etwhy_sql::Engine;
@@ -23,11 +26,15 @@ use etwhy_table::{Database, TableSpec};
 use etwhy_trace::Part;
 use etwhy_trace::catalog::event_type::EventTypeRow;
 use std::any::Any;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How long the lists of the verdict are.
-const TOP: Top = Top { processes: 20, per_process: 5, overall: 20 };
+pub const TOP: Top = Top { processes: 20, per_process: 5, overall: 20 };
+
+/// What the time axis shows as soon as the verdict stands. Findings read most of it anyway.
+const LANES: [&str; 6] = ["sample", "cswitch", "dpc", "isr", "disk_io", "mark"];
 
 /// Reads traces as the arguments say.
 pub struct Reader {
@@ -38,17 +45,22 @@ pub struct Reader {
 
 impl Reader {
     /// Those of the arguments.
-    pub fn new(args: &Args, rules: Vec<Rule>) -> Reader {
+    pub(super) fn new(args: &Args, rules: Vec<Rule>) -> Reader {
         Reader { rules, without: args.without.clone(), logs: args.logs.clone() }
+    }
+
+    /// One that leaves nothing out and reads no logs.
+    pub fn plain(rules: Vec<Rule>) -> Reader {
+        Reader { rules, without: Vec::new(), logs: Vec::new() }
     }
 
     /// The verdict of a recording, without all other tables: what `etwhy why` reads.
     pub fn verdict(&self, recording: Recording, name: String) -> anyhow::Result<Loaded> {
-        let more = charts::TABLES.iter().map(|name| (*name).to_owned());
+        let more = charts::TABLES.iter().chain(&LANES).map(|name| (*name).to_owned());
         let (analysed, mut report) = answers(recording, &self.rules, TOP, Part::default(), more)?;
         report.add_charts(&analysed.db);
         let db = analysed.db.clone();
-        Ok(Loaded { name, db, report, keep: Box::new(analysed), deferred: None, within: None })
+        Ok(Loaded { name, db, report, keep: Box::new(analysed), deferred: None, within: None, part: None })
     }
 
     /// All of a recording. `number`: which of the recordings of `trace` it is.
@@ -93,12 +105,13 @@ impl Reader {
         let db = analysed.db.clone();
         let deferred = defer.then(|| deferred(&db, trace.clone(), number));
         let within = (!once).then(|| within(self.rules.clone(), trace.clone(), number));
-        Ok((Loaded { name, db, report, keep: Box::new(analysed), deferred, within }, exit))
+        let part = part(trace);
+        Ok((Loaded { name, db, report, keep: Box::new(analysed), deferred, within, part }, exit))
     }
 }
 
 /// The table that takes longer than all others. It is made when somebody asks for it.
-const EVENTS: &str = "event";
+pub const EVENTS: &str = "event";
 
 /// The events of a recording of `trace`, which is read again for them.
 fn deferred(db: &Database, trace: TraceArgs, number: usize) -> Deferred {
@@ -118,7 +131,7 @@ fn deferred(db: &Database, trace: TraceArgs, number: usize) -> Deferred {
 }
 
 /// What `etwhy why --from --to` says of a recording of `trace`, which is read again for it.
-fn within(rules: Vec<Rule>, trace: TraceArgs, number: usize) -> Box<Within> {
+pub fn within(rules: Vec<Rule>, trace: TraceArgs, number: usize) -> Box<Within> {
     Box::new(move |[from_ns, to_ns], given_up| {
         let read = unless_given_up(Box::new(move || given_up()), || {
             let recording = trace.recordings()?.list.into_iter().nth(number);
@@ -130,9 +143,43 @@ fn within(rules: Vec<Rule>, trace: TraceArgs, number: usize) -> Box<Within> {
     })
 }
 
+/// Saves a stretch of a single .etl file; none where that is not what was given.
+fn part(trace: &TraceArgs) -> Option<Box<SavePart>> {
+    let [path] = trace.traces.as_slice() else { return None };
+    let is_trace = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("etl"));
+    (is_trace && path.is_file()).then(|| save_part(path.clone()))
+}
+
+/// Saves a stretch of this file.
+pub fn save_part(path: PathBuf) -> Box<SavePart> {
+    Box::new(move |range| {
+        let mut bytes = Vec::new();
+        write_part(&path, range, &mut bytes).map_err(|error| format!("{}: {error:#}", path.display()))?;
+        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let [from, to] = range.map(|ns| ns as f64 / 1e9);
+        Ok((format!("{stem}_{from:.3}s-{to:.3}s.etl"), bytes))
+    })
+}
+
+/// Writes a stretch (from, to, ns since the start) of a file, which may still grow, as a trace.
+///
+/// # Errors
+/// If one of both cannot be read or written.
+pub fn write_part(
+    path: &Path,
+    [from_ns, to_ns]: [i64; 2],
+    out: &mut dyn Write,
+) -> anyhow::Result<PartWritten> {
+    let file = EtlFile::open_growing(path, path)?;
+    let timeline = Timeline::read(std::slice::from_ref(&file), &mut Ledger::new());
+    // The clock of a single file counts its keys.
+    let [from, to] = [from_ns, to_ns].map(|ns| timeline.ns_to_key(ns));
+    Ok(file.write_part(from, to.saturating_sub(1), out)?)
+}
+
 impl Host for Reader {
     fn program(&self) -> String {
-        format!("etwhy {}", env!("CARGO_PKG_VERSION"))
+        PROGRAM.to_owned()
     }
 
     fn specs(&self) -> Vec<&'static TableSpec> {

@@ -1,12 +1,13 @@
 //! The process of a trace: it reads what the server in front names, says how far it is, and answers questions about it.
 
+use super::page::GIVEN;
 use super::reader::Reader;
-use super::{Args, GIVEN, names};
+use super::{Args, names};
 use crate::exit::Exit;
 use crate::open::{Recording, TraceArgs};
 use crate::progress;
 use anyhow::{Context as _, anyhow};
-use etwhy_hud::{Facts, Hud, Loaded, Options, Patience, Ready, Running, Said};
+use etwhy_hud::{Facts, Host, Hud, Loaded, Options, Patience, Ready, Running, Said};
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,24 @@ use std::time::{Duration, Instant};
 const SMALL: u64 = 48 << 20;
 
 /// Reads and serves until standard input ends.
-pub fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let token = begin()?;
+    match serve(args, &token) {
+        Ok(mut running) => {
+            leave_interrupts(&mut running);
+            loop {
+                std::thread::park();
+            }
+        }
+        Err(error) => Ok(failed(&error)),
+    }
+}
+
+/// Begins as the server in front expects: takes the token, ends with standard input, says what is done. The token.
+///
+/// # Errors
+/// If standard input has none.
+pub fn begin() -> anyhow::Result<String> {
     let mut token = String::new();
     std::io::stdin().read_line(&mut token).context("no token")?;
     etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::Done as i32));
@@ -31,25 +49,23 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         drop(last);
         say(&Said::Doing { what: what.to_owned(), done, total });
     }));
-    let served = serve(args, token.trim());
-    match served {
-        // Ctrl-C is for the server in front, which ends this one.
-        Ok(mut running) => {
-            etwhy_scratch::leave_interrupts();
-            running.take_interrupts();
-            loop {
-                std::thread::park();
-            }
-        }
-        Err(error) => {
-            say(&Said::Failed { text: crate::message(&error) });
-            Ok(Exit::NotATrace)
-        }
-    }
+    Ok(token.trim().to_owned())
+}
+
+/// From now on Ctrl-C is for the server in front, which ends this one.
+pub fn leave_interrupts(running: &mut Running<Hud>) {
+    etwhy_scratch::leave_interrupts();
+    running.take_interrupts();
+}
+
+/// Says why there is nothing to serve.
+pub fn failed(error: &anyhow::Error) -> Exit {
+    say(&Said::Failed { text: crate::message(error) });
+    Exit::NotATrace
 }
 
 /// A line for the server in front. If it is gone, standard input says so, too.
-fn say(said: &Said) {
+pub fn say(said: &Said) {
     let mut out = crate::stdout::watched();
     if let Ok(line) = serde_json::to_string(said) {
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -126,7 +142,11 @@ fn recording(trace: &TraceArgs, number: Option<usize>) -> anyhow::Result<(Record
     Ok((found, name, at))
 }
 
-fn start(reader: Reader, traces: Vec<Loaded>, token: &str) -> anyhow::Result<Running<Hud>> {
+/// Starts the server of these traces.
+///
+/// # Errors
+/// If it cannot listen.
+pub fn start(host: impl Host + 'static, traces: Vec<Loaded>, token: &str) -> anyhow::Result<Running<Hud>> {
     let options = Options {
         address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
         hosts: Vec::new(),
@@ -134,7 +154,7 @@ fn start(reader: Reader, traces: Vec<Loaded>, token: &str) -> anyhow::Result<Run
         // The server in front has limits of its own; a connection that waits here is one of its questions.
         patience: Patience { connections: 512, ..Patience::default() },
     };
-    etwhy_hud::start(Box::new(reader), traces, &options).map_err(|text| anyhow!(text))
+    etwhy_hud::start(Box::new(host), traces, &options).map_err(|text| anyhow!(text))
 }
 
 fn ready(running: &Running<Hud>, in_part: bool) -> Ready {

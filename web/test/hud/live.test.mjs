@@ -1,0 +1,90 @@
+// A trace that is followed: the culprit is on the page before a replay ends, a look back, a part saved as a trace.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { after, test } from "node:test";
+import { servers, shot, start, startServer, stop, violations } from "./harness.mjs";
+
+after(stop);
+
+const trace = process.env.ETWHY_REPLAY;
+const skip = trace && process.env.ETWHY_PROGRAM ? false : "ETWHY_PROGRAM and ETWHY_REPLAY name nothing";
+const LONG = 120_000;
+
+/** Opens the page of a replay without waiting for it to rest, which it does not before its end. */
+async function follow(speed) {
+  const name = await startServer(["live", "--replay", trace, "--speed", String(speed), "--window", "6s", "--port", "0"]);
+  const browser = await start();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(error.message));
+  await page.goto(servers[name]);
+  await page.waitForSelector("[data-live]", { timeout: LONG });
+  return { page, context, wrong };
+}
+
+const windowOf = (page) => page.locator("[data-live]").evaluate((one) => Number(one.dataset.window));
+const stateOf = (page) => page.locator("[data-live]").getAttribute("data-live");
+
+test("the culprit of a DPC flood is on the page before its replay ends", { skip, timeout: 4 * LONG }, async () => {
+  const { page, context, wrong } = await follow(0.25);
+  const episode = page.locator("[data-episode^='dpc.']").first();
+  await episode.waitFor({ timeout: LONG });
+  assert.equal(await stateOf(page), "live");
+  assert.match(await episode.textContent(), /began \d\d:\d\d:\d\d/);
+  await page.locator(".finding-row", { hasText: "IDSvia64.sys" }).first().waitFor({ timeout: LONG });
+  assert.notEqual(await stateOf(page), "ended");
+  await shot(page, "live");
+
+  // Tracks scroll: the axis is that of the newest window.
+  const axis = () => page.locator("main").evaluate((one) => JSON.parse(one.dataset.scope));
+  const [first, number] = [await axis(), await windowOf(page)];
+  await page.waitForFunction((n) => Number(document.querySelector("[data-live]").dataset.window) > n + 1, number, { timeout: LONG });
+  assert.ok((await axis())[1] > first[1]);
+
+  // A look back: what is shown stays, what is found goes on being told.
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.waitForSelector("[data-live=paused]", { timeout: LONG });
+  const [held, time] = [await windowOf(page), await page.locator("[data-live]").textContent()];
+  await page.waitForFunction((text) => document.querySelector("[data-live]").textContent !== text, time, { timeout: LONG });
+  assert.equal(await windowOf(page), held);
+  assert.deepEqual(await violations(page), []);
+
+  // The part that is shown, as a trace that the program reads and blames the same one.
+  const range = await axis();
+  const [download] = await Promise.all([page.waitForEvent("download", { timeout: LONG }), page.getByRole("button", { name: /as a trace/ }).click()]);
+  const path = `${await download.path()}.etl`;
+  await download.saveAs(path);
+  const part = [path, "--from", `${range[0]}ns`, "--to", `${range[1]}ns`, "--json", "--quiet"];
+  // Exit code 1: buffers that were left out are missing in it.
+  const told = (of) => JSON.parse(spawnSync(process.env.ETWHY_PROGRAM, ["why", ...of], { maxBuffer: 1 << 28 }).stdout.toString());
+  const [saved, whole] = [told(part), told([trace, ...part.slice(1)])];
+  assert.equal(saved.sentence, whole.sentence);
+  const hits = (report) => report.findings.filter((one) => one.answer === "found").map((one) => `${one.id} ${one.hits[0]?.culprit} ${one.hits[0]?.cost_ns}`);
+  assert.deepEqual(hits(saved).filter((one) => one.startsWith("dpc.")), hits(whole).filter((one) => one.startsWith("dpc.")));
+
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.waitForFunction((n) => Number(document.querySelector("[data-live]").dataset.window) > n, held, { timeout: LONG });
+  await page.waitForSelector("[data-live=ended]", { timeout: LONG });
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("windows that pass leave nothing behind on the page", { skip, timeout: 4 * LONG }, async () => {
+  const { page, context, wrong } = await follow(0.5);
+  const client = await context.newCDPSession(page);
+  const used = async () => {
+    await client.send("HeapProfiler.collectGarbage");
+    return (await client.send("Runtime.getHeapUsage")).usedSize;
+  };
+  await page.waitForFunction(() => Number(document.querySelector("[data-live]").dataset.window) >= 5, null, { timeout: LONG });
+  const before = await used();
+  await page.waitForSelector("[data-live=ended]", { timeout: LONG });
+  const windows = await windowOf(page);
+  const grown = (await used()) - before;
+  assert.ok(windows >= 8 && grown < 6e6, `${grown} bytes more after ${windows} windows`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
