@@ -2,6 +2,7 @@
 
 mod browser;
 mod reader;
+mod store;
 mod worker;
 
 use crate::catalog;
@@ -26,9 +27,11 @@ pub static COMMAND: Declaration = Declaration {
     long_about: "Serves a page at once, on this machine alone, and reads each trace while the page shows how far that is. The address that is \
                  printed holds a random token: who does not know it gets nothing. Several traces are shown beside each other and can be \
                  compared; --merge reads them as one, as other commands do. Each trace is read and asked in a process of its own: one that \
-                 brings it down costs only itself. Ctrl-C ends it.",
+                 brings it down costs only itself. A store that `etwhy fleet run` wrote has a page of its own: who costs most on which machines, \
+                 and from there to each trace. Ctrl-C ends it.",
     examples: "Examples:\n  etwhy serve --demo\n  etwhy serve trace.etl\n  etwhy serve before.etl after.etl\n  \
-               etwhy serve trace.etl --port 8000 --readonly\n  ETWHY_TOKEN=choose-a-long-word etwhy serve traces/ --port 8000",
+               etwhy serve trace.etl --port 8000 --readonly\n  ETWHY_TOKEN=choose-a-long-word etwhy serve traces/ --port 8000\n  \
+               etwhy serve store --folder D:\\traces",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -110,7 +113,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         temp_dir: args.trace.temp_dir.clone(),
         memory: args.memory_limit.or_else(|| etwhy_child::machine_memory().map(|all| all / 4 * 3)),
     };
-    let launcher = Own::new()?;
+    let store = store::given(&args.trace.traces, &args.folder)?;
+    let is_store = store.is_some();
+    let launcher = Own { store, ..Own::new()? };
     let mut running =
         etwhy_hud::front::start(Box::new(launcher), policy, &options).map_err(|text| anyhow!(text))?;
     // The server ends in order, with its traces.
@@ -122,7 +127,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         );
     }
     let mut out = crate::stdout::watched();
-    writeln!(out, "{}", running.url)?;
+    writeln!(out, "{}{}", running.url, if is_store { "store/" } else { "" })?;
     out.flush()?;
     let opens = if args.no_open { false } else { args.open || (!args.trace.quiet && browser::is_desktop()) };
     if opens && let Err(error) = browser::open(&running) {
@@ -131,7 +136,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let what = if opens { "the page opens in a browser" } else { "open this address in a browser" };
         eprintln!("etwhy: {what}; Ctrl-C ends it");
     }
-    for (name, source, keep) in sources(&args.trace)? {
+    for (name, source, keep) in if is_store { Vec::new() } else { sources(&args.trace)? } {
         running.state.add(name, vec![source], keep).map_err(|fault| anyhow!("{fault}"))?;
     }
     let front = running.wait();
@@ -198,6 +203,8 @@ struct Own {
     program: PathBuf,
     /// What stands before the command, and behind it.
     line: [Vec<OsString>; 2],
+    /// The store that is served.
+    store: Option<store::OfStore>,
 }
 
 impl Own {
@@ -214,7 +221,7 @@ impl Own {
                 behind.push(word);
             }
         }
-        Ok(Own { program, line: [before, behind] })
+        Ok(Own { program, line: [before, behind], store: None })
     }
 }
 
@@ -235,6 +242,10 @@ impl Launcher for Own {
         }
         command.args(behind);
         command
+    }
+
+    fn store(&self) -> Option<&dyn etwhy_hud::Many> {
+        self.store.as_ref().map(|store| store as _)
     }
 }
 
