@@ -20,7 +20,28 @@ const MADE: &str = "web/src/model.ts";
 /// What is stale and what to do.
 pub fn check(repo: &Repo) -> Result<()> {
     report(repo)?;
-    hud(repo)
+    hud(repo)?;
+    store(repo)
+}
+
+/// The page of a store: its own files, and what it takes of others; `web/build-store.mjs` has the same list.
+fn store(repo: &Repo) -> Result<()> {
+    let taken = [
+        "web/build-store.mjs",
+        "web/hud/base/awaited.ts",
+        "web/hud/base/theme.ts",
+        "web/hud/style/base.css",
+        "web/hud/style/chevron.svg",
+        "web/hud/style/font.css",
+        "web/hud/style/tokens.css",
+        "web/src/lib/format.ts",
+    ];
+    let mut sources: Vec<String> = taken.map(str::to_owned).into();
+    sources.extend(repo.files("web/store")?);
+    sources.sort();
+    let script = repo.read("web/dist/store.js")?.replace('\r', "");
+    let style = repo.read("web/dist/store.css")?.replace('\r', "");
+    fresh(repo, &sources, "web/dist/store.js", &script, &style)
 }
 
 /// The page of `etwhy serve`: a script with the checksums, a style, and a script that is loaded when it is needed.

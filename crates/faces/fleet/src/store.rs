@@ -27,7 +27,7 @@ const VIEWS: &str = "views";
 const LOCK: &str = "lock";
 
 /// A store that is open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store {
     path: PathBuf,
 }

@@ -12,9 +12,11 @@ use etwhy_table::Table;
 use std::collections::HashSet;
 
 /// Name and text of each view.
-pub(crate) const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 11] = [
+    ("builds", include_str!("../views/builds.sql")),
     ("coverage", include_str!("../views/coverage.sql")),
     ("current", include_str!("../views/current.sql")),
+    ("hits", include_str!("../views/hits.sql")),
     ("machine_shares", include_str!("../views/machine_shares.sql")),
     ("rank", include_str!("../views/rank.sql")),
     ("rank_findings", include_str!("../views/rank_findings.sql")),
@@ -62,6 +64,12 @@ impl Fleet {
     /// Traces that count.
     pub fn traces(&self) -> usize {
         self.current.len()
+    }
+
+    /// The same store as if it had these of its traces alone: what a filter leaves.
+    pub fn only(&self, is_wanted: impl Fn(&str) -> bool) -> Fleet {
+        let current = self.current.iter().filter(|(trace, _)| is_wanted(trace)).cloned().collect();
+        Fleet { store: self.store.clone(), current }
     }
 
     /// Asks a view.

@@ -1,4 +1,4 @@
-//! The page, built from `web/hud` and part of the program: nobody needs Node to build etwhy.
+//! The pages, built from `web/hud` and `web/store` and part of the program: nobody needs Node to build etwhy.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -9,6 +9,8 @@ const SCRIPT: &str = include_str!("../../../../web/dist/hud.js");
 const STYLE: &str = include_str!("../../../../web/dist/hud.css");
 /// What is used rarely; the script loads it by its name when somebody asks for it.
 const MORE: &str = include_str!("../../../../web/dist/hud-more.js");
+const STORE_SCRIPT: &str = include_str!("../../../../web/dist/store.js");
+const STORE_STYLE: &str = include_str!("../../../../web/dist/store.css");
 
 /// A file of the page.
 pub struct Asset {
@@ -23,11 +25,13 @@ pub struct Asset {
 }
 
 /// All files.
-pub static ALL: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+pub static ALL: LazyLock<[Asset; 5]> = LazyLock::new(|| {
     [
         asset("hud", "js", "text/javascript; charset=utf-8", SCRIPT),
         asset("hud", "css", "text/css; charset=utf-8", STYLE),
         asset("hud-more", "js", "text/javascript; charset=utf-8", MORE),
+        asset("store", "js", "text/javascript; charset=utf-8", STORE_SCRIPT),
+        asset("store", "css", "text/css; charset=utf-8", STORE_STYLE),
     ]
 });
 
@@ -40,13 +44,23 @@ fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> A
     Asset { name: format!("{stem}-{hash:016x}.{ending}"), media, plain: text.as_bytes(), gzip }
 }
 
-/// The page itself. It names its files relative to its address, which holds the token.
+/// The page of traces itself. It names its files relative to its address, which holds the token.
 pub fn page() -> String {
-    let [script, style, _] = &*ALL;
+    let [script, style, ..] = &*ALL;
+    document(script, style, "")
+}
+
+/// The page of a store, one folder deeper.
+pub fn store_page() -> String {
+    let [.., script, style] = &*ALL;
+    document(script, style, "../")
+}
+
+fn document(script: &Asset, style: &Asset, up: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
          initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>etwhy</title>\n<link rel=\"icon\" \
-         href=\"data:,\">\n<link rel=\"stylesheet\" href=\"assets/{}\">\n<script defer src=\"assets/{}\"></script>\n</head>\n<body>\n<div \
+         href=\"data:,\">\n<link rel=\"stylesheet\" href=\"{up}assets/{}\">\n<script defer src=\"{up}assets/{}\"></script>\n</head>\n<body>\n<div \
          id=\"app\"></div>\n<noscript>This page draws itself with its own script, which is switched off here.</noscript>\n</body>\n</html>\n",
         style.name, script.name
     )

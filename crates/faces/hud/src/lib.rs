@@ -44,6 +44,7 @@ mod wire;
 pub use connections::Patience;
 pub use front::said::{Episode, Facts, Live, Ready, Said};
 pub use front::slot::Source;
+pub use front::store::Many;
 pub use front::{Front, Launcher, Policy};
 pub use host::{Deferred, Host, Loaded, MakeDeferred, SavePart, Within};
 pub use hud::Hud;

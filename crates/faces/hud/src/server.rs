@@ -211,8 +211,13 @@ pub(crate) async fn body_of(request: Request, patience: &Patience) -> Result<ser
 }
 
 pub(crate) fn to_page(doors: &Doors) -> Response {
+    to_address(&format!("/{}/", doors.token))
+}
+
+/// Sends the browser to another address of this server.
+pub(crate) fn to_address(path: &str) -> Response {
     let mut response = response(StatusCode::SEE_OTHER, "text/plain", Vec::new());
-    if let Ok(value) = HeaderValue::from_str(&format!("/{}/", doors.token)) {
+    if let Ok(value) = HeaderValue::from_str(path) {
         response.headers_mut().insert(header::LOCATION, value);
     }
     response

@@ -3,6 +3,7 @@
 mod browser;
 pub(super) mod page;
 pub(super) mod reader;
+mod store;
 pub(super) mod worker;
 
 use crate::catalog;
@@ -25,9 +26,11 @@ pub static COMMAND: Declaration = Declaration {
     long_about: "Serves a page at once, on this machine alone, and reads each trace while the page shows how far that is. The address that is \
                  printed holds a random token: who does not know it gets nothing. Several traces are shown beside each other and can be \
                  compared; --merge reads them as one, as other commands do. Each trace is read and asked in a process of its own: one that \
-                 brings it down costs only itself. Ctrl-C ends it.",
+                 brings it down costs only itself. A store that `etwhy fleet run` wrote has a page of its own: who costs most on which machines, \
+                 and from there to each trace. Ctrl-C ends it.",
     examples: "Examples:\n  etwhy serve --demo\n  etwhy serve trace.etl\n  etwhy serve before.etl after.etl\n  \
-               etwhy serve trace.etl --port 8000 --readonly\n  ETWHY_TOKEN=choose-a-long-word etwhy serve traces/ --port 8000",
+               etwhy serve trace.etl --port 8000 --readonly\n  ETWHY_TOKEN=choose-a-long-word etwhy serve traces/ --port 8000\n  \
+               etwhy serve store --folder D:\\traces",
     build: |command| Args::augment_args(command),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
@@ -109,11 +112,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         temp_dir: args.trace.temp_dir.clone(),
         memory: args.memory_limit.or_else(|| etwhy_child::machine_memory().map(|all| all / 4 * 3)),
     };
-    let launcher = Own::new(COMMAND.name)?;
+    let store = store::given(&args.trace.traces, &args.folder)?;
+    let is_store = store.is_some();
+    let launcher = Own::new(COMMAND.name)?.with_store(store);
     let opens = if args.no_open { false } else { args.open || (!args.trace.quiet && browser::is_desktop()) };
-    let show = page::Show { opens, quiet: args.trace.quiet };
+    let show = page::Show { opens, quiet: args.trace.quiet, path: if is_store { "store/" } else { "" } };
     page::run(Box::new(launcher), policy, &options, &show, |front| {
-        for (name, source, keep) in sources(&args.trace)? {
+        for (name, source, keep) in if is_store { Vec::new() } else { sources(&args.trace)? } {
             front.add(name, vec![source], keep).map_err(|fault| anyhow!("{fault}"))?;
         }
         Ok(())

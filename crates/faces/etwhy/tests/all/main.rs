@@ -54,6 +54,7 @@ mod sampled_stacks;
 mod serve;
 mod serve_hostile;
 mod serve_stacks;
+mod serve_store;
 mod server;
 mod sql_doors;
 mod stack_tags;

@@ -78,7 +78,9 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
-        let (port, token) = rest.trim_end_matches('/').split_once('/').unwrap();
+        let (port, path) = rest.split_once('/').unwrap();
+        // Behind the token a store has its page.
+        let token = path.split('/').next().unwrap();
         Server { child, port: port.parse().unwrap(), token: token.to_owned() }
     }
 

@@ -13,3 +13,4 @@ mod browser;
 mod hud;
 #[path = "../all/server.rs"]
 mod server;
+mod store;

@@ -11,6 +11,7 @@ mod relay;
 pub mod said;
 pub(crate) mod session;
 pub mod slot;
+pub mod store;
 
 use crate::fault::Fault;
 use crate::folders::Folders;
@@ -37,6 +38,10 @@ pub trait Launcher: Send + Sync {
     fn program(&self) -> String;
     /// The process that reads these: one trace, or two that are compared.
     fn command(&self, sources: &[Source]) -> Command;
+    /// The store whose page is shown, if there is one.
+    fn store(&self) -> Option<&dyn store::Many> {
+        None
+    }
 }
 
 /// What the page may do, and what a trace may cost.
@@ -70,6 +75,8 @@ pub struct Front {
     changed: watch::Sender<u64>,
     streams: Arc<Semaphore>,
     uploads: Semaphore,
+    /// Questions to a store that are answered at a time.
+    questions: Semaphore,
 }
 
 /// Pages that listen at a time.
@@ -104,6 +111,7 @@ pub fn start(
         changed: watch::Sender::new(0),
         streams: Arc::new(Semaphore::new(STREAMS)),
         uploads: Semaphore::new(UPLOADS),
+        questions: Semaphore::new(1),
     });
     Ok(port.serve(router(front.clone()), front))
 }
@@ -194,7 +202,9 @@ impl Front {
 fn router(front: Arc<Front>) -> Router {
     Router::new()
         .route("/{token}", get(redirect))
-        .route("/{token}/", get(server::page))
+        .route("/{token}/", get(store::first))
+        .route("/{token}/store/", get(store::page))
+        .route("/{token}/api/v1/store/{name}", post(store::ask))
         .route("/{token}/assets/{name}", get(server::asset))
         .route("/{token}/api/v1/events", get(events))
         .route("/{token}/api/v1/upload/{name}", put(upload))

@@ -70,7 +70,7 @@ pub(super) fn folder(front: &Front, body: serde_json::Value) -> Result<Reply, Fa
     Reply::json(&front.folders.list(path.as_deref().map(Path::new))?)
 }
 
-fn may_open(front: &Front) -> Result<(), Fault> {
+pub(super) fn may_open(front: &Front) -> Result<(), Fault> {
     if front.readonly {
         return Err(Fault::Forbidden("this server was started with --readonly".to_owned()));
     }

@@ -45,7 +45,7 @@ impl FollowArgs {
             ..Policy::default()
         };
         let shown = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let show = page::Show { opens: self.open, quiet: false };
+        let show = page::Show { opens: self.open, quiet: false, path: "" };
         page::run(Box::new(Own::new(name)?), policy, &options, &show, |front| {
             front.add(shown, vec![Source::default()], None).map_err(|fault| anyhow!("{fault}"))?;
             Ok(())

@@ -1,6 +1,7 @@
 //! What commands with a page share: the server in front, what is printed of it, the processes that it starts.
 
 use super::browser;
+use super::store::OfStore;
 use crate::exit::Exit;
 use anyhow::{Context as _, anyhow};
 use etwhy_hud::{Front, Launcher, Options, Policy, Source};
@@ -16,6 +17,8 @@ pub struct Show {
     pub opens: bool,
     /// Nothing is said on standard error.
     pub quiet: bool,
+    /// Where the page is below the address of the server.
+    pub path: &'static str,
 }
 
 /// Serves until Ctrl-C. `add` opens what is given, once the page can be asked.
@@ -39,7 +42,7 @@ pub fn run(
         );
     }
     let mut out = crate::stdout::watched();
-    writeln!(out, "{}", running.url)?;
+    writeln!(out, "{}{}", running.url, show.path)?;
     out.flush()?;
     if show.opens
         && let Err(error) = browser::open(&running)
@@ -76,6 +79,8 @@ pub struct Own {
     name: &'static str,
     /// What stands before the command, and behind it.
     line: [Vec<OsString>; 2],
+    /// The store that is served.
+    store: Option<OfStore>,
 }
 
 impl Own {
@@ -96,7 +101,12 @@ impl Own {
                 behind.push(word);
             }
         }
-        Ok(Own { program, name, line: [before, behind] })
+        Ok(Own { program, name, line: [before, behind], store: None })
+    }
+
+    /// With the page of a store.
+    pub(super) fn with_store(self, store: Option<OfStore>) -> Own {
+        Own { store, ..self }
     }
 }
 
@@ -128,6 +138,10 @@ impl Launcher for Own {
             command.args(sources.iter().filter_map(|source| source.path.as_ref()));
         }
         command
+    }
+
+    fn store(&self) -> Option<&dyn etwhy_hud::Many> {
+        self.store.as_ref().map(|store| store as _)
     }
 }
 

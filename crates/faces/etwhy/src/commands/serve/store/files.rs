@@ -1,0 +1,137 @@
+//! Where the files of traces are now: where they were when they were read, or in a folder that was named.
+
+use etwhy_fleet::tables::InputRow;
+use etwhy_fleet::{FleetError, Store};
+use etwhy_table::Database;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// A file that was read.
+struct Was {
+    path: PathBuf,
+    size_bytes: i64,
+}
+
+/// Files of traces.
+pub struct Files {
+    /// Of each trace the files that it was read from, by their content: a file may lie in several places.
+    of: HashMap<String, BTreeMap<String, Vec<Was>>>,
+    folders: Vec<PathBuf>,
+}
+
+impl Files {
+    /// As the store names them.
+    ///
+    /// # Errors
+    /// If a file of the store is damaged.
+    pub fn of(store: &Store, folders: &[PathBuf]) -> Result<Files, FleetError> {
+        let mut database = Database::new();
+        store.all::<InputRow>(&mut database)?;
+        let mut of: HashMap<String, BTreeMap<String, Vec<Was>>> = HashMap::new();
+        for row in &database.read_or_empty::<InputRow>() {
+            let was = Was { path: PathBuf::from(row.path()), size_bytes: row.size_bytes() };
+            let contents = of.entry(row.trace_id().to_owned()).or_default();
+            contents.entry(row.content_id().to_owned()).or_default().push(was);
+        }
+        Ok(Files { of, folders: folders.to_vec() })
+    }
+
+    /// The file of a trace.
+    ///
+    /// # Errors
+    /// In words, if it is not there as it was, or the trace has several.
+    pub fn of_trace(&self, trace_id: &str) -> Result<PathBuf, String> {
+        let Some(contents) = self.of.get(trace_id) else {
+            return Err("it came out of an archive with others: open the archive (`etwhy serve`)".to_owned());
+        };
+        if contents.len() > 1 {
+            let first = contents.values().filter_map(|places| places.first());
+            let names: Vec<String> = first.map(|was| was.path.display().to_string()).collect();
+            return Err(format!(
+                "it was read from {} files, which open together: `etwhy serve --merge {}`",
+                names.len(),
+                names.join(" ")
+            ));
+        }
+        let places: Vec<&Was> = contents.values().flatten().collect();
+        for was in &places {
+            if let Some(path) = self.places(&was.path).find(|path| is_same(path, was.size_bytes)) {
+                return Ok(path);
+            }
+        }
+        let Some(was) = places.first() else { return Err("the store names no file of it".to_owned()) };
+        let there = self.places(&was.path).find(|path| path.is_file());
+        Err(match there {
+            Some(path) => format!("{} has changed since it was read", path.display()),
+            None => format!(
+                "{} is not there; `etwhy serve STORE --folder DIR` looks for it in a folder, too",
+                was.path.display()
+            ),
+        })
+    }
+
+    /// Where a file may be: where it was, then in each folder, with as much of its path as is there.
+    fn places<'a>(&'a self, was: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+        let parts: Vec<String> = was
+            .to_string_lossy()
+            .split(['/', '\\'])
+            .filter(|part| is_plain(part))
+            .map(str::to_owned)
+            .collect();
+        let below = self.folders.iter().flat_map(move |folder| {
+            let ends: Vec<PathBuf> = (0..parts.len())
+                .map(|from| parts.iter().skip(from).fold(folder.clone(), |path, part| path.join(part)))
+                .collect();
+            ends
+        });
+        std::iter::once(was.to_path_buf()).chain(below)
+    }
+}
+
+/// A name that leads nowhere else.
+fn is_plain(part: &str) -> bool {
+    !part.is_empty() && part != "." && part != ".." && !part.contains(':')
+}
+
+/// A regular file of this size: a pipe or a device that took its place is not opened.
+fn is_same(path: &Path, size_bytes: i64) -> bool {
+    std::fs::metadata(path).is_ok_and(|what| what.is_file() && i64::try_from(what.len()) == Ok(size_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(was: &[(&str, &Path, i64)], folders: &[&Path]) -> Files {
+        let mut of: HashMap<String, BTreeMap<String, Vec<Was>>> = HashMap::new();
+        for (content, path, size_bytes) in was {
+            let was = Was { path: path.to_path_buf(), size_bytes: *size_bytes };
+            of.entry("t".to_owned()).or_default().entry((*content).to_owned()).or_default().push(was);
+        }
+        Files { of, folders: folders.iter().map(|folder| folder.to_path_buf()).collect() }
+    }
+
+    #[test]
+    fn a_file_is_found_where_it_is_now_if_it_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("moved/pc1")).unwrap();
+        std::fs::write(at("here.etl"), "12345").unwrap();
+        std::fs::write(at("moved/pc1/a.etl"), "123").unwrap();
+        let found = |was: &[(&str, &Path, i64)], folders: &[&Path]| files(was, folders).of_trace("t");
+        assert_eq!(found(&[("c", &at("here.etl"), 5)], &[]), Ok(at("here.etl")));
+        assert!(found(&[("c", &at("here.etl"), 6)], &[]).unwrap_err().contains("changed"));
+        let gone = Path::new("\\\\server\\share\\pc1\\a.etl");
+        assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("--folder"));
+        assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(at("moved/pc1/a.etl")));
+        // A copy that is still there does as well; two contents are two files.
+        assert_eq!(found(&[("c", gone, 5), ("c", &at("here.etl"), 5)], &[]), Ok(at("here.etl")));
+        assert!(found(&[("c", gone, 3), ("d", &at("here.etl"), 5)], &[]).unwrap_err().contains("--merge"));
+        assert!(files(&[], &[]).of_trace("t").unwrap_err().contains("archive"));
+        let out = Path::new("../../here.etl");
+        assert!(
+            found(&[("c", out, 5)], &[&at("moved/pc1")]).is_err(),
+            "a path does not lead out of a folder"
+        );
+    }
+}
