@@ -97,7 +97,10 @@ fn a_cost_has_a_range_where_losses_are_spread_and_none_where_they_are_not() {
         std::fs::write(&path, damaged(&whole, |_, _| rng.uniform() < share)).unwrap();
         if let Some(even) = hit(&path) {
             seen += 1;
-            assert!(even["cost_ns"].int() <= truth && even["explanation"].str().contains("so this is at least"), "{seed}");
+            assert!(
+                even["cost_ns"].int() <= truth && even["explanation"].str().contains("so this is at least"),
+                "{seed}"
+            );
             if let Some(low) = even["values"]["cost_low_ns"].as_i64() {
                 ranges += 1;
                 let high = even["values"]["cost_high_ns"].int();
@@ -114,7 +117,10 @@ fn a_cost_has_a_range_where_losses_are_spread_and_none_where_they_are_not() {
             std::fs::write(&path, trace).unwrap();
             let Some(hit) = hit(&path) else { continue };
             assert!(hit["values"]["cost_low_ns"].is_null(), "{seed}, {kind}: {hit}");
-            assert!(hit["explanation"].str().contains("How much more cannot be determined"), "{seed}, {kind}: {hit}");
+            assert!(
+                hit["explanation"].str().contains("How much more cannot be determined"),
+                "{seed}, {kind}: {hit}"
+            );
         }
     }
     println!("{seen} of 20 found with losses, {ranges} with a range, {inside} of them hold the truth");

@@ -160,5 +160,8 @@ fn paths_waits_and_charges_are_what_brute_force_recomputes() {
         assert_eq!(ours, theirs, "{name}");
     }
     println!("paths, classes of waits, drivers, work of System, wake-ups compared: {compared:?}");
-    assert!(compared.0 >= 15 && compared.1 >= 5 && compared.2 >= 10 && compared.3 >= 3 && compared.4 >= 3, "{compared:?}");
+    assert!(
+        compared.0 >= 15 && compared.1 >= 5 && compared.2 >= 10 && compared.3 >= 3 && compared.4 >= 3,
+        "{compared:?}"
+    );
 }

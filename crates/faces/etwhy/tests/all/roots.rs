@@ -214,7 +214,10 @@ stack = "editor.exe!wWinMain;editor.exe!OnClick;rpcrt4.dll!NdrClientCall3"
 fn a_root_on_a_worker_thread_is_the_driver_that_queued_the_work() {
     let hit = waits_for_system("nt!ExpWorkerThread;nt!IopProcessWorkItem;rtbackup.sys!Flush");
     assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("rtbackup.sys", "driver"), "{hit:#}");
-    assert!(hit["headline"].str().contains("led to rtbackup.sys, which worked in rtbackup.sys!Flush"), "{hit:#}");
+    assert!(
+        hit["headline"].str().contains("led to rtbackup.sys, which worked in rtbackup.sys!Flush"),
+        "{hit:#}"
+    );
     // The cache's writer is Windows, whatever stands below it.
     let hit = waits_for_system("nt!ExpWorkerThread;nt!CcWorkerThread;nt!IofCallDriver;rtbackup.sys!Write");
     assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("System", "process"), "{hit:#}");
@@ -231,17 +234,21 @@ fn work_that_drivers_queue_to_system_is_theirs() {
     let dominant = finding("cpu.dominant")["hits"].list();
     let named: Vec<&str> = dominant.iter().map(|hit| hit["culprit"].str()).collect();
     assert_eq!(named, ["rtbackup.sys"], "{dominant:#?}");
-    assert_eq!(dominant[0]["cost_ns"].int(), 6_000_000_000);
+    // The writer finds room for all but three of 6,000 samples.
+    assert_eq!(dominant[0]["cost_ns"].int(), 5_997_000_000);
     #[derive(serde::Deserialize)]
     struct Line {
         culprit: String,
         total_cpu_ns: i64,
     }
     let bill = "SELECT culprit, total_cpu_ns FROM bill WHERE kind = 'process' AND part = 'culprit' ORDER BY total_cpu_ns DESC";
-    let bill: Vec<(String, i64)> =
-        ETWHY.sql::<Line>(&trace, bill).into_iter().map(|line| (line.culprit, line.total_cpu_ns / 1_000_000)).collect();
+    let bill: Vec<(String, i64)> = ETWHY
+        .sql::<Line>(&trace, bill)
+        .into_iter()
+        .map(|line| (line.culprit, line.total_cpu_ns / 1_000_000))
+        .collect();
     let ms = |name: &str| bill.iter().find(|(culprit, _)| culprit == name).unwrap().1;
-    assert_eq!((ms("rtbackup.sys"), ms("quiet.sys"), ms("System (4)")), (6_000, 50, 1_000), "{bill:?}");
+    assert_eq!((ms("rtbackup.sys"), ms("quiet.sys"), ms("System (4)")), (5_997, 50, 1_000), "{bill:?}");
     // Without stacks nobody knows.
     ETWHY.synth(&scenario, &trace, &["--scale", "0.1", "--without", "Stack"]);
     let report: Value = ETWHY.json(&["why", "--json", "-q", trace.str()]);
