@@ -234,7 +234,8 @@ fn work_that_drivers_queue_to_system_is_theirs() {
     let dominant = finding("cpu.dominant")["hits"].list();
     let named: Vec<&str> = dominant.iter().map(|hit| hit["culprit"].str()).collect();
     assert_eq!(named, ["rtbackup.sys"], "{dominant:#?}");
-    assert_eq!(dominant[0]["cost_ns"].int(), 6_000_000_000);
+    // The writer finds room for all but three of 6,000 samples.
+    assert_eq!(dominant[0]["cost_ns"].int(), 5_997_000_000);
     #[derive(serde::Deserialize)]
     struct Line {
         culprit: String,
@@ -247,7 +248,7 @@ fn work_that_drivers_queue_to_system_is_theirs() {
         .map(|line| (line.culprit, line.total_cpu_ns / 1_000_000))
         .collect();
     let ms = |name: &str| bill.iter().find(|(culprit, _)| culprit == name).unwrap().1;
-    assert_eq!((ms("rtbackup.sys"), ms("quiet.sys"), ms("System (4)")), (6_000, 50, 1_000), "{bill:?}");
+    assert_eq!((ms("rtbackup.sys"), ms("quiet.sys"), ms("System (4)")), (5_997, 50, 1_000), "{bill:?}");
     // Without stacks nobody knows.
     ETWHY.synth(&scenario, &trace, &["--scale", "0.1", "--without", "Stack"]);
     let report: Value = ETWHY.json(&["why", "--json", "-q", trace.str()]);
