@@ -128,7 +128,7 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
         </label>
       }
     >
-      <p class="about">From CPU samples of the shown range (as table interrupt_path); filters do not apply.</p>
+      <p class="about">From CPU samples of the whole trace (table interrupt_path): it ignores the selected range and filters.</p>
       {list.length === 0 ? (
         <Nothing why={props.list.length === 0 ? "No stacks of samples in DPCs or ISRs were recorded." : "No other driver than Windows' own was seen on these stacks."} />
       ) : (

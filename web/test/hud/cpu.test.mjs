@@ -43,18 +43,6 @@ test("a range is counted as SQL counts it, in the table too", there, async () =>
   await context.close();
 });
 
-test("who is on the stacks of DPCs is counted within the range", there, async () => {
-  const ask = async (range) => (await fetch(`${servers.dpc}api/v1/interrupts`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ trace: 0, range }) })).json();
-  const whole = await ask(null);
-  const [from, to] = whole.range;
-  const range = [Math.round(from + (to - from) * 0.2), Math.round(from + (to - from) * 0.5)];
-  const cost = (answer) => answer.stacks.find((one) => one.driver === "IDSvia64.sys").cost_ns;
-  const of = async ([a, b]) => (await sql("dpc", `SELECT sum(weight_ns) AS ns FROM sample WHERE in_dpc AND stack_has(stack_id, 'IDSvia64.sys') AND ts_ns >= ${a} AND ts_ns < ${b}`))[0].ns;
-  assert.equal(cost(await ask(range)), await of(range));
-  assert.equal(cost(whole), await of(whole.range));
-  assert.ok(cost(await ask(range)) < cost(whole) / 2);
-});
-
 test("before and after lie over each other", there, async () => {
   const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
   const other = await page.getByLabel("Compare with").locator("option").count();

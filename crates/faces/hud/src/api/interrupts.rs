@@ -3,20 +3,18 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
-use crate::trace::Trace;
 use crate::who;
-use etwhy_analysis::derived;
 use etwhy_analysis::interrupts::{
     BORDERS_NS, Class, CpuLoad, Driver, LIMIT_SOURCE, OnStack, interrupts, on_stacks,
 };
-use etwhy_table::{Memory, Role, Selection, TableSpec};
+use etwhy_table::TableSpec;
 use serde::Serialize;
 use ts_rs::TS;
 
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "interrupts",
-    about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (of the range, whatever the filters), limits, borders, sql, unused",
+    about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (whole trace), limits, borders, sql, unused",
     work: Work::Panel,
     answer,
 };
@@ -70,27 +68,6 @@ impl KnownDriver {
     }
 }
 
-/// Who is on the stacks of DPCs and ISRs: of a range, the table is made again from its samples.
-fn stacks_of(trace: &Trace, range: Option<[i64; 2]>) -> Result<Vec<OnStack>, Fault> {
-    let made = derived::ALL.iter().find(|spec| spec.tables.iter().any(|table| table.name == STACKS));
-    let samples = trace.db.get(SAMPLES);
-    let (Some([from, to]), Some(made), Some(samples)) = (range, made, samples) else {
-        return Ok(on_stacks(&trace.db));
-    };
-    let time = samples.spec().columns.iter().position(|column| column.role == Role::Time);
-    let Some(time) = time else { return Ok(on_stacks(&trace.db)) };
-    let within = |ns: Option<i64>| ns.is_some_and(|ns| ns >= from && ns < to);
-    let mut part = trace.db.clone();
-    part.insert(Selection::all(samples).filter_number(time, within).to_table().map_err(Fault::wrong)?);
-    for table in (made.make)(&part, &Memory::unlimited()).map_err(Fault::wrong)? {
-        part.insert(table);
-    }
-    Ok(on_stacks(&part))
-}
-
-const STACKS: &str = "interrupt_path";
-const SAMPLES: &str = "sample";
-
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     // DPCs and ISRs are nobody's: the process and thread of a row were interrupted by chance, and to count only those would name the
@@ -111,7 +88,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         all: found.all,
         drivers: found.drivers.into_iter().map(KnownDriver::of).collect(),
         cpus: found.cpus,
-        stacks: stacks_of(&trace, part.range)?,
+        stacks: on_stacks(&trace.db),
         sql: found.sql,
         unused: who::unused(&asked, &[Kind::Cpu, Kind::Module]),
     })
