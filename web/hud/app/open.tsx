@@ -170,7 +170,7 @@ export function Open(props: { onClose: () => void }) {
       {most > 0 && (
         <p>
           <label>
-            A file of this computer, up to {size(most)} (or drop it onto the page)
+            A file of this computer, up to {size(most)} (or drop it here)
             <input
               type="file"
               onChange={(event) => {
@@ -202,8 +202,8 @@ export function Open(props: { onClose: () => void }) {
       <p class="about">
         {folders.length > 0
           ? `Traces in ${folders.map(visible).join(", ")} can be opened. `
-          : "No folder was named when etwhy serve was started: --folder DIR lets this page open the traces in it. "}
-        The panel, its grouping and settings stay as they are. The trace can be compared with the others afterwards.
+          : "Start etwhy serve with --folder DIR to open traces in it here. "}
+        Panel and settings stay as they are.
       </p>
       <Fault error={state.error} />
     </Dialog>

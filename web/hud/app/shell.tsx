@@ -102,12 +102,12 @@ export function Shell() {
           )}
           {!ready && <Loading />}
           {panel && trace.value?.stage === "verdict" && <Timeline panel={panel} />}
+          <Hints />
         </main>
         {ready && <Inspector />}
       </div>
       <Status />
       <Writing />
-      <Hints />
       <Live />
     </>
   );

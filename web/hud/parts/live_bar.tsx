@@ -51,7 +51,7 @@ export function Episodes() {
   const all = [...live.lasting, ...live.over];
   return (
     <section class="episodes" aria-label="Findings as they came and went">
-      {all.length === 0 && "Nothing was found so far."}
+      {all.length === 0 && "Nothing was found yet."}
       <ul>
         {all.map((one) => (
           <Episode key={`${one.id} ${one.began_ms}`} one={one} live={live} />

@@ -55,7 +55,7 @@ export function followLive(told: (text: string) => void): void {
   effect(() => {
     const live = followed.value;
     const news = live?.lasting.filter((one) => !known.has(one.id)) ?? [];
-    if (live && news.length > 0) told(news.map((one) => `${one.headline} (began ${clock(one.began_ms, live)})`).join(". "));
+    if (live && news.length > 0) told(`Found since ${clock(live.now_ms, live)}: ${[...new Set(news.map((one) => one.culprit))].join(", ")}`);
     known = new Set(live?.lasting.map((one) => one.id));
   });
 }

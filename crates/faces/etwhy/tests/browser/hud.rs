@@ -65,6 +65,13 @@ fn the_page_works_in_a_browser() {
     if let Some(trace) = real() {
         servers.push(("real", serve(&[&trace])));
     }
+    let firefox = std::env::var_os("ETWHY_FIREFOX")
+        .map_or_else(|| PathBuf::from("/usr/bin/firefox-esr"), PathBuf::from);
+    if !firefox.exists() {
+        etwhy_testkit::skipped(
+            "the tasks of the page in Firefox, ETWHY_FIREFOX names none (scripts/test installs it)",
+        );
+    }
     let named: Vec<String> =
         servers.iter().map(|(name, server)| format!("{name}={}", server.url())).collect();
     let output = Command::new("npm")

@@ -16,7 +16,7 @@ fn row(table: &Table, row: u32) -> String {
 }
 
 /// Rows of a table, with the name of the process where it has one.
-fn rows(output: &Output, name: &str) -> Vec<String> {
+fn rows(output: &Output, name: &str) -> Vec<(String, Option<String>)> {
     let (table, processes) = (output.db.get(name).unwrap(), output.db.get("process").unwrap());
     let column = |table: &Table, name: &str| table.spec().columns.iter().position(|c| c.name == name);
     let (upid, called) = (column(table, "upid"), column(processes, "name").unwrap());
@@ -28,7 +28,7 @@ fn rows(output: &Output, name: &str) -> Vec<String> {
         let number = number.strip_prefix("32").or(number.strip_prefix("64")).unwrap_or(&number);
         Some(format!("{:?}", processes.cell(number.parse().ok()?, called)))
     };
-    all.map(|at| format!("{}{:?}", row(table, at), who(at))).collect()
+    all.map(|at| (row(table, at), who(at))).collect()
 }
 
 #[test]
@@ -53,8 +53,15 @@ fn a_part_has_the_rows_of_its_stretch() {
     for name in ["sample", "dpc", "isr", "disk_io"] {
         let (a, b) = (rows(&a, name), rows(&b, name));
         assert_eq!(a.len(), b.len(), "{name}");
+        let mut unknown = 0;
         for (a, b) in a.iter().zip(&b) {
-            assert_eq!(a, b, "{name}");
+            assert_eq!(a.0, b.0, "{name}");
+            // Who ran on a processor before its first switch in the part is not known there, except where a record says it.
+            unknown += usize::from(b.1.is_none() && a.1.is_some());
+            assert!(b.1.is_none() || a.1 == b.1, "{name}: {a:?} {b:?}");
+        }
+        if name == "sample" {
+            assert!(unknown * 20 < a.len(), "{unknown} of {}", a.len());
         }
     }
     assert!(a.db.get("dpc").unwrap().rows() > 1000);
