@@ -76,6 +76,8 @@ const CROSSING: u8 = 16;
 const SERVICE: u8 = 32;
 /// The kernel dispatches a system call.
 const SERVICE_DISPATCH: u8 = 64;
+/// Kernel code whose function is not known.
+const NAMELESS: u8 = 128;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -214,10 +216,10 @@ impl Facts {
     }
 
     /// A driver that calls this frame directly hands work to another layer: the next driver, the stack above, or the system call that
-    /// a hook was put in front of.
+    /// a hook was put in front of. What a nameless function of Windows was asked for is not known, and not charged.
     pub fn hands_on(&self, callee: u32, caller_of_driver: Option<u32>) -> bool {
         let hook = || caller_of_driver.is_some_and(|frame| self.has(frame, SERVICE_DISPATCH));
-        self.has(callee, CROSSING) || (self.has(callee, SERVICE) && hook())
+        self.has(callee, CROSSING | NAMELESS) || (self.has(callee, SERVICE) && hook())
     }
 
     /// The kernel writes the event of a system call there.
@@ -250,7 +252,7 @@ fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u8 {
     let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
     let mut flags = if crossing { CROSSING } else { 0 };
     if function.is_empty() {
-        return flags;
+        return flags | if kind == Kind::Kernel { NAMELESS } else { 0 };
     }
     if kind == Kind::Kernel {
         let service = function
