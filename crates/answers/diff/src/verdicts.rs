@@ -2,10 +2,11 @@
 //!
 //! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
 //! as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
-//! them could make is not called better or worse.
+//! them could make is not called better or worse. Nor is a finding resolved or new that the other trace misses by less than that: limits are
+//! crossed by chance.
 
 use super::scale::{Scale, Side};
-use etwhy_rules::{Answer, Severity};
+use etwhy_rules::{Answer, Severity, evaluate_below};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use ts_rs::TS;
@@ -81,6 +82,8 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
         made.shares.push(cost.map(|ns| scale.share(ns as f64)));
         made.costs_ns.push(cost);
     }
+    let missed = only_just_missed(&mut made, sides, scales);
+    let base_missed = missed.first().copied().unwrap_or(false);
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
     let cost = made.shares.first().copied().flatten();
     let Some(base) = scales.first() else { return made };
@@ -88,10 +91,12 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
         let costs = made.costs_ns.first().copied().flatten().zip(ns);
         costs.is_some_and(|(before, after)| base.loss_explains(before as f64, scale, after as f64))
     };
-    let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales));
-    let changes = each.skip(1).map(|((answer, share), (ns, scale))| match (before, answer) {
+    let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
+    let changes = each.skip(1).map(|(((answer, share), (ns, scale)), missed)| match (before, answer) {
         // What only one of the two could show is no change.
         (_, Answer::CannotTell) | (Answer::CannotTell, _) => "cannot_tell",
+        (Answer::Found, Answer::NotFound) if *missed => "same",
+        (Answer::NotFound, Answer::Found) if base_missed => "same",
         (Answer::Found, Answer::NotFound) => "resolved",
         (Answer::NotFound, Answer::Found) if scale.is_lossy() => "cannot_tell",
         (Answer::NotFound, Answer::Found) => "new",
@@ -105,4 +110,33 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
     });
     made.changes = changes.collect();
     made
+}
+
+/// For each trace that does not have the finding, whether it only just misses its limits: with limits easier by [`FACTOR`] the finding is there, and
+/// its cost no other than in a trace that has it. Its cost is then known too.
+fn only_just_missed(made: &mut Verdict, sides: &[Side<'_>], scales: &[Scale]) -> Vec<bool> {
+    let found: Vec<f64> = made.shares.iter().copied().flatten().collect();
+    let mut missed = vec![false; made.answers.len()];
+    if !made.answers.contains(&Answer::Found) {
+        return missed;
+    }
+    for (at, (side, scale)) in sides.iter().zip(scales).enumerate() {
+        if made.answers.get(at) != Some(&Answer::NotFound) {
+            continue;
+        }
+        let outcome = evaluate_below(side.db, &made.id, FACTOR);
+        let Some(hit) = outcome.as_ref().and_then(|o| o.hits.iter().find(|hit| hit.culprit == made.culprit))
+        else {
+            continue;
+        };
+        let share = hit.cost_ns.map(|ns| scale.share(ns as f64));
+        let alike = share.is_none_or(|share| {
+            found.iter().any(|other| share <= other * FACTOR && *other <= share * FACTOR)
+        });
+        let cells = (missed.get_mut(at), made.shares.get_mut(at), made.costs_ns.get_mut(at));
+        if let (true, (Some(missed), Some(own), Some(cost))) = (alike, cells) {
+            (*missed, *own, *cost) = (true, share, hit.cost_ns);
+        }
+    }
+    missed
 }

@@ -4,7 +4,7 @@ use super::advice::Surroundings;
 use super::counter_needs;
 use super::instance::Instance;
 use super::loss::Loss;
-use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold};
+use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold, builtin};
 use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::units::thousands;
 use etwhy_base::units::{digits, duration_ns};
@@ -163,6 +163,20 @@ fn withdraw_all_clear(rules: &[Rule], outcomes: &mut [(Severity, Outcome)]) {
 /// Asks one finding.
 pub fn evaluate(engine: &Engine, rule: &Rule) -> Outcome {
     ask(engine, rule, &Facts::of(engine.database()))
+}
+
+/// What a shipped finding says where its limits are easier by `factor`: the thresholds named `least…` lower, those named `most…` higher. `None` if
+/// there is no such finding, or its tables cannot be asked.
+pub fn evaluate_below(db: &Database, id: &str, factor: f64) -> Option<Outcome> {
+    let mut rule = builtin().ok()?.into_iter().find(|rule| rule.id == id)?;
+    for (name, threshold) in &mut rule.thresholds {
+        if name.starts_with("least") {
+            threshold.value /= factor;
+        } else if name.starts_with("most") {
+            threshold.value *= factor;
+        }
+    }
+    Some(evaluate(&Engine::new(db).ok()?, &rule))
 }
 
 /// What a trace holds.

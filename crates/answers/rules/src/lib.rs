@@ -19,7 +19,7 @@ pub mod rule;
 pub mod text;
 
 pub use advice::{Advice, Class, Step};
-pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all};
+pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all, evaluate_below};
 pub use instance::Instance;
 pub use rule::{
     CostOf, Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,

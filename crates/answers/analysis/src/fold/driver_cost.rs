@@ -17,8 +17,8 @@
 //!
 //! # What fools it
 //!
-//! Without symbols of Windows a hand-over cannot be seen where it is a function of the kernel or of a framework, and what lies beyond is
-//! charged as on the driver's behalf. `inclusive_ns` must not be added up over drivers. Microsoft's drivers for devices
+//! Without symbols of Windows a hand-over cannot be told from a request: what lies beyond a function without a name is not charged, so that
+//! only the driver's own code is. A filter that passes everything on had been charged with the file system. `inclusive_ns` must not be added up over drivers. Microsoft's drivers for devices
 //! and its filters (Defender, BitLocker) are drivers of their own. Of a DPC or ISR only the part inside of the kernel's
 //! dispatcher counts; without symbols of the kernel the whole kernel part does, which may blame a driver that was
 //! only interrupted. A module is recognised as Windows by a list of names, else by its company; a module of

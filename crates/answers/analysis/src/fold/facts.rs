@@ -84,6 +84,8 @@ const WORK_START: u16 = 128;
 const WORK_QUEUED: u16 = 256;
 /// Its function has a name that is sure: that of the nearest export is not.
 const NAMED: u16 = 512;
+/// Kernel code whose function is not known.
+const NAMELESS: u16 = 1024;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -222,10 +224,10 @@ impl Facts {
     }
 
     /// A driver that calls this frame directly hands work to another layer: the next driver, the stack above, or the system call that
-    /// a hook was put in front of.
+    /// a hook was put in front of. What a nameless function of Windows was asked for is not known, and not charged.
     pub fn hands_on(&self, callee: u32, caller_of_driver: Option<u32>) -> bool {
         let hook = || caller_of_driver.is_some_and(|frame| self.has(frame, SERVICE_DISPATCH));
-        self.has(callee, CROSSING) || (self.has(callee, SERVICE) && hook())
+        self.has(callee, CROSSING | NAMELESS) || (self.has(callee, SERVICE) && hook())
     }
 
     /// A thread of the System process begins there.
@@ -273,7 +275,7 @@ fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u16 {
     let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
     let mut flags = if crossing { CROSSING } else { 0 };
     if function.is_empty() {
-        return flags;
+        return flags | if kind == Kind::Kernel { NAMELESS } else { 0 };
     }
     flags |= if function.starts_with('~') { 0 } else { NAMED };
     if kind == Kind::Kernel {

@@ -65,8 +65,13 @@ fn charged<'b>(hit: &Hit, bill: &'b [BillRow]) -> Option<(&'b BillRow, String)> 
         }
     };
     let name = hit.instance.as_ref().map_or(name, |instance| instance.label.as_str());
-    let product = hit.values.get("product").and_then(Cell::text).filter(|p| *p != "product unknown");
+    let product = hit.values.get("product").and_then(Cell::text).filter(|p| is_name(p));
     Some((row, product.map_or_else(|| name.to_owned(), |product| format!("{product} ({name})"))))
+}
+
+/// Who made a driver may be unknown: findings then have words in place of the product's name.
+fn is_name(product: &str) -> bool {
+    product != "product unknown" && !product.starts_with("its ")
 }
 
 /// Core-hours in a unit that has digits.

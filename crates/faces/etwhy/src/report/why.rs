@@ -18,7 +18,7 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
     let worst = super::headline::sentence(db, &findings, &bill);
     let sentence = worst.unwrap_or_else(|| match &activity {
         Some(activity) => super::activity::sentence(activity),
-        None => sentence(&cpu, &quality),
+        None => sentence(&cpu, &quality, &findings),
     });
     Report {
         schema: SCHEMA,
@@ -35,7 +35,7 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
     }
 }
 
-fn sentence(cpu: &Cpu, quality: &Quality) -> String {
+fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome]) -> String {
     if cpu.samples == 0 {
         return "Cannot tell who used the CPU: the trace holds no CPU samples.".to_owned();
     }
@@ -55,6 +55,12 @@ fn sentence(cpu: &Cpu, quality: &Quality) -> String {
             duration_ns(quality.duration_ns)
         )
     };
+    // Of a program in many processes the largest is a small part.
+    if let Some(program) =
+        findings.iter().find(|o| o.id == "cpu.dominant-program").and_then(|o| o.hits.first())
+    {
+        return format!("{load} {}.", program.headline.trim_end_matches('.'));
+    }
     let Some(first) = cpu.processes.first() else { return load };
     let share = percent(first.cpu_ns, cpu.busy_ns);
     let most = if share > 50.0 { "most of it" } else { "more of it than any other" };

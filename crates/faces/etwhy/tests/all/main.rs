@@ -28,6 +28,7 @@ mod evtx_filters;
 mod evtx_why;
 mod export;
 mod extract;
+mod families;
 mod findings;
 mod fleet;
 mod generic_tables;
