@@ -31,6 +31,8 @@ pub(crate) struct Module {
     index: HashMap<String, usize>,
     declared_base: Option<u64>,
     declared_size: Option<u32>,
+    /// Frames name offsets below this.
+    reach: u32,
     pub(crate) pdb: String,
     pub(crate) guid: Guid,
     guid_given: bool,
@@ -198,6 +200,7 @@ impl Module {
             index: HashMap::new(),
             declared_base: None,
             declared_size: None,
+            reach: 0,
             pdb: if lower == "ntoskrnl.exe" { "ntkrnlmp.pdb".into() } else { format!("{stem}.pdb") },
             guid: Guid::ZERO,
             guid_given: false,
@@ -228,6 +231,11 @@ impl Module {
         at
     }
 
+    /// A frame names this offset: an image without a given size is that large.
+    pub(crate) fn reaches(&mut self, rva: u32) {
+        self.reach = self.reach.max(rva.saturating_add(1));
+    }
+
     fn assign_functions(&mut self) -> Result<(), String> {
         let fixed = self.functions.iter().filter(|f| f.fixed).map(|f| f.rva.saturating_add(f.size)).max();
         let mut next = fixed.unwrap_or(FIRST_RVA).max(FIRST_RVA).next_multiple_of(16);
@@ -235,12 +243,20 @@ impl Module {
             function.rva = next;
             next = next.saturating_add(function.size).next_multiple_of(16);
         }
-        let needed = next.next_multiple_of(0x1000) + 0x1000;
+        let needed = next.max(self.reach).next_multiple_of(0x1000).saturating_add(0x1000);
         self.size = self.declared_size.unwrap_or(needed.max(0x1_0000));
         if self.size < next {
             return Err(format!(
                 "image {}: size {} is too small, its functions need {next}",
                 self.name, self.size
+            ));
+        }
+        if self.size < self.reach {
+            return Err(format!(
+                "image {}: size {:#x} is too small, a frame names offset {:#x}",
+                self.name,
+                self.size,
+                self.reach - 1
             ));
         }
         Ok(())

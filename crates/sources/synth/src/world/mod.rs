@@ -64,7 +64,7 @@ impl World {
     /// Assigns addresses to all images and functions, then to all stacks.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.images.layout().map_err(|e| self.place.error(None, e))?;
-        self.stacks.settle(&self.images);
+        self.stacks.settle(&self.images).map_err(|e| self.place.error(None, e))?;
         Ok(())
     }
 

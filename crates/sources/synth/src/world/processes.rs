@@ -59,6 +59,7 @@ pub(crate) struct Processes {
     next_pid: u32,
     /// Pids that tables name.
     given_pids: HashSet<u32>,
+    given_tids: HashSet<u32>,
     next_tid: u32,
 }
 
@@ -82,6 +83,8 @@ impl Processes {
             let copies = if p.reuse_ids { 1 } else { p.count.unwrap_or(1).min(MOST) };
             all.given_pids.extend(p.pid.iter().flat_map(|pid| (0..copies).map(|n| pid.wrapping_add(4 * n))));
         }
+        let threads = text.process.iter().flat_map(|p| &p.get_ref().threads.0);
+        all.given_tids = threads.filter_map(|thread| thread.tid).collect();
         for table in &text.process {
             let p = table.get_ref();
             if p.name.eq_ignore_ascii_case("System") || p.name.eq_ignore_ascii_case("Idle") {
@@ -92,7 +95,28 @@ impl Processes {
             all.add(p, facts, images).map_err(|e| place.error(Some(table.span()), e))?;
         }
         all.parents(text, place)?;
+        all.thread_ids_are_distinct().map_err(|e| place.error(None, e))?;
         Ok(all)
+    }
+
+    /// Two threads that live at the same time have ids of their own.
+    fn thread_ids_are_distinct(&self) -> std::result::Result<(), String> {
+        let mut lives: Vec<(u32, i64, i64, &str)> = self
+            .threads
+            .iter()
+            .filter(|thread| self.given_tids.contains(&thread.tid))
+            .map(|t| (t.tid, t.start.unwrap_or(i64::MIN), t.end.unwrap_or(i64::MAX), t.name.as_str()))
+            .collect();
+        lives.sort_unstable();
+        for (one, two) in lives.iter().zip(lives.iter().skip(1)) {
+            if one.0 == two.0 && two.1 < one.2 {
+                return Err(format!(
+                    "tid {}: threads {} and {} have it at the same time",
+                    one.0, one.3, two.3
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn built_in(&mut self, facts: &Facts, images: &mut Images) {
@@ -264,6 +288,9 @@ impl Processes {
         let when = |t: Time| (t.0 * facts.stretch * 1e9) as i64 + shift;
         let tid = t.tid.unwrap_or_else(|| {
             self.next_tid += 4;
+            while self.given_tids.contains(&self.next_tid) {
+                self.next_tid += 4;
+            }
             self.next_tid
         });
         let thread = Thread {

@@ -133,8 +133,11 @@ impl Stacks {
     }
 
     /// Gives all frames their addresses.
-    pub(crate) fn settle(&mut self, images: &Images) {
+    pub(crate) fn settle(&mut self, images: &Images) -> Result<(), String> {
         for stack in &mut self.list {
+            for frame in &stack.frames {
+                lies_inside(*frame, images)?;
+            }
             (stack.kernel, stack.user, stack.leaf) = Default::default();
             let mut outer = 0;
             for (depth, frame) in stack.frames.iter().enumerate() {
@@ -157,7 +160,22 @@ impl Stacks {
                 stack.leaf = None;
             }
         }
+        Ok(())
     }
+}
+
+/// An offset behind a function may name another function, but not leave the image.
+fn lies_inside(frame: Frame, images: &Images) -> Result<(), String> {
+    let Frame::Function(module, function, Some(offset)) = frame else { return Ok(()) };
+    let Some(m) = images.modules.get(module) else { return Ok(()) };
+    let Some(f) = m.functions.get(function) else { return Ok(()) };
+    if u64::from(f.rva) + u64::from(offset) < u64::from(m.size) {
+        return Ok(());
+    }
+    Err(format!(
+        "frame {}!{}+{offset:#x} lies behind its image, which has {:#x} bytes",
+        m.name, f.name, m.size
+    ))
 }
 
 /// Address, half, and the range of a function that is innermost. The same call site always has the same
@@ -225,7 +243,11 @@ fn frame(
     let (kernel, jit) = (m.kernel, m.jit.is_some());
     let frame = match function {
         Some(function) => Frame::Function(at, m.function(function), offset),
-        None => Frame::Module(at, offset.unwrap_or(0x1000)),
+        None => {
+            let rva = offset.unwrap_or(0x1000);
+            m.reaches(rva);
+            Frame::Module(at, rva)
+        }
     };
     let owner = if kernel { 1 } else { process };
     if let Some(owner) = processes.list.get_mut(owner)

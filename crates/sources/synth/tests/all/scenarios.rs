@@ -165,3 +165,61 @@ fn shares_of_the_processor_are_as_asked() {
     assert!((value("\"idle_ms\"") - 72_000.0).abs() < 50.0);
     std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
 }
+
+/// What writing a scenario says.
+fn refused(name: &str, text: &str) -> Option<String> {
+    let folder = folder(name);
+    let text = format!("[machine]\ncpus = 2\nduration = \"1s\"\n{text}");
+    let written =
+        Scenario::parse(&text, "test.toml").map_err(|error| error.to_string()).and_then(|scenario| {
+            write(&scenario, &folder.join("out.etl"), &mut |_| ()).map_err(|error| error.to_string())
+        });
+    std::fs::remove_dir_all(folder).unwrap();
+    written.err()
+}
+
+#[test]
+fn offsets_behind_an_image_are_refused() {
+    let image = "[[image]]\nname = \"a.exe\"\nsize = 0x10000\nfunctions = [{ name = \"Scan\", rva = 0x5000, size = 0x400 }]\n";
+    let sampled = |frame: &str| {
+        format!("[[process]]\nname = \"a.exe\"\n[[samples]]\nprocess = \"a.exe\"\nstack = \"{frame}\"\n")
+    };
+    for (frame, wrong) in [
+        ("a.exe+0xffff", None),
+        ("a.exe+0x10000", Some("image a.exe: size 0x10000 is too small, a frame names offset 0x10000")),
+        ("a.exe!Scan+0xafff", None),
+        ("a.exe!Scan+0xb000", Some("frame a.exe!Scan+0xb000 lies behind its image, which has 0x10000 bytes")),
+    ] {
+        let said = refused("offsets", &format!("{image}{}", sampled(frame)));
+        assert_eq!(said.is_some(), wrong.is_some(), "{frame}: {said:?}");
+        assert!(said.unwrap_or_default().contains(wrong.unwrap_or_default()), "{frame}");
+        // Without a given size the image is as large as it must be.
+        let free = refused("offsets", &sampled(frame));
+        assert!(free.is_none() || frame.contains('!'), "{frame}: {free:?}");
+    }
+}
+
+#[test]
+fn thread_ids_that_collide_are_refused() {
+    let two = |first: &str, second: &str| {
+        format!(
+            "[[process]]\nname = \"a.exe\"\nthreads = [{{ name = \"x\", tid = 100 }}]\n{first}\n\
+             [[process]]\nname = \"b.exe\"\nthreads = [{{ name = \"y\", tid = 100 }}]\n{second}\n\
+             [[samples]]\nprocess = \"a.exe\"\nstack = \"a.exe!Main\"\n"
+        )
+    };
+    let said = refused("threads", &two("", "")).unwrap();
+    assert!(said.contains("tid 100: threads x and y have it at the same time"), "{said}");
+    assert_eq!(refused("threads", &two("end = \"400ms\"", "start = \"500ms\"")), None);
+    // Ids that are given out stay clear of those that are given.
+    let threads = "threads = [{ name = \"x\", tid = 5004 }, { name = \"y\" }]";
+    assert_eq!(
+        refused(
+            "threads",
+            &format!(
+                "[[process]]\nname = \"a.exe\"\n{threads}\n[[samples]]\nprocess = \"a.exe\"\nstack = \"a.exe!Main\"\n"
+            )
+        ),
+        None
+    );
+}
