@@ -36,19 +36,25 @@ pub struct Found {
     pub modified_ns: i64,
 }
 
-/// All files of what was given, each once, in the order of their names. Folders are looked through with all in them; what is no file and no
-/// folder is a pattern (`traces/*.etl`) for those whose shell knows none.
+/// All files of what was given, each once, in the order of their names. Folders are looked through with all in them, pipes and devices in them
+/// left out; what does not exist is a pattern (`traces/*.etl`) for those whose shell knows none.
 ///
 /// # Errors
-/// If something does not exist, or a folder cannot be read.
+/// If something does not exist or is neither a file nor a folder, or a folder cannot be read.
 pub fn list(given: &[PathBuf]) -> Result<Vec<Found>> {
     let mut files = BTreeSet::new();
     for path in given {
         match fs::metadata(path) {
             Ok(what) if what.is_dir() => walk(path, MAX_DEPTH, &mut files)?,
-            Ok(what) => {
-                files.extend(found(path, &what));
-            }
+            Ok(what) => match found(path, &what) {
+                Some(found) => drop(files.insert(found)),
+                // A pipe or a device: whoever opens it may wait for ever.
+                None => {
+                    let why =
+                        std::io::Error::new(std::io::ErrorKind::InvalidInput, "neither a file nor a folder");
+                    return Err(io(path)(why));
+                }
+            },
             Err(error) => match matching(path) {
                 Some(list) => {
                     for path in list {

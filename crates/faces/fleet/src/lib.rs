@@ -10,7 +10,7 @@
 //!
 //! Parts become a *batch* of the [`store`]: one folder, renamed when it is whole, with the ledger of the traces in it. A run that is killed
 //! loses at most the batch that it was gathering, and the next one does just that again: [`plan`] asks the ledger what is left. Of several
-//! readings of a trace the latest counts (`views/current.sql`).
+//! readings of a trace the latest counts (`views/current.sql`). Small batches are merged ([`merge`]).
 //!
 //! # Questions
 //!
@@ -19,10 +19,12 @@
 
 pub mod contract;
 pub mod error;
+pub mod files;
 pub mod ids;
 pub mod inbox;
 pub mod known;
 pub mod lint;
+pub mod merge;
 pub mod outliers;
 pub mod parquet_files;
 pub mod plan;

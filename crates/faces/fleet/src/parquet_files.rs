@@ -20,6 +20,7 @@ const BATCH_ROWS: usize = 8192;
 pub struct Writer {
     path: PathBuf,
     writer: ArrowWriter<File>,
+    stays: bool,
 }
 
 impl std::fmt::Debug for Writer {
@@ -34,17 +35,30 @@ impl Writer {
     /// # Errors
     /// If it cannot be written.
     pub fn new(path: &Path, schema: SchemaRef) -> Result<Writer> {
+        let level = ZstdLevel::try_new(3).map_err(|error| damaged(path)(&error))?;
+        Writer::with(path, schema, Compression::ZSTD(level), true)
+    }
+
+    /// Begins a file that is read once, soon: to compress a few rows for each column costs more than a small trace, and nothing is lost
+    /// if it is lost.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn passing(path: &Path, schema: SchemaRef) -> Result<Writer> {
+        Writer::with(path, schema, Compression::UNCOMPRESSED, false)
+    }
+
+    fn with(path: &Path, schema: SchemaRef, compression: Compression, stays: bool) -> Result<Writer> {
         let bad = damaged(path);
         let file = File::create(path).map_err(io(path))?;
-        let level = ZstdLevel::try_new(3).map_err(|error| bad(&error))?;
         let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
+            .set_compression(compression)
             .set_created_by(concat!("etwhy ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         // The columns of a Parquet file say all that readers need.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(|error| bad(&error))?;
-        Ok(Writer { path: path.to_path_buf(), writer })
+        Ok(Writer { path: path.to_path_buf(), writer, stays })
     }
 
     /// Adds rows.
@@ -55,13 +69,13 @@ impl Writer {
         self.writer.write(rows).map_err(|error| damaged(&self.path)(&error))
     }
 
-    /// Ends the file and sees to it that it is on the disk.
+    /// Ends the file; one that stays is then on the disk.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn finish(self) -> Result<()> {
         let file = self.writer.into_inner().map_err(|error| damaged(&self.path)(&error))?;
-        file.sync_all().map_err(io(&self.path))
+        if self.stays { file.sync_all().map_err(io(&self.path)) } else { Ok(()) }
     }
 }
 

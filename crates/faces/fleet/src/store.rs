@@ -5,6 +5,7 @@
 
 use crate::contract::{self, FORMAT, StoreTable, VERSION, schema};
 use crate::error::{FleetError, Result, damaged, io};
+use crate::merge::{self, Batch};
 use crate::parquet_files::{self, Writer};
 use crate::stamp::stamp;
 use crate::tables::{KNOWLEDGE, KnowledgeRow};
@@ -104,7 +105,9 @@ impl Store {
         for (name, text) in crate::views::FILES {
             store.replace(&format!("{VIEWS}/{name}.sql"), |file| fs::write(file, text).map_err(io(file)))?;
         }
-        Ok((store, Lock(lock)))
+        let lock = Lock(lock);
+        merge::finish(&store, &lock)?;
+        Ok((store, lock))
     }
 
     /// The folder.
@@ -120,20 +123,23 @@ impl Store {
         fs::rename(&new, &target).map_err(io(&target))
     }
 
-    /// The folders of the batches, the earliest first.
+    /// The batches, the earliest first: each row is in one of them, also while others merge some.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn batches(&self) -> Result<Vec<(i64, PathBuf)>> {
-        let folder = self.path.join(BATCHES);
-        let mut all = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(io(&folder))? {
-            let entry = entry.map_err(io(&folder))?;
-            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            all.extend(number.map(|number| (number, entry.path())));
+    pub fn batches(&self) -> Result<Vec<Batch>> {
+        merge::batches(&self.path)
+    }
+
+    /// Reads something of all batches. What was merged meanwhile is read from its new place.
+    fn read<T>(&self, mut read: impl FnMut(&[Batch]) -> Result<T>) -> Result<T> {
+        loop {
+            let batches = self.batches()?;
+            let done = read(&batches);
+            if batches.iter().all(|batch| batch.folder.is_dir()) {
+                return done;
+            }
         }
-        all.sort();
-        Ok(all)
     }
 
     /// Number of the next batch.
@@ -141,7 +147,7 @@ impl Store {
     /// # Errors
     /// If the folder cannot be read.
     pub fn next_batch(&self) -> Result<i64> {
-        Ok(self.batches()?.last().map_or(1, |(number, _)| number.saturating_add(1)))
+        Ok(self.batches()?.last().map_or(1, |batch| batch.last.saturating_add(1)))
     }
 
     /// Adds a batch: the rows of `ledgers` (tables `run` and `input`), and those that lie in `parts`, folders with a file for each table.
@@ -191,7 +197,7 @@ impl Store {
     /// If a folder cannot be read.
     pub fn bytes(&self) -> Result<u64> {
         let mut sum = 0u64;
-        for (_, folder) in self.batches()? {
+        for Batch { folder, .. } in self.batches()? {
             for entry in fs::read_dir(&folder).map_err(io(&folder))? {
                 let size = entry.and_then(|entry| entry.metadata()).map_or(0, |what| what.len());
                 sum = sum.saturating_add(size);
@@ -205,10 +211,9 @@ impl Store {
     /// # Errors
     /// If a file is damaged.
     pub fn all<R: Row>(&self, database: &mut Database) -> Result<()> {
-        let mut strings = Strings::new();
-        let loader = self.loader(&R::spec().name, None, &mut strings)?;
-        let texts = strings.freeze().map_err(TableError::texts)?;
-        database.insert(loader.finish(&texts)?);
+        for table in self.load(&[&*R::spec().name], None)?.tables() {
+            database.insert(table.clone());
+        }
         Ok(())
     }
 
@@ -217,21 +222,24 @@ impl Store {
     /// # Errors
     /// If a file is damaged, or there is no such table.
     pub fn load(&self, names: &[&str], current: Option<&HashSet<(String, String)>>) -> Result<Database> {
-        let mut strings = Strings::new();
-        let mut loaders = Vec::new();
-        for name in names {
-            loaders.push(self.loader(name, current, &mut strings)?);
-        }
-        let texts = strings.freeze().map_err(TableError::texts)?;
-        let mut database = Database::new();
-        for loader in loaders {
-            database.insert(loader.finish(&texts)?);
-        }
-        Ok(database)
+        self.read(|batches| {
+            let mut strings = Strings::new();
+            let mut loaders = Vec::new();
+            for name in names {
+                loaders.push(self.loader(batches, name, current, &mut strings)?);
+            }
+            let texts = strings.freeze().map_err(TableError::texts)?;
+            let mut database = Database::new();
+            for loader in loaders {
+                database.insert(loader.finish(&texts)?);
+            }
+            Ok(database)
+        })
     }
 
     fn loader(
         &self,
+        batches: &[Batch],
         name: &str,
         current: Option<&HashSet<(String, String)>>,
         strings: &mut Strings,
@@ -241,7 +249,7 @@ impl Store {
             return Err(FleetError::NoStore { place: self.path.clone(), why });
         };
         let mut loader = TableLoader::new(&table.spec, &Memory::default());
-        for (_, folder) in self.batches()? {
+        for Batch { folder, .. } in batches {
             for rows in parquet_files::read_if_there(&folder.join(file_name(name)), &table.spec)? {
                 match current.filter(|_| !table.own_ids) {
                     None => loader.push(&rows, strings)?,
@@ -298,7 +306,7 @@ fn of_current(rows: &RecordBatch, current: &HashSet<(String, String)>) -> Vec<Re
 pub fn write_part(folder: &Path, tables: &[(&'static StoreTable, Vec<RecordBatch>)]) -> Result<()> {
     fs::create_dir_all(folder).map_err(io(folder))?;
     for (table, batches) in tables {
-        let mut writer = Writer::new(&folder.join(file_name(&table.spec.name)), schema(&table.spec))?;
+        let mut writer = Writer::passing(&folder.join(file_name(&table.spec.name)), schema(&table.spec))?;
         for rows in batches {
             writer.write(rows)?;
         }
@@ -307,12 +315,12 @@ pub fn write_part(folder: &Path, tables: &[(&'static StoreTable, Vec<RecordBatch
     Ok(())
 }
 
-fn file_name(table: &str) -> String {
+pub(crate) fn file_name(table: &str) -> String {
     format!("{table}.parquet")
 }
 
 /// Sees to it that a name in a folder is on the disk; where that is not possible, the system does it in its time.
-fn sync_folder(folder: &Path) {
+pub(crate) fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }

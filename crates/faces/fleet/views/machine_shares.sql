@@ -1,6 +1,6 @@
 -- What each culprit takes of each machine's time, with what makes machines alike.
 --
--- Kind machine, culprit [busy] is all busy time. Traces that could tell only.
+-- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those with a broken clock, of 100 days and more, cannot).
 --
 -- Columns:
 -- machine_id: The machine.
@@ -19,7 +19,7 @@ WITH fact AS (
 able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns
     FROM bill AS b
-    JOIN machine AS m ON m.trace_id = b.trace_id
+    JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.machine_id, b.kind
 ),
@@ -40,7 +40,7 @@ cost AS (
 busy AS (
     SELECT machine_id, sum(capacity_ns) AS capacity_ns, sum(busy_ns) AS busy_ns, count(*) AS traces
     FROM machine
-    WHERE busy_ns IS NOT NULL
+    WHERE busy_ns IS NOT NULL AND duration_ns < 8640000000000000
     GROUP BY machine_id
     HAVING sum(capacity_ns) > 0
 )

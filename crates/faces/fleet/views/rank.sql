@@ -1,7 +1,7 @@
 -- Who costs most: processes, drivers, products and categories over all machines.
 --
 -- A share is one of the observed time of the processors of all traces that could tell: with CPU samples, for processes and products also with
--- context switches. Idle time and what is nobody's are no culprits. Percentiles are over the machines that have the culprit.
+-- context switches, and a clock that is not broken (100 days and more in one trace are). Idle time and what is nobody's are no culprits. Percentiles are over the machines that have the culprit.
 --
 -- Columns:
 -- kind: process, driver, product or category.
@@ -18,39 +18,38 @@
 -- imposed_wait_ns: Waiting that it imposed on others, where recorded.
 -- wh_per_day: Energy above idle in watt-hours for a day of one of its machines, if all days are as what was recorded.
 WITH able AS (
-    SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns, max(m.duration_ns) AS duration_ns
+    SELECT b.trace_id, b.kind, max(b.machine_id) AS machine_id
     FROM bill AS b
-    JOIN machine AS m ON m.trace_id = b.trace_id
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
-    GROUP BY b.trace_id, b.machine_id, b.kind
-),
-of_kind AS (
-    SELECT kind, count(DISTINCT machine_id) AS machines, sum(capacity_ns) AS capacity_ns
-    FROM able
-    GROUP BY kind
+    GROUP BY b.trace_id, b.kind
 ),
 of_machine AS (
-    SELECT machine_id, kind, sum(capacity_ns) AS capacity_ns, sum(duration_ns) AS duration_ns
-    FROM able
-    GROUP BY machine_id, kind
+    SELECT a.machine_id, a.kind, sum(m.capacity_ns) AS capacity_ns, sum(m.duration_ns) AS duration_ns
+    FROM able AS a
+    JOIN machine AS m ON m.trace_id = a.trace_id AND m.duration_ns < 8640000000000000
+    GROUP BY a.machine_id, a.kind
+),
+of_kind AS (
+    SELECT kind, count(*) AS machines, sum(capacity_ns) AS capacity_ns
+    FROM of_machine
+    GROUP BY kind
 ),
 cost AS (
-    SELECT b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, max(b.vendor) AS vendor, max(b.category) AS category,
-        sum(b.total_cpu_ns) AS cpu_ns, sum(b.imposed_wait_ns) AS imposed_wait_ns, sum(b.energy_wh) AS energy_wh
+    SELECT b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, max(b.vendor) AS vendor, max(b.category) AS category,
+        count(DISTINCT b.trace_id) AS traces, sum(b.total_cpu_ns) AS cpu_ns, sum(b.imposed_wait_ns) AS imposed_wait_ns,
+        sum(b.energy_wh) AS energy_wh
     FROM bill AS b
-    JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
+    JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
     LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
-    WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
-    GROUP BY b.trace_id, b.machine_id, b.kind, coalesce(p.name, b.culprit)
+    WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed AND (b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver'))
+    GROUP BY b.machine_id, b.kind, coalesce(p.name, b.culprit)
 ),
 share AS (
-    SELECT c.machine_id, c.kind, c.culprit, max(c.vendor) AS vendor, max(c.category) AS category, count(*) AS traces,
-        sum(c.cpu_ns) AS cpu_ns, sum(c.imposed_wait_ns) AS imposed_wait_ns, sum(c.energy_wh) AS energy_wh,
-        max(m.duration_ns) AS duration_ns, 100.0 * sum(c.cpu_ns) / max(m.capacity_ns) AS percent
+    SELECT c.machine_id, c.kind, c.culprit, c.vendor, c.category, c.traces, c.cpu_ns, c.imposed_wait_ns, c.energy_wh, m.duration_ns,
+        100.0 * c.cpu_ns / m.capacity_ns AS percent
     FROM cost AS c
     JOIN of_machine AS m ON m.machine_id = c.machine_id AND m.kind = c.kind
-    GROUP BY c.machine_id, c.kind, c.culprit
-    HAVING max(m.capacity_ns) > 0
+    WHERE m.capacity_ns > 0
 ),
 place AS (
     SELECT s.kind, s.culprit, s.vendor, s.category, s.traces, s.cpu_ns, s.imposed_wait_ns, s.energy_wh, s.duration_ns, s.percent,

@@ -2,6 +2,7 @@
 
 mod answer;
 mod coverage;
+mod detail;
 mod extract;
 mod identify;
 mod outliers;
@@ -49,6 +50,8 @@ enum Word {
     Coverage(coverage::Args),
     /// A machine or a trace of the store
     Show(show::Args),
+    /// All tables of single traces of the store, from the traces themselves
+    Detail(detail::Args),
     /// Print what a run would read, one line of JSON for each recording: for clusters, where others start the runs
     Plan(Box<plan::Args>),
     /// Read one recording as rows of a store: what `fleet run` starts for each trace
@@ -66,6 +69,7 @@ fn run(word: Word) -> anyhow::Result<Exit> {
         Word::Trend(args) => trend::run(&args),
         Word::Coverage(args) => coverage::run(&args),
         Word::Show(args) => show::run(&args),
+        Word::Detail(args) => detail::run(&args),
         Word::Plan(args) => plan::run(&args),
         Word::Extract(args) => extract::run(*args),
         Word::Identify(args) => identify::run(&args),

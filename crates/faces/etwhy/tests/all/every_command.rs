@@ -341,6 +341,12 @@ impl Inputs {
                 .collect(),
             "fleet show" => all(&["hostile.etl", &self.store()]),
             "fleet coverage" | "fleet outliers" | "fleet regressions" => all(&[&self.store()]),
+            "fleet detail" => {
+                let store = self.store();
+                let said: serde_json::Value = ETWHY.json(&["fleet", "show", "hostile.etl", &store, "--json"]);
+                let id = said["rows"][0]["trace"]["trace_id"].as_str().unwrap().to_owned();
+                all(&[&store, &id, "-o", &self.path("detail")])
+            }
             "fleet trend" => all(&[&self.store(), "--of", "processes"]),
             "extract" | "symbols apply" => all(&[&format!("/nonexistent/{HOSTILE}")]),
             "probe list" | "probe run" => all(&[HOSTILE]),

@@ -118,6 +118,31 @@ fn the_latest_reading_of_a_file_counts() {
     assert!((rank.f64(0, "share_percent").unwrap() - 25.0).abs() < 1e-9, "0.2 and 0.3, not the others");
 }
 
+/// Damaged traces of 292 years would be all of the fleet's time, and more than fits.
+#[test]
+fn a_broken_clock_costs_only_its_own_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::default();
+    let mut good = made.trace("good", "m1");
+    good.facts("x", 1);
+    good.driver("a.sys", "1", 0.1);
+    for trace in ["bad", "worse"] {
+        let mut of = made.trace(trace, "m2");
+        let ever = ["capacity_ns", "duration_ns", "busy_ns"].map(|name| (name, i64::MAX.into()));
+        of.row("machine", &ever);
+        of.row("recording", &[("duration_ns", i64::MAX.into()), ("captured_day", "1601-01-01".into())]);
+        of.driver("b.sys", "1", 0.1);
+    }
+    let fleet = fleet(&made, folder.path());
+    assert_eq!(fleet.traces(), 3);
+    let rank = fleet.ask("rank").unwrap();
+    assert_eq!((rank.rows(), rank.text(0, "culprit"), rank.i64(0, "machines_able")), (1, Some("a.sys"), Some(1)));
+    for view in ["machine_shares", "runs", "trend", "version_pairs"] {
+        let rows = fleet.ask(view).unwrap();
+        assert!((0..rows.rows() as u32).all(|row| rows.text(row, "culprit") != Some("b.sys")), "{view}");
+    }
+}
+
 /// Rows without their order, numbers to nine digits.
 fn comparable(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
     let mut rows: Vec<String> = rows.map(|row| row.join(" | ")).collect();

@@ -4,4 +4,5 @@
 
 mod answers;
 mod made;
+mod merges;
 mod runs;

@@ -73,7 +73,7 @@ fn interval(engine: &mut Engine, event: KernelEvent) -> io::Result<()> {
     system(engine, event, 3, |r| r.u32(0).u32(units).u32(10_000).utf16z("Timer"))
 }
 
-/// SystemConfig: CPU, NUMA, groups, disk, volume, NIC, services.
+/// SystemConfig: CPU, NUMA, groups, disk, volume, NIC, platform, services.
 fn configuration(engine: &mut Engine) -> io::Result<()> {
     let f = &engine.world.facts;
     let pointer = f.pointer_size;
@@ -124,6 +124,11 @@ fn configuration(engine: &mut Engine) -> io::Result<()> {
         system(engine, kernel::SystemConfig::NIC, 2, |r| {
             r.u64(0x0000_5E00_5300 + u64::from(index)).u32(6).u32(index).u32(index);
             r.utf16z(nic).utf16z("").utf16z("")
+        })?;
+    }
+    if let Some([maker, model]) = &f.platform {
+        system(engine, kernel::SystemConfig::Platform, 2, |r| {
+            r.utf16z(maker).utf16z(model).utf16z("2026-01-01").utf16z("1.0")
         })?;
     }
     services(engine)

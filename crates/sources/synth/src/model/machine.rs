@@ -50,6 +50,8 @@ pub(crate) struct Machine {
     pub(crate) volumes: Option<Vec<(String, String)>>,
     /// Descriptions of network cards.
     pub(crate) nics: Option<Vec<String>>,
+    /// Manufacturer and model.
+    pub(crate) platform: Option<[String; 2]>,
     pub(crate) rundown_start: Option<bool>,
     pub(crate) rundown_end: Option<bool>,
     pub(crate) seed: Option<u64>,

@@ -55,6 +55,8 @@ pub(crate) struct Facts {
     pub(crate) volumes: Vec<(String, String)>,
     /// Descriptions of network cards.
     pub(crate) nics: Vec<String>,
+    /// Manufacturer and model.
+    pub(crate) platform: Option<[String; 2]>,
     pub(crate) rundown_start: bool,
     pub(crate) rundown_end: bool,
     pub(crate) seed: u64,
@@ -128,6 +130,7 @@ impl Facts {
             },
             volumes,
             nics: m.nics.clone().unwrap_or_default(),
+            platform: m.platform.clone(),
             rundown_start: m.rundown_start.unwrap_or(true),
             rundown_end: m.rundown_end.unwrap_or(true),
             seed: m.seed.unwrap_or(1),

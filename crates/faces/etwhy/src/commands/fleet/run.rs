@@ -118,7 +118,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     args.reading.rules.load()?;
     let settings_id = args.reading.settings_id()?;
     let files = inbox::list(&given)?;
-    let (store, _lock) = Store::create(&args.output)?;
+    let (store, lock) = Store::create(&args.output)?;
     let jobs = args.jobs.unwrap_or_else(processors);
     let host = Own::new(&args.reading, jobs, args.memory)?;
     let limits = Limits { time: Some(Duration::from_secs(args.timeout)), memory: Some(args.memory) };
@@ -130,6 +130,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             bail!("there is no trace in what was given");
         }
         let summary = once(&store, files, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        etwhy_fleet::merge::merge(&store, &lock)?;
         let exit = exit(&summary);
         report(&args, &store, &summary, &shown)?;
         return Ok(exit);
@@ -142,6 +143,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             now.iter().filter(|file| before.binary_search(file).is_ok()).cloned().collect();
         before = now;
         let summary = once(&store, still, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        etwhy_fleet::merge::merge(&store, &lock)?;
         for (outcome, count) in &summary.outcomes {
             eprintln!("etwhy: {} {outcome}", thousands(*count as i128));
         }

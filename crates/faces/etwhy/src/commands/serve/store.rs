@@ -1,15 +1,14 @@
 //! The page of a store: its questions, answered by the views that `etwhy fleet` asks, for the traces that a filter leaves.
 
-mod files;
-
 use crate::report::table_json::table_json;
 use anyhow::Context as _;
 use etwhy_base::units::thousands;
+use etwhy_fleet::files::Files;
+use etwhy_fleet::merge::Batch;
 use etwhy_fleet::{Fleet, FleetError, Store};
 use etwhy_hud::Many;
 use etwhy_hud::fault::Fault;
 use etwhy_table::Table;
-use files::Files;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -29,7 +28,7 @@ pub struct OfStore {
 /// What was in the store when it was last looked at.
 struct Opened {
     /// Its batches then.
-    batches: Vec<(i64, PathBuf)>,
+    batches: Vec<Batch>,
     fleet: Fleet,
     traces: Vec<Facts>,
     /// Version, trace and machine of each file by its name in lower case.
@@ -149,7 +148,7 @@ impl Many for OfStore {
     fn file(&self, trace_id: &str) -> Result<PathBuf, Fault> {
         let opened = self.opened().map_err(Fault::wrong)?;
         opened.facts_of(trace_id)?;
-        opened.files.of_trace(trace_id).map_err(Fault::Missing)
+        one(opened.files.of_trace(trace_id)).map_err(Fault::Missing)
     }
 }
 
@@ -372,11 +371,27 @@ impl Opened {
         let mut costs = own("runs")?;
         let share = |row: &Value| row.get("share_percent").and_then(Value::as_f64).unwrap_or(0.0);
         costs.sort_by(|a, b| share(b).total_cmp(&share(a)));
-        let file = self.files.of_trace(&facts.trace_id);
+        let file = one(self.files.of_trace(&facts.trace_id));
         Ok(json!({
             "trace": facts.row, "hits": hits, "costs": costs, "file": file.as_ref().ok().map(|path| shown(path)),
             "why_not": file.err(),
         }))
+    }
+}
+
+/// The page of traces opens one file at a time.
+fn one(files: Result<Vec<PathBuf>, String>) -> Result<PathBuf, String> {
+    let files = files?;
+    match files.as_slice() {
+        [file] => Ok(file.clone()),
+        several => {
+            let names: Vec<String> = several.iter().map(|file| shown(file)).collect();
+            Err(format!(
+                "its {} files open together: `etwhy serve --merge {}`",
+                several.len(),
+                names.join(" ")
+            ))
+        }
     }
 }
 

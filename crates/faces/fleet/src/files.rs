@@ -1,18 +1,21 @@
 //! Where the files of traces are now: where they were when they were read, or in a folder that was named.
 
-use etwhy_fleet::tables::InputRow;
-use etwhy_fleet::{FleetError, Store};
+use crate::error::Result;
+use crate::store::Store;
+use crate::tables::InputRow;
 use etwhy_table::Database;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A file that was read.
+#[derive(Debug)]
 struct Was {
     path: PathBuf,
     size_bytes: i64,
 }
 
 /// Files of traces.
+#[derive(Debug)]
 pub struct Files {
     /// Of each trace the files that it was read from, by their content: a file may lie in several places.
     of: HashMap<String, BTreeMap<String, Vec<Was>>>,
@@ -24,7 +27,7 @@ impl Files {
     ///
     /// # Errors
     /// If a file of the store is damaged.
-    pub fn of(store: &Store, folders: &[PathBuf]) -> Result<Files, FleetError> {
+    pub fn of(store: &Store, folders: &[PathBuf]) -> Result<Files> {
         let mut database = Database::new();
         store.all::<InputRow>(&mut database)?;
         let mut of: HashMap<String, BTreeMap<String, Vec<Was>>> = HashMap::new();
@@ -36,37 +39,30 @@ impl Files {
         Ok(Files { of, folders: folders.to_vec() })
     }
 
-    /// The file of a trace.
+    /// The files of a trace, where they are now.
     ///
     /// # Errors
-    /// In words, if it is not there as it was, or the trace has several.
-    pub fn of_trace(&self, trace_id: &str) -> Result<PathBuf, String> {
+    /// In words, if one is not there as it was.
+    pub fn of_trace(&self, trace_id: &str) -> std::result::Result<Vec<PathBuf>, String> {
         let Some(contents) = self.of.get(trace_id) else {
-            return Err("it came out of an archive with others: open the archive (`etwhy serve`)".to_owned());
+            return Err("it came out of an archive with others: open the archive".to_owned());
         };
-        if contents.len() > 1 {
-            let first = contents.values().filter_map(|places| places.first());
-            let names: Vec<String> = first.map(|was| was.path.display().to_string()).collect();
-            return Err(format!(
-                "it was read from {} files, which open together: `etwhy serve --merge {}`",
-                names.len(),
-                names.join(" ")
-            ));
-        }
-        let places: Vec<&Was> = contents.values().flatten().collect();
-        for was in &places {
+        contents.values().map(|places| self.now(places)).collect()
+    }
+
+    /// One of the places where a content was.
+    fn now(&self, places: &[Was]) -> std::result::Result<PathBuf, String> {
+        for was in places {
             if let Some(path) = self.places(&was.path).find(|path| is_same(path, was.size_bytes)) {
                 return Ok(path);
             }
         }
         let Some(was) = places.first() else { return Err("the store names no file of it".to_owned()) };
-        let there = self.places(&was.path).find(|path| path.is_file());
-        Err(match there {
+        Err(match self.places(&was.path).find(|path| path.is_file()) {
             Some(path) => format!("{} has changed since it was read", path.display()),
-            None => format!(
-                "{} is not there; `etwhy serve STORE --folder DIR` looks for it in a folder, too",
-                was.path.display()
-            ),
+            None => {
+                format!("{} is not there; --folder DIR looks for it in a folder, too", was.path.display())
+            }
         })
     }
 
@@ -119,14 +115,15 @@ mod tests {
         std::fs::write(at("here.etl"), "12345").unwrap();
         std::fs::write(at("moved/pc1/a.etl"), "123").unwrap();
         let found = |was: &[(&str, &Path, i64)], folders: &[&Path]| files(was, folders).of_trace("t");
-        assert_eq!(found(&[("c", &at("here.etl"), 5)], &[]), Ok(at("here.etl")));
-        assert!(found(&[("c", &at("here.etl"), 6)], &[]).unwrap_err().contains("changed"));
+        let (here, moved) = (at("here.etl"), at("moved/pc1/a.etl"));
+        assert_eq!(found(&[("c", &here, 5)], &[]), Ok(vec![here.clone()]));
+        assert!(found(&[("c", &here, 6)], &[]).unwrap_err().contains("changed"));
         let gone = Path::new("\\\\server\\share\\pc1\\a.etl");
         assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("--folder"));
-        assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(at("moved/pc1/a.etl")));
+        assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(vec![moved.clone()]));
         // A copy that is still there does as well; two contents are two files.
-        assert_eq!(found(&[("c", gone, 5), ("c", &at("here.etl"), 5)], &[]), Ok(at("here.etl")));
-        assert!(found(&[("c", gone, 3), ("d", &at("here.etl"), 5)], &[]).unwrap_err().contains("--merge"));
+        assert_eq!(found(&[("c", gone, 5), ("c", &here, 5)], &[]), Ok(vec![here.clone()]));
+        assert_eq!(found(&[("c", gone, 3), ("d", &here, 5)], &[&at("moved")]), Ok(vec![moved, here]));
         assert!(files(&[], &[]).of_trace("t").unwrap_err().contains("archive"));
         let out = Path::new("../../here.etl");
         assert!(
