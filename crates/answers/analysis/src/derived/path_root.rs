@@ -245,7 +245,12 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     }
     evidence.look(db);
     for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
-        let seen = evidence.seen_at(request);
+        let mut seen = evidence.seen_at(request);
+        if let Some(Whose::Windows { routine }) = seen.whose.filter(|_| system.contains(&upid)) {
+            // Drivers further in take part in the work of Windows' own routine; it is not theirs.
+            let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
+            (seen.function, seen.callee) = (label, None);
+        }
         let mut did = did(cause, &seen);
         let driver = match seen.whose.filter(|_| system.contains(&upid)) {
             Some(Whose::Driver { module, .. }) => facts.module(module).map(|module| module.name.clone()),

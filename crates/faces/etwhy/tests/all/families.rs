@@ -339,7 +339,7 @@ fn verdicts_follow_roles_not_names() {
             }
             let report = why(&story.text.replace(culprit, other), &[]).unwrap();
             let hit = &answer(&report, id)["hits"][0];
-            if !hit["culprit"].as_str().is_some_and(|name| name == *other) {
+            if hit["culprit"].as_str().is_none_or(|name| name != *other) {
                 faults.push(format!("{} renamed: {id} names {}", story.name, hit["culprit"]));
             }
             let again: BTreeSet<(String, String)> =

@@ -136,7 +136,10 @@ fn a_broken_clock_costs_only_its_own_trace() {
     let fleet = fleet(&made, folder.path());
     assert_eq!(fleet.traces(), 3);
     let rank = fleet.ask("rank").unwrap();
-    assert_eq!((rank.rows(), rank.text(0, "culprit"), rank.i64(0, "machines_able")), (1, Some("a.sys"), Some(1)));
+    assert_eq!(
+        (rank.rows(), rank.text(0, "culprit"), rank.i64(0, "machines_able")),
+        (1, Some("a.sys"), Some(1))
+    );
     for view in ["machine_shares", "runs", "trend", "version_pairs"] {
         let rows = fleet.ask(view).unwrap();
         assert!((0..rows.rows() as u32).all(|row| rows.text(row, "culprit") != Some("b.sys")), "{view}");
