@@ -30,13 +30,17 @@ impl Machine {
         let _ = std::fs::remove_file(&program);
         std::fs::hard_link(env!("CARGO_BIN_EXE_etwhy"), &program).unwrap();
         let machine = Machine { folder: tempfile::tempdir().unwrap(), tools, program, fail: "" };
-        for (name, scale) in [("kernel-source.etl", "0.05"), ("user-source.etl", "0.02")] {
-            let file = machine.path(name);
-            let made =
-                ETWHY.output(&["synth", "--demo", "--scale", scale, "--quiet", "-o", file.to_str().unwrap()]);
-            assert!(made.status.success(), "{made:?}");
-        }
+        machine.will_record("kernel-source.etl", "0.05");
+        machine.will_record("user-source.etl", "0.02");
         Some(machine)
+    }
+
+    /// What the double writes: so much of the demonstration.
+    fn will_record(&self, name: &str, scale: &str) {
+        let file = self.path(name);
+        let made =
+            ETWHY.output(&["synth", "--demo", "--scale", scale, "--quiet", "-o", file.to_str().unwrap()]);
+        assert!(made.status.success(), "{made:?}");
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -301,8 +305,9 @@ fn triggers_end_a_recording() {
         assert!(output.status.success() && text(&output).contains(sentence), "{trigger}: {output:?}");
         assert!(machine.sessions().is_empty());
     }
-    // What the files show while they are written.
-    for trigger in ["finding:cpu.spin-wait", "event:Windows Kernel/SystemConfig/CPU"] {
+    // What the files show while they are written. A window ends a second of the trace before its latest event.
+    machine.will_record("kernel-source.etl", "0.25");
+    for trigger in ["finding:security.first-open-penalty", "event:Windows Kernel/SystemConfig/CPU"] {
         let mut command = machine.command("start cpu --for 120s -o x.etl");
         let output = command.args(["--stop-when", trigger]).outcome();
         assert!(
