@@ -67,7 +67,7 @@ fn arguments(command: &str, folder: &Path) -> (Vec<String>, Vec<String>) {
 }
 
 /// Those that answer each trace by itself, or compare them.
-const ONE_BY_ONE: [&str; 4] = ["why", "diff", "serve", "segments"];
+const ONE_BY_ONE: [&str; 5] = ["why", "diff", "serve", "segments", "fleet detail"];
 
 #[test]
 fn every_command_refuses_two_machines_and_says_why() {
