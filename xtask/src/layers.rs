@@ -69,8 +69,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "knowledge",
         ],
     ),
-    ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "record", "doc"]),
     ("record", &["os"]),
+    ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "record", "doc"]),
     ("synth", &["etl", "decode"]),
     (
         "etwhy",
