@@ -1,7 +1,7 @@
 //! Whether the pages of `web/` were built from what stands there.
 //!
 //! The pages are committed, so that nobody needs Node to build etwhy. The first comment of each holds a checksum of its sources and
-//! one of itself; `web/build.mjs` and `web/build-hud.mjs` wrote them, and this computes them again.
+//! one of itself; `web/bundle.mjs` makes them, and this computes them again.
 
 use crate::repo::Repo;
 use crate::schema_page::SCHEMA;
@@ -38,10 +38,9 @@ fn store(repo: &Repo) -> Result<()> {
     ];
     let mut sources: Vec<String> = taken.map(str::to_owned).into();
     sources.extend(repo.files("web/store")?);
-    sources.sort();
     let script = repo.read("web/dist/store.js")?.replace('\r', "");
     let style = repo.read("web/dist/store.css")?.replace('\r', "");
-    fresh(repo, &sources, "web/dist/store.js", &script, &style)
+    fresh(repo, sources, "web/dist/store.js", &script, &style)
 }
 
 /// The page of `etwhy serve`: a script with the checksums, a style, and a script that is loaded when it is needed.
@@ -51,25 +50,28 @@ fn hud(repo: &Repo) -> Result<()> {
     for folder in ["web/hud", "web/src"] {
         sources.extend(repo.files(folder)?);
     }
-    sources.sort();
     let script = repo.read("web/dist/hud.js")?.replace('\r', "");
     let style = repo.read("web/dist/hud.css")?.replace('\r', "");
     let more = repo.read("web/dist/hud-more.js")?.replace('\r', "");
-    fresh(repo, &sources, "web/dist/hud.js", &script, &format!("{style}{more}"))
+    fresh(repo, sources, "web/dist/hud.js", &script, &format!("{style}{more}"))
 }
 
 fn report(repo: &Repo) -> Result<()> {
     let mut sources: Vec<String> = SOURCES.map(str::to_owned).into();
     sources.extend(repo.files("web/src")?.into_iter().filter(|path| path != MADE));
-    sources.sort();
     let page = repo.read(PAGE)?.replace('\r', "");
-    fresh(repo, &sources, PAGE, &page, "")
+    fresh(repo, sources, PAGE, &page, "")
 }
 
+/// What builds all pages.
+const BUNDLE: &str = "web/bundle.mjs";
+
 /// Fails unless the checksums at the head of `page` are those of the sources, and of what follows them with `more` behind it.
-fn fresh(repo: &Repo, sources: &[String], name: &str, page: &str, more: &str) -> Result<()> {
+fn fresh(repo: &Repo, mut sources: Vec<String>, name: &str, page: &str, more: &str) -> Result<()> {
+    sources.push(BUNDLE.to_owned());
+    sources.sort();
     let mut of = String::new();
-    for path in sources {
+    for path in &sources {
         of.push_str(&format!("{path}\0{}\0", repo.read(path)?.replace('\r', "")));
     }
     let (head, body) = parts(page).with_context(|| format!("{name}: has no checksums"))?;
