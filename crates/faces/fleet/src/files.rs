@@ -60,6 +60,10 @@ impl Files {
         let Some(was) = places.first() else { return Err("the store names no file of it".to_owned()) };
         Err(match self.places(&was.path).find(|path| path.is_file()) {
             Some(path) => format!("{} has changed since it was read", path.display()),
+            None if is_elsewhere(&was.path) => format!(
+                "{} is on another machine, which is only asked for what is below a folder that is named: --folder DIR",
+                was.path.display()
+            ),
             None => {
                 format!("{} is not there; --folder DIR looks for it in a folder, too", was.path.display())
             }
@@ -80,8 +84,16 @@ impl Files {
                 .collect();
             ends
         });
-        std::iter::once(was.to_path_buf()).chain(below)
+        let there = (!is_elsewhere(was)).then(|| was.to_path_buf());
+        there.into_iter().chain(below)
     }
+}
+
+/// A path that Windows looks for on another machine, where it logs on for that: a store that came from somebody else could name any.
+fn is_elsewhere(path: &Path) -> bool {
+    let text = path.to_string_lossy().replace('/', "\\");
+    let is_drive = |rest: &str| rest.as_bytes().get(1) == Some(&b':');
+    text.starts_with("\\\\") && !text.strip_prefix("\\\\?\\").is_some_and(is_drive)
 }
 
 /// A name that leads nowhere else.
@@ -119,7 +131,15 @@ mod tests {
         assert_eq!(found(&[("c", &here, 5)], &[]), Ok(vec![here.clone()]));
         assert!(found(&[("c", &here, 6)], &[]).unwrap_err().contains("changed"));
         let gone = Path::new("\\\\server\\share\\pc1\\a.etl");
-        assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("--folder"));
+        assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("on another machine"));
+        for elsewhere in
+            ["\\\\server\\share\\a.etl", "//server/share/a.etl", "\\\\?\\UNC\\server\\share\\a.etl"]
+        {
+            assert!(is_elsewhere(Path::new(elsewhere)), "{elsewhere}");
+        }
+        for here in ["\\\\?\\C:\\traces\\a.etl", "C:\\traces\\a.etl", "/traces/a.etl", "a.etl"] {
+            assert!(!is_elsewhere(Path::new(here)), "{here}");
+        }
         assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(vec![moved.clone()]));
         // A copy that is still there does as well; two contents are two files.
         assert_eq!(found(&[("c", gone, 5), ("c", &here, 5)], &[]), Ok(vec![here.clone()]));
