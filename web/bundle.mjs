@@ -1,7 +1,7 @@
 // What builds the pages: sources with their checksums, bundles, files that are written or compared.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -30,24 +30,29 @@ export function checksums(sources, body) {
   return `sources ${fnv(of.join(""))} body ${fnv(body)} -->\n`;
 }
 
+const OPTIONS = {
+  absWorkingDir: web,
+  bundle: true,
+  minify: true,
+  write: false,
+  target: ["chrome115", "firefox120", "safari17.5"],
+  charset: "ascii",
+  legalComments: "none",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  loader: { ".svg": "dataurl" },
+};
+
 /** A script or style with all that it imports. */
 export async function bundle(entry, options = {}) {
-  const result = await build({
-    absWorkingDir: web,
-    entryPoints: [entry],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "iife",
-    target: ["chrome115", "firefox120", "safari17.5"],
-    charset: "ascii",
-    legalComments: "none",
-    jsx: "automatic",
-    jsxImportSource: "preact",
-    loader: { ".svg": "dataurl" },
-    ...options,
-  });
+  const result = await build({ ...OPTIONS, entryPoints: [entry], format: "iife", ...options });
   return result.outputFiles[0].text.trim();
+}
+
+/** Modules that load each other from the same folder, by name; `shared` is what they have in common. */
+export async function split(entries, shared) {
+  const result = await build({ ...OPTIONS, entryPoints: entries, format: "esm", splitting: true, outdir: "dist", chunkNames: shared });
+  return Object.fromEntries(result.outputFiles.map((file) => [basename(file.path, ".js"), file.text.trim()]));
 }
 
 /** Writes a file of web/; with --check says that it is stale. */

@@ -65,8 +65,8 @@ if (process.platform === "linux") say("resident memory without event", resident(
 const browser = await chromium.launch({ executablePath: process.env.ETWHY_BROWSER, args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info"] });
 const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" })).newPage();
 if (options.includes("--dist")) {
-  await page.route("**/assets/hud-*", (route) => {
-    const [, name, ending] = /(hud(?:-more)?)-[0-9a-f]+\.(\w+)$/.exec(route.request().url());
+  await page.route("**/assets/*/hud*", (route) => {
+    const [, name, ending] = /(hud[a-z-]*)\.(\w+)$/.exec(route.request().url());
     return route.fulfill({ contentType: ending === "css" ? "text/css" : "text/javascript", body: readFileSync(new URL(`../dist/${name}.${ending}`, import.meta.url)) });
   });
 }

@@ -24,7 +24,7 @@ async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1600, height: 900 }, ...options });
   const page = await context.newPage();
   if (process.env.ETWHY_DIST)
-    await page.route("**/assets/store-*", (route) => {
+    await page.route("**/assets/*/store*", (route) => {
       const style = route.request().url().endsWith(".css");
       return route.fulfill({ contentType: style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", body: readFileSync(new URL(`../dist/store.${style ? "css" : "js"}`, import.meta.url)) });
     });

@@ -43,7 +43,7 @@ fn store(repo: &Repo) -> Result<()> {
     fresh(repo, sources, "web/dist/store.js", &script, &style)
 }
 
-/// The page of `etwhy serve`: a script with the checksums, a style, and a script that is loaded when it is needed.
+/// The page of `etwhy serve`: a script with the checksums, a style, what scripts share, and a script that is loaded when it is needed.
 fn hud(repo: &Repo) -> Result<()> {
     let own = ["web/build-hud.mjs", "web/package.json", "web/package-lock.json", "web/tsconfig.json"];
     let mut sources: Vec<String> = own.map(str::to_owned).into();
@@ -52,8 +52,9 @@ fn hud(repo: &Repo) -> Result<()> {
     }
     let script = repo.read("web/dist/hud.js")?.replace('\r', "");
     let style = repo.read("web/dist/hud.css")?.replace('\r', "");
+    let base = repo.read("web/dist/hud-base.js")?.replace('\r', "");
     let more = repo.read("web/dist/hud-more.js")?.replace('\r', "");
-    fresh(repo, sources, "web/dist/hud.js", &script, &format!("{style}{more}"))
+    fresh(repo, sources, "web/dist/hud.js", &script, &format!("{style}{base}{more}"))
 }
 
 fn report(repo: &Repo) -> Result<()> {

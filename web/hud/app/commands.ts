@@ -14,10 +14,10 @@ import { session } from "../state/session.ts";
 import { look, scope, set, view, zoomTo } from "../state/view.ts";
 import { moment, span, visible } from "../base/value.ts";
 import { notesOf } from "../state/notes_of.ts";
+import { writing } from "../state/writing.ts";
 import { save } from "../wire/api.ts";
 import { toggleInspector } from "./inspector.tsx";
 import { listed } from "./rail.tsx";
-import { writing } from "./write.tsx";
 
 /** What lies over the page. */
 export const dialog = signal<"open" | "help" | null>(null);

@@ -3,6 +3,8 @@
 import { useState } from "preact/hooks";
 import { visible } from "../base/value.ts";
 import { Fault } from "../parts/box.tsx";
+import { Findings } from "../parts/findings.tsx";
+import { shortened } from "../state/finding.ts";
 import { missing, openMissing, shownTrace } from "../state/opened.ts";
 import { note } from "../state/notes.ts";
 import { report } from "../state/view.ts";
@@ -40,17 +42,14 @@ function Progress({ one }: { one: TraceInfo }) {
 function Early() {
   const verdict = report.value;
   if (!verdict) return null;
-  const found = verdict.findings.filter((one) => one.hits.length > 0).slice(0, 8);
   return (
-    <section class="answer" aria-label="Verdict">
-      <h1>{visible(verdict.sentence)}</h1>
-      <ul>
-        {found.map((one) => (
-          <li key={one.id}>{visible(one.hits[0]?.headline ?? one.title)}</li>
-        ))}
-      </ul>
-      <p>The verdict stands. The tables of the panels are being made.</p>
-    </section>
+    <div class="overview early">
+      <section class="answer" aria-label="Verdict">
+        <h1 title={visible(verdict.sentence)}>{visible(shortened(verdict.sentence))}</h1>
+        <p>The verdict stands. The tables of the panels are being made.</p>
+      </section>
+      <Findings data={verdict} />
+    </div>
   );
 }
 
@@ -61,10 +60,12 @@ export function Loading() {
   const gone = ["failed", "ended", "closed"].includes(one.stage);
   if (!gone) {
     return (
-      <div class="about loading">
-        <Progress one={one} />
+      <>
+        <div class="about loading">
+          <Progress one={one} />
+        </div>
         <Early />
-      </div>
+      </>
     );
   }
   const again = () => {

@@ -16,6 +16,8 @@ import { followPalette } from "../state/palette.ts";
 import { followRecent } from "../state/recent.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
+import { followPart } from "../state/within.ts";
+import { loadSoon } from "./on_demand.tsx";
 import { startDrop } from "./open.tsx";
 import { Shell } from "./shell.tsx";
 
@@ -39,10 +41,12 @@ start().then(
     followHistory();
     followRecent();
     followLive(say);
+    followPart();
     effect(() => {
       void load(view.value.trace);
       if (view.value.other) void load(view.value.other.trace);
     });
+    loadSoon();
     if (newer) say("This link is from a newer etwhy: what is not known here is left out.");
   },
   (error: unknown) => (failure.value = error instanceof Error ? error.message : String(error)),

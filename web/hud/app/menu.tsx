@@ -7,10 +7,10 @@ import { choose, chosen, THEMES } from "../base/theme.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { session } from "../state/session.ts";
+import { writing } from "../state/writing.ts";
 import { dialog, saveReport, share } from "./commands.ts";
 import { toggleInspector } from "./inspector.tsx";
 import { Open } from "./open.tsx";
-import { writing } from "./write.tsx";
 
 function Help(props: { onClose: () => void }) {
   return (

@@ -41,6 +41,13 @@ function marked(): Map<string, string> {
   return out;
 }
 
+/** Shows a panel, or puts it beside the one that is shown. */
+function go(id: string, beside: boolean): void {
+  const { panel } = view.value;
+  if (beside && panel !== "overview" && id !== "overview" && id !== panel) look({ beside: id });
+  else look({ panel: id, ...(view.value.beside === id ? { beside: null } : {}) });
+}
+
 const isEmpty = (panel: Panel) => schema.value !== null && whyEmpty(panel.tables) !== null;
 
 function List() {
@@ -58,9 +65,9 @@ function List() {
   const wanted = text.trim().toLowerCase();
   const fits = (panel: Panel) => `${panel.title} ${panel.about}`.toLowerCase().includes(wanted);
   const empty = ORDER.filter((panel) => isEmpty(panel) && fits(panel));
-  const go = (panel: Panel) => {
+  const choose = (panel: Panel, beside = false) => {
     listed.value = false;
-    look({ panel: panel.id });
+    go(panel.id, beside);
   };
   return (
     <div
@@ -91,7 +98,7 @@ function List() {
                 <ul>
                   {shown.map((panel) => (
                     <li key={panel.id}>
-                      <button type="button" class="go" title={panel.about} aria-current={view.value.panel === panel.id ? "page" : undefined} onClick={() => go(panel)}>
+                      <button type="button" class="go" title={`${panel.about}\nWith Shift: beside the panel that is shown.`} aria-current={view.value.panel === panel.id ? "page" : undefined} onClick={(event) => choose(panel, event.shiftKey)}>
                         {panel.title}
                       </button>
                     </li>
@@ -107,7 +114,7 @@ function List() {
             <ul>
               {empty.map((panel) => (
                 <li key={panel.id}>
-                  <button type="button" class="go" title={panel.about} onClick={() => go(panel)}>
+                  <button type="button" class="go" title={panel.about} onClick={() => choose(panel)}>
                     {panel.title}
                   </button>
                   <Command text={whyEmpty(panel.tables)?.record ?? ""} />
@@ -134,9 +141,9 @@ export function Rail() {
     <>
       <nav class="rail" aria-label="Panels">
         <ul>
-          {[...shown, ...others.map((panel): [string, string, string] => [panel.id, panel.title, panel.id])].map(([id, title, icon]) => (
+          {[...shown, ...others.map((panel): [string, string, string] => [panel.id, panel.title.split(/[ ,]/)[0] ?? panel.title, panel.id])].map(([id, title, icon]) => (
             <li key={id}>
-              <button type="button" aria-current={now === id ? "page" : undefined} title={ORDER.find((panel) => panel.id === id)?.about} onClick={() => look({ panel: id })}>
+              <button type="button" aria-current={now === id ? "page" : undefined} title={ORDER.find((panel) => panel.id === id)?.about} onClick={(event) => go(id, event.shiftKey)}>
                 <Icon name={icon} />
                 <span class="cut" style={{ maxWidth: "54px" }}>
                   {title}

@@ -2,28 +2,30 @@
 
 import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
-import { Nothing, whyEmpty } from "../parts/box.tsx";
 import { Hints } from "../parts/hint.tsx";
 import { Live } from "../parts/live.tsx";
 import { LiveBar } from "../parts/live_bar.tsx";
-import { Measures } from "../parts/measures.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { redo, undo } from "../state/history.ts";
 import { settling } from "../state/identity.ts";
 import { dismiss, notes } from "../state/notes.ts";
 import { failure } from "../state/session.ts";
-import { look, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import { inForce, look, schema, scope, trace, view, whole, zoomTo } from "../state/view.ts";
+import { writing } from "../state/writing.ts";
 import { Inspector } from "./inspector.tsx";
 import { Loading, Offer } from "./loading.tsx";
 import { Sending } from "./open.tsx";
+import { onDemand } from "./on_demand.tsx";
 import { ORDER } from "./order.ts";
 import type { Panel } from "./panel.ts";
+import { Panes } from "./panes.tsx";
 import { Rail } from "./rail.tsx";
 import { Status } from "./status.tsx";
 import { Top } from "./top.tsx";
 import { VerdictBar } from "./verdict_bar.tsx";
 import { Within } from "./within.tsx";
-import { writing, Writing } from "./write.tsx";
+
+const Writing = onDemand((more) => more.Writing);
 
 const current = (): Panel | undefined => ORDER.find((panel) => panel.id === view.value.panel) ?? ORDER[0];
 
@@ -59,6 +61,7 @@ export function Shell() {
       { key: "Ctrl+Shift+z", about: "redo", run: redo },
       { key: "Backspace", about: "undo", run: undo },
       { key: "n", about: "notes on the time axis", run: () => void (writing.value = "note") },
+      { key: "\\", about: "close the second panel", run: () => look({ beside: null }) },
       { key: "0", about: "the whole trace", run: () => zoomTo(null) },
       { key: "z", about: "zoom to the selection", run: () => view.value.selection && zoomTo(view.value.selection) },
       ...["overview", "stacks", "precise", "interrupts", "threads", "files", "disk", "network", "memory"].map((id, at) => ({
@@ -69,7 +72,6 @@ export function Shell() {
     ]);
   }, []);
   if (failure.value) return <p class="fault" role="alert">{failure.value}</p>;
-  const empty = panel && schema.value ? whyEmpty(panel.tables) : null;
   const ready = trace.value?.stage === "ready" && schema.value && !settling.value;
   const own = panel?.id === "overview";
   return (
@@ -87,19 +89,8 @@ export function Shell() {
           {ready && <LiveBar />}
           {ready && panel && !own && <VerdictBar panel={panel} />}
           {ready && panel && !own && <Timeline panel={panel} />}
-          {ready && own && <Within />}
-          {ready && panel && (
-            <div class={own ? "panel first" : "panel"} key={panel.id}>
-              {!empty && !own && <Measures panel={panel} />}
-              {empty ? (
-                <div class="box">
-                  <Nothing why={empty.why} record={empty.record} />
-                </div>
-              ) : (
-                <panel.View />
-              )}
-            </div>
-          )}
+          {ready && (own || inForce.value) && <Within />}
+          {ready && panel && <Panes panel={panel} />}
           {!ready && <Loading />}
           {panel && trace.value?.stage === "verdict" && <Timeline panel={panel} />}
           <Hints />
@@ -107,7 +98,7 @@ export function Shell() {
         {ready && <Inspector />}
       </div>
       <Status />
-      <Writing />
+      {writing.value && <Writing />}
       <Live />
     </>
   );

@@ -2,7 +2,7 @@
 
 import { bytes, count, duration, percent } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
-import { look, report } from "../state/view.ts";
+import { look, wholeReport } from "../state/view.ts";
 
 const COLORS: [string, string][] = [
   ["--user", "user"],
@@ -14,7 +14,7 @@ const COLORS: [string, string][] = [
 ];
 
 export function Status() {
-  const quality = report.value?.quality;
+  const quality = wholeReport.value?.quality;
   if (!quality) return <footer class="status" aria-label="Trace" />;
   const lost = quality.events_lost + quality.buffers_lost;
   const sampled = quality.sample_interval_ns !== null;

@@ -6,6 +6,7 @@ import { Severity } from "../parts/icons.tsx";
 import { foundIn, shortened } from "../state/finding.ts";
 import { look, report } from "../state/view.ts";
 import type { Panel } from "./panel.ts";
+import { fitting } from "./panes.tsx";
 
 const WORDS: [string, string, string][] = [["critical", "critical", "critical"], ["warning", "warning", "warnings"], ["notice", "notice", "notices"]];
 
@@ -21,6 +22,14 @@ export function VerdictBar(props: { panel: Panel }) {
         <span class="hidden-text">{props.panel.title}: </span>
         {visible(shortened(data.sentence))}
       </h1>
+      <select class="add beside" aria-label="Show a second panel beside this one" value="" onChange={(event) => look({ beside: event.currentTarget.value || null })}>
+        <option value="">+ Beside</option>
+        {fitting(props.panel).map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.title}
+          </option>
+        ))}
+      </select>
       <button type="button" class="counts small" title="To the findings" onClick={() => look({ panel: "overview" })}>
         {WORDS.map(([name, one, many]) => {
           const size = found.filter((each) => each.hit.severity === name).length;

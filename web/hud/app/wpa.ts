@@ -1,15 +1,11 @@
-/** Views from a profile of WPA: what reads it is loaded when somebody has one. */
+/** Views from a profile of WPA. */
 
 import { FRESH } from "../parts/pivot/model.ts";
 import { keepView, showView, type Saved } from "../state/saved.ts";
-import type { Profile } from "../more/wpa.ts";
-
-/** The file of what is used rarely, as `build-hud.mjs` named it. */
-declare const MORE: string;
+import { readProfile } from "../more/wpa.ts";
 
 /** Keeps the tables of a profile as saved views and shows the first; what has nothing here. */
 export async function importProfile(file: File): Promise<string[]> {
-  const { readProfile } = (await import(MORE)) as { readProfile: (xml: string) => Profile };
   const { views, left } = readProfile(await file.text());
   const all = views.map(({ name, ...rest }): Saved => ({ name, panel: "tables", settings: { tables: { ...FRESH, ...rest, mode: "groups" } } }));
   all.forEach(keepView);

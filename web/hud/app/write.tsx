@@ -1,6 +1,5 @@
 /** Small windows in which something is written: a note on the time axis, the name of a view. */
 
-import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { span, visible } from "../base/value.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -10,9 +9,8 @@ import { addNote, asFile, changeNote, merge, notesOf, place as kept, readNotes, 
 import { note } from "../state/notes.ts";
 import { dropView, saved, saveView, showView } from "../state/saved.ts";
 import { shown, trace } from "../state/view.ts";
+import { writing } from "../state/writing.ts";
 import { importProfile } from "./wpa.ts";
-
-export const writing = signal<"note" | "view" | null>(null);
 
 /** Where a note goes: on the selection, else where the cursor is, else in the middle. */
 const place = (): [number, number | null] => (drawn.value ? drawn.value : [Math.round(cursor.value?.ns ?? (shown.value[0] + shown.value[1]) / 2), null]);

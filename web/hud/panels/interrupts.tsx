@@ -106,10 +106,12 @@ function Compare() {
   );
 }
 
-function Stacks(props: { list: OnStack[]; of: Driver | null }) {
+function Stacks(props: { data: Interrupts; of: Driver | null }) {
+  const { stacks, stacks_whole: ignores } = props.data;
+  const part = scope.value !== null || view.value.filters.some((one) => one.kind === "cpu");
   const [all, setAll] = useState(false);
   const same = (one: OnStack) => !props.of?.module || (one.class === props.of.class && one.host.toLowerCase() === props.of.module.toLowerCase());
-  const list = props.list.filter((one) => all || same(one));
+  const list = stacks.filter((one) => all || same(one));
   const columns: GridColumn[] = [
     { id: "driver", title: "Driver on the stack", doc: "Innermost driver that is not Windows itself: the one charged.", width: "minmax(140px, 1.4fr)" },
     { id: "host", title: "in routines of", doc: "Module whose routine was called.", width: "minmax(100px, 1fr)" },
@@ -128,9 +130,11 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
         </label>
       }
     >
-      <p class="about">From CPU samples of the whole trace (table interrupt_path): it ignores the selected range and filters.</p>
+      <p class="about">
+        From CPU samples in DPCs and ISRs{ignores ? " of the whole trace: table sample is not here, so the selected range does not apply" : scope.value ? ` of the selected ${span(scope.value)}` : ""}.
+      </p>
       {list.length === 0 ? (
-        <Nothing why={props.list.length === 0 ? "No stacks of samples in DPCs or ISRs were recorded." : "No other driver than Windows' own was seen on these stacks."} />
+        <Nothing why={stacks.length === 0 ? "No stacks of samples in DPCs or ISRs were recorded." : "No other driver than Windows' own was seen on these stacks."} />
       ) : (
         <Grid
           label="Drivers on the stacks of DPCs and ISRs"
@@ -158,7 +162,7 @@ function Stacks(props: { list: OnStack[]; of: Driver | null }) {
           }}
         />
       )}
-      <Sql sql="SELECT class, host, driver, vendor, product, category, sum(cost_ns) AS cost_ns, sum(samples) AS samples FROM interrupt_path WHERE host IS NOT NULL GROUP BY class, host, driver ORDER BY cost_ns DESC" />
+      {(ignores || !part) && <Sql sql="SELECT class, host, driver, vendor, product, category, sum(cost_ns) AS cost_ns, sum(samples) AS samples FROM interrupt_path WHERE host IS NOT NULL GROUP BY class, host, driver ORDER BY cost_ns DESC" />}
     </Box>
   );
 }
@@ -267,7 +271,7 @@ function View() {
       <Box title="Drivers" tools={<Sql sql={data.sql} />}>
         <Drivers data={data} before={before} shown={shown ? key(shown) : ""} />
       </Box>
-      <Stacks list={data.stacks} of={shown} />
+      <Stacks data={data} of={shown} />
     </div>
   );
 }

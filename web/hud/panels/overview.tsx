@@ -13,7 +13,7 @@ import { Tiles } from "../parts/tiles.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { Who } from "../parts/who.tsx";
 import { also, shortened } from "../state/finding.ts";
-import { addFilter, look, report, scope, set, setting, view } from "../state/view.ts";
+import { addFilter, inForce, look, report, set, setting, view, wholeReport } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 
@@ -73,11 +73,11 @@ function Bill(props: { data: Report }) {
               </button>
             ))}
           </div>
-          <Sql sql="SELECT * FROM bill ORDER BY total_cpu_ns DESC" />
+          {!inForce.value && <Sql sql="SELECT * FROM bill ORDER BY total_cpu_ns DESC" />}
         </>
       }
     >
-      <p class="about">{measured ? "For the whole trace. Within one kind no time is charged twice; between kinds it is the same time seen from another side." : "Nobody can be charged: this trace holds no CPU samples."}</p>
+      <p class="about">{measured ? "Within one kind no time is charged twice; between kinds it is the same time seen from another side." : "Nobody can be charged: this trace holds no CPU samples."}</p>
       {measured && (
       <Grid
         label="The bill"
@@ -180,14 +180,13 @@ function Overview() {
             <b>Also:</b> {more.map(visible).join(" · ")}
           </p>
         )}
-        {scope.value && <p>Verdict, findings and bill are those of the whole trace; the selection counts in the other panels.</p>}
       </section>
       <Episodes />
       <Tiles data={data} />
       <Findings data={data} />
       <Timeline panel={panel} />
       <Bill data={data} />
-      <Machine data={data} />
+      <Machine data={wholeReport.value ?? data} />
     </div>
   );
 }

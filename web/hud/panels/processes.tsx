@@ -2,12 +2,16 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Panel } from "../app/panel.ts";
+import { markOf } from "../base/colors.ts";
+import { scaled, scaleOf, type Scale } from "../base/units.ts";
 import { amount, moment, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Sql } from "../parts/box.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { Menu, type Item, type MenuAt } from "../parts/pivot/menu.tsx";
 import { say } from "../parts/live.tsx";
+import { Swatch } from "../parts/who.tsx";
+import { painted } from "../state/palette.ts";
 import { addFilter, look, part, set, setting, shown, table, view, whole, zoomTo, type Filter, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
@@ -69,6 +73,7 @@ function forest(rows: Rows, cpu: Map<number, number>): Node[] {
 }
 
 function Processes() {
+  void painted.value;
   const kept = setting<Settings>("processes", FRESH);
   const [closed, setClosed] = useState<Set<number>>(new Set());
   const [menu, setMenu] = useState<MenuAt | null>(null);
@@ -131,6 +136,10 @@ function Processes() {
   }, [list.value, sums.value, JSON.stringify(kept), closed]);
   if (list.error || sums.error) return <Fault error={list.error ?? sums.error} />;
   if (!rows) return <p class="about">Reading …</p>;
+  // One unit for each column.
+  const own_ = (node: Node) => (kept.flat || node.children.length === 0 || !closed.has(node.upid) ? node.own : node.total);
+  const scales = { cpu: scaleOf("ns", Math.max(0, ...lines.map(own_))), dur: scaleOf("ns", Math.max(0, ...lines.map((node) => rows.num(node.row, "dur_ns") || 0))) };
+  const timed = (ns: number, scale: Scale | null) => (scale ? scaled(ns, scale) : amount(ns, "ns"));
   const label = (node: Node) => `${visible(rows.text(node.row, "name"))} (${rows.text(node.row, "pid")})`;
   // What has no start or end in the trace was there before it, or stays.
   const life = (node: Node): Range => [Number(rows.get(node.row, "start_ns") ?? whole.value[0]), Number(rows.get(node.row, "end_ns") ?? whole.value[1])];
@@ -144,10 +153,10 @@ function Processes() {
     switch (id) {
       case "name": return `${label(node)}${cell("services") ? ` [${cell("services")}]` : ""}`;
       case "life": return span(life(node));
-      case "cpu": return there ? amount(hasBelow(node) && closed.has(node.upid) ? node.total : node.own, "ns") : "–";
+      case "cpu": return there ? timed(own_(node), scales.cpu) : "–";
       case "threads": return threads.get(node.upid)?.toLocaleString("en") ?? "–";
       case "start": return rows.get(node.row, "start_ns") === null ? "–" : moment(rows.num(node.row, "start_ns"));
-      case "dur": return rows.get(node.row, "dur_ns") === null ? "–" : amount(rows.num(node.row, "dur_ns"), "ns");
+      case "dur": return rows.get(node.row, "dur_ns") === null ? "–" : timed(rows.num(node.row, "dur_ns"), scales.dur);
       case "exit": return cell("exit_name") || (rows.get(node.row, "exit_status") === null ? "–" : cell("exit_status"));
       case "session": return cell("session_id") || "–";
       case "user": return cell("user_sid") || "–";
@@ -190,18 +199,18 @@ function Processes() {
     }>
       <Grid
         label="Processes"
-        columns={COLUMNS}
+        columns={COLUMNS.map((one) => (one.id === "cpu" && scales.cpu ? { ...one, unit: scales.cpu.unit } : one.id === "dur" && scales.dur ? { ...one, unit: scales.dur.unit } : one))}
         count={lines.length}
         text={text}
         draw={(row, at) => {
           const node = lines[row];
           if (!node) return null;
-          if (at === 0) return <span data-knows={rows.text(node.row, "name")}><GuardMark is={security(node)} /> {text(row, 0)}</span>;
+          if (at === 0) return <span data-knows={rows.text(node.row, "name")}><Swatch name={rows.text(node.row, "name")} /> <GuardMark is={security(node)} /> {text(row, 0)}</span>;
           if (at !== 1) return null;
           const [from, to] = life(node);
           const place = (ns: number) => Math.max(0, Math.min(100, (100 * (ns - range[0])) / (range[1] - range[0])));
           if (to < range[0] || from > range[1]) return <span class="life" aria-hidden="true" />;
-          return <span class="life" aria-hidden="true"><span class={`${rows.get(node.row, "start_ns") === null ? "" : "started"} ${rows.get(node.row, "end_ns") === null ? "" : "ended"}`} style={{ left: `${place(from)}%`, width: `${Math.max(0, place(to) - place(from))}%` }} /></span>;
+          return <span class="life" aria-hidden="true"><span class={`${rows.get(node.row, "start_ns") === null ? "" : "started"} ${rows.get(node.row, "end_ns") === null ? "" : "ended"}`} style={{ left: `${place(from)}%`, width: `${Math.max(0, place(to) - place(from))}%`, backgroundColor: `var(${markOf(rows.text(node.row, "name"))})` }} /></span>;
         }}
         sort={kept.sort}
         onSort={(id) => change({ sort: { id, down: kept.sort.id === id ? !kept.sort.down : id !== "name" } })}

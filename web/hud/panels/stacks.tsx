@@ -1,13 +1,12 @@
 /** Where a metric went, along stacks: flame graph, icicle in the order of time, trees, butterfly. */
 
 import { useEffect, useMemo } from "preact/hooks";
+import { onDemand } from "../app/on_demand.tsx";
 import type { Panel } from "../app/panel.ts";
 import { bind } from "../base/keys.ts";
 import { amount } from "../base/value.ts";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Bar, focusSearch, Steps, Trail } from "../parts/stacks/bar.tsx";
-import { ButterflyTab } from "../parts/stacks/butterfly.tsx";
-import { ChartTab } from "../parts/stacks/chart.tsx";
 import { colorKey } from "../parts/stacks/colors.ts";
 import { saveCsv, saveFolded } from "../parts/stacks/export.ts";
 import { Flame } from "../parts/stacks/flame.tsx";
@@ -20,6 +19,9 @@ import { view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 import type { TreeFacts } from "../wire/types.ts";
+
+const ButterflyTab = onDemand((more) => more.ButterflyTab);
+const ChartTab = onDemand((more) => more.ChartTab);
 
 /** What is missing or must be known of an answer. */
 function Notes(props: { facts: TreeFacts }) {

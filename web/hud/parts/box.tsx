@@ -50,7 +50,7 @@ export function whyEmpty(names: string[]): { why: string; record: string | null 
   if (names.length === 0 || found.some((one) => one && one.rows > 0)) return null;
   const first = found.find((one) => one);
   if (!first) return { why: "This trace has no such table.", record: null };
-  return { why: first.why_empty?.replace(/; record: .*$/, ".") ?? `Table ${first.name} is empty in this trace.`, record: first.recording };
+  return { why: first.why_empty?.replace(/; record: .*$/, ".").replace(/^table (\w+) is empty: none of its events were recorded/, `This trace holds no such events: ${first.title.charAt(0).toLowerCase()}${first.title.slice(1)} (table $1)`) ?? `Table ${first.name} is empty in this trace.`, record: first.recording };
 }
 
 /** The query behind what is shown. */

@@ -6,7 +6,7 @@ import { visible } from "../base/value.ts";
 import { Actions } from "../app/inspector.tsx";
 import { figure, filled, inside, phrase, type Found } from "../state/finding.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
-import { look, report, set, table, view } from "../state/view.ts";
+import { inForce, look, report, set, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
 import { whyEmpty } from "./box.tsx";
@@ -44,12 +44,13 @@ const commands = (text: string): string[] => [
 function Evidence(props: { of: Found }) {
   const { finding, hit, at } = props.of;
   const trace = view.value.trace;
-  const chosen = useAnswer(`select ${trace} ${finding.id} ${at}`, (signal) => ask("select", { trace, finding: finding.id, hit: at }, signal));
+  const within = inForce.value?.found.range ?? null;
+  const chosen = useAnswer(`select ${JSON.stringify([trace, finding.id, at, within])}`, (signal) => ask("select", { trace, finding: finding.id, hit: at, within }, signal));
   const filters = (chosen.value?.filters ?? []).map(({ kind, value }) => ({ kind, value, not: false }));
   const sampled = (table("sample")?.rows ?? 0) > 0 && filters.length > 0;
-  const question = { trace, range: null, filters, table: "sample", values: [{ column: "weight_ns", fn: "sum" }], sort: [] };
-  const time = useAnswer(sampled ? `evidence ${JSON.stringify([trace, filters])}` : null, (signal) => askRows("pivot", { ...question, group: [], spark: PARTS, limit: 1 }, signal));
-  const leaves = useAnswer(sampled ? `leaves ${JSON.stringify([trace, filters])}` : null, (signal) => askRows("pivot", { ...question, group: ["stack_id.leaf"], limit: 5 }, signal));
+  const question = { trace, range: within, filters, table: "sample", values: [{ column: "weight_ns", fn: "sum" }], sort: [] };
+  const time = useAnswer(sampled ? `evidence ${JSON.stringify([trace, filters, within])}` : null, (signal) => askRows("pivot", { ...question, group: [], spark: PARTS, limit: 1 }, signal));
+  const leaves = useAnswer(sampled ? `leaves ${JSON.stringify([trace, filters, within])}` : null, (signal) => askRows("pivot", { ...question, group: ["stack_id.leaf"], limit: 5 }, signal));
   const line = time.value && time.value.count > 0 ? parse(time.value.text(0, "spark")).map((value) => value ?? 0) : null;
   const extent = (table("sample")?.rows ?? 0) > 0 && line ? Math.max(...line) : 0;
   return (
@@ -61,7 +62,7 @@ function Evidence(props: { of: Found }) {
             <span class="aside">{chosen.value?.filters.map((one) => visible(one.label)).join(", ")}</span>
           </h3>
           <Mini values={line} color="--c1" width={288} height={60} class="charted" />
-          <p>{chosen.value?.why ? `${chosen.value.why.charAt(0).toUpperCase()}${chosen.value.why.slice(1)}.` : ""}</p>
+          <p>{chosen.value?.why && !within ? `${chosen.value.why.charAt(0).toUpperCase()}${chosen.value.why.slice(1)}.` : ""}</p>
         </section>
       )}
       {leaves.value && leaves.value.count > 0 && (

@@ -9,7 +9,7 @@ import { visible } from "../base/value.ts";
 import { openInspector } from "../app/inspector.tsx";
 import { foundIn, lookAt, lookedAt, phrase, type Found } from "../state/finding.ts";
 import { inspect } from "../state/inspect.ts";
-import { set, setting, view, whole } from "../state/view.ts";
+import { inForce, set, setting, view, whole, type Range } from "../state/view.ts";
 import { painted } from "../state/palette.ts";
 import { Severity } from "./icons.tsx";
 import { Strip } from "./mini.tsx";
@@ -67,7 +67,7 @@ export function Findings(props: { data: Report }) {
   const shown = all ? found : found.slice(0, MOST);
   const most = Math.max(1, ...shown.map((one) => one.hit.cost_ns ?? 0));
   const chosen = lookedAt() ?? found[0]?.id ?? null;
-  const when = (one: Found) => marks.value?.find((mark) => mark.finding === one.finding.id && mark.hit === one.at)?.range ?? null;
+  const when = (one: Found): Range | null => inForce.value ? inForce.value.found.range : marks.value?.find((mark) => mark.finding === one.finding.id && mark.hit === one.at)?.range ?? null;
   useEffect(() => {
     const step = (by: number) => {
       const at = found.findIndex((one) => one.id === (lookedAt() ?? found[0]?.id));

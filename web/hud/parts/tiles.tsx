@@ -3,7 +3,7 @@
 import type { Report } from "../../src/model.ts";
 import { bytes, count, duration, energyRange, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
-import { look, table, view } from "../state/view.ts";
+import { inForce, look, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 import { Mini } from "./mini.tsx";
@@ -29,11 +29,11 @@ interface Sum {
   where?: { column: string; op: string; value: unknown }[];
 }
 
-/** Sums over the whole trace, and the first of them over time. */
+/** Sums over what the verdict is of, and the first of them over time. */
 function useSum(sum: Sum | null) {
   const trace = view.value.trace;
   const there = sum !== null && (table(sum.table)?.rows ?? 0) > 0;
-  const body = { trace, range: null, filters: [], group: [], sort: [], limit: 1, spark: PARTS, ...sum, where: sum?.where ?? [] };
+  const body = { trace, range: inForce.value?.found.range ?? null, filters: [], group: [], sort: [], limit: 1, spark: PARTS, ...sum, where: sum?.where ?? [] };
   const answer = useAnswer(there ? `tile ${JSON.stringify(body)}` : null, (signal) => askRows("pivot", body, signal)).value;
   if (!answer || answer.count === 0) return null;
   return { line: parse(answer.text(0, "spark")).map((value) => value ?? 0), value: (at: number) => Number(answer.facts.totals[at] ?? 0), known: answer.facts.totals[0] !== null };
@@ -65,7 +65,8 @@ export function Tiles(props: { data: Report }) {
   } else gone("CPU busy", "sample", "stacks");
   if (dpc || isr) {
     const sum = (dpc?.value(0) ?? 0) + (isr?.value(0) ?? 0);
-    const capacity = quality.duration_ns * Math.max(1, quality.cpus);
+    const range = inForce.value?.found.range;
+    const capacity = (range ? range[1] - range[0] : quality.duration_ns) * Math.max(1, quality.cpus);
     const longest = Math.max(dpc?.value(1) ?? 0, isr?.value(1) ?? 0);
     const line = (dpc ?? isr)?.line.map((value, at) => value + (dpc ? (isr?.line[at] ?? 0) : 0)) ?? [];
     tiles.push({ title: "DPC + ISR", value: number((100 * sum) / capacity), unit: "%", about: `${duration(sum)}, longest ${duration(longest)}`, line, color: "--dpc", panel: "interrupts" });
@@ -91,7 +92,7 @@ export function Tiles(props: { data: Report }) {
     const sum = (of: (row: (typeof used)[number]) => number | null) => used.reduce((total, row) => total + (of(row) ?? 0), 0);
     const [low, high] = [sum((row) => row.energy_low_j), sum((row) => row.energy_high_j)];
     const [value, unit] = split(energyRange(low, high, high < 1 ? [1e-3, "mJ"] : high < 1e5 ? [1, "J"] : [3600, "Wh"]));
-    tiles.push({ title: "Energy ≈", value, unit, about: `most: ${visible(used[0]?.culprit ?? "")}`, line: busy?.line ?? [], color: "--c3", panel: "power" });
+    tiles.push({ title: "Energy ≈", value, unit, about: `most: ${visible(used[0]?.culprit ?? "")}`, line: [], color: "--c3", panel: "power" });
   } else gone("Energy", "sample", "power");
   return (
     <section class="tiles" aria-label="Key figures">

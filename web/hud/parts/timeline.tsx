@@ -334,7 +334,7 @@ export function Timeline(props: { panel: Panel }) {
                 onKeyDown={key}
               />
             </div>
-            <Titles rows={rows} closed={settings.closed} />
+            <Titles rows={rows} settings={settings} />
           </div>
         </div>
       )}

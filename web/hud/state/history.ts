@@ -16,7 +16,7 @@ let last = 0;
 /** What makes two views different steps: not who a filter's number means, nor sizes of parts. */
 const essence = (of: View) => {
   const { shell: _shell, ...settings } = of.settings;
-  return JSON.stringify([of.trace, of.panel, of.zoom, of.selection, of.filters.map(({ kind, value, not }) => [kind, value, not ?? false]), of.other, of.finding, settings]);
+  return JSON.stringify([of.trace, of.panel, of.beside, of.zoom, of.selection, of.filters.map(({ kind, value, not }) => [kind, value, not ?? false]), of.other, of.finding, settings]);
 };
 
 export const canUndo = () => before.value.length > 0;

@@ -104,6 +104,7 @@ const isRange = (value: unknown): boolean =>
 const CHECKS: { [K in keyof View]: (value: unknown) => boolean } = {
   trace: isObject,
   panel: (v) => typeof v === "string",
+  beside: (v) => v === null || typeof v === "string",
   zoom: isRange,
   selection: isRange,
   past: (v) => Array.isArray(v) && v.length <= 50 && v.every(isRange),

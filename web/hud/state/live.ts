@@ -4,10 +4,10 @@
  */
 
 import { computed, effect } from "@preact/signals";
-import { ask } from "../wire/api.ts";
+import { ask, windowOf } from "../wire/api.ts";
 import type { Live } from "../wire/types.ts";
 import { note } from "./notes.ts";
-import { forget, load } from "./session.ts";
+import { forget, load, session } from "./session.ts";
 import { look, trace, view } from "./view.ts";
 
 export const followed = computed<Live | null>(() => trace.value?.live ?? null);
@@ -25,6 +25,7 @@ export const clock = (ms: number, live: Live) => new Date(ms + live.offset_ms).t
 
 /** Follows the trace that is shown. */
 export function followLive(told: (text: string) => void): void {
+  windowOf.trace = (number) => session.peek()?.traces.find((one) => one.trace === number)?.live?.number ?? null;
   let [shown, number, busy, again, asked] = [-1, 0, false, false, 0];
   let known = new Set<string>();
   const refresh = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import type { Report } from "../../src/model.ts";
 import { assign } from "../base/colors.ts";
 import { themed } from "../base/theme.ts";
 import { askRows } from "../wire/api.ts";
-import { report, schema, view } from "./view.ts";
+import { schema, view, wholeReport } from "./view.ts";
 
 const GUARDS = /antivirus|edr|dlp|security/i;
 
@@ -49,7 +49,7 @@ export function weigh(data: Report): { heaviest: string[]; windows: string[]; se
 export function followPalette(): void {
   let trace = -1;
   effect(() => {
-    const [data, tables] = [report.value, schema.value];
+    const [data, tables] = [wholeReport.value, schema.value];
     if (!data || trace === view.value.trace) return;
     const { heaviest, windows, security } = weigh(data);
     const give = (more: string[], guards: string[]) => {

@@ -2,7 +2,7 @@
 
 import { say } from "../parts/live.tsx";
 import { ask } from "../wire/api.ts";
-import { look, view } from "./view.ts";
+import { inForce, look, scope, view } from "./view.ts";
 
 /**
  * Selects what a culprit of a finding did; goes to a panel if one is named. Stacks keep everything and mark the culprit: its share of all
@@ -10,7 +10,10 @@ import { look, view } from "./view.ts";
  */
 export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
   try {
-    const found = await ask("select", { trace: view.value.trace, finding, hit });
+    const within = inForce.value?.found.range ?? null;
+    const found = await ask("select", { trace: view.value.trace, finding, hit, within });
+    // The verdict of a part holds for that part: it stays selected.
+    if (within) found.range = scope.value;
     // Filters that an earlier finding set go with it; the user's own stay.
     const mine = view.value.finding ? [] : view.value.filters;
     const frames = found.filters.filter((one) => one.kind === "module" || one.kind === "frame");

@@ -4,7 +4,8 @@
  */
 
 import { computed, signal } from "@preact/signals";
-import type { Filter as WireFilter, FilterKind, Part as WirePart, Schema, TableInfo, TraceInfo } from "../wire/types.ts";
+import type { Report } from "../../src/model.ts";
+import type { Filter as WireFilter, FilterKind, Part as WirePart, PartVerdict, Schema, TableInfo, TraceInfo } from "../wire/types.ts";
 import { schemas, session, tablesOf, reports } from "./session.ts";
 
 /** Nanoseconds since the start of the trace's clock; the end does not belong to it. */
@@ -33,6 +34,8 @@ export interface Other {
 export interface View {
   trace: number;
   panel: string;
+  /** A second panel, to the right of it. */
+  beside: string | null;
   /** The part of the trace that is shown; null: all of it. */
   zoom: Range | null;
   /** The part that is selected: panels count this. null: what is shown. */
@@ -50,6 +53,7 @@ export interface View {
 export const EMPTY: View = {
   trace: 0,
   panel: "overview",
+  beside: null,
   zoom: null,
   selection: null,
   past: [],
@@ -80,7 +84,8 @@ export function set<T extends object>(panel: string, change: Partial<T>): void {
 
 export const trace = computed<TraceInfo | null>(() => session.value?.traces[view.value.trace] ?? null);
 export const schema = computed<Schema | null>(() => schemas.value[view.value.trace] ?? null);
-export const report = computed(() => reports.value[view.value.trace] ?? null);
+/** The verdict of the whole trace, with what it says of the recording itself. */
+export const wholeReport = computed(() => reports.value[view.value.trace] ?? null);
 
 /** A table's declaration in the trace that is shown. */
 export const table = (name: string): TableInfo | undefined => tablesOf.value[view.value.trace]?.get(name);
@@ -91,6 +96,17 @@ export const whole = computed<Range>(() => (trace.value ? [trace.value.first_ns,
 export const shown = computed<Range>(() => view.value.zoom ?? whole.value);
 /** What panels count: the selection, else what is shown; null is the whole trace. */
 export const scope = computed<Range | null>(() => view.value.selection ?? view.value.zoom);
+
+/** The verdict of a part, which was asked for (`within.ts`). */
+export const ranged = signal<{ trace: number; found: PartVerdict; report: Report } | null>(null);
+/** The same as long as its part is the one that panels count. */
+export const inForce = computed(() => {
+  const now = ranged.value;
+  const same = now?.trace === view.value.trace && JSON.stringify(now.found.range) === JSON.stringify(scope.value);
+  return same ? now : null;
+});
+/** The verdict that all views show: that of the part, if it was asked for, else that of the trace. */
+export const report = computed(() => inForce.value?.report ?? wholeReport.value);
 
 /** Zooms in (or to anything), in a way that `back` undoes. */
 export function zoomTo(range: Range | null): void {

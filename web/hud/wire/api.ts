@@ -15,13 +15,22 @@ export class Fault extends Error {
 /** Who hears that the process of a trace does not answer. */
 export const trouble = { heard: (): void => undefined };
 
+/** Which window of a trace that is followed a question is about; null: it is not followed. */
+export const windowOf = { trace: (_trace: unknown): number | null => null };
+
+/** A body with the window that it speaks of: its numbers mean nothing in the next one. */
+function dated(body: unknown): unknown {
+  const window = windowOf.trace((body as { trace?: unknown } | null)?.trace);
+  return window === null ? body : { ...(body as object), window };
+}
+
 export async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`api/v1/${name}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
+      body: JSON.stringify(dated(body)),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {

@@ -394,8 +394,9 @@ borders: Array<number>,
 all: Array<InterruptDriver>, 
 /** The costliest first. */
 drivers: Array<KnownDriver>, cpus: Array<CpuLoad>, 
-/** Of the whole trace. */
-stacks: Array<OnStack>, sql: Array<string>, unused: Array<string>, };
+stacks: Array<OnStack>, 
+/** They are of the whole trace, whatever was asked: its samples are not there. */
+stacks_whole: boolean, sql: Array<string>, unused: Array<string>, };
 
 /** Who or what it is in this trace. */
 export type Known = { value: number | string, 
@@ -569,7 +570,7 @@ notes: Record<string, unknown> | null,
 /** To be sent with what is to be kept. */
 version: string, };
 
-/** Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace. */
+/** Sampled time of a driver inside of the DPCs or ISRs of another. */
 export type OnStack = { 
 /** DPC or ISR. */
 class: string, 

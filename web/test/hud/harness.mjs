@@ -64,8 +64,8 @@ const dist = (name) => readFileSync(new URL(`../../dist/${name}`, import.meta.ur
 
 /** Lets a page of a server have the script and style of web/dist, as they would be in the next build of the program. */
 export async function fresh(page) {
-  await page.route("**/assets/hud-*", (route) => {
-    const [, name, ending] = /(hud(?:-more)?)-[0-9a-f]+\.(\w+)$/.exec(route.request().url());
+  await page.route("**/assets/*/hud*", (route) => {
+    const [, name, ending] = /(hud[a-z-]*)\.(\w+)$/.exec(route.request().url());
     return route.fulfill({ contentType: `text/${ending === "css" ? "css" : "javascript"}; charset=utf-8`, body: dist(`${name}.${ending}`) });
   });
 }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { build } from "esbuild";
 import { after, test } from "node:test";
 import { open, servers, settled, startServer, stop, viewOf, visit } from "./harness.mjs";
 
@@ -130,7 +131,9 @@ test("a profile of WPA becomes views, and what has nothing here is named", { ski
 });
 
 test("public profiles of WPA are read, and every column of theirs is a column here or named", { skip: profiles ? skip : "ETWHY_WPA_PROFILES names no folder of them" }, async () => {
-  const { readProfile } = await import("../../dist/hud-more.js");
+  // What reads them knows no page: it runs here as well.
+  const made = await build({ entryPoints: [new URL("../../hud/more/wpa.ts", import.meta.url).pathname], bundle: true, write: false, format: "esm" });
+  const { readProfile } = await import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].contents).toString("base64")}`);
   const { name } = await own();
   const { page, context, url } = await ready(name);
   const schema = await (await fetch(`${url}api/v1/schema`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).json();

@@ -18,10 +18,10 @@ async function follow(speed) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: "reduce" });
   const page = await context.newPage();
   const wrong = [];
-  // A question about a finding or row of a window that passes while it is asked is answered with 404: what it named is gone. The browser
+  // A question about a finding or row of a window that passes while it is asked is answered with 410: what it named is gone. The browser
   // writes that to its console, and the page asks the next window. Every other refusal is a fault.
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource") && wrong.push(message.text()));
-  page.on("response", (answer) => answer.status() >= 400 && answer.status() !== 404 && wrong.push(`${answer.status()} ${new URL(answer.url()).pathname.split("/").slice(2).join("/")}`));
+  page.on("response", (answer) => answer.status() >= 400 && answer.status() !== 410 && wrong.push(`${answer.status()} ${new URL(answer.url()).pathname.split("/").slice(2).join("/")}`));
   page.on("pageerror", (error) => wrong.push(error.message));
   await page.goto(servers[name]);
   await page.waitForSelector("[data-live]", { timeout: LONG });

@@ -60,6 +60,15 @@ impl Call<'_> {
         self.hud.trace(number, words, &self.cancel)
     }
 
+    /// The body says of which window of the trace it speaks (`window`), and that one has passed.
+    pub fn is_of_passed_window(&self) -> bool {
+        let asked = self.body.get("window").and_then(serde_json::Value::as_u64);
+        let number = self.body.get("trace").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let traces = self.hud.traces();
+        let now = usize::try_from(number).ok().and_then(|number| traces.get(number));
+        now.zip(asked).is_some_and(|(now, asked)| now.window() != asked)
+    }
+
     /// The declaration of a table, by its name in any case.
     pub fn spec(&self, table: &str) -> Option<&'static TableSpec> {
         self.hud.host.specs().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(table))

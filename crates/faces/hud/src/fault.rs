@@ -12,6 +12,9 @@ pub enum Fault {
     /// There is no such thing.
     #[error("{0}")]
     Missing(String),
+    /// It was there in a window that has passed since.
+    #[error("that window has passed: what it named is gone")]
+    Passed,
     /// Not allowed here.
     #[error("{0}")]
     Forbidden(String),

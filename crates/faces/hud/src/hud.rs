@@ -22,11 +22,11 @@ impl Hud {
         self.traces.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts a trace in the place of the one that has this number.
+    /// Puts the next window in the place of the one that has this number.
     pub fn put(&self, number: usize, loaded: Loaded) {
-        let trace = Arc::new(Trace::new(loaded));
+        let trace = Trace::new(loaded);
         if let Some(slot) = self.traces.write().unwrap_or_else(PoisonError::into_inner).get_mut(number) {
-            *slot = trace;
+            *slot = Arc::new(trace.after(slot));
         }
     }
 

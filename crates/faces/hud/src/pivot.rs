@@ -3,10 +3,13 @@
 use crate::call::{Call, Fault};
 use crate::part::{Part, time_column};
 use crate::trace::Trace;
-use etwhy_analysis::pivot::{Answer, Condition, GiveUp, Pivot, PivotError, Rows, Spark};
-use etwhy_table::Table;
+use etwhy_analysis::pivot::{
+    Answer, Condition, GiveUp, Pivot, PivotError, Rows, Spark, field_of, with_fields,
+};
+use etwhy_table::{Database, Memory, Table};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// More rows are a file's business.
@@ -59,6 +62,26 @@ impl Asked {
         self.extra.rows
     }
 
+    /// The tables, with the fields of events that the question names as columns of table `name`.
+    fn database(&self, name: &str, give_up: GiveUp<'_>) -> Result<Database, Fault> {
+        let mut names = BTreeSet::new();
+        fields_in(&self.body, &mut names);
+        let mut db = self.trace.db.clone();
+        let Some(table) = db.get(name).filter(|_| !names.is_empty()) else { return Ok(db) };
+        let names: Vec<String> = names.into_iter().collect();
+        let made = self.trace.cached(&format!("{name} with {names:?}"), || {
+            let made = with_fields(table, &names, &|| !give_up(), &Memory::default()).map_err(Fault::wrong)?;
+            if give_up() {
+                return Err(Fault::Cancelled);
+            }
+            // A text of a few letters and its place, for each row.
+            let bytes = made.rows().saturating_mul(16).saturating_mul(names.len());
+            Ok((made, bytes))
+        })?;
+        db.insert((*made).clone());
+        Ok(db)
+    }
+
     fn table(&mut self, name: &str) -> Result<(&Table, Vec<Condition>), Fault> {
         let found = self.trace.db.get(name);
         let table = found.ok_or_else(|| Fault::Missing(format!("there is no table `{name}`")))?;
@@ -84,7 +107,8 @@ impl Asked {
         all.append(&mut ask.conditions);
         ask.conditions = all;
         ask.limit = Some(ask.limit.unwrap_or(etwhy_analysis::pivot::SOME).min(most.unwrap_or(MOST)));
-        Ok(etwhy_analysis::pivot::pivot(&self.trace.db, &ask, spark.as_ref(), give_up)?)
+        let db = self.database(&ask.table, give_up)?;
+        Ok(etwhy_analysis::pivot::pivot(&db, &ask, spark.as_ref(), give_up)?)
     }
 
     /// Rows, the query that gives them, and how many there are in all.
@@ -97,6 +121,19 @@ impl Asked {
         all.append(&mut ask.conditions);
         ask.conditions = all;
         ask.limit = Some(ask.limit.unwrap_or(etwhy_analysis::pivot::SOME).min(most.unwrap_or(MOST)));
-        Ok(etwhy_analysis::pivot::rows(&self.trace.db, &ask, give_up)?)
+        let db = self.database(&ask.table, give_up)?;
+        Ok(etwhy_analysis::pivot::rows(&db, &ask, give_up)?)
+    }
+}
+
+/// Names of fields of events in a question. Texts that people look for stand under `value`.
+fn fields_in(body: &Value, names: &mut BTreeSet<String>) {
+    match body {
+        Value::String(text) => names.extend(field_of(text).map(str::to_owned)),
+        Value::Array(list) => list.iter().for_each(|value| fields_in(value, names)),
+        Value::Object(object) => {
+            object.iter().filter(|(key, _)| *key != "value").for_each(|(_, value)| fields_in(value, names));
+        }
+        _ => {}
     }
 }

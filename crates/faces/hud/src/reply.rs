@@ -120,6 +120,7 @@ pub fn fault(fault: &Fault) -> Response {
     let status = match fault {
         Fault::Wrong(_) => StatusCode::BAD_REQUEST,
         Fault::Missing(_) => StatusCode::NOT_FOUND,
+        Fault::Passed => StatusCode::GONE,
         Fault::Forbidden(_) => StatusCode::FORBIDDEN,
         Fault::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
         Fault::NotNow(_) => StatusCode::CONFLICT,

@@ -155,7 +155,7 @@ pub fn router(hud: Arc<Hud>) -> Router {
     Router::new()
         .route("/{token}", get(redirect))
         .route("/{token}/", get(page))
-        .route("/{token}/assets/{name}", get(asset))
+        .route("/{token}/assets/{version}/{name}", get(asset))
         .route("/{token}/api/v1/{name}", post(ask))
         .fallback(nothing)
         .layer(from_fn_with_state(hud.doors.clone(), admit))
@@ -231,8 +231,12 @@ pub(crate) async fn page() -> Response {
     response(StatusCode::OK, "text/html; charset=utf-8", assets::page().into_bytes())
 }
 
-pub(crate) async fn asset(Path((_, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
-    let Some(asset) = assets::ALL.iter().find(|asset| asset.name == name) else { return nothing().await };
+pub(crate) async fn asset(
+    Path((_, version, name)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let known = assets::ALL.iter().find(|asset| version == *assets::VERSION && asset.name == name);
+    let Some(asset) = known else { return nothing().await };
     let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or("");
     let gzip = accepts.split(',').any(|one| one.trim().split(';').next() == Some("gzip"));
     let mut response = response(StatusCode::OK, asset.media, Vec::new());
@@ -286,6 +290,7 @@ async fn ask(
 fn answer(endpoint: &Endpoint, call: &Call<'_>) -> Response {
     match (endpoint.answer)(call) {
         Ok(reply) => reply.response(),
+        Err(Fault::Missing(_)) if call.is_of_passed_window() => fault(&Fault::Passed),
         Err(error) => fault(&error),
     }
 }

@@ -34,6 +34,8 @@ pub struct Trace {
     completed: OnceLock<Arc<Trace>>,
     /// Their names and rows.
     deferred_rows: Vec<(String, usize)>,
+    /// Counts the windows of a trace that is followed.
+    window: u64,
     within: Option<Arc<Within>>,
     part: Option<Arc<SavePart>>,
     keep: Vec<Arc<dyn Any + Send + Sync>>,
@@ -78,10 +80,21 @@ impl Trace {
             deferred: Mutex::default(),
             completed: OnceLock::new(),
             deferred_rows: Vec::new(),
+            window: 1,
             within: None,
             part: None,
             keep,
         }
+    }
+
+    /// The window behind this one.
+    pub(crate) fn after(self, before: &Trace) -> Trace {
+        Trace { window: before.window.saturating_add(1), ..self }
+    }
+
+    /// Which window it is of a trace that is followed, from 1.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     /// Rows of a table, made or not.
@@ -122,7 +135,12 @@ impl Trace {
         *deferred = None;
         let keep = self.keep.iter().cloned().chain([keep.into()]).collect();
         let completed = Trace::with(self.name.clone(), db, self.report.clone(), keep);
-        let completed = Arc::new(Trace { within: self.within.clone(), part: self.part.clone(), ..completed });
+        let completed = Arc::new(Trace {
+            window: self.window,
+            within: self.within.clone(),
+            part: self.part.clone(),
+            ..completed
+        });
         Ok(Arc::clone(self.completed.get_or_init(|| completed)))
     }
 

@@ -1,6 +1,6 @@
 //! Columns that are made from columns of the same table: names beside numbers.
 
-use crate::column::{ColumnBuilder, ColumnChunk, PlainBuilder};
+use crate::column::{ColumnBuilder, ColumnChunk, LongTextBuilder, PlainBuilder};
 use crate::{
     ColumnSpec, ColumnType, ColumnView, Memory, Result, Sym, Table, TableError, TableSpec, arrow_schema,
 };
@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
-/// How a cell of a derived column is made from a number; null gives null.
+/// How a cell of a derived column is made from a number, or from a text where it says so; null gives null.
 pub enum Make<'f> {
     /// A text of the table's pool: the column must be [`ColumnType::Text`].
     Text(Box<dyn Fn(i64) -> Option<Sym> + 'f>),
@@ -16,6 +16,10 @@ pub enum Make<'f> {
     I32(Box<dyn Fn(i64) -> Option<i32> + 'f>),
     /// A number: the column must be [`ColumnType::I64`].
     I64(Box<dyn Fn(i64) -> Option<i64> + 'f>),
+    /// A number from a text: the column must be [`ColumnType::I64`].
+    I64OfText(Box<dyn Fn(&str) -> Option<i64> + 'f>),
+    /// A text from a text: the column must be [`ColumnType::LongText`].
+    LongText(Box<dyn Fn(&str) -> Option<String> + 'f>),
 }
 
 /// A column that is made from another one.
@@ -48,7 +52,8 @@ impl Table {
             let made = match d.make {
                 Make::Text(_) => ColumnType::Text,
                 Make::I32(_) => ColumnType::I32,
-                Make::I64(_) => ColumnType::I64,
+                Make::I64(_) | Make::I64OfText(_) => ColumnType::I64,
+                Make::LongText(_) => ColumnType::LongText,
             };
             if d.spec.ty != made {
                 let (table, column) = (self.name().to_owned(), d.spec.name.to_string());
@@ -86,6 +91,7 @@ impl Table {
 /// The cells of a derived column for the rows of a batch.
 fn made(derived: &Derived<'_>, from: &ColumnView<'_>, rows: usize) -> ColumnChunk {
     let numbers = (0..rows).map(|row| from.i64(row));
+    let texts = (0..rows).map(|row| from.text(row));
     match &derived.make {
         Make::Text(text) => {
             let mut column = PlainBuilder::<Sym>::default();
@@ -100,6 +106,16 @@ fn made(derived: &Derived<'_>, from: &ColumnView<'_>, rows: usize) -> ColumnChun
         Make::I64(number) => {
             let mut column = PlainBuilder::<i64>::default();
             numbers.for_each(|n| column.push_option(n.and_then(number)));
+            column.finish_chunk()
+        }
+        Make::I64OfText(number) => {
+            let mut column = PlainBuilder::<i64>::default();
+            texts.for_each(|text| column.push_option(text.and_then(number)));
+            column.finish_chunk()
+        }
+        Make::LongText(make) => {
+            let mut column = LongTextBuilder::default();
+            texts.for_each(|text| column.push_option(text.and_then(make).as_deref()));
             column.finish_chunk()
         }
     }

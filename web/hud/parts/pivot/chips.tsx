@@ -1,8 +1,11 @@
 /** What is grouped, the bar, and what is computed: drag chips, or move them with Left and Right and remove them with Delete. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { say } from "../live.tsx";
-import { table } from "../../state/view.ts";
+import { fieldKey, fieldsQuery, worded } from "../../state/event_fields.ts";
+import { scope, table, view } from "../../state/view.ts";
+import { useAnswer } from "../../wire/answer.ts";
+import { askRows } from "../../wire/api.ts";
 import type { PivotFunction } from "../../wire/types.ts";
 import { FUNCTIONS, resolve, target, title, type Shown, type Value } from "./model.ts";
 
@@ -25,7 +28,22 @@ function choices(tableName: string): { direct: string[]; behind: string[] } {
   return { direct, behind };
 }
 
-function Add(props: { label: string; tableName: string; without: string[]; onAdd: (name: string) => void; numbers?: boolean }) {
+/** Names of the fields that the events which are shown have. */
+function useFields(shown: Shown): string[] {
+  const has = table(shown.table)?.columns.some((column) => column.name === "fields") === true;
+  const texts = shown.where.flatMap((one): [string, string][] => (one.op === "eq" && !one.not && ["provider", "name"].includes(one.column) ? [[one.column, String(one.value)]] : []));
+  const sql = fieldsQuery(scope.value, texts);
+  const trace = view.value.trace;
+  const found = useAnswer(has ? `fields ${trace} ${sql}` : null, (signal) => askRows("figures", { trace, sql, limit: 200 }, signal)).value;
+  useEffect(() => {
+    if (!found) return;
+    const words = Array.from({ length: found.count }, (_, row) => (found.num(row, "worded") ? [found.text(row, "name")] : [])).flat();
+    if (words.some((name) => !worded.peek().has(name))) worded.value = new Set([...worded.peek(), ...words]);
+  }, [found]);
+  return found ? Array.from({ length: found.count }, (_, row) => fieldKey(found.text(row, "name"))) : [];
+}
+
+function Add(props: { label: string; tableName: string; fields: string[]; without: string[]; onAdd: (name: string) => void; numbers?: boolean }) {
   const { direct, behind } = choices(props.tableName);
   const left = (names: string[]) => names.filter((name) => !props.without.includes(name));
   return (
@@ -33,6 +51,7 @@ function Add(props: { label: string; tableName: string; without: string[]; onAdd
       <option value="">+ {props.label}</option>
       {props.numbers && <option value="*">count of rows</option>}
       <optgroup label="Columns">{left(direct).map((name) => <option key={name} value={name}>{title(name)}</option>)}</optgroup>
+      {props.fields.length > 0 && <optgroup label="Fields of the events">{left(props.fields).map((name) => <option key={name} value={name}>{title(name)}</option>)}</optgroup>}
       {behind.length > 0 && <optgroup label="Of what ids name">{left(behind).map((name) => <option key={name} value={name}>{title(name)}</option>)}</optgroup>}
     </select>
   );
@@ -41,6 +60,7 @@ function Add(props: { label: string; tableName: string; without: string[]; onAdd
 export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void; onValues: (values: Value[]) => void }) {
   const { group, values, table: name } = props.shown;
   const [drag, setDrag] = useState<{ kind: "group" | "value"; at: number } | null>(null);
+  const fields = useFields(props.shown);
   const doc = (key: string) => resolve(name, key)?.doc;
   const drop = (kind: "group" | "value", at: number) => {
     if (!drag) return;
@@ -92,7 +112,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
             <button type="button" class="drop" aria-label={`Remove ${title(key)} from groups`} onClick={() => dropGroup(at)}>✕</button>
           </span>
         ))}
-        <Add label="group" tableName={name} without={group} onAdd={(key) => props.onGroup([...group, key])} />
+        <Add label="group" tableName={name} fields={fields} without={group} onAdd={(key) => props.onGroup([...group, key])} />
       </div>
       <span class="bar" role="separator" aria-orientation="vertical" aria-label="Groups before, values behind" title="Left: groups. Right: values. Drag chips over it." />
       <div class="side" role="group" aria-label="Values" onDragOver={over} onDrop={() => drop("value", values.length)}>
@@ -110,7 +130,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
             <button type="button" class="drop" aria-label={`Remove value ${value.column ? title(value.column) : "count"}`} onClick={() => dropValue(at)}>✕</button>
           </span>
         ))}
-        <Add label="value" tableName={name} without={[]} numbers onAdd={(key) => {
+        <Add label="value" tableName={name} fields={fields} without={[]} numbers onAdd={(key) => {
           const text = resolve(name, key)?.type.includes("text");
           const id = resolve(name, key);
           const fn: PivotFunction = text || (id && target(id)) || id?.role === "time" ? "unique" : "sum";

@@ -1,5 +1,6 @@
 /** What a pivot table shows: a preset, and what the user changed of it. */
 
+import { fieldColumn, fieldOf } from "../../state/event_fields.ts";
 import { table } from "../../state/view.ts";
 import type { Cell } from "../../wire/rows.ts";
 import type { ColumnInfo, ConditionOp, PivotCondition, PivotFunction, TableInfo } from "../../wire/types.ts";
@@ -67,6 +68,8 @@ export function target(column: ColumnInfo): string | null {
 
 /** The column that a key names, also through ids. */
 export function resolve(tableName: string, key: string): ColumnInfo | null {
+  const field = fieldOf(key);
+  if (field !== null) return table(tableName)?.columns.some((one) => one.name === "fields") ? fieldColumn(field) : null;
   let at: TableInfo | undefined = table(tableName);
   let column: ColumnInfo | undefined;
   for (const part of key.split(".")) {
@@ -99,6 +102,8 @@ const UNITS = /_(ns|bytes)$/;
 
 /** A column's name for people. */
 export function title(key: string): string {
+  const field = fieldOf(key);
+  if (field !== null) return field;
   const parts = key.split(".").map((part) => {
     for (const [id, word] of Object.entries(WORDS)) {
       if (part === id) return word;

@@ -17,6 +17,7 @@ import { Box, copy, Fault, Nothing, Sql, whyEmpty } from "../box.tsx";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
 import { Chips } from "./chips.tsx";
+import { fieldKey } from "../../state/event_fields.ts";
 import { body, useLines, type Line } from "./data.ts";
 import { addTrack } from "../timeline/catalog.ts";
 import { Swatch } from "../who.tsx";
@@ -155,8 +156,8 @@ function Shown(props: {
       ? (["ge", "le"] as const).map((op) => ({ text: `Only ${title(cell.column)} ${op === "ge" ? "≥" : "≤"} ${cell.text}`, run: () => narrow([{ column: cell.column, op, value: cell.value, label: cell.text }]) }))
       : [];
     if (cell.field) {
-      // A field stands in the text of its row.
-      return cellItems([{ column: "fields", op: "contains", value: cell.value, label: `${cell.field} = ${cell.text}` }], null, cell.text, rowLine(cell), select);
+      const group: Item = { text: `Group by ${cell.field}`, run: () => change({ group: [fieldKey(cell.field ?? "")], values: [{ fn: "count" }], mode: "groups", sort: null }) };
+      return cellItems([is(cell.column, cell.value, cell.text)], null, cell.text, rowLine(cell), [group, ...select]);
     }
     return cellItems([is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), cell.text, rowLine(cell), [...bounds, ...select]);
   };

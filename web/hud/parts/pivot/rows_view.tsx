@@ -13,6 +13,7 @@ import type { RowsFacts } from "../../wire/types.ts";
 import { Bones } from "../bones.tsx";
 import { Fault, Nothing } from "../box.tsx";
 import { Grid } from "../grid.tsx";
+import { fieldKey } from "../../state/event_fields.ts";
 import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
 
 /** Fields of events that are columns of their own. */
@@ -59,7 +60,7 @@ export interface RowCell {
   column: string;
   value: Cell;
   text: string;
-  /** The field of an event, if the cell is one: its value is then how the row's text has it. */
+  /** The field of an event, if the cell is one. */
   field?: string;
 }
 
@@ -128,8 +129,9 @@ export function RowsView(props: {
     const field = fields[at - shown.columns.length];
     if (rows && field !== undefined) {
       const found = fieldsOf(rows, row % PAGE)[field];
-      const value: Cell = typeof found === "number" || typeof found === "string" || typeof found === "boolean" ? found : found === undefined || found === null ? null : JSON.stringify(found);
-      return { rows, row: row % PAGE, column: "fields", value: `"${field}":${JSON.stringify(found ?? null)}`, text: value === null ? "–" : visible(String(value)), field };
+      // True and false are 1 and 0 for the server, as for SQL.
+      const value: Cell = typeof found === "number" || typeof found === "string" ? found : typeof found === "boolean" ? Number(found) : found === undefined || found === null ? null : JSON.stringify(found);
+      return { rows, row: row % PAGE, column: fieldKey(field), value, text: value === null ? "–" : visible(String(found === true || found === false ? found : value)), field };
     }
     if (!rows || column === undefined) return null;
     const value = rows.get(row % PAGE, column);
@@ -154,7 +156,7 @@ export function RowsView(props: {
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
           return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(scales.get(column) ? { unit: scales.get(column)?.unit ?? "" } : {}), ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
-        }), ...fields.map((field) => ({ id: `field ${field}`, title: field, doc: `Field ${field} of the events`, width: "120px" }))]}
+        }), ...fields.map((field) => ({ id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: "120px" }))]}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
         raw={(row, at) => {

@@ -16,12 +16,15 @@ function Legend(props: { rows: Row[]; colors: Colors }) {
   const bands = (lane?.series ?? []).map((band, at) => ({ band, at })).filter(({ band }) => band.band !== "idle" && band.total > 0);
   bands.sort((a, b) => b.band.total - a.band.total);
   if (bands.length === 0) return null;
+  /** Process ids only where two have the same name. */
+  const plain = (name: string) => name.replace(/ \(\d+\)$/, "");
+  const text = (name: string) => (bands.filter((one) => plain(one.band.name) === plain(name)).length > 1 ? name : plain(name));
   return (
     <span class="legend" aria-hidden="true">
       {bands.slice(0, NAMES).map(({ band, at }) => (
         <span key={`${band.name} ${at}`}>
           <i class={isGuard(band.name) ? "swatch hatched" : "swatch"} style={{ backgroundColor: bandColor(band, at, props.colors) }} />
-          {visible(band.name)}
+          {visible(text(band.name))}
         </span>
       ))}
     </span>

@@ -1,7 +1,10 @@
 /** Which lanes stand where, as the panel brings them and the user set it. Pixels of the style sheet, from the top of the lanes. */
 
 import { amount, visible } from "../../base/value.ts";
+import { foundIn, phrase } from "../../state/finding.ts";
 import type { Note } from "../../state/notes_of.ts";
+import { wholeReport } from "../../state/view.ts";
+import { blockOf } from "./arrange.ts";
 import { shownOf } from "./catalog.ts";
 import { peak, type Lanes, type Lane, type Mark } from "./model.ts";
 
@@ -15,6 +18,10 @@ export interface Settings {
   shown: string[];
   /** Lanes that stand first, in this order. */
   pinned: string[];
+  /** Blocks in the order that somebody gave them (`arrange.ts`); others stand behind them. */
+  order: string[];
+  /** Heights of lanes that somebody set, by id. */
+  heights: Record<string, number>;
   /** Headings that are closed. */
   closed: string[];
   /** What colours of processors mean. */
@@ -22,10 +29,12 @@ export interface Settings {
   table: boolean;
 }
 
-export const DEFAULTS: Settings = { open: true, height: 0, hidden: ["disk:queue", "idle", "intervals"], shown: [], pinned: [], closed: [], color: "heat", table: false };
+export const DEFAULTS: Settings = { open: true, height: 0, hidden: ["disk:queue", "idle", "intervals"], shown: [], pinned: [], order: [], heights: {}, closed: [], color: "heat", table: false };
 
 export interface Row {
   id: string;
+  /** What moves with it. */
+  block: string;
   title: string;
   /** Quieter, below or behind the title. */
   sub?: string;
@@ -54,20 +63,21 @@ const rank = (lane: Lane) => {
 };
 
 /** Levels of a lane of findings: more would take the place of what they are about. */
-const LEVELS = 2;
+const LEVELS = 3;
 const LEVEL = 14;
 const HEADING = 20;
 
-/** Puts marks that overlap on levels; on the last one they may overlap. The worst come first. */
+/** Puts marks that overlap on levels; those for which there is no free one are thin lines on the last. The worst come first. */
 function stack(marks: Mark[]): void {
   const rank = ["critical", "warning", "notice", "info"];
   marks.sort((a, b) => rank.indexOf(a.what) - rank.indexOf(b.what) || a.from - b.from);
   const placed: Mark[] = [];
   for (const mark of marks) {
     let level = 0;
-    while (level < LEVELS - 1 && placed.some((one) => one.level === level && one.from < mark.to && mark.from < one.to)) level += 1;
-    mark.level = level;
-    placed.push(mark);
+    while (level < LEVELS && placed.some((one) => one.level === level && one.from < mark.to && mark.from < one.to)) level += 1;
+    mark.level = Math.min(level, LEVELS - 1);
+    mark.thin = level === LEVELS;
+    if (!mark.thin) placed.push(mark);
   }
 }
 
@@ -76,8 +86,14 @@ export const levelOf = (row: Row): number => row.height / (1 + Math.max(0, ...(r
 
 /** All lanes that could be shown. */
 export function withFindings(data: Lanes, findings: Lanes["findings"], notes: Note[]): Lane[] {
+  const known = new Map(wholeReport.value ? foundIn(wholeReport.value).map((one) => [one.id, one]) : []);
+  /** Who and what, without who makes it. */
+  const text = (id: string, headline: string) => {
+    const found = known.get(id);
+    return found ? `${found.hit.culprit}: ${phrase(found)}` : headline;
+  };
   const marks = (findings ?? []).flatMap((one): Mark[] =>
-    one.range ? [{ from: one.range[0], to: one.range[1], text: one.headline || one.title, what: one.severity, upid: null, count: 1, finding: { id: one.finding, hit: one.hit, severity: one.severity } }] : [],
+    one.range ? [{ from: one.range[0], to: one.range[1], text: text(`${one.finding}#${one.hit}`, one.headline || one.title), what: one.severity, upid: null, count: 1, finding: { id: one.finding, hit: one.hit, severity: one.severity } }] : [],
   );
   const lanes = data.lanes.filter((lane) => lane.kind !== "lost" && (lane.series.length > 0 || lane.marks.length > 0));
   if (notes.length > 0) {
@@ -114,7 +130,11 @@ export function layout(lanes: Lane[], data: Lanes, settings: Settings, panel: st
     const at = settings.pinned.indexOf(lane.id);
     return at < 0 ? settings.pinned.length : at;
   };
-  const sorted = [...shown].sort((a, b) => pin(a) - pin(b) || rank(a) - rank(b) || (a.cpu ?? 0) - (b.cpu ?? 0));
+  const place_ = (lane: Lane) => {
+    const at = settings.order.indexOf(blockOf(lane));
+    return at < 0 ? settings.order.length : at;
+  };
+  const sorted = [...shown].sort((a, b) => pin(a) - pin(b) || place_(a) - place_(b) || rank(a) - rank(b) || (a.cpu ?? 0) - (b.cpu ?? 0));
   const cpus = sorted.filter((lane) => lane.kind === "cpu");
   const tall = tallOf(cpus.length);
   const place = new Map(places.map(([cpu, group, node]) => [cpu, node !== null && places.some((one) => one[2] !== node) ? `Node ${node}` : group !== null && places.some((one) => one[1] !== group) ? `Group ${group}` : "Processors"]));
@@ -122,9 +142,9 @@ export function layout(lanes: Lane[], data: Lanes, settings: Settings, panel: st
   const rows: Row[] = [];
   let y = 0;
   let heading: string | null = null;
-  const open = (id: string, title: string, sub: string): boolean => {
+  const open = (id: string, block: string, title: string, sub: string): boolean => {
     const closed = settings.closed.includes(id);
-    rows.push({ id, title, sub, y, height: HEADING, lane: null, closed });
+    rows.push({ id, block, title, sub, y, height: HEADING, lane: null, closed });
     y += HEADING + 1;
     return !closed;
   };
@@ -137,24 +157,24 @@ export function layout(lanes: Lane[], data: Lanes, settings: Settings, panel: st
         heading = mine;
         const count = cpus.filter((one) => (place.get(one.cpu) ?? "Processors") === mine).length;
         const about = heat === "interrupts" ? "DPC + ISR" : heat === "busy" ? "Busy" : "Running";
-        inside = open(mine, mine === "Processors" ? `${about} by processor` : `${mine}: ${about.toLowerCase()}`, `${count}`);
+        inside = open(mine, "cpu", mine === "Processors" ? `${about} by processor` : `${mine}: ${about.toLowerCase()}`, `${count}`);
       }
       if (!inside && !pinned) continue;
-      rows.push({ id: lane.id, title: String(lane.cpu ?? lane.title), y, height: tall, lane, ...(heat ? { heat } : {}) });
+      rows.push({ id: lane.id, block: "cpu", title: String(lane.cpu ?? lane.title), y, height: tall, lane, ...(heat ? { heat } : {}) });
       y += tall + (tall > 3 ? 1 : 0);
       if (lane === cpus[cpus.length - 1]) y += 4;
       continue;
     }
     if (lane.group && lane.group !== heading && !pinned) {
       heading = lane.group;
-      inside = open(`group ${lane.group}`, visible(lane.group), "");
+      inside = open(`group ${lane.group}`, `group ${lane.group}`, visible(lane.group), "");
     }
     if (lane.group && !inside && !pinned) continue;
     const levels = 1 + Math.max(0, ...lane.marks.map((mark) => mark.level ?? 0));
-    const height = lane.shape === "marks" ? LEVEL * levels + 2 : (HEIGHTS[lane.id] ?? (lane.group ? 15 : 26));
+    const height = lane.shape === "marks" ? LEVEL * levels + 2 : (settings.heights[lane.id] ?? HEIGHTS[lane.id] ?? (lane.group ? 15 : 26));
     const total = lane.series.reduce((sum, band) => sum + (band.band === "idle" ? 0 : band.total), 0);
     const sub = lane.shape === "marks" ? (lane.marks.length > 1 ? String(lane.marks.length) : "") : lane.id === "process" ? `${places.length || cpus.length} processors` : lane.shape === "level" ? "" : amount(total, lane.unit);
-    rows.push({ id: lane.id, title: visible(lane.id === "process" ? "CPU by process" : lane.group ? lane.title.replace(` · ${lane.group}`, "") : lane.title), sub, y, height, lane, ...(lane.id === "process" ? { top: topOf(data, lane) } : {}), ...(lane.group ? { inner: true } : {}) });
+    rows.push({ id: lane.id, block: pinned ? lane.id : blockOf(lane), title: visible(lane.id === "process" ? "CPU by process" : lane.group ? lane.title.replace(` · ${lane.group}`, "") : lane.title), sub, y, height, lane, ...(lane.id === "process" ? { top: topOf(data, lane) } : {}), ...(lane.group ? { inner: true } : {}) });
     y += height + 4;
   }
   return rows;

@@ -22,13 +22,15 @@ export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: numb
     const [a, b] = markBox(mark, x);
     if (b < 0 || a > f.width) continue;
     const level = mark.level ?? 0;
-    const y = top + level * tall;
+    // What found no level of its own is a line at the foot of the last.
+    const y = top + level * tall + (mark.thin ? tall - 2 : 0);
+    const high = mark.thin ? 2 : tall - 1;
     const moment = mark.from === mark.to;
     const severity = mark.finding?.severity;
     const chosen = mark.finding && f.finding === `${mark.finding.id}#${mark.finding.hit}`;
     const color = severity ? (c.severity[severity] ?? c.muted) : mark.what === "delay" ? (c.severity["warning"] ?? c.text) : mark.what === "focus" ? colorOf(plainName(mark.text.replace(/^focus: /, "")), c.dark) : c.accent;
     const [left, right] = [Math.max(-2, a), Math.min(b, f.width + 2)];
-    context.globalAlpha = moment ? 1 : chosen ? 0.5 : 0.16;
+    context.globalAlpha = moment || mark.thin ? 1 : chosen ? 0.5 : 0.16;
     context.fillStyle = color;
     if (moment) {
       context.beginPath();
@@ -36,9 +38,10 @@ export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: numb
       context.lineTo((a + b) / 2 + 4, y);
       context.lineTo((a + b) / 2, y + tall);
       context.fill();
-    } else context.fillRect(left, y, right - left, tall - 1);
+    } else context.fillRect(left, y, right - left, high);
     context.globalAlpha = 1;
-    if (!moment) context.fillRect(left, y, 3, tall - 1);
+    if (mark.thin) continue;
+    if (!moment) context.fillRect(left, y, 3, high);
     if (chosen && !moment) {
       context.strokeStyle = color;
       context.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), tall - 2);

@@ -38,6 +38,11 @@ export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings
           )}
         </div>
       ))}
+      {(settings.order.length > 0 || Object.keys(settings.heights).length > 0) && (
+        <button type="button" class="small" onClick={() => set<Settings>("timeline", { order: [], heights: {} })}>
+          Usual order and heights
+        </button>
+      )}
       {props.empty.map((one) => (
         <p key={one.kind} class="muted">
           No lane for {one.about}: {one.why ?? "not in this trace."} {!one.why?.includes(one.recording) && <code>{one.recording}</code>}

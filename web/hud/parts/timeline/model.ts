@@ -15,6 +15,8 @@ export type Band = WireBand & {
 export interface Mark extends WireMark {
   /** Which of the lane's levels it stands on, so that marks do not hide each other. */
   level?: number;
+  /** There was none left: it is drawn as a line. */
+  thin?: boolean;
   /** Of findings. */
   finding?: { id: string; hit: number; severity: string };
 }

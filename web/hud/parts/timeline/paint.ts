@@ -211,9 +211,14 @@ export const OVERVIEW = 12;
 export const AXIS = 18;
 export const HEAD = OVERVIEW + AXIS + 2;
 
-/** Steps of the axis: 1, 2, 5 times a power of ten. */
+const MINUTE = 60e9;
+/** Steps of the axis in minutes. */
+const MINUTES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1440];
+
+/** Steps of the axis: 1, 2, 5 times a power of ten, and whole minutes where these are long. */
 export function step(span: number, width: number): number {
   const least = (span / Math.max(1, width)) * 90;
+  if (least > 20e9) return MINUTE * (MINUTES.find((minutes) => minutes * MINUTE >= least) ?? 1440 * Math.ceil(least / (1440 * MINUTE)));
   const ten = 10 ** Math.floor(Math.log10(Math.max(1, least)));
   return ten * (least <= ten ? 1 : least <= 2 * ten ? 2 : least <= 5 * ten ? 5 : 10);
 }
@@ -329,7 +334,7 @@ function drawAxis(context: CanvasRenderingContext2D, f: Frame, x: (ns: number) =
     context.fillRect(at, OVERVIEW + AXIS - 4, 1, f.height);
     context.globalAlpha = 1;
     const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(by))));
-    const text = `${(ns / 1e9).toFixed(digits)} s`;
+    const text = by >= MINUTE ? `${Math.round(ns / MINUTE)} min` : `${(ns / 1e9).toFixed(digits)} s`;
     if (at + context.measureText(text).width + 4 < f.width) context.fillText(text, at + 3, OVERVIEW + AXIS / 2 + 1);
   }
 }
@@ -361,7 +366,7 @@ function drawOverview(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
 export function strip(data: Lanes, c: Colors): HTMLCanvasElement | null {
   const lane = data.lanes.find((one) => one.kind === "process") ?? data.lanes.find((one) => one.shape !== "marks");
   if (!lane) return null;
-  const row: Row = { id: lane.id, title: "", y: 0, height: OVERVIEW, lane };
+  const row: Row = { id: lane.id, block: "", title: "", y: 0, height: OVERVIEW, lane };
   return picture(data, [row], OVERVIEW, 2, { color: "process" } as Settings, [], c);
 }
 

@@ -13,7 +13,7 @@
 //! drivers of the thread that was interrupted may appear. A device driver that is made of two files looks like a guest.
 
 use crate::derive::DerivedSpec;
-use crate::fold::{Class, Fold, FoldRows, NONE, freeze_plain, text};
+use crate::fold::{Class, Fold, FoldRows, NONE, freeze_plain, interrupts, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use std::collections::BTreeMap;
 
@@ -47,7 +47,18 @@ pub static DERIVED: DerivedSpec =
     DerivedSpec { tables: &[&INTERRUPT_PATH], reads: reads::<FoldRows>, on_demand: false, make };
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let fold = Fold::read(db, false);
+    Ok(vec![paths(&Fold::read(db, false), memory)?])
+}
+
+/// The table of those samples for which `wanted` is true: as if nothing else had been recorded.
+///
+/// # Errors
+/// If it cannot be made.
+pub(crate) fn of_samples(db: &Database, wanted: &[bool]) -> etwhy_table::Result<Table> {
+    paths(&Fold::of(db, interrupts(db, wanted), false), &Memory::default())
+}
+
+fn paths(fold: &Fold, memory: &Memory) -> etwhy_table::Result<Table> {
     let facts = &fold.facts;
     let mut rows = TableBuilder::<InterruptPathRow>::new(memory);
     let mut strings = Strings::new();
@@ -83,7 +94,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             samples,
         });
     }
-    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
+    rows.finish(&freeze_plain(strings)?)
 }
 
 fn is_kernel(module: &str) -> bool {

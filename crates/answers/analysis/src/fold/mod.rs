@@ -15,7 +15,7 @@ mod work;
 
 pub use facts::Kind;
 pub(crate) use facts::{Facts, FactsRows};
-pub(crate) use groups::{Group, Row, groups};
+pub(crate) use groups::{Group, Row, groups, interrupts};
 pub(crate) use work::{Whose, whose_work};
 
 use crate::operators::{add, process_names};
@@ -43,7 +43,11 @@ pub(crate) struct Fold {
 impl Fold {
     /// Reads the tables; `with_tags` if stack tags are wanted.
     pub fn read(db: &Database, with_tags: bool) -> Fold {
-        let groups = groups(db);
+        Fold::of(db, groups(db), with_tags)
+    }
+
+    /// Reads what is needed to fold these groups.
+    pub fn of(db: &Database, groups: Vec<Group>, with_tags: bool) -> Fold {
         if groups.is_empty() {
             return Fold { facts: Facts::default(), stacks: Stacks::default(), groups };
         }

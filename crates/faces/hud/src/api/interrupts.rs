@@ -3,9 +3,10 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Kind, Part};
 use crate::reply::Reply;
+use crate::trace::Trace;
 use crate::who;
 use etwhy_analysis::interrupts::{
-    BORDERS_NS, Class, CpuLoad, Driver, LIMIT_SOURCE, OnStack, interrupts, on_stacks,
+    BORDERS_NS, Class, CpuLoad, Driver, LIMIT_SOURCE, OnStack, interrupts, on_stacks, on_stacks_where,
 };
 use etwhy_table::TableSpec;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use ts_rs::TS;
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "interrupts",
-    about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (whole trace), limits, borders, sql, unused",
+    about: "body: part. JSON: all (by class), drivers with routines and bins, cpus, stacks (stacks_whole: of the whole trace), limits, borders, sql, unused",
     work: Work::Panel,
     answer,
 };
@@ -31,8 +32,9 @@ pub(crate) struct Interrupts {
     /// The costliest first.
     drivers: Vec<KnownDriver>,
     cpus: Vec<CpuLoad>,
-    /// Of the whole trace.
     stacks: Vec<OnStack>,
+    /// They are of the whole trace, whatever was asked: its samples are not there.
+    stacks_whole: bool,
     sql: Vec<String>,
     unused: Vec<&'static str>,
 }
@@ -79,6 +81,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let conditions = |spec: &TableSpec| part.conditions(spec).0;
     let found = interrupts(&trace.db, &conditions, || !call.cancel.is_set())?;
     call.cancel.check()?;
+    let (stacks, stacks_whole) = stacks(&trace, &part)?;
     let range = part.range.unwrap_or([extent.first_ns, extent.last_ns.saturating_add(1)]);
     Reply::json(&Interrupts {
         range,
@@ -88,8 +91,27 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         all: found.all,
         drivers: found.drivers.into_iter().map(KnownDriver::of).collect(),
         cpus: found.cpus,
-        stacks: on_stacks(&trace.db),
+        stacks,
+        stacks_whole,
         sql: found.sql,
         unused: who::unused(&asked, &[Kind::Cpu, Kind::Module]),
     })
+}
+
+/// Who is on the stacks of the part, and whether that is of the whole trace instead. The module of a filter is that of a DPC's routine; who is
+/// on its stack is asked here, so that filter does not count.
+fn stacks(trace: &Trace, part: &Part) -> Result<(Vec<OnStack>, bool), Fault> {
+    let mut part = part.clone();
+    part.filters.retain(|filter| filter.kind == Kind::Cpu);
+    let whole = part.range.is_none() && part.filters.is_empty();
+    let Some(table) = trace.db.get("sample").filter(|table| !whole && table.rows() > 0) else {
+        return Ok((on_stacks(&trace.db), !whole));
+    };
+    let conditions = part.conditions(table.spec()).0;
+    let kept = trace.cached(&format!("on stacks {conditions:?}"), || {
+        let found = on_stacks_where(&trace.db, &conditions)?;
+        let bytes = found.len().saturating_mul(size_of::<OnStack>() + 200);
+        Ok((found, bytes))
+    })?;
+    Ok(((*kept).clone(), false))
 }

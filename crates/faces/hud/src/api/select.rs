@@ -1,5 +1,6 @@
 //! What a finding's culprit selects: the stretch in which it happened, and the rows and stacks that are its.
 
+use super::verdict::verdict_of;
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::part::{Chosen, Kind};
 use crate::reply::Reply;
@@ -14,7 +15,7 @@ use ts_rs::TS;
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "select",
-    about: "body: finding (id), hit (number). range (null: all the time), filters, and the metric of stacks",
+    about: "body: finding (id), hit (number), within (a range: of the verdict of that part). range (null: all the time), filters, and the metric of stacks",
     work: Work::Panel,
     answer,
 };
@@ -35,12 +36,17 @@ struct Body {
     finding: String,
     #[serde(default)]
     hit: usize,
+    /// It is a finding of the verdict of this range.
+    #[serde(default)]
+    within: Option<[i64; 2]>,
 }
 
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let body: Body = call.parse()?;
     let trace = call.trace()?;
-    let outcome = trace.report.findings.iter().find(|outcome| outcome.id == body.finding);
+    let part = body.within.map(|range| verdict_of(&trace, range, &call.cancel)).transpose()?;
+    let report = part.as_deref().unwrap_or(&trace.report);
+    let outcome = report.findings.iter().find(|outcome| outcome.id == body.finding);
     let outcome = outcome.ok_or_else(|| Fault::Missing(format!("there is no finding {}", body.finding)))?;
     let hit =
         outcome.hits.get(body.hit).ok_or_else(|| Fault::Missing("it has no such culprit".to_owned()))?;

@@ -3,11 +3,14 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::identity::{self, Process};
 use crate::part::{Kind, Part};
+use crate::fault::Cancel;
 use crate::reply::Reply;
+use crate::trace::Trace;
 use etwhy_report::Report;
 use etwhy_rules::{Hit, Outcome};
 use etwhy_sql::Cell;
 use serde::Serialize;
+use std::sync::Arc;
 use ts_rs::TS;
 
 /// Declaration.
@@ -50,14 +53,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let report = match part.range {
         None => trace.report.clone(),
-        Some([from, to]) => {
-            let known = trace.cached(&format!("verdict {from} {to}"), || {
-                let report = trace.verdict_within([from, to], &call.cancel)?;
-                let bytes = serde_json::to_vec(&report).map_or(0, |text| text.len().saturating_mul(4));
-                Ok((report, bytes))
-            })?;
-            (*known).clone()
-        }
+        Some(range) => (*verdict_of(&trace, range, &call.cancel)?).clone(),
     };
     let wanted = part.filters.iter().find(|filter| filter.kind == Kind::Process && !filter.not);
     let upid = wanted.and_then(|filter| filter.value.as_i64());
@@ -77,6 +73,15 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         part.filters.iter().map(|f| f.kind).filter(|kind| *kind != Kind::Process).map(Kind::name).collect();
     unused.dedup();
     Reply::json(&Verdict { range: part.range, report, process, named, machine_wide, unused })
+}
+
+/// The verdict of a range, kept for whoever asks again.
+pub(super) fn verdict_of(trace: &Trace, [from, to]: [i64; 2], cancel: &Cancel) -> Result<Arc<Report>, Fault> {
+    trace.cached(&format!("verdict {from} {to}"), || {
+        let report = trace.verdict_within([from, to], cancel)?;
+        let bytes = serde_json::to_vec(&report).map_or(0, |text| text.len().saturating_mul(4));
+        Ok((report, bytes))
+    })
 }
 
 /// Hits that name a process; none if none of them names any.

@@ -205,7 +205,7 @@ fn router(front: Arc<Front>) -> Router {
         .route("/{token}/", get(store::first))
         .route("/{token}/store/", get(store::page))
         .route("/{token}/api/v1/store/{name}", post(store::ask))
-        .route("/{token}/assets/{name}", get(server::asset))
+        .route("/{token}/assets/{version}/{name}", get(server::asset))
         .route("/{token}/api/v1/events", get(events))
         .route("/{token}/api/v1/upload/{name}", put(upload))
         .route("/{token}/api/v1/{name}", post(ask))

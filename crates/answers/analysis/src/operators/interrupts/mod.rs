@@ -16,7 +16,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
-use crate::derived::interrupt_path::InterruptPathRow;
+use crate::derived::interrupt_path::{self, InterruptPathRow};
 use crate::operators::add;
 use crate::operators::pivot::{Condition, PivotError, Selected};
 use etwhy_table::{CHUNK_ROWS, Database, Matcher, Sym, TableSpec};
@@ -391,7 +391,7 @@ pub fn interrupts(
     Ok(out)
 }
 
-/// Sampled time of a driver inside of the DPCs or ISRs of another, in the whole trace.
+/// Sampled time of a driver inside of the DPCs or ISRs of another.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct OnStack {
     /// DPC or ISR.
@@ -414,6 +414,20 @@ pub struct OnStack {
     pub percent: f64,
     /// Samples.
     pub samples: i64,
+}
+
+/// Who is on the stacks of the DPCs and ISRs whose samples fulfil the conditions, costliest first: [`on_stacks`] of a trace that has no
+/// other samples.
+///
+/// # Errors
+/// If conditions make no sense.
+pub fn on_stacks_where(db: &Database, conditions: &[Condition]) -> Result<Vec<OnStack>, PivotError> {
+    let Some(table) = db.get("sample") else { return Ok(Vec::new()) };
+    let selected = Selected::new(db, table, conditions)?;
+    let wanted: Vec<bool> = Matcher::new(table, &selected.conditions).mask();
+    let mut part = Database::new();
+    part.insert(interrupt_path::of_samples(db, &wanted)?);
+    Ok(on_stacks(&part))
 }
 
 /// Who is on the stacks of DPCs and ISRs (table `interrupt_path`), costliest first.

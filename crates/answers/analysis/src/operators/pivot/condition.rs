@@ -1,7 +1,7 @@
 //! Conditions on rows, as the page writes them: they become the [`Predicate`]s of all conditions.
 
 use super::reference::{Joins, Reference};
-use super::{PivotError, wrong};
+use super::{PivotError, fields, wrong};
 use etwhy_sql::matching::stacks_with;
 use etwhy_table::filter::{Ends, IdSet, Test, Words, quoted_text};
 use etwhy_table::{ColumnType, Database, Matcher, Predicate, Role, Table};
@@ -142,8 +142,11 @@ fn compared(op: Op, values: &[Value], reference: &Reference<'_>) -> Result<Test,
     };
     let ty = reference.spec.ty;
     if ty.is_text() {
+        // Some values of a field of events are numbers, others are not.
+        let is_field = fields::field_of(&reference.name).is_some();
         let text = |value: &Value| match value.as_str() {
             Some(text) => Ok(ends(op, text.to_owned())),
+            None if is_field && value.is_number() => Ok(ends(op, value.to_string())),
             None => Err(none(value, "texts")),
         };
         return Ok(Test::Text(Words::Among(values.iter().map(text).collect::<Result<_, _>>()?)));

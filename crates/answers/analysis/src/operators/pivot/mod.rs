@@ -20,6 +20,7 @@
 mod answer;
 mod code;
 mod condition;
+mod fields;
 mod order;
 mod reference;
 mod rows;
@@ -31,6 +32,7 @@ mod sums;
 mod tests;
 
 pub use condition::{Condition, Op, Selected};
+pub use fields::{field_of, with_fields};
 pub use rows::{Rows, rows};
 pub use spark::Spark;
 

@@ -1,6 +1,6 @@
 //! Columns of a table, and columns of the tables that its ids refer to.
 
-use super::{PivotError, wrong};
+use super::{PivotError, fields, wrong};
 use etwhy_table::filter::quoted;
 use etwhy_table::{ColumnSpec, ColumnView, Database, Role, Table, Value};
 use std::borrow::Cow;
@@ -108,6 +108,13 @@ impl<'d> Joins<'d> {
 
     /// The column that `name` names.
     pub fn find(&mut self, name: &str) -> Result<Reference<'d>, PivotError> {
+        // A field of events, which was made a column.
+        if let (Some(field), Some(own)) = (fields::field_of(name), self.table.spec().column_index(name))
+            && let Some(spec) = self.table.spec().columns.get(own)
+        {
+            let sql = fields::sql(field);
+            return Ok(Reference { name: name.to_owned(), spec: spec.clone(), sql, own, far: None });
+        }
         let mut parts = name.split('.');
         let first = parts.next().unwrap_or("");
         let (mut table, mut alias) = (self.table, "t".to_owned());
