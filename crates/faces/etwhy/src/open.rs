@@ -65,8 +65,8 @@ pub struct TraceArgs {
     /// automatically
     #[arg(long, value_name = "FILE")]
     pub loggers: Vec<PathBuf>,
-    /// Keep tables below half of this and the rest of them in temporary files (e.g. 2GB; without it tables may have a
-    /// third of the traces' size, at least 256MB). What is kept while reading is not bounded: 10 GB took 2.8 GB
+    /// Move tables into temporary files when the program holds more memory than this (e.g. 2GB; without it tables may have
+    /// a third of the traces' size, at least 256MB). What is known of processes, files and stacks stays in memory
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Threads to use (default: all processors)
@@ -271,9 +271,10 @@ impl TraceArgs {
 
     /// Memory for tables, from input of this size.
     fn table_memory(&self, read: u64) -> Memory {
-        // Trackers, texts and stacks need about as much as the tables of a trace that does not fit.
-        let budget = self.memory.map_or((read / 3).max(LEAST_MEMORY), |memory| memory / 2);
-        Memory::with_budget(budget, self.temp_dir.clone())
+        match self.memory {
+            Some(limit) => Memory::of_process(limit, self.temp_dir.clone()),
+            None => Memory::with_budget((read / 3).max(LEAST_MEMORY), self.temp_dir.clone()),
+        }
     }
 }
 

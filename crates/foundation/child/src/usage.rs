@@ -16,7 +16,7 @@ pub fn of_process(pid: u32) -> Option<Usage> {
     }
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    Some(Usage { cpu_ns: cpu_ns(&stat, ticks())?, memory_bytes: own_memory(&status) })
+    Some(Usage { cpu_ns: cpu_ns(&stat, ticks())?, memory_bytes: etwhy_os::held_in_status(&status) })
 }
 
 /// Memory of this machine in bytes; `None` where the system does not tell (others than Linux).
@@ -44,15 +44,6 @@ fn cpu_ns(stat: &str, ticks: u64) -> Option<u64> {
     Some(sum.saturating_mul(1_000_000_000 / ticks.max(1)))
 }
 
-/// Anonymous and shared memory, in swap or not, of `/proc/PID/status`.
-fn own_memory(status: &str) -> u64 {
-    let of = |key: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    ["RssAnon:", "RssShmem:", "VmSwap:"].iter().filter_map(|key| of(key)).sum::<u64>().saturating_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +53,6 @@ mod tests {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 9 0 0 0 250 50 0 0 20 0 1 0 5 6 7";
         assert_eq!(cpu_ns(stat, 100), Some(3_000_000_000));
         assert_eq!(cpu_ns("7 (a", 100), None);
-        assert_eq!(own_memory("VmHWM: 900 kB\nRssAnon:\t 12 kB\nRssFile: 99 kB\nVmSwap: 4 kB\n"), 16 * 1024);
         if cfg!(target_os = "linux") {
             assert!(of_process(std::process::id()).is_some_and(|usage| usage.memory_bytes > 0));
         }

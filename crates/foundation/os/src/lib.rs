@@ -13,11 +13,13 @@
 #[cfg(windows)]
 pub mod calls;
 pub mod end;
+pub mod held;
 pub mod library;
 pub mod map;
 pub mod memory;
 #[cfg(windows)]
 pub mod windows;
 
+pub use held::{held_by_process, held_in_status};
 pub use library::{Library, OpenMp, OpenMpCalls};
 pub use map::Mapped;

@@ -68,6 +68,20 @@ fn spilled_tables_give_the_same_answers() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files are unlinked");
 }
 
+/// What others hold counts: a table that would fit alone goes to a file.
+#[test]
+fn a_limit_of_the_process_is_of_all_that_it_holds() {
+    let Some(before) = etwhy_os::held_by_process() else { return };
+    let ballast = std::hint::black_box(vec![1u8; 256 << 20]);
+    let rows = 2 * CHUNK_ROWS;
+    let tight = Memory::of_process(128 << 20, None);
+    assert_eq!(example_with(&tight, rows).batches(), example_with(&Memory::unlimited(), rows).batches());
+    assert!(tight.spilled() > 5 << 20, "{tight:?}");
+    let wide = Memory::of_process(before + (8 << 30), None);
+    example_with(&wide, rows);
+    assert_eq!(wide.spilled(), 0, "{wide:?} {}", ballast.len());
+}
+
 #[test]
 fn without_a_disk_everything_stays_in_memory() {
     let memory = Memory::with_budget(0, Some("/nonexistent/folder".into()));

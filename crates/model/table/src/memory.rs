@@ -16,7 +16,11 @@ use crate::column::{CHUNK_TEXT_BYTES, ColumnChunk};
 /// begin at a page, so an aligned offset in the file is an aligned address.
 const ALIGNMENT: usize = 64;
 
-/// A budget for the finished chunks of all tables of an analysis. Cloning shares it.
+/// How many bytes of new chunks pass between two looks at what the whole process holds: a look costs some 20 µs.
+const LOOK_BYTES: u64 = 8 << 20;
+
+/// A budget for all that an analysis holds: finished chunks of tables, and whatever else the process has in memory of its own
+/// (trackers, texts, stacks, chunks that grow), which is measured, not counted. Cloning shares it.
 ///
 /// When a builder closes a chunk and the sum is above the budget, that builder moves its chunks into an
 /// unlinked temporary file and reads them through a map from then on. The operating system may drop
@@ -28,6 +32,12 @@ pub struct Memory(Arc<Inner>, Option<Arc<BTreeSet<String>>>);
 struct Inner {
     budget: u64,
     folder: PathBuf,
+    /// What the process holds ([`etwhy_os::held_by_process`]), asked for by those who have a limit for all of it.
+    of_process: Option<fn() -> Option<u64>>,
+    /// What of that was no finished chunk at the last look.
+    others: AtomicU64,
+    /// Bytes of chunks since that look.
+    unseen: AtomicU64,
     held: AtomicU64,
     peak: AtomicU64,
     spilled: AtomicU64,
@@ -40,6 +50,9 @@ impl Default for Inner {
         Inner {
             budget: u64::MAX,
             folder: std::env::temp_dir(),
+            of_process: None,
+            others: AtomicU64::new(0),
+            unseen: AtomicU64::new(LOOK_BYTES),
             held: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             spilled: AtomicU64::new(0),
@@ -60,6 +73,18 @@ impl Memory {
     pub fn with_budget(bytes: u64, folder: Option<PathBuf>) -> Memory {
         let folder = folder.unwrap_or_else(std::env::temp_dir);
         Memory(Arc::new(Inner { budget: bytes, folder, ..Inner::default() }), None)
+    }
+
+    /// A budget in bytes for the whole process. Where the system does not tell what a process holds, tables have half of it:
+    /// trackers, texts and stacks need about as much as the tables of a trace that does not fit.
+    pub fn of_process(bytes: u64, folder: Option<PathBuf>) -> Memory {
+        let of_process = etwhy_os::held_by_process as fn() -> Option<u64>;
+        let told = of_process().is_some();
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        // An eighth is for what grows between two looks.
+        let budget = if told { bytes - bytes / 8 } else { bytes / 2 };
+        let of_process = told.then_some(of_process);
+        Memory(Arc::new(Inner { budget, folder, of_process, ..Inner::default() }), None)
     }
 
     /// The same budget for builders of which only those of `tables` are read afterwards: others may leave out their
@@ -102,7 +127,18 @@ impl Memory {
     pub(crate) fn hold(&self, bytes: usize) -> bool {
         let held = self.0.held.fetch_add(bytes as u64, Ordering::Relaxed).saturating_add(bytes as u64);
         self.0.peak.fetch_max(held, Ordering::Relaxed);
-        held > self.0.budget && !self.0.broken.load(Ordering::Relaxed)
+        held.saturating_add(self.others(bytes as u64, held)) > self.0.budget
+            && !self.0.broken.load(Ordering::Relaxed)
+    }
+
+    /// What the process holds beside finished chunks, which are now `held` and have grown by `bytes`.
+    fn others(&self, bytes: u64, held: u64) -> u64 {
+        let Some(of_process) = self.0.of_process else { return 0 };
+        if self.0.unseen.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= LOOK_BYTES {
+            self.0.unseen.store(0, Ordering::Relaxed);
+            self.0.others.store(of_process().unwrap_or(0).saturating_sub(held), Ordering::Relaxed);
+        }
+        self.0.others.load(Ordering::Relaxed)
     }
 
     /// Moves columns, which are counted as held, into one file. False if that failed.

@@ -144,8 +144,11 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> Result<Logs> {
     }
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = reading.threads.unwrap_or(all).max(1);
-    let memory =
-        Memory::with_budget(reading.memory.map_or(1_000_000_000, |m| m / 2), reading.temp_dir.clone());
+    let folder = reading.temp_dir.clone();
+    let memory = match reading.memory {
+        Some(limit) => Memory::of_process(limit, folder),
+        None => Memory::with_budget(1_000_000_000, folder),
+    };
     let (filter, ids) = (Filter::default(), Vec::new());
     Ok(Logs { files, ledger, threads, filter, ids, fields: Fields::All, memory, inputs })
 }
